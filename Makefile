@@ -1,0 +1,120 @@
+GOLANGCI_LINT_VERSION := v2.14.0
+OAPI_CODEGEN_VERSION := v2.8.1
+SCHEMATHESIS_VERSION := 4.32.5
+
+cache := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/quern
+export QUERN_STACK_DIR := $(abspath $(or $(QUERN_STACK_DIR),$(cache)/stack))
+export QUERN_TOOLS_DIR := $(abspath $(or $(QUERN_TOOLS_DIR),$(cache)/tools))
+
+# Each tool lies in a folder named by its version, so a new version is a new target.
+GOLANGCI_LINT := $(QUERN_TOOLS_DIR)/golangci-lint-$(GOLANGCI_LINT_VERSION)/golangci-lint
+OAPI_CODEGEN := $(QUERN_TOOLS_DIR)/oapi-codegen-$(OAPI_CODEGEN_VERSION)/oapi-codegen
+SCHEMATHESIS := $(QUERN_TOOLS_DIR)/schemathesis-$(SCHEMATHESIS_VERSION)/bin/st
+
+# What `make generate` writes.
+GENERATED := '*.gen.*' docs/configuration.md
+# Everything but the black-box tests and the measures.
+UNIT = $$(go list ./... | grep -vE '/(e2e|bench)(/|$$)')
+TEST_FLAGS := -race -shuffle=on
+FUZZ_TIME := 60s
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.ONESHELL:
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+.PHONY: help
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: dev
+dev: stack build ## Run the server on http://127.0.0.1:8080 against the stack
+	set -a; . "$(QUERN_STACK_DIR)/env"; set +a
+	bin/quernd migrate
+	exec bin/quernd serve
+
+.PHONY: stack
+stack: ## Install and start the servers that tests and dev need, on loopback
+	@stack/up
+
+.PHONY: stack-down
+stack-down: ## End the servers that `make stack` started; their data stays
+	@stack/down
+
+.PHONY: build
+build: ## Build the programs into bin/
+	go build -trimpath -o bin/ ./cmd/...
+
+.PHONY: test
+test: ## Run the package tests, quickly
+	go test $(UNIT)
+
+.PHONY: race
+race: ## Run the package tests with the race detector, in random order
+	go test $(TEST_FLAGS) $(UNIT)
+
+.PHONY: e2e
+e2e: ## Run the black-box tests against the real servers; long loops at a tenth
+	go test $(TEST_FLAGS) -count=1 -timeout 30m ./e2e/...
+
+.PHONY: torture
+torture: ## Run the black-box tests with their loops at full length
+	QUERN_TEST_LOOPS=full go test $(TEST_FLAGS) -count=1 -timeout 6h ./e2e/...
+
+.PHONY: fuzz
+fuzz: ## Fuzz all operations for FUZZ_TIME (60s), every other target for 10s
+	go test -run '^$$' -fuzz '^FuzzOperations$$' -fuzztime $(FUZZ_TIME) ./internal/app
+	{ grep -rHoE --include='*_test.go' '^func Fuzz\w+' . | grep -v 'FuzzOperations$$' || true; } | while IFS=: read -r file func; do
+		go test -run '^$$' -fuzz "^$${func#func }$$" -fuzztime 10s "$$(dirname "$$file")"
+	done
+
+.PHONY: bench
+bench: ## Measure beside the bare twin, all or NAME=read; BENCH_FLAGS=-small as CI does
+	go run ./bench $(BENCH_FLAGS) $(NAME)
+
+.PHONY: schemathesis
+schemathesis: $(SCHEMATHESIS) ## Let schemathesis look for undocumented answers
+	SCHEMATHESIS=$(SCHEMATHESIS) e2e/schemathesis.sh
+
+.PHONY: lint
+lint: $(GOLANGCI_LINT) ## Run the linters
+	$(GOLANGCI_LINT) run ./...
+
+.PHONY: fmt
+fmt: $(GOLANGCI_LINT) ## Format the code
+	$(GOLANGCI_LINT) fmt ./...
+
+.PHONY: generate
+generate: $(OAPI_CODEGEN) ## Write the generated files anew
+	PATH="$(dir $(OAPI_CODEGEN)):$$PATH" go generate ./...
+
+# Compares contents and not with the last commit, so that it can be run before committing.
+.PHONY: verify
+verify: ## Check that generated files, go.mod and go.sum are current
+	state() { git ls-files -co --exclude-standard -- $(GENERATED) | sort | xargs -d '\n' -r sha256sum; }
+	before=$$(state)
+	$(MAKE) --no-print-directory generate
+	diff <(echo "$$before") <(state) || { echo 'these generated files were not current: commit what `make generate` wrote'; exit 1; }
+	go mod tidy -diff
+
+.PHONY: check
+check: lint verify build race e2e fuzz schemathesis ## Everything that must hold before a change is done
+	$(MAKE) --no-print-directory bench BENCH_FLAGS=-small
+
+.PHONY: tools
+tools: $(GOLANGCI_LINT) $(OAPI_CODEGEN) $(SCHEMATHESIS) ## Install the tools that the other targets use
+
+.PHONY: clean
+clean: ## Remove what was built; the stack's data and the tools lie elsewhere and stay
+	rm -rf bin
+
+$(GOLANGCI_LINT):
+	GOBIN=$(@D) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
+
+$(OAPI_CODEGEN):
+	GOBIN=$(@D) go install github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@$(OAPI_CODEGEN_VERSION)
+
+$(SCHEMATHESIS):
+	python3 -m venv --clear $(dir $(@D))
+	$(@D)/pip install -q --disable-pip-version-check schemathesis==$(SCHEMATHESIS_VERSION)
