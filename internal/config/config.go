@@ -1,0 +1,87 @@
+// Package config turns the environment into structs. Every setting is a field with its name,
+// default and meaning in its tags, so that the loader and docs/configuration.md cannot differ.
+//
+// A setting NAME may also be given as NAME_FILE: the path of a file that holds the value.
+package config
+
+//go:generate go test . -run TestReferenceIsCurrent -update
+
+import (
+	"net/netip"
+	"time"
+)
+
+// Serve is what `quernd serve` needs.
+type Serve struct {
+	Server   Server   `prefix:"QUERN_"`
+	Database Database `prefix:"QUERN_DATABASE_"`
+	OIDC     OIDC     `prefix:"QUERN_OIDC_"`
+	Token    Token    `prefix:"QUERN_TOKEN_"`
+	Log      Log      `prefix:"QUERN_LOG_"`
+}
+
+// Operate is what the commands on the database need.
+type Operate struct {
+	Database Database `prefix:"QUERN_DATABASE_"`
+	Log      Log      `prefix:"QUERN_LOG_"`
+}
+
+// Server is the two listeners and what every request meets.
+type Server struct {
+	ListenAddr      string         `env:"LISTEN_ADDR" default:"127.0.0.1:8080" help:"Address of the API."`
+	AdminAddr       string         `env:"ADMIN_ADDR" default:"127.0.0.1:9090" help:"Address of metrics, pprof and detailed readiness. Keep it private: it asks for no token."`
+	PublicURL       Origin         `env:"PUBLIC_URL" required:"true" help:"How clients reach the service, without a path, for example https://quern.example.com. Links in answers start with it."`
+	Secret          Secret         `env:"SECRET" required:"true" minlen:"32" help:"At least 32 characters, the same on every replica. API tokens made with an Idempotency-Key are derived from it."`
+	TrustedProxies  []netip.Prefix `env:"TRUSTED_PROXIES" help:"Networks (CIDR, separated by commas) whose X-Forwarded-For and X-Request-Id are believed."`
+	CORSOrigins     []string       `env:"CORS_ORIGINS" help:"Origins (separated by commas) whose pages may call the API from a browser."`
+	RateLimit       float64        `env:"RATE_LIMIT" default:"0" help:"Requests a second for each caller on each replica; 0 means no limit."`
+	RateBurst       int            `env:"RATE_BURST" default:"50" help:"Requests that a caller may make at once before RATE_LIMIT holds."`
+	MaxBody         Bytes          `env:"MAX_BODY" default:"1MiB" help:"Largest JSON body."`
+	RequestTimeout  time.Duration  `env:"REQUEST_TIMEOUT" default:"30s" help:"Longest time for an ordinary request; then TIMEOUT."`
+	DrainDelay      time.Duration  `env:"DRAIN_DELAY" default:"3s" help:"After a stop signal: how long /readyz says no before connections are closed, so that load balancers can leave."`
+	ShutdownTimeout time.Duration  `env:"SHUTDOWN_TIMEOUT" default:"20s" help:"After that delay: how long running requests may take to end."`
+}
+
+// Database is PostgreSQL.
+type Database struct {
+	URL            Secret        `env:"URL" required:"true" help:"PostgreSQL 15 or newer: postgres://user:password@host:port/name. TLS by sslmode and sslrootcert. May lead to a pooler."`
+	DirectURL      Secret        `env:"DIRECT_URL" help:"The same database past the pooler, for migrations and locks; URL if empty."`
+	Pooler         bool          `env:"POOLER" default:"false" help:"URL leads to a pooler in transaction mode (PgBouncer): no prepared statements, no session settings. Give the role its timeouts with ALTER ROLE instead."`
+	MaxConns       int           `env:"MAX_CONNS" default:"20" help:"Connections of this process. All replicas together must stay below max_connections."`
+	AcquireTimeout time.Duration `env:"ACQUIRE_TIMEOUT" default:"2s" help:"How long a request waits for a connection; then UNAVAILABLE."`
+	QueryTimeout   time.Duration `env:"QUERY_TIMEOUT" default:"15s" help:"Longest statement (statement_timeout)."`
+	LockTimeout    time.Duration `env:"LOCK_TIMEOUT" default:"5s" help:"Longest wait for a lock (lock_timeout)."`
+}
+
+// OIDC is the issuer that says who people are.
+type OIDC struct {
+	Issuer        URL           `env:"ISSUER" required:"true" help:"The issuer exactly as it stands in the tokens' iss claim. Its discovery document is read when first needed; a start does not depend on it."`
+	Audience      []string      `env:"AUDIENCE" required:"true" help:"Accepted audiences (separated by commas): a token must carry one of them in aud."`
+	UsernameClaim string        `env:"USERNAME_CLAIM" default:"preferred_username" help:"Claim that gives a new account its username. Fixed from the first request on."`
+	GroupsClaim   string        `env:"GROUPS_CLAIM" default:"groups" help:"Claim with the caller's groups."`
+	GroupsMaxAge  time.Duration `env:"GROUPS_MAX_AGE" default:"720h" help:"API tokens act with the groups of their owner's last sign-in; after this time without a sign-in, without groups."`
+	Algorithms    []string      `env:"ALGORITHMS" default:"RS256,ES256,PS256,EdDSA" help:"Accepted signature algorithms. Never symmetric ones."`
+	ClockSkew     time.Duration `env:"CLOCK_SKEW" default:"60s" help:"Tolerated difference between our clock and the issuer's."`
+	KeysRefresh   time.Duration `env:"KEYS_REFRESH" default:"5m" help:"How often the issuer's keys are read again; a removed key is refused after at most this time."`
+	KeysMaxAge    time.Duration `env:"KEYS_MAX_AGE" default:"24h" help:"How long the last good keys are used while the issuer does not answer."`
+	Connection
+}
+
+// Connection is how one outside system is reached.
+type Connection struct {
+	CAFile  string        `env:"CA_FILE" help:"PEM file of certificate authorities for this connection, instead of the system's."`
+	Proxy   URL           `env:"PROXY" help:"HTTP proxy for this connection. HTTP_PROXY and its kin are not read."`
+	Timeout time.Duration `env:"TIMEOUT" default:"5s" help:"Longest time for one request on this connection."`
+}
+
+// Token is the rule for API tokens.
+type Token struct {
+	DefaultLifetime time.Duration `env:"DEFAULT_LIFETIME" default:"2160h" help:"Lifetime of an API token made without expires_at."`
+	MaxLifetime     time.Duration `env:"MAX_LIFETIME" default:"8760h" help:"Longest lifetime of an API token."`
+}
+
+// Log is what goes to standard error.
+type Log struct {
+	Level  string `env:"LEVEL" default:"info" oneof:"debug info warn error" help:"Least level written."`
+	Format string `env:"FORMAT" default:"json" oneof:"json text" help:"json or text."`
+}

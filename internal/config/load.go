@@ -1,0 +1,207 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Read fills a T from the environment. Its error names every setting that is missing or wrong,
+// so that one attempt is enough to mend them all. Values never appear in it.
+func Read[T any](lookup func(string) (string, bool)) (T, error) {
+	var (
+		config   T
+		problems []error
+	)
+
+	for _, setting := range settings(reflect.ValueOf(&config).Elem(), "") {
+		text, err := setting.text(lookup)
+		if err == nil {
+			err = setting.set(text)
+		}
+
+		if err != nil {
+			problems = append(problems, fmt.Errorf("%s %w", setting.name, err))
+		}
+	}
+
+	return config, errors.Join(problems...)
+}
+
+// Unknown returns the variables that begin like ours and are none, most likely misspelt.
+func Unknown(environ []string) []string {
+	var known, unknown []string
+	for _, setting := range settings(reflect.ValueOf(&Serve{}).Elem(), "") {
+		known = append(known, setting.name, setting.name+"_FILE")
+	}
+
+	for _, entry := range environ {
+		name, _, _ := strings.Cut(entry, "=")
+		foreign := !strings.HasPrefix(name, "QUERN_") || slices.ContainsFunc(
+			[]string{"QUERN_TEST_", "QUERN_STACK_", "QUERN_TOOLS_"},
+			func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+
+		if !foreign && !slices.Contains(known, name) {
+			unknown = append(unknown, name)
+		}
+	}
+
+	slices.Sort(unknown)
+
+	return unknown
+}
+
+type setting struct {
+	name  string
+	field reflect.StructField
+	value reflect.Value
+}
+
+// settings lists the leaves of a struct in the order of its fields.
+func settings(v reflect.Value, prefix string) []setting {
+	var list []setting
+
+	for i := range v.NumField() {
+		field := v.Type().Field(i)
+		if name, ok := field.Tag.Lookup("env"); ok {
+			list = append(list, setting{name: prefix + name, field: field, value: v.Field(i)})
+		} else {
+			list = append(list, settings(v.Field(i), prefix+field.Tag.Get("prefix"))...)
+		}
+	}
+
+	return list
+}
+
+func (s setting) text(lookup func(string) (string, bool)) (string, error) {
+	text, given := lookup(s.name)
+	path, fromFile := lookup(s.name + "_FILE")
+
+	switch {
+	case given && fromFile:
+		return "", errors.New("is given twice: once itself and once as _FILE")
+	case fromFile:
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return "", fmt.Errorf("cannot be read from its file: %w", err)
+		}
+
+		text = strings.TrimRight(string(content), "\r\n")
+	case !given:
+		text = s.field.Tag.Get("default")
+	}
+
+	if text == "" && s.field.Tag.Get("required") == "true" {
+		return "", errors.New("is required")
+	}
+
+	return text, nil
+}
+
+func (s setting) set(text string) error {
+	if text == "" {
+		return nil
+	}
+
+	if least, _ := strconv.Atoi(s.field.Tag.Get("minlen")); utf8.RuneCountInString(text) < least {
+		return fmt.Errorf("must have at least %d characters", least)
+	}
+
+	if allowed := strings.Fields(s.field.Tag.Get("oneof")); len(allowed) > 0 && !slices.Contains(allowed, text) {
+		return fmt.Errorf("must be one of: %s", strings.Join(allowed, ", "))
+	}
+
+	parsed, err := parse(s.value.Interface(), text)
+	if err != nil {
+		return err
+	}
+
+	s.value.Set(reflect.ValueOf(parsed))
+
+	return nil
+}
+
+// parse reads text as the type of sample.
+func parse(sample any, text string) (any, error) {
+	switch sample.(type) {
+	case string:
+		return text, nil
+	case Secret:
+		return NewSecret(text), nil
+	case URL:
+		return parseURL(text)
+	case Origin:
+		return parseOrigin(text)
+	case Bytes:
+		return parseBytes(text)
+	case bool:
+		return number(strconv.ParseBool(text))("is neither true nor false")
+	case int:
+		n, err := strconv.Atoi(text)
+
+		return number(n, errors.Join(err, negative(n < 0)))("is not a whole number of at least 0")
+	case float64:
+		f, err := strconv.ParseFloat(text, 64)
+
+		return number(f, errors.Join(err, negative(f < 0)))("is not a number of at least 0")
+	case time.Duration:
+		d, err := time.ParseDuration(text)
+
+		return number(d, errors.Join(err, negative(d < 0)))("is not a duration such as 30s or 5m")
+	case []string:
+		return split(text), nil
+	case []netip.Prefix:
+		var prefixes []netip.Prefix
+
+		for _, part := range split(text) {
+			prefix, err := netip.ParsePrefix(part)
+			if err != nil {
+				return nil, errors.New("is not a list of networks such as 10.0.0.0/8")
+			}
+
+			prefixes = append(prefixes, prefix)
+		}
+
+		return prefixes, nil
+	default:
+		return nil, fmt.Errorf("has a type that the loader does not know: %T", sample)
+	}
+}
+
+// number replaces the parser's error, which would repeat the value, by our own words.
+func number[T any](value T, err error) func(message string) (any, error) {
+	return func(message string) (any, error) {
+		if err != nil {
+			return nil, errors.New(message)
+		}
+
+		return value, nil
+	}
+}
+
+func negative(is bool) error {
+	if is {
+		return errors.New("negative")
+	}
+
+	return nil
+}
+
+func split(text string) []string {
+	var parts []string
+
+	for part := range strings.SplitSeq(text, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			parts = append(parts, part)
+		}
+	}
+
+	return parts
+}
