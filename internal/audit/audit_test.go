@@ -1,0 +1,75 @@
+package audit_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"quern.dev/quern/internal/audit"
+	"quern.dev/quern/internal/postgres"
+	"quern.dev/quern/internal/postgres/pgtest"
+)
+
+func write(t *testing.T, db *postgres.DB, at time.Time) uuid.UUID {
+	t.Helper()
+
+	id := uuid.New()
+
+	require.NoError(t, db.InTx(t.Context(), func(tx postgres.Tx) error {
+		return audit.WriteTx(t.Context(), tx, audit.Entry{Account: id, At: at, Actor: audit.Operator, Action: "account.disable", Target: "ada"})
+	}))
+
+	return id
+}
+
+func partitionOf(t *testing.T, db *postgres.DB, id uuid.UUID) (partition string) {
+	t.Helper()
+
+	var outcome string
+	require.NoError(t, db.Do(t.Context(), func(q postgres.Querier) error {
+		return q.QueryRow(t.Context(), `SELECT tableoid::regclass::text, outcome FROM audit WHERE account_id = $1`, id).Scan(&partition, &outcome)
+	}))
+	require.Equal(t, audit.Done, outcome)
+
+	return partition
+}
+
+func TestEntriesLandInTheirMonth(t *testing.T) {
+	t.Parallel()
+
+	db := pgtest.New(t)
+	now := time.Date(2026, 11, 30, 23, 59, 59, 0, time.UTC)
+
+	var replicas errgroup.Group
+	for range 3 {
+		replicas.Go(func() error { return audit.Prepare(t.Context(), db, now) })
+	}
+
+	require.NoError(t, replicas.Wait())
+
+	for at, partition := range map[time.Time]string{
+		now:                          "audit_2026_11",
+		now.Add(time.Second):         "audit_2026_12",
+		now.Add(80 * 24 * time.Hour): "audit_2027_02",
+		now.AddDate(5, 0, 0):         "audit_default",
+		now.AddDate(0, -11, 0):       "audit_default",
+	} {
+		require.Equal(t, partition, partitionOf(t, db, write(t, db, at)))
+	}
+}
+
+// TestEntriesOfAMonthThatWasNotPrepared: they are kept, and move when the month gets its partition.
+func TestEntriesOfAMonthThatWasNotPrepared(t *testing.T) {
+	t.Parallel()
+
+	db := pgtest.New(t)
+	now := time.Date(2030, 1, 15, 0, 0, 0, 0, time.UTC)
+	id := write(t, db, now)
+	require.Equal(t, "audit_default", partitionOf(t, db, id))
+
+	require.NoError(t, audit.Prepare(t.Context(), db, now))
+	require.Equal(t, "audit_2030_01", partitionOf(t, db, id))
+}
