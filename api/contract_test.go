@@ -1,0 +1,101 @@
+package api_test
+
+import (
+	"bytes"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/stretchr/testify/require"
+
+	"quern.dev/quern/api"
+)
+
+func load(t *testing.T) *openapi3.T {
+	t.Helper()
+
+	document, err := openapi3.NewLoader().LoadFromFile("openapi.yaml")
+	require.NoError(t, err)
+	require.NoError(t, document.Validate(t.Context(), openapi3.EnableExamplesValidation()))
+
+	return document
+}
+
+// eachOperation calls do with "METHOD /path" and the operation.
+func eachOperation(document *openapi3.T, do func(name string, operation *openapi3.Operation)) {
+	for path, item := range document.Paths.Map() {
+		for method, operation := range item.Operations() {
+			do(method+" "+path, operation)
+		}
+	}
+}
+
+// TestPlannedOperations: what is promised and not built stands in testdata/planned.txt, and that list
+// only shrinks. An operation leaves it in the change that builds it.
+func TestPlannedOperations(t *testing.T) {
+	t.Parallel()
+
+	text, err := os.ReadFile("testdata/planned.txt")
+	require.NoError(t, err)
+
+	var planned []string
+
+	eachOperation(load(t), func(name string, operation *openapi3.Operation) {
+		if operation.Extensions["x-quern-planned"] == true {
+			planned = append(planned, name)
+		}
+	})
+
+	require.ElementsMatch(t, strings.Split(strings.TrimSpace(string(text)), "\n"), planned)
+}
+
+func TestServedDocumentHasNothingPlanned(t *testing.T) {
+	t.Parallel()
+
+	require.False(t, bytes.Contains(api.Document, []byte("x-quern-planned")))
+
+	served, err := openapi3.NewLoader().LoadFromData(api.Document)
+	require.NoError(t, err)
+	require.NoError(t, served.Validate(t.Context(), openapi3.EnableExamplesValidation()))
+}
+
+func TestEveryOperation(t *testing.T) {
+	t.Parallel()
+
+	document := load(t)
+	ids := map[string]bool{}
+
+	require.Equal(t, openapi3.SecurityRequirements{{"bearerAuth": {}}, {"openId": {"openid"}}}, document.Security)
+
+	eachOperation(document, func(name string, operation *openapi3.Operation) {
+		require.NotEmpty(t, operation.OperationID, name)
+		require.False(t, ids[operation.OperationID], "%s: operationId twice", name)
+		ids[operation.OperationID] = true
+
+		require.Len(t, operation.Tags, 1, name)
+		require.NotEmpty(t, operation.Summary, name)
+
+		public := operation.Security != nil
+		if public {
+			require.Empty(t, *operation.Security, "%s: public, or as the whole document says", name)
+		}
+
+		require.Equal(t, isPublic(name), public, name)
+
+		if operation.RequestBody != nil {
+			require.NotEmpty(t, operation.RequestBody.Value.Content, name)
+		}
+
+		for status, response := range operation.Responses.Map() {
+			require.NotEmpty(t, response.Value.Headers["X-Request-Id"], "%s %s", name, status)
+		}
+	})
+}
+
+func isPublic(name string) bool {
+	return slices.Contains([]string{
+		"GET /openapi.json", "GET /docs", "GET /a2a", "GET /a2a/{agent}", "GET /a2a/{agent}/.well-known/agent-card.json",
+	}, name)
+}

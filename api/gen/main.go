@@ -1,0 +1,159 @@
+// Gen writes what follows from openapi.yaml: the served document and the Go code. It runs in api/.
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+
+	"github.com/getkin/kin-openapi/openapi3"
+)
+
+func main() {
+	if err := run(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, "gen:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context) error {
+	served, err := load("x-quern-planned")
+	if err != nil {
+		return err
+	}
+
+	if err := write("openapi.gen.json", served); err != nil {
+		return err
+	}
+
+	coded, err := load("x-quern-planned", "x-quern-raw")
+	if err != nil {
+		return err
+	}
+
+	simplify(coded)
+
+	folder, err := os.MkdirTemp("", "quern-api")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(folder) }()
+
+	input := filepath.Join(folder, "openapi.json")
+	if err := write(input, coded); err != nil {
+		return err
+	}
+
+	generate := exec.CommandContext(ctx, "oapi-codegen", "-config", "oapi-codegen.yaml", input)
+	generate.Stderr = os.Stderr
+
+	return generate.Run()
+}
+
+// load reads the contract without the operations that carry one of the marks.
+func load(marks ...string) (*openapi3.T, error) {
+	doc, err := openapi3.NewLoader().LoadFromFile("openapi.yaml")
+	if err != nil {
+		return nil, err
+	}
+
+	for path, item := range doc.Paths.Map() {
+		for method, operation := range item.Operations() {
+			marked := func(mark string) bool { return operation.Extensions[mark] == true }
+			if slices.ContainsFunc(marks, marked) {
+				item.SetOperation(method, nil)
+			}
+		}
+
+		if len(item.Operations()) == 0 {
+			doc.Paths.Delete(path)
+		}
+	}
+
+	return doc, nil
+}
+
+// simplify spares the Go code a type for each error of each operation: errors have one shape and leave
+// the server at one place. The request id is the middleware's.
+func simplify(doc *openapi3.T) {
+	for _, item := range doc.Paths.Map() {
+		for _, operation := range item.Operations() {
+			for status, response := range operation.Responses.Map() {
+				if status >= "400" {
+					operation.Responses.Delete(status)
+				} else {
+					delete(response.Value.Headers, "X-Request-Id")
+				}
+			}
+
+			operation.Responses.Set("default", &openapi3.ResponseRef{Ref: "#/components/responses/Internal"})
+		}
+	}
+}
+
+func write(path string, doc *openapi3.T) error {
+	text, err := doc.MarshalJSON()
+	if err != nil {
+		return err
+	}
+
+	var tree map[string]any
+	if err := json.Unmarshal(text, &tree); err != nil {
+		return err
+	}
+
+	if err := removeUnused(tree); err != nil {
+		return err
+	}
+
+	pretty, err := json.MarshalIndent(tree, "", "  ")
+	if err != nil {
+		return err
+	}
+
+	return os.WriteFile(path, append(pretty, '\n'), 0o644) //nolint:gosec // a public document
+}
+
+// removeUnused removes components and tags that nothing refers to, until all that is left is used.
+func removeUnused(doc map[string]any) error {
+	components, _ := doc["components"].(map[string]any)
+
+	for removed := true; removed; {
+		removed = false
+
+		current, err := json.Marshal(doc)
+		if err != nil {
+			return err
+		}
+
+		for kind, list := range components {
+			if kind == "securitySchemes" {
+				continue
+			}
+
+			entries, _ := list.(map[string]any)
+			for name := range entries {
+				if !bytes.Contains(current, fmt.Appendf(nil, `"#/components/%s/%s"`, kind, name)) {
+					delete(entries, name)
+
+					removed = true
+				}
+			}
+		}
+	}
+
+	paths, err := json.Marshal(doc["paths"])
+	tags, _ := doc["tags"].([]any)
+	doc["tags"] = slices.DeleteFunc(tags, func(tag any) bool {
+		entry, _ := tag.(map[string]any)
+
+		return !bytes.Contains(paths, fmt.Appendf(nil, `"tags":["%v"]`, entry["name"]))
+	})
+
+	return err
+}
