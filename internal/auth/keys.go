@@ -1,0 +1,258 @@
+package auth
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"github.com/go-jose/go-jose/v4"
+	"golang.org/x/sync/singleflight"
+	"golang.org/x/time/rate"
+)
+
+const (
+	// Tokens with unknown keys may cause this many reads of the issuer's keys at once, then one every
+	// unknownKeyPause: bad tokens cannot be used to hammer the issuer.
+	unknownKeyBurst = 5
+	unknownKeyPause = 10 * time.Second
+
+	retryAfterOutage = 15 * time.Second
+	maxKeysDocument  = 1 << 20
+)
+
+var (
+	errBadToken    = errors.New("the token is not valid")
+	errKeysUnknown = errors.New("the issuer's keys cannot be had")
+)
+
+// keySet holds the issuer's keys. It reads them again every refreshEvery and drops what the issuer
+// dropped; while the issuer does not answer it goes on with the last good ones for maxAge.
+type keySet struct {
+	issuer       string
+	algorithms   []jose.SignatureAlgorithm
+	client       *http.Client
+	refreshEvery time.Duration
+	maxAge       time.Duration
+	now          func() time.Time
+	log          *slog.Logger
+
+	current atomic.Pointer[issuerKeys]
+	failed  atomic.Bool // the last read failed
+	limiter *rate.Limiter
+	reading singleflight.Group
+}
+
+type issuerKeys struct {
+	keys             []jose.JSONWebKey
+	authorizationURL string
+	readAt           time.Time
+}
+
+// run reads the keys now and then forever, until ctx ends.
+func (s *keySet) run(ctx context.Context) {
+	for {
+		pause := s.refreshEvery
+
+		if err := s.refresh(ctx); err != nil && ctx.Err() == nil {
+			s.log.WarnContext(ctx, "the issuer's keys could not be read", "issuer", s.issuer, "error", err)
+			pause = min(pause, retryAfterOutage)
+		}
+
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+	}
+}
+
+// VerifySignature implements oidc.KeySet. Its error is errBadToken or errKeysUnknown.
+func (s *keySet) VerifySignature(ctx context.Context, raw string) ([]byte, error) {
+	token, err := jose.ParseSigned(raw, s.algorithms)
+	if err != nil || len(token.Signatures) != 1 {
+		return nil, errBadToken
+	}
+
+	header := token.Signatures[0].Protected
+	if !isAccessTokenType(header) {
+		return nil, errBadToken
+	}
+
+	if payload, known := s.verify(token, header.KeyID); known {
+		if payload == nil {
+			return nil, errBadToken
+		}
+
+		return payload, nil
+	}
+
+	if err := s.refreshForUnknownKey(ctx, token.UnsafePayloadWithoutVerification()); err != nil {
+		return nil, err
+	}
+
+	payload, known := s.verify(token, header.KeyID)
+	if !known || payload == nil {
+		return nil, errBadToken
+	}
+
+	return payload, nil
+}
+
+// verify checks the signature with the keys at hand. known is false when no key fits the token's key
+// id, or when the keys are too old to be trusted.
+func (s *keySet) verify(token *jose.JSONWebSignature, keyID string) (payload []byte, known bool) {
+	current := s.current.Load()
+	if current == nil || s.now().Sub(current.readAt) > s.maxAge {
+		return nil, false
+	}
+
+	for _, key := range current.keys {
+		if keyID != "" && key.KeyID != keyID {
+			continue
+		}
+
+		if payload, err := token.Verify(key.Key); err == nil {
+			return payload, true
+		}
+
+		known = keyID != ""
+	}
+
+	return nil, known
+}
+
+func (s *keySet) refreshForUnknownKey(ctx context.Context, payload []byte) error {
+	if !s.limiter.Allow() {
+		if s.failed.Load() || !s.readAfterIssue(payload) {
+			return errKeysUnknown
+		}
+
+		return errBadToken
+	}
+
+	if err := s.refresh(ctx); err != nil {
+		return fmt.Errorf("%w: %w", errKeysUnknown, err)
+	}
+
+	return nil
+}
+
+// readAfterIssue tells whether our keys are younger than the token claims to be: then the issuer did
+// not have the token's key, and reading again would not help.
+func (s *keySet) readAfterIssue(payload []byte) bool {
+	var claims struct {
+		IssuedAt float64 `json:"iat"`
+	}
+
+	current := s.current.Load()
+
+	return current != nil && json.Unmarshal(payload, &claims) == nil && claims.IssuedAt > 0 &&
+		current.readAt.After(time.Unix(int64(claims.IssuedAt), 0))
+}
+
+// refresh reads discovery document and keys; callers at the same time share one read, which goes on
+// when a caller leaves.
+func (s *keySet) refresh(ctx context.Context) error {
+	done := s.reading.DoChan("", func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*s.client.Timeout)
+		defer cancel()
+
+		read, err := s.read(ctx)
+		s.failed.Store(err != nil)
+
+		if err == nil {
+			s.current.Store(read)
+		}
+
+		return nil, err
+	})
+
+	select {
+	case result := <-done:
+		return result.Err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (s *keySet) read(ctx context.Context) (*issuerKeys, error) {
+	provider, err := oidc.NewProvider(oidc.ClientContext(ctx, s.client), s.issuer)
+	if err != nil {
+		return nil, fmt.Errorf("discovery: %w", err)
+	}
+
+	var discovered struct {
+		KeysURL string `json:"jwks_uri"`
+	}
+	if err := provider.Claims(&discovered); err != nil {
+		return nil, fmt.Errorf("discovery: %w", err)
+	}
+
+	keys, err := s.readKeys(ctx, discovered.KeysURL)
+	if err != nil {
+		return nil, fmt.Errorf("keys: %w", err)
+	}
+
+	return &issuerKeys{keys: keys, authorizationURL: provider.Endpoint().AuthURL, readAt: s.now()}, nil
+}
+
+func (s *keySet) readKeys(ctx context.Context, address string) ([]jose.JSONWebKey, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, err
+	}
+
+	response, err := s.client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = response.Body.Close() }()
+
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("the issuer answered %s", response.Status)
+	}
+
+	var document struct {
+		Keys []json.RawMessage `json:"keys"`
+	}
+	if err := json.NewDecoder(io.LimitReader(response.Body, maxKeysDocument)).Decode(&document); err != nil {
+		return nil, err
+	}
+
+	keys := signatureKeys(document.Keys)
+	if len(keys) == 0 {
+		return nil, errors.New("the issuer has no key to verify signatures with")
+	}
+
+	return keys, nil
+}
+
+// signatureKeys keeps the public keys for signatures. A key of a kind that we do not know does not
+// spoil the others.
+func signatureKeys(documents []json.RawMessage) []jose.JSONWebKey {
+	var keys []jose.JSONWebKey
+
+	for _, document := range documents {
+		var key jose.JSONWebKey
+		if json.Unmarshal(document, &key) == nil && key.Use != "enc" && key.IsPublic() {
+			keys = append(keys, key)
+		}
+	}
+
+	return keys
+}
+
+// isAccessTokenType looks at the header's typ (RFC 9068). Many issuers leave it out or say JWT.
+func isAccessTokenType(header jose.Header) bool {
+	kind, given := header.ExtraHeaders[jose.HeaderType].(string)
+
+	return !given || slices.Contains([]string{"JWT", "at+jwt", "application/at+jwt"}, kind)
+}

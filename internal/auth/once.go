@@ -1,0 +1,63 @@
+package auth
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"time"
+
+	"github.com/google/uuid"
+
+	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/postgres"
+)
+
+// Once is a caller's Idempotency-Key. The domain method that makes something claims it in the
+// transaction of the effect, so the effect and the memory of it are one. The zero Once claims nothing.
+type Once struct {
+	Key         string
+	Operation   string
+	RequestHash [sha256.Size]byte
+}
+
+const onceKept = 24 * time.Hour
+
+// Given tells whether the caller sent a key.
+func (o Once) Given() bool { return o.Key != "" }
+
+// ClaimTx records that the caller makes `made` in the account. If the key was used before, it returns
+// what was made then and repeated = true: the caller renders that again and makes nothing.
+// Two requests at the same moment: the second waits here for the first to commit or roll back.
+//
+// Faults: ValidationFailed if the key came with another request, Conflict if the first is still running.
+func (o Once) ClaimTx(ctx context.Context, tx postgres.Tx, account uuid.UUID, who Principal, made uuid.UUID, now time.Time) (_ uuid.UUID, repeated bool, _ error) {
+	if !o.Given() {
+		return made, false, nil
+	}
+
+	caller := who.Credential()
+
+	if _, err := tx.Exec(ctx, sqlOnceForget, account, now.Add(-onceKept)); err != nil {
+		return uuid.Nil, false, err
+	}
+
+	tag, err := tx.Exec(ctx, sqlOnceClaim,
+		account, caller, o.Operation, o.Key, o.RequestHash[:], made, now, now.Add(-onceKept))
+	if err != nil || tag.RowsAffected() == 1 {
+		return made, false, err
+	}
+
+	var (
+		hash  []byte
+		first uuid.UUID
+	)
+	if err := tx.QueryRow(ctx, sqlOnceRead, account, caller, o.Operation, o.Key).Scan(&hash, &first); err != nil {
+		return uuid.Nil, false, err
+	}
+
+	if subtle.ConstantTimeCompare(hash, o.RequestHash[:]) != 1 {
+		return uuid.Nil, false, fault.Invalid("Idempotency-Key", "was used with another request; use a new key")
+	}
+
+	return first, true, nil
+}

@@ -1,0 +1,115 @@
+package auth
+
+import (
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"quern.dev/quern/internal/audit"
+)
+
+// Role orders what may be done: a viewer reads, an editor also changes, an owner also shares and deletes.
+type Role string
+
+const (
+	Viewer Role = "viewer"
+	Editor Role = "editor"
+	Owner  Role = "owner"
+)
+
+// Exceeds tells whether r allows more than other.
+func (r Role) Exceeds(other Role) bool {
+	order := []Role{Viewer, Editor, Owner}
+
+	return slices.Index(order, r) > slices.Index(order, other)
+}
+
+// Principal is the caller of one request.
+type Principal struct {
+	Account  uuid.UUID
+	Username string
+	Name     string
+	Email    string
+	Groups   []string
+	Token    *Grant // the API token that was used; nil for a person who signed in
+	Origin   Origin
+}
+
+// Grant is what an API token allows.
+type Grant struct {
+	ID         uuid.UUID
+	Role       Role
+	ExpiresAt  time.Time
+	Restricted bool
+	Targets    []Target // what a restricted token may reach
+}
+
+// Target is a namespace or dataset, by id.
+type Target struct {
+	Kind    string
+	Account uuid.UUID
+	ID      uuid.UUID
+}
+
+// Origin is where a request came from, for the audit.
+type Origin struct {
+	RequestID string
+	Address   string
+}
+
+// Subject is whom a grant can name.
+type Subject struct {
+	Kind string // account or group
+	ID   string
+}
+
+// Subjects lists all in whose name the caller may act.
+func (p Principal) Subjects() []Subject {
+	subjects := []Subject{{Kind: "account", ID: p.Account.String()}}
+	for _, group := range p.Groups {
+		subjects = append(subjects, Subject{Kind: "group", ID: group})
+	}
+
+	return subjects
+}
+
+// Administers tells whether the caller may do what only the owner of the account may.
+func (p Principal) Administers(account uuid.UUID) bool {
+	return p.Account == account && p.Ceiling() == Owner
+}
+
+// Ceiling is the most that the caller's credential allows, whatever was granted.
+func (p Principal) Ceiling() Role {
+	switch {
+	case p.Token == nil:
+		return Owner
+	case p.Token.Restricted && p.Token.Role == Owner:
+		return Editor
+	default:
+		return p.Token.Role
+	}
+}
+
+// Credential is who asks as far as repeats go: a person, or one API token of theirs. A lesser token must
+// not get the answer that a greater one was given.
+func (p Principal) Credential() uuid.UUID {
+	if p.Token != nil {
+		return p.Token.ID
+	}
+
+	return p.Account
+}
+
+// Audit begins an entry about something that the caller did to an account.
+func (p Principal) Audit(account uuid.UUID, at time.Time, action, target string) audit.Entry {
+	entry := audit.Entry{
+		Account: account, At: at, ActorID: p.Account, Actor: p.Username,
+		Address: p.Origin.Address, RequestID: p.Origin.RequestID, Action: action, Target: target,
+	}
+	if p.Token != nil {
+		entry.Token = p.Token.ID
+	}
+
+	return entry
+}

@@ -1,0 +1,335 @@
+package auth
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"fmt"
+	"hash/crc32"
+	"math/big"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"quern.dev/quern/internal/audit"
+	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/postgres"
+)
+
+// A token is the prefix, 160 random bits and a checksum, both in base 62, so that a secret scanner can
+// recognise it and a misspelt one is refused without a look at the database.
+const (
+	tokenPrefix    = "quern_"
+	tokenBytes     = 20
+	randomDigits   = 27
+	checksumDigits = 6
+)
+
+func formatToken(random []byte) string {
+	body := tokenPrefix + base62(new(big.Int).SetBytes(random[:tokenBytes]), randomDigits)
+
+	return body + checksum(body)
+}
+
+func checksum(body string) string {
+	return base62(new(big.Int).SetUint64(uint64(crc32.ChecksumIEEE([]byte(body)))), checksumDigits)
+}
+
+func base62(n *big.Int, digits int) string {
+	text := n.Text(62)
+
+	return strings.Repeat("0", digits-len(text)) + text
+}
+
+// hashToken returns what is stored of a token, if it is spelt like one.
+func hashToken(token string) (hash [sha256.Size]byte, wellFormed bool) {
+	body := len(token) - checksumDigits
+	if len(token) != len(tokenPrefix)+randomDigits+checksumDigits || checksum(token[:body]) != token[body:] {
+		return hash, false
+	}
+
+	return sha256.Sum256([]byte(token)), true
+}
+
+// Tokens makes, lists and revokes API tokens.
+type Tokens struct {
+	DB              *postgres.DB
+	Now             func() time.Time
+	Secret          []byte // the same on every replica
+	DefaultLifetime time.Duration
+	MaxLifetime     time.Duration
+}
+
+// Token is an API token without its value.
+type Token struct {
+	ID         uuid.UUID
+	Name       string
+	Role       Role
+	Restricted bool
+	CreatedAt  time.Time
+	ExpiresAt  time.Time
+	LastUsedAt time.Time // zero if never
+
+	parent  uuid.UUID
+	hash    []byte
+	revoked bool
+}
+
+// NewToken is a request for a token. Zero values take the defaults.
+type NewToken struct {
+	Name      string
+	Role      Role
+	ExpiresAt time.Time
+	Targets   []Target // none: not restricted
+	Once      Once
+}
+
+// Create makes a token and returns it with its value, which is shown only here. Repeated with the same
+// Once it returns the same token and value.
+//
+// Faults: ValidationFailed, Forbidden if it would exceed or outlive the token it is made with, Conflict.
+func (s Tokens) Create(ctx context.Context, who Principal, want NewToken) (Token, string, error) {
+	if err := mayManage(who); err != nil {
+		return Token{}, "", err
+	}
+
+	var (
+		now   = s.Now().UTC().Truncate(time.Millisecond)
+		id    = uuid.Must(uuid.NewV7())
+		token Token
+		value string
+	)
+
+	err := s.DB.InTx(ctx, func(tx postgres.Tx) error {
+		// One change of an account's tokens at a time: no token can be made with one that is being revoked.
+		if err := lockAccount(ctx, tx, who.Account); err != nil {
+			return err
+		}
+
+		first, repeated, err := want.Once.ClaimTx(ctx, tx, who.Account, who, id, now)
+
+		switch {
+		case err != nil:
+		case repeated:
+			token, value, err = s.again(ctx, tx, who, first)
+		default:
+			token, value, err = s.createTx(ctx, tx, who, id, want, now)
+		}
+
+		return err
+	})
+
+	return token, value, err
+}
+
+func (s Tokens) createTx(ctx context.Context, tx postgres.Tx, who Principal, id uuid.UUID, want NewToken, now time.Time) (Token, string, error) {
+	token, err := s.draft(who, id, want, now)
+	if err != nil {
+		return Token{}, "", err
+	}
+
+	if token.parent != uuid.Nil {
+		parent, err := selectToken(ctx, tx, who.Account, token.parent)
+		if err != nil {
+			return Token{}, "", err
+		}
+
+		if parent == nil || parent.revoked {
+			return Token{}, "", unauthorized(fmt.Errorf("API token %s is revoked", token.parent))
+		}
+	}
+
+	value := s.value(id, want.Once.Given())
+	hash, _ := hashToken(value)
+	token.hash = hash[:]
+
+	if err := insertToken(ctx, tx, who.Account, token, want.Targets); err != nil {
+		return Token{}, "", err
+	}
+
+	return token, value, audit.WriteTx(ctx, tx, who.Audit(who.Account, now, "token.create", id.String()))
+}
+
+// draft applies the defaults and the rules.
+func (s Tokens) draft(who Principal, id uuid.UUID, want NewToken, now time.Time) (Token, error) {
+	token := Token{
+		ID: id, Name: want.Name, Role: want.Role, Restricted: len(want.Targets) > 0,
+		CreatedAt: now, ExpiresAt: want.ExpiresAt.UTC().Truncate(time.Millisecond),
+	}
+
+	if token.Role == "" {
+		token.Role = Editor
+		if Editor.Exceeds(who.Ceiling()) {
+			token.Role = who.Ceiling()
+		}
+	}
+
+	if want.ExpiresAt.IsZero() {
+		token.ExpiresAt = now.Add(s.DefaultLifetime)
+		if who.Token != nil && token.ExpiresAt.After(who.Token.ExpiresAt) {
+			token.ExpiresAt = who.Token.ExpiresAt
+		}
+	}
+
+	if who.Token != nil {
+		token.parent = who.Token.ID
+	}
+
+	return token, s.check(who, token, now)
+}
+
+func (s Tokens) check(who Principal, token Token, now time.Time) error {
+	switch {
+	case !token.ExpiresAt.After(now):
+		return fault.Invalid("expires_at", "must be in the future")
+	case token.ExpiresAt.After(now.Add(s.MaxLifetime)):
+		return fault.Invalid("expires_at", fmt.Sprintf("must be at most %s ahead", s.MaxLifetime))
+	case token.Role.Exceeds(who.Ceiling()):
+		return beyondRights("role", fmt.Sprintf("The token in use allows %s at most.", who.Ceiling()))
+	case who.Token != nil && token.ExpiresAt.After(who.Token.ExpiresAt):
+		return beyondRights("expires_at", "A token cannot outlive the token that it is made with.")
+	case token.Restricted && token.Role == Owner:
+		return beyondRights("role", "A restricted token allows editor at most.")
+	default:
+		return nil
+	}
+}
+
+// again returns what the first request with the same key made.
+func (s Tokens) again(ctx context.Context, tx postgres.Tx, who Principal, id uuid.UUID) (Token, string, error) {
+	token, err := selectToken(ctx, tx, who.Account, id)
+	if err != nil {
+		return Token{}, "", err
+	}
+
+	value := s.value(id, true)
+	if hash, _ := hashToken(value); token == nil || subtle.ConstantTimeCompare(hash[:], token.hash) != 1 {
+		return Token{}, "", fault.New(fault.Conflict, "This token was made under another QUERN_SECRET; its value cannot be shown again. Revoke it and make a new one.")
+	}
+
+	return *token, value, nil
+}
+
+// value derives the value of a token that is made with a key, so that a repeat can show it again
+// although only its hash is stored. Any other is random.
+func (s Tokens) value(id uuid.UUID, derived bool) string {
+	if !derived {
+		random := make([]byte, tokenBytes)
+		_, _ = rand.Read(random) // never fails
+
+		return formatToken(random)
+	}
+
+	mac := hmac.New(sha256.New, s.Secret)
+	mac.Write([]byte("api token"))
+	mac.Write(id[:])
+
+	return formatToken(mac.Sum(nil))
+}
+
+// List returns the account's tokens that are not revoked, newest first, those after the given one.
+// next is uuid.Nil at the end.
+func (s Tokens) List(ctx context.Context, who Principal, after uuid.UUID, limit int) (list []Token, next uuid.UUID, err error) {
+	if err := mayManage(who); err != nil {
+		return nil, uuid.Nil, err
+	}
+
+	err = s.DB.Do(ctx, func(q postgres.Querier) error {
+		list, err = selectTokens(ctx, q, who.Account, after, limit+1)
+
+		return err
+	})
+
+	if len(list) > limit {
+		list = list[:limit]
+		next = list[limit-1].ID
+	}
+
+	return list, next, err
+}
+
+// Delete revokes a token and all that were made with it.
+//
+// Faults: NotFound, Forbidden if the token in use allows less than the one to be revoked.
+func (s Tokens) Delete(ctx context.Context, who Principal, id uuid.UUID) error {
+	if err := mayManage(who); err != nil {
+		return err
+	}
+
+	return s.DB.InTx(ctx, func(tx postgres.Tx) error {
+		if err := lockAccount(ctx, tx, who.Account); err != nil {
+			return err
+		}
+
+		token, err := selectToken(ctx, tx, who.Account, id)
+		if err != nil {
+			return err
+		}
+
+		if token == nil || token.revoked {
+			return fault.Absent()
+		}
+
+		if token.Role.Exceeds(who.Ceiling()) {
+			return beyondRights("role", fmt.Sprintf("The token in use allows %s at most.", who.Ceiling()))
+		}
+
+		return s.revokeTx(ctx, tx, who.Audit(who.Account, s.Now(), "token.revoke", ""), id)
+	})
+}
+
+// Revoke is Delete for operators, who know nothing but the id.
+func (s Tokens) Revoke(ctx context.Context, id uuid.UUID) error {
+	return s.DB.InTx(ctx, func(tx postgres.Tx) error {
+		account, err := selectTokenAccount(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+
+		if account == uuid.Nil {
+			return fault.New(fault.NotFound, fmt.Sprintf("There is no token %s.", id))
+		}
+
+		if err := lockAccount(ctx, tx, account); err != nil {
+			return err
+		}
+
+		return s.revokeTx(ctx, tx, audit.Entry{
+			Account: account, At: s.Now(), Actor: audit.Operator, Action: "token.revoke",
+		}, id)
+	})
+}
+
+func (s Tokens) revokeTx(ctx context.Context, tx postgres.Tx, entry audit.Entry, id uuid.UUID) error {
+	revoked, err := updateRevoked(ctx, tx, entry.Account, id, entry.At)
+	if err != nil {
+		return err
+	}
+
+	for _, id := range revoked {
+		entry.Target = id.String()
+		if err := audit.WriteTx(ctx, tx, entry); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+func mayManage(who Principal) error {
+	if who.Token != nil && who.Token.Restricted {
+		return fault.New(fault.Forbidden, "A restricted token cannot manage tokens.")
+	}
+
+	return nil
+}
+
+func beyondRights(field, message string) error {
+	e := fault.New(fault.Forbidden, "The token in use does not allow this.")
+	e.Subs = []fault.Sub{{Code: field, Message: message}}
+
+	return e
+}
