@@ -1,0 +1,100 @@
+// Quernd is the server and the operators' commands. It is thin: internal/app does the work.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"quern.dev/quern/internal/app"
+)
+
+func main() {
+	if err := command().ExecuteContext(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, "quernd:", app.Explain(err))
+		os.Exit(1)
+	}
+}
+
+func command() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "quernd",
+		Short:         "Quern: raw files go in, grounded answers come out",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.AddCommand(serve(), migrate(), user(), token(), version())
+
+	return root
+}
+
+func serve() *cobra.Command {
+	return &cobra.Command{
+		Use:   "serve",
+		Short: "Serve the API until a stop signal",
+		Long:  "Serve the API until a stop signal. Settings come from the environment: see docs/configuration.md.",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return app.Serve(cmd.Context(), os.Environ(), os.Stderr)
+		},
+	}
+}
+
+func migrate() *cobra.Command {
+	return operate("migrate", "Bring the database schema up to date", cobra.NoArgs,
+		func(ctx context.Context, o app.Operator, _ []string) error { return o.Migrate(ctx) })
+}
+
+func user() *cobra.Command {
+	group := &cobra.Command{Use: "user", Short: "List, disable, enable and release users"}
+	group.AddCommand(
+		operate("list", "List every user", cobra.NoArgs,
+			func(ctx context.Context, o app.Operator, _ []string) error { return o.ListUsers(ctx) }),
+		operate("disable USERNAME", "Stop a user's tokens with their next request", cobra.ExactArgs(1),
+			func(ctx context.Context, o app.Operator, args []string) error { return o.DisableUser(ctx, args[0]) }),
+		operate("enable USERNAME", "Undo disable", cobra.ExactArgs(1),
+			func(ctx context.Context, o app.Operator, args []string) error { return o.EnableUser(ctx, args[0]) }),
+		operate("release USERNAME", "Free a username for the next identity that brings it", cobra.ExactArgs(1),
+			func(ctx context.Context, o app.Operator, args []string) error { return o.ReleaseUser(ctx, args[0]) }),
+	)
+
+	return group
+}
+
+func token() *cobra.Command {
+	group := &cobra.Command{Use: "token", Short: "Revoke API tokens"}
+	group.AddCommand(operate("revoke ID", "Revoke an API token and all that were made with it", cobra.ExactArgs(1),
+		func(ctx context.Context, o app.Operator, args []string) error { return o.RevokeToken(ctx, args[0]) }))
+
+	return group
+}
+
+func version() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  cobra.NoArgs,
+		Run: func(cmd *cobra.Command, _ []string) {
+			build, _ := debug.ReadBuildInfo()
+			_, _ = fmt.Fprintln(cmd.OutOrStdout(), "quernd", build.Main.Version, build.GoVersion)
+		},
+	}
+}
+
+// operate is a command on the database.
+func operate(use, short string, args cobra.PositionalArgs, run func(context.Context, app.Operator, []string) error) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: short, Args: args,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			operator, err := app.NewOperator(os.Environ(), cmd.OutOrStdout())
+			if err != nil {
+				return err
+			}
+
+			return run(cmd.Context(), operator, args)
+		},
+	}
+}

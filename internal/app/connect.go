@@ -1,0 +1,85 @@
+package app
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"os"
+
+	"quern.dev/quern/internal/config"
+	"quern.dev/quern/internal/postgres"
+)
+
+// httpClient reaches one outside system: with its own authorities, its own proxy, and never longer
+// than its timeout. The proxy settings of the environment are not read, so that nothing takes a way
+// that the operator did not write down.
+func httpClient(c config.Connection) (*http.Client, error) {
+	transport := &http.Transport{
+		ForceAttemptHTTP2:     true,
+		MaxIdleConnsPerHost:   4,
+		IdleConnTimeout:       idleTimeout,
+		TLSHandshakeTimeout:   c.Timeout,
+		ResponseHeaderTimeout: c.Timeout,
+	}
+
+	if c.Proxy != "" {
+		proxy, err := url.Parse(string(c.Proxy))
+		if err != nil {
+			return nil, errors.New("the proxy is not an address")
+		}
+
+		transport.Proxy = http.ProxyURL(proxy)
+	}
+
+	if c.CAFile != "" {
+		pem, err := os.ReadFile(c.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("reading the authorities: %w", err)
+		}
+
+		authorities := x509.NewCertPool()
+		if !authorities.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("%s holds no certificate", c.CAFile)
+		}
+
+		transport.TLSClientConfig = &tls.Config{RootCAs: authorities, MinVersion: tls.VersionTLS12}
+	}
+
+	return &http.Client{Transport: transport, Timeout: c.Timeout}, nil
+}
+
+func openDatabase(ctx context.Context, c config.Database) (*postgres.DB, error) {
+	return postgres.Open(ctx, postgres.Config{
+		URL: c.URL.Reveal(), Pooler: c.Pooler, MaxConns: c.MaxConns,
+		AcquireTimeout: c.AcquireTimeout, QueryTimeout: c.QueryTimeout, LockTimeout: c.LockTimeout,
+	})
+}
+
+// directURL is the database past any pooler.
+func directURL(c config.Database) string {
+	if direct := c.DirectURL.Reveal(); direct != "" {
+		return direct
+	}
+
+	return c.URL.Reveal()
+}
+
+// newLog returns the log that the configuration asks for.
+func newLog(c config.Log, to io.Writer) *slog.Logger {
+	var level slog.Level
+
+	_ = level.UnmarshalText([]byte(c.Level)) // the configuration has checked it
+
+	options := &slog.HandlerOptions{Level: level}
+	if c.Format == "text" {
+		return slog.New(slog.NewTextHandler(to, options))
+	}
+
+	return slog.New(slog.NewJSONHandler(to, options))
+}

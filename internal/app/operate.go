@@ -1,0 +1,163 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/google/uuid"
+
+	"quern.dev/quern/internal/audit"
+	"quern.dev/quern/internal/auth"
+	"quern.dev/quern/internal/config"
+	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/postgres"
+)
+
+// Operator runs commands on the database. Each is audited with the actor "operator".
+type Operator struct {
+	config config.Operate
+	out    io.Writer
+}
+
+// NewOperator reads the settings that commands need from an environment as os.Environ gives it.
+func NewOperator(environ []string, out io.Writer) (Operator, error) {
+	c, err := config.Read[config.Operate](lookup(environ))
+
+	return Operator{config: c, out: out}, err
+}
+
+// Migrate brings the schema up to date and says what it did.
+func (o Operator) Migrate(ctx context.Context) error {
+	applied, err := postgres.Migrate(ctx, directURL(o.config.Database))
+	if err != nil {
+		return err
+	}
+
+	for _, name := range applied {
+		_, _ = fmt.Fprintln(o.out, "applied", name)
+	}
+
+	if len(applied) == 0 {
+		_, _ = fmt.Fprintln(o.out, "the schema is up to date")
+	}
+
+	return o.withDatabase(ctx, func(db *postgres.DB) error { return audit.Prepare(ctx, db, time.Now()) })
+}
+
+const usersPage = 500
+
+// ListUsers prints every account.
+func (o Operator) ListUsers(ctx context.Context) error {
+	return o.withDatabase(ctx, func(db *postgres.DB) error {
+		table := tabwriter.NewWriter(o.out, 0, 0, 2, ' ', 0)
+		_, _ = fmt.Fprintln(table, "USERNAME\tEMAIL\tCREATED\tSEEN\tSTATE")
+
+		accounts := auth.Accounts{DB: db, Now: time.Now}
+
+		for after, more := "", true; more; {
+			page, err := accounts.List(ctx, after, usersPage)
+			if err != nil {
+				return err
+			}
+
+			for _, a := range page {
+				state := "enabled"
+				if a.Disabled {
+					state = "disabled"
+				}
+
+				_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", a.Username, a.Email,
+					a.CreatedAt.Format(time.RFC3339), a.SeenAt.Format(time.RFC3339), state)
+				after = a.Username
+			}
+
+			more = len(page) == usersPage
+		}
+
+		return table.Flush()
+	})
+}
+
+// DisableUser stops a user's tokens with their next request.
+func (o Operator) DisableUser(ctx context.Context, username string) error {
+	return o.withDatabase(ctx, func(db *postgres.DB) error {
+		return o.said(auth.Accounts{DB: db, Now: time.Now}.Disable(ctx, username), "%s is disabled", username)
+	})
+}
+
+// EnableUser undoes DisableUser.
+func (o Operator) EnableUser(ctx context.Context, username string) error {
+	return o.withDatabase(ctx, func(db *postgres.DB) error {
+		return o.said(auth.Accounts{DB: db, Now: time.Now}.Enable(ctx, username), "%s is enabled", username)
+	})
+}
+
+// ReleaseUser frees a username for the next identity that brings it.
+func (o Operator) ReleaseUser(ctx context.Context, username string) error {
+	return o.withDatabase(ctx, func(db *postgres.DB) error {
+		newName, err := auth.Accounts{DB: db, Now: time.Now}.Release(ctx, username)
+
+		return o.said(err, "%s is free; the account that had it is now %s, disabled, and keeps what it owns", username, newName)
+	})
+}
+
+// RevokeToken revokes an API token and all that were made with it.
+func (o Operator) RevokeToken(ctx context.Context, id string) error {
+	parsed, err := uuid.Parse(id)
+	if err != nil {
+		return fault.Invalid("id", "is not a token id: take it from GET /user/tokens or from the log")
+	}
+
+	return o.withDatabase(ctx, func(db *postgres.DB) error {
+		return o.said(auth.Tokens{DB: db, Now: time.Now}.Revoke(ctx, parsed), "%s is revoked, and all that were made with it", parsed)
+	})
+}
+
+func (o Operator) withDatabase(ctx context.Context, do func(db *postgres.DB) error) error {
+	c := o.config.Database
+	c.URL, c.Pooler = config.NewSecret(directURL(c)), false
+
+	db, err := openDatabase(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+
+	if err := db.CheckSchema(ctx); err != nil {
+		return err
+	}
+
+	return do(db)
+}
+
+func (o Operator) said(err error, format string, args ...any) error {
+	if err == nil {
+		_, _ = fmt.Fprintf(o.out, format+"\n", args...)
+	}
+
+	return err
+}
+
+// Explain gives the message of a fault with its reasons, and the cause too: the reader is the operator.
+func Explain(err error) string {
+	e, ok := errors.AsType[*fault.Error](err)
+	if !ok {
+		return err.Error()
+	}
+
+	parts := []string{e.Message}
+	for _, sub := range e.Subs {
+		parts = append(parts, sub.Code+" "+sub.Message+".")
+	}
+
+	if cause := errors.Unwrap(e); cause != nil {
+		parts = append(parts, "("+cause.Error()+")")
+	}
+
+	return strings.Join(parts, " ")
+}

@@ -1,0 +1,294 @@
+// Package app wires the packages together: configuration in, a running service out. It is the only
+// package that imports everything, and it decides nothing else.
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"quern.dev/quern/internal/audit"
+	"quern.dev/quern/internal/auth"
+	"quern.dev/quern/internal/config"
+	"quern.dev/quern/internal/postgres"
+	"quern.dev/quern/internal/server"
+)
+
+// Serve runs the service with the settings of an environment as os.Environ gives it.
+func Serve(ctx context.Context, environ []string, logTo io.Writer) error {
+	c, err := config.Read[config.Serve](lookup(environ))
+	if err != nil {
+		return err
+	}
+
+	log := newLog(c.Log, logTo)
+	if unknown := config.Unknown(environ); len(unknown) > 0 {
+		log.WarnContext(ctx, "settings that do not exist, perhaps misspelt", "names", strings.Join(unknown, " "))
+	}
+
+	app, err := New(ctx, c, log)
+	if err != nil {
+		return err
+	}
+
+	return app.Run(ctx)
+}
+
+func lookup(environ []string) func(string) (string, bool) {
+	return func(name string) (string, bool) {
+		for _, entry := range environ {
+			if value, ok := strings.CutPrefix(entry, name+"="); ok {
+				return value, true
+			}
+		}
+
+		return "", false
+	}
+}
+
+// App is a service that is wired and not yet listening.
+type App struct {
+	config        config.Serve
+	log           *slog.Logger
+	db            *postgres.DB
+	authenticator *auth.Authenticator
+	server        *server.Server
+	metrics       *prometheus.Registry
+	leaving       atomic.Bool // a stop signal came: not ready any more
+	schemaFits    atomic.Bool // once it fits it stays so for this process
+}
+
+// New wires the service. Nothing outside needs to answer yet.
+func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
+	a := &App{config: c, log: log, metrics: prometheus.NewRegistry()}
+
+	var err error
+	if a.db, err = openDatabase(ctx, c.Database); err != nil {
+		return nil, err
+	}
+
+	client, err := httpClient(c.OIDC.Connection)
+	if err != nil {
+		return nil, fmt.Errorf("the connection to the issuer: %w", err)
+	}
+
+	a.authenticator, err = auth.New(auth.Config{
+		DB: a.db, Log: log, Now: time.Now, Client: client,
+		Issuer: string(c.OIDC.Issuer), Audiences: c.OIDC.Audience, Algorithms: c.OIDC.Algorithms,
+		UsernameClaim: c.OIDC.UsernameClaim, GroupsClaim: c.OIDC.GroupsClaim, GroupsMaxAge: c.OIDC.GroupsMaxAge,
+		ClockSkew: c.OIDC.ClockSkew, KeysRefresh: c.OIDC.KeysRefresh, KeysMaxAge: c.OIDC.KeysMaxAge,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("identity: %w", err)
+	}
+
+	a.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	a.registerPoolMetrics()
+
+	a.server, err = server.New(server.Config{
+		Log: log, Metrics: a.metrics, Authenticator: a.authenticator, Ready: a.ready,
+		Tokens: auth.Tokens{
+			DB: a.db, Now: time.Now, Secret: []byte(c.Server.Secret.Reveal()),
+			DefaultLifetime: c.Token.DefaultLifetime, MaxLifetime: c.Token.MaxLifetime,
+		},
+		PublicURL: string(c.Server.PublicURL), Issuer: string(c.OIDC.Issuer),
+		TrustedProxies: c.Server.TrustedProxies, CORSOrigins: c.Server.CORSOrigins,
+		RateLimit: c.Server.RateLimit, RateBurst: c.Server.RateBurst,
+		MaxBody: int64(c.Server.MaxBody), RequestTimeout: c.Server.RequestTimeout,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("server: %w", err)
+	}
+
+	return a, nil
+}
+
+// Handler is the API without a listener.
+func (a *App) Handler() http.Handler { return a.server.Handler() }
+
+// Close gives back what New took. Run closes by itself.
+func (a *App) Close() { a.db.Close() }
+
+// Run serves until a stop signal, then leaves in order: not ready, no new connections, running requests
+// end, background work ends, the pool closes. A second signal ends the process at once.
+func (a *App) Run(ctx context.Context) error {
+	defer a.Close()
+
+	if err := a.checkSchema(ctx); err != nil {
+		return err
+	}
+
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+
+	listeners, err := a.listen(ctx)
+	if err != nil {
+		return err
+	}
+
+	background, endBackground := context.WithCancel(context.WithoutCancel(ctx))
+	defer endBackground()
+
+	var running sync.WaitGroup
+	running.Go(func() { a.authenticator.Run(background) })
+	running.Go(func() { a.preparePartitions(background) })
+
+	failed := make(chan error, len(listeners))
+
+	for _, l := range listeners {
+		a.log.InfoContext(ctx, "listening", "what", l.name, "address", l.listener.Addr().String())
+
+		go func() { failed <- l.server.Serve(l.listener) }()
+	}
+
+	select {
+	case err = <-failed:
+	case <-ctx.Done():
+		stop() // from here on a second signal ends the process
+
+		err = a.shutDown(background, listeners)
+	}
+
+	endBackground()
+	running.Wait()
+	a.log.InfoContext(ctx, "stopped")
+
+	return err
+}
+
+type listening struct {
+	name     string
+	listener net.Listener
+	server   *http.Server
+}
+
+const (
+	readHeaderTimeout = 10 * time.Second
+	idleTimeout       = 2 * time.Minute
+	maxHeaderBytes    = 64 << 10
+	partitionsEvery   = 12 * time.Hour
+	partitionsRetry   = time.Minute
+	readyTimeout      = 2 * time.Second
+)
+
+func (a *App) listen(ctx context.Context) ([]listening, error) {
+	var list []listening
+
+	for _, l := range []struct {
+		name, address string
+		handler       http.Handler
+		timeout       time.Duration
+	}{
+		{"api", a.config.Server.ListenAddr, a.Handler(), a.config.Server.RequestTimeout},
+		{"admin", a.config.Server.AdminAddr, a.server.Admin(a.metrics), 0}, // a profile takes as long as asked
+	} {
+		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", l.address)
+		if err != nil {
+			return nil, fmt.Errorf("listening for %s: %w", l.name, err)
+		}
+
+		list = append(list, listening{name: l.name, listener: listener, server: &http.Server{
+			Handler: l.handler, ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
+			ReadTimeout: l.timeout, WriteTimeout: 2 * l.timeout, ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelWarn),
+		}})
+	}
+
+	return list, nil
+}
+
+func (a *App) shutDown(ctx context.Context, listeners []listening) error {
+	a.log.InfoContext(ctx, "stopping", "drain", a.config.Server.DrainDelay, "timeout", a.config.Server.ShutdownTimeout)
+	a.leaving.Store(true)
+	time.Sleep(a.config.Server.DrainDelay)
+
+	ctx, cancel := context.WithTimeout(ctx, a.config.Server.ShutdownTimeout)
+	defer cancel()
+
+	var problems []error
+	for _, l := range listeners {
+		problems = append(problems, l.server.Shutdown(ctx))
+	}
+
+	return errors.Join(problems...)
+}
+
+// checkSchema refuses to start on a schema that does not fit. A database that does not answer is no
+// reason: the service starts, says that it is not ready, and looks again.
+func (a *App) checkSchema(ctx context.Context) error {
+	if err := a.db.Ping(ctx); err != nil {
+		a.log.WarnContext(ctx, "the database does not answer yet", "error", err)
+
+		return nil
+	}
+
+	return a.db.CheckSchema(ctx)
+}
+
+// ready is asked by load balancers every second or so: it looks at the schema only until it fits.
+func (a *App) ready(ctx context.Context) []server.Check {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+
+	err := a.db.Ping(ctx)
+	if err == nil && !a.schemaFits.Load() {
+		err = a.db.CheckSchema(ctx)
+		a.schemaFits.Store(err == nil)
+	}
+
+	database := server.Check{Name: "database", Required: true, OK: err == nil}
+	if err != nil {
+		database.Problem = err.Error()
+	}
+
+	issuer := server.Check{Name: "issuer", OK: a.authenticator.IssuerAnswers()}
+	if !issuer.OK {
+		issuer.Problem = "the last attempt to read its keys failed"
+	}
+
+	return []server.Check{
+		{Name: "process", Required: true, OK: !a.leaving.Load()},
+		database,
+		issuer,
+	}
+}
+
+func (a *App) preparePartitions(ctx context.Context) {
+	for {
+		pause := partitionsEvery
+
+		if err := audit.Prepare(ctx, a.db, time.Now()); err != nil && ctx.Err() == nil {
+			a.log.WarnContext(ctx, "the audit's partitions could not be prepared", "error", err)
+			pause = partitionsRetry
+		}
+
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+	}
+}
+
+func (a *App) registerPoolMetrics() {
+	for name, value := range map[string]func() float64{
+		"quern_postgres_connections_used":  func() float64 { return float64(a.db.Stats().AcquiredConns()) },
+		"quern_postgres_connections_idle":  func() float64 { return float64(a.db.Stats().IdleConns()) },
+		"quern_postgres_connections_limit": func() float64 { return float64(a.db.Stats().MaxConns()) },
+	} {
+		a.metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: "Connections of the pool."}, value))
+	}
+}

@@ -1,0 +1,257 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"quern.dev/quern/internal/fault"
+)
+
+const maxDepth = 64
+
+// parseJSON is stricter than the standard decoder: one value and nothing after it, no key twice, valid
+// UTF-8, bounded depth. Numbers keep their digits.
+func parseJSON(text []byte) (any, error) {
+	if len(bytes.TrimSpace(text)) == 0 {
+		return nil, errors.New("it is empty")
+	}
+
+	if !utf8.Valid(text) {
+		return nil, errors.New("it is not UTF-8")
+	}
+
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+
+	value, err := parseValue(decoder, 0)
+	if err != nil {
+		return nil, err
+	}
+
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("something follows the value")
+	}
+
+	return value, nil
+}
+
+func parseValue(decoder *json.Decoder, depth int) (any, error) {
+	if depth > maxDepth {
+		return nil, fmt.Errorf("it is nested deeper than %d", maxDepth)
+	}
+
+	token, err := decoder.Token()
+	if err != nil {
+		return nil, syntaxError(err)
+	}
+
+	switch token {
+	case json.Delim('{'):
+		return parseObject(decoder, depth)
+	case json.Delim('['):
+		return parseArray(decoder, depth)
+	default:
+		return token, nil
+	}
+}
+
+func parseObject(decoder *json.Decoder, depth int) (any, error) {
+	object := map[string]any{}
+
+	for decoder.More() {
+		token, err := decoder.Token()
+		if err != nil {
+			return nil, syntaxError(err)
+		}
+
+		key, _ := token.(string) // the decoder takes nothing else here
+		if _, twice := object[key]; twice {
+			return nil, errors.New("a key stands twice in one object")
+		}
+
+		if object[key], err = parseValue(decoder, depth+1); err != nil {
+			return nil, err
+		}
+	}
+
+	_, err := decoder.Token()
+
+	return object, syntaxError(err)
+}
+
+func parseArray(decoder *json.Decoder, depth int) (any, error) {
+	array := []any{}
+
+	for decoder.More() {
+		value, err := parseValue(decoder, depth+1)
+		if err != nil {
+			return nil, err
+		}
+
+		array = append(array, value)
+	}
+
+	_, err := decoder.Token()
+
+	return array, syntaxError(err)
+}
+
+// syntaxError keeps the decoder's position and leaves out its text, which repeats the input.
+func syntaxError(err error) error {
+	var syntax *json.SyntaxError
+
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &syntax):
+		return fmt.Errorf("there is a fault at byte %d", syntax.Offset)
+	default:
+		return errors.New("it ends too early")
+	}
+}
+
+// prune removes what the schema does not name, and null where a field may be absent.
+func prune(schema *openapi3.Schema, value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		for key, field := range value {
+			property := schema.Properties[key]
+
+			switch {
+			case property != nil && field == nil && !property.Value.Nullable && !slices.Contains(schema.Required, key):
+				delete(value, key)
+			case property != nil:
+				value[key] = prune(property.Value, field)
+			case schema.AdditionalProperties.Schema != nil:
+				value[key] = prune(schema.AdditionalProperties.Schema.Value, field)
+			case len(schema.Properties) > 0:
+				delete(value, key)
+			}
+		}
+	case []any:
+		if schema.Items != nil {
+			for i, item := range value {
+				value[i] = prune(schema.Items.Value, item)
+			}
+		}
+	}
+
+	return value
+}
+
+// violations lists what breaks the schema, one for each field, in words of ours.
+func violations(schema *openapi3.Schema, value any) []fault.Sub {
+	if path, found := findNUL(value, nil); found {
+		return []fault.Sub{{Code: path, Message: "contains the character U+0000"}}
+	}
+
+	var subs []fault.Sub
+
+	collect(schema.VisitJSON(value, validation()...), func(problem *openapi3.SchemaError) {
+		path := problem.JSONPointer()
+		if len(path) == 0 {
+			path = []string{"body"}
+		}
+
+		sub := fault.Sub{Code: strings.Join(path, "."), Message: describe(problem)}
+		if !slices.ContainsFunc(subs, func(s fault.Sub) bool { return s.Code == sub.Code }) {
+			subs = append(subs, sub)
+		}
+	})
+
+	slices.SortFunc(subs, func(a, b fault.Sub) int { return strings.Compare(a.Code, b.Code) })
+
+	return subs
+}
+
+func collect(err error, each func(*openapi3.SchemaError)) {
+	var (
+		several openapi3.MultiError
+		one     *openapi3.SchemaError
+	)
+
+	switch {
+	case err == nil:
+	case errors.As(err, &several):
+		for _, err := range several {
+			collect(err, each)
+		}
+	case errors.As(err, &one):
+		if inner, ok := errors.AsType[openapi3.MultiError](one.Origin); ok {
+			collect(inner, each)
+		} else {
+			each(one)
+		}
+	}
+}
+
+func describe(problem *openapi3.SchemaError) string {
+	schema := problem.Schema
+
+	switch problem.SchemaField {
+	case "required":
+		return "is required"
+	case "type", "nullable":
+		return "must be of type " + strings.Join(schema.Type.Slice(), " or ")
+	case "enum":
+		allowed := make([]string, 0, len(schema.Enum))
+		for _, value := range schema.Enum {
+			allowed = append(allowed, fmt.Sprint(value))
+		}
+
+		return "must be one of: " + strings.Join(allowed, ", ")
+	case "minLength":
+		return fmt.Sprintf("must have at least %d characters", schema.MinLength)
+	case "maxLength":
+		return fmt.Sprintf("must have at most %d characters", *schema.MaxLength)
+	case "minItems":
+		return fmt.Sprintf("must have at least %d entries", schema.MinItems)
+	case "maxItems":
+		return fmt.Sprintf("must have at most %d entries", *schema.MaxItems)
+	case "minimum":
+		return fmt.Sprintf("must be at least %v", *schema.Min)
+	case "maximum":
+		return fmt.Sprintf("must be at most %v", *schema.Max)
+	case "format":
+		return "is not a valid " + schema.Format
+	case "pattern":
+		return "must match " + schema.Pattern
+	default:
+		return "breaks the rule " + problem.SchemaField
+	}
+}
+
+// findNUL looks for the one character that PostgreSQL cannot store.
+func findNUL(value any, path []string) (string, bool) {
+	switch value := value.(type) {
+	case string:
+		return strings.Join(path, "."), strings.ContainsRune(value, 0)
+	case map[string]any:
+		for key, field := range value {
+			if strings.ContainsRune(key, 0) {
+				return strings.Join(append(path, "a key"), "."), true
+			}
+
+			if at, found := findNUL(field, append(path, key)); found {
+				return at, true
+			}
+		}
+	case []any:
+		for i, item := range value {
+			if at, found := findNUL(item, append(path, strconv.Itoa(i))); found {
+				return at, true
+			}
+		}
+	}
+
+	return "", false
+}

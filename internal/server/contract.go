@@ -1,0 +1,90 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/google/uuid"
+
+	"quern.dev/quern/api"
+)
+
+// contract is the served document, made ready for checking requests.
+type contract struct {
+	document   *openapi3.T
+	operations map[string]*operation // by pattern of http.ServeMux
+}
+
+// operation is what the document says of one operation.
+type operation struct {
+	id        string
+	public    bool
+	ownerOnly bool
+	params    []*openapi3.Parameter
+	body      *openapi3.Schema // nil if it takes none
+}
+
+func loadContract() (*contract, error) {
+	document, err := openapi3.NewLoader().LoadFromData(api.Document)
+	if err != nil {
+		return nil, fmt.Errorf("reading the contract: %w", err)
+	}
+
+	c := &contract{document: document, operations: map[string]*operation{}}
+
+	for path, item := range document.Paths.Map() {
+		for method, source := range item.Operations() {
+			op := &operation{
+				id:        source.OperationID,
+				public:    source.Security != nil && len(*source.Security) == 0,
+				ownerOnly: source.Extensions["x-quern-owner-only"] == true,
+			}
+
+			for _, list := range []openapi3.Parameters{item.Parameters, source.Parameters} {
+				for _, reference := range list {
+					op.params = append(op.params, reference.Value)
+				}
+			}
+
+			if source.RequestBody != nil {
+				media := source.RequestBody.Value.Content["application/json"]
+				if media == nil || !source.RequestBody.Value.Required {
+					return nil, fmt.Errorf("operation %s: only required JSON bodies can be checked", op.id)
+				}
+
+				op.body = media.Schema.Value
+			}
+
+			c.operations[method+" "+basePath+path] = op
+		}
+	}
+
+	return c, nil
+}
+
+// validation is how values are held against schemas: all faults at once, and formats taken seriously.
+func validation() []openapi3.SchemaValidationOption {
+	return []openapi3.SchemaValidationOption{
+		openapi3.MultiErrors(),
+		openapi3.VisitAsRequest(),
+		openapi3.EnableFormatValidation(),
+		openapi3.WithStringFormatValidator("uuid", openapi3.NewCallbackValidator(checkUUID)),
+		openapi3.WithStringFormatValidator("date-time", openapi3.NewCallbackValidator(checkTime)),
+	}
+}
+
+const uuidLength = 36
+
+// checkUUID takes the plain form alone; the parser would also take braces and urn:uuid:.
+func checkUUID(text string) error {
+	if len(text) != uuidLength {
+		return errors.New("is not a uuid")
+	}
+
+	return uuid.Validate(text)
+}
+
+// checkTime is as strict as the decoder that reads the value afterwards.
+func checkTime(text string) error { return new(time.Time).UnmarshalText([]byte(text)) }

@@ -1,0 +1,247 @@
+package server
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"quern.dev/quern/api"
+)
+
+//go:embed docs/page.html
+var docsPage string
+
+//go:embed docs/page.css
+var docsStyle string
+
+// docs serves the contract to programs and to people. The page is made here, from the document, and
+// runs no script, so it can have the strictest policy there is.
+type docs struct {
+	server *Server
+	html   []byte
+	policy string
+}
+
+func newDocs(s *Server) (*docs, error) {
+	page, err := template.New("docs").Funcs(template.FuncMap{
+		"prose": prose, "example": example, "fields": fields, "kind": kind,
+	}).Parse(docsPage)
+	if err != nil {
+		return nil, err
+	}
+
+	var html bytes.Buffer
+	if err := page.Execute(&html, map[string]any{
+		"Info": s.contract.document.Info, "Sections": sections(s.contract.document), "Base": s.config.PublicURL + basePath,
+		"Style": template.CSS(docsStyle), //nolint:gosec // our own file
+	}); err != nil {
+		return nil, err
+	}
+
+	hash := sha256.Sum256([]byte(docsStyle))
+
+	return &docs{
+		server: s, html: html.Bytes(),
+		policy: fmt.Sprintf("default-src 'none'; style-src 'sha256-%s'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+			base64.StdEncoding.EncodeToString(hash[:])),
+	}, nil
+}
+
+// document serves the contract with the issuer's own address for signing in. Until the issuer has said
+// it, the issuer itself stands there.
+func (d *docs) document(w http.ResponseWriter, r *http.Request) {
+	address, known := d.server.config.Authenticator.AuthorizationURL()
+	if !known {
+		address = d.server.config.Issuer
+	}
+
+	var document map[string]any
+	if err := json.Unmarshal(api.Document, &document); err != nil {
+		d.server.Fail(w, r, err)
+
+		return
+	}
+
+	setAuthorizationURL(document, address)
+
+	document["servers"] = []any{map[string]any{"url": d.server.config.PublicURL + basePath}}
+
+	w.Header().Set("Cache-Control", "no-cache")
+	writeJSON(w, http.StatusOK, document)
+}
+
+func setAuthorizationURL(document map[string]any, address string) {
+	place := document
+	for _, key := range []string{"components", "securitySchemes", "openId", "flows", "implicit"} {
+		place, _ = place[key].(map[string]any)
+	}
+
+	place["authorizationUrl"] = address
+}
+
+func (d *docs) page(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Content-Security-Policy", d.policy)
+	w.Header().Set("Cache-Control", "no-cache")
+	_, _ = w.Write(d.html) // the client may have left
+}
+
+type docsSection struct {
+	Name, Description string
+	Operations        []docsOperation
+}
+
+type docsOperation struct {
+	*openapi3.Operation
+
+	Method, Path string
+	Public       bool
+	Body         *openapi3.MediaType
+	Answers      []docsAnswer
+}
+
+type docsAnswer struct {
+	Status, Description string
+	Content             openapi3.Content
+}
+
+func sections(document *openapi3.T) []docsSection {
+	var list []docsSection
+
+	for _, tag := range document.Tags {
+		section := docsSection{Name: tag.Name, Description: tag.Description}
+
+		for path, item := range document.Paths.Map() {
+			for method, operation := range item.Operations() {
+				if slices.Contains(operation.Tags, tag.Name) {
+					section.Operations = append(section.Operations, describeOperation(method, path, operation))
+				}
+			}
+		}
+
+		slices.SortFunc(section.Operations, func(a, b docsOperation) int {
+			return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.Method, b.Method))
+		})
+
+		list = append(list, section)
+	}
+
+	return list
+}
+
+func describeOperation(method, path string, operation *openapi3.Operation) docsOperation {
+	op := docsOperation{
+		Operation: operation, Method: method, Path: path,
+		Public: operation.Security != nil && len(*operation.Security) == 0,
+	}
+
+	if operation.RequestBody != nil {
+		op.Body = operation.RequestBody.Value.Content["application/json"]
+	}
+
+	for status, response := range operation.Responses.Map() {
+		op.Answers = append(op.Answers, docsAnswer{Status: status, Description: *response.Value.Description, Content: response.Value.Content})
+	}
+
+	slices.SortFunc(op.Answers, func(a, b docsAnswer) int { return strings.Compare(a.Status, b.Status) })
+
+	return op
+}
+
+// prose shows text between backticks as code and keeps paragraphs.
+func prose(text string) template.HTML {
+	var html strings.Builder
+
+	for paragraph := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
+		html.WriteString("<p>")
+
+		for i, part := range strings.Split(paragraph, "`") {
+			escaped := template.HTMLEscapeString(part)
+			if i%2 == 1 {
+				escaped = "<code>" + escaped + "</code>"
+			}
+
+			html.WriteString(escaped)
+		}
+
+		html.WriteString("</p>")
+	}
+
+	return template.HTML(html.String()) //nolint:gosec // escaped above
+}
+
+func example(media *openapi3.MediaType) string {
+	if media == nil || media.Example == nil {
+		return ""
+	}
+
+	if text, ok := media.Example.(string); ok {
+		return text
+	}
+
+	pretty, err := json.MarshalIndent(media.Example, "", "  ")
+	if err != nil {
+		return ""
+	}
+
+	return string(pretty)
+}
+
+type docsField struct {
+	Name, Kind, Description string
+	Required                bool
+}
+
+// fields lists the properties of an object, required ones first.
+func fields(media *openapi3.MediaType) []docsField {
+	if media == nil || media.Schema == nil {
+		return nil
+	}
+
+	schema := media.Schema.Value
+
+	var list []docsField
+	for name, property := range schema.Properties {
+		list = append(list, docsField{
+			Name: name, Kind: kind(property.Value), Description: property.Value.Description, Required: slices.Contains(schema.Required, name),
+		})
+	}
+
+	slices.SortFunc(list, func(a, b docsField) int {
+		if a.Required != b.Required {
+			return map[bool]int{true: -1, false: 1}[a.Required]
+		}
+
+		return strings.Compare(a.Name, b.Name)
+	})
+
+	return list
+}
+
+func kind(schema *openapi3.Schema) string {
+	var values []string
+	for _, value := range schema.Enum {
+		values = append(values, fmt.Sprint(value))
+	}
+
+	switch {
+	case len(values) > 0:
+		return strings.Join(values, " | ")
+	case schema.Type.Is(openapi3.TypeArray):
+		return "array of " + kind(schema.Items.Value)
+	case schema.Format != "":
+		return schema.Format
+	default:
+		return strings.Join(schema.Type.Slice(), " or ")
+	}
+}

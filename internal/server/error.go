@@ -1,0 +1,95 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"net/http"
+	"strconv"
+
+	"quern.dev/quern/api"
+	"quern.dev/quern/internal/fault"
+)
+
+// statuses is the one table from codes to HTTP.
+func statuses() map[fault.Code]int {
+	return map[fault.Code]int{
+		fault.BadRequest:           http.StatusBadRequest,
+		fault.Unauthorized:         http.StatusUnauthorized,
+		fault.Forbidden:            http.StatusForbidden,
+		fault.NotFound:             http.StatusNotFound,
+		fault.MethodNotAllowed:     http.StatusMethodNotAllowed,
+		fault.NotAcceptable:        http.StatusNotAcceptable,
+		fault.Conflict:             http.StatusConflict,
+		fault.PreconditionFailed:   http.StatusPreconditionFailed,
+		fault.PayloadTooLarge:      http.StatusRequestEntityTooLarge,
+		fault.UnsupportedMediaType: http.StatusUnsupportedMediaType,
+		fault.ValidationFailed:     http.StatusUnprocessableEntity,
+		fault.InvalidState:         http.StatusUnprocessableEntity,
+		fault.RunNotCompleted:      http.StatusUnprocessableEntity,
+		fault.QueryInvalid:         http.StatusUnprocessableEntity,
+		fault.LimitExceeded:        http.StatusUnprocessableEntity,
+		fault.RateLimited:          http.StatusTooManyRequests,
+		fault.Internal:             http.StatusInternalServerError,
+		fault.UpstreamUnavailable:  http.StatusBadGateway,
+		fault.Unavailable:          http.StatusServiceUnavailable,
+		fault.Timeout:              http.StatusGatewayTimeout,
+	}
+}
+
+// statusClientLeft is what proxies write for a client that did not wait for the answer.
+const statusClientLeft = 499
+
+// Fail writes err as the ErrorResponse of the contract and keeps it for the log line. It is the only
+// place that writes errors; other edges mounted behind our middleware use it too.
+func (s *Server) Fail(w http.ResponseWriter, r *http.Request, err error) {
+	if _, known := errors.AsType[*fault.Error](err); !known && errors.Is(err, context.DeadlineExceeded) {
+		err = fault.Wrap(err, fault.Timeout, "The request took too long.")
+	}
+
+	e := fault.From(err)
+	callOf(r.Context()).err = err
+
+	if errors.Is(r.Context().Err(), context.Canceled) {
+		w.WriteHeader(statusClientLeft) // nobody reads it; it keeps log and metrics from calling it our failure
+
+		return
+	}
+
+	body := api.ErrorResponse{ErrorCode: api.ErrorCode(e.Code), Message: e.Message}
+
+	if len(e.Subs) > 0 {
+		subs := make([]api.SubError, 0, len(e.Subs))
+		for _, sub := range e.Subs {
+			subs = append(subs, api.SubError{Code: sub.Code, Message: sub.Message})
+		}
+
+		body.SubErrors = &subs
+	}
+
+	if e.Code == fault.Unauthorized {
+		w.Header().Set("WWW-Authenticate", challenge(r))
+	}
+
+	if e.Code == fault.RateLimited || e.Code == fault.Unavailable {
+		w.Header().Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(e.RetryAfter.Seconds())))))
+	}
+
+	writeJSON(w, statuses()[e.Code], body)
+}
+
+func writeJSON(w http.ResponseWriter, status int, value any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(value) //nolint:errchkjson // it can only fail because the client left
+}
+
+// challenge says what is missing, and whether a token was there at all (RFC 6750).
+func challenge(r *http.Request) string {
+	if r.Header.Get("Authorization") == "" {
+		return `Bearer realm="quern"`
+	}
+
+	return `Bearer realm="quern", error="invalid_token", error_description="the token is not valid"`
+}

@@ -1,0 +1,234 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"quern.dev/quern/internal/auth"
+	"quern.dev/quern/internal/fault"
+)
+
+// guard puts the checks that every operation has before its handler, in the order of the contract.
+func (s *Server) guard(op *operation, next http.HandlerFunc) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := callOf(r.Context())
+		c.operation = op.id
+
+		ctx, cancel := context.WithTimeout(r.Context(), s.config.RequestTimeout)
+		defer cancel()
+
+		r = r.WithContext(ctx)
+
+		if err := s.check(w, r, op, c); err != nil {
+			s.Fail(w, r, err)
+
+			return
+		}
+
+		next(w, r)
+	})
+}
+
+func (s *Server) check(w http.ResponseWriter, r *http.Request, op *operation, c *call) error {
+	if !op.public {
+		who, err := s.authenticate(r, c)
+		if err != nil {
+			return err
+		}
+
+		c.who = who
+
+		if err := s.limiter.allow(who.Account); err != nil {
+			return err
+		}
+	}
+
+	if err := checkParameters(r, op); err != nil {
+		return err
+	}
+
+	if op.ownerOnly && !isCaller(r.PathValue("username"), c.who) {
+		return fault.New(fault.Forbidden, "Only the owner may do this.")
+	}
+
+	var body []byte
+
+	if op.body != nil {
+		var err error
+		if body, err = s.readBody(w, r, op.body); err != nil {
+			return err
+		}
+	}
+
+	c.requestHash = requestHash(r, body)
+
+	return nil
+}
+
+func (s *Server) authenticate(r *http.Request, c *call) (auth.Principal, error) {
+	headers := r.Header.Values("Authorization")
+	if len(headers) != 1 {
+		return auth.Principal{}, auth.Missing()
+	}
+
+	scheme, bearer, _ := strings.Cut(headers[0], " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return auth.Principal{}, auth.Missing()
+	}
+
+	return s.config.Authenticator.Authenticate(r.Context(), strings.TrimSpace(bearer), auth.Origin{RequestID: c.id, Address: c.address})
+}
+
+func isCaller(username string, who auth.Principal) bool {
+	return strings.EqualFold(username, auth.Self) || strings.EqualFold(username, who.Username)
+}
+
+// checkParameters: an id or name in the path that cannot exist names nothing; anything else that does
+// not fit is reported, all at once.
+func checkParameters(r *http.Request, op *operation) error {
+	var subs []fault.Sub
+
+	query := r.URL.Query()
+
+	for _, param := range op.params {
+		var values []string
+
+		switch param.In {
+		case openapi3.ParameterInPath:
+			if checkParameter(param.Schema.Value, r.PathValue(param.Name)) != nil {
+				return fault.Absent()
+			}
+
+			continue
+		case openapi3.ParameterInQuery:
+			values = query[param.Name]
+		case openapi3.ParameterInHeader:
+			values = r.Header.Values(param.Name)
+		}
+
+		switch {
+		case len(values) == 0 && param.Required:
+			subs = append(subs, fault.Sub{Code: param.Name, Message: "is required"})
+		case len(values) > 1:
+			subs = append(subs, fault.Sub{Code: param.Name, Message: "is given more than once"})
+		case len(values) == 1:
+			if err := checkParameter(param.Schema.Value, values[0]); err != nil {
+				subs = append(subs, fault.Sub{Code: param.Name, Message: err.Error()})
+			}
+		}
+	}
+
+	if len(subs) > 0 {
+		return fault.InvalidFields(subs...)
+	}
+
+	return nil
+}
+
+// checkParameter reads text as the type of the schema and holds it against it.
+func checkParameter(schema *openapi3.Schema, text string) error {
+	var value any
+
+	switch {
+	case !utf8.ValidString(text) || strings.ContainsRune(text, 0):
+		return errors.New("is not text")
+	case schema.Type.Is(openapi3.TypeInteger):
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return errors.New("is not a whole number")
+		}
+
+		value = float64(n)
+	case schema.Type.Is(openapi3.TypeBoolean):
+		if text != "true" && text != "false" {
+			return errors.New("is neither true nor false")
+		}
+
+		value = text == "true"
+	default:
+		value = text
+	}
+
+	if subs := violations(schema, value); len(subs) > 0 {
+		return errors.New(subs[0].Message)
+	}
+
+	return nil
+}
+
+// readBody checks the body and replaces it by the same values without what the contract does not
+// know: the decoder behind us folds case, so it must not see fields that were not checked.
+func (s *Server) readBody(w http.ResponseWriter, r *http.Request, schema *openapi3.Schema) ([]byte, error) {
+	if err := checkContentType(r); err != nil {
+		return nil, err
+	}
+
+	if r.ContentLength > s.config.MaxBody {
+		return nil, tooLarge(s.config.MaxBody)
+	}
+
+	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.config.MaxBody))
+	if err != nil {
+		if size, ok := errors.AsType[*http.MaxBytesError](err); ok {
+			return nil, tooLarge(size.Limit)
+		}
+
+		return nil, fault.Wrap(err, fault.BadRequest, "The body could not be read to its end.")
+	}
+
+	value, err := parseJSON(text)
+	if err != nil {
+		return nil, fault.Wrap(err, fault.BadRequest, "The body is not valid JSON: "+err.Error()+".")
+	}
+
+	value = prune(schema, value)
+	if subs := violations(schema, value); len(subs) > 0 {
+		return nil, fault.InvalidFields(subs...)
+	}
+
+	clean, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+
+	r.Body = io.NopCloser(bytes.NewReader(clean))
+	r.ContentLength = int64(len(clean))
+
+	return clean, nil
+}
+
+func checkContentType(r *http.Request) error {
+	text := r.Header.Get("Content-Type")
+	if text == "" {
+		return nil
+	}
+
+	media, params, err := mime.ParseMediaType(text)
+	if charset := params["charset"]; err != nil || media != "application/json" || (charset != "" && !strings.EqualFold(charset, "utf-8")) {
+		return fault.New(fault.UnsupportedMediaType, "The body must be application/json in UTF-8.")
+	}
+
+	return nil
+}
+
+func tooLarge(limit int64) error {
+	return fault.New(fault.PayloadTooLarge, fmt.Sprintf("The body may have %d bytes at most.", limit))
+}
+
+// requestHash tells two requests with one Idempotency-Key apart. The body is in canonical form, so
+// white space and the order of keys do not matter.
+func requestHash(r *http.Request, body []byte) [sha256.Size]byte {
+	return sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s\n%s", r.Method, r.URL.EscapedPath(), r.URL.Query().Encode(), body))
+}

@@ -1,0 +1,69 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"net/http/pprof"
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Check is one thing that the service leans on.
+type Check struct {
+	Name     string `json:"name"`
+	Required bool   `json:"required"` // without it the service cannot work at all
+	OK       bool   `json:"ok"`
+	Problem  string `json:"problem,omitempty"`
+}
+
+type readiness struct {
+	Status string  `json:"status"`
+	Checks []Check `json:"checks,omitempty"`
+}
+
+func (s *Server) ready(ctx context.Context) (int, readiness) {
+	checks := s.config.Ready(ctx)
+	failed := func(c Check) bool { return !c.OK }
+
+	switch {
+	case slices.ContainsFunc(checks, func(c Check) bool { return c.Required && !c.OK }):
+		return http.StatusServiceUnavailable, readiness{Status: "unavailable", Checks: checks}
+	case slices.ContainsFunc(checks, failed):
+		return http.StatusOK, readiness{Status: "degraded", Checks: checks}
+	default:
+		return http.StatusOK, readiness{Status: "ok", Checks: checks}
+	}
+}
+
+// healthz says that the process answers, and nothing of what it leans on: a restart would mend neither.
+func (s *Server) healthz(w http.ResponseWriter, r *http.Request) {
+	callOf(r.Context()).probe = true
+
+	writeJSON(w, http.StatusOK, readiness{Status: "ok"})
+}
+
+// readyz tells the world only a word; the reasons are on the admin listener.
+func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
+	callOf(r.Context()).probe = true
+
+	status, state := s.ready(r.Context())
+	writeJSON(w, status, readiness{Status: state.Status})
+}
+
+// Admin serves metrics, pprof and readiness in detail. It asks for no token: bind it to loopback.
+func (s *Server) Admin(metrics prometheus.Gatherer) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		status, state := s.ready(r.Context())
+		writeJSON(w, status, state)
+	})
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+
+	return mux
+}

@@ -1,0 +1,127 @@
+package server
+
+import (
+	"fmt"
+	"net/http"
+	"path"
+	"strings"
+
+	"github.com/rs/cors"
+
+	"quern.dev/quern/api"
+	"quern.dev/quern/internal/fault"
+)
+
+// router serves the operations of the contract and the few addresses beside it.
+type router struct {
+	server *Server
+	mux    *http.ServeMux
+	served map[string]bool // patterns that have a handler
+}
+
+func (s *Server) newRouter() (http.Handler, error) {
+	rt := &router{server: s, mux: http.NewServeMux(), served: map[string]bool{}}
+
+	strict := api.NewStrictHandlerWithOptions(handlers{tokens: s.config.Tokens}, nil, api.StrictHTTPServerOptions{
+		RequestErrorHandlerFunc:  s.Fail,
+		ResponseErrorHandlerFunc: s.Fail,
+	})
+	api.HandlerWithOptions(strict, api.StdHTTPServerOptions{BaseURL: basePath, BaseRouter: rt, ErrorHandlerFunc: s.Fail})
+
+	docs, err := newDocs(s)
+	if err != nil {
+		return nil, err
+	}
+
+	rt.HandleFunc("GET "+basePath+"/openapi.json", docs.document)
+	rt.HandleFunc("GET "+basePath+"/docs", docs.page)
+	rt.mux.HandleFunc("GET /healthz", s.healthz)
+	rt.mux.HandleFunc("GET /readyz", s.readyz)
+
+	for pattern, operation := range s.contract.operations {
+		if !rt.served[pattern] {
+			return nil, fmt.Errorf("operation %s has no handler", operation.id)
+		}
+	}
+
+	return rt, nil
+}
+
+// HandleFunc registers an operation of the contract behind its checks. The generated code calls it.
+func (rt *router) HandleFunc(pattern string, handler func(http.ResponseWriter, *http.Request)) {
+	operation, ok := rt.server.contract.operations[pattern]
+	if !ok {
+		panic("a handler for what the contract does not have: " + pattern)
+	}
+
+	rt.served[pattern] = true
+	rt.mux.Handle(pattern, rt.server.guard(operation, handler))
+}
+
+func (rt *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	// The mux would answer with a redirect to the clean path; we have one address for each thing.
+	if r.URL.Path != path.Clean("/"+r.URL.Path) || r.Method == http.MethodConnect {
+		rt.server.Fail(w, r, fault.Absent())
+
+		return
+	}
+
+	handler, pattern := rt.mux.Handler(r)
+	if pattern != "" {
+		rt.mux.ServeHTTP(w, r)
+
+		return
+	}
+
+	// The mux knows which methods the path has; only its words are not ours.
+	probe := &probe{header: http.Header{}}
+	handler.ServeHTTP(probe, r)
+
+	if probe.status == http.StatusMethodNotAllowed {
+		w.Header().Set("Allow", probe.header.Get("Allow"))
+		rt.server.Fail(w, r, fault.New(fault.MethodNotAllowed, "This address does not take the method "+method(r)+"."))
+
+		return
+	}
+
+	rt.server.Fail(w, r, fault.Absent())
+}
+
+// method is safe to repeat in a message.
+func method(r *http.Request) string {
+	return strings.Map(func(c rune) rune {
+		if c < 'A' || c > 'Z' {
+			return -1
+		}
+
+		return c
+	}, r.Method)
+}
+
+// probe is an answer that nobody sees.
+type probe struct {
+	header http.Header
+	status int
+}
+
+func (p *probe) Header() http.Header         { return p.header }
+func (p *probe) Write(b []byte) (int, error) { return len(b), nil }
+func (p *probe) WriteHeader(status int)      { p.status = status }
+
+// cors answers preflights and names the origins that may read answers: those of the configuration.
+func (s *Server) cors(next http.Handler) http.Handler {
+	allowed := map[string]bool{}
+	for _, origin := range s.config.CORSOrigins {
+		allowed[strings.ToLower(strings.TrimRight(origin, "/"))] = true
+	}
+
+	return cors.New(cors.Options{
+		AllowOriginFunc: func(origin string) bool { return allowed[strings.ToLower(origin)] },
+		AllowedMethods:  []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete},
+		AllowedHeaders: []string{
+			"Authorization", "Content-Type", "Accept", "Idempotency-Key", "If-Match", "If-None-Match", "Prefer", "Last-Event-ID", "A2A-Version",
+		},
+		ExposedHeaders: []string{"X-Request-Id", "ETag", "Retry-After", "Allow", "WWW-Authenticate"},
+		MaxAge:         600,
+	}).Handler(next)
+}

@@ -1,0 +1,93 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"quern.dev/quern/api"
+	"quern.dev/quern/internal/auth"
+)
+
+// Config is everything that the REST edge needs.
+type Config struct {
+	Log            *slog.Logger
+	Metrics        prometheus.Registerer
+	Authenticator  *auth.Authenticator
+	Tokens         auth.Tokens
+	Ready          func(context.Context) []Check
+	PublicURL      string
+	Issuer         string
+	TrustedProxies []netip.Prefix
+	CORSOrigins    []string
+	RateLimit      float64 // requests a second for each caller; 0 means no limit
+	RateBurst      int
+	MaxBody        int64
+	RequestTimeout time.Duration
+}
+
+// Server serves the contract.
+type Server struct {
+	config   Config
+	contract *contract
+	limiter  *limiter
+	metrics  metrics
+	handler  http.Handler
+}
+
+const basePath = "/api/v1"
+
+// New returns a Server whose Handler is ready to be served.
+func New(c Config) (*Server, error) {
+	contract, err := loadContract()
+	if err != nil {
+		return nil, err
+	}
+
+	s := &Server{
+		config: c, contract: contract, limiter: newLimiter(c.RateLimit, c.RateBurst), metrics: newMetrics(c.Metrics),
+	}
+
+	router, err := s.newRouter()
+	if err != nil {
+		return nil, err
+	}
+
+	s.handler = s.observe(s.secure(s.cors(router)))
+
+	return s, nil
+}
+
+// Handler serves the API and, at the root, /healthz and /readyz.
+func (s *Server) Handler() http.Handler { return s.handler }
+
+// handlers implements the generated interface, one file for each resource.
+type handlers struct {
+	tokens auth.Tokens
+}
+
+var _ api.StrictServerInterface = handlers{}
+
+// secure sets the headers that every answer carries. The documentation page replaces the policy.
+func (s *Server) secure(next http.Handler) http.Handler {
+	https := strings.HasPrefix(s.config.PublicURL, "https://")
+
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		header := w.Header()
+		header.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+		header.Set("X-Content-Type-Options", "nosniff")
+		header.Set("Referrer-Policy", "no-referrer")
+		header.Set("Cache-Control", "no-store")
+
+		if https {
+			header.Set("Strict-Transport-Security", "max-age=31536000")
+		}
+
+		next.ServeHTTP(w, r)
+	})
+}
