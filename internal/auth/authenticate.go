@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -83,10 +84,15 @@ func New(c Config) (*Authenticator, error) {
 		return nil, err
 	}
 
+	verified, err := lru.New[[sha256.Size]byte, verified](verifiedCacheSize)
+	if err != nil {
+		return nil, err
+	}
+
 	return &Authenticator{
 		db: c.DB, now: c.Now, groupsMaxAge: c.GroupsMaxAge, identities: identities, tokens: tokens,
 		verifier: &verifier{
-			audiences: c.Audiences, usernameClaim: c.UsernameClaim, groupsClaim: c.GroupsClaim, clockSkew: c.ClockSkew, now: c.Now,
+			verified: verified, audiences: c.Audiences, usernameClaim: c.UsernameClaim, groupsClaim: c.GroupsClaim, clockSkew: c.ClockSkew, now: c.Now,
 			keys: &keySet{
 				issuer: c.Issuer, algorithms: algorithms, client: c.Client, refreshEvery: c.KeysRefresh, maxAge: c.KeysMaxAge,
 				now: c.Now, log: c.Log, limiter: rate.NewLimiter(rate.Every(unknownKeyPause), unknownKeyBurst),

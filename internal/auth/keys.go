@@ -106,11 +106,21 @@ func (s *keySet) VerifySignature(ctx context.Context, raw string) ([]byte, error
 	return payload, nil
 }
 
-// verify checks the signature with the keys at hand. known is false when no key fits the token's key
-// id, or when the keys are too old to be trusted.
-func (s *keySet) verify(token *jose.JSONWebSignature, keyID string) (payload []byte, known bool) {
+// usable returns the keys at hand, or nil if there are none or they are too old to be trusted.
+func (s *keySet) usable() *issuerKeys {
 	current := s.current.Load()
 	if current == nil || s.now().Sub(current.readAt) > s.maxAge {
+		return nil
+	}
+
+	return current
+}
+
+// verify checks the signature with the keys at hand. known is false when none of them fits the token's
+// key id.
+func (s *keySet) verify(token *jose.JSONWebSignature, keyID string) (payload []byte, known bool) {
+	current := s.usable()
+	if current == nil {
 		return nil, false
 	}
 

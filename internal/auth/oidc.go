@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/coreos/go-oidc/v3/oidc"
 	"github.com/go-jose/go-jose/v4"
+	lru "github.com/hashicorp/golang-lru/v2"
 )
 
 const (
@@ -23,13 +25,15 @@ const (
 type identity struct {
 	issuer, subject       string
 	username, name, email string
-	groups                []string
+	groups                []string // shared by requests: never changed
 	issuedAt              time.Time
 }
 
-// verifier checks access tokens of one issuer.
+// verifier checks access tokens of one issuer. It remembers the ones that it found good, because their
+// bearers come back with every request; what it remembers holds only for the keys it was checked with.
 type verifier struct {
 	keys          *keySet
+	verified      *lru.Cache[[sha256.Size]byte, verified]
 	audiences     []string
 	usernameClaim string
 	groupsClaim   string
@@ -37,35 +41,65 @@ type verifier struct {
 	now           func() time.Time
 }
 
+type verified struct {
+	identity identity
+	expiry   time.Time
+	keys     *issuerKeys
+}
+
+// verifiedCacheSize bounds the memory for remembered tokens, a kilobyte or two each.
+const verifiedCacheSize = 20_000
+
 // verify returns who the token is about. Its error is errBadToken or errKeysUnknown.
 func (v *verifier) verify(ctx context.Context, raw string) (identity, error) {
 	if len(raw) > maxTokenBytes {
 		return identity{}, errBadToken
 	}
 
+	hash := sha256.Sum256([]byte(raw))
+	keys := v.keys.usable()
+
+	if known, ok := v.verified.Get(hash); ok && known.keys == keys && !v.now().After(known.expiry.Add(v.clockSkew)) {
+		return known.identity, nil
+	}
+
+	id, expiry, err := v.verifyAnew(ctx, raw)
+	if err != nil {
+		return identity{}, err
+	}
+
+	// If the keys were read again meanwhile, which ones the token was checked with is not known.
+	if keys != nil && keys == v.keys.usable() {
+		v.verified.Add(hash, verified{identity: id, expiry: expiry, keys: keys})
+	}
+
+	return id, nil
+}
+
+func (v *verifier) verifyAnew(ctx context.Context, raw string) (identity, time.Time, error) {
 	// go-oidc keeps only the text of the key set's error; the set is wrapped to keep the error itself.
 	keys := &rememberError{keys: v.keys}
 	config := &oidc.Config{SkipClientIDCheck: true, SkipExpiryCheck: true, SupportedSigningAlgs: names(v.keys.algorithms)}
 
 	token, err := oidc.NewVerifier(v.keys.issuer, keys, config).Verify(ctx, raw)
 	if errors.Is(keys.err, errKeysUnknown) {
-		return identity{}, keys.err
+		return identity{}, time.Time{}, keys.err
 	}
 
 	if err != nil {
-		return identity{}, fmt.Errorf("%w: %w", errBadToken, err)
+		return identity{}, time.Time{}, fmt.Errorf("%w: %w", errBadToken, err)
 	}
 
 	var claims map[string]any
 	if err := token.Claims(&claims); err != nil {
-		return identity{}, fmt.Errorf("%w: %w", errBadToken, err)
+		return identity{}, time.Time{}, fmt.Errorf("%w: %w", errBadToken, err)
 	}
 
 	if problem := v.check(token, claims); problem != "" {
-		return identity{}, fmt.Errorf("%w: %s", errBadToken, problem)
+		return identity{}, time.Time{}, fmt.Errorf("%w: %s", errBadToken, problem)
 	}
 
-	return v.identify(token, claims), nil
+	return v.identify(token, claims), token.Expiry, nil
 }
 
 func (v *verifier) check(token *oidc.IDToken, claims map[string]any) string {

@@ -18,6 +18,7 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 	"github.com/coreos/go-oidc/v3/oidc/oidctest"
 	"github.com/go-jose/go-jose/v4"
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/time/rate"
 )
@@ -225,6 +226,41 @@ func TestKeysThroughRotationAndOutage(t *testing.T) {
 	require.ErrorIs(t, verify(second, "second"), errKeysUnknown, "the last good keys are too old")
 }
 
+// TestRememberedTokens: a token that was found good is not good for ever.
+func TestRememberedTokens(t *testing.T) {
+	t.Parallel()
+
+	is := newIssuer(t)
+	v := is.verifier(t, nil)
+	token := is.sign(t, is.key, "first", oidc.RS256, nil)
+
+	for range 3 {
+		_, err := v.verify(t.Context(), token)
+		require.NoError(t, err)
+	}
+
+	require.Equal(t, 1, v.verified.Len())
+
+	is.now = is.now.Add(5*time.Minute + 59*time.Second)
+	_, err := v.verify(t.Context(), token)
+	require.NoError(t, err, "expired, within the skew")
+
+	is.now = is.now.Add(2 * time.Second)
+	_, err = v.verify(t.Context(), token)
+	require.ErrorIs(t, err, errBadToken, "expired")
+
+	token = is.sign(t, is.key, "first", oidc.RS256, nil)
+	_, err = v.verify(t.Context(), token)
+	require.NoError(t, err)
+
+	second, err := rsa.GenerateKey(rand.Reader, 2048)
+	require.NoError(t, err)
+	is.publish("second", second)
+	require.NoError(t, v.keys.refresh(t.Context()))
+	_, err = v.verify(t.Context(), token)
+	require.ErrorIs(t, err, errBadToken, "its key was removed")
+}
+
 func TestBadTokensDoNotHammerTheIssuer(t *testing.T) {
 	t.Parallel()
 
@@ -270,7 +306,12 @@ func FuzzVerify(f *testing.F) {
 	// {"alg":"RS256"} and {"iss":"http://127.0.0.1:1"}: far enough to ask for keys that cannot be had.
 	f.Add("eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJodHRwOi8vMTI3LjAuMC4xOjEifQ.AA")
 
-	v := &verifier{now: time.Now, keys: &keySet{
+	none, err := lru.New[[32]byte, verified](1)
+	if err != nil {
+		f.Fatal(err)
+	}
+
+	v := &verifier{now: time.Now, verified: none, keys: &keySet{
 		issuer: "http://127.0.0.1:1", now: time.Now, algorithms: []jose.SignatureAlgorithm{jose.RS256}, limiter: rate.NewLimiter(0, 0),
 	}}
 

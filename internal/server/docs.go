@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -158,27 +159,20 @@ func describeOperation(method, path string, operation *openapi3.Operation) docsO
 	return op
 }
 
-// prose shows text between backticks as code and keeps paragraphs.
+// prose shows the little Markdown that descriptions use: paragraphs, `code` and **weight**.
 func prose(text string) template.HTML {
-	var html strings.Builder
+	html := template.HTMLEscapeString(strings.TrimSpace(text))
+	html = codeMark.ReplaceAllString(html, "<code>$1</code>")
+	html = weightMark.ReplaceAllString(html, "<strong>$1</strong>")
+	html = "<p>" + strings.ReplaceAll(html, "\n\n", "</p><p>") + "</p>"
 
-	for paragraph := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
-		html.WriteString("<p>")
-
-		for i, part := range strings.Split(paragraph, "`") {
-			escaped := template.HTMLEscapeString(part)
-			if i%2 == 1 {
-				escaped = "<code>" + escaped + "</code>"
-			}
-
-			html.WriteString(escaped)
-		}
-
-		html.WriteString("</p>")
-	}
-
-	return template.HTML(html.String()) //nolint:gosec // escaped above
+	return template.HTML(html) //nolint:gosec // escaped above
 }
+
+var (
+	codeMark   = regexp.MustCompile("`([^`]+)`")
+	weightMark = regexp.MustCompile(`\*\*([^*]+)\*\*`)
+)
 
 func example(media *openapi3.MediaType) string {
 	if media == nil || media.Example == nil {

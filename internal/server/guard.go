@@ -63,18 +63,14 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request, op *operation, c 
 		return fault.New(fault.Forbidden, "Only the owner may do this.")
 	}
 
-	var body []byte
-
-	if op.body != nil {
-		var err error
-		if body, err = s.readBody(w, r, op.body); err != nil {
-			return err
-		}
+	if op.body == nil {
+		return nil
 	}
 
+	body, err := s.readBody(w, r, op.body)
 	c.requestHash = requestHash(r, body)
 
-	return nil
+	return err
 }
 
 func (s *Server) authenticate(r *http.Request, c *call) (auth.Principal, error) {
@@ -100,8 +96,6 @@ func isCaller(username string, who auth.Principal) bool {
 func checkParameters(r *http.Request, op *operation) error {
 	var subs []fault.Sub
 
-	query := r.URL.Query()
-
 	for _, param := range op.params {
 		var values []string
 
@@ -113,7 +107,7 @@ func checkParameters(r *http.Request, op *operation) error {
 
 			continue
 		case openapi3.ParameterInQuery:
-			values = query[param.Name]
+			values = r.URL.Query()[param.Name]
 		case openapi3.ParameterInHeader:
 			values = r.Header.Values(param.Name)
 		}
