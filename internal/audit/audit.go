@@ -19,6 +19,7 @@ const Operator = "operator"
 
 // Entry is one thing that happened.
 type Entry struct {
+	ID        uuid.UUID
 	Account   uuid.UUID // to whom it happened
 	At        time.Time
 	ActorID   uuid.UUID // uuid.Nil for the operator
@@ -27,8 +28,17 @@ type Entry struct {
 	Address   string
 	RequestID string
 	Action    string // noun.verb, for example token.create
-	Target    string
+	Target    Target
+	Detail    string // what else tells two such entries apart, for example whom something was shared with
 	Outcome   string // Done unless said otherwise
+}
+
+// Target is the thing that it happened to, by id and by the names that it had then.
+type Target struct {
+	Kind      string // account, token, namespace, dataset
+	ID        string
+	Namespace string
+	Dataset   string
 }
 
 // Done is the outcome of a change that was made.
@@ -36,11 +46,40 @@ const Done = "done"
 
 // WriteTx adds an entry to the transaction of the change.
 func WriteTx(ctx context.Context, tx postgres.Tx, entry Entry) error {
+	entry.ID = uuid.Must(uuid.NewV7())
+
 	if entry.Outcome == "" {
 		entry.Outcome = Done
 	}
 
 	return insert(ctx, tx, entry)
+}
+
+// Position is the place of an entry in an account's list.
+type Position struct {
+	At time.Time
+	ID uuid.UUID
+}
+
+// List returns what happened to an account, newest first, those after the given one. The zero Position
+// is the beginning of the list, and as next its end.
+func List(ctx context.Context, db *postgres.DB, account uuid.UUID, after Position, limit int) (list []Entry, next Position, err error) {
+	if after == (Position{}) {
+		after = Position{At: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}
+	}
+
+	err = db.Do(ctx, func(q postgres.Querier) error {
+		list, err = selectEntries(ctx, q, account, after, limit+1)
+
+		return err
+	})
+
+	if len(list) > limit {
+		list = list[:limit]
+		next = Position{At: list[limit-1].At, ID: list[limit-1].ID}
+	}
+
+	return list, next, err
 }
 
 // monthsAhead partitions exist beyond the current one, so a service that is stopped for a while finds

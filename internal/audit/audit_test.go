@@ -1,6 +1,7 @@
 package audit_test
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -19,7 +20,7 @@ func write(t *testing.T, db *postgres.DB, at time.Time) uuid.UUID {
 	id := uuid.New()
 
 	require.NoError(t, db.InTx(t.Context(), func(tx postgres.Tx) error {
-		return audit.WriteTx(t.Context(), tx, audit.Entry{Account: id, At: at, Actor: audit.Operator, Action: "account.disable", Target: "ada"})
+		return audit.WriteTx(t.Context(), tx, audit.Entry{Account: id, At: at, Actor: audit.Operator, Action: "account.disable", Target: audit.Target{Kind: "account"}})
 	}))
 
 	return id
@@ -59,6 +60,40 @@ func TestEntriesLandInTheirMonth(t *testing.T) {
 	} {
 		require.Equal(t, partition, partitionOf(t, db, write(t, db, at)))
 	}
+}
+
+func TestListPages(t *testing.T) {
+	t.Parallel()
+
+	db := pgtest.New(t)
+	account, now := uuid.New(), time.Date(2026, 11, 30, 23, 59, 58, 0, time.UTC)
+	require.NoError(t, audit.Prepare(t.Context(), db, now))
+
+	for i := range 7 {
+		require.NoError(t, db.InTx(t.Context(), func(tx postgres.Tx) error {
+			return audit.WriteTx(t.Context(), tx, audit.Entry{
+				Account: account, At: now.Add(time.Duration(i/2) * time.Second), Actor: "ada", Action: "dataset.create", Detail: strconv.Itoa(i),
+				Target: audit.Target{Kind: "dataset", ID: "x", Namespace: "shop", Dataset: "orders"},
+			})
+		}))
+	}
+
+	var got []string
+
+	for after, more := (audit.Position{}), true; more; more = after != (audit.Position{}) {
+		page, next, err := audit.List(t.Context(), db, account, after, 2)
+		require.NoError(t, err)
+
+		for _, entry := range page {
+			require.Equal(t, audit.Target{Kind: "dataset", ID: "x", Namespace: "shop", Dataset: "orders"}, entry.Target)
+
+			got = append(got, entry.Detail)
+		}
+
+		after = next
+	}
+
+	require.Equal(t, []string{"6", "5", "4", "3", "2", "1", "0"}, got)
 }
 
 // TestEntriesOfAMonthThatWasNotPrepared: they are kept, and move when the month gets its partition.

@@ -87,7 +87,7 @@ func (a *Authenticator) createAccount(ctx context.Context, id identity, origin O
 
 		who := Principal{Account: made.id, Username: made.username, Origin: origin}
 
-		return audit.WriteTx(ctx, tx, who.Audit(made.id, now, "account.create", made.username))
+		return audit.WriteTx(ctx, tx, who.Audit(made.id, now, "account.create", accountTarget(made.id)))
 	})
 	if err != nil {
 		return nil, err
@@ -173,7 +173,9 @@ func (s Accounts) change(ctx context.Context, username, action string, change fu
 		}
 
 		return audit.WriteTx(ctx, tx, audit.Entry{
-			Account: id, At: s.Now(), Actor: audit.Operator, Action: action, Target: username,
+			Account: id, At: s.Now(), Actor: audit.Operator, Action: action, Target: accountTarget(id), Detail: username,
 		})
 	})
 }
+
+func accountTarget(id uuid.UUID) audit.Target { return audit.Target{Kind: "account", ID: id.String()} }

@@ -102,7 +102,7 @@ func (p Principal) Credential() uuid.UUID {
 }
 
 // Audit begins an entry about something that the caller did to an account.
-func (p Principal) Audit(account uuid.UUID, at time.Time, action, target string) audit.Entry {
+func (p Principal) Audit(account uuid.UUID, at time.Time, action string, target audit.Target) audit.Entry {
 	entry := audit.Entry{
 		Account: account, At: at, ActorID: p.Account, Actor: p.Username,
 		Address: p.Origin.Address, RequestID: p.Origin.RequestID, Action: action, Target: target,

@@ -150,7 +150,7 @@ func (s Tokens) createTx(ctx context.Context, tx postgres.Tx, who Principal, id 
 		return Token{}, "", err
 	}
 
-	return token, value, audit.WriteTx(ctx, tx, who.Audit(who.Account, now, "token.create", id.String()))
+	return token, value, audit.WriteTx(ctx, tx, who.Audit(who.Account, now, "token.create", tokenTarget(id)))
 }
 
 // draft applies the defaults and the rules.
@@ -277,7 +277,7 @@ func (s Tokens) Delete(ctx context.Context, who Principal, id uuid.UUID) error {
 			return beyondRights("role", fmt.Sprintf("The token in use allows %s at most.", who.Ceiling()))
 		}
 
-		return s.revokeTx(ctx, tx, who.Audit(who.Account, s.Now(), "token.revoke", ""), id)
+		return s.revokeTx(ctx, tx, who.Audit(who.Account, s.Now(), "token.revoke", audit.Target{}), id)
 	})
 }
 
@@ -310,7 +310,7 @@ func (s Tokens) revokeTx(ctx context.Context, tx postgres.Tx, entry audit.Entry,
 	}
 
 	for _, id := range revoked {
-		entry.Target = id.String()
+		entry.Target = tokenTarget(id)
 		if err := audit.WriteTx(ctx, tx, entry); err != nil {
 			return err
 		}
@@ -318,6 +318,8 @@ func (s Tokens) revokeTx(ctx context.Context, tx postgres.Tx, entry audit.Entry,
 
 	return nil
 }
+
+func tokenTarget(id uuid.UUID) audit.Target { return audit.Target{Kind: "token", ID: id.String()} }
 
 func mayManage(who Principal) error {
 	if who.Token != nil && who.Token.Restricted {

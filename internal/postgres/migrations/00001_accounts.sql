@@ -98,7 +98,11 @@ CREATE TABLE audit (
     address    text        NOT NULL,
     request_id text        NOT NULL,
     action     text        NOT NULL,
-    target     text        NOT NULL,
+    kind       text        NOT NULL, -- of the thing it happened to, which is kept by id and by name:
+    target     text        NOT NULL, -- it may be gone when somebody reads this
+    namespace  text        NOT NULL,
+    dataset    text        NOT NULL,
+    detail     text        NOT NULL,
     outcome    text        NOT NULL,
     PRIMARY KEY (account_id, at, id)
 ) PARTITION BY RANGE (at);
