@@ -152,7 +152,7 @@ var requestIDPattern = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
 // requestID takes over the id that a trusted proxy gave.
 func (s *Server) requestID(r *http.Request) string {
-	if id := r.Header.Get("X-Request-Id"); requestIDPattern.MatchString(id) && s.trusts(peer(r)) {
+	if id := r.Header.Get("X-Request-Id"); id != "" && s.trusts(peer(r)) && requestIDPattern.MatchString(id) {
 		return id
 	}
 
@@ -162,19 +162,17 @@ func (s *Server) requestID(r *http.Request) string {
 // clientAddress is the nearest address that is not one of our proxies.
 func (s *Server) clientAddress(r *http.Request) string {
 	address := peer(r)
-	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	hops := strings.Join(r.Header.Values("X-Forwarded-For"), ",")
 
-	for _, hop := range slices.Backward(hops) {
-		if !s.trusts(address) {
-			break
-		}
+	for s.trusts(address) {
+		last := strings.LastIndexByte(hops, ',')
 
-		forwarded, err := netip.ParseAddr(strings.TrimSpace(hop))
+		forwarded, err := netip.ParseAddr(strings.TrimSpace(hops[last+1:]))
 		if err != nil {
 			break
 		}
 
-		address = forwarded.Unmap()
+		address, hops = forwarded.Unmap(), hops[:max(last, 0)]
 	}
 
 	return address.String()

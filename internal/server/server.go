@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -75,19 +76,18 @@ var _ api.StrictServerInterface = handlers{}
 
 // secure sets the headers that every answer carries. The documentation page replaces the policy.
 func (s *Server) secure(next http.Handler) http.Handler {
-	https := strings.HasPrefix(s.config.PublicURL, "https://")
+	common := http.Header{
+		"Content-Security-Policy": {"default-src 'none'; frame-ancestors 'none'"},
+		"X-Content-Type-Options":  {"nosniff"},
+		"Referrer-Policy":         {"no-referrer"},
+		"Cache-Control":           {"no-store"},
+	}
+	if strings.HasPrefix(s.config.PublicURL, "https://") {
+		common.Set("Strict-Transport-Security", "max-age=31536000")
+	}
 
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		header := w.Header()
-		header.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
-		header.Set("X-Content-Type-Options", "nosniff")
-		header.Set("Referrer-Policy", "no-referrer")
-		header.Set("Cache-Control", "no-store")
-
-		if https {
-			header.Set("Strict-Transport-Security", "max-age=31536000")
-		}
-
+		maps.Copy(w.Header(), common)
 		next.ServeHTTP(w, r)
 	})
 }
