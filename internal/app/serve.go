@@ -219,8 +219,16 @@ func (a *App) shutDown(ctx context.Context, listeners []listening) error {
 	defer cancel()
 
 	var problems []error
+
 	for _, l := range listeners {
-		problems = append(problems, l.server.Shutdown(ctx))
+		err := l.server.Shutdown(ctx)
+		if errors.Is(err, context.DeadlineExceeded) {
+			a.log.WarnContext(ctx, "requests that did not end in time are cut off", "what", l.name)
+
+			err = l.server.Close()
+		}
+
+		problems = append(problems, err)
 	}
 
 	return errors.Join(problems...)

@@ -94,7 +94,7 @@ func New(c Config) (*Authenticator, error) {
 		verifier: &verifier{
 			verified: verified, audiences: c.Audiences, usernameClaim: c.UsernameClaim, groupsClaim: c.GroupsClaim, clockSkew: c.ClockSkew, now: c.Now,
 			keys: &keySet{
-				issuer: c.Issuer, algorithms: algorithms, client: c.Client, refreshEvery: c.KeysRefresh, maxAge: c.KeysMaxAge,
+				issuer: c.Issuer, algorithms: algorithms, client: c.Client, refreshEvery: c.KeysRefresh, maxAge: c.KeysMaxAge, clockSkew: c.ClockSkew,
 				now: c.Now, log: c.Log, limiter: rate.NewLimiter(rate.Every(unknownKeyPause), unknownKeyBurst),
 			},
 		},

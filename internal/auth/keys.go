@@ -31,6 +31,8 @@ const (
 var (
 	errBadToken    = errors.New("the token is not valid")
 	errKeysUnknown = errors.New("the issuer's keys cannot be had")
+
+	errTooManyReads = errors.New("too many reads for unknown keys")
 )
 
 // keySet holds the issuer's keys. It reads them again every refreshEvery and drops what the issuer
@@ -41,6 +43,7 @@ type keySet struct {
 	client       *http.Client
 	refreshEvery time.Duration
 	maxAge       time.Duration
+	clockSkew    time.Duration
 	now          func() time.Time
 	log          *slog.Logger
 
@@ -53,7 +56,7 @@ type keySet struct {
 type issuerKeys struct {
 	keys             []jose.JSONWebKey
 	authorizationURL string
-	readAt           time.Time
+	readAt           time.Time // when the read began: what was published later may be missing
 }
 
 // run reads the keys now and then forever, until ctx ends.
@@ -61,7 +64,7 @@ func (s *keySet) run(ctx context.Context) {
 	for {
 		pause := s.refreshEvery
 
-		if err := s.refresh(ctx); err != nil && ctx.Err() == nil {
+		if err := s.refresh(ctx, always); err != nil && ctx.Err() == nil {
 			s.log.WarnContext(ctx, "the issuer's keys could not be read", "issuer", s.issuer, "error", err)
 			pause = min(pause, retryAfterOutage)
 		}
@@ -86,24 +89,22 @@ func (s *keySet) VerifySignature(ctx context.Context, raw string) ([]byte, error
 		return nil, errBadToken
 	}
 
-	if payload, known := s.verify(token, header.KeyID); known {
-		if payload == nil {
-			return nil, errBadToken
-		}
-
-		return payload, nil
-	}
-
-	if err := s.refreshForUnknownKey(ctx, token.UnsafePayloadWithoutVerification()); err != nil {
-		return nil, err
-	}
+	arrived := s.now()
 
 	payload, known := s.verify(token, header.KeyID)
-	if !known || payload == nil {
-		return nil, errBadToken
+	for !known && err == nil {
+		err = s.refreshForUnknownKey(ctx, arrived, token.UnsafePayloadWithoutVerification())
+		payload, known = s.verify(token, header.KeyID)
 	}
 
-	return payload, nil
+	switch {
+	case !known:
+		return nil, err
+	case payload == nil:
+		return nil, errBadToken
+	default:
+		return payload, nil
+	}
 }
 
 // usable returns the keys at hand, or nil if there are none or they are too old to be trusted.
@@ -139,39 +140,47 @@ func (s *keySet) verify(token *jose.JSONWebSignature, keyID string) (payload []b
 	return nil, known
 }
 
-func (s *keySet) refreshForUnknownKey(ctx context.Context, payload []byte) error {
-	if !s.limiter.Allow() {
-		if s.failed.Load() || !s.readAfterIssue(payload) {
-			return errKeysUnknown
-		}
+// refreshForUnknownKey reads the keys for a token that none of them fits. Its error, errBadToken or
+// errKeysUnknown, is what holds if none fits afterwards. It is nil if the read that it joined had begun
+// before the token arrived: then the token's key may be newer than that read, and one more is due.
+func (s *keySet) refreshForUnknownKey(ctx context.Context, arrived time.Time, payload []byte) error {
+	err := s.refresh(ctx, s.limiter.Allow)
+	current := s.current.Load()
 
+	switch {
+	case errors.Is(err, errTooManyReads) && !s.failed.Load() && current.isYoungerThan(payload, s.clockSkew):
+		return errBadToken
+	case err != nil:
+		return fmt.Errorf("%w: %w", errKeysUnknown, err)
+	case current.readAt.Before(arrived):
+		return nil
+	default:
 		return errBadToken
 	}
-
-	if err := s.refresh(ctx); err != nil {
-		return fmt.Errorf("%w: %w", errKeysUnknown, err)
-	}
-
-	return nil
 }
 
-// readAfterIssue tells whether our keys are younger than the token claims to be: then the issuer did
-// not have the token's key, and reading again would not help.
-func (s *keySet) readAfterIssue(payload []byte) bool {
+// isYoungerThan tells whether the keys were read after the token was issued, by its own claim: then the
+// issuer did not have the token's key, and reading again would not help.
+func (k *issuerKeys) isYoungerThan(payload []byte, skew time.Duration) bool {
 	var claims struct {
 		IssuedAt float64 `json:"iat"`
 	}
 
-	current := s.current.Load()
-
-	return current != nil && json.Unmarshal(payload, &claims) == nil && claims.IssuedAt > 0 &&
-		current.readAt.After(time.Unix(int64(claims.IssuedAt), 0))
+	return k != nil && json.Unmarshal(payload, &claims) == nil && claims.IssuedAt > 0 &&
+		k.readAt.After(time.Unix(int64(claims.IssuedAt), 0).Add(time.Second+skew))
 }
 
-// refresh reads discovery document and keys; callers at the same time share one read, which goes on
-// when a caller leaves.
-func (s *keySet) refresh(ctx context.Context) error {
+// always lets every read pass.
+func always() bool { return true }
+
+// refresh reads discovery document and keys, if the limit allows to begin another read. Callers at the
+// same time share one read, which goes on when a caller leaves.
+func (s *keySet) refresh(ctx context.Context, limit func() bool) error {
 	done := s.reading.DoChan("", func() (any, error) {
+		if !limit() {
+			return nil, errTooManyReads
+		}
+
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*s.client.Timeout)
 		defer cancel()
 
@@ -194,6 +203,8 @@ func (s *keySet) refresh(ctx context.Context) error {
 }
 
 func (s *keySet) read(ctx context.Context) (*issuerKeys, error) {
+	began := s.now()
+
 	provider, err := oidc.NewProvider(oidc.ClientContext(ctx, s.client), s.issuer)
 	if err != nil {
 		return nil, fmt.Errorf("discovery: %w", err)
@@ -211,7 +222,7 @@ func (s *keySet) read(ctx context.Context) (*issuerKeys, error) {
 		return nil, fmt.Errorf("keys: %w", err)
 	}
 
-	return &issuerKeys{keys: keys, authorizationURL: provider.Endpoint().AuthURL, readAt: s.now()}, nil
+	return &issuerKeys{keys: keys, authorizationURL: provider.Endpoint().AuthURL, readAt: began}, nil
 }
 
 func (s *keySet) readKeys(ctx context.Context, address string) ([]jose.JSONWebKey, error) {

@@ -20,6 +20,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/time/rate"
 )
 
@@ -256,7 +257,7 @@ func TestRememberedTokens(t *testing.T) {
 	second, err := rsa.GenerateKey(rand.Reader, 2048)
 	require.NoError(t, err)
 	is.publish("second", second)
-	require.NoError(t, v.keys.refresh(t.Context()))
+	require.NoError(t, v.keys.refresh(t.Context(), always))
 	_, err = v.verify(t.Context(), token)
 	require.ErrorIs(t, err, errBadToken, "its key was removed")
 }
@@ -266,13 +267,13 @@ func TestBadTokensDoNotHammerTheIssuer(t *testing.T) {
 
 	is := newIssuer(t)
 	v := is.verifier(t, nil)
-	require.NoError(t, v.keys.refresh(t.Context()))
+	require.NoError(t, v.keys.refresh(t.Context(), always))
 
 	other, err := rsa.GenerateKey(rand.Reader, 2048)
 	require.NoError(t, err)
 
-	old := is.sign(t, other, "unknown", oidc.RS256, map[string]any{"iat": is.now.Add(-time.Minute).Unix()})
-	young := is.sign(t, other, "unknown", oidc.RS256, map[string]any{"iat": is.now.Add(time.Second).Unix()})
+	old := is.sign(t, other, "unknown", oidc.RS256, map[string]any{"iat": is.now.Add(-2 * time.Minute).Unix()})
+	young := is.sign(t, other, "unknown", oidc.RS256, nil)
 
 	for range 100 {
 		_, err := v.verify(t.Context(), old)
@@ -283,6 +284,36 @@ func TestBadTokensDoNotHammerTheIssuer(t *testing.T) {
 
 	_, err = v.verify(t.Context(), young)
 	require.ErrorIs(t, err, errKeysUnknown, "a key that may be younger than ours cannot be judged")
+}
+
+// TestNewKeyForManyAtOnce: whoever comes while the keys are being read, or finds that a read had begun
+// before the key was published, waits for one that knows it.
+func TestNewKeyForManyAtOnce(t *testing.T) {
+	t.Parallel()
+
+	is := newIssuer(t)
+	v := is.verifier(t, func(c *Config) { c.Now = time.Now })
+	require.NoError(t, v.keys.refresh(t.Context(), always))
+
+	for range 3 {
+		key, err := rsa.GenerateKey(rand.Reader, 2048)
+		require.NoError(t, err)
+
+		id := rand.Text()
+		is.publish(id, key)
+
+		var requests errgroup.Group
+		for range 50 {
+			token := is.sign(t, key, id, oidc.RS256, nil)
+			requests.Go(func() error {
+				_, err := v.verify(t.Context(), token)
+
+				return err
+			})
+		}
+
+		require.NoError(t, requests.Wait())
+	}
 }
 
 func TestConfigurationFailsClosed(t *testing.T) {

@@ -82,7 +82,7 @@ type Token struct {
 type NewToken struct {
 	Name      string
 	Role      Role
-	ExpiresAt time.Time
+	ExpiresAt *time.Time
 	Targets   []Target // none: not restricted
 	Once      Once
 }
@@ -157,7 +157,7 @@ func (s Tokens) createTx(ctx context.Context, tx postgres.Tx, who Principal, id 
 func (s Tokens) draft(who Principal, id uuid.UUID, want NewToken, now time.Time) (Token, error) {
 	token := Token{
 		ID: id, Name: want.Name, Role: want.Role, Restricted: len(want.Targets) > 0,
-		CreatedAt: now, ExpiresAt: want.ExpiresAt.UTC().Truncate(time.Millisecond),
+		CreatedAt: now,
 	}
 
 	if token.Role == "" {
@@ -167,7 +167,9 @@ func (s Tokens) draft(who Principal, id uuid.UUID, want NewToken, now time.Time)
 		}
 	}
 
-	if want.ExpiresAt.IsZero() {
+	if want.ExpiresAt != nil {
+		token.ExpiresAt = want.ExpiresAt.UTC().Truncate(time.Millisecond)
+	} else {
 		token.ExpiresAt = now.Add(s.DefaultLifetime)
 		if who.Token != nil && token.ExpiresAt.After(who.Token.ExpiresAt) {
 			token.ExpiresAt = who.Token.ExpiresAt
@@ -186,7 +188,7 @@ func (s Tokens) check(who Principal, token Token, now time.Time) error {
 	case !token.ExpiresAt.After(now):
 		return fault.Invalid("expires_at", "must be in the future")
 	case token.ExpiresAt.After(now.Add(s.MaxLifetime)):
-		return fault.Invalid("expires_at", fmt.Sprintf("must be at most %s ahead", s.MaxLifetime))
+		return fault.Invalid("expires_at", fmt.Sprintf("must be at most %.0f hours ahead", s.MaxLifetime.Hours()))
 	case token.Role.Exceeds(who.Ceiling()):
 		return beyondRights("role", fmt.Sprintf("The token in use allows %s at most.", who.Ceiling()))
 	case who.Token != nil && token.ExpiresAt.After(who.Token.ExpiresAt):

@@ -110,7 +110,7 @@ func TestTokenCeiling(t *testing.T) {
 	b := newBundle(t)
 	day := 24 * time.Hour
 
-	owner, ownerBearer := b.create(t, b.ada, NewToken{Name: "owner", Role: Owner, ExpiresAt: b.now.Add(10 * day)})
+	owner, ownerBearer := b.create(t, b.ada, NewToken{Name: "owner", Role: Owner, ExpiresAt: new(b.now.Add(10 * day))})
 	require.Equal(t, b.now.Add(10*day), owner.ExpiresAt)
 
 	byDefault, viewerBearer := b.create(t, b.ada, NewToken{Name: "default", Role: Viewer})
@@ -132,11 +132,11 @@ func TestTokenCeiling(t *testing.T) {
 		code fault.Code
 	}{
 		"more than the token in use":  {viewerBearer, NewToken{Role: Editor}, fault.Forbidden},
-		"longer than the one in use":  {ownerBearer, NewToken{ExpiresAt: owner.ExpiresAt.Add(time.Millisecond)}, fault.Forbidden},
+		"longer than the one in use":  {ownerBearer, NewToken{ExpiresAt: new(owner.ExpiresAt.Add(time.Millisecond))}, fault.Forbidden},
 		"by a restricted token":       {restrictedBearer, NewToken{}, fault.Forbidden},
 		"restricted, and owner":       {b.ada, NewToken{Role: Owner, Targets: []Target{{Kind: "dataset"}}}, fault.Forbidden},
-		"in the past":                 {b.ada, NewToken{ExpiresAt: b.now}, fault.ValidationFailed},
-		"beyond the longest lifetime": {b.ada, NewToken{ExpiresAt: b.now.Add(366 * day)}, fault.ValidationFailed},
+		"in the past":                 {b.ada, NewToken{ExpiresAt: new(b.now)}, fault.ValidationFailed},
+		"beyond the longest lifetime": {b.ada, NewToken{ExpiresAt: new(b.now.Add(366 * day))}, fault.ValidationFailed},
 	} {
 		_, _, err := b.tokens.Create(t.Context(), test.who, test.want)
 		require.Equal(t, test.code, fault.From(err).Code, name)

@@ -150,22 +150,22 @@ func prune(schema *openapi3.Schema, value any) any {
 
 // violations lists what breaks the schema, one for each field, in words of ours.
 func violations(schema *openapi3.Schema, value any) []fault.Sub {
-	if path, found := findNUL(value, nil); found {
-		return []fault.Sub{{Code: path, Message: "contains the character U+0000"}}
-	}
-
 	var subs []fault.Sub
 
-	collect(schema.VisitJSON(value, validation()...), func(problem *openapi3.SchemaError) {
-		path := problem.JSONPointer()
-		if len(path) == 0 {
-			path = []string{"body"}
+	report := func(path []string, message string) {
+		field := strings.Join(path, ".")
+		if field == "" {
+			field = "body"
 		}
 
-		sub := fault.Sub{Code: strings.Join(path, "."), Message: describe(problem)}
-		if !slices.ContainsFunc(subs, func(s fault.Sub) bool { return s.Code == sub.Code }) {
-			subs = append(subs, sub)
+		if !slices.ContainsFunc(subs, func(s fault.Sub) bool { return s.Code == field }) {
+			subs = append(subs, fault.Sub{Code: field, Message: message})
 		}
+	}
+
+	findNUL(value, nil, func(path []string) { report(path, "contains the character U+0000") })
+	collect(schema.VisitJSON(value, validation()...), func(problem *openapi3.SchemaError) {
+		report(problem.JSONPointer(), describe(problem))
 	})
 
 	slices.SortFunc(subs, func(a, b fault.Sub) int { return strings.Compare(a.Code, b.Code) })
@@ -210,13 +210,13 @@ func describe(problem *openapi3.SchemaError) string {
 
 		return "must be one of: " + strings.Join(allowed, ", ")
 	case "minLength":
-		return fmt.Sprintf("must have at least %d characters", schema.MinLength)
+		return "must have at least " + count(schema.MinLength, "character", "characters")
 	case "maxLength":
-		return fmt.Sprintf("must have at most %d characters", *schema.MaxLength)
+		return "must have at most " + count(*schema.MaxLength, "character", "characters")
 	case "minItems":
-		return fmt.Sprintf("must have at least %d entries", schema.MinItems)
+		return "must have at least " + count(schema.MinItems, "entry", "entries")
 	case "maxItems":
-		return fmt.Sprintf("must have at most %d entries", *schema.MaxItems)
+		return "must have at most " + count(*schema.MaxItems, "entry", "entries")
 	case "minimum":
 		return fmt.Sprintf("must be at least %v", *schema.Min)
 	case "maximum":
@@ -230,28 +230,32 @@ func describe(problem *openapi3.SchemaError) string {
 	}
 }
 
+func count(n uint64, one, several string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+
+	return fmt.Sprintf("%d %s", n, several)
+}
+
 // findNUL looks for the one character that PostgreSQL cannot store.
-func findNUL(value any, path []string) (string, bool) {
+func findNUL(value any, path []string, found func(path []string)) {
 	switch value := value.(type) {
 	case string:
-		return strings.Join(path, "."), strings.ContainsRune(value, 0)
+		if strings.ContainsRune(value, 0) {
+			found(path)
+		}
 	case map[string]any:
 		for key, field := range value {
 			if strings.ContainsRune(key, 0) {
-				return strings.Join(append(path, "a key"), "."), true
+				found(path)
 			}
 
-			if at, found := findNUL(field, append(path, key)); found {
-				return at, true
-			}
+			findNUL(field, append(slices.Clip(path), key), found)
 		}
 	case []any:
 		for i, item := range value {
-			if at, found := findNUL(item, append(path, strconv.Itoa(i))); found {
-				return at, true
-			}
+			findNUL(item, append(slices.Clip(path), strconv.Itoa(i)), found)
 		}
 	}
-
-	return "", false
 }

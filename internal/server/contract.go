@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -86,5 +87,11 @@ func checkUUID(text string) error {
 	return uuid.Validate(text)
 }
 
-// checkTime is as strict as the decoder that reads the value afterwards.
-func checkTime(text string) error { return new(time.Time).UnmarshalText([]byte(text)) }
+// checkTime is as strict as the decoder that reads the value afterwards, and does not take its comma.
+func checkTime(text string) error {
+	if strings.Contains(text, ",") {
+		return errors.New("is not a time")
+	}
+
+	return new(time.Time).UnmarshalText([]byte(text))
+}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -96,6 +97,11 @@ func isCaller(username string, who auth.Principal) bool {
 func checkParameters(r *http.Request, op *operation) error {
 	var subs []fault.Sub
 
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		subs = append(subs, fault.Sub{Code: "query", Message: "is not well-formed"})
+	}
+
 	for _, param := range op.params {
 		var values []string
 
@@ -107,7 +113,7 @@ func checkParameters(r *http.Request, op *operation) error {
 
 			continue
 		case openapi3.ParameterInQuery:
-			values = r.URL.Query()[param.Name]
+			values = query[param.Name]
 		case openapi3.ParameterInHeader:
 			values = r.Header.Values(param.Name)
 		}

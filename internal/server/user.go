@@ -40,14 +40,10 @@ func (h handlers) ListTokens(ctx context.Context, request api.ListTokensRequestO
 }
 
 func (h handlers) CreateToken(ctx context.Context, request api.CreateTokenRequestObject) (api.CreateTokenResponseObject, error) {
-	want := auth.NewToken{Name: request.Body.Name, Once: once(ctx, request.Params.IdempotencyKey)}
+	want := auth.NewToken{Name: request.Body.Name, ExpiresAt: request.Body.ExpiresAt, Once: once(ctx, request.Params.IdempotencyKey)}
 
 	if request.Body.Role != nil {
 		want.Role = auth.Role(*request.Body.Role)
-	}
-
-	if request.Body.ExpiresAt != nil {
-		want.ExpiresAt = *request.Body.ExpiresAt
 	}
 
 	if request.Body.AccessRestrictedTo != nil && len(*request.Body.AccessRestrictedTo) > 0 {
