@@ -1,0 +1,93 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+const (
+	startTimeout = 20 * time.Second
+	stopTimeout  = 10 * time.Second
+	poolSize     = 20 // connections to the database, of ours and of every twin
+)
+
+// process is a child that logs to a file of its own and says there where it listens.
+type process struct {
+	cancel context.CancelFunc
+	ended  chan struct{}
+	log    string
+}
+
+// start gives the child exactly this environment and as many processors as every other child.
+func (b *bench) start(ctx context.Context, environment []string, name string, args ...string) (*process, error) {
+	log, err := os.CreateTemp(b.dir, "log-")
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+
+	ctx, cancel := context.WithCancel(ctx)
+
+	command := exec.CommandContext(ctx, name, args...)
+	command.Env = append([]string{"GOMAXPROCS=" + strconv.Itoa(runtime.NumCPU())}, environment...)
+	command.Stdout, command.Stderr = log, log
+	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
+	command.WaitDelay = stopTimeout
+
+	if err := command.Start(); err != nil {
+		cancel()
+
+		return nil, err
+	}
+
+	p := &process{cancel: cancel, ended: make(chan struct{}), log: log.Name()}
+
+	go func() {
+		defer close(p.ended)
+
+		_ = command.Wait() // a child that ended too early is found by what it did not do
+	}()
+
+	return p, nil
+}
+
+func (p *process) stop() {
+	p.cancel()
+	<-p.ended
+}
+
+// address waits until the child says where it listens for what.
+func (p *process) address(ctx context.Context, what string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+
+	for {
+		log, err := os.ReadFile(p.log)
+		if err != nil {
+			return "", err
+		}
+
+		for line := range bytes.Lines(log) {
+			var entry struct{ Msg, What, Address string }
+			if json.Unmarshal(line, &entry) == nil && entry.Msg == "listening" && entry.What == what {
+				return entry.Address, nil
+			}
+		}
+
+		select {
+		case <-p.ended:
+			return "", fmt.Errorf("the process ended:\n%s", log)
+		case <-ctx.Done():
+			return "", fmt.Errorf("waiting for the %s listener: %w\n%s", what, ctx.Err(), log)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}

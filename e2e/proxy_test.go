@@ -1,0 +1,150 @@
+package e2e
+
+import (
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// proxy stands between a client and an HTTP server, counts what passes, and fails as it is told to.
+type proxy struct {
+	address string // host:port
+
+	mutex       sync.Mutex
+	behaviour   behaviour
+	changed     chan struct{} // closed when another behaviour begins
+	addresses   []string      // host and path of each request
+	connections int
+}
+
+// behaviour says what happens to requests; the zero value forwards them.
+type behaviour struct {
+	refuse    bool          // connections are closed at once
+	blackhole bool          // requests are taken and never answered
+	delay     time.Duration // answers are held back for so long
+	cut       func()        // runs at the first byte of an answer, of which nothing is forwarded
+}
+
+func newProxy(t *testing.T, target string) *proxy {
+	t.Helper()
+
+	to, err := url.Parse(target)
+	require.NoError(t, err)
+
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+
+	p := &proxy{address: listener.Addr().String(), changed: make(chan struct{})}
+	forward := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(to)
+			r.Out.Host = r.In.Host // Keycloak takes its issuer from it
+		},
+		// A connection that is used again would let the transport repeat a request by itself.
+		Transport: &http.Transport{DisableKeepAlives: true},
+		ModifyResponse: func(answer *http.Response) error {
+			b, changed := p.current()
+			if b.cut != nil {
+				b.cut()
+				panic(http.ErrAbortHandler)
+			}
+
+			hold(answer.Request, changed, b.delay)
+
+			return nil
+		},
+		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+	}
+
+	server := &http.Server{
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			p.note(r.Host + r.URL.Path)
+
+			switch b, changed := p.current(); {
+			case b.refuse:
+				panic(http.ErrAbortHandler)
+			case b.blackhole:
+				hold(r, changed, time.Hour)
+				panic(http.ErrAbortHandler)
+			default:
+				forward.ServeHTTP(w, r)
+			}
+		}),
+		ConnState: func(conn net.Conn, state http.ConnState) {
+			if state == http.StateNew && p.connected() {
+				_ = conn.Close()
+			}
+		},
+	}
+
+	go func() { _ = server.Serve(listener) }()
+
+	t.Cleanup(func() { _ = server.Close() })
+
+	return p
+}
+
+// set changes what happens from now on. Requests that are held back are let go.
+func (p *proxy) set(b behaviour) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+
+	p.behaviour = b
+	close(p.changed)
+	p.changed = make(chan struct{})
+}
+
+func (p *proxy) current() (behaviour, <-chan struct{}) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+
+	return p.behaviour, p.changed
+}
+
+// record returns the requests, each as host and path, and the number of connections.
+func (p *proxy) record() (addresses []string, connections int) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+
+	return slices.Clone(p.addresses), p.connections
+}
+
+// requests counts those to paths that end so.
+func (p *proxy) requests(suffix string) int {
+	addresses, _ := p.record()
+
+	return len(slices.DeleteFunc(addresses, func(address string) bool { return !strings.HasSuffix(address, suffix) }))
+}
+
+func (p *proxy) note(address string) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+
+	p.addresses = append(p.addresses, address)
+}
+
+func (p *proxy) connected() (refuse bool) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+
+	p.connections++
+
+	return p.behaviour.refuse
+}
+
+// hold ends after the time, when the client leaves, or when the behaviour changes.
+func hold(r *http.Request, changed <-chan struct{}, long time.Duration) {
+	select {
+	case <-r.Context().Done():
+	case <-changed:
+	case <-time.After(long):
+	}
+}

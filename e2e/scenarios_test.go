@@ -1,0 +1,585 @@
+package e2e
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+)
+
+// scenario is a story told in requests.
+type scenario struct {
+	name     string
+	settings []string // given: it has a service of its own with these
+	steps    []step
+}
+
+// step is one request, or one operator's command, and all of its answer.
+//
+// Texts hold placeholders. <x kind> binds x, and <x> stands for it from then on: in addresses, in bodies that are sent
+// and in answers. The kinds are those of bindings; in what is sent only now is possible.
+type step struct {
+	as     string   // "": no token; <x>: that token; "name by way": sign-in at Keycloak; "name" or "subject:name": a signed token
+	do     string   // "METHOD address", below /api/v1 if it starts with a slash, or "quernd arguments"
+	header []string // of the request
+	body   string
+	status int      // of a command: 0, or 1 for one that fails
+	want   string   // the whole body: JSON compared by value; of a command: what it prints, or why it fails
+	shows  []string // headers of the answer, "Name: value"; no value means that it is not there
+}
+
+const (
+	absent       = `{"error_code": "NOT_FOUND", "message": "Nothing was found at this address.", "error_message": ""}`
+	unauthorized = `{"error_code": "UNAUTHORIZED", "message": "The token is missing or not valid.", "error_message": ""}`
+)
+
+func invalid(field, message string) string {
+	return failed("VALIDATION_FAILED", "The request is not valid.", field, message)
+}
+
+func beyondRights(field, message string) string {
+	return failed("FORBIDDEN", "The token in use does not allow this.", field, message)
+}
+
+func failed(code, message, sub, subMessage string) string {
+	return `{"error_code": "` + code + `", "message": "` + message + `", "error_message": "", "sub_errors": [{"code": "` + sub + `", "message": "` + subMessage + `"}]}`
+}
+
+// created is the answer to a new token: x is bound to its id, x-token to its value, x-created and x-expires to its times.
+func created(x, name, role, expires string) string {
+	return `{"id": "<` + x + ` uuid>", "name": "` + name + `", "role": "` + role + `", "accessRestrictedTo": [],
+		"created_at": "<` + x + `-created now>", "expires_at": "` + expires + `", "token": "<` + x + `-token token>"}`
+}
+
+// listed is the same token in a list.
+func listed(x, name, role, more string) string {
+	return `{"id": "<` + x + `>", "name": "` + name + `", "role": "` + role + `", "accessRestrictedTo": [],
+		"created_at": "<` + x + `-created>", "expires_at": "<` + x + `-expires>"` + more + `}`
+}
+
+func scenarios() []scenario {
+	impossibleName := failed("FORBIDDEN", "This account cannot be used.", "USERNAME_INVALID", "The identity provider gives this account a username that is not possible here.")
+	takenName := failed("FORBIDDEN", "This account cannot be used.", "USERNAME_TAKEN", "Another account has this username. Ask the operator of the service.")
+
+	return []scenario{
+		{name: "an account is the same whatever the way to sign in", steps: []step{
+			{
+				as: "ada by password", do: "GET /user/me", status: 200,
+				want: `{"id": "<id uuid>", "username": "ada", "name": "Ada Test", "email": "ada@quern.test", "groups": []}`,
+			},
+			{
+				as: "ada by code", do: "GET /user/me", status: 200,
+				want: `{"id": "<id>", "username": "ada", "name": "Ada Test", "email": "ada@quern.test", "groups": []}`,
+			},
+			{
+				as: "ada by implicit", do: "GET /user/me", status: 200,
+				want: `{"id": "<id>", "username": "ada", "name": "Ada Test", "email": "ada@quern.test", "groups": []}`,
+			},
+			{
+				as: "bob by implicit", do: "GET /user/me", status: 200,
+				want: `{"id": "<bob uuid>", "username": "bob", "name": "Bob Test", "email": "bob@quern.test", "groups": ["analysts"]}`,
+			},
+			{as: "ada by ID token", do: "GET /user/me", status: 401, want: unauthorized},
+		}},
+		{name: "a username is fixed at the first request and belongs to one subject", steps: []step{
+			{as: "mix:Mixed.Case", do: "GET /user/me", status: 200, want: account("mix", "mixed.case")},
+			{as: "mix:renamed", do: "GET /user/me", status: 200, want: `{"id": "<mix>", "username": "mixed.case", "name": "", "email": "", "groups": []}`},
+			{as: "mix:not possible", do: "GET /user/me", status: 200, want: `{"id": "<mix>", "username": "mixed.case", "name": "", "email": "", "groups": []}`},
+			{as: "another:MIXED.case", do: "GET /user/me", status: 403, want: takenName},
+			{as: "another:free", do: "GET /user/me", status: 200, want: account("free", "free")},
+			{as: "longest:" + strings.Repeat("x", 128), do: "GET /user/me", status: 200, want: account("longest", strings.Repeat("x", 128))},
+			{as: "address:jo+x@quern.test", do: "GET /user/me", status: 200, want: account("address", "jo+x@quern.test")},
+			{as: "bad1:self", do: "GET /user/me", status: 403, want: impossibleName},
+			{as: "bad2:", do: "GET /user/me", status: 403, want: impossibleName},
+			{as: "bad3:two words", do: "GET /user/me", status: 403, want: impossibleName},
+			{as: "bad4:-dash", do: "POST /user/token", body: `{"name": "x"}`, status: 403, want: impossibleName},
+			{as: "bad5:Ünal", do: "GET /user/tokens", status: 403, want: impossibleName},
+			{as: "bad6:" + strings.Repeat("x", 129), do: "GET /user/me", status: 403, want: impossibleName},
+		}},
+		{name: "a token from its making to its end", steps: []step{
+			{as: "life", do: "GET /user/tokens", status: 200, want: `{"data": []}`},
+			{as: "life", do: "POST /user/token", body: `{"name": "nightly"}`, status: 200, want: created("t", "nightly", "editor", "<t-expires now+2160h>"), shows: []string{"Cache-Control: no-store"}},
+			{as: "life", do: "GET /user/tokens", status: 200, want: `{"data": [` + listed("t", "nightly", "editor", "") + `]}`},
+			{as: "life", do: "GET /user/me", status: 200, want: account("life", "life")},
+			{as: "<t-token>", do: "GET /user/me", status: 200, want: `{"id": "<life>", "username": "life", "name": "", "email": "", "groups": []}`},
+			{as: "<t-token>", do: "GET /user/tokens", status: 200, want: `{"data": [` + listed("t", "nightly", "editor", `, "last_used_at": "<t-used now>"`) + `]}`},
+			{as: "life", do: "DELETE /user/token/<t>", status: 204},
+			{as: "<t-token>", do: "GET /user/me", status: 401, want: unauthorized, shows: []string{`WWW-Authenticate: Bearer realm="quern", error="invalid_token", error_description="the token is not valid"`}},
+			{as: "life", do: "DELETE /user/token/<t>", status: 404, want: absent},
+			{as: "life", do: "GET /user/tokens", status: 200, want: `{"data": []}`},
+		}},
+		{name: "how a token is sent", steps: []step{
+			{as: "sender", do: "POST /user/token", body: `{"name": "x"}`, status: 200, want: created("t", "x", "editor", "<t-expires now+2160h>")},
+			{do: "GET /user/me", header: []string{"Authorization: bearer <t-token>"}, status: 200, want: account("sender", "sender")},
+			{do: "GET /user/me", header: []string{"Authorization: <t-token>"}, status: 401, want: unauthorized},
+			{do: "GET /user/me", header: []string{"Authorization: Bearer"}, status: 401, want: unauthorized},
+			{do: "GET /user/me", header: []string{"Authorization: Bearer <t-token>0"}, status: 401, want: unauthorized},
+			{do: "GET /user/me", header: []string{"Authorization: Bearer <t-token> <t-token>"}, status: 401, want: unauthorized},
+			{do: "GET /user/me", header: []string{"Authorization: Basic <t-token>"}, status: 401, want: unauthorized},
+			{do: "GET /user/me?access_token=<t-token>", status: 401, want: unauthorized, shows: []string{`WWW-Authenticate: Bearer realm="quern"`}},
+		}},
+		{name: "a token can end itself", steps: []step{
+			{as: "ender", do: "POST /user/token", body: `{"name": "x"}`, status: 200, want: created("t", "x", "editor", "<t-expires now+2160h>")},
+			{as: "<t-token>", do: "DELETE /user/token/%7B<t>%7D", status: 404, want: absent},
+			{as: "<t-token>", do: "DELETE /user/token/urn:uuid:<t>", status: 404, want: absent},
+			{as: "<t-token>", do: "DELETE /user/token/<t>", status: 204},
+			{as: "<t-token>", do: "DELETE /user/token/<t>", status: 401, want: unauthorized},
+		}},
+		{name: "roles and expiries that are given", steps: []step{
+			{as: "giver", do: "POST /user/token", body: `{"name": "v", "role": "viewer"}`, status: 200, want: created("v", "v", "viewer", "<v-expires now+2160h>")},
+			{as: "giver", do: "POST /user/token", body: `{"name": "e", "role": "editor"}`, status: 200, want: created("e", "e", "editor", "<e-expires now+2160h>")},
+			{as: "giver", do: "POST /user/token", body: `{"name": "o", "role": "owner"}`, status: 200, want: created("o", "o", "owner", "<o-expires now+2160h>")},
+			{as: "giver", do: "POST /user/token", body: `{"name": "n", "role": null, "expires_at": null, "accessRestrictedTo": null}`, status: 200, want: created("n", "n", "editor", "<n-expires now+2160h>")},
+			{as: "giver", do: "POST /user/token", body: `{"name": "day", "expires_at": "<day-expires now+24h>", "accessRestrictedTo": []}`, status: 200, want: created("day", "day", "editor", "<day-expires>")},
+			{as: "giver", do: "POST /user/token", body: `{"name": "zone", "expires_at": "2027-01-31T12:00:00.5+02:00"}`, status: 200, want: created("zone", "zone", "editor", "2027-01-31T10:00:00.5Z")},
+			{as: "giver", do: "POST /user/token", body: `{"name": "x", "role": "admin"}`, status: 422, want: invalid("role", "must be one of: viewer, editor, owner")},
+			{as: "giver", do: "POST /user/token", body: `{"name": "x", "role": ""}`, status: 422, want: invalid("role", "must be one of: viewer, editor, owner")},
+			{as: "giver", do: "POST /user/token", body: `{"name": "x", "expires_at": "<past now-1s>"}`, status: 422, want: invalid("expires_at", "must be in the future")},
+			{as: "giver", do: "POST /user/token", body: `{"name": "x", "expires_at": "0001-01-01T00:00:00Z"}`, status: 422, want: invalid("expires_at", "must be in the future")},
+			{as: "giver", do: "POST /user/token", body: `{"name": "x", "expires_at": "<far now+8761h>"}`, status: 422, want: invalid("expires_at", "must be at most 8760 hours ahead")},
+			{as: "giver", do: "POST /user/token", body: `{"name": "x", "expires_at": "tomorrow"}`, status: 422, want: invalid("expires_at", "is not a valid date-time")},
+			{
+				as: "giver", do: "POST /user/token", body: `{"name": "x", "accessRestrictedTo": [{"username": "self", "namespace": "sales"}]}`, status: 422,
+				want: invalid("accessRestrictedTo", "cannot be given yet: there are no namespaces to restrict a token to"),
+			},
+		}},
+		{name: "names of tokens", steps: []step{
+			{as: "namer", do: "POST /user/token", body: `{"name": "Nächtlicher Bericht 🌙 한국어", "x": 1, "Name": "other"}`, status: 200, want: created("u", "Nächtlicher Bericht 🌙 한국어", "editor", "<u-expires now+2160h>")},
+			{as: "namer", do: "POST /user/token", body: `{"name": "\ud83c\udf19\u200f"}`, status: 200, want: created("s", "🌙\u200f", "editor", "<s-expires now+2160h>")},
+			{as: "namer", do: "POST /user/token", body: `{"name": "` + strings.Repeat("🌙", 100) + `"}`, status: 200, want: created("l", strings.Repeat("🌙", 100), "editor", "<l-expires now+2160h>")},
+			{as: "namer", do: "POST /user/token", body: `{"name": "` + strings.Repeat("🌙", 101) + `"}`, status: 422, want: invalid("name", "must have at most 100 characters")},
+			{as: "namer", do: "POST /user/token", body: `{"name": ""}`, status: 422, want: invalid("name", "must have at least 1 character")},
+			{as: "namer", do: "POST /user/token", body: `{"Name": "x"}`, status: 422, want: invalid("name", "is required")},
+			{
+				as: "namer", do: "POST /user/token", body: `{"role": 7, "expires_at": false}`, status: 422,
+				want: `{"error_code": "VALIDATION_FAILED", "message": "The request is not valid.", "error_message": "", "sub_errors": [
+					{"code": "expires_at", "message": "must be of type string"}, {"code": "name", "message": "is required"}, {"code": "role", "message": "must be one of: viewer, editor, owner"}]}`,
+			},
+			{
+				as: "namer", do: "POST /user/token", body: `{"name": "a\u0000", "role": "boss", "expires_at": "never"}`, status: 422,
+				want: `{"error_code": "VALIDATION_FAILED", "message": "The request is not valid.", "error_message": "", "sub_errors": [
+					{"code": "expires_at", "message": "is not a valid date-time"}, {"code": "name", "message": "contains the character U+0000"}, {"code": "role", "message": "must be one of: viewer, editor, owner"}]}`,
+			},
+			{as: "namer", do: "GET /user/tokens?limit=2", status: 200, want: `{"data": [` + listed("l", strings.Repeat("🌙", 100), "editor", "") + `, ` + listed("s", "🌙\u200f", "editor", "") + `], "nextCursor": "<next text>"}`},
+		}},
+		{name: "a list in pages, newest first", steps: []step{
+			{as: "pager", do: "POST /user/token", body: `{"name": "1"}`, status: 200, want: created("a", "1", "editor", "<a-expires now+2160h>")},
+			{as: "pager", do: "POST /user/token", body: `{"name": "2"}`, status: 200, want: created("b", "2", "editor", "<b-expires now+2160h>")},
+			{as: "pager", do: "POST /user/token", body: `{"name": "3"}`, status: 200, want: created("c", "3", "editor", "<c-expires now+2160h>")},
+			{as: "pager", do: "GET /user/tokens?limit=1", status: 200, want: `{"data": [` + listed("c", "3", "editor", "") + `], "nextCursor": "<after-c text>"}`},
+			{as: "pager", do: "GET /user/tokens?limit=1&cursor=<after-c>", status: 200, want: `{"data": [` + listed("b", "2", "editor", "") + `], "nextCursor": "<after-b text>"}`},
+			{as: "pager", do: "GET /user/tokens?limit=1&cursor=<after-b>", status: 200, want: `{"data": [` + listed("a", "1", "editor", "") + `]}`},
+			{as: "pager", do: "GET /user/tokens?limit=2&cursor=<after-c>", status: 200, want: `{"data": [` + listed("b", "2", "editor", "") + `, ` + listed("a", "1", "editor", "") + `]}`},
+			{as: "pager", do: "DELETE /user/token/<b>", status: 204},
+			{as: "pager", do: "GET /user/tokens?cursor=<after-b>", status: 200, want: `{"data": [` + listed("a", "1", "editor", "") + `]}`},
+			{as: "pager", do: "GET /user/tokens?limit=100", status: 200, want: `{"data": [` + listed("c", "3", "editor", "") + `, ` + listed("a", "1", "editor", "") + `]}`},
+			{as: "pager", do: "GET /user/tokens?limit=0", status: 422, want: invalid("limit", "must be at least 1")},
+			{as: "pager", do: "GET /user/tokens?limit=101", status: 422, want: invalid("limit", "must be at most 100")},
+			{as: "pager", do: "GET /user/tokens?limit=abc", status: 422, want: invalid("limit", "is not a whole number")},
+			{as: "pager", do: "GET /user/tokens?limit=", status: 422, want: invalid("limit", "is not a whole number")},
+			{as: "pager", do: "GET /user/tokens?limit=1&limit=2", status: 422, want: invalid("limit", "is given more than once")},
+			{as: "pager", do: "GET /user/tokens?cursor=nonsense", status: 422, want: invalid("cursor", "is not one that a page before gave")},
+			{as: "pager", do: "GET /user/tokens?cursor=", status: 422, want: invalid("cursor", "must have at least 1 character")},
+			{as: "pager", do: "GET /user/tokens?cursor=%00", status: 422, want: invalid("cursor", "is not text")},
+			{as: "pager", do: "GET /user/tokens?unknown=1&limit=1", status: 200, want: `{"data": [` + listed("c", "3", "editor", "") + `], "nextCursor": "<after-c>"}`},
+		}},
+		{name: "a token made with a token never exceeds or outlives it", steps: []step{
+			{as: "heir", do: "POST /user/token", body: `{"name": "parent", "role": "viewer", "expires_at": "<p-expires now+24h>"}`, status: 200, want: created("p", "parent", "viewer", "<p-expires>")},
+			{as: "<p-token>", do: "POST /user/token", body: `{"name": "x", "role": "editor"}`, status: 403, want: beyondRights("role", "The token in use allows viewer at most.")},
+			{as: "<p-token>", do: "POST /user/token", body: `{"name": "x", "role": "owner"}`, status: 403, want: beyondRights("role", "The token in use allows viewer at most.")},
+			{as: "<p-token>", do: "POST /user/token", body: `{"name": "x", "expires_at": "<later now+25h>"}`, status: 403, want: beyondRights("expires_at", "A token cannot outlive the token that it is made with.")},
+			{as: "<p-token>", do: "POST /user/token", body: `{"name": "child"}`, status: 200, want: created("c", "child", "viewer", "<p-expires>")},
+			{as: "<c-token>", do: "POST /user/token", body: `{"name": "grandchild", "expires_at": "<g-expires now+1h>"}`, status: 200, want: created("g", "grandchild", "viewer", "<g-expires>")},
+			{as: "heir", do: "POST /user/token", body: `{"name": "other", "role": "owner"}`, status: 200, want: created("o", "other", "owner", "<o-expires now+2160h>")},
+			{as: "<g-token>", do: "DELETE /user/token/<o>", status: 403, want: beyondRights("role", "The token in use allows viewer at most.")},
+			{as: "<g-token>", do: "GET /user/me", status: 200, want: account("heir", "heir")},
+			{as: "heir", do: "DELETE /user/token/<p>", status: 204},
+			{as: "<p-token>", do: "GET /user/me", status: 401, want: unauthorized},
+			{as: "<c-token>", do: "GET /user/me", status: 401, want: unauthorized},
+			{as: "<g-token>", do: "GET /user/me", status: 401, want: unauthorized},
+			{as: "<o-token>", do: "GET /user/tokens", status: 200, want: `{"data": [` + listed("o", "other", "owner", `, "last_used_at": "<o-used now>"`) + `]}`},
+		}},
+		{name: "another user's token looks absent", steps: []step{
+			{as: "holder", do: "POST /user/token", body: `{"name": "mine"}`, status: 200, want: created("t", "mine", "editor", "<t-expires now+2160h>")},
+			{as: "thief", do: "GET /user/tokens", status: 200, want: `{"data": []}`},
+			{as: "thief", do: "DELETE /user/token/<t>", status: 404, want: absent},
+			{as: "thief", do: "DELETE /user/token/" + uuid.NewString(), status: 404, want: absent},
+			{as: "thief", do: "DELETE /user/token/" + uuid.Nil.String(), status: 404, want: absent},
+			{as: "<t-token>", do: "GET /user/me", status: 200, want: account("holder", "holder")},
+		}},
+		{name: "what is not there", steps: []step{
+			{do: "GET /", status: 404, want: absent},
+			{do: "GET /nothing", status: 404, want: absent},
+			{do: "DELETE /nothing", status: 404, want: absent},
+			{do: "GET <root>/", status: 404, want: absent},
+			{do: "GET <root>/api/v1", status: 404, want: absent},
+			{do: "GET <root>/api/v2/user/me", status: 404, want: absent},
+			{do: "GET <root>/metrics", status: 404, want: absent},
+			{do: "GET <root>/debug/pprof/", status: 404, want: absent},
+			{as: "lost", do: "GET //user/me", status: 404, want: absent},
+			{as: "lost", do: "GET <root>//api/v1/user/me", status: 404, want: absent},
+			{as: "lost", do: "GET /user/me/", status: 404, want: absent},
+			{as: "lost", do: "GET /user/../user/me", status: 404, want: absent},
+			{as: "lost", do: "GET /user/./me", status: 404, want: absent},
+			{as: "lost", do: "GET /user/%2e%2e/user/me", status: 404, want: absent},
+			{as: "lost", do: "GET /user%2fme", status: 404, want: absent},
+			{as: "lost", do: "GET /USER/ME", status: 404, want: absent},
+			{as: "lost", do: "DELETE /user/token/not-a-uuid", status: 404, want: absent},
+			{as: "lost", do: "DELETE /user/token/%7B" + uuid.NewString() + "%7D", status: 404, want: absent},
+			{do: "POST /user/me", status: 405, want: wrongMethod("POST"), shows: []string{"Allow: GET, HEAD"}},
+			{do: "GET /user/token", status: 405, want: wrongMethod("GET"), shows: []string{"Allow: POST"}},
+			{do: "PUT /user/tokens", status: 405, want: wrongMethod("PUT"), shows: []string{"Allow: GET, HEAD"}},
+			{do: "PATCH /user/token/x", status: 405, want: wrongMethod("PATCH"), shows: []string{"Allow: DELETE"}},
+			{do: "TRACE /user/me", status: 405, want: wrongMethod("TRACE"), shows: []string{"Allow: GET, HEAD"}},
+			{do: "POST <root>/healthz", status: 405, want: wrongMethod("POST"), shows: []string{"Allow: GET, HEAD"}},
+		}},
+		{name: "HEAD wherever GET", steps: []step{
+			{as: "header", do: "HEAD /user/me", status: 200, shows: []string{"Content-Type: application/json"}},
+			{as: "header", do: "HEAD /user/tokens", status: 200, shows: []string{"Content-Type: application/json"}},
+			{do: "HEAD /user/me", status: 401, shows: []string{"Content-Type: application/json", `WWW-Authenticate: Bearer realm="quern"`}},
+			{as: "header", do: "HEAD /user/tokens?limit=0", status: 422},
+			{do: "HEAD /openapi.json", status: 200, shows: []string{"Content-Type: application/json"}},
+			{do: "HEAD /docs", status: 200, shows: []string{"Content-Type: text/html; charset=utf-8"}},
+			{do: "HEAD <root>/healthz", status: 200},
+			{do: "HEAD <root>/readyz", status: 200},
+			{as: "header", do: "HEAD /user/token", status: 405, shows: []string{"Allow: POST"}},
+		}},
+		{name: "browsers of configured origins only", settings: []string{"QUERN_CORS_ORIGINS=https://console.quern.test"}, steps: []step{
+			{
+				do: "OPTIONS /user/token", header: []string{"Origin: https://console.quern.test", "Access-Control-Request-Method: POST", "Access-Control-Request-Headers: authorization,content-type,idempotency-key"}, status: 204,
+				shows: []string{
+					"Access-Control-Allow-Origin: https://console.quern.test", "Access-Control-Allow-Methods: POST",
+					"Access-Control-Allow-Headers: authorization,content-type,idempotency-key", "Access-Control-Max-Age: 600", "Access-Control-Allow-Credentials: ",
+				},
+			},
+			{do: "OPTIONS /user/token", header: []string{"Origin: https://console.quern.test.evil.test", "Access-Control-Request-Method: POST"}, status: 204, shows: []string{"Access-Control-Allow-Origin: ", "Access-Control-Allow-Methods: "}},
+			{do: "OPTIONS /user/token", header: []string{"Origin: null", "Access-Control-Request-Method: POST"}, status: 204, shows: []string{"Access-Control-Allow-Origin: "}},
+			{as: "browser", do: "GET /user/me", header: []string{"Origin: https://console.quern.test"}, status: 200, want: account("browser", "browser"), shows: []string{"Access-Control-Allow-Origin: https://console.quern.test", "Vary: Origin"}},
+			{do: "GET /user/me", header: []string{"Origin: https://console.quern.test"}, status: 401, want: unauthorized, shows: []string{"Access-Control-Allow-Origin: https://console.quern.test"}},
+			{do: "GET /user/me", header: []string{"Origin: https://foreign.test"}, status: 401, want: unauthorized, shows: []string{"Access-Control-Allow-Origin: "}},
+		}},
+		{name: "health and readiness", steps: []step{
+			{do: "GET <root>/healthz", status: 200, want: `{"status": "ok"}`},
+			{do: "GET <root>/readyz", status: 200, want: `{"status": "ok"}`},
+			{
+				do: "GET <admin>/readyz", status: 200,
+				want: `{"status": "ok", "checks": [{"name": "process", "required": true, "ok": true}, {"name": "database", "required": true, "ok": true}, {"name": "issuer", "required": false, "ok": true}]}`,
+			},
+		}},
+		{name: "headers of every answer", settings: []string{"QUERN_PUBLIC_URL=https://quern.test", "QUERN_TRUSTED_PROXIES=127.0.0.0/8"}, steps: []step{
+			{as: "watcher", do: "GET /user/me", header: []string{"X-Request-Id: from-the-proxy"}, status: 200, want: account("watcher", "watcher"), shows: securityHeaders("X-Request-Id: from-the-proxy")},
+			{do: "GET /user/me", header: []string{"X-Request-Id: with space"}, status: 401, want: unauthorized, shows: securityHeaders()},
+			{do: "GET /nothing", status: 404, want: absent, shows: securityHeaders()},
+		}},
+		{name: "a limit of requests for each caller", settings: []string{"QUERN_RATE_LIMIT=0.001", "QUERN_RATE_BURST=1"}, steps: []step{
+			{as: "fast", do: "GET /user/me", status: 200, want: account("fast", "fast")},
+			{
+				as: "fast", do: "GET /user/me", status: 429, shows: []string{"Retry-After: 1000"},
+				want: `{"error_code": "RATE_LIMITED", "message": "Too many requests. Wait as long as Retry-After says.", "error_message": ""}`,
+			},
+			{as: "slow", do: "GET /user/me", status: 200, want: account("slow", "slow")},
+			{do: "GET /user/me", status: 401, want: unauthorized},
+		}},
+		{name: "operators' commands", settings: []string{"QUERN_LOG_LEVEL=info"}, steps: []step{
+			{do: "quernd user list", want: "USERNAME  EMAIL  CREATED  SEEN  STATE\n"},
+			{as: "ada by password", do: "GET /user/me", status: 200, want: `{"id": "<ada uuid>", "username": "ada", "name": "Ada Test", "email": "ada@quern.test", "groups": []}`},
+			{as: "zoe", do: "POST /user/token", body: `{"name": "z"}`, status: 200, want: created("z", "z", "editor", "<z-expires now+2160h>")},
+			{do: "quernd user list", want: "USERNAME  EMAIL           CREATED               SEEN                  STATE\n" +
+				"ada       ada@quern.test  <ada-created now>  <ada-seen now>  enabled\n" +
+				"zoe                       <zoe-created now>  <zoe-seen now>  enabled\n"},
+
+			{do: "quernd user disable zoe", want: "zoe is disabled\n"},
+			{as: "zoe", do: "GET /user/me", status: 401, want: unauthorized},
+			{as: "<z-token>", do: "GET /user/me", status: 401, want: unauthorized},
+			{as: "ada by password", do: "GET /user/tokens", status: 200, want: `{"data": []}`},
+			{do: "quernd user list", want: "USERNAME  EMAIL           CREATED               SEEN                  STATE\n" +
+				"ada       ada@quern.test  <ada-created>  <ada-seen>  enabled\n" +
+				"zoe                       <zoe-created>  <zoe-seen>  disabled\n"},
+			{do: "quernd user enable zoe", want: "zoe is enabled\n"},
+			{as: "<z-token>", do: "GET /user/me", status: 200, want: account("zoe", "zoe")},
+
+			{as: "<z-token>", do: "POST /user/token", body: `{"name": "child"}`, status: 200, want: created("c", "child", "editor", "<z-expires>")},
+			{do: "quernd token revoke <z>", want: "<z> is revoked, and all that were made with it\n"},
+			{as: "<z-token>", do: "GET /user/me", status: 401, want: unauthorized},
+			{as: "<c-token>", do: "GET /user/me", status: 401, want: unauthorized},
+
+			{as: "zoe", do: "POST /user/token", body: `{"name": "old"}`, status: 200, want: created("old", "old", "editor", "<old-expires now+2160h>")},
+			{do: "quernd user release zoe", want: "zoe is free; the account that had it is now released-<zoe>, disabled, and keeps what it owns\n"},
+			{as: "<old-token>", do: "GET /user/me", status: 401, want: unauthorized},
+			{as: "new-zoe:zoe", do: "GET /user/me", status: 200, want: account("new-zoe", "zoe")},
+			{as: "zoe", do: "GET /user/me", status: 403, want: takenName},
+			{as: "new-zoe:zoe", do: "GET /user/tokens", status: 200, want: `{"data": []}`},
+
+			{do: "quernd user disable nobody", status: 1, want: `quernd: There is no user "nobody".`},
+			{do: "quernd user enable nobody", status: 1, want: `quernd: There is no user "nobody".`},
+			{do: "quernd user release nobody", status: 1, want: `quernd: There is no user "nobody".`},
+			{do: "quernd token revoke 0199c0de-1a2b-7c3d-8e4f-5a6b7c8d9e01", status: 1, want: "quernd: There is no token 0199c0de-1a2b-7c3d-8e4f-5a6b7c8d9e01."},
+			{do: "quernd token revoke zoe", status: 1, want: "quernd: The request is not valid. id is not a token id: take it from GET /user/tokens or from the log."},
+			{do: "quernd migrate", want: "the schema is up to date\n"},
+		}},
+	}
+}
+
+func account(x, username string) string {
+	return `{"id": "<` + x + ` uuid>", "username": "` + username + `", "name": "", "email": "", "groups": []}`
+}
+
+func wrongMethod(method string) string {
+	return `{"error_code": "METHOD_NOT_ALLOWED", "message": "This address does not take the method ` + method + `.", "error_message": ""}`
+}
+
+func securityHeaders(more ...string) []string {
+	return append(more, "Content-Security-Policy: default-src 'none'; frame-ancestors 'none'", "X-Content-Type-Options: nosniff",
+		"Referrer-Policy: no-referrer", "Cache-Control: no-store", "Strict-Transport-Security: max-age=31536000")
+}
+
+func TestScenarios(t *testing.T) {
+	t.Parallel()
+
+	shared := start(t)
+	key := shared.newKey()
+
+	for _, scenario := range scenarios() {
+		t.Run(scenario.name, func(t *testing.T) {
+			t.Parallel()
+
+			p := &player{service: shared, key: key}
+			if scenario.settings != nil {
+				p.service = start(t, append(scenario.settings, "QUERN_OIDC_ISSUER="+shared.realm.issuer())...)
+			}
+
+			p.bound = bindings{"root": p.service.root, "admin": p.service.admin}
+
+			for _, step := range scenario.steps {
+				p.play(t, step)
+			}
+		})
+	}
+
+	t.Run("what is another's and what is not there differ in no byte", func(t *testing.T) {
+		t.Parallel()
+
+		id, _ := newToken(t, shared, key.token("victim"), "viewer")
+		foreign := call(t, http.MethodDelete, shared.url+"/user/token/"+id, key.token("snoop"), "")
+		missing := call(t, http.MethodDelete, shared.url+"/user/token/"+uuid.NewString(), key.token("snoop"), "")
+		require.Equal(t, http.StatusNotFound, foreign.status)
+		require.Equal(t, missing.body, foreign.body)
+
+		for _, header := range []http.Header{foreign.header, missing.header} {
+			header.Del("X-Request-ID")
+			header.Del("Date")
+		}
+
+		require.Equal(t, missing.header, foreign.header)
+	})
+}
+
+// player plays the steps of one scenario.
+type player struct {
+	service *service
+	key     *signer
+	bound   bindings
+}
+
+func (p *player) play(t *testing.T, step step) {
+	t.Helper()
+
+	method, address, _ := strings.Cut(p.bound.fill(t, step.do), " ")
+	if method == "quernd" {
+		p.command(t, step, strings.Fields(address))
+
+		return
+	}
+
+	if strings.HasPrefix(address, "/") {
+		address = p.service.url + address
+	}
+
+	var headers []string
+	for _, header := range step.header {
+		headers = append(headers, p.bound.fill(t, header))
+	}
+
+	answer := call(t, method, address, p.token(t, step.as), p.bound.fill(t, step.body), headers...)
+	require.Equal(t, step.status, answer.status, "%s as %q: %s", step.do, step.as, answer.body)
+
+	for _, header := range step.shows {
+		name, value, _ := strings.Cut(header, ": ")
+		require.Equal(t, value, answer.header.Get(name), "%s: %s", step.do, name)
+	}
+
+	if step.want == "" {
+		require.Empty(t, answer.body, step.do)
+
+		return
+	}
+
+	require.Equal(t, "application/json", answer.header.Get("Content-Type"))
+
+	var want, got any
+	require.NoError(t, json.Unmarshal([]byte(step.want), &want), step.want)
+	answer.json(t, &got)
+	require.Equal(t, p.bound.match(t, want, got), got, step.do)
+}
+
+// token is the bearer token of whoever a step is played as.
+func (p *player) token(t *testing.T, as string) string {
+	t.Helper()
+
+	if as == "" || strings.HasPrefix(as, "<") {
+		return p.bound.fill(t, as)
+	}
+
+	if user, way, given := strings.Cut(as, " by "); given {
+		realm := *p.key.realm
+		realm.t = t
+
+		return map[string]func(string) string{
+			"password": realm.password,
+			"code":     func(user string) string { return realm.codePKCE(user).Access },
+			"implicit": func(user string) string { return realm.implicit(user).Access },
+			"ID token": func(user string) string { return realm.tokens(user).ID },
+		}[way](user)
+	}
+
+	subject, name, given := strings.Cut(as, ":")
+	if !given {
+		name = subject
+	}
+
+	claims := p.key.claims(subject)
+	claims["preferred_username"] = name
+
+	return p.key.sign(claims)
+}
+
+func (p *player) command(t *testing.T, step step, args []string) {
+	t.Helper()
+
+	printed, err := p.service.command(args...)
+	if step.status != 0 {
+		require.EqualError(t, err, step.want)
+
+		return
+	}
+
+	require.NoError(t, err, step.do)
+
+	// The text with each placeholder as a group gives what to bind.
+	var (
+		pattern      strings.Builder
+		placeholders []string
+		rest         = step.want
+	)
+
+	for at := placeholder.FindStringIndex(rest); at != nil; at = placeholder.FindStringIndex(rest) {
+		pattern.WriteString(regexp.QuoteMeta(rest[:at[0]]) + `(\S+)`)
+		placeholders = append(placeholders, rest[at[0]:at[1]])
+		rest = rest[at[1]:]
+	}
+
+	found := regexp.MustCompile("^" + pattern.String() + regexp.QuoteMeta(rest) + "$").FindStringSubmatch(printed)
+	require.NotNil(t, found, "%s\nwanted: %s\nprinted: %s", step.do, step.want, printed)
+
+	for i, want := range placeholders {
+		require.Equal(t, p.bound.match(t, want, found[i+1]), found[i+1], step.do)
+	}
+}
+
+// bindings are what the placeholders of a scenario stand for.
+type bindings map[string]string
+
+var placeholder = regexp.MustCompile(`<([\w-]+)(?: (uuid|token|text|now)([+-][0-9hms]+)?)?>`)
+
+// fill puts what is bound into a text that is sent.
+func (b bindings) fill(t *testing.T, text string) string {
+	t.Helper()
+
+	return placeholder.ReplaceAllStringFunc(text, func(found string) string {
+		part := placeholder.FindStringSubmatch(found)
+		if part[2] == "now" {
+			b[part[1]] = time.Now().Add(offset(t, part[3])).UTC().Truncate(time.Second).Format(time.RFC3339)
+		}
+
+		require.Contains(t, b, part[1], "nothing is bound to %s", found)
+
+		return b[part[1]]
+	})
+}
+
+// match returns the wanted value with its placeholders replaced by what is bound to them, now or before.
+func (b bindings) match(t *testing.T, want, got any) any {
+	t.Helper()
+
+	switch want := want.(type) {
+	case map[string]any:
+		got, _ := got.(map[string]any)
+		for key := range want {
+			want[key] = b.match(t, want[key], got[key])
+		}
+
+		return want
+	case []any:
+		got, _ := got.([]any)
+		for i := range min(len(want), len(got)) {
+			want[i] = b.match(t, want[i], got[i])
+		}
+
+		return want
+	case string:
+		part := placeholder.FindStringSubmatch(want)
+		if part == nil || part[0] != want {
+			return want
+		}
+
+		if text, isText := got.(string); isText && part[2] != "" {
+			b.bind(t, part[1], part[2], part[3], text)
+		}
+
+		return b[part[1]]
+	default:
+		return want
+	}
+}
+
+// bind checks that the text is of the kind and remembers it.
+func (b bindings) bind(t *testing.T, name, kind, ahead, text string) {
+	t.Helper()
+
+	switch kind {
+	case "uuid":
+		id, err := uuid.Parse(text)
+		require.NoError(t, err, text)
+		require.Equal(t, id.String(), text)
+	case "token":
+		require.Regexp(t, `^quern_[0-9A-Za-z]{33}$`, text)
+	case "text":
+		require.Equal(t, url.QueryEscape(text), text, "it can stand in an address as it is")
+	case "now":
+		at, err := time.Parse(time.RFC3339, text)
+		require.NoError(t, err)
+		require.True(t, strings.HasSuffix(text, "Z"), "%s is not in UTC", text)
+		require.WithinDuration(t, time.Now().Add(offset(t, ahead)), at, patience)
+	}
+
+	b[name] = text
+}
+
+func offset(t *testing.T, text string) time.Duration {
+	t.Helper()
+
+	if text == "" {
+		return 0
+	}
+
+	ahead, err := time.ParseDuration(text)
+	require.NoError(t, err)
+
+	return ahead
+}

@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# Lets schemathesis look for server errors and for answers that the contract does not have, against a quernd on a
+# database of its own. $SCHEMATHESIS is the program; `make stack` must have started the servers.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+set -a
+. "${QUERN_STACK_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/quern/stack}/env"
+set +a
+
+work=$(mktemp -d)
+database=schemathesis_$$
+quernd=
+
+sql() { psql -qX -v ON_ERROR_STOP=1 "$QUERN_TEST_DATABASE_URL" -c "$1"; }
+
+cleanup() {
+  local status=$?
+  if [[ -n $quernd ]]; then kill "$quernd" && wait "$quernd" || status=1; fi
+  sql "DROP DATABASE IF EXISTS $database WITH (FORCE)"
+  if ((status != 0)); then grep -F '"level":"ERROR"' "$work/log" >&2 || true; fi
+  rm -rf "$work"
+  exit "$status"
+}
+trap cleanup EXIT
+
+# field NAME: that field of a JSON object on standard input.
+field() { python3 -c 'import json, sys; print(json.load(sys.stdin)[sys.argv[1]])' "$1"; }
+
+sql "CREATE DATABASE $database"
+go build -o "$work/quernd" ./cmd/quernd
+QUERN_DATABASE_URL=$(python3 -c 'import sys, urllib.parse as u; print(u.urlparse(sys.argv[1])._replace(path=sys.argv[2]).geturl())' \
+  "$QUERN_TEST_DATABASE_URL" "/$database")
+export QUERN_DATABASE_URL QUERN_LISTEN_ADDR=127.0.0.1:0 QUERN_ADMIN_ADDR=127.0.0.1:0 QUERN_DRAIN_DELAY=0s
+"$work/quernd" migrate
+touch "$work/log"
+"$work/quernd" serve 2>>"$work/log" &
+quernd=$!
+
+url=
+for _ in {1..300}; do
+  url=$(sed -n 's/.*"what":"api","address":"\([^"]*\)".*/http:\/\/\1\/api\/v1/p' "$work/log")
+  if [[ -n $url ]] && curl -fs --noproxy '*' -o "$work/openapi.json" "$url/openapi.json"; then break; fi
+  kill -0 "$quernd"
+  sleep 0.1
+done
+
+# An access token may not live as long as the run; an API token with every right does.
+access=$(curl -fsS --noproxy '*' "$QUERN_OIDC_ISSUER/protocol/openid-connect/token" -d grant_type=password \
+  -d client_id=quern-console -d username=ada -d password=ada-pw | field access_token)
+token=$(curl -fsS --noproxy '*' "$url/user/token" -H "Authorization: Bearer $access" -d '{"name": "schemathesis", "role": "owner"}' \
+  -H 'Content-Type: application/json' | field token)
+
+# Not every value that fits a schema is accepted: a cursor must be one that we gave.
+cd "$work"
+"$SCHEMATHESIS" run openapi.json --url "$url" -H "Authorization: Bearer $token" --workers 1 --seed 42 --max-examples 20 \
+  --phases examples,coverage,fuzzing --exclude-checks positive_data_acceptance
+
+# All of it would say nothing if the token had stopped working on the way.
+curl -fsS --noproxy '*' -o /dev/null "$url/user/me" -H "Authorization: Bearer $token"

@@ -1,0 +1,138 @@
+package e2e
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+)
+
+func TestShutdown(t *testing.T) {
+	t.Parallel()
+
+	t.Run("a request under way ends well", func(t *testing.T) {
+		t.Parallel()
+
+		s := start(t, "QUERN_DRAIN_DELAY=2s")
+		slow := s.slowRequest(t)
+
+		signalled := time.Now()
+		s.terminate(t)
+		await(t, "readiness says no", func() bool { return readiness(t, s) == http.StatusServiceUnavailable })
+		require.Less(t, time.Since(signalled), time.Second)
+		require.Equal(t, http.StatusOK, me(t, s, slow.token).status, "load balancers need a moment to leave")
+
+		await(t, "new connections are refused", func() bool { return !connects(s) })
+		require.GreaterOrEqual(t, time.Since(signalled), 2*time.Second)
+		require.True(t, s.running(), "the slow request is not done")
+
+		slow.release()
+		require.Equal(t, http.StatusOK, (<-slow.answered).status)
+		requireExit(t, s, 2*time.Second)
+		require.True(t, s.process.ProcessState.Success(), s.process.ProcessState.String())
+	})
+
+	t.Run("a request that does not end is left behind", func(t *testing.T) {
+		t.Parallel()
+
+		s := start(t, "QUERN_SHUTDOWN_TIMEOUT=1s", "QUERN_DATABASE_LOCK_TIMEOUT=1m", "QUERN_DATABASE_QUERY_TIMEOUT=1m")
+		s.slowRequest(t)
+		s.terminate(t)
+		requireExit(t, s, 5*time.Second)
+	})
+
+	t.Run("a second signal ends at once", func(t *testing.T) {
+		t.Parallel()
+
+		s := start(t, "QUERN_DRAIN_DELAY=1m")
+		s.slowRequest(t)
+		s.terminate(t)
+		await(t, "readiness says no", func() bool { return readiness(t, s) == http.StatusServiceUnavailable })
+		s.terminate(t)
+		requireExit(t, s, time.Second)
+	})
+}
+
+// slowRequest is one that waits for a lock which the test holds.
+type slowRequest struct {
+	token    string
+	answered chan *answer // nil if no answer came
+	release  func()
+}
+
+func (s *service) slowRequest(t *testing.T) slowRequest {
+	t.Helper()
+
+	token := value(t, call(t, http.MethodPost, s.url+"/user/token", s.realm.password("ada"), `{"name":"caller"}`))
+	slow := slowRequest{token: token, answered: make(chan *answer, 1)}
+
+	connection, err := pgx.Connect(t.Context(), s.databaseURL)
+	require.NoError(t, err)
+
+	slow.release = func() { _ = connection.Close(context.Background()) }
+	t.Cleanup(slow.release)
+
+	_, err = connection.Exec(t.Context(), `BEGIN; SELECT FROM accounts FOR UPDATE`)
+	require.NoError(t, err)
+
+	request := newRequest(t, http.MethodPost, s.url+"/user/token", token, `{"name":"slow"}`)
+
+	go func() {
+		answer, _ := try(request)
+		slow.answered <- answer
+	}()
+
+	await(t, "the request waits for the lock", func() (waits bool) {
+		withDatabase(t, s.databaseURL, func(ctx context.Context, connection *pgx.Conn) {
+			require.NoError(t, connection.QueryRow(ctx, `
+				SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&waits))
+		})
+
+		return waits
+	})
+
+	return slow
+}
+
+// terminate sends the stop signal and does not wait.
+func (s *service) terminate(t *testing.T) {
+	t.Helper()
+	require.NoError(t, s.process.Process.Signal(syscall.SIGTERM))
+}
+
+func readiness(t *testing.T, s *service) int {
+	t.Helper()
+
+	return call(t, http.MethodGet, s.root+"/readyz", "", "").status
+}
+
+func connects(s *service) bool {
+	connection, err := net.Dial("tcp", strings.TrimPrefix(s.root, "http://"))
+	if err != nil {
+		return false
+	}
+
+	_ = connection.Close()
+
+	return true
+}
+
+func requireExit(t *testing.T, s *service, within time.Duration) {
+	t.Helper()
+
+	began := time.Now()
+
+	select {
+	case <-s.exited:
+		t.Logf("ended after %v", time.Since(began).Round(time.Millisecond))
+	case <-time.After(patience):
+	}
+
+	require.Less(t, time.Since(began), within)
+}

@@ -1,0 +1,97 @@
+package internal_test
+
+import (
+	"go/ast"
+	"go/token"
+	"path"
+	"regexp"
+	"strconv"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"quern.dev/quern/internal/postgres/pgtest"
+)
+
+// TestStatements prepares every SQL statement of the module against the migrated schema: a name that
+// does not exist is found here and not by a user. Statements are constants in files named sql.go.
+func TestStatements(t *testing.T) {
+	t.Parallel()
+
+	conn, err := pgx.Connect(t.Context(), pgtest.URL(t))
+	require.NoError(t, err)
+
+	defer func() { _ = conn.Close(t.Context()) }()
+
+	statements := 0
+
+	for _, file := range sources(t) {
+		for name, statement := range sqlConstants(t, file) {
+			_, err := conn.Prepare(t.Context(), "", statement)
+			require.NoError(t, err, "%s: %s", file.path, name)
+
+			statements++
+		}
+	}
+
+	require.Greater(t, statements, 20, "the statements were not found")
+}
+
+var looksLikeSQL = regexp.MustCompile(`(?i)^\s*(SELECT|INSERT|UPDATE|DELETE|WITH|MERGE)\s+[^ ]`)
+
+// sqlConstants returns the statements of a file, and fails for one that stands anywhere else than in a
+// constant of sql.go.
+func sqlConstants(t *testing.T, file source) map[string]string {
+	t.Helper()
+
+	found := map[string]string{}
+	inConstants := map[*ast.BasicLit]bool{}
+
+	for _, declaration := range file.tree.Decls {
+		constants, ok := declaration.(*ast.GenDecl)
+		if !ok || constants.Tok != token.CONST {
+			continue
+		}
+
+		for _, spec := range constants.Specs {
+			values, _ := spec.(*ast.ValueSpec)
+			for i, value := range values.Values {
+				literal, ok := value.(*ast.BasicLit)
+				if !ok || literal.Kind != token.STRING {
+					continue
+				}
+
+				inConstants[literal] = true
+
+				if text := unquote(t, literal); path.Base(file.path) == "sql.go" && looksLikeSQL.MatchString(text) {
+					found[values.Names[i].Name] = text
+				}
+			}
+		}
+	}
+
+	exempt := file.pkg == "internal/postgres/pgtest" || file.pkg == "bench" || path.Base(file.path) == "api.gen.go"
+
+	ast.Inspect(file.tree, func(node ast.Node) bool {
+		literal, ok := node.(*ast.BasicLit)
+		if ok && literal.Kind == token.STRING && !exempt && looksLikeSQL.MatchString(unquote(t, literal)) {
+			if !inConstants[literal] || path.Base(file.path) != "sql.go" {
+				t.Errorf("%s: a statement that is not a constant in sql.go: %.60s", file.path, literal.Value)
+			}
+		}
+
+		return true
+	})
+
+	return found
+}
+
+func unquote(t *testing.T, literal *ast.BasicLit) string {
+	t.Helper()
+
+	text, err := strconv.Unquote(literal.Value)
+	require.NoError(t, err)
+
+	return text
+}
