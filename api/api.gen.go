@@ -21,6 +21,51 @@ import (
 	openapi_types "github.com/oapi-codegen/runtime/types"
 )
 
+// Defines values for AuditTargetKind.
+const (
+	AuditTargetKindAccount   AuditTargetKind = "account"
+	AuditTargetKindDataset   AuditTargetKind = "dataset"
+	AuditTargetKindNamespace AuditTargetKind = "namespace"
+	AuditTargetKindToken     AuditTargetKind = "token"
+)
+
+// Valid indicates whether the value is a known member of the AuditTargetKind enum.
+func (e AuditTargetKind) Valid() bool {
+	switch e {
+	case AuditTargetKindAccount:
+		return true
+	case AuditTargetKindDataset:
+		return true
+	case AuditTargetKindNamespace:
+		return true
+	case AuditTargetKindToken:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for DatasetChangeExposure.
+const (
+	DatasetChangeExposureRows   DatasetChangeExposure = "rows"
+	DatasetChangeExposureSchema DatasetChangeExposure = "schema"
+	DatasetChangeExposureValues DatasetChangeExposure = "values"
+)
+
+// Valid indicates whether the value is a known member of the DatasetChangeExposure enum.
+func (e DatasetChangeExposure) Valid() bool {
+	switch e {
+	case DatasetChangeExposureRows:
+		return true
+	case DatasetChangeExposureSchema:
+		return true
+	case DatasetChangeExposureValues:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ErrorCode.
 const (
 	BADREQUEST           ErrorCode = "BAD_REQUEST"
@@ -93,6 +138,48 @@ func (e ErrorCode) Valid() bool {
 	}
 }
 
+// Defines values for Exposure.
+const (
+	ExposureRows   Exposure = "rows"
+	ExposureSchema Exposure = "schema"
+	ExposureValues Exposure = "values"
+)
+
+// Valid indicates whether the value is a known member of the Exposure enum.
+func (e Exposure) Valid() bool {
+	switch e {
+	case ExposureRows:
+		return true
+	case ExposureSchema:
+		return true
+	case ExposureValues:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for NewNamespaceExposure.
+const (
+	NewNamespaceExposureRows   NewNamespaceExposure = "rows"
+	NewNamespaceExposureSchema NewNamespaceExposure = "schema"
+	NewNamespaceExposureValues NewNamespaceExposure = "values"
+)
+
+// Valid indicates whether the value is a known member of the NewNamespaceExposure enum.
+func (e NewNamespaceExposure) Valid() bool {
+	switch e {
+	case NewNamespaceExposureRows:
+		return true
+	case NewNamespaceExposureSchema:
+		return true
+	case NewNamespaceExposureValues:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for NewTokenRole.
 const (
 	NewTokenRoleEditor NewTokenRole = "editor"
@@ -135,8 +222,86 @@ func (e Role) Valid() bool {
 	}
 }
 
+// Defines values for ShareRevocationRole.
+const (
+	ShareRevocationRoleEditor ShareRevocationRole = "editor"
+	ShareRevocationRoleViewer ShareRevocationRole = "viewer"
+)
+
+// Valid indicates whether the value is a known member of the ShareRevocationRole enum.
+func (e ShareRevocationRole) Valid() bool {
+	switch e {
+	case ShareRevocationRoleEditor:
+		return true
+	case ShareRevocationRoleViewer:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ShareRole.
+const (
+	ShareRoleEditor ShareRole = "editor"
+	ShareRoleViewer ShareRole = "viewer"
+)
+
+// Valid indicates whether the value is a known member of the ShareRole enum.
+func (e ShareRole) Valid() bool {
+	switch e {
+	case ShareRoleEditor:
+		return true
+	case ShareRoleViewer:
+		return true
+	default:
+		return false
+	}
+}
+
 // AccountName A username. Compared without case; `self` stands for the caller.
 type AccountName = string
+
+// AuditEntry defines model for AuditEntry.
+type AuditEntry struct {
+	// Action What was done, as noun.verb.
+	Action string `json:"action"`
+
+	// Address Where the request came from; `""` for commands on the database.
+	Address string    `json:"address"`
+	At      time.Time `json:"at"`
+
+	// Detail What else there is to say, for example whom something was shared with; `""` for nothing.
+	Detail    string             `json:"detail"`
+	ID        openapi_types.UUID `json:"id"`
+	Outcome   string             `json:"outcome"`
+	RequestID string             `json:"requestId"`
+
+	// Target The thing it happened to, by the names that it had then.
+	Target AuditTarget `json:"target"`
+
+	// TokenID The API token that was used, if one was.
+	TokenID *openapi_types.UUID `json:"tokenId,omitempty"`
+
+	// Username Who did it; `operator` for commands on the database.
+	Username string `json:"username"`
+}
+
+// AuditList defines model for AuditList.
+type AuditList struct {
+	Data       []AuditEntry `json:"data"`
+	NextCursor *string      `json:"nextCursor,omitempty"`
+}
+
+// AuditTarget The thing it happened to, by the names that it had then.
+type AuditTarget struct {
+	Dataset   *string            `json:"dataset,omitempty"`
+	ID        openapi_types.UUID `json:"id"`
+	Kind      AuditTargetKind    `json:"kind"`
+	Namespace *string            `json:"namespace,omitempty"`
+}
+
+// AuditTargetKind defines model for AuditTarget.Kind.
+type AuditTargetKind string
 
 // CreatedToken defines model for CreatedToken.
 type CreatedToken struct {
@@ -151,6 +316,88 @@ type CreatedToken struct {
 
 	// Token The value to send as bearer token.
 	Token string `json:"token"`
+}
+
+// Dataset defines model for Dataset.
+type Dataset struct {
+	Dataset  DatasetRef      `json:"dataset"`
+	Metadata DatasetMetadata `json:"metadata"`
+}
+
+// DatasetChange defines model for DatasetChange.
+type DatasetChange struct {
+	// Exposure What external models may see of this dataset.
+	Exposure *DatasetChangeExposure `json:"exposure,omitempty"`
+
+	// Name The new name.
+	Name *string `json:"name,omitempty"`
+}
+
+// DatasetChangeExposure What external models may see of this dataset.
+type DatasetChangeExposure string
+
+// DatasetColumn defines model for DatasetColumn.
+type DatasetColumn struct {
+	Description string `json:"description"`
+	Name        string `json:"name"`
+	Nullable    bool   `json:"nullable"`
+	Type        string `json:"type"`
+}
+
+// DatasetItem defines model for DatasetItem.
+type DatasetItem struct {
+	CreatedAt       time.Time `json:"createdAt"`
+	DataDescription string    `json:"dataDescription"`
+
+	// Exposure What external models may see; the schema, also values, or whole rows.
+	Exposure Exposure `json:"exposure"`
+
+	// Name Name of a namespace or dataset. Kept as written, compared without case.
+	Name ObjectName `json:"name"`
+
+	// Namespace Name of a namespace or dataset. Kept as written, compared without case.
+	Namespace ObjectName `json:"namespace"`
+
+	// Role A viewer reads and queries, an editor also loads and changes data, an owner may do everything.
+	Role      Role      `json:"role"`
+	RowCount  int64     `json:"rowCount"`
+	UpdatedAt time.Time `json:"updatedAt"`
+
+	// Username A username. Compared without case; `self` stands for the caller.
+	Username AccountName `json:"username"`
+}
+
+// DatasetList defines model for DatasetList.
+type DatasetList struct {
+	Data       []DatasetItem `json:"data"`
+	NextCursor *string       `json:"nextCursor,omitempty"`
+}
+
+// DatasetMetadata defines model for DatasetMetadata.
+type DatasetMetadata struct {
+	ColumnNames     []string        `json:"columnNames"`
+	Columns         []DatasetColumn `json:"columns"`
+	DataDescription string          `json:"dataDescription"`
+
+	// Engine The engine that queries it.
+	Engine           string            `json:"engine"`
+	RowCount         int64             `json:"rowCount"`
+	SchemaDefinition map[string]string `json:"schemaDefinition"`
+
+	// SnapshotID Absent before the first rows.
+	SnapshotID *openapi_types.UUID `json:"snapshotId,omitempty"`
+}
+
+// DatasetRef defines model for DatasetRef.
+type DatasetRef struct {
+	// Name Name of a namespace or dataset. Kept as written, compared without case.
+	Name ObjectName `json:"name"`
+
+	// Namespace Name of a namespace or dataset. Kept as written, compared without case.
+	Namespace ObjectName `json:"namespace"`
+
+	// Owner A username. Compared without case; `self` stands for the caller.
+	Owner AccountName `json:"owner"`
 }
 
 // ErrorCode For programs. Each code belongs to one status.
@@ -169,6 +416,27 @@ type ErrorResponse struct {
 	SubErrors *[]SubError `json:"sub_errors,omitempty"`
 }
 
+// Exposure What external models may see; the schema, also values, or whole rows.
+type Exposure string
+
+// InferDefinition defines model for InferDefinition.
+type InferDefinition struct {
+	// DataDescription Describes the dataset, so that the AI system understands its context.
+	DataDescription string `json:"dataDescription"`
+
+	// SchemaDefinition Maps each field name to a description that guides how extracted data is structured.
+	SchemaDefinition map[string]string `json:"schemaDefinition"`
+}
+
+// InferDefinitionChange defines model for InferDefinitionChange.
+type InferDefinitionChange struct {
+	// DataDescription Describes the dataset, so that the AI system understands its context.
+	DataDescription *string `json:"dataDescription,omitempty"`
+
+	// SchemaDefinition Maps each field name to a description that guides how extracted data is structured.
+	SchemaDefinition *map[string]string `json:"schemaDefinition,omitempty"`
+}
+
 // Me defines model for Me.
 type Me struct {
 	// Email As the identity provider gives it, or `""`.
@@ -183,6 +451,56 @@ type Me struct {
 
 	// Username A username. Compared without case; `self` stands for the caller.
 	Username AccountName `json:"username"`
+}
+
+// NamespaceChange defines model for NamespaceChange.
+type NamespaceChange struct {
+	// Exposure What external models may see; the schema, also values, or whole rows.
+	Exposure Exposure `json:"exposure"`
+}
+
+// NamespaceItem defines model for NamespaceItem.
+type NamespaceItem struct {
+	CreatedAt time.Time `json:"createdAt"`
+
+	// Exposure What external models may see; the schema, also values, or whole rows.
+	Exposure Exposure `json:"exposure"`
+
+	// Name Name of a namespace or dataset. Kept as written, compared without case.
+	Name ObjectName `json:"name"`
+
+	// Role The caller's role; absent if only single datasets are shared.
+	Role *Role `json:"role,omitempty"`
+
+	// Username A username. Compared without case; `self` stands for the caller.
+	Username AccountName `json:"username"`
+}
+
+// NamespaceList defines model for NamespaceList.
+type NamespaceList struct {
+	Data       []NamespaceItem `json:"data"`
+	NextCursor *string         `json:"nextCursor,omitempty"`
+}
+
+// NewNamespace defines model for NewNamespace.
+type NewNamespace struct {
+	// Exposure What external models may see; set by the server's configuration if absent.
+	Exposure *NewNamespaceExposure `json:"exposure,omitempty"`
+
+	// Name Name of a namespace or dataset. Kept as written, compared without case.
+	Name ObjectName `json:"name"`
+}
+
+// NewNamespaceExposure What external models may see; set by the server's configuration if absent.
+type NewNamespaceExposure string
+
+// NewShare defines model for NewShare.
+type NewShare struct {
+	// Role A viewer reads and queries, an editor also loads and changes data.
+	Role ShareRole `json:"role"`
+
+	// Username A username, or `@` and the name of a group.
+	Username string `json:"username"`
 }
 
 // NewToken defines model for NewToken.
@@ -206,6 +524,35 @@ type ObjectName = string
 
 // Role A viewer reads and queries, an editor also loads and changes data, an owner may do everything.
 type Role string
+
+// Share defines model for Share.
+type Share struct {
+	// Pending True while the user has not signed in yet; absent otherwise.
+	Pending *bool `json:"pending,omitempty"`
+
+	// Role A viewer reads and queries, an editor also loads and changes data.
+	Role ShareRole `json:"role"`
+
+	// Username A username, or `@` and the name of a group.
+	Username string `json:"username"`
+}
+
+// ShareList defines model for ShareList.
+type ShareList = []Share
+
+// ShareRevocation defines model for ShareRevocation.
+type ShareRevocation struct {
+	Role *ShareRevocationRole `json:"role,omitempty"`
+
+	// Username A username, or `@` and the name of a group.
+	Username string `json:"username"`
+}
+
+// ShareRevocationRole defines model for ShareRevocation.Role.
+type ShareRevocationRole string
+
+// ShareRole A viewer reads and queries, an editor also loads and changes data.
+type ShareRole string
 
 // SubError defines model for SubError.
 type SubError struct {
@@ -249,8 +596,31 @@ type TokenTarget struct {
 	Username AccountName `json:"username"`
 }
 
+// Usage defines model for Usage.
+type Usage struct {
+	Date     openapi_types.Date `json:"date"`
+	Items    []UsageItem        `json:"items"`
+	ResetsAt time.Time          `json:"resetsAt"`
+}
+
+// UsageItem defines model for UsageItem.
+type UsageItem struct {
+	// Kind What is counted.
+	Kind string `json:"kind"`
+
+	// Left Absent if there is no limit.
+	Left *int64 `json:"left,omitempty"`
+
+	// Limit Absent if there is none.
+	Limit *int64 `json:"limit,omitempty"`
+	Used  int64  `json:"used"`
+}
+
 // Cursor defines model for Cursor.
 type Cursor = string
+
+// DatasetName Name of a namespace or dataset. Kept as written, compared without case.
+type DatasetName = ObjectName
 
 // IdempotencyKey defines model for IdempotencyKey.
 type IdempotencyKey = string
@@ -258,11 +628,87 @@ type IdempotencyKey = string
 // Limit defines model for Limit.
 type Limit = int32
 
+// Namespace Name of a namespace or dataset. Kept as written, compared without case.
+type Namespace = ObjectName
+
 // TokenID defines model for TokenId.
 type TokenID = openapi_types.UUID
 
+// Username A username. Compared without case; `self` stands for the caller.
+type Username = AccountName
+
 // Internal defines model for Internal.
 type Internal = ErrorResponse
+
+// ListAuditParams defines parameters for ListAudit.
+type ListAuditParams struct {
+	// Cursor `nextCursor` of the page before.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit Length of a page.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// PutInferDefinitionParams defines parameters for PutInferDefinition.
+type PutInferDefinitionParams struct {
+	// IfMatch The ETag of the definition that the change is based on.
+	IfMatch *string `json:"If-Match,omitempty"`
+}
+
+// CreateDatasetParams defines parameters for CreateDataset.
+type CreateDatasetParams struct {
+	// IdempotencyKey Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and makes nothing new,
+	// with another request 422, and while the first is still being worked on 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// GrantDatasetShareParams defines parameters for GrantDatasetShare.
+type GrantDatasetShareParams struct {
+	// IdempotencyKey Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and makes nothing new,
+	// with another request 422, and while the first is still being worked on 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// GrantNamespaceShareParams defines parameters for GrantNamespaceShare.
+type GrantNamespaceShareParams struct {
+	// IdempotencyKey Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and makes nothing new,
+	// with another request 422, and while the first is still being worked on 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// SearchDatasetsParams defines parameters for SearchDatasets.
+type SearchDatasetsParams struct {
+	// Cursor `nextCursor` of the page before.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit Length of a page.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// ListNamespacesParams defines parameters for ListNamespaces.
+type ListNamespacesParams struct {
+	// Cursor `nextCursor` of the page before.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit Length of a page.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// CreateNamespaceParams defines parameters for CreateNamespace.
+type CreateNamespaceParams struct {
+	// IdempotencyKey Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and makes nothing new,
+	// with another request 422, and while the first is still being worked on 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ListDatasetsParams defines parameters for ListDatasets.
+type ListDatasetsParams struct {
+	// Cursor `nextCursor` of the page before.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit Length of a page.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
 
 // CreateTokenParams defines parameters for CreateToken.
 type CreateTokenParams struct {
@@ -279,6 +725,33 @@ type ListTokensParams struct {
 	// Limit Length of a page.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 }
+
+// UpdateDatasetJSONRequestBody defines body for UpdateDataset for application/json ContentType.
+type UpdateDatasetJSONRequestBody = DatasetChange
+
+// PutInferDefinitionJSONRequestBody defines body for PutInferDefinition for application/json ContentType.
+type PutInferDefinitionJSONRequestBody = InferDefinitionChange
+
+// CreateDatasetJSONRequestBody defines body for CreateDataset for application/json ContentType.
+type CreateDatasetJSONRequestBody = InferDefinitionChange
+
+// RevokeDatasetShareJSONRequestBody defines body for RevokeDatasetShare for application/json ContentType.
+type RevokeDatasetShareJSONRequestBody = ShareRevocation
+
+// GrantDatasetShareJSONRequestBody defines body for GrantDatasetShare for application/json ContentType.
+type GrantDatasetShareJSONRequestBody = NewShare
+
+// RevokeNamespaceShareJSONRequestBody defines body for RevokeNamespaceShare for application/json ContentType.
+type RevokeNamespaceShareJSONRequestBody = ShareRevocation
+
+// GrantNamespaceShareJSONRequestBody defines body for GrantNamespaceShare for application/json ContentType.
+type GrantNamespaceShareJSONRequestBody = NewShare
+
+// CreateNamespaceJSONRequestBody defines body for CreateNamespace for application/json ContentType.
+type CreateNamespaceJSONRequestBody = NewNamespace
+
+// UpdateNamespaceJSONRequestBody defines body for UpdateNamespace for application/json ContentType.
+type UpdateNamespaceJSONRequestBody = NamespaceChange
 
 // CreateTokenJSONRequestBody defines body for CreateToken for application/json ContentType.
 type CreateTokenJSONRequestBody = NewToken
@@ -357,6 +830,253 @@ func WithRequestEditorFn(fn RequestEditorFn) ClientOption {
 // The interface specification for the client above.
 type ClientInterface interface {
 
+	// ListAudit What happened to the caller's data
+	//
+	// Who did what, when and from where. Newest first.
+	//
+	// Corresponds with GET /audit (the `ListAudit` operationId).
+	ListAudit(ctx context.Context, params *ListAuditParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteDataset Delete a dataset
+	//
+	// Only the owner may do this; others who can see the dataset get 403. The name is free at once, and a new dataset under it inherits nothing.
+	// Queries that are running finish. Answers derived from the dataset are withheld at once.
+	//
+	// Corresponds with DELETE /data/{username}/{namespace}/{datasetName} (the `DeleteDataset` operationId).
+	DeleteDataset(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetDataset Describe a dataset
+	//
+	// Corresponds with GET /data/{username}/{namespace}/{datasetName} (the `GetDataset` operationId).
+	GetDataset(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateDatasetWithBody Rename a dataset or change its exposure
+	//
+	// Only the owner may do this; others who can see the dataset get 403. After a rename the old path is 404.
+	// A name that is taken is answered with 409. At least one field must be present.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /data/{username}/{namespace}/{datasetName} (the `UpdateDataset` operationId).
+	UpdateDatasetWithBody(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateDataset Rename a dataset or change its exposure
+	//
+	// Only the owner may do this; others who can see the dataset get 403. After a rename the old path is 404.
+	// A name that is taken is answered with 409. At least one field must be present.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /data/{username}/{namespace}/{datasetName} (the `UpdateDataset` operationId).
+	UpdateDataset(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, body UpdateDatasetJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ClearDataset Remove all rows of a dataset
+	//
+	// Needs the editor role. The history stays, so that an earlier snapshot can be restored.
+	// Ingestions and row posts accepted before it end with CONFLICT.
+	//
+	// Corresponds with POST /data/{username}/{namespace}/{datasetName}/clear (the `ClearDataset` operationId).
+	ClearDataset(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetInferDefinition Read the inference definition
+	//
+	// A dataset without a saved definition has an empty one.
+	//
+	// Corresponds with GET /data/{username}/{namespace}/{datasetName}/inferDefinition (the `GetInferDefinition` operationId).
+	GetInferDefinition(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutInferDefinitionWithBody Create or update the inference definition
+	//
+	// Needs the editor role. It creates or updates the definition, never the dataset.
+	// At least one field must be present (422). An absent field keeps its value, a present `schemaDefinition` replaces
+	// the whole map, and `""` and `{}` clear. With `If-Match` the change is made only if the definition is still the one named (412).
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /data/{username}/{namespace}/{datasetName}/inferDefinition (the `PutInferDefinition` operationId).
+	PutInferDefinitionWithBody(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *PutInferDefinitionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutInferDefinition Create or update the inference definition
+	//
+	// Needs the editor role. It creates or updates the definition, never the dataset.
+	// At least one field must be present (422). An absent field keeps its value, a present `schemaDefinition` replaces
+	// the whole map, and `""` and `{}` clear. With `If-Match` the change is made only if the definition is still the one named (412).
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /data/{username}/{namespace}/{datasetName}/inferDefinition (the `PutInferDefinition` operationId).
+	PutInferDefinition(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *PutInferDefinitionParams, body PutInferDefinitionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateDatasetWithBody Create a dataset
+	//
+	// Under the caller's own name; the namespace is made if it is not there. The body, a definition, may be left out.
+	// An impossible name is answered with 422, an existing dataset with 409.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /ingest/new/{namespace}/{datasetName} (the `CreateDataset` operationId).
+	CreateDatasetWithBody(ctx context.Context, namespace string, datasetName string, params *CreateDatasetParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateDataset Create a dataset
+	//
+	// Under the caller's own name; the namespace is made if it is not there. The body, a definition, may be left out.
+	// An impossible name is answered with 422, an existing dataset with 409.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /ingest/new/{namespace}/{datasetName} (the `CreateDataset` operationId).
+	CreateDataset(ctx context.Context, namespace string, datasetName string, params *CreateDatasetParams, body CreateDatasetJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RevokeDatasetShareWithBody Revoke a user's access to a dataset
+	//
+	// Only the owner may revoke. `role` may be left out and need not match the grant. No such grant is 404. Access by a grant on the namespace stays.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with DELETE /permissions/datasets/{username}/{namespace}/{datasetName}/shares (the `RevokeDatasetShare` operationId).
+	RevokeDatasetShareWithBody(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RevokeDatasetShare Revoke a user's access to a dataset
+	//
+	// Only the owner may revoke. `role` may be left out and need not match the grant. No such grant is 404. Access by a grant on the namespace stays.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with DELETE /permissions/datasets/{username}/{namespace}/{datasetName}/shares (the `RevokeDatasetShare` operationId).
+	RevokeDatasetShare(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, body RevokeDatasetShareJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListDatasetShares List users with access to a dataset
+	//
+	// Only the owner may list. Ordered by username. Grants on the namespace are not repeated here.
+	//
+	// Corresponds with GET /permissions/datasets/{username}/{namespace}/{datasetName}/shares (the `ListDatasetShares` operationId).
+	ListDatasetShares(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GrantDatasetShareWithBody Share a dataset
+	//
+	// Sharing again replaces the role. Only the owner may share; sharing with oneself is 422.
+	// A username that has not signed in yet is accepted and takes effect at its first sign-in.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /permissions/datasets/{username}/{namespace}/{datasetName}/shares (the `GrantDatasetShare` operationId).
+	GrantDatasetShareWithBody(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *GrantDatasetShareParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GrantDatasetShare Share a dataset
+	//
+	// Sharing again replaces the role. Only the owner may share; sharing with oneself is 422.
+	// A username that has not signed in yet is accepted and takes effect at its first sign-in.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /permissions/datasets/{username}/{namespace}/{datasetName}/shares (the `GrantDatasetShare` operationId).
+	GrantDatasetShare(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *GrantDatasetShareParams, body GrantDatasetShareJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RevokeNamespaceShareWithBody Revoke a user's access to a namespace
+	//
+	// Only the owner may revoke. `role` may be left out and need not match the grant. No such grant is 404. Grants on single datasets stay as they are.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with DELETE /permissions/namespaces/{username}/{namespace}/shares (the `RevokeNamespaceShare` operationId).
+	RevokeNamespaceShareWithBody(ctx context.Context, username Username, namespace Namespace, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RevokeNamespaceShare Revoke a user's access to a namespace
+	//
+	// Only the owner may revoke. `role` may be left out and need not match the grant. No such grant is 404. Grants on single datasets stay as they are.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with DELETE /permissions/namespaces/{username}/{namespace}/shares (the `RevokeNamespaceShare` operationId).
+	RevokeNamespaceShare(ctx context.Context, username Username, namespace Namespace, body RevokeNamespaceShareJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListNamespaceShares List users with access to a namespace
+	//
+	// Only the owner may list. Ordered by username.
+	//
+	// Corresponds with GET /permissions/namespaces/{username}/{namespace}/shares (the `ListNamespaceShares` operationId).
+	ListNamespaceShares(ctx context.Context, username Username, namespace Namespace, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GrantNamespaceShareWithBody Share a namespace
+	//
+	// Covers every dataset in the namespace, present and future. Sharing again replaces the role. Only the owner may share; sharing with oneself is 422.
+	// A username that has not signed in yet is accepted and takes effect at its first sign-in.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /permissions/namespaces/{username}/{namespace}/shares (the `GrantNamespaceShare` operationId).
+	GrantNamespaceShareWithBody(ctx context.Context, username Username, namespace Namespace, params *GrantNamespaceShareParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GrantNamespaceShare Share a namespace
+	//
+	// Covers every dataset in the namespace, present and future. Sharing again replaces the role. Only the owner may share; sharing with oneself is 422.
+	// A username that has not signed in yet is accepted and takes effect at its first sign-in.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /permissions/namespaces/{username}/{namespace}/shares (the `GrantNamespaceShare` operationId).
+	GrantNamespaceShare(ctx context.Context, username Username, namespace Namespace, params *GrantNamespaceShareParams, body GrantNamespaceShareJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SearchDatasets List everything the caller may see
+	//
+	// First what is the caller's own, then what is shared with the caller.
+	//
+	// Corresponds with GET /schema/datasets/all (the `SearchDatasets` operationId).
+	SearchDatasets(ctx context.Context, params *SearchDatasetsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListNamespaces List a user's namespaces
+	//
+	// Those that the caller may see, in the order in which they were made. A user of whom the caller may see nothing gives an empty list, whether or not the user exists.
+	//
+	// Corresponds with GET /schema/{username}/namespaces (the `ListNamespaces` operationId).
+	ListNamespaces(ctx context.Context, username Username, params *ListNamespacesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateNamespaceWithBody Create a namespace
+	//
+	// Only under the caller's own name. A namespace also appears with its first dataset.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /schema/{username}/namespaces (the `CreateNamespace` operationId).
+	CreateNamespaceWithBody(ctx context.Context, username Username, params *CreateNamespaceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateNamespace Create a namespace
+	//
+	// Only under the caller's own name. A namespace also appears with its first dataset.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /schema/{username}/namespaces (the `CreateNamespace` operationId).
+	CreateNamespace(ctx context.Context, username Username, params *CreateNamespaceParams, body CreateNamespaceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteNamespace Delete an empty namespace
+	//
+	// A namespace that still holds datasets is answered with 409.
+	//
+	// Corresponds with DELETE /schema/{username}/namespaces/{namespace} (the `DeleteNamespace` operationId).
+	DeleteNamespace(ctx context.Context, username Username, namespace Namespace, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateNamespaceWithBody Change what external models may see
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /schema/{username}/namespaces/{namespace} (the `UpdateNamespace` operationId).
+	UpdateNamespaceWithBody(ctx context.Context, username Username, namespace Namespace, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateNamespace Change what external models may see
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /schema/{username}/namespaces/{namespace} (the `UpdateNamespace` operationId).
+	UpdateNamespace(ctx context.Context, username Username, namespace Namespace, body UpdateNamespaceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListDatasets List the datasets of a namespace
+	//
+	// Those that the caller may see, in the order in which they were made.
+	//
+	// Corresponds with GET /schema/{username}/{namespace}/datasets (the `ListDatasets` operationId).
+	ListDatasets(ctx context.Context, username Username, namespace Namespace, params *ListDatasetsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// GetMe Who the caller is
 	//
 	// The account is made at the first request with a valid token; its username is fixed from then on.
@@ -403,6 +1123,548 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /user/tokens (the `ListTokens` operationId).
 	ListTokens(ctx context.Context, params *ListTokensParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetUsage What was used today and what is left
+	//
+	// Corresponds with GET /user/usage (the `GetUsage` operationId).
+	GetUsage(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+}
+
+// ListAudit What happened to the caller's data
+//
+// Who did what, when and from where. Newest first.
+//
+// Corresponds with GET /audit (the `ListAudit` operationId).
+func (c *Client) ListAudit(ctx context.Context, params *ListAuditParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListAuditRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteDataset Delete a dataset
+//
+// Only the owner may do this; others who can see the dataset get 403. The name is free at once, and a new dataset under it inherits nothing.
+// Queries that are running finish. Answers derived from the dataset are withheld at once.
+//
+// Corresponds with DELETE /data/{username}/{namespace}/{datasetName} (the `DeleteDataset` operationId).
+func (c *Client) DeleteDataset(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteDatasetRequest(c.Server, username, namespace, datasetName)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetDataset Describe a dataset
+//
+// Corresponds with GET /data/{username}/{namespace}/{datasetName} (the `GetDataset` operationId).
+func (c *Client) GetDataset(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetDatasetRequest(c.Server, username, namespace, datasetName)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateDatasetWithBody Rename a dataset or change its exposure
+//
+// Only the owner may do this; others who can see the dataset get 403. After a rename the old path is 404.
+// A name that is taken is answered with 409. At least one field must be present.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /data/{username}/{namespace}/{datasetName} (the `UpdateDataset` operationId).
+func (c *Client) UpdateDatasetWithBody(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateDatasetRequestWithBody(c.Server, username, namespace, datasetName, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateDataset Rename a dataset or change its exposure
+//
+// Only the owner may do this; others who can see the dataset get 403. After a rename the old path is 404.
+// A name that is taken is answered with 409. At least one field must be present.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /data/{username}/{namespace}/{datasetName} (the `UpdateDataset` operationId).
+func (c *Client) UpdateDataset(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, body UpdateDatasetJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateDatasetRequest(c.Server, username, namespace, datasetName, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ClearDataset Remove all rows of a dataset
+//
+// Needs the editor role. The history stays, so that an earlier snapshot can be restored.
+// Ingestions and row posts accepted before it end with CONFLICT.
+//
+// Corresponds with POST /data/{username}/{namespace}/{datasetName}/clear (the `ClearDataset` operationId).
+func (c *Client) ClearDataset(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewClearDatasetRequest(c.Server, username, namespace, datasetName)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetInferDefinition Read the inference definition
+//
+// A dataset without a saved definition has an empty one.
+//
+// Corresponds with GET /data/{username}/{namespace}/{datasetName}/inferDefinition (the `GetInferDefinition` operationId).
+func (c *Client) GetInferDefinition(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetInferDefinitionRequest(c.Server, username, namespace, datasetName)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutInferDefinitionWithBody Create or update the inference definition
+//
+// Needs the editor role. It creates or updates the definition, never the dataset.
+// At least one field must be present (422). An absent field keeps its value, a present `schemaDefinition` replaces
+// the whole map, and `""` and `{}` clear. With `If-Match` the change is made only if the definition is still the one named (412).
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /data/{username}/{namespace}/{datasetName}/inferDefinition (the `PutInferDefinition` operationId).
+func (c *Client) PutInferDefinitionWithBody(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *PutInferDefinitionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutInferDefinitionRequestWithBody(c.Server, username, namespace, datasetName, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutInferDefinition Create or update the inference definition
+//
+// Needs the editor role. It creates or updates the definition, never the dataset.
+// At least one field must be present (422). An absent field keeps its value, a present `schemaDefinition` replaces
+// the whole map, and `""` and `{}` clear. With `If-Match` the change is made only if the definition is still the one named (412).
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /data/{username}/{namespace}/{datasetName}/inferDefinition (the `PutInferDefinition` operationId).
+func (c *Client) PutInferDefinition(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *PutInferDefinitionParams, body PutInferDefinitionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutInferDefinitionRequest(c.Server, username, namespace, datasetName, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateDatasetWithBody Create a dataset
+//
+// Under the caller's own name; the namespace is made if it is not there. The body, a definition, may be left out.
+// An impossible name is answered with 422, an existing dataset with 409.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /ingest/new/{namespace}/{datasetName} (the `CreateDataset` operationId).
+func (c *Client) CreateDatasetWithBody(ctx context.Context, namespace string, datasetName string, params *CreateDatasetParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateDatasetRequestWithBody(c.Server, namespace, datasetName, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateDataset Create a dataset
+//
+// Under the caller's own name; the namespace is made if it is not there. The body, a definition, may be left out.
+// An impossible name is answered with 422, an existing dataset with 409.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /ingest/new/{namespace}/{datasetName} (the `CreateDataset` operationId).
+func (c *Client) CreateDataset(ctx context.Context, namespace string, datasetName string, params *CreateDatasetParams, body CreateDatasetJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateDatasetRequest(c.Server, namespace, datasetName, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RevokeDatasetShareWithBody Revoke a user's access to a dataset
+//
+// Only the owner may revoke. `role` may be left out and need not match the grant. No such grant is 404. Access by a grant on the namespace stays.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with DELETE /permissions/datasets/{username}/{namespace}/{datasetName}/shares (the `RevokeDatasetShare` operationId).
+func (c *Client) RevokeDatasetShareWithBody(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRevokeDatasetShareRequestWithBody(c.Server, username, namespace, datasetName, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RevokeDatasetShare Revoke a user's access to a dataset
+//
+// Only the owner may revoke. `role` may be left out and need not match the grant. No such grant is 404. Access by a grant on the namespace stays.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with DELETE /permissions/datasets/{username}/{namespace}/{datasetName}/shares (the `RevokeDatasetShare` operationId).
+func (c *Client) RevokeDatasetShare(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, body RevokeDatasetShareJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRevokeDatasetShareRequest(c.Server, username, namespace, datasetName, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListDatasetShares List users with access to a dataset
+//
+// Only the owner may list. Ordered by username. Grants on the namespace are not repeated here.
+//
+// Corresponds with GET /permissions/datasets/{username}/{namespace}/{datasetName}/shares (the `ListDatasetShares` operationId).
+func (c *Client) ListDatasetShares(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListDatasetSharesRequest(c.Server, username, namespace, datasetName)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GrantDatasetShareWithBody Share a dataset
+//
+// Sharing again replaces the role. Only the owner may share; sharing with oneself is 422.
+// A username that has not signed in yet is accepted and takes effect at its first sign-in.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /permissions/datasets/{username}/{namespace}/{datasetName}/shares (the `GrantDatasetShare` operationId).
+func (c *Client) GrantDatasetShareWithBody(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *GrantDatasetShareParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGrantDatasetShareRequestWithBody(c.Server, username, namespace, datasetName, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GrantDatasetShare Share a dataset
+//
+// Sharing again replaces the role. Only the owner may share; sharing with oneself is 422.
+// A username that has not signed in yet is accepted and takes effect at its first sign-in.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /permissions/datasets/{username}/{namespace}/{datasetName}/shares (the `GrantDatasetShare` operationId).
+func (c *Client) GrantDatasetShare(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *GrantDatasetShareParams, body GrantDatasetShareJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGrantDatasetShareRequest(c.Server, username, namespace, datasetName, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RevokeNamespaceShareWithBody Revoke a user's access to a namespace
+//
+// Only the owner may revoke. `role` may be left out and need not match the grant. No such grant is 404. Grants on single datasets stay as they are.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with DELETE /permissions/namespaces/{username}/{namespace}/shares (the `RevokeNamespaceShare` operationId).
+func (c *Client) RevokeNamespaceShareWithBody(ctx context.Context, username Username, namespace Namespace, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRevokeNamespaceShareRequestWithBody(c.Server, username, namespace, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RevokeNamespaceShare Revoke a user's access to a namespace
+//
+// Only the owner may revoke. `role` may be left out and need not match the grant. No such grant is 404. Grants on single datasets stay as they are.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with DELETE /permissions/namespaces/{username}/{namespace}/shares (the `RevokeNamespaceShare` operationId).
+func (c *Client) RevokeNamespaceShare(ctx context.Context, username Username, namespace Namespace, body RevokeNamespaceShareJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRevokeNamespaceShareRequest(c.Server, username, namespace, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListNamespaceShares List users with access to a namespace
+//
+// Only the owner may list. Ordered by username.
+//
+// Corresponds with GET /permissions/namespaces/{username}/{namespace}/shares (the `ListNamespaceShares` operationId).
+func (c *Client) ListNamespaceShares(ctx context.Context, username Username, namespace Namespace, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListNamespaceSharesRequest(c.Server, username, namespace)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GrantNamespaceShareWithBody Share a namespace
+//
+// Covers every dataset in the namespace, present and future. Sharing again replaces the role. Only the owner may share; sharing with oneself is 422.
+// A username that has not signed in yet is accepted and takes effect at its first sign-in.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /permissions/namespaces/{username}/{namespace}/shares (the `GrantNamespaceShare` operationId).
+func (c *Client) GrantNamespaceShareWithBody(ctx context.Context, username Username, namespace Namespace, params *GrantNamespaceShareParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGrantNamespaceShareRequestWithBody(c.Server, username, namespace, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GrantNamespaceShare Share a namespace
+//
+// Covers every dataset in the namespace, present and future. Sharing again replaces the role. Only the owner may share; sharing with oneself is 422.
+// A username that has not signed in yet is accepted and takes effect at its first sign-in.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /permissions/namespaces/{username}/{namespace}/shares (the `GrantNamespaceShare` operationId).
+func (c *Client) GrantNamespaceShare(ctx context.Context, username Username, namespace Namespace, params *GrantNamespaceShareParams, body GrantNamespaceShareJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGrantNamespaceShareRequest(c.Server, username, namespace, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SearchDatasets List everything the caller may see
+//
+// First what is the caller's own, then what is shared with the caller.
+//
+// Corresponds with GET /schema/datasets/all (the `SearchDatasets` operationId).
+func (c *Client) SearchDatasets(ctx context.Context, params *SearchDatasetsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSearchDatasetsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListNamespaces List a user's namespaces
+//
+// Those that the caller may see, in the order in which they were made. A user of whom the caller may see nothing gives an empty list, whether or not the user exists.
+//
+// Corresponds with GET /schema/{username}/namespaces (the `ListNamespaces` operationId).
+func (c *Client) ListNamespaces(ctx context.Context, username Username, params *ListNamespacesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListNamespacesRequest(c.Server, username, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateNamespaceWithBody Create a namespace
+//
+// Only under the caller's own name. A namespace also appears with its first dataset.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /schema/{username}/namespaces (the `CreateNamespace` operationId).
+func (c *Client) CreateNamespaceWithBody(ctx context.Context, username Username, params *CreateNamespaceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateNamespaceRequestWithBody(c.Server, username, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateNamespace Create a namespace
+//
+// Only under the caller's own name. A namespace also appears with its first dataset.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /schema/{username}/namespaces (the `CreateNamespace` operationId).
+func (c *Client) CreateNamespace(ctx context.Context, username Username, params *CreateNamespaceParams, body CreateNamespaceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateNamespaceRequest(c.Server, username, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteNamespace Delete an empty namespace
+//
+// A namespace that still holds datasets is answered with 409.
+//
+// Corresponds with DELETE /schema/{username}/namespaces/{namespace} (the `DeleteNamespace` operationId).
+func (c *Client) DeleteNamespace(ctx context.Context, username Username, namespace Namespace, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteNamespaceRequest(c.Server, username, namespace)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateNamespaceWithBody Change what external models may see
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /schema/{username}/namespaces/{namespace} (the `UpdateNamespace` operationId).
+func (c *Client) UpdateNamespaceWithBody(ctx context.Context, username Username, namespace Namespace, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateNamespaceRequestWithBody(c.Server, username, namespace, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateNamespace Change what external models may see
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /schema/{username}/namespaces/{namespace} (the `UpdateNamespace` operationId).
+func (c *Client) UpdateNamespace(ctx context.Context, username Username, namespace Namespace, body UpdateNamespaceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateNamespaceRequest(c.Server, username, namespace, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListDatasets List the datasets of a namespace
+//
+// Those that the caller may see, in the order in which they were made.
+//
+// Corresponds with GET /schema/{username}/{namespace}/datasets (the `ListDatasets` operationId).
+func (c *Client) ListDatasets(ctx context.Context, username Username, namespace Namespace, params *ListDatasetsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListDatasetsRequest(c.Server, username, namespace, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
 }
 
 // GetMe Who the caller is
@@ -500,6 +1762,1210 @@ func (c *Client) ListTokens(ctx context.Context, params *ListTokensParams, reqEd
 		return nil, err
 	}
 	return c.Client.Do(req)
+}
+
+// GetUsage What was used today and what is left
+//
+// Corresponds with GET /user/usage (the `GetUsage` operationId).
+func (c *Client) GetUsage(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetUsageRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// NewListAuditRequest constructs an http.Request for the ListAudit method
+func NewListAuditRequest(server string, params *ListAuditParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/audit")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewDeleteDatasetRequest constructs an http.Request for the DeleteDataset method
+func NewDeleteDatasetRequest(server string, username Username, namespace Namespace, datasetName DatasetName) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "username", username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "namespace", namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam2 string
+
+	pathParam2, err = runtime.StyleParamWithOptions("simple", false, "datasetName", datasetName, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/data/%s/%s/%s", pathParam0, pathParam1, pathParam2)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetDatasetRequest constructs an http.Request for the GetDataset method
+func NewGetDatasetRequest(server string, username Username, namespace Namespace, datasetName DatasetName) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "username", username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "namespace", namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam2 string
+
+	pathParam2, err = runtime.StyleParamWithOptions("simple", false, "datasetName", datasetName, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/data/%s/%s/%s", pathParam0, pathParam1, pathParam2)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewUpdateDatasetRequest calls the generic UpdateDataset builder with application/json body
+func NewUpdateDatasetRequest(server string, username Username, namespace Namespace, datasetName DatasetName, body UpdateDatasetJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateDatasetRequestWithBody(server, username, namespace, datasetName, "application/json", bodyReader)
+}
+
+// NewUpdateDatasetRequestWithBody constructs an http.Request for the UpdateDataset method, with any body, and a specified content type
+func NewUpdateDatasetRequestWithBody(server string, username Username, namespace Namespace, datasetName DatasetName, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "username", username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "namespace", namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam2 string
+
+	pathParam2, err = runtime.StyleParamWithOptions("simple", false, "datasetName", datasetName, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/data/%s/%s/%s", pathParam0, pathParam1, pathParam2)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewClearDatasetRequest constructs an http.Request for the ClearDataset method
+func NewClearDatasetRequest(server string, username Username, namespace Namespace, datasetName DatasetName) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "username", username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "namespace", namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam2 string
+
+	pathParam2, err = runtime.StyleParamWithOptions("simple", false, "datasetName", datasetName, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/data/%s/%s/%s/clear", pathParam0, pathParam1, pathParam2)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetInferDefinitionRequest constructs an http.Request for the GetInferDefinition method
+func NewGetInferDefinitionRequest(server string, username Username, namespace Namespace, datasetName DatasetName) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "username", username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "namespace", namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam2 string
+
+	pathParam2, err = runtime.StyleParamWithOptions("simple", false, "datasetName", datasetName, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/data/%s/%s/%s/inferDefinition", pathParam0, pathParam1, pathParam2)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewPutInferDefinitionRequest calls the generic PutInferDefinition builder with application/json body
+func NewPutInferDefinitionRequest(server string, username Username, namespace Namespace, datasetName DatasetName, params *PutInferDefinitionParams, body PutInferDefinitionJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPutInferDefinitionRequestWithBody(server, username, namespace, datasetName, params, "application/json", bodyReader)
+}
+
+// NewPutInferDefinitionRequestWithBody constructs an http.Request for the PutInferDefinition method, with any body, and a specified content type
+func NewPutInferDefinitionRequestWithBody(server string, username Username, namespace Namespace, datasetName DatasetName, params *PutInferDefinitionParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "username", username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "namespace", namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam2 string
+
+	pathParam2, err = runtime.StyleParamWithOptions("simple", false, "datasetName", datasetName, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/data/%s/%s/%s/inferDefinition", pathParam0, pathParam1, pathParam2)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewCreateDatasetRequest calls the generic CreateDataset builder with application/json body
+func NewCreateDatasetRequest(server string, namespace string, datasetName string, params *CreateDatasetParams, body CreateDatasetJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateDatasetRequestWithBody(server, namespace, datasetName, params, "application/json", bodyReader)
+}
+
+// NewCreateDatasetRequestWithBody constructs an http.Request for the CreateDataset method, with any body, and a specified content type
+func NewCreateDatasetRequestWithBody(server string, namespace string, datasetName string, params *CreateDatasetParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "namespace", namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "datasetName", datasetName, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/ingest/new/%s/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewRevokeDatasetShareRequest calls the generic RevokeDatasetShare builder with application/json body
+func NewRevokeDatasetShareRequest(server string, username Username, namespace Namespace, datasetName DatasetName, body RevokeDatasetShareJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRevokeDatasetShareRequestWithBody(server, username, namespace, datasetName, "application/json", bodyReader)
+}
+
+// NewRevokeDatasetShareRequestWithBody constructs an http.Request for the RevokeDatasetShare method, with any body, and a specified content type
+func NewRevokeDatasetShareRequestWithBody(server string, username Username, namespace Namespace, datasetName DatasetName, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "username", username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "namespace", namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam2 string
+
+	pathParam2, err = runtime.StyleParamWithOptions("simple", false, "datasetName", datasetName, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/permissions/datasets/%s/%s/%s/shares", pathParam0, pathParam1, pathParam2)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListDatasetSharesRequest constructs an http.Request for the ListDatasetShares method
+func NewListDatasetSharesRequest(server string, username Username, namespace Namespace, datasetName DatasetName) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "username", username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "namespace", namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam2 string
+
+	pathParam2, err = runtime.StyleParamWithOptions("simple", false, "datasetName", datasetName, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/permissions/datasets/%s/%s/%s/shares", pathParam0, pathParam1, pathParam2)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGrantDatasetShareRequest calls the generic GrantDatasetShare builder with application/json body
+func NewGrantDatasetShareRequest(server string, username Username, namespace Namespace, datasetName DatasetName, params *GrantDatasetShareParams, body GrantDatasetShareJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewGrantDatasetShareRequestWithBody(server, username, namespace, datasetName, params, "application/json", bodyReader)
+}
+
+// NewGrantDatasetShareRequestWithBody constructs an http.Request for the GrantDatasetShare method, with any body, and a specified content type
+func NewGrantDatasetShareRequestWithBody(server string, username Username, namespace Namespace, datasetName DatasetName, params *GrantDatasetShareParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "username", username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "namespace", namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam2 string
+
+	pathParam2, err = runtime.StyleParamWithOptions("simple", false, "datasetName", datasetName, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/permissions/datasets/%s/%s/%s/shares", pathParam0, pathParam1, pathParam2)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewRevokeNamespaceShareRequest calls the generic RevokeNamespaceShare builder with application/json body
+func NewRevokeNamespaceShareRequest(server string, username Username, namespace Namespace, body RevokeNamespaceShareJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRevokeNamespaceShareRequestWithBody(server, username, namespace, "application/json", bodyReader)
+}
+
+// NewRevokeNamespaceShareRequestWithBody constructs an http.Request for the RevokeNamespaceShare method, with any body, and a specified content type
+func NewRevokeNamespaceShareRequestWithBody(server string, username Username, namespace Namespace, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "username", username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "namespace", namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/permissions/namespaces/%s/%s/shares", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListNamespaceSharesRequest constructs an http.Request for the ListNamespaceShares method
+func NewListNamespaceSharesRequest(server string, username Username, namespace Namespace) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "username", username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "namespace", namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/permissions/namespaces/%s/%s/shares", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGrantNamespaceShareRequest calls the generic GrantNamespaceShare builder with application/json body
+func NewGrantNamespaceShareRequest(server string, username Username, namespace Namespace, params *GrantNamespaceShareParams, body GrantNamespaceShareJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewGrantNamespaceShareRequestWithBody(server, username, namespace, params, "application/json", bodyReader)
+}
+
+// NewGrantNamespaceShareRequestWithBody constructs an http.Request for the GrantNamespaceShare method, with any body, and a specified content type
+func NewGrantNamespaceShareRequestWithBody(server string, username Username, namespace Namespace, params *GrantNamespaceShareParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "username", username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "namespace", namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/permissions/namespaces/%s/%s/shares", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewSearchDatasetsRequest constructs an http.Request for the SearchDatasets method
+func NewSearchDatasetsRequest(server string, params *SearchDatasetsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/schema/datasets/all")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListNamespacesRequest constructs an http.Request for the ListNamespaces method
+func NewListNamespacesRequest(server string, username Username, params *ListNamespacesParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "username", username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/schema/%s/namespaces", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCreateNamespaceRequest calls the generic CreateNamespace builder with application/json body
+func NewCreateNamespaceRequest(server string, username Username, params *CreateNamespaceParams, body CreateNamespaceJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateNamespaceRequestWithBody(server, username, params, "application/json", bodyReader)
+}
+
+// NewCreateNamespaceRequestWithBody constructs an http.Request for the CreateNamespace method, with any body, and a specified content type
+func NewCreateNamespaceRequestWithBody(server string, username Username, params *CreateNamespaceParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "username", username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/schema/%s/namespaces", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewDeleteNamespaceRequest constructs an http.Request for the DeleteNamespace method
+func NewDeleteNamespaceRequest(server string, username Username, namespace Namespace) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "username", username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "namespace", namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/schema/%s/namespaces/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewUpdateNamespaceRequest calls the generic UpdateNamespace builder with application/json body
+func NewUpdateNamespaceRequest(server string, username Username, namespace Namespace, body UpdateNamespaceJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateNamespaceRequestWithBody(server, username, namespace, "application/json", bodyReader)
+}
+
+// NewUpdateNamespaceRequestWithBody constructs an http.Request for the UpdateNamespace method, with any body, and a specified content type
+func NewUpdateNamespaceRequestWithBody(server string, username Username, namespace Namespace, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "username", username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "namespace", namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/schema/%s/namespaces/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListDatasetsRequest constructs an http.Request for the ListDatasets method
+func NewListDatasetsRequest(server string, username Username, namespace Namespace, params *ListDatasetsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "username", username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "namespace", namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/schema/%s/%s/datasets", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
 }
 
 // NewGetMeRequest constructs an http.Request for the GetMe method
@@ -684,6 +3150,33 @@ func NewListTokensRequest(server string, params *ListTokensParams) (*http.Reques
 	return req, nil
 }
 
+// NewGetUsageRequest constructs an http.Request for the GetUsage method
+func NewGetUsageRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/user/usage")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 func (c *Client) applyEditors(ctx context.Context, req *http.Request, additionalEditors []RequestEditorFn) error {
 	for _, r := range c.RequestEditors {
 		if err := r(ctx, req); err != nil {
@@ -727,6 +3220,275 @@ func WithBaseURL(baseURL string) ClientOption {
 
 // ClientWithResponsesInterface is the interface specification for the client with responses above.
 type ClientWithResponsesInterface interface {
+
+	// ListAuditWithResponse What happened to the caller's data
+	//
+	// Who did what, when and from where. Newest first.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /audit (the `ListAudit` operationId).
+	ListAuditWithResponse(ctx context.Context, params *ListAuditParams, reqEditors ...RequestEditorFn) (*ListAuditResponse, error)
+
+	// DeleteDatasetWithResponse Delete a dataset
+	//
+	// Only the owner may do this; others who can see the dataset get 403. The name is free at once, and a new dataset under it inherits nothing.
+	// Queries that are running finish. Answers derived from the dataset are withheld at once.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /data/{username}/{namespace}/{datasetName} (the `DeleteDataset` operationId).
+	DeleteDatasetWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*DeleteDatasetResponse, error)
+
+	// GetDatasetWithResponse Describe a dataset
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /data/{username}/{namespace}/{datasetName} (the `GetDataset` operationId).
+	GetDatasetWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*GetDatasetResponse, error)
+
+	// UpdateDatasetWithBodyWithResponse Rename a dataset or change its exposure
+	//
+	// Only the owner may do this; others who can see the dataset get 403. After a rename the old path is 404.
+	// A name that is taken is answered with 409. At least one field must be present.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /data/{username}/{namespace}/{datasetName} (the `UpdateDataset` operationId).
+	UpdateDatasetWithBodyWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateDatasetResponse, error)
+
+	// UpdateDatasetWithResponse Rename a dataset or change its exposure
+	//
+	// Only the owner may do this; others who can see the dataset get 403. After a rename the old path is 404.
+	// A name that is taken is answered with 409. At least one field must be present.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /data/{username}/{namespace}/{datasetName} (the `UpdateDataset` operationId).
+	UpdateDatasetWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, body UpdateDatasetJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateDatasetResponse, error)
+
+	// ClearDatasetWithResponse Remove all rows of a dataset
+	//
+	// Needs the editor role. The history stays, so that an earlier snapshot can be restored.
+	// Ingestions and row posts accepted before it end with CONFLICT.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /data/{username}/{namespace}/{datasetName}/clear (the `ClearDataset` operationId).
+	ClearDatasetWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*ClearDatasetResponse, error)
+
+	// GetInferDefinitionWithResponse Read the inference definition
+	//
+	// A dataset without a saved definition has an empty one.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /data/{username}/{namespace}/{datasetName}/inferDefinition (the `GetInferDefinition` operationId).
+	GetInferDefinitionWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*GetInferDefinitionResponse, error)
+
+	// PutInferDefinitionWithBodyWithResponse Create or update the inference definition
+	//
+	// Needs the editor role. It creates or updates the definition, never the dataset.
+	// At least one field must be present (422). An absent field keeps its value, a present `schemaDefinition` replaces
+	// the whole map, and `""` and `{}` clear. With `If-Match` the change is made only if the definition is still the one named (412).
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /data/{username}/{namespace}/{datasetName}/inferDefinition (the `PutInferDefinition` operationId).
+	PutInferDefinitionWithBodyWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *PutInferDefinitionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutInferDefinitionResponse, error)
+
+	// PutInferDefinitionWithResponse Create or update the inference definition
+	//
+	// Needs the editor role. It creates or updates the definition, never the dataset.
+	// At least one field must be present (422). An absent field keeps its value, a present `schemaDefinition` replaces
+	// the whole map, and `""` and `{}` clear. With `If-Match` the change is made only if the definition is still the one named (412).
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /data/{username}/{namespace}/{datasetName}/inferDefinition (the `PutInferDefinition` operationId).
+	PutInferDefinitionWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *PutInferDefinitionParams, body PutInferDefinitionJSONRequestBody, reqEditors ...RequestEditorFn) (*PutInferDefinitionResponse, error)
+
+	// CreateDatasetWithBodyWithResponse Create a dataset
+	//
+	// Under the caller's own name; the namespace is made if it is not there. The body, a definition, may be left out.
+	// An impossible name is answered with 422, an existing dataset with 409.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /ingest/new/{namespace}/{datasetName} (the `CreateDataset` operationId).
+	CreateDatasetWithBodyWithResponse(ctx context.Context, namespace string, datasetName string, params *CreateDatasetParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateDatasetResponse, error)
+
+	// CreateDatasetWithResponse Create a dataset
+	//
+	// Under the caller's own name; the namespace is made if it is not there. The body, a definition, may be left out.
+	// An impossible name is answered with 422, an existing dataset with 409.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /ingest/new/{namespace}/{datasetName} (the `CreateDataset` operationId).
+	CreateDatasetWithResponse(ctx context.Context, namespace string, datasetName string, params *CreateDatasetParams, body CreateDatasetJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateDatasetResponse, error)
+
+	// RevokeDatasetShareWithBodyWithResponse Revoke a user's access to a dataset
+	//
+	// Only the owner may revoke. `role` may be left out and need not match the grant. No such grant is 404. Access by a grant on the namespace stays.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /permissions/datasets/{username}/{namespace}/{datasetName}/shares (the `RevokeDatasetShare` operationId).
+	RevokeDatasetShareWithBodyWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RevokeDatasetShareResponse, error)
+
+	// RevokeDatasetShareWithResponse Revoke a user's access to a dataset
+	//
+	// Only the owner may revoke. `role` may be left out and need not match the grant. No such grant is 404. Access by a grant on the namespace stays.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /permissions/datasets/{username}/{namespace}/{datasetName}/shares (the `RevokeDatasetShare` operationId).
+	RevokeDatasetShareWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, body RevokeDatasetShareJSONRequestBody, reqEditors ...RequestEditorFn) (*RevokeDatasetShareResponse, error)
+
+	// ListDatasetSharesWithResponse List users with access to a dataset
+	//
+	// Only the owner may list. Ordered by username. Grants on the namespace are not repeated here.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /permissions/datasets/{username}/{namespace}/{datasetName}/shares (the `ListDatasetShares` operationId).
+	ListDatasetSharesWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*ListDatasetSharesResponse, error)
+
+	// GrantDatasetShareWithBodyWithResponse Share a dataset
+	//
+	// Sharing again replaces the role. Only the owner may share; sharing with oneself is 422.
+	// A username that has not signed in yet is accepted and takes effect at its first sign-in.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /permissions/datasets/{username}/{namespace}/{datasetName}/shares (the `GrantDatasetShare` operationId).
+	GrantDatasetShareWithBodyWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *GrantDatasetShareParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GrantDatasetShareResponse, error)
+
+	// GrantDatasetShareWithResponse Share a dataset
+	//
+	// Sharing again replaces the role. Only the owner may share; sharing with oneself is 422.
+	// A username that has not signed in yet is accepted and takes effect at its first sign-in.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /permissions/datasets/{username}/{namespace}/{datasetName}/shares (the `GrantDatasetShare` operationId).
+	GrantDatasetShareWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *GrantDatasetShareParams, body GrantDatasetShareJSONRequestBody, reqEditors ...RequestEditorFn) (*GrantDatasetShareResponse, error)
+
+	// RevokeNamespaceShareWithBodyWithResponse Revoke a user's access to a namespace
+	//
+	// Only the owner may revoke. `role` may be left out and need not match the grant. No such grant is 404. Grants on single datasets stay as they are.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /permissions/namespaces/{username}/{namespace}/shares (the `RevokeNamespaceShare` operationId).
+	RevokeNamespaceShareWithBodyWithResponse(ctx context.Context, username Username, namespace Namespace, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RevokeNamespaceShareResponse, error)
+
+	// RevokeNamespaceShareWithResponse Revoke a user's access to a namespace
+	//
+	// Only the owner may revoke. `role` may be left out and need not match the grant. No such grant is 404. Grants on single datasets stay as they are.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /permissions/namespaces/{username}/{namespace}/shares (the `RevokeNamespaceShare` operationId).
+	RevokeNamespaceShareWithResponse(ctx context.Context, username Username, namespace Namespace, body RevokeNamespaceShareJSONRequestBody, reqEditors ...RequestEditorFn) (*RevokeNamespaceShareResponse, error)
+
+	// ListNamespaceSharesWithResponse List users with access to a namespace
+	//
+	// Only the owner may list. Ordered by username.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /permissions/namespaces/{username}/{namespace}/shares (the `ListNamespaceShares` operationId).
+	ListNamespaceSharesWithResponse(ctx context.Context, username Username, namespace Namespace, reqEditors ...RequestEditorFn) (*ListNamespaceSharesResponse, error)
+
+	// GrantNamespaceShareWithBodyWithResponse Share a namespace
+	//
+	// Covers every dataset in the namespace, present and future. Sharing again replaces the role. Only the owner may share; sharing with oneself is 422.
+	// A username that has not signed in yet is accepted and takes effect at its first sign-in.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /permissions/namespaces/{username}/{namespace}/shares (the `GrantNamespaceShare` operationId).
+	GrantNamespaceShareWithBodyWithResponse(ctx context.Context, username Username, namespace Namespace, params *GrantNamespaceShareParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GrantNamespaceShareResponse, error)
+
+	// GrantNamespaceShareWithResponse Share a namespace
+	//
+	// Covers every dataset in the namespace, present and future. Sharing again replaces the role. Only the owner may share; sharing with oneself is 422.
+	// A username that has not signed in yet is accepted and takes effect at its first sign-in.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /permissions/namespaces/{username}/{namespace}/shares (the `GrantNamespaceShare` operationId).
+	GrantNamespaceShareWithResponse(ctx context.Context, username Username, namespace Namespace, params *GrantNamespaceShareParams, body GrantNamespaceShareJSONRequestBody, reqEditors ...RequestEditorFn) (*GrantNamespaceShareResponse, error)
+
+	// SearchDatasetsWithResponse List everything the caller may see
+	//
+	// First what is the caller's own, then what is shared with the caller.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /schema/datasets/all (the `SearchDatasets` operationId).
+	SearchDatasetsWithResponse(ctx context.Context, params *SearchDatasetsParams, reqEditors ...RequestEditorFn) (*SearchDatasetsResponse, error)
+
+	// ListNamespacesWithResponse List a user's namespaces
+	//
+	// Those that the caller may see, in the order in which they were made. A user of whom the caller may see nothing gives an empty list, whether or not the user exists.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /schema/{username}/namespaces (the `ListNamespaces` operationId).
+	ListNamespacesWithResponse(ctx context.Context, username Username, params *ListNamespacesParams, reqEditors ...RequestEditorFn) (*ListNamespacesResponse, error)
+
+	// CreateNamespaceWithBodyWithResponse Create a namespace
+	//
+	// Only under the caller's own name. A namespace also appears with its first dataset.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /schema/{username}/namespaces (the `CreateNamespace` operationId).
+	CreateNamespaceWithBodyWithResponse(ctx context.Context, username Username, params *CreateNamespaceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateNamespaceResponse, error)
+
+	// CreateNamespaceWithResponse Create a namespace
+	//
+	// Only under the caller's own name. A namespace also appears with its first dataset.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /schema/{username}/namespaces (the `CreateNamespace` operationId).
+	CreateNamespaceWithResponse(ctx context.Context, username Username, params *CreateNamespaceParams, body CreateNamespaceJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateNamespaceResponse, error)
+
+	// DeleteNamespaceWithResponse Delete an empty namespace
+	//
+	// A namespace that still holds datasets is answered with 409.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /schema/{username}/namespaces/{namespace} (the `DeleteNamespace` operationId).
+	DeleteNamespaceWithResponse(ctx context.Context, username Username, namespace Namespace, reqEditors ...RequestEditorFn) (*DeleteNamespaceResponse, error)
+
+	// UpdateNamespaceWithBodyWithResponse Change what external models may see
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /schema/{username}/namespaces/{namespace} (the `UpdateNamespace` operationId).
+	UpdateNamespaceWithBodyWithResponse(ctx context.Context, username Username, namespace Namespace, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateNamespaceResponse, error)
+
+	// UpdateNamespaceWithResponse Change what external models may see
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /schema/{username}/namespaces/{namespace} (the `UpdateNamespace` operationId).
+	UpdateNamespaceWithResponse(ctx context.Context, username Username, namespace Namespace, body UpdateNamespaceJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateNamespaceResponse, error)
+
+	// ListDatasetsWithResponse List the datasets of a namespace
+	//
+	// Those that the caller may see, in the order in which they were made.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /schema/{username}/{namespace}/datasets (the `ListDatasets` operationId).
+	ListDatasetsWithResponse(ctx context.Context, username Username, namespace Namespace, params *ListDatasetsParams, reqEditors ...RequestEditorFn) (*ListDatasetsResponse, error)
 
 	// GetMeWithResponse Who the caller is
 	//
@@ -780,6 +3542,1085 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /user/tokens (the `ListTokens` operationId).
 	ListTokensWithResponse(ctx context.Context, params *ListTokensParams, reqEditors ...RequestEditorFn) (*ListTokensResponse, error)
+
+	// GetUsageWithResponse What was used today and what is left
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /user/usage (the `GetUsage` operationId).
+	GetUsageWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetUsageResponse, error)
+}
+
+// ListAuditResponseDefaultHeaders the declared response headers of an HTTP default response for ListAudit
+type ListAuditResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type ListAuditResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AuditList
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ListAuditResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListAuditResponse) GetJSON200() *AuditList {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ListAuditResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListAuditResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListAuditResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListAuditResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListAuditResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// DeleteDatasetResponseDefaultHeaders the declared response headers of an HTTP default response for DeleteDataset
+type DeleteDatasetResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type DeleteDatasetResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *DeleteDatasetResponseDefaultHeaders
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r DeleteDatasetResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteDatasetResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteDatasetResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteDatasetResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteDatasetResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetDatasetResponseDefaultHeaders the declared response headers of an HTTP default response for GetDataset
+type GetDatasetResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type GetDatasetResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Dataset
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *GetDatasetResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetDatasetResponse) GetJSON200() *Dataset {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r GetDatasetResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetDatasetResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetDatasetResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetDatasetResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetDatasetResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// UpdateDatasetResponseDefaultHeaders the declared response headers of an HTTP default response for UpdateDataset
+type UpdateDatasetResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type UpdateDatasetResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Dataset
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *UpdateDatasetResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r UpdateDatasetResponse) GetJSON200() *Dataset {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r UpdateDatasetResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateDatasetResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateDatasetResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateDatasetResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateDatasetResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ClearDatasetResponseDefaultHeaders the declared response headers of an HTTP default response for ClearDataset
+type ClearDatasetResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type ClearDatasetResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Dataset
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ClearDatasetResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ClearDatasetResponse) GetJSON200() *Dataset {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ClearDatasetResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ClearDatasetResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ClearDatasetResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ClearDatasetResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ClearDatasetResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetInferDefinitionResponse200Headers the declared response headers of an HTTP 200 response for GetInferDefinition
+type GetInferDefinitionResponse200Headers struct {
+	ETag *string
+}
+
+// GetInferDefinitionResponseDefaultHeaders the declared response headers of an HTTP default response for GetInferDefinition
+type GetInferDefinitionResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type GetInferDefinitionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *InferDefinition
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *GetInferDefinitionResponse200Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *GetInferDefinitionResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetInferDefinitionResponse) GetJSON200() *InferDefinition {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r GetInferDefinitionResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetInferDefinitionResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetInferDefinitionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetInferDefinitionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetInferDefinitionResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// PutInferDefinitionResponse201Headers the declared response headers of an HTTP 201 response for PutInferDefinition
+type PutInferDefinitionResponse201Headers struct {
+	ETag *string
+}
+
+// PutInferDefinitionResponseDefaultHeaders the declared response headers of an HTTP default response for PutInferDefinition
+type PutInferDefinitionResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type PutInferDefinitionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *InferDefinition
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// Headers201 the parsed response headers for an HTTP 201 response
+	Headers201 *PutInferDefinitionResponse201Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *PutInferDefinitionResponseDefaultHeaders
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r PutInferDefinitionResponse) GetJSON201() *InferDefinition {
+	return r.JSON201
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r PutInferDefinitionResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PutInferDefinitionResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PutInferDefinitionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PutInferDefinitionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PutInferDefinitionResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// CreateDatasetResponseDefaultHeaders the declared response headers of an HTTP default response for CreateDataset
+type CreateDatasetResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type CreateDatasetResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *Dataset
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *CreateDatasetResponseDefaultHeaders
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateDatasetResponse) GetJSON201() *Dataset {
+	return r.JSON201
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r CreateDatasetResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateDatasetResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateDatasetResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateDatasetResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateDatasetResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// RevokeDatasetShareResponseDefaultHeaders the declared response headers of an HTTP default response for RevokeDatasetShare
+type RevokeDatasetShareResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type RevokeDatasetShareResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *RevokeDatasetShareResponseDefaultHeaders
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r RevokeDatasetShareResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RevokeDatasetShareResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RevokeDatasetShareResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RevokeDatasetShareResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RevokeDatasetShareResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListDatasetSharesResponseDefaultHeaders the declared response headers of an HTTP default response for ListDatasetShares
+type ListDatasetSharesResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type ListDatasetSharesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ShareList
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ListDatasetSharesResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListDatasetSharesResponse) GetJSON200() *ShareList {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ListDatasetSharesResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListDatasetSharesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListDatasetSharesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListDatasetSharesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListDatasetSharesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GrantDatasetShareResponseDefaultHeaders the declared response headers of an HTTP default response for GrantDatasetShare
+type GrantDatasetShareResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type GrantDatasetShareResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *GrantDatasetShareResponseDefaultHeaders
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r GrantDatasetShareResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GrantDatasetShareResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GrantDatasetShareResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GrantDatasetShareResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GrantDatasetShareResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// RevokeNamespaceShareResponseDefaultHeaders the declared response headers of an HTTP default response for RevokeNamespaceShare
+type RevokeNamespaceShareResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type RevokeNamespaceShareResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *RevokeNamespaceShareResponseDefaultHeaders
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r RevokeNamespaceShareResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RevokeNamespaceShareResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RevokeNamespaceShareResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RevokeNamespaceShareResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RevokeNamespaceShareResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListNamespaceSharesResponseDefaultHeaders the declared response headers of an HTTP default response for ListNamespaceShares
+type ListNamespaceSharesResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type ListNamespaceSharesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ShareList
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ListNamespaceSharesResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListNamespaceSharesResponse) GetJSON200() *ShareList {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ListNamespaceSharesResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListNamespaceSharesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListNamespaceSharesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListNamespaceSharesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListNamespaceSharesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GrantNamespaceShareResponseDefaultHeaders the declared response headers of an HTTP default response for GrantNamespaceShare
+type GrantNamespaceShareResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type GrantNamespaceShareResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *GrantNamespaceShareResponseDefaultHeaders
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r GrantNamespaceShareResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GrantNamespaceShareResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GrantNamespaceShareResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GrantNamespaceShareResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GrantNamespaceShareResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// SearchDatasetsResponseDefaultHeaders the declared response headers of an HTTP default response for SearchDatasets
+type SearchDatasetsResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type SearchDatasetsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DatasetList
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *SearchDatasetsResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r SearchDatasetsResponse) GetJSON200() *DatasetList {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r SearchDatasetsResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r SearchDatasetsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SearchDatasetsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SearchDatasetsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SearchDatasetsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListNamespacesResponseDefaultHeaders the declared response headers of an HTTP default response for ListNamespaces
+type ListNamespacesResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type ListNamespacesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *NamespaceList
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ListNamespacesResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListNamespacesResponse) GetJSON200() *NamespaceList {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ListNamespacesResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListNamespacesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListNamespacesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListNamespacesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListNamespacesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// CreateNamespaceResponseDefaultHeaders the declared response headers of an HTTP default response for CreateNamespace
+type CreateNamespaceResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type CreateNamespaceResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *NamespaceItem
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *CreateNamespaceResponseDefaultHeaders
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateNamespaceResponse) GetJSON201() *NamespaceItem {
+	return r.JSON201
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r CreateNamespaceResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateNamespaceResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateNamespaceResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateNamespaceResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateNamespaceResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// DeleteNamespaceResponseDefaultHeaders the declared response headers of an HTTP default response for DeleteNamespace
+type DeleteNamespaceResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type DeleteNamespaceResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *DeleteNamespaceResponseDefaultHeaders
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r DeleteNamespaceResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteNamespaceResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteNamespaceResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteNamespaceResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteNamespaceResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// UpdateNamespaceResponseDefaultHeaders the declared response headers of an HTTP default response for UpdateNamespace
+type UpdateNamespaceResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type UpdateNamespaceResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *NamespaceItem
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *UpdateNamespaceResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r UpdateNamespaceResponse) GetJSON200() *NamespaceItem {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r UpdateNamespaceResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateNamespaceResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateNamespaceResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateNamespaceResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateNamespaceResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListDatasetsResponseDefaultHeaders the declared response headers of an HTTP default response for ListDatasets
+type ListDatasetsResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type ListDatasetsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DatasetList
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ListDatasetsResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListDatasetsResponse) GetJSON200() *DatasetList {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ListDatasetsResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListDatasetsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListDatasetsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListDatasetsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListDatasetsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
 }
 
 // GetMeResponseDefaultHeaders the declared response headers of an HTTP default response for GetMe
@@ -995,6 +4836,504 @@ func (r ListTokensResponse) ContentType() string {
 	return ""
 }
 
+// GetUsageResponseDefaultHeaders the declared response headers of an HTTP default response for GetUsage
+type GetUsageResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type GetUsageResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Usage
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *GetUsageResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetUsageResponse) GetJSON200() *Usage {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r GetUsageResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetUsageResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetUsageResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetUsageResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetUsageResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListAuditWithResponse What happened to the caller's data
+//
+// Who did what, when and from where. Newest first.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /audit (the `ListAudit` operationId).
+func (c *ClientWithResponses) ListAuditWithResponse(ctx context.Context, params *ListAuditParams, reqEditors ...RequestEditorFn) (*ListAuditResponse, error) {
+	rsp, err := c.ListAudit(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListAuditResponse(rsp)
+}
+
+// DeleteDatasetWithResponse Delete a dataset
+//
+// Only the owner may do this; others who can see the dataset get 403. The name is free at once, and a new dataset under it inherits nothing.
+// Queries that are running finish. Answers derived from the dataset are withheld at once.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /data/{username}/{namespace}/{datasetName} (the `DeleteDataset` operationId).
+func (c *ClientWithResponses) DeleteDatasetWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*DeleteDatasetResponse, error) {
+	rsp, err := c.DeleteDataset(ctx, username, namespace, datasetName, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteDatasetResponse(rsp)
+}
+
+// GetDatasetWithResponse Describe a dataset
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /data/{username}/{namespace}/{datasetName} (the `GetDataset` operationId).
+func (c *ClientWithResponses) GetDatasetWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*GetDatasetResponse, error) {
+	rsp, err := c.GetDataset(ctx, username, namespace, datasetName, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetDatasetResponse(rsp)
+}
+
+// UpdateDatasetWithBodyWithResponse Rename a dataset or change its exposure
+//
+// Only the owner may do this; others who can see the dataset get 403. After a rename the old path is 404.
+// A name that is taken is answered with 409. At least one field must be present.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /data/{username}/{namespace}/{datasetName} (the `UpdateDataset` operationId).
+func (c *ClientWithResponses) UpdateDatasetWithBodyWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateDatasetResponse, error) {
+	rsp, err := c.UpdateDatasetWithBody(ctx, username, namespace, datasetName, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateDatasetResponse(rsp)
+}
+
+// UpdateDatasetWithResponse Rename a dataset or change its exposure
+//
+// Only the owner may do this; others who can see the dataset get 403. After a rename the old path is 404.
+// A name that is taken is answered with 409. At least one field must be present.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /data/{username}/{namespace}/{datasetName} (the `UpdateDataset` operationId).
+func (c *ClientWithResponses) UpdateDatasetWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, body UpdateDatasetJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateDatasetResponse, error) {
+	rsp, err := c.UpdateDataset(ctx, username, namespace, datasetName, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateDatasetResponse(rsp)
+}
+
+// ClearDatasetWithResponse Remove all rows of a dataset
+//
+// Needs the editor role. The history stays, so that an earlier snapshot can be restored.
+// Ingestions and row posts accepted before it end with CONFLICT.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /data/{username}/{namespace}/{datasetName}/clear (the `ClearDataset` operationId).
+func (c *ClientWithResponses) ClearDatasetWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*ClearDatasetResponse, error) {
+	rsp, err := c.ClearDataset(ctx, username, namespace, datasetName, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseClearDatasetResponse(rsp)
+}
+
+// GetInferDefinitionWithResponse Read the inference definition
+//
+// A dataset without a saved definition has an empty one.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /data/{username}/{namespace}/{datasetName}/inferDefinition (the `GetInferDefinition` operationId).
+func (c *ClientWithResponses) GetInferDefinitionWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*GetInferDefinitionResponse, error) {
+	rsp, err := c.GetInferDefinition(ctx, username, namespace, datasetName, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetInferDefinitionResponse(rsp)
+}
+
+// PutInferDefinitionWithBodyWithResponse Create or update the inference definition
+//
+// Needs the editor role. It creates or updates the definition, never the dataset.
+// At least one field must be present (422). An absent field keeps its value, a present `schemaDefinition` replaces
+// the whole map, and `""` and `{}` clear. With `If-Match` the change is made only if the definition is still the one named (412).
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /data/{username}/{namespace}/{datasetName}/inferDefinition (the `PutInferDefinition` operationId).
+func (c *ClientWithResponses) PutInferDefinitionWithBodyWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *PutInferDefinitionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutInferDefinitionResponse, error) {
+	rsp, err := c.PutInferDefinitionWithBody(ctx, username, namespace, datasetName, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutInferDefinitionResponse(rsp)
+}
+
+// PutInferDefinitionWithResponse Create or update the inference definition
+//
+// Needs the editor role. It creates or updates the definition, never the dataset.
+// At least one field must be present (422). An absent field keeps its value, a present `schemaDefinition` replaces
+// the whole map, and `""` and `{}` clear. With `If-Match` the change is made only if the definition is still the one named (412).
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /data/{username}/{namespace}/{datasetName}/inferDefinition (the `PutInferDefinition` operationId).
+func (c *ClientWithResponses) PutInferDefinitionWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *PutInferDefinitionParams, body PutInferDefinitionJSONRequestBody, reqEditors ...RequestEditorFn) (*PutInferDefinitionResponse, error) {
+	rsp, err := c.PutInferDefinition(ctx, username, namespace, datasetName, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutInferDefinitionResponse(rsp)
+}
+
+// CreateDatasetWithBodyWithResponse Create a dataset
+//
+// Under the caller's own name; the namespace is made if it is not there. The body, a definition, may be left out.
+// An impossible name is answered with 422, an existing dataset with 409.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /ingest/new/{namespace}/{datasetName} (the `CreateDataset` operationId).
+func (c *ClientWithResponses) CreateDatasetWithBodyWithResponse(ctx context.Context, namespace string, datasetName string, params *CreateDatasetParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateDatasetResponse, error) {
+	rsp, err := c.CreateDatasetWithBody(ctx, namespace, datasetName, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateDatasetResponse(rsp)
+}
+
+// CreateDatasetWithResponse Create a dataset
+//
+// Under the caller's own name; the namespace is made if it is not there. The body, a definition, may be left out.
+// An impossible name is answered with 422, an existing dataset with 409.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /ingest/new/{namespace}/{datasetName} (the `CreateDataset` operationId).
+func (c *ClientWithResponses) CreateDatasetWithResponse(ctx context.Context, namespace string, datasetName string, params *CreateDatasetParams, body CreateDatasetJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateDatasetResponse, error) {
+	rsp, err := c.CreateDataset(ctx, namespace, datasetName, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateDatasetResponse(rsp)
+}
+
+// RevokeDatasetShareWithBodyWithResponse Revoke a user's access to a dataset
+//
+// Only the owner may revoke. `role` may be left out and need not match the grant. No such grant is 404. Access by a grant on the namespace stays.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /permissions/datasets/{username}/{namespace}/{datasetName}/shares (the `RevokeDatasetShare` operationId).
+func (c *ClientWithResponses) RevokeDatasetShareWithBodyWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RevokeDatasetShareResponse, error) {
+	rsp, err := c.RevokeDatasetShareWithBody(ctx, username, namespace, datasetName, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRevokeDatasetShareResponse(rsp)
+}
+
+// RevokeDatasetShareWithResponse Revoke a user's access to a dataset
+//
+// Only the owner may revoke. `role` may be left out and need not match the grant. No such grant is 404. Access by a grant on the namespace stays.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /permissions/datasets/{username}/{namespace}/{datasetName}/shares (the `RevokeDatasetShare` operationId).
+func (c *ClientWithResponses) RevokeDatasetShareWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, body RevokeDatasetShareJSONRequestBody, reqEditors ...RequestEditorFn) (*RevokeDatasetShareResponse, error) {
+	rsp, err := c.RevokeDatasetShare(ctx, username, namespace, datasetName, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRevokeDatasetShareResponse(rsp)
+}
+
+// ListDatasetSharesWithResponse List users with access to a dataset
+//
+// Only the owner may list. Ordered by username. Grants on the namespace are not repeated here.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /permissions/datasets/{username}/{namespace}/{datasetName}/shares (the `ListDatasetShares` operationId).
+func (c *ClientWithResponses) ListDatasetSharesWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*ListDatasetSharesResponse, error) {
+	rsp, err := c.ListDatasetShares(ctx, username, namespace, datasetName, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListDatasetSharesResponse(rsp)
+}
+
+// GrantDatasetShareWithBodyWithResponse Share a dataset
+//
+// Sharing again replaces the role. Only the owner may share; sharing with oneself is 422.
+// A username that has not signed in yet is accepted and takes effect at its first sign-in.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /permissions/datasets/{username}/{namespace}/{datasetName}/shares (the `GrantDatasetShare` operationId).
+func (c *ClientWithResponses) GrantDatasetShareWithBodyWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *GrantDatasetShareParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GrantDatasetShareResponse, error) {
+	rsp, err := c.GrantDatasetShareWithBody(ctx, username, namespace, datasetName, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGrantDatasetShareResponse(rsp)
+}
+
+// GrantDatasetShareWithResponse Share a dataset
+//
+// Sharing again replaces the role. Only the owner may share; sharing with oneself is 422.
+// A username that has not signed in yet is accepted and takes effect at its first sign-in.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /permissions/datasets/{username}/{namespace}/{datasetName}/shares (the `GrantDatasetShare` operationId).
+func (c *ClientWithResponses) GrantDatasetShareWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *GrantDatasetShareParams, body GrantDatasetShareJSONRequestBody, reqEditors ...RequestEditorFn) (*GrantDatasetShareResponse, error) {
+	rsp, err := c.GrantDatasetShare(ctx, username, namespace, datasetName, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGrantDatasetShareResponse(rsp)
+}
+
+// RevokeNamespaceShareWithBodyWithResponse Revoke a user's access to a namespace
+//
+// Only the owner may revoke. `role` may be left out and need not match the grant. No such grant is 404. Grants on single datasets stay as they are.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /permissions/namespaces/{username}/{namespace}/shares (the `RevokeNamespaceShare` operationId).
+func (c *ClientWithResponses) RevokeNamespaceShareWithBodyWithResponse(ctx context.Context, username Username, namespace Namespace, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RevokeNamespaceShareResponse, error) {
+	rsp, err := c.RevokeNamespaceShareWithBody(ctx, username, namespace, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRevokeNamespaceShareResponse(rsp)
+}
+
+// RevokeNamespaceShareWithResponse Revoke a user's access to a namespace
+//
+// Only the owner may revoke. `role` may be left out and need not match the grant. No such grant is 404. Grants on single datasets stay as they are.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /permissions/namespaces/{username}/{namespace}/shares (the `RevokeNamespaceShare` operationId).
+func (c *ClientWithResponses) RevokeNamespaceShareWithResponse(ctx context.Context, username Username, namespace Namespace, body RevokeNamespaceShareJSONRequestBody, reqEditors ...RequestEditorFn) (*RevokeNamespaceShareResponse, error) {
+	rsp, err := c.RevokeNamespaceShare(ctx, username, namespace, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRevokeNamespaceShareResponse(rsp)
+}
+
+// ListNamespaceSharesWithResponse List users with access to a namespace
+//
+// Only the owner may list. Ordered by username.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /permissions/namespaces/{username}/{namespace}/shares (the `ListNamespaceShares` operationId).
+func (c *ClientWithResponses) ListNamespaceSharesWithResponse(ctx context.Context, username Username, namespace Namespace, reqEditors ...RequestEditorFn) (*ListNamespaceSharesResponse, error) {
+	rsp, err := c.ListNamespaceShares(ctx, username, namespace, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListNamespaceSharesResponse(rsp)
+}
+
+// GrantNamespaceShareWithBodyWithResponse Share a namespace
+//
+// Covers every dataset in the namespace, present and future. Sharing again replaces the role. Only the owner may share; sharing with oneself is 422.
+// A username that has not signed in yet is accepted and takes effect at its first sign-in.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /permissions/namespaces/{username}/{namespace}/shares (the `GrantNamespaceShare` operationId).
+func (c *ClientWithResponses) GrantNamespaceShareWithBodyWithResponse(ctx context.Context, username Username, namespace Namespace, params *GrantNamespaceShareParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GrantNamespaceShareResponse, error) {
+	rsp, err := c.GrantNamespaceShareWithBody(ctx, username, namespace, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGrantNamespaceShareResponse(rsp)
+}
+
+// GrantNamespaceShareWithResponse Share a namespace
+//
+// Covers every dataset in the namespace, present and future. Sharing again replaces the role. Only the owner may share; sharing with oneself is 422.
+// A username that has not signed in yet is accepted and takes effect at its first sign-in.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /permissions/namespaces/{username}/{namespace}/shares (the `GrantNamespaceShare` operationId).
+func (c *ClientWithResponses) GrantNamespaceShareWithResponse(ctx context.Context, username Username, namespace Namespace, params *GrantNamespaceShareParams, body GrantNamespaceShareJSONRequestBody, reqEditors ...RequestEditorFn) (*GrantNamespaceShareResponse, error) {
+	rsp, err := c.GrantNamespaceShare(ctx, username, namespace, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGrantNamespaceShareResponse(rsp)
+}
+
+// SearchDatasetsWithResponse List everything the caller may see
+//
+// First what is the caller's own, then what is shared with the caller.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /schema/datasets/all (the `SearchDatasets` operationId).
+func (c *ClientWithResponses) SearchDatasetsWithResponse(ctx context.Context, params *SearchDatasetsParams, reqEditors ...RequestEditorFn) (*SearchDatasetsResponse, error) {
+	rsp, err := c.SearchDatasets(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSearchDatasetsResponse(rsp)
+}
+
+// ListNamespacesWithResponse List a user's namespaces
+//
+// Those that the caller may see, in the order in which they were made. A user of whom the caller may see nothing gives an empty list, whether or not the user exists.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /schema/{username}/namespaces (the `ListNamespaces` operationId).
+func (c *ClientWithResponses) ListNamespacesWithResponse(ctx context.Context, username Username, params *ListNamespacesParams, reqEditors ...RequestEditorFn) (*ListNamespacesResponse, error) {
+	rsp, err := c.ListNamespaces(ctx, username, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListNamespacesResponse(rsp)
+}
+
+// CreateNamespaceWithBodyWithResponse Create a namespace
+//
+// Only under the caller's own name. A namespace also appears with its first dataset.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /schema/{username}/namespaces (the `CreateNamespace` operationId).
+func (c *ClientWithResponses) CreateNamespaceWithBodyWithResponse(ctx context.Context, username Username, params *CreateNamespaceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateNamespaceResponse, error) {
+	rsp, err := c.CreateNamespaceWithBody(ctx, username, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateNamespaceResponse(rsp)
+}
+
+// CreateNamespaceWithResponse Create a namespace
+//
+// Only under the caller's own name. A namespace also appears with its first dataset.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /schema/{username}/namespaces (the `CreateNamespace` operationId).
+func (c *ClientWithResponses) CreateNamespaceWithResponse(ctx context.Context, username Username, params *CreateNamespaceParams, body CreateNamespaceJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateNamespaceResponse, error) {
+	rsp, err := c.CreateNamespace(ctx, username, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateNamespaceResponse(rsp)
+}
+
+// DeleteNamespaceWithResponse Delete an empty namespace
+//
+// A namespace that still holds datasets is answered with 409.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /schema/{username}/namespaces/{namespace} (the `DeleteNamespace` operationId).
+func (c *ClientWithResponses) DeleteNamespaceWithResponse(ctx context.Context, username Username, namespace Namespace, reqEditors ...RequestEditorFn) (*DeleteNamespaceResponse, error) {
+	rsp, err := c.DeleteNamespace(ctx, username, namespace, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteNamespaceResponse(rsp)
+}
+
+// UpdateNamespaceWithBodyWithResponse Change what external models may see
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /schema/{username}/namespaces/{namespace} (the `UpdateNamespace` operationId).
+func (c *ClientWithResponses) UpdateNamespaceWithBodyWithResponse(ctx context.Context, username Username, namespace Namespace, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateNamespaceResponse, error) {
+	rsp, err := c.UpdateNamespaceWithBody(ctx, username, namespace, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateNamespaceResponse(rsp)
+}
+
+// UpdateNamespaceWithResponse Change what external models may see
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /schema/{username}/namespaces/{namespace} (the `UpdateNamespace` operationId).
+func (c *ClientWithResponses) UpdateNamespaceWithResponse(ctx context.Context, username Username, namespace Namespace, body UpdateNamespaceJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateNamespaceResponse, error) {
+	rsp, err := c.UpdateNamespace(ctx, username, namespace, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateNamespaceResponse(rsp)
+}
+
+// ListDatasetsWithResponse List the datasets of a namespace
+//
+// Those that the caller may see, in the order in which they were made.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /schema/{username}/{namespace}/datasets (the `ListDatasets` operationId).
+func (c *ClientWithResponses) ListDatasetsWithResponse(ctx context.Context, username Username, namespace Namespace, params *ListDatasetsParams, reqEditors ...RequestEditorFn) (*ListDatasetsResponse, error) {
+	rsp, err := c.ListDatasets(ctx, username, namespace, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListDatasetsResponse(rsp)
+}
+
 // GetMeWithResponse Who the caller is
 //
 // The account is made at the first request with a valid token; its username is fixed from then on.
@@ -1076,6 +5415,935 @@ func (c *ClientWithResponses) ListTokensWithResponse(ctx context.Context, params
 		return nil, err
 	}
 	return ParseListTokensResponse(rsp)
+}
+
+// GetUsageWithResponse What was used today and what is left
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /user/usage (the `GetUsage` operationId).
+func (c *ClientWithResponses) GetUsageWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetUsageResponse, error) {
+	rsp, err := c.GetUsage(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetUsageResponse(rsp)
+}
+
+// ParseListAuditResponse parses an HTTP response from a ListAuditWithResponse call
+func ParseListAuditResponse(rsp *http.Response) (*ListAuditResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListAuditResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AuditList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ListAuditResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseDeleteDatasetResponse parses an HTTP response from a DeleteDatasetWithResponse call
+func ParseDeleteDatasetResponse(rsp *http.Response) (*DeleteDatasetResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteDatasetResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers DeleteDatasetResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetDatasetResponse parses an HTTP response from a GetDatasetWithResponse call
+func ParseGetDatasetResponse(rsp *http.Response) (*GetDatasetResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetDatasetResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Dataset
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers GetDatasetResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseUpdateDatasetResponse parses an HTTP response from a UpdateDatasetWithResponse call
+func ParseUpdateDatasetResponse(rsp *http.Response) (*UpdateDatasetResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateDatasetResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Dataset
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers UpdateDatasetResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseClearDatasetResponse parses an HTTP response from a ClearDatasetWithResponse call
+func ParseClearDatasetResponse(rsp *http.Response) (*ClearDatasetResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ClearDatasetResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Dataset
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ClearDatasetResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetInferDefinitionResponse parses an HTTP response from a GetInferDefinitionWithResponse call
+func ParseGetInferDefinitionResponse(rsp *http.Response) (*GetInferDefinitionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetInferDefinitionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest InferDefinition
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers GetInferDefinitionResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		response.Headers200 = &headers
+	case true:
+		var headers GetInferDefinitionResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParsePutInferDefinitionResponse parses an HTTP response from a PutInferDefinitionWithResponse call
+func ParsePutInferDefinitionResponse(rsp *http.Response) (*PutInferDefinitionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PutInferDefinitionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest InferDefinition
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 201:
+		var headers PutInferDefinitionResponse201Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		response.Headers201 = &headers
+	case true:
+		var headers PutInferDefinitionResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseCreateDatasetResponse parses an HTTP response from a CreateDatasetWithResponse call
+func ParseCreateDatasetResponse(rsp *http.Response) (*CreateDatasetResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateDatasetResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest Dataset
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers CreateDatasetResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseRevokeDatasetShareResponse parses an HTTP response from a RevokeDatasetShareWithResponse call
+func ParseRevokeDatasetShareResponse(rsp *http.Response) (*RevokeDatasetShareResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RevokeDatasetShareResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers RevokeDatasetShareResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListDatasetSharesResponse parses an HTTP response from a ListDatasetSharesWithResponse call
+func ParseListDatasetSharesResponse(rsp *http.Response) (*ListDatasetSharesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListDatasetSharesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ShareList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ListDatasetSharesResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGrantDatasetShareResponse parses an HTTP response from a GrantDatasetShareWithResponse call
+func ParseGrantDatasetShareResponse(rsp *http.Response) (*GrantDatasetShareResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GrantDatasetShareResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers GrantDatasetShareResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseRevokeNamespaceShareResponse parses an HTTP response from a RevokeNamespaceShareWithResponse call
+func ParseRevokeNamespaceShareResponse(rsp *http.Response) (*RevokeNamespaceShareResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RevokeNamespaceShareResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers RevokeNamespaceShareResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListNamespaceSharesResponse parses an HTTP response from a ListNamespaceSharesWithResponse call
+func ParseListNamespaceSharesResponse(rsp *http.Response) (*ListNamespaceSharesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListNamespaceSharesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ShareList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ListNamespaceSharesResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGrantNamespaceShareResponse parses an HTTP response from a GrantNamespaceShareWithResponse call
+func ParseGrantNamespaceShareResponse(rsp *http.Response) (*GrantNamespaceShareResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GrantNamespaceShareResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers GrantNamespaceShareResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseSearchDatasetsResponse parses an HTTP response from a SearchDatasetsWithResponse call
+func ParseSearchDatasetsResponse(rsp *http.Response) (*SearchDatasetsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SearchDatasetsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DatasetList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers SearchDatasetsResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListNamespacesResponse parses an HTTP response from a ListNamespacesWithResponse call
+func ParseListNamespacesResponse(rsp *http.Response) (*ListNamespacesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListNamespacesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest NamespaceList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ListNamespacesResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseCreateNamespaceResponse parses an HTTP response from a CreateNamespaceWithResponse call
+func ParseCreateNamespaceResponse(rsp *http.Response) (*CreateNamespaceResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateNamespaceResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest NamespaceItem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers CreateNamespaceResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseDeleteNamespaceResponse parses an HTTP response from a DeleteNamespaceWithResponse call
+func ParseDeleteNamespaceResponse(rsp *http.Response) (*DeleteNamespaceResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteNamespaceResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers DeleteNamespaceResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseUpdateNamespaceResponse parses an HTTP response from a UpdateNamespaceWithResponse call
+func ParseUpdateNamespaceResponse(rsp *http.Response) (*UpdateNamespaceResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateNamespaceResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest NamespaceItem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers UpdateNamespaceResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListDatasetsResponse parses an HTTP response from a ListDatasetsWithResponse call
+func ParseListDatasetsResponse(rsp *http.Response) (*ListDatasetsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListDatasetsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DatasetList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ListDatasetsResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
 }
 
 // ParseGetMeResponse parses an HTTP response from a GetMeWithResponse call
@@ -1258,8 +6526,114 @@ func ParseListTokensResponse(rsp *http.Response) (*ListTokensResponse, error) {
 	return response, nil
 }
 
+// ParseGetUsageResponse parses an HTTP response from a GetUsageWithResponse call
+func ParseGetUsageResponse(rsp *http.Response) (*GetUsageResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetUsageResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Usage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers GetUsageResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
 // ServerInterface represents all server handlers.
 type ServerInterface interface {
+	// ListAudit What happened to the caller's data
+	// (GET /audit)
+	ListAudit(w http.ResponseWriter, r *http.Request, params ListAuditParams)
+	// DeleteDataset Delete a dataset
+	// (DELETE /data/{username}/{namespace}/{datasetName})
+	DeleteDataset(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, datasetName DatasetName)
+	// GetDataset Describe a dataset
+	// (GET /data/{username}/{namespace}/{datasetName})
+	GetDataset(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, datasetName DatasetName)
+	// UpdateDataset Rename a dataset or change its exposure
+	// (PATCH /data/{username}/{namespace}/{datasetName})
+	UpdateDataset(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, datasetName DatasetName)
+	// ClearDataset Remove all rows of a dataset
+	// (POST /data/{username}/{namespace}/{datasetName}/clear)
+	ClearDataset(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, datasetName DatasetName)
+	// GetInferDefinition Read the inference definition
+	// (GET /data/{username}/{namespace}/{datasetName}/inferDefinition)
+	GetInferDefinition(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, datasetName DatasetName)
+	// PutInferDefinition Create or update the inference definition
+	// (PUT /data/{username}/{namespace}/{datasetName}/inferDefinition)
+	PutInferDefinition(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, datasetName DatasetName, params PutInferDefinitionParams)
+	// CreateDataset Create a dataset
+	// (POST /ingest/new/{namespace}/{datasetName})
+	CreateDataset(w http.ResponseWriter, r *http.Request, namespace string, datasetName string, params CreateDatasetParams)
+	// RevokeDatasetShare Revoke a user's access to a dataset
+	// (DELETE /permissions/datasets/{username}/{namespace}/{datasetName}/shares)
+	RevokeDatasetShare(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, datasetName DatasetName)
+	// ListDatasetShares List users with access to a dataset
+	// (GET /permissions/datasets/{username}/{namespace}/{datasetName}/shares)
+	ListDatasetShares(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, datasetName DatasetName)
+	// GrantDatasetShare Share a dataset
+	// (POST /permissions/datasets/{username}/{namespace}/{datasetName}/shares)
+	GrantDatasetShare(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, datasetName DatasetName, params GrantDatasetShareParams)
+	// RevokeNamespaceShare Revoke a user's access to a namespace
+	// (DELETE /permissions/namespaces/{username}/{namespace}/shares)
+	RevokeNamespaceShare(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace)
+	// ListNamespaceShares List users with access to a namespace
+	// (GET /permissions/namespaces/{username}/{namespace}/shares)
+	ListNamespaceShares(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace)
+	// GrantNamespaceShare Share a namespace
+	// (POST /permissions/namespaces/{username}/{namespace}/shares)
+	GrantNamespaceShare(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, params GrantNamespaceShareParams)
+	// SearchDatasets List everything the caller may see
+	// (GET /schema/datasets/all)
+	SearchDatasets(w http.ResponseWriter, r *http.Request, params SearchDatasetsParams)
+	// ListNamespaces List a user's namespaces
+	// (GET /schema/{username}/namespaces)
+	ListNamespaces(w http.ResponseWriter, r *http.Request, username Username, params ListNamespacesParams)
+	// CreateNamespace Create a namespace
+	// (POST /schema/{username}/namespaces)
+	CreateNamespace(w http.ResponseWriter, r *http.Request, username Username, params CreateNamespaceParams)
+	// DeleteNamespace Delete an empty namespace
+	// (DELETE /schema/{username}/namespaces/{namespace})
+	DeleteNamespace(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace)
+	// UpdateNamespace Change what external models may see
+	// (PATCH /schema/{username}/namespaces/{namespace})
+	UpdateNamespace(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace)
+	// ListDatasets List the datasets of a namespace
+	// (GET /schema/{username}/{namespace}/datasets)
+	ListDatasets(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, params ListDatasetsParams)
 	// GetMe Who the caller is
 	// (GET /user/me)
 	GetMe(w http.ResponseWriter, r *http.Request)
@@ -1272,6 +6646,9 @@ type ServerInterface interface {
 	// ListTokens List the caller's API tokens
 	// (GET /user/tokens)
 	ListTokens(w http.ResponseWriter, r *http.Request, params ListTokensParams)
+	// GetUsage What was used today and what is left
+	// (GET /user/usage)
+	GetUsage(w http.ResponseWriter, r *http.Request)
 }
 
 // ServerInterfaceWrapper converts contexts to parameters.
@@ -1282,6 +6659,969 @@ type ServerInterfaceWrapper struct {
 }
 
 type MiddlewareFunc func(http.Handler) http.Handler
+
+// ListAudit operation middleware
+func (siw *ServerInterfaceWrapper) ListAudit(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListAuditParams
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: "int32"})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListAudit(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// DeleteDataset operation middleware
+func (siw *ServerInterfaceWrapper) DeleteDataset(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "username" -------------
+	var username Username
+
+	err = runtime.BindStyledParameterWithOptions("simple", "username", r.PathValue("username"), &username, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "username", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "namespace" -------------
+	var namespace Namespace
+
+	err = runtime.BindStyledParameterWithOptions("simple", "namespace", r.PathValue("namespace"), &namespace, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "namespace", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "datasetName" -------------
+	var datasetName DatasetName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "datasetName", r.PathValue("datasetName"), &datasetName, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "datasetName", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.DeleteDataset(w, r, username, namespace, datasetName)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetDataset operation middleware
+func (siw *ServerInterfaceWrapper) GetDataset(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "username" -------------
+	var username Username
+
+	err = runtime.BindStyledParameterWithOptions("simple", "username", r.PathValue("username"), &username, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "username", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "namespace" -------------
+	var namespace Namespace
+
+	err = runtime.BindStyledParameterWithOptions("simple", "namespace", r.PathValue("namespace"), &namespace, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "namespace", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "datasetName" -------------
+	var datasetName DatasetName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "datasetName", r.PathValue("datasetName"), &datasetName, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "datasetName", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetDataset(w, r, username, namespace, datasetName)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// UpdateDataset operation middleware
+func (siw *ServerInterfaceWrapper) UpdateDataset(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "username" -------------
+	var username Username
+
+	err = runtime.BindStyledParameterWithOptions("simple", "username", r.PathValue("username"), &username, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "username", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "namespace" -------------
+	var namespace Namespace
+
+	err = runtime.BindStyledParameterWithOptions("simple", "namespace", r.PathValue("namespace"), &namespace, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "namespace", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "datasetName" -------------
+	var datasetName DatasetName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "datasetName", r.PathValue("datasetName"), &datasetName, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "datasetName", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.UpdateDataset(w, r, username, namespace, datasetName)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ClearDataset operation middleware
+func (siw *ServerInterfaceWrapper) ClearDataset(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "username" -------------
+	var username Username
+
+	err = runtime.BindStyledParameterWithOptions("simple", "username", r.PathValue("username"), &username, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "username", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "namespace" -------------
+	var namespace Namespace
+
+	err = runtime.BindStyledParameterWithOptions("simple", "namespace", r.PathValue("namespace"), &namespace, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "namespace", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "datasetName" -------------
+	var datasetName DatasetName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "datasetName", r.PathValue("datasetName"), &datasetName, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "datasetName", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ClearDataset(w, r, username, namespace, datasetName)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetInferDefinition operation middleware
+func (siw *ServerInterfaceWrapper) GetInferDefinition(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "username" -------------
+	var username Username
+
+	err = runtime.BindStyledParameterWithOptions("simple", "username", r.PathValue("username"), &username, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "username", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "namespace" -------------
+	var namespace Namespace
+
+	err = runtime.BindStyledParameterWithOptions("simple", "namespace", r.PathValue("namespace"), &namespace, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "namespace", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "datasetName" -------------
+	var datasetName DatasetName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "datasetName", r.PathValue("datasetName"), &datasetName, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "datasetName", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetInferDefinition(w, r, username, namespace, datasetName)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// PutInferDefinition operation middleware
+func (siw *ServerInterfaceWrapper) PutInferDefinition(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "username" -------------
+	var username Username
+
+	err = runtime.BindStyledParameterWithOptions("simple", "username", r.PathValue("username"), &username, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "username", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "namespace" -------------
+	var namespace Namespace
+
+	err = runtime.BindStyledParameterWithOptions("simple", "namespace", r.PathValue("namespace"), &namespace, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "namespace", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "datasetName" -------------
+	var datasetName DatasetName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "datasetName", r.PathValue("datasetName"), &datasetName, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "datasetName", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params PutInferDefinitionParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch string
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-Match", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-Match", Err: err})
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.PutInferDefinition(w, r, username, namespace, datasetName, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// CreateDataset operation middleware
+func (siw *ServerInterfaceWrapper) CreateDataset(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "namespace" -------------
+	var namespace string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "namespace", r.PathValue("namespace"), &namespace, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "namespace", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "datasetName" -------------
+	var datasetName string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "datasetName", r.PathValue("datasetName"), &datasetName, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "datasetName", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CreateDatasetParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.CreateDataset(w, r, namespace, datasetName, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// RevokeDatasetShare operation middleware
+func (siw *ServerInterfaceWrapper) RevokeDatasetShare(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "username" -------------
+	var username Username
+
+	err = runtime.BindStyledParameterWithOptions("simple", "username", r.PathValue("username"), &username, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "username", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "namespace" -------------
+	var namespace Namespace
+
+	err = runtime.BindStyledParameterWithOptions("simple", "namespace", r.PathValue("namespace"), &namespace, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "namespace", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "datasetName" -------------
+	var datasetName DatasetName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "datasetName", r.PathValue("datasetName"), &datasetName, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "datasetName", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.RevokeDatasetShare(w, r, username, namespace, datasetName)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListDatasetShares operation middleware
+func (siw *ServerInterfaceWrapper) ListDatasetShares(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "username" -------------
+	var username Username
+
+	err = runtime.BindStyledParameterWithOptions("simple", "username", r.PathValue("username"), &username, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "username", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "namespace" -------------
+	var namespace Namespace
+
+	err = runtime.BindStyledParameterWithOptions("simple", "namespace", r.PathValue("namespace"), &namespace, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "namespace", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "datasetName" -------------
+	var datasetName DatasetName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "datasetName", r.PathValue("datasetName"), &datasetName, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "datasetName", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListDatasetShares(w, r, username, namespace, datasetName)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GrantDatasetShare operation middleware
+func (siw *ServerInterfaceWrapper) GrantDatasetShare(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "username" -------------
+	var username Username
+
+	err = runtime.BindStyledParameterWithOptions("simple", "username", r.PathValue("username"), &username, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "username", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "namespace" -------------
+	var namespace Namespace
+
+	err = runtime.BindStyledParameterWithOptions("simple", "namespace", r.PathValue("namespace"), &namespace, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "namespace", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "datasetName" -------------
+	var datasetName DatasetName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "datasetName", r.PathValue("datasetName"), &datasetName, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "datasetName", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GrantDatasetShareParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GrantDatasetShare(w, r, username, namespace, datasetName, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// RevokeNamespaceShare operation middleware
+func (siw *ServerInterfaceWrapper) RevokeNamespaceShare(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "username" -------------
+	var username Username
+
+	err = runtime.BindStyledParameterWithOptions("simple", "username", r.PathValue("username"), &username, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "username", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "namespace" -------------
+	var namespace Namespace
+
+	err = runtime.BindStyledParameterWithOptions("simple", "namespace", r.PathValue("namespace"), &namespace, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "namespace", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.RevokeNamespaceShare(w, r, username, namespace)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListNamespaceShares operation middleware
+func (siw *ServerInterfaceWrapper) ListNamespaceShares(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "username" -------------
+	var username Username
+
+	err = runtime.BindStyledParameterWithOptions("simple", "username", r.PathValue("username"), &username, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "username", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "namespace" -------------
+	var namespace Namespace
+
+	err = runtime.BindStyledParameterWithOptions("simple", "namespace", r.PathValue("namespace"), &namespace, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "namespace", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListNamespaceShares(w, r, username, namespace)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GrantNamespaceShare operation middleware
+func (siw *ServerInterfaceWrapper) GrantNamespaceShare(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "username" -------------
+	var username Username
+
+	err = runtime.BindStyledParameterWithOptions("simple", "username", r.PathValue("username"), &username, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "username", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "namespace" -------------
+	var namespace Namespace
+
+	err = runtime.BindStyledParameterWithOptions("simple", "namespace", r.PathValue("namespace"), &namespace, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "namespace", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GrantNamespaceShareParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GrantNamespaceShare(w, r, username, namespace, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// SearchDatasets operation middleware
+func (siw *ServerInterfaceWrapper) SearchDatasets(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params SearchDatasetsParams
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: "int32"})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.SearchDatasets(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListNamespaces operation middleware
+func (siw *ServerInterfaceWrapper) ListNamespaces(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "username" -------------
+	var username Username
+
+	err = runtime.BindStyledParameterWithOptions("simple", "username", r.PathValue("username"), &username, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "username", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListNamespacesParams
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: "int32"})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListNamespaces(w, r, username, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// CreateNamespace operation middleware
+func (siw *ServerInterfaceWrapper) CreateNamespace(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "username" -------------
+	var username Username
+
+	err = runtime.BindStyledParameterWithOptions("simple", "username", r.PathValue("username"), &username, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "username", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CreateNamespaceParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.CreateNamespace(w, r, username, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// DeleteNamespace operation middleware
+func (siw *ServerInterfaceWrapper) DeleteNamespace(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "username" -------------
+	var username Username
+
+	err = runtime.BindStyledParameterWithOptions("simple", "username", r.PathValue("username"), &username, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "username", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "namespace" -------------
+	var namespace Namespace
+
+	err = runtime.BindStyledParameterWithOptions("simple", "namespace", r.PathValue("namespace"), &namespace, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "namespace", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.DeleteNamespace(w, r, username, namespace)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// UpdateNamespace operation middleware
+func (siw *ServerInterfaceWrapper) UpdateNamespace(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "username" -------------
+	var username Username
+
+	err = runtime.BindStyledParameterWithOptions("simple", "username", r.PathValue("username"), &username, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "username", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "namespace" -------------
+	var namespace Namespace
+
+	err = runtime.BindStyledParameterWithOptions("simple", "namespace", r.PathValue("namespace"), &namespace, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "namespace", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.UpdateNamespace(w, r, username, namespace)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListDatasets operation middleware
+func (siw *ServerInterfaceWrapper) ListDatasets(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "username" -------------
+	var username Username
+
+	err = runtime.BindStyledParameterWithOptions("simple", "username", r.PathValue("username"), &username, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "username", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "namespace" -------------
+	var namespace Namespace
+
+	err = runtime.BindStyledParameterWithOptions("simple", "namespace", r.PathValue("namespace"), &namespace, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "namespace", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListDatasetsParams
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: "int32"})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListDatasets(w, r, username, namespace, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
 
 // GetMe operation middleware
 func (siw *ServerInterfaceWrapper) GetMe(w http.ResponseWriter, r *http.Request) {
@@ -1401,6 +7741,20 @@ func (siw *ServerInterfaceWrapper) ListTokens(w http.ResponseWriter, r *http.Req
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListTokens(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetUsage operation middleware
+func (siw *ServerInterfaceWrapper) GetUsage(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetUsage(w, r)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -1530,10 +7884,31 @@ func HandlerWithOptions(si ServerInterface, options StdHTTPServerOptions) http.H
 		ErrorHandlerFunc:   options.ErrorHandlerFunc,
 	}
 
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/audit", wrapper.ListAudit)
+	m.HandleFunc(http.MethodDelete+" "+options.BaseURL+"/data/{username}/{namespace}/{datasetName}", wrapper.DeleteDataset)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/data/{username}/{namespace}/{datasetName}", wrapper.GetDataset)
+	m.HandleFunc(http.MethodPatch+" "+options.BaseURL+"/data/{username}/{namespace}/{datasetName}", wrapper.UpdateDataset)
+	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/data/{username}/{namespace}/{datasetName}/clear", wrapper.ClearDataset)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/data/{username}/{namespace}/{datasetName}/inferDefinition", wrapper.GetInferDefinition)
+	m.HandleFunc(http.MethodPut+" "+options.BaseURL+"/data/{username}/{namespace}/{datasetName}/inferDefinition", wrapper.PutInferDefinition)
+	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/ingest/new/{namespace}/{datasetName}", wrapper.CreateDataset)
+	m.HandleFunc(http.MethodDelete+" "+options.BaseURL+"/permissions/datasets/{username}/{namespace}/{datasetName}/shares", wrapper.RevokeDatasetShare)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/permissions/datasets/{username}/{namespace}/{datasetName}/shares", wrapper.ListDatasetShares)
+	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/permissions/datasets/{username}/{namespace}/{datasetName}/shares", wrapper.GrantDatasetShare)
+	m.HandleFunc(http.MethodDelete+" "+options.BaseURL+"/permissions/namespaces/{username}/{namespace}/shares", wrapper.RevokeNamespaceShare)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/permissions/namespaces/{username}/{namespace}/shares", wrapper.ListNamespaceShares)
+	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/permissions/namespaces/{username}/{namespace}/shares", wrapper.GrantNamespaceShare)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/schema/datasets/all", wrapper.SearchDatasets)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/schema/{username}/namespaces", wrapper.ListNamespaces)
+	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/schema/{username}/namespaces", wrapper.CreateNamespace)
+	m.HandleFunc(http.MethodDelete+" "+options.BaseURL+"/schema/{username}/namespaces/{namespace}", wrapper.DeleteNamespace)
+	m.HandleFunc(http.MethodPatch+" "+options.BaseURL+"/schema/{username}/namespaces/{namespace}", wrapper.UpdateNamespace)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/schema/{username}/{namespace}/datasets", wrapper.ListDatasets)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/user/me", wrapper.GetMe)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/user/token", wrapper.CreateToken)
 	m.HandleFunc(http.MethodDelete+" "+options.BaseURL+"/user/token/{id}", wrapper.DeleteToken)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/user/tokens", wrapper.ListTokens)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/user/usage", wrapper.GetUsage)
 
 	return m
 }
@@ -1545,6 +7920,891 @@ type InternalJSONResponse struct {
 	Body ErrorResponse
 
 	Headers InternalResponseHeaders
+}
+
+type ListAuditRequestObject struct {
+	Params ListAuditParams
+}
+
+type ListAuditResponseObject interface {
+	VisitListAuditResponse(w http.ResponseWriter) error
+}
+
+type ListAudit200JSONResponse AuditList
+
+func (response ListAudit200JSONResponse) VisitListAuditResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAuditdefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response ListAuditdefaultJSONResponse) VisitListAuditResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteDatasetRequestObject struct {
+	Username    Username    `json:"username"`
+	Namespace   Namespace   `json:"namespace"`
+	DatasetName DatasetName `json:"datasetName"`
+}
+
+type DeleteDatasetResponseObject interface {
+	VisitDeleteDatasetResponse(w http.ResponseWriter) error
+}
+
+type DeleteDataset204Response struct {
+}
+
+func (response DeleteDataset204Response) VisitDeleteDatasetResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
+}
+
+type DeleteDatasetdefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response DeleteDatasetdefaultJSONResponse) VisitDeleteDatasetResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetDatasetRequestObject struct {
+	Username    Username    `json:"username"`
+	Namespace   Namespace   `json:"namespace"`
+	DatasetName DatasetName `json:"datasetName"`
+}
+
+type GetDatasetResponseObject interface {
+	VisitGetDatasetResponse(w http.ResponseWriter) error
+}
+
+type GetDataset200JSONResponse Dataset
+
+func (response GetDataset200JSONResponse) VisitGetDatasetResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetDatasetdefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response GetDatasetdefaultJSONResponse) VisitGetDatasetResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateDatasetRequestObject struct {
+	Username    Username    `json:"username"`
+	Namespace   Namespace   `json:"namespace"`
+	DatasetName DatasetName `json:"datasetName"`
+	Body        *UpdateDatasetJSONRequestBody
+}
+
+type UpdateDatasetResponseObject interface {
+	VisitUpdateDatasetResponse(w http.ResponseWriter) error
+}
+
+type UpdateDataset200JSONResponse Dataset
+
+func (response UpdateDataset200JSONResponse) VisitUpdateDatasetResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateDatasetdefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response UpdateDatasetdefaultJSONResponse) VisitUpdateDatasetResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ClearDatasetRequestObject struct {
+	Username    Username    `json:"username"`
+	Namespace   Namespace   `json:"namespace"`
+	DatasetName DatasetName `json:"datasetName"`
+}
+
+type ClearDatasetResponseObject interface {
+	VisitClearDatasetResponse(w http.ResponseWriter) error
+}
+
+type ClearDataset200JSONResponse Dataset
+
+func (response ClearDataset200JSONResponse) VisitClearDatasetResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ClearDatasetdefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response ClearDatasetdefaultJSONResponse) VisitClearDatasetResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetInferDefinitionRequestObject struct {
+	Username    Username    `json:"username"`
+	Namespace   Namespace   `json:"namespace"`
+	DatasetName DatasetName `json:"datasetName"`
+}
+
+type GetInferDefinitionResponseObject interface {
+	VisitGetInferDefinitionResponse(w http.ResponseWriter) error
+}
+
+type GetInferDefinition200ResponseHeaders struct {
+	ETag *string
+}
+
+type GetInferDefinition200JSONResponse struct {
+	Body    InferDefinition
+	Headers GetInferDefinition200ResponseHeaders
+}
+
+func (response GetInferDefinition200JSONResponse) VisitGetInferDefinitionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetInferDefinitiondefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response GetInferDefinitiondefaultJSONResponse) VisitGetInferDefinitionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PutInferDefinitionRequestObject struct {
+	Username    Username    `json:"username"`
+	Namespace   Namespace   `json:"namespace"`
+	DatasetName DatasetName `json:"datasetName"`
+	Params      PutInferDefinitionParams
+	Body        *PutInferDefinitionJSONRequestBody
+}
+
+type PutInferDefinitionResponseObject interface {
+	VisitPutInferDefinitionResponse(w http.ResponseWriter) error
+}
+
+type PutInferDefinition201ResponseHeaders struct {
+	ETag *string
+}
+
+type PutInferDefinition201JSONResponse struct {
+	Body    InferDefinition
+	Headers PutInferDefinition201ResponseHeaders
+}
+
+func (response PutInferDefinition201JSONResponse) VisitPutInferDefinitionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PutInferDefinitiondefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response PutInferDefinitiondefaultJSONResponse) VisitPutInferDefinitionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateDatasetRequestObject struct {
+	Namespace   string `json:"namespace"`
+	DatasetName string `json:"datasetName"`
+	Params      CreateDatasetParams
+	Body        *CreateDatasetJSONRequestBody
+}
+
+type CreateDatasetResponseObject interface {
+	VisitCreateDatasetResponse(w http.ResponseWriter) error
+}
+
+type CreateDataset201JSONResponse Dataset
+
+func (response CreateDataset201JSONResponse) VisitCreateDatasetResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateDatasetdefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response CreateDatasetdefaultJSONResponse) VisitCreateDatasetResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RevokeDatasetShareRequestObject struct {
+	Username    Username    `json:"username"`
+	Namespace   Namespace   `json:"namespace"`
+	DatasetName DatasetName `json:"datasetName"`
+	Body        *RevokeDatasetShareJSONRequestBody
+}
+
+type RevokeDatasetShareResponseObject interface {
+	VisitRevokeDatasetShareResponse(w http.ResponseWriter) error
+}
+
+type RevokeDatasetShare200Response struct {
+}
+
+func (response RevokeDatasetShare200Response) VisitRevokeDatasetShareResponse(w http.ResponseWriter) error {
+	w.WriteHeader(200)
+	return nil
+}
+
+type RevokeDatasetSharedefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response RevokeDatasetSharedefaultJSONResponse) VisitRevokeDatasetShareResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListDatasetSharesRequestObject struct {
+	Username    Username    `json:"username"`
+	Namespace   Namespace   `json:"namespace"`
+	DatasetName DatasetName `json:"datasetName"`
+}
+
+type ListDatasetSharesResponseObject interface {
+	VisitListDatasetSharesResponse(w http.ResponseWriter) error
+}
+
+type ListDatasetShares200JSONResponse ShareList
+
+func (response ListDatasetShares200JSONResponse) VisitListDatasetSharesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListDatasetSharesdefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response ListDatasetSharesdefaultJSONResponse) VisitListDatasetSharesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GrantDatasetShareRequestObject struct {
+	Username    Username    `json:"username"`
+	Namespace   Namespace   `json:"namespace"`
+	DatasetName DatasetName `json:"datasetName"`
+	Params      GrantDatasetShareParams
+	Body        *GrantDatasetShareJSONRequestBody
+}
+
+type GrantDatasetShareResponseObject interface {
+	VisitGrantDatasetShareResponse(w http.ResponseWriter) error
+}
+
+type GrantDatasetShare200Response struct {
+}
+
+func (response GrantDatasetShare200Response) VisitGrantDatasetShareResponse(w http.ResponseWriter) error {
+	w.WriteHeader(200)
+	return nil
+}
+
+type GrantDatasetSharedefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response GrantDatasetSharedefaultJSONResponse) VisitGrantDatasetShareResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RevokeNamespaceShareRequestObject struct {
+	Username  Username  `json:"username"`
+	Namespace Namespace `json:"namespace"`
+	Body      *RevokeNamespaceShareJSONRequestBody
+}
+
+type RevokeNamespaceShareResponseObject interface {
+	VisitRevokeNamespaceShareResponse(w http.ResponseWriter) error
+}
+
+type RevokeNamespaceShare200Response struct {
+}
+
+func (response RevokeNamespaceShare200Response) VisitRevokeNamespaceShareResponse(w http.ResponseWriter) error {
+	w.WriteHeader(200)
+	return nil
+}
+
+type RevokeNamespaceSharedefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response RevokeNamespaceSharedefaultJSONResponse) VisitRevokeNamespaceShareResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListNamespaceSharesRequestObject struct {
+	Username  Username  `json:"username"`
+	Namespace Namespace `json:"namespace"`
+}
+
+type ListNamespaceSharesResponseObject interface {
+	VisitListNamespaceSharesResponse(w http.ResponseWriter) error
+}
+
+type ListNamespaceShares200JSONResponse ShareList
+
+func (response ListNamespaceShares200JSONResponse) VisitListNamespaceSharesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListNamespaceSharesdefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response ListNamespaceSharesdefaultJSONResponse) VisitListNamespaceSharesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GrantNamespaceShareRequestObject struct {
+	Username  Username  `json:"username"`
+	Namespace Namespace `json:"namespace"`
+	Params    GrantNamespaceShareParams
+	Body      *GrantNamespaceShareJSONRequestBody
+}
+
+type GrantNamespaceShareResponseObject interface {
+	VisitGrantNamespaceShareResponse(w http.ResponseWriter) error
+}
+
+type GrantNamespaceShare200Response struct {
+}
+
+func (response GrantNamespaceShare200Response) VisitGrantNamespaceShareResponse(w http.ResponseWriter) error {
+	w.WriteHeader(200)
+	return nil
+}
+
+type GrantNamespaceSharedefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response GrantNamespaceSharedefaultJSONResponse) VisitGrantNamespaceShareResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SearchDatasetsRequestObject struct {
+	Params SearchDatasetsParams
+}
+
+type SearchDatasetsResponseObject interface {
+	VisitSearchDatasetsResponse(w http.ResponseWriter) error
+}
+
+type SearchDatasets200JSONResponse DatasetList
+
+func (response SearchDatasets200JSONResponse) VisitSearchDatasetsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SearchDatasetsdefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response SearchDatasetsdefaultJSONResponse) VisitSearchDatasetsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListNamespacesRequestObject struct {
+	Username Username `json:"username"`
+	Params   ListNamespacesParams
+}
+
+type ListNamespacesResponseObject interface {
+	VisitListNamespacesResponse(w http.ResponseWriter) error
+}
+
+type ListNamespaces200JSONResponse NamespaceList
+
+func (response ListNamespaces200JSONResponse) VisitListNamespacesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListNamespacesdefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response ListNamespacesdefaultJSONResponse) VisitListNamespacesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateNamespaceRequestObject struct {
+	Username Username `json:"username"`
+	Params   CreateNamespaceParams
+	Body     *CreateNamespaceJSONRequestBody
+}
+
+type CreateNamespaceResponseObject interface {
+	VisitCreateNamespaceResponse(w http.ResponseWriter) error
+}
+
+type CreateNamespace201JSONResponse NamespaceItem
+
+func (response CreateNamespace201JSONResponse) VisitCreateNamespaceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateNamespacedefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response CreateNamespacedefaultJSONResponse) VisitCreateNamespaceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteNamespaceRequestObject struct {
+	Username  Username  `json:"username"`
+	Namespace Namespace `json:"namespace"`
+}
+
+type DeleteNamespaceResponseObject interface {
+	VisitDeleteNamespaceResponse(w http.ResponseWriter) error
+}
+
+type DeleteNamespace204Response struct {
+}
+
+func (response DeleteNamespace204Response) VisitDeleteNamespaceResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
+}
+
+type DeleteNamespacedefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response DeleteNamespacedefaultJSONResponse) VisitDeleteNamespaceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateNamespaceRequestObject struct {
+	Username  Username  `json:"username"`
+	Namespace Namespace `json:"namespace"`
+	Body      *UpdateNamespaceJSONRequestBody
+}
+
+type UpdateNamespaceResponseObject interface {
+	VisitUpdateNamespaceResponse(w http.ResponseWriter) error
+}
+
+type UpdateNamespace200JSONResponse NamespaceItem
+
+func (response UpdateNamespace200JSONResponse) VisitUpdateNamespaceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateNamespacedefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response UpdateNamespacedefaultJSONResponse) VisitUpdateNamespaceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListDatasetsRequestObject struct {
+	Username  Username  `json:"username"`
+	Namespace Namespace `json:"namespace"`
+	Params    ListDatasetsParams
+}
+
+type ListDatasetsResponseObject interface {
+	VisitListDatasetsResponse(w http.ResponseWriter) error
+}
+
+type ListDatasets200JSONResponse DatasetList
+
+func (response ListDatasets200JSONResponse) VisitListDatasetsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListDatasetsdefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response ListDatasetsdefaultJSONResponse) VisitListDatasetsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
 }
 
 type GetMeRequestObject struct {
@@ -1713,8 +8973,110 @@ func (response ListTokensdefaultJSONResponse) VisitListTokensResponse(w http.Res
 	return err
 }
 
+type GetUsageRequestObject struct {
+}
+
+type GetUsageResponseObject interface {
+	VisitGetUsageResponse(w http.ResponseWriter) error
+}
+
+type GetUsage200JSONResponse Usage
+
+func (response GetUsage200JSONResponse) VisitGetUsageResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetUsagedefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response GetUsagedefaultJSONResponse) VisitGetUsageResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 // StrictServerInterface represents all server handlers.
 type StrictServerInterface interface {
+	// ListAudit What happened to the caller's data
+	// (GET /audit)
+	ListAudit(ctx context.Context, request ListAuditRequestObject) (ListAuditResponseObject, error)
+	// DeleteDataset Delete a dataset
+	// (DELETE /data/{username}/{namespace}/{datasetName})
+	DeleteDataset(ctx context.Context, request DeleteDatasetRequestObject) (DeleteDatasetResponseObject, error)
+	// GetDataset Describe a dataset
+	// (GET /data/{username}/{namespace}/{datasetName})
+	GetDataset(ctx context.Context, request GetDatasetRequestObject) (GetDatasetResponseObject, error)
+	// UpdateDataset Rename a dataset or change its exposure
+	// (PATCH /data/{username}/{namespace}/{datasetName})
+	UpdateDataset(ctx context.Context, request UpdateDatasetRequestObject) (UpdateDatasetResponseObject, error)
+	// ClearDataset Remove all rows of a dataset
+	// (POST /data/{username}/{namespace}/{datasetName}/clear)
+	ClearDataset(ctx context.Context, request ClearDatasetRequestObject) (ClearDatasetResponseObject, error)
+	// GetInferDefinition Read the inference definition
+	// (GET /data/{username}/{namespace}/{datasetName}/inferDefinition)
+	GetInferDefinition(ctx context.Context, request GetInferDefinitionRequestObject) (GetInferDefinitionResponseObject, error)
+	// PutInferDefinition Create or update the inference definition
+	// (PUT /data/{username}/{namespace}/{datasetName}/inferDefinition)
+	PutInferDefinition(ctx context.Context, request PutInferDefinitionRequestObject) (PutInferDefinitionResponseObject, error)
+	// CreateDataset Create a dataset
+	// (POST /ingest/new/{namespace}/{datasetName})
+	CreateDataset(ctx context.Context, request CreateDatasetRequestObject) (CreateDatasetResponseObject, error)
+	// RevokeDatasetShare Revoke a user's access to a dataset
+	// (DELETE /permissions/datasets/{username}/{namespace}/{datasetName}/shares)
+	RevokeDatasetShare(ctx context.Context, request RevokeDatasetShareRequestObject) (RevokeDatasetShareResponseObject, error)
+	// ListDatasetShares List users with access to a dataset
+	// (GET /permissions/datasets/{username}/{namespace}/{datasetName}/shares)
+	ListDatasetShares(ctx context.Context, request ListDatasetSharesRequestObject) (ListDatasetSharesResponseObject, error)
+	// GrantDatasetShare Share a dataset
+	// (POST /permissions/datasets/{username}/{namespace}/{datasetName}/shares)
+	GrantDatasetShare(ctx context.Context, request GrantDatasetShareRequestObject) (GrantDatasetShareResponseObject, error)
+	// RevokeNamespaceShare Revoke a user's access to a namespace
+	// (DELETE /permissions/namespaces/{username}/{namespace}/shares)
+	RevokeNamespaceShare(ctx context.Context, request RevokeNamespaceShareRequestObject) (RevokeNamespaceShareResponseObject, error)
+	// ListNamespaceShares List users with access to a namespace
+	// (GET /permissions/namespaces/{username}/{namespace}/shares)
+	ListNamespaceShares(ctx context.Context, request ListNamespaceSharesRequestObject) (ListNamespaceSharesResponseObject, error)
+	// GrantNamespaceShare Share a namespace
+	// (POST /permissions/namespaces/{username}/{namespace}/shares)
+	GrantNamespaceShare(ctx context.Context, request GrantNamespaceShareRequestObject) (GrantNamespaceShareResponseObject, error)
+	// SearchDatasets List everything the caller may see
+	// (GET /schema/datasets/all)
+	SearchDatasets(ctx context.Context, request SearchDatasetsRequestObject) (SearchDatasetsResponseObject, error)
+	// ListNamespaces List a user's namespaces
+	// (GET /schema/{username}/namespaces)
+	ListNamespaces(ctx context.Context, request ListNamespacesRequestObject) (ListNamespacesResponseObject, error)
+	// CreateNamespace Create a namespace
+	// (POST /schema/{username}/namespaces)
+	CreateNamespace(ctx context.Context, request CreateNamespaceRequestObject) (CreateNamespaceResponseObject, error)
+	// DeleteNamespace Delete an empty namespace
+	// (DELETE /schema/{username}/namespaces/{namespace})
+	DeleteNamespace(ctx context.Context, request DeleteNamespaceRequestObject) (DeleteNamespaceResponseObject, error)
+	// UpdateNamespace Change what external models may see
+	// (PATCH /schema/{username}/namespaces/{namespace})
+	UpdateNamespace(ctx context.Context, request UpdateNamespaceRequestObject) (UpdateNamespaceResponseObject, error)
+	// ListDatasets List the datasets of a namespace
+	// (GET /schema/{username}/{namespace}/datasets)
+	ListDatasets(ctx context.Context, request ListDatasetsRequestObject) (ListDatasetsResponseObject, error)
 	// GetMe Who the caller is
 	// (GET /user/me)
 	GetMe(ctx context.Context, request GetMeRequestObject) (GetMeResponseObject, error)
@@ -1727,6 +9089,9 @@ type StrictServerInterface interface {
 	// ListTokens List the caller's API tokens
 	// (GET /user/tokens)
 	ListTokens(ctx context.Context, request ListTokensRequestObject) (ListTokensResponseObject, error)
+	// GetUsage What was used today and what is left
+	// (GET /user/usage)
+	GetUsage(ctx context.Context, request GetUsageRequestObject) (GetUsageResponseObject, error)
 }
 
 type StrictHandlerFunc func(ctx context.Context, w http.ResponseWriter, r *http.Request, request any) (any, error)
@@ -1766,6 +9131,624 @@ type strictHandler struct {
 	ssi         StrictServerInterface
 	middlewares []StrictMiddlewareFunc
 	options     StrictHTTPServerOptions
+}
+
+// ListAudit operation middleware
+func (sh *strictHandler) ListAudit(w http.ResponseWriter, r *http.Request, params ListAuditParams) {
+	var request ListAuditRequestObject
+
+	request.Params = params
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListAudit(ctx, request.(ListAuditRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListAudit")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListAuditResponseObject); ok {
+		if err := validResponse.VisitListAuditResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// DeleteDataset operation middleware
+func (sh *strictHandler) DeleteDataset(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, datasetName DatasetName) {
+	var request DeleteDatasetRequestObject
+
+	request.Username = username
+	request.Namespace = namespace
+	request.DatasetName = datasetName
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.DeleteDataset(ctx, request.(DeleteDatasetRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DeleteDataset")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(DeleteDatasetResponseObject); ok {
+		if err := validResponse.VisitDeleteDatasetResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetDataset operation middleware
+func (sh *strictHandler) GetDataset(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, datasetName DatasetName) {
+	var request GetDatasetRequestObject
+
+	request.Username = username
+	request.Namespace = namespace
+	request.DatasetName = datasetName
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetDataset(ctx, request.(GetDatasetRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetDataset")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetDatasetResponseObject); ok {
+		if err := validResponse.VisitGetDatasetResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// UpdateDataset operation middleware
+func (sh *strictHandler) UpdateDataset(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, datasetName DatasetName) {
+	var request UpdateDatasetRequestObject
+
+	request.Username = username
+	request.Namespace = namespace
+	request.DatasetName = datasetName
+
+	var body UpdateDatasetJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.UpdateDataset(ctx, request.(UpdateDatasetRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UpdateDataset")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(UpdateDatasetResponseObject); ok {
+		if err := validResponse.VisitUpdateDatasetResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ClearDataset operation middleware
+func (sh *strictHandler) ClearDataset(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, datasetName DatasetName) {
+	var request ClearDatasetRequestObject
+
+	request.Username = username
+	request.Namespace = namespace
+	request.DatasetName = datasetName
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ClearDataset(ctx, request.(ClearDatasetRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ClearDataset")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ClearDatasetResponseObject); ok {
+		if err := validResponse.VisitClearDatasetResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetInferDefinition operation middleware
+func (sh *strictHandler) GetInferDefinition(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, datasetName DatasetName) {
+	var request GetInferDefinitionRequestObject
+
+	request.Username = username
+	request.Namespace = namespace
+	request.DatasetName = datasetName
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetInferDefinition(ctx, request.(GetInferDefinitionRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetInferDefinition")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetInferDefinitionResponseObject); ok {
+		if err := validResponse.VisitGetInferDefinitionResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// PutInferDefinition operation middleware
+func (sh *strictHandler) PutInferDefinition(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, datasetName DatasetName, params PutInferDefinitionParams) {
+	var request PutInferDefinitionRequestObject
+
+	request.Username = username
+	request.Namespace = namespace
+	request.DatasetName = datasetName
+	request.Params = params
+
+	var body PutInferDefinitionJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.PutInferDefinition(ctx, request.(PutInferDefinitionRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "PutInferDefinition")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(PutInferDefinitionResponseObject); ok {
+		if err := validResponse.VisitPutInferDefinitionResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// CreateDataset operation middleware
+func (sh *strictHandler) CreateDataset(w http.ResponseWriter, r *http.Request, namespace string, datasetName string, params CreateDatasetParams) {
+	var request CreateDatasetRequestObject
+
+	request.Namespace = namespace
+	request.DatasetName = datasetName
+	request.Params = params
+
+	var body CreateDatasetJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		if !errors.Is(err, io.EOF) {
+			sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+			return
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateDataset(ctx, request.(CreateDatasetRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateDataset")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(CreateDatasetResponseObject); ok {
+		if err := validResponse.VisitCreateDatasetResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// RevokeDatasetShare operation middleware
+func (sh *strictHandler) RevokeDatasetShare(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, datasetName DatasetName) {
+	var request RevokeDatasetShareRequestObject
+
+	request.Username = username
+	request.Namespace = namespace
+	request.DatasetName = datasetName
+
+	var body RevokeDatasetShareJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.RevokeDatasetShare(ctx, request.(RevokeDatasetShareRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RevokeDatasetShare")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(RevokeDatasetShareResponseObject); ok {
+		if err := validResponse.VisitRevokeDatasetShareResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListDatasetShares operation middleware
+func (sh *strictHandler) ListDatasetShares(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, datasetName DatasetName) {
+	var request ListDatasetSharesRequestObject
+
+	request.Username = username
+	request.Namespace = namespace
+	request.DatasetName = datasetName
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListDatasetShares(ctx, request.(ListDatasetSharesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListDatasetShares")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListDatasetSharesResponseObject); ok {
+		if err := validResponse.VisitListDatasetSharesResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GrantDatasetShare operation middleware
+func (sh *strictHandler) GrantDatasetShare(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, datasetName DatasetName, params GrantDatasetShareParams) {
+	var request GrantDatasetShareRequestObject
+
+	request.Username = username
+	request.Namespace = namespace
+	request.DatasetName = datasetName
+	request.Params = params
+
+	var body GrantDatasetShareJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GrantDatasetShare(ctx, request.(GrantDatasetShareRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GrantDatasetShare")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GrantDatasetShareResponseObject); ok {
+		if err := validResponse.VisitGrantDatasetShareResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// RevokeNamespaceShare operation middleware
+func (sh *strictHandler) RevokeNamespaceShare(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace) {
+	var request RevokeNamespaceShareRequestObject
+
+	request.Username = username
+	request.Namespace = namespace
+
+	var body RevokeNamespaceShareJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.RevokeNamespaceShare(ctx, request.(RevokeNamespaceShareRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RevokeNamespaceShare")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(RevokeNamespaceShareResponseObject); ok {
+		if err := validResponse.VisitRevokeNamespaceShareResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListNamespaceShares operation middleware
+func (sh *strictHandler) ListNamespaceShares(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace) {
+	var request ListNamespaceSharesRequestObject
+
+	request.Username = username
+	request.Namespace = namespace
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListNamespaceShares(ctx, request.(ListNamespaceSharesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListNamespaceShares")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListNamespaceSharesResponseObject); ok {
+		if err := validResponse.VisitListNamespaceSharesResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GrantNamespaceShare operation middleware
+func (sh *strictHandler) GrantNamespaceShare(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, params GrantNamespaceShareParams) {
+	var request GrantNamespaceShareRequestObject
+
+	request.Username = username
+	request.Namespace = namespace
+	request.Params = params
+
+	var body GrantNamespaceShareJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GrantNamespaceShare(ctx, request.(GrantNamespaceShareRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GrantNamespaceShare")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GrantNamespaceShareResponseObject); ok {
+		if err := validResponse.VisitGrantNamespaceShareResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// SearchDatasets operation middleware
+func (sh *strictHandler) SearchDatasets(w http.ResponseWriter, r *http.Request, params SearchDatasetsParams) {
+	var request SearchDatasetsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.SearchDatasets(ctx, request.(SearchDatasetsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "SearchDatasets")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(SearchDatasetsResponseObject); ok {
+		if err := validResponse.VisitSearchDatasetsResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListNamespaces operation middleware
+func (sh *strictHandler) ListNamespaces(w http.ResponseWriter, r *http.Request, username Username, params ListNamespacesParams) {
+	var request ListNamespacesRequestObject
+
+	request.Username = username
+	request.Params = params
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListNamespaces(ctx, request.(ListNamespacesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListNamespaces")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListNamespacesResponseObject); ok {
+		if err := validResponse.VisitListNamespacesResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// CreateNamespace operation middleware
+func (sh *strictHandler) CreateNamespace(w http.ResponseWriter, r *http.Request, username Username, params CreateNamespaceParams) {
+	var request CreateNamespaceRequestObject
+
+	request.Username = username
+	request.Params = params
+
+	var body CreateNamespaceJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateNamespace(ctx, request.(CreateNamespaceRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateNamespace")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(CreateNamespaceResponseObject); ok {
+		if err := validResponse.VisitCreateNamespaceResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// DeleteNamespace operation middleware
+func (sh *strictHandler) DeleteNamespace(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace) {
+	var request DeleteNamespaceRequestObject
+
+	request.Username = username
+	request.Namespace = namespace
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.DeleteNamespace(ctx, request.(DeleteNamespaceRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DeleteNamespace")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(DeleteNamespaceResponseObject); ok {
+		if err := validResponse.VisitDeleteNamespaceResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// UpdateNamespace operation middleware
+func (sh *strictHandler) UpdateNamespace(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace) {
+	var request UpdateNamespaceRequestObject
+
+	request.Username = username
+	request.Namespace = namespace
+
+	var body UpdateNamespaceJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.UpdateNamespace(ctx, request.(UpdateNamespaceRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UpdateNamespace")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(UpdateNamespaceResponseObject); ok {
+		if err := validResponse.VisitUpdateNamespaceResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListDatasets operation middleware
+func (sh *strictHandler) ListDatasets(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, params ListDatasetsParams) {
+	var request ListDatasetsRequestObject
+
+	request.Username = username
+	request.Namespace = namespace
+	request.Params = params
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListDatasets(ctx, request.(ListDatasetsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListDatasets")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListDatasetsResponseObject); ok {
+		if err := validResponse.VisitListDatasetsResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
 }
 
 // GetMe operation middleware
@@ -1870,6 +9853,30 @@ func (sh *strictHandler) ListTokens(w http.ResponseWriter, r *http.Request, para
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(ListTokensResponseObject); ok {
 		if err := validResponse.VisitListTokensResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetUsage operation middleware
+func (sh *strictHandler) GetUsage(w http.ResponseWriter, r *http.Request) {
+	var request GetUsageRequestObject
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetUsage(ctx, request.(GetUsageRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetUsage")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetUsageResponseObject); ok {
+		if err := validResponse.VisitGetUsageResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

@@ -26,8 +26,9 @@ func allowed() map[string][]string {
 
 		"internal/app": {"*"},
 
-		"internal/server": {"api", "internal/auth", "internal/fault"},
+		"internal/server": {"api", "internal/audit", "internal/auth", "internal/catalog", "internal/fault"},
 
+		"internal/catalog":         {"internal/audit", "internal/auth", "internal/fault", "internal/postgres"},
 		"internal/auth":            {"internal/audit", "internal/fault", "internal/postgres"},
 		"internal/audit":           {"internal/fault", "internal/postgres"},
 		"internal/postgres":        {"internal/fault"},
@@ -58,7 +59,7 @@ func systems() map[string][]string {
 		"github.com/getkin/kin-openapi":       {"internal/server", "api/gen"},
 		"github.com/rs/cors":                  {"internal/server"},
 		"github.com/prometheus/client_golang": {"internal/server", "internal/app"},
-		"github.com/oapi-codegen/runtime":     {"api"},
+		"github.com/oapi-codegen/runtime":     {"api", "internal/server"},
 		"github.com/spf13/cobra":              {"cmd/quernd"},
 		"github.com/stretchr/testify":         {"internal/postgres/pgtest"},
 		"github.com/google/uuid":              {"*"},

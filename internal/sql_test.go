@@ -57,14 +57,8 @@ func sqlConstants(t *testing.T, file source) map[string]string {
 		for _, spec := range constants.Specs {
 			values, _ := spec.(*ast.ValueSpec)
 			for i, value := range values.Values {
-				literal, ok := value.(*ast.BasicLit)
-				if !ok || literal.Kind != token.STRING {
-					continue
-				}
-
-				inConstants[literal] = true
-
-				if text := unquote(t, literal); path.Base(file.path) == "sql.go" && looksLikeSQL.MatchString(text) {
+				text := evaluate(t, file, value, inConstants)
+				if path.Base(file.path) == "sql.go" && looksLikeSQL.MatchString(text) {
 					found[values.Names[i].Name] = text
 				}
 			}
@@ -85,6 +79,33 @@ func sqlConstants(t *testing.T, file source) map[string]string {
 	})
 
 	return found
+}
+
+// evaluate returns the text of a constant: literals and other constants of the file, put together.
+func evaluate(t *testing.T, file source, value ast.Expr, met map[*ast.BasicLit]bool) string {
+	t.Helper()
+
+	switch value := value.(type) {
+	case *ast.BasicLit:
+		if value.Kind == token.STRING {
+			met[value] = true
+
+			return unquote(t, value)
+		}
+	case *ast.BinaryExpr:
+		return evaluate(t, file, value.X, met) + evaluate(t, file, value.Y, met)
+	case *ast.Ident:
+		if object := file.tree.Scope.Lookup(value.Name); object != nil {
+			spec, _ := object.Decl.(*ast.ValueSpec)
+			for i, name := range spec.Names {
+				if name.Name == value.Name {
+					return evaluate(t, file, spec.Values[i], met)
+				}
+			}
+		}
+	}
+
+	return ""
 }
 
 func unquote(t *testing.T, literal *ast.BasicLit) string {

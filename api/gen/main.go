@@ -55,7 +55,7 @@ func run(ctx context.Context) error {
 	return generate.Run()
 }
 
-// load reads the contract without the operations that carry one of the marks.
+// load reads the contract without the operations and parameters that carry one of the marks.
 func load(marks ...string) (*openapi3.T, error) {
 	doc, err := openapi3.NewLoader().LoadFromFile("openapi.yaml")
 	if err != nil {
@@ -64,8 +64,15 @@ func load(marks ...string) (*openapi3.T, error) {
 
 	for path, item := range doc.Paths.Map() {
 		for method, operation := range item.Operations() {
-			marked := func(mark string) bool { return operation.Extensions[mark] == true }
-			if slices.ContainsFunc(marks, marked) {
+			marked := func(extensions map[string]any) bool {
+				return slices.ContainsFunc(marks, func(mark string) bool { return extensions[mark] == true })
+			}
+
+			operation.Parameters = slices.DeleteFunc(operation.Parameters, func(parameter *openapi3.ParameterRef) bool {
+				return marked(parameter.Value.Extensions)
+			})
+
+			if marked(operation.Extensions) {
 				item.SetOperation(method, nil)
 			}
 		}

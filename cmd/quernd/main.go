@@ -26,7 +26,7 @@ func command() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(serve(), migrate(), user(), token(), version())
+	root.AddCommand(serve(), migrate(), user(), token(), dataset(), audit(), version())
 
 	return root
 }
@@ -70,6 +70,30 @@ func token() *cobra.Command {
 		func(ctx context.Context, o app.Operator, args []string) error { return o.RevokeToken(ctx, args[0]) }))
 
 	return group
+}
+
+func dataset() *cobra.Command {
+	group := &cobra.Command{Use: "dataset", Short: "Restore deleted datasets, hand datasets over"}
+	group.AddCommand(
+		operate("restore OWNER/NAMESPACE/DATASET", "Bring back the dataset that was last deleted there", cobra.ExactArgs(1),
+			func(ctx context.Context, o app.Operator, args []string) error { return o.RestoreDataset(ctx, args[0]) }),
+		operate("transfer OWNER/NAMESPACE/DATASET NEW_OWNER", "Hand a dataset over to another user", cobra.ExactArgs(2),
+			func(ctx context.Context, o app.Operator, args []string) error {
+				return o.TransferDataset(ctx, args[0], args[1])
+			}),
+	)
+
+	return group
+}
+
+func audit() *cobra.Command {
+	var limit int
+
+	command := operate("audit USERNAME", "Print what happened to a user's data, newest first", cobra.ExactArgs(1),
+		func(ctx context.Context, o app.Operator, args []string) error { return o.Audit(ctx, args[0], limit) })
+	command.Flags().IntVarP(&limit, "limit", "n", 100, "how many entries")
+
+	return command
 }
 
 func version() *cobra.Command {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -13,6 +14,7 @@ import (
 
 	"quern.dev/quern/internal/audit"
 	"quern.dev/quern/internal/auth"
+	"quern.dev/quern/internal/catalog"
 	"quern.dev/quern/internal/config"
 	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/postgres"
@@ -97,10 +99,25 @@ func (o Operator) EnableUser(ctx context.Context, username string) error {
 	})
 }
 
-// ReleaseUser frees a username for the next identity that brings it.
+// ReleaseUser frees a username for the next identity that brings it. What was shared with the name stays
+// with the account that had it, also what is shared while this runs.
 func (o Operator) ReleaseUser(ctx context.Context, username string) error {
 	return o.withDatabase(ctx, func(db *postgres.DB) error {
+		shares := catalog.Catalog{DB: db, Now: time.Now}
+
+		account, err := shares.AccountID(ctx, username)
+		if err != nil {
+			return err
+		}
+
+		if err := shares.BindName(ctx, username, account); err != nil {
+			return err
+		}
+
 		newName, err := auth.Accounts{DB: db, Now: time.Now}.Release(ctx, username)
+		if err == nil {
+			err = shares.BindName(ctx, username, account)
+		}
 
 		return o.said(err, "%s is free; the account that had it is now %s, disabled, and keeps what it owns", username, newName)
 	})
@@ -115,6 +132,72 @@ func (o Operator) RevokeToken(ctx context.Context, id string) error {
 
 	return o.withDatabase(ctx, func(db *postgres.DB) error {
 		return o.said(auth.Tokens{DB: db, Now: time.Now}.Revoke(ctx, parsed), "%s is revoked, and all that were made with it", parsed)
+	})
+}
+
+// RestoreDataset brings back what was last deleted at OWNER/NAMESPACE/DATASET.
+func (o Operator) RestoreDataset(ctx context.Context, path string) error {
+	at, err := parsePath(path)
+	if err != nil {
+		return err
+	}
+
+	return o.withDatabase(ctx, func(db *postgres.DB) error {
+		return o.said(catalog.Catalog{DB: db, Now: time.Now}.RestoreDataset(ctx, at, o.config.Data.DeleteGrace), "%s is restored", at)
+	})
+}
+
+// TransferDataset hands OWNER/NAMESPACE/DATASET over to another user.
+func (o Operator) TransferDataset(ctx context.Context, path, newOwner string) error {
+	at, err := parsePath(path)
+	if err != nil {
+		return err
+	}
+
+	return o.withDatabase(ctx, func(db *postgres.DB) error {
+		return o.said(catalog.Catalog{DB: db, Now: time.Now}.TransferDataset(ctx, at, newOwner), "%s now belongs to %s", at, newOwner)
+	})
+}
+
+func parsePath(text string) (catalog.Path, error) {
+	parts := strings.Split(text, "/")
+	if len(parts) != 3 || slices.Contains(parts, "") {
+		return catalog.Path{}, fault.Invalid("path", "must be OWNER/NAMESPACE/DATASET")
+	}
+
+	return catalog.Path{Username: parts[0], Namespace: parts[1], Dataset: parts[2]}, nil
+}
+
+// Audit prints what happened to a user's data, newest first.
+func (o Operator) Audit(ctx context.Context, username string, limit int) error {
+	return o.withDatabase(ctx, func(db *postgres.DB) error {
+		account, err := catalog.Catalog{DB: db, Now: time.Now}.AccountID(ctx, username)
+		if err != nil {
+			return err
+		}
+
+		if account == uuid.Nil {
+			return fault.New(fault.NotFound, fmt.Sprintf("There is no user %q.", username))
+		}
+
+		entries, _, err := audit.Log{DB: db}.List(ctx, account, audit.Position{}, limit)
+		if err != nil {
+			return err
+		}
+
+		table := tabwriter.NewWriter(o.out, 0, 0, 2, ' ', 0)
+		_, _ = fmt.Fprintln(table, "AT\tWHO\tACTION\tTARGET\tDETAIL\tADDRESS\tREQUEST")
+
+		for _, e := range entries {
+			target := strings.Trim(e.Target.Namespace+"/"+e.Target.Dataset, "/")
+			if target == "" {
+				target = e.Target.ID
+			}
+
+			_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", e.At.Format(time.RFC3339), e.Actor, e.Action, target, e.Detail, e.Address, e.RequestID)
+		}
+
+		return table.Flush()
 	})
 }
 

@@ -23,6 +23,7 @@ import (
 
 	"quern.dev/quern/internal/audit"
 	"quern.dev/quern/internal/auth"
+	"quern.dev/quern/internal/catalog"
 	"quern.dev/quern/internal/config"
 	"quern.dev/quern/internal/postgres"
 	"quern.dev/quern/internal/server"
@@ -105,6 +106,8 @@ func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
 			DB: a.db, Now: time.Now, Secret: []byte(c.Server.Secret.Reveal()),
 			DefaultLifetime: c.Token.DefaultLifetime, MaxLifetime: c.Token.MaxLifetime,
 		},
+		Catalog:   catalog.Catalog{DB: a.db, Now: time.Now},
+		Audit:     audit.Log{DB: a.db},
 		PublicURL: string(c.Server.PublicURL), Issuer: string(c.OIDC.Issuer),
 		TrustedProxies: c.Server.TrustedProxies, CORSOrigins: c.Server.CORSOrigins,
 		RateLimit: c.Server.RateLimit, RateBurst: c.Server.RateBurst,

@@ -61,14 +61,19 @@ type Position struct {
 	ID uuid.UUID
 }
 
+// Log is what is written.
+type Log struct {
+	DB *postgres.DB
+}
+
 // List returns what happened to an account, newest first, those after the given one. The zero Position
 // is the beginning of the list, and as next its end.
-func List(ctx context.Context, db *postgres.DB, account uuid.UUID, after Position, limit int) (list []Entry, next Position, err error) {
+func (l Log) List(ctx context.Context, account uuid.UUID, after Position, limit int) (list []Entry, next Position, err error) {
 	if after == (Position{}) {
 		after = Position{At: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}
 	}
 
-	err = db.Do(ctx, func(q postgres.Querier) error {
+	err = l.DB.Do(ctx, func(q postgres.Querier) error {
 		list, err = selectEntries(ctx, q, account, after, limit+1)
 
 		return err

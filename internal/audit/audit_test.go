@@ -81,7 +81,7 @@ func TestListPages(t *testing.T) {
 	var got []string
 
 	for after, more := (audit.Position{}), true; more; more = after != (audit.Position{}) {
-		page, next, err := audit.List(t.Context(), db, account, after, 2)
+		page, next, err := audit.Log{DB: db}.List(t.Context(), account, after, 2)
 		require.NoError(t, err)
 
 		for _, entry := range page {

@@ -165,8 +165,10 @@ func TestPrincipal(t *testing.T) {
 	t.Parallel()
 
 	id := uuid.New()
-	person := Principal{Account: id, Groups: []string{"analysts"}}
-	require.Equal(t, []Subject{{Kind: "account", ID: id.String()}, {Kind: "group", ID: "analysts"}}, person.Subjects())
+	person := Principal{Account: id, Username: "ada", Groups: []string{"analysts"}}
+	require.Equal(t, []Subject{
+		{Kind: SubjectAccount, ID: id.String()}, {Kind: SubjectName, ID: "ada"}, {Kind: SubjectGroup, ID: "analysts"},
+	}, person.Subjects())
 	require.True(t, person.Administers(id))
 	require.False(t, person.Administers(uuid.New()))
 

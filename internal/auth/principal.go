@@ -60,15 +60,23 @@ type Origin struct {
 
 // Subject is whom a grant can name.
 type Subject struct {
-	Kind string // account or group
+	Kind string
 	ID   string
 }
 
+// The kinds of subject. A name stands for whoever signs in with it: it is how something is shared with
+// somebody who has not been here yet.
+const (
+	SubjectAccount = "account"
+	SubjectGroup   = "group"
+	SubjectName    = "name"
+)
+
 // Subjects lists all in whose name the caller may act.
 func (p Principal) Subjects() []Subject {
-	subjects := []Subject{{Kind: "account", ID: p.Account.String()}}
+	subjects := []Subject{{Kind: SubjectAccount, ID: p.Account.String()}, {Kind: SubjectName, ID: p.Username}}
 	for _, group := range p.Groups {
-		subjects = append(subjects, Subject{Kind: "group", ID: group})
+		subjects = append(subjects, Subject{Kind: SubjectGroup, ID: group})
 	}
 
 	return subjects

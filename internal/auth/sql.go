@@ -288,7 +288,7 @@ func selectTokens(ctx context.Context, q postgres.Querier, account, after uuid.U
 	return pgx.CollectRows(rows, scanToken)
 }
 
-func insertToken(ctx context.Context, tx pgx.Tx, account uuid.UUID, token Token, targets []Target) error {
+func insertToken(ctx context.Context, tx pgx.Tx, account uuid.UUID, token Token) error {
 	var parent *uuid.UUID
 	if token.parent != uuid.Nil {
 		parent = &token.parent
@@ -299,7 +299,7 @@ func insertToken(ctx context.Context, tx pgx.Tx, account uuid.UUID, token Token,
 		return err
 	}
 
-	for _, target := range targets {
+	for _, target := range token.Targets {
 		if _, err := tx.Exec(ctx, sqlInsertTarget, account, token.ID, target.Kind, target.Account, target.ID); err != nil {
 			return err
 		}

@@ -69,6 +69,7 @@ type Token struct {
 	Name       string
 	Role       Role
 	Restricted bool
+	Targets    []Target
 	CreatedAt  time.Time
 	ExpiresAt  time.Time
 	LastUsedAt time.Time // zero if never
@@ -146,7 +147,7 @@ func (s Tokens) createTx(ctx context.Context, tx postgres.Tx, who Principal, id 
 	hash, _ := hashToken(value)
 	token.hash = hash[:]
 
-	if err := insertToken(ctx, tx, who.Account, token, want.Targets); err != nil {
+	if err := insertToken(ctx, tx, who.Account, token); err != nil {
 		return Token{}, "", err
 	}
 
@@ -156,8 +157,7 @@ func (s Tokens) createTx(ctx context.Context, tx postgres.Tx, who Principal, id 
 // draft applies the defaults and the rules.
 func (s Tokens) draft(who Principal, id uuid.UUID, want NewToken, now time.Time) (Token, error) {
 	token := Token{
-		ID: id, Name: want.Name, Role: want.Role, Restricted: len(want.Targets) > 0,
-		CreatedAt: now,
+		ID: id, Name: want.Name, Role: want.Role, Restricted: len(want.Targets) > 0, Targets: want.Targets, CreatedAt: now,
 	}
 
 	if token.Role == "" {
@@ -212,7 +212,21 @@ func (s Tokens) again(ctx context.Context, tx postgres.Tx, who Principal, id uui
 		return Token{}, "", fault.New(fault.Conflict, "This token was made under another QUERN_SECRET; its value cannot be shown again. Revoke it and make a new one.")
 	}
 
-	return *token, value, nil
+	list := []Token{*token}
+	err = s.loadTargets(ctx, tx, who.Account, list)
+
+	return list[0], value, err
+}
+
+// loadTargets adds what restricted tokens may reach.
+func (s Tokens) loadTargets(ctx context.Context, q postgres.Querier, account uuid.UUID, list []Token) (err error) {
+	for i, token := range list {
+		if token.Restricted && err == nil {
+			list[i].Targets, err = selectTargets(ctx, q, tokenKey{account, token.ID})
+		}
+	}
+
+	return err
 }
 
 // value derives the value of a token that is made with a key, so that a repeat can show it again
@@ -240,9 +254,11 @@ func (s Tokens) List(ctx context.Context, who Principal, after uuid.UUID, limit 
 	}
 
 	err = s.DB.Do(ctx, func(q postgres.Querier) error {
-		list, err = selectTokens(ctx, q, who.Account, after, limit+1)
+		if list, err = selectTokens(ctx, q, who.Account, after, limit+1); err != nil {
+			return err
+		}
 
-		return err
+		return s.loadTargets(ctx, q, who.Account, list)
 	})
 
 	if len(list) > limit {

@@ -15,6 +15,7 @@ import (
 type Serve struct {
 	Server   Server   `prefix:"QUERN_"`
 	Database Database `prefix:"QUERN_DATABASE_"`
+	Data     Data     `prefix:"QUERN_"`
 	OIDC     OIDC     `prefix:"QUERN_OIDC_"`
 	Token    Token    `prefix:"QUERN_TOKEN_"`
 	Log      Log      `prefix:"QUERN_LOG_"`
@@ -23,6 +24,7 @@ type Serve struct {
 // Operate is what the commands on the database need.
 type Operate struct {
 	Database Database `prefix:"QUERN_DATABASE_"`
+	Data     Data     `prefix:"QUERN_"`
 	Log      Log      `prefix:"QUERN_LOG_"`
 }
 
@@ -51,6 +53,11 @@ type Database struct {
 	AcquireTimeout time.Duration `env:"ACQUIRE_TIMEOUT" default:"2s" help:"How long a request waits for a connection; then UNAVAILABLE."`
 	QueryTimeout   time.Duration `env:"QUERY_TIMEOUT" default:"15s" help:"Longest statement (statement_timeout)."`
 	LockTimeout    time.Duration `env:"LOCK_TIMEOUT" default:"5s" help:"Longest wait for a lock (lock_timeout)."`
+}
+
+// Data is the rule for what people keep.
+type Data struct {
+	DeleteGrace time.Duration `env:"DELETE_GRACE" default:"168h" help:"How long a deleted dataset can be restored. Must exceed the age of the oldest backup that you would restore."`
 }
 
 // OIDC is the issuer that says who people are.

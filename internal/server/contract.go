@@ -25,6 +25,7 @@ type operation struct {
 	ownerOnly bool
 	params    []*openapi3.Parameter
 	body      *openapi3.Schema // nil if it takes none
+	bodyless  bool             // the body may be left out
 }
 
 func loadContract() (*contract, error) {
@@ -51,11 +52,11 @@ func loadContract() (*contract, error) {
 
 			if source.RequestBody != nil {
 				media := source.RequestBody.Value.Content["application/json"]
-				if media == nil || !source.RequestBody.Value.Required {
-					return nil, fmt.Errorf("operation %s: only required JSON bodies can be checked", op.id)
+				if media == nil {
+					return nil, fmt.Errorf("operation %s: only JSON bodies can be checked", op.id)
 				}
 
-				op.body = media.Schema.Value
+				op.body, op.bodyless = media.Schema.Value, !source.RequestBody.Value.Required
 			}
 
 			c.operations[method+" "+basePath+path] = op

@@ -68,7 +68,7 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request, op *operation, c 
 		return nil
 	}
 
-	body, err := s.readBody(w, r, op.body)
+	body, err := s.readBody(w, r, op)
 	c.requestHash = requestHash(r, body)
 
 	return err
@@ -170,7 +170,7 @@ func checkParameter(schema *openapi3.Schema, text string) error {
 
 // readBody checks the body and replaces it by the same values without what the contract does not
 // know: the decoder behind us folds case, so it must not see fields that were not checked.
-func (s *Server) readBody(w http.ResponseWriter, r *http.Request, schema *openapi3.Schema) ([]byte, error) {
+func (s *Server) readBody(w http.ResponseWriter, r *http.Request, op *operation) ([]byte, error) {
 	if err := checkContentType(r); err != nil {
 		return nil, err
 	}
@@ -188,13 +188,17 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request, schema *openap
 		return nil, fault.Wrap(err, fault.BadRequest, "The body could not be read to its end.")
 	}
 
+	if op.bodyless && len(text) == 0 {
+		text = []byte("{}")
+	}
+
 	value, err := parseJSON(text)
 	if err != nil {
 		return nil, fault.Wrap(err, fault.BadRequest, "The body is not valid JSON: "+err.Error()+".")
 	}
 
-	value = prune(schema, value)
-	if subs := violations(schema, value); len(subs) > 0 {
+	value = prune(op.body, value)
+	if subs := violations(op.body, value); len(subs) > 0 {
 		return nil, fault.InvalidFields(subs...)
 	}
 

@@ -22,7 +22,7 @@ type router struct {
 func (s *Server) newRouter() (http.Handler, error) {
 	rt := &router{server: s, mux: http.NewServeMux(), served: map[string]bool{}}
 
-	strict := api.NewStrictHandlerWithOptions(handlers{tokens: s.config.Tokens}, nil, api.StrictHTTPServerOptions{
+	strict := api.NewStrictHandlerWithOptions(handlers{tokens: s.config.Tokens, catalog: s.config.Catalog, audit: s.config.Audit}, nil, api.StrictHTTPServerOptions{
 		RequestErrorHandlerFunc:  s.Fail,
 		ResponseErrorHandlerFunc: s.Fail,
 	})

@@ -12,7 +12,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"quern.dev/quern/api"
+	"quern.dev/quern/internal/audit"
 	"quern.dev/quern/internal/auth"
+	"quern.dev/quern/internal/catalog"
 )
 
 // Config is everything that the REST edge needs.
@@ -21,6 +23,8 @@ type Config struct {
 	Metrics        prometheus.Registerer
 	Authenticator  *auth.Authenticator
 	Tokens         auth.Tokens
+	Catalog        catalog.Catalog
+	Audit          audit.Log
 	Ready          func(context.Context) []Check
 	PublicURL      string
 	Issuer         string
@@ -69,7 +73,9 @@ func (s *Server) Handler() http.Handler { return s.handler }
 
 // handlers implements the generated interface, one file for each resource.
 type handlers struct {
-	tokens auth.Tokens
+	tokens  auth.Tokens
+	catalog catalog.Catalog
+	audit   audit.Log
 }
 
 var _ api.StrictServerInterface = handlers{}

@@ -4,9 +4,11 @@ import (
 	"context"
 	"time"
 
+	openapi_types "github.com/oapi-codegen/runtime/types"
+
 	"quern.dev/quern/api"
 	"quern.dev/quern/internal/auth"
-	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/catalog"
 )
 
 func (h handlers) GetMe(ctx context.Context, _ api.GetMeRequestObject) (api.GetMeResponseObject, error) {
@@ -29,9 +31,15 @@ func (h handlers) ListTokens(ctx context.Context, request api.ListTokensRequestO
 	}
 
 	page := api.ListTokens200JSONResponse{Data: make([]api.Token, 0, len(tokens)), NextCursor: nextCursor(next)}
+
 	for _, token := range tokens {
+		targets, err := h.targets(ctx, token)
+		if err != nil {
+			return nil, err
+		}
+
 		page.Data = append(page.Data, api.Token{
-			ID: token.ID, Name: token.Name, Role: api.Role(token.Role), AccessRestrictedTo: []api.TokenTarget{},
+			ID: token.ID, Name: token.Name, Role: api.Role(token.Role), AccessRestrictedTo: targets,
 			CreatedAt: token.CreatedAt, ExpiresAt: token.ExpiresAt, LastUsedAt: optionalTime(token.LastUsedAt),
 		})
 	}
@@ -46,8 +54,11 @@ func (h handlers) CreateToken(ctx context.Context, request api.CreateTokenReques
 		want.Role = auth.Role(*request.Body.Role)
 	}
 
-	if request.Body.AccessRestrictedTo != nil && len(*request.Body.AccessRestrictedTo) > 0 {
-		return nil, fault.Invalid("accessRestrictedTo", "cannot be given yet: there are no namespaces to restrict a token to")
+	if request.Body.AccessRestrictedTo != nil {
+		var err error
+		if want.Targets, err = h.catalog.Targets(ctx, callOf(ctx).who, paths(*request.Body.AccessRestrictedTo)); err != nil {
+			return nil, err
+		}
 	}
 
 	token, value, err := h.tokens.Create(ctx, callOf(ctx).who, want)
@@ -55,8 +66,13 @@ func (h handlers) CreateToken(ctx context.Context, request api.CreateTokenReques
 		return nil, err
 	}
 
+	targets, err := h.targets(ctx, token)
+	if err != nil {
+		return nil, err
+	}
+
 	return api.CreateToken200JSONResponse{
-		ID: token.ID, Name: token.Name, Role: api.Role(token.Role), AccessRestrictedTo: []api.TokenTarget{},
+		ID: token.ID, Name: token.Name, Role: api.Role(token.Role), AccessRestrictedTo: targets,
 		CreatedAt: token.CreatedAt, ExpiresAt: token.ExpiresAt, Token: value,
 	}, nil
 }
@@ -67,6 +83,58 @@ func (h handlers) DeleteToken(ctx context.Context, request api.DeleteTokenReques
 	}
 
 	return api.DeleteToken204Response{}, nil
+}
+
+func (h handlers) GetUsage(ctx context.Context, _ api.GetUsageRequestObject) (api.GetUsageResponseObject, error) {
+	usage, err := h.catalog.Usage(ctx, callOf(ctx).who)
+	if err != nil {
+		return nil, err
+	}
+
+	answer := api.GetUsage200JSONResponse{Date: openapi_types.Date{Time: usage.Day}, ResetsAt: usage.Day.AddDate(0, 0, 1), Items: []api.UsageItem{}}
+
+	for _, used := range usage.Items {
+		item := api.UsageItem{Kind: used.Kind, Used: used.Amount, Limit: used.Limit}
+		if used.Limit != nil {
+			item.Left = new(max(0, *used.Limit-used.Amount))
+		}
+
+		answer.Items = append(answer.Items, item)
+	}
+
+	return answer, nil
+}
+
+// targets names what a token is restricted to.
+func (h handlers) targets(ctx context.Context, token auth.Token) ([]api.TokenTarget, error) {
+	named, err := h.catalog.Paths(ctx, callOf(ctx).who, token.Targets)
+	targets := make([]api.TokenTarget, 0, len(named))
+
+	for _, path := range named {
+		target := api.TokenTarget{Username: path.Username, Namespace: path.Namespace}
+		if path.Dataset != "" {
+			target.Dataset = &path.Dataset
+		}
+
+		targets = append(targets, target)
+	}
+
+	return targets, err
+}
+
+func paths(targets []api.TokenTarget) []catalog.Path {
+	var list []catalog.Path
+
+	for _, target := range targets {
+		path := catalog.Path{Username: target.Username, Namespace: target.Namespace}
+		if target.Dataset != nil {
+			path.Dataset = *target.Dataset
+		}
+
+		list = append(list, path)
+	}
+
+	return list
 }
 
 func optionalTime(t time.Time) *time.Time {

@@ -1,0 +1,284 @@
+package catalog
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+
+	"quern.dev/quern/internal/audit"
+	"quern.dev/quern/internal/auth"
+	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/postgres"
+)
+
+// Dataset is a typed table of one account.
+type Dataset struct {
+	Account         uuid.UUID
+	ID              uuid.UUID
+	NamespaceID     uuid.UUID
+	Namespace       string
+	Name            string
+	Exposure        Exposure // its own, or that of its namespace
+	Epoch           int64
+	DataDescription string
+	Columns         []Column
+	RowCount        int64
+	CreatedAt       time.Time
+	UpdatedAt       time.Time
+
+	access access
+}
+
+// Column is one column of a dataset.
+type Column struct {
+	Name     string `json:"name"`
+	Type     string `json:"type"`
+	Nullable bool   `json:"nullable"`
+}
+
+// Role is what the caller may do with it.
+func (d Dataset) Role(who auth.Principal) auth.Role { return d.access.role(who) }
+
+// Description is a dataset with its definition.
+type Description struct {
+	Dataset
+
+	Owner      string
+	Definition Definition
+}
+
+// NewDataset is a request for a dataset under the caller's name.
+type NewDataset struct {
+	Namespace  string
+	Name       string
+	Definition Change
+	Once       auth.Once
+}
+
+// CreateDataset makes a dataset, and its namespace if it is not there.
+//
+// Faults: ValidationFailed for a name that nothing can have, Forbidden, Conflict if the name is taken.
+func (c Catalog) CreateDataset(ctx context.Context, who auth.Principal, want NewDataset) (made Description, err error) {
+	if auth.Editor.Exceeds(who.Ceiling()) {
+		return Description{}, fault.New(fault.Forbidden, "The token in use allows viewer at most.")
+	}
+
+	if err := want.check(); err != nil {
+		return Description{}, err
+	}
+
+	now, id := c.now(), uuid.Must(uuid.NewV7())
+
+	err = c.DB.InTx(ctx, func(tx postgres.Tx) error {
+		first, repeated, err := want.Once.ClaimTx(ctx, tx, who.Account, who, id, now)
+		if err != nil {
+			return err
+		}
+
+		if !repeated {
+			if err := c.createDatasetTx(ctx, tx, who, id, want, now); err != nil {
+				return err
+			}
+		}
+
+		made, err = c.describe(ctx, tx, who, first)
+
+		return err
+	})
+
+	return made, err
+}
+
+func (want NewDataset) check() error {
+	if err := CheckName("namespace", want.Namespace); err != nil {
+		return err
+	}
+
+	return CheckName("datasetName", want.Name)
+}
+
+func (c Catalog) createDatasetTx(ctx context.Context, tx postgres.Tx, who auth.Principal, id uuid.UUID, want NewDataset, now time.Time) error {
+	namespace, err := c.ensureNamespace(ctx, tx, who, want.Namespace, now)
+	if err != nil {
+		return err
+	}
+
+	made := Dataset{
+		Account: who.Account, ID: id, NamespaceID: namespace.ID, Namespace: namespace.Name, Name: want.Name, CreatedAt: now,
+		access: access{account: who.Account, namespace: namespace.ID, dataset: id},
+	}
+
+	if !made.access.reachableBy(who.Token) {
+		return fault.New(fault.Forbidden, "A restricted token cannot create this.")
+	}
+
+	if isNew, err := insertDataset(ctx, tx, made); err != nil || !isNew {
+		return orTaken(err, "A dataset of this name exists.")
+	}
+
+	if want.Definition.given() {
+		if err := c.saveDefinition(ctx, tx, who, made, 0, want.Definition.apply(Definition{}), now); err != nil {
+			return err
+		}
+	}
+
+	return audit.WriteTx(ctx, tx, who.Audit(who.Account, now, "dataset.create", made.audit()))
+}
+
+// ensureNamespace returns the caller's namespace of that name, held so that it cannot be deleted before
+// the transaction ends.
+func (c Catalog) ensureNamespace(ctx context.Context, tx postgres.Tx, who auth.Principal, name string, now time.Time) (Namespace, error) {
+	for {
+		found, err := holdNamespace(ctx, tx, who.Account, nameKey(name))
+		if err != nil {
+			return Namespace{}, err
+		}
+
+		if found != nil {
+			return *found, nil
+		}
+
+		if err := mayCreate(who); err != nil {
+			return Namespace{}, err
+		}
+
+		made := c.draftNamespace(who, name, "", now)
+		if isNew, err := insertNamespace(ctx, tx, made); err != nil || isNew {
+			if err != nil {
+				return Namespace{}, err
+			}
+
+			return made, audit.WriteTx(ctx, tx, who.Audit(who.Account, now, "namespace.create", made.audit()))
+		}
+	}
+}
+
+// Describe returns a dataset with its definition.
+func (c Catalog) Describe(ctx context.Context, who auth.Principal, at Path) (described Description, err error) {
+	err = c.DB.Do(ctx, func(q postgres.Querier) error {
+		found, err := c.Allow(ctx, q, who, auth.Viewer, at)
+		if err != nil {
+			return err
+		}
+
+		described, err = c.withDefinition(ctx, q, found)
+
+		return err
+	})
+
+	return described, err
+}
+
+// describe returns a dataset of the caller's own by id, whatever became of it since.
+func (c Catalog) describe(ctx context.Context, q postgres.Querier, who auth.Principal, id uuid.UUID) (Description, error) {
+	found, err := selectDatasetByID(ctx, q, who.Account, id, who)
+	if err != nil || found == nil {
+		return Description{}, orAbsent(err)
+	}
+
+	return c.withDefinition(ctx, q, *found)
+}
+
+func (c Catalog) withDefinition(ctx context.Context, q postgres.Querier, d Dataset) (Description, error) {
+	definition, err := selectDefinition(ctx, q, d)
+	if err != nil || definition == nil {
+		return Description{}, orAbsent(err)
+	}
+
+	owners, err := selectUsernames(ctx, q, []uuid.UUID{d.Account})
+
+	return Description{Dataset: d, Owner: owners[d.Account], Definition: *definition}, err
+}
+
+// DatasetChange is what an owner can change; "" leaves as it is.
+type DatasetChange struct {
+	Name     string
+	Exposure Exposure
+}
+
+// UpdateDataset renames a dataset or sets what external models may see of it. The old path is then free.
+//
+// Faults: NotFound, Forbidden, ValidationFailed, Conflict if the name is taken.
+func (c Catalog) UpdateDataset(ctx context.Context, who auth.Principal, at Path, change DatasetChange) (changed Description, err error) {
+	if change == (DatasetChange{}) {
+		return Description{}, fault.Invalid("body", "must have a name or an exposure")
+	}
+
+	err = c.DB.InTx(ctx, func(tx postgres.Tx) error {
+		found, err := c.Allow(ctx, tx, who, auth.Owner, at)
+		if err != nil {
+			return err
+		}
+
+		entry := who.Audit(found.Account, c.now(), "dataset.update", found.audit())
+		entry.Detail = change.describe()
+
+		if isLive, err := updateDataset(ctx, tx, found, change, c.now()); err != nil || !isLive {
+			if constraint, taken := postgres.ViolatesUnique(err); taken && constraint == "datasets_name" {
+				return orTaken(nil, "A dataset of this name exists.")
+			}
+
+			return orAbsent(err)
+		}
+
+		if err := audit.WriteTx(ctx, tx, entry); err != nil {
+			return err
+		}
+
+		changed, err = c.describe(ctx, tx, who, found.ID)
+
+		return err
+	})
+
+	return changed, err
+}
+
+func (change DatasetChange) describe() string {
+	text, _ := json.Marshal(change) //nolint:errchkjson // two strings
+
+	return string(text)
+}
+
+// DeleteDataset leaves a tombstone. Its name is free at once; the operator can restore it until the grace
+// is over.
+func (c Catalog) DeleteDataset(ctx context.Context, who auth.Principal, at Path) error {
+	return c.DB.InTx(ctx, func(tx postgres.Tx) error {
+		found, err := c.Allow(ctx, tx, who, auth.Owner, at)
+		if err != nil {
+			return err
+		}
+
+		if isLive, err := deleteDataset(ctx, tx, found, c.now()); err != nil || !isLive {
+			return orAbsent(err)
+		}
+
+		return audit.WriteTx(ctx, tx, who.Audit(found.Account, c.now(), "dataset.delete", found.audit()))
+	})
+}
+
+// ClearDataset takes all rows away and keeps name, definition and grants.
+func (c Catalog) ClearDataset(ctx context.Context, who auth.Principal, at Path) (cleared Description, err error) {
+	err = c.DB.InTx(ctx, func(tx postgres.Tx) error {
+		found, err := c.Allow(ctx, tx, who, auth.Editor, at)
+		if err != nil {
+			return err
+		}
+
+		if isLive, err := clearDataset(ctx, tx, found, c.now()); err != nil || !isLive {
+			return orAbsent(err)
+		}
+
+		if err := audit.WriteTx(ctx, tx, who.Audit(found.Account, c.now(), "dataset.clear", found.audit())); err != nil {
+			return err
+		}
+
+		found.RowCount, found.Epoch, found.UpdatedAt = 0, found.Epoch+1, c.now()
+		cleared, err = c.withDefinition(ctx, tx, found)
+
+		return err
+	})
+
+	return cleared, err
+}

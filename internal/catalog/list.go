@@ -1,0 +1,402 @@
+package catalog
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"quern.dev/quern/internal/auth"
+	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/postgres"
+)
+
+// Lists are in the order of ids, which is the order in which things were made: it is the one order that
+// the grants of the directory have too, so that any page costs the same.
+
+// entry is a place in the order of everything: a dataset, or with the nil uuid a namespace as a whole,
+// which comes before the datasets in it.
+type entry struct{ account, namespace, dataset uuid.UUID }
+
+func (e entry) compare(other entry) int {
+	return cmp.Or(
+		bytes.Compare(e.account[:], other.account[:]),
+		bytes.Compare(e.namespace[:], other.namespace[:]),
+		bytes.Compare(e.dataset[:], other.dataset[:]))
+}
+
+// Position is a place in the list of all that the caller may see: first what is their own, then what is
+// shared with them. The zero Position is its beginning.
+type Position struct {
+	Shared                      bool
+	Account, Namespace, Dataset uuid.UUID
+}
+
+// Item is a dataset in a list, with the name of its owner.
+type Item struct {
+	Dataset
+
+	Owner string
+}
+
+// NamespaceItem is a namespace in a list, with the name of its owner.
+type NamespaceItem struct {
+	Namespace
+
+	Owner string
+}
+
+// Namespaces lists those of a user that the caller may see, also those of which only single datasets are
+// shared. A user of whom the caller may see nothing has none, whether or not the user exists.
+func (c Catalog) Namespaces(ctx context.Context, who auth.Principal, username string, after uuid.UUID, limit int) (page []NamespaceItem, next uuid.UUID, err error) {
+	err = c.DB.Do(ctx, func(q postgres.Querier) error {
+		owner, err := c.owner(ctx, q, who, username)
+		if err != nil {
+			return err
+		}
+
+		list, err := c.namespaces(ctx, q, who, owner, after, limit+1)
+		if err != nil {
+			return err
+		}
+
+		if len(list) > limit {
+			list = list[:limit]
+			next = list[limit-1].ID
+		}
+
+		names, err := selectUsernames(ctx, q, []uuid.UUID{owner})
+		for _, namespace := range list {
+			page = append(page, NamespaceItem{Namespace: namespace, Owner: names[owner]})
+		}
+
+		return err
+	})
+
+	return page, next, err
+}
+
+func (c Catalog) namespaces(ctx context.Context, q postgres.Querier, who auth.Principal, owner, after uuid.UUID, limit int) ([]Namespace, error) {
+	if owner == who.Account && !isRestricted(who) {
+		return selectOwnNamespaces(ctx, q, who, after, limit)
+	}
+
+	var (
+		next = c.sharedEntries(q, who)
+		list []Namespace
+	)
+
+	// From each entry on to the end of its namespace: one step for each namespace, not for each grant.
+	for place := (entry{owner, after, uuid.Max}); len(list) < limit; {
+		entries, err := next(ctx, place, 1)
+		if err != nil {
+			return nil, err
+		}
+
+		if len(entries) == 0 || entries[0].account != owner {
+			break
+		}
+
+		found, err := selectNamespacesByID(ctx, q, owner, who, []uuid.UUID{entries[0].namespace})
+		if err != nil {
+			return nil, err
+		}
+
+		list = append(list, found...)
+		place = entry{owner, entries[0].namespace, uuid.Max}
+	}
+
+	return list, nil
+}
+
+// Datasets lists those of a namespace that the caller may see.
+//
+// Faults: NotFound if the caller may see none of it.
+func (c Catalog) Datasets(ctx context.Context, who auth.Principal, at Path, after uuid.UUID, limit int) (page []Item, next uuid.UUID, err error) {
+	err = c.DB.Do(ctx, func(q postgres.Querier) error {
+		owner, err := c.owner(ctx, q, who, at.Username)
+		if err != nil {
+			return err
+		}
+
+		namespace, err := selectNamespace(ctx, q, owner, nameKey(at.Namespace), who)
+		if err != nil || namespace == nil {
+			return orAbsent(err)
+		}
+
+		walk := walk{catalog: c, q: q, who: who, limit: limit + 1, next: within(c.sharedEntries(q, who), *namespace), whole: namespace.access.role(who) != ""}
+		if walk.whole {
+			walk.next = within(only(entry{owner, namespace.ID, uuid.Nil}), *namespace)
+		}
+
+		if err := walk.from(ctx, entry{owner, namespace.ID, after}); err != nil {
+			return err
+		}
+
+		if len(walk.page) == 0 && !walk.whole && !walk.seen {
+			return fault.Absent()
+		}
+
+		if len(walk.page) > limit {
+			walk.page = walk.page[:limit]
+			next = walk.page[limit-1].ID
+		}
+
+		page, err = c.named(ctx, q, walk.page)
+
+		return err
+	})
+
+	return page, next, err
+}
+
+// All lists everything that the caller may see.
+func (c Catalog) All(ctx context.Context, who auth.Principal, after Position, limit int) (page []Item, next *Position, err error) {
+	err = c.DB.Do(ctx, func(q postgres.Querier) error {
+		var (
+			found []Dataset
+			place = entry{after.Account, after.Namespace, after.Dataset}
+		)
+
+		if !after.Shared && !isRestricted(who) {
+			own := walk{catalog: c, q: q, who: who, limit: limit + 1, next: ownEntries(q, who)}
+			if err := own.from(ctx, place); err != nil {
+				return err
+			}
+
+			found, place = own.page, entry{}
+		}
+
+		if len(found) <= limit {
+			shared := walk{catalog: c, q: q, who: who, limit: limit + 1 - len(found), next: c.sharedEntries(q, who)}
+			if err := shared.from(ctx, place); err != nil {
+				return err
+			}
+
+			found = append(found, shared.page...)
+		}
+
+		if len(found) > limit {
+			found = found[:limit]
+			last := found[limit-1]
+			next = &Position{Shared: last.Account != who.Account || isRestricted(who), Account: last.Account, Namespace: last.NamespaceID, Dataset: last.ID}
+		}
+
+		page, err = c.named(ctx, q, found)
+
+		return err
+	})
+
+	return page, next, err
+}
+
+func isRestricted(who auth.Principal) bool { return who.Token != nil && who.Token.Restricted }
+
+func (c Catalog) named(ctx context.Context, q postgres.Querier, list []Dataset) ([]Item, error) {
+	var accounts []uuid.UUID
+	for _, dataset := range list {
+		accounts = append(accounts, dataset.Account)
+	}
+
+	names, err := selectUsernames(ctx, q, accounts)
+	page := make([]Item, 0, len(list))
+
+	for _, dataset := range list {
+		page = append(page, Item{Dataset: dataset, Owner: names[dataset.Account]})
+	}
+
+	return page, err
+}
+
+// source gives the next entries after a place, in order.
+type source func(ctx context.Context, after entry, limit int) ([]entry, error)
+
+// sharedEntries is what was shared with the caller; for a restricted token, what the token names.
+func (c Catalog) sharedEntries(q postgres.Querier, who auth.Principal) source {
+	if isRestricted(who) {
+		return c.tokenEntries(q, who)
+	}
+
+	return func(ctx context.Context, after entry, limit int) ([]entry, error) {
+		return selectShared(ctx, q, who, after, limit)
+	}
+}
+
+// ownEntries is the caller's namespaces.
+func ownEntries(q postgres.Querier, who auth.Principal) source {
+	return func(ctx context.Context, after entry, limit int) ([]entry, error) {
+		namespaces, err := selectOwnNamespaces(ctx, q, who, after.namespace, limit)
+
+		var entries []entry
+		for _, namespace := range namespaces {
+			entries = append(entries, entry{who.Account, namespace.ID, uuid.Nil})
+		}
+
+		return entries, err
+	}
+}
+
+// tokenEntries is the targets of a restricted token, which are few.
+func (c Catalog) tokenEntries(q postgres.Querier, who auth.Principal) source {
+	return func(ctx context.Context, after entry, limit int) ([]entry, error) {
+		var entries []entry
+
+		for _, target := range who.Token.Targets {
+			place := entry{target.Account, target.ID, uuid.Nil}
+
+			if target.Kind == kindDataset {
+				found, err := selectDatasetByID(ctx, q, target.Account, target.ID, who)
+				if err != nil {
+					return nil, err
+				}
+
+				if found == nil {
+					continue
+				}
+
+				place = entry{target.Account, found.NamespaceID, target.ID}
+			}
+
+			if place.compare(after) > 0 {
+				entries = append(entries, place)
+			}
+		}
+
+		slices.SortFunc(entries, entry.compare)
+
+		return entries[:min(limit, len(entries))], nil
+	}
+}
+
+// only is a source of one entry.
+func only(one entry) source {
+	return func(_ context.Context, after entry, _ int) ([]entry, error) {
+		if one.compare(after) > 0 {
+			return []entry{one}, nil
+		}
+
+		return nil, nil
+	}
+}
+
+// within cuts a source off at the end of a namespace.
+func within(next source, namespace Namespace) source {
+	return func(ctx context.Context, after entry, limit int) ([]entry, error) {
+		entries, err := next(ctx, after, limit)
+
+		return slices.DeleteFunc(entries, func(e entry) bool { return e.namespace != namespace.ID || e.account != namespace.Account }), err
+	}
+}
+
+// walk collects datasets along a source until the page is full. Everything that it collects has passed
+// the same decision as a read of that dataset.
+type walk struct {
+	catalog Catalog
+	q       postgres.Querier
+	who     auth.Principal
+	next    source
+	limit   int
+	whole   bool // the place where it begins lies in a namespace that is known to be visible as a whole
+
+	page []Dataset
+	seen bool // there was an entry, though perhaps of something deleted
+}
+
+func (w *walk) from(ctx context.Context, place entry) error {
+	// Inside a namespace that is visible as a whole the entry for it lies behind us.
+	if place.dataset != uuid.Nil && place.dataset != uuid.Max {
+		whole, err := w.isWhole(ctx, place)
+		if err != nil {
+			return err
+		}
+
+		if whole {
+			if err := w.namespace(ctx, place); err != nil {
+				return err
+			}
+
+			place.dataset = uuid.Max
+		}
+	}
+
+	for len(w.page) < w.limit {
+		entries, err := w.next(ctx, place, w.limit)
+		if err != nil || len(entries) == 0 {
+			return err
+		}
+
+		w.seen = true
+
+		if place, err = w.take(ctx, entries); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+func (w *walk) isWhole(ctx context.Context, place entry) (bool, error) {
+	switch {
+	case w.whole:
+		return true, nil
+	case isRestricted(w.who):
+		return access{account: place.account, namespace: place.namespace}.reachableBy(w.who.Token), nil
+	case place.account == w.who.Account:
+		return true, nil
+	default:
+		return sharesNamespace(ctx, w.q, w.who, place)
+	}
+}
+
+// take collects what a run of entries leads to, and returns the place that it reached: at the latest the
+// first namespace as a whole, because entries for single datasets in it would count twice.
+func (w *walk) take(ctx context.Context, entries []entry) (entry, error) {
+	if whole := entries[0]; whole.dataset == uuid.Nil {
+		err := w.namespace(ctx, whole)
+		whole.dataset = uuid.Max
+
+		return whole, err
+	}
+
+	run := 1
+	for run < len(entries) && entries[run].dataset != uuid.Nil && entries[run].account == entries[0].account {
+		run++
+	}
+
+	var ids []uuid.UUID
+	for _, e := range entries[:run] {
+		ids = append(ids, e.dataset)
+	}
+
+	found, err := selectDatasetsByID(ctx, w.q, entries[0].account, w.who, ids)
+	if err != nil {
+		return entry{}, err
+	}
+
+	// The statement gives them by id alone; the entries know the order.
+	for _, e := range entries[:run] {
+		if i := slices.IndexFunc(found, func(d Dataset) bool { return d.ID == e.dataset }); i >= 0 {
+			w.add(found[i])
+		}
+	}
+
+	return entries[run-1], nil
+}
+
+// namespace collects the datasets of a namespace after a place in it.
+func (w *walk) namespace(ctx context.Context, place entry) error {
+	found, err := selectDatasetsOf(ctx, w.q, place.account, w.who, place.namespace, place.dataset, w.limit-len(w.page))
+	for _, dataset := range found {
+		w.add(dataset)
+	}
+
+	return err
+}
+
+func (w *walk) add(dataset Dataset) {
+	if len(w.page) < w.limit && dataset.access.role(w.who) != "" {
+		w.page = append(w.page, dataset)
+	}
+}

@@ -1,0 +1,104 @@
+package catalog
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"quern.dev/quern/internal/auth"
+	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/postgres"
+)
+
+// Targets turns the names that a token is to be restricted to into ids: a renamed target stays, a
+// re-created one does not.
+//
+// Faults: ValidationFailed for what the caller cannot see.
+func (c Catalog) Targets(ctx context.Context, who auth.Principal, paths []Path) (targets []auth.Target, err error) {
+	err = c.DB.Do(ctx, func(q postgres.Querier) error {
+		for i, path := range paths {
+			target, err := c.target(ctx, q, who, path)
+			if fault.Is(err, fault.NotFound) {
+				return fault.Invalid(fmt.Sprintf("accessRestrictedTo.%d", i), "names nothing that you can see")
+			}
+
+			if err != nil {
+				return err
+			}
+
+			targets = append(targets, target)
+		}
+
+		return nil
+	})
+
+	return targets, err
+}
+
+func (c Catalog) target(ctx context.Context, q postgres.Querier, who auth.Principal, path Path) (auth.Target, error) {
+	if path.Dataset == "" {
+		namespace, err := c.allowNamespace(ctx, q, who, auth.Viewer, path)
+
+		return auth.Target{Kind: kindNamespace, Account: namespace.Account, ID: namespace.ID}, err
+	}
+
+	dataset, err := c.Allow(ctx, q, who, auth.Viewer, path)
+
+	return auth.Target{Kind: kindDataset, Account: dataset.Account, ID: dataset.ID}, err
+}
+
+// Paths names targets as they are called now. What the caller can no longer see is left out.
+func (c Catalog) Paths(ctx context.Context, who auth.Principal, targets []auth.Target) (paths []Path, err error) {
+	if len(targets) == 0 {
+		return nil, nil
+	}
+
+	err = c.DB.Do(ctx, func(q postgres.Querier) error {
+		var accounts []uuid.UUID
+		for _, target := range targets {
+			accounts = append(accounts, target.Account)
+		}
+
+		owners, err := selectUsernames(ctx, q, accounts)
+		if err != nil {
+			return err
+		}
+
+		for _, target := range targets {
+			path, visible, err := c.path(ctx, q, who, target)
+			if err != nil {
+				return err
+			}
+
+			if visible {
+				path.Username = owners[target.Account]
+				paths = append(paths, path)
+			}
+		}
+
+		return nil
+	})
+
+	return paths, err
+}
+
+func (c Catalog) path(ctx context.Context, q postgres.Querier, who auth.Principal, target auth.Target) (path Path, visible bool, err error) {
+	ids := []uuid.UUID{target.ID}
+
+	if target.Kind == kindNamespace {
+		found, err := first(selectNamespacesByID(ctx, q, target.Account, who, ids))
+		if err != nil || found == nil {
+			return Path{}, false, err
+		}
+
+		return Path{Namespace: found.Name}, found.access.role(who) != "", nil
+	}
+
+	found, err := first(selectDatasetsByID(ctx, q, target.Account, who, ids))
+	if err != nil || found == nil {
+		return Path{}, false, err
+	}
+
+	return Path{Namespace: found.Namespace, Dataset: found.Name}, found.access.role(who) != "", nil
+}

@@ -1,0 +1,61 @@
+package catalog
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"quern.dev/quern/internal/auth"
+	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/postgres"
+)
+
+// Used is how much of something an account has used on a day.
+type Used struct {
+	Kind   string
+	Amount int64
+	Limit  *int64 // nil: no limit
+}
+
+// Usage is what an account has used today (UTC).
+type Usage struct {
+	Day   time.Time
+	Items []Used
+}
+
+// Usage returns what the caller has used today and what is allowed.
+func (c Catalog) Usage(ctx context.Context, who auth.Principal) (usage Usage, err error) {
+	usage.Day = c.today()
+	err = c.DB.Do(ctx, func(q postgres.Querier) error {
+		usage.Items, err = selectUsage(ctx, q, who.Account, usage.Day)
+
+		return err
+	})
+
+	return usage, err
+}
+
+// ReserveTx counts what is about to be used, before it is known how much it will be.
+//
+// Faults: LimitExceeded, naming the limit.
+func (c Catalog) ReserveTx(ctx context.Context, tx postgres.Tx, who auth.Principal, kind string, amount int64) error {
+	used, err := addUsage(ctx, tx, who.Account, c.today(), kind, amount)
+	if err != nil {
+		return err
+	}
+
+	if used.Limit != nil && used.Amount > *used.Limit {
+		return fault.New(fault.LimitExceeded, fmt.Sprintf("Today's limit of %d %s is reached. It begins anew at midnight UTC.", *used.Limit, kind))
+	}
+
+	return nil
+}
+
+// SettleTx puts what was really used in the place of what was reserved.
+func (c Catalog) SettleTx(ctx context.Context, tx postgres.Tx, who auth.Principal, kind string, reserved, used int64) error {
+	_, err := addUsage(ctx, tx, who.Account, c.today(), kind, used-reserved)
+
+	return err
+}
+
+func (c Catalog) today() time.Time { return c.now().Truncate(24 * time.Hour) }

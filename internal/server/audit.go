@@ -1,0 +1,57 @@
+package server
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"quern.dev/quern/api"
+	"quern.dev/quern/internal/audit"
+	"quern.dev/quern/internal/fault"
+)
+
+// ListAudit shows the caller what happened to what is theirs.
+func (h handlers) ListAudit(ctx context.Context, request api.ListAuditRequestObject) (api.ListAuditResponseObject, error) {
+	who := callOf(ctx).who
+	if !who.Administers(who.Account) {
+		return nil, fault.New(fault.Forbidden, "This needs a token with the role owner, and without restriction.")
+	}
+
+	after, err := cursorMoment(request.Params.Cursor)
+	if err != nil {
+		return nil, err
+	}
+
+	list, next, err := h.audit.List(ctx, who.Account, after, pageLimit(request.Params.Limit))
+	if err != nil {
+		return nil, err
+	}
+
+	page := api.ListAudit200JSONResponse{Data: make([]api.AuditEntry, 0, len(list)), NextCursor: nextMoment(next)}
+	for _, entry := range list {
+		page.Data = append(page.Data, auditEntry(entry))
+	}
+
+	return page, nil
+}
+
+func auditEntry(e audit.Entry) api.AuditEntry {
+	shown := api.AuditEntry{
+		ID: e.ID, At: e.At, Username: e.Actor, Action: e.Action, Detail: e.Detail, Outcome: e.Outcome, Address: e.Address, RequestID: e.RequestID,
+		Target: api.AuditTarget{Kind: api.AuditTargetKind(e.Target.Kind), ID: uuid.MustParse(e.Target.ID)},
+	}
+
+	if e.Token != uuid.Nil {
+		shown.TokenID = &e.Token
+	}
+
+	if e.Target.Namespace != "" {
+		shown.Target.Namespace = &e.Target.Namespace
+	}
+
+	if e.Target.Dataset != "" {
+		shown.Target.Dataset = &e.Target.Dataset
+	}
+
+	return shown
+}

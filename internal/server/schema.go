@@ -1,0 +1,121 @@
+package server
+
+import (
+	"context"
+
+	"quern.dev/quern/api"
+	"quern.dev/quern/internal/auth"
+	"quern.dev/quern/internal/catalog"
+)
+
+func (h handlers) ListNamespaces(ctx context.Context, request api.ListNamespacesRequestObject) (api.ListNamespacesResponseObject, error) {
+	after, err := cursorID(request.Params.Cursor)
+	if err != nil {
+		return nil, err
+	}
+
+	who := callOf(ctx).who
+
+	list, next, err := h.catalog.Namespaces(ctx, who, request.Username, after, pageLimit(request.Params.Limit))
+	if err != nil {
+		return nil, err
+	}
+
+	page := api.ListNamespaces200JSONResponse{Data: make([]api.NamespaceItem, 0, len(list)), NextCursor: nextCursor(next)}
+	for _, item := range list {
+		page.Data = append(page.Data, namespaceItem(item.Namespace, item.Owner, who))
+	}
+
+	return page, nil
+}
+
+func (h handlers) CreateNamespace(ctx context.Context, request api.CreateNamespaceRequestObject) (api.CreateNamespaceResponseObject, error) {
+	who := callOf(ctx).who
+	want := catalog.NewNamespace{Name: request.Body.Name, Once: once(ctx, request.Params.IdempotencyKey)}
+
+	if request.Body.Exposure != nil {
+		want.Exposure = catalog.Exposure(*request.Body.Exposure)
+	}
+
+	made, err := h.catalog.CreateNamespace(ctx, who, want)
+	if err != nil {
+		return nil, err
+	}
+
+	return api.CreateNamespace201JSONResponse(namespaceItem(made, who.Username, who)), nil
+}
+
+func (h handlers) UpdateNamespace(ctx context.Context, request api.UpdateNamespaceRequestObject) (api.UpdateNamespaceResponseObject, error) {
+	who := callOf(ctx).who
+	at := catalog.Path{Username: request.Username, Namespace: request.Namespace}
+
+	changed, err := h.catalog.UpdateNamespace(ctx, who, at, catalog.Exposure(request.Body.Exposure))
+	if err != nil {
+		return nil, err
+	}
+
+	return api.UpdateNamespace200JSONResponse(namespaceItem(changed, who.Username, who)), nil
+}
+
+func (h handlers) DeleteNamespace(ctx context.Context, request api.DeleteNamespaceRequestObject) (api.DeleteNamespaceResponseObject, error) {
+	at := catalog.Path{Username: request.Username, Namespace: request.Namespace}
+	if err := h.catalog.DeleteNamespace(ctx, callOf(ctx).who, at); err != nil {
+		return nil, err
+	}
+
+	return api.DeleteNamespace204Response{}, nil
+}
+
+func (h handlers) ListDatasets(ctx context.Context, request api.ListDatasetsRequestObject) (api.ListDatasetsResponseObject, error) {
+	after, err := cursorID(request.Params.Cursor)
+	if err != nil {
+		return nil, err
+	}
+
+	who := callOf(ctx).who
+	at := catalog.Path{Username: request.Username, Namespace: request.Namespace}
+
+	list, next, err := h.catalog.Datasets(ctx, who, at, after, pageLimit(request.Params.Limit))
+	if err != nil {
+		return nil, err
+	}
+
+	return api.ListDatasets200JSONResponse{Data: datasetItems(list, who), NextCursor: nextCursor(next)}, nil
+}
+
+func (h handlers) SearchDatasets(ctx context.Context, request api.SearchDatasetsRequestObject) (api.SearchDatasetsResponseObject, error) {
+	after, err := cursorPosition(request.Params.Cursor)
+	if err != nil {
+		return nil, err
+	}
+
+	who := callOf(ctx).who
+
+	list, next, err := h.catalog.All(ctx, who, after, pageLimit(request.Params.Limit))
+	if err != nil {
+		return nil, err
+	}
+
+	return api.SearchDatasets200JSONResponse{Data: datasetItems(list, who), NextCursor: nextPosition(next)}, nil
+}
+
+func namespaceItem(n catalog.Namespace, owner string, who auth.Principal) api.NamespaceItem {
+	item := api.NamespaceItem{Username: owner, Name: n.Name, Exposure: api.Exposure(n.Exposure), CreatedAt: n.CreatedAt}
+	if role := n.Role(who); role != "" {
+		item.Role = new(api.Role(role))
+	}
+
+	return item
+}
+
+func datasetItems(list []catalog.Item, who auth.Principal) []api.DatasetItem {
+	items := make([]api.DatasetItem, 0, len(list))
+	for _, d := range list {
+		items = append(items, api.DatasetItem{
+			Username: d.Owner, Namespace: d.Namespace, Name: d.Name, Role: api.Role(d.Role(who)), Exposure: api.Exposure(d.Exposure),
+			DataDescription: d.DataDescription, RowCount: d.RowCount, CreatedAt: d.CreatedAt, UpdatedAt: d.UpdatedAt,
+		})
+	}
+
+	return items
+}
