@@ -59,8 +59,8 @@ e2e: ## Run the black-box tests against the real servers; long loops at a tenth
 	go test $(TEST_FLAGS) -count=1 -timeout 30m ./e2e/...
 
 .PHONY: torture
-torture: ## Run the black-box tests with their loops at full length
-	QUERN_TEST_LOOPS=full go test $(TEST_FLAGS) -count=1 -timeout 6h ./e2e/...
+torture: ## Run the tests that have long loops with these at full length
+	QUERN_TEST_LOOPS=full go test $(TEST_FLAGS) -count=1 -timeout 6h ./e2e/... ./internal/catalog/...
 
 .PHONY: fuzz
 fuzz: ## Fuzz all operations for FUZZ_TIME (60s), every other target for 10s

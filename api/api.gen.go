@@ -346,8 +346,10 @@ type DatasetColumn struct {
 
 // DatasetItem defines model for DatasetItem.
 type DatasetItem struct {
-	CreatedAt       time.Time `json:"createdAt"`
-	DataDescription string    `json:"dataDescription"`
+	CreatedAt time.Time `json:"createdAt"`
+
+	// DataDescription Its first 200 characters.
+	DataDescription string `json:"dataDescription"`
 
 	// Exposure What external models may see; the schema, also values, or whole rows.
 	Exposure Exposure `json:"exposure"`

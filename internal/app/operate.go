@@ -110,6 +110,10 @@ func (o Operator) ReleaseUser(ctx context.Context, username string) error {
 			return err
 		}
 
+		if account == uuid.Nil {
+			return noUser(username)
+		}
+
 		if err := shares.BindName(ctx, username, account); err != nil {
 			return err
 		}
@@ -159,6 +163,10 @@ func (o Operator) TransferDataset(ctx context.Context, path, newOwner string) er
 	})
 }
 
+func noUser(username string) error {
+	return fault.New(fault.NotFound, fmt.Sprintf("There is no user %q.", username))
+}
+
 func parsePath(text string) (catalog.Path, error) {
 	parts := strings.Split(text, "/")
 	if len(parts) != 3 || slices.Contains(parts, "") {
@@ -177,7 +185,7 @@ func (o Operator) Audit(ctx context.Context, username string, limit int) error {
 		}
 
 		if account == uuid.Nil {
-			return fault.New(fault.NotFound, fmt.Sprintf("There is no user %q.", username))
+			return noUser(username)
 		}
 
 		entries, _, err := audit.Log{DB: db}.List(ctx, account, audit.Position{}, limit)

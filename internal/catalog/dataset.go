@@ -2,7 +2,7 @@ package catalog
 
 import (
 	"context"
-	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -100,7 +100,7 @@ func (want NewDataset) check() error {
 }
 
 func (c Catalog) createDatasetTx(ctx context.Context, tx postgres.Tx, who auth.Principal, id uuid.UUID, want NewDataset, now time.Time) error {
-	namespace, err := c.ensureNamespace(ctx, tx, who, want.Namespace, now)
+	namespace, err := c.ensureNamespace(ctx, tx, who, want.Namespace, who.Audit(who.Account, now, "", audit.Target{}))
 	if err != nil {
 		return err
 	}
@@ -127,9 +127,9 @@ func (c Catalog) createDatasetTx(ctx context.Context, tx postgres.Tx, who auth.P
 	return audit.WriteTx(ctx, tx, who.Audit(who.Account, now, "dataset.create", made.audit()))
 }
 
-// ensureNamespace returns the caller's namespace of that name, held so that it cannot be deleted before
-// the transaction ends.
-func (c Catalog) ensureNamespace(ctx context.Context, tx postgres.Tx, who auth.Principal, name string, now time.Time) (Namespace, error) {
+// ensureNamespace returns the owner's namespace of that name, held so that it cannot be deleted before the
+// transaction ends. If it has to be made, the entry says by whom.
+func (c Catalog) ensureNamespace(ctx context.Context, tx postgres.Tx, who auth.Principal, name string, by audit.Entry) (Namespace, error) {
 	for {
 		found, err := holdNamespace(ctx, tx, who.Account, nameKey(name))
 		if err != nil {
@@ -144,13 +144,15 @@ func (c Catalog) ensureNamespace(ctx context.Context, tx postgres.Tx, who auth.P
 			return Namespace{}, err
 		}
 
-		made := c.draftNamespace(who, name, "", now)
+		made := c.draftNamespace(who, name, "", by.At)
 		if isNew, err := insertNamespace(ctx, tx, made); err != nil || isNew {
 			if err != nil {
 				return Namespace{}, err
 			}
 
-			return made, audit.WriteTx(ctx, tx, who.Audit(who.Account, now, "namespace.create", made.audit()))
+			by.Action, by.Target = "namespace.create", made.audit()
+
+			return made, audit.WriteTx(ctx, tx, by)
 		}
 	}
 }
@@ -236,9 +238,16 @@ func (c Catalog) UpdateDataset(ctx context.Context, who auth.Principal, at Path,
 }
 
 func (change DatasetChange) describe() string {
-	text, _ := json.Marshal(change) //nolint:errchkjson // two strings
+	var parts []string
+	if change.Name != "" {
+		parts = append(parts, "name "+change.Name)
+	}
 
-	return string(text)
+	if change.Exposure != "" {
+		parts = append(parts, "exposure "+string(change.Exposure))
+	}
+
+	return strings.Join(parts, ", ")
 }
 
 // DeleteDataset leaves a tombstone. Its name is free at once; the operator can restore it until the grace

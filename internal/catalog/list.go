@@ -9,7 +9,6 @@ import (
 	"github.com/google/uuid"
 
 	"quern.dev/quern/internal/auth"
-	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/postgres"
 )
 
@@ -99,16 +98,38 @@ func (c Catalog) namespaces(ctx context.Context, q postgres.Querier, who auth.Pr
 			break
 		}
 
-		found, err := selectNamespacesByID(ctx, q, owner, who, []uuid.UUID{entries[0].namespace})
+		found, err := first(selectNamespacesByID(ctx, q, owner, who, []uuid.UUID{entries[0].namespace}))
 		if err != nil {
 			return nil, err
 		}
 
-		list = append(list, found...)
+		if found != nil {
+			visible, err := c.isVisible(ctx, q, who, *found)
+			if err != nil {
+				return nil, err
+			}
+
+			if visible {
+				list = append(list, *found)
+			}
+		}
+
 		place = entry{owner, entries[0].namespace, uuid.Max}
 	}
 
 	return list, nil
+}
+
+// isVisible tells whether the caller may see a namespace: as a whole, or at least one dataset in it.
+func (c Catalog) isVisible(ctx context.Context, q postgres.Querier, who auth.Principal, n Namespace) (bool, error) {
+	if n.access.role(who) != "" {
+		return true, nil
+	}
+
+	one := walk{q: q, who: who, limit: 1, next: within(c.sharedEntries(q, who), n)}
+	err := one.from(ctx, entry{n.Account, n.ID, uuid.Nil})
+
+	return len(one.page) > 0, err
 }
 
 // Datasets lists those of a namespace that the caller may see.
@@ -126,25 +147,30 @@ func (c Catalog) Datasets(ctx context.Context, who auth.Principal, at Path, afte
 			return orAbsent(err)
 		}
 
-		walk := walk{catalog: c, q: q, who: who, limit: limit + 1, next: within(c.sharedEntries(q, who), *namespace), whole: namespace.access.role(who) != ""}
-		if walk.whole {
-			walk.next = within(only(entry{owner, namespace.ID, uuid.Nil}), *namespace)
+		if visible, err := c.isVisible(ctx, q, who, *namespace); err != nil || !visible {
+			return orAbsent(err)
 		}
 
-		if err := walk.from(ctx, entry{owner, namespace.ID, after}); err != nil {
+		walk := walk{q: q, who: who, limit: limit + 1, next: within(c.sharedEntries(q, who), *namespace)}
+		place := entry{owner, namespace.ID, after}
+
+		if namespace.access.role(who) != "" {
+			err = walk.namespace(ctx, place)
+		} else {
+			err = walk.from(ctx, place)
+		}
+
+		if err != nil {
 			return err
 		}
 
-		if len(walk.page) == 0 && !walk.whole && !walk.seen {
-			return fault.Absent()
+		found := walk.page
+		if len(found) > limit {
+			found = found[:limit]
+			next = found[limit-1].ID
 		}
 
-		if len(walk.page) > limit {
-			walk.page = walk.page[:limit]
-			next = walk.page[limit-1].ID
-		}
-
-		page, err = c.named(ctx, q, walk.page)
+		page, err = c.named(ctx, q, found)
 
 		return err
 	})
@@ -161,7 +187,7 @@ func (c Catalog) All(ctx context.Context, who auth.Principal, after Position, li
 		)
 
 		if !after.Shared && !isRestricted(who) {
-			own := walk{catalog: c, q: q, who: who, limit: limit + 1, next: ownEntries(q, who)}
+			own := walk{q: q, who: who, limit: limit + 1, next: ownEntries(q, who), own: true}
 			if err := own.from(ctx, place); err != nil {
 				return err
 			}
@@ -170,7 +196,7 @@ func (c Catalog) All(ctx context.Context, who auth.Principal, after Position, li
 		}
 
 		if len(found) <= limit {
-			shared := walk{catalog: c, q: q, who: who, limit: limit + 1 - len(found), next: c.sharedEntries(q, who)}
+			shared := walk{q: q, who: who, limit: limit + 1 - len(found), next: c.sharedEntries(q, who)}
 			if err := shared.from(ctx, place); err != nil {
 				return err
 			}
@@ -244,40 +270,63 @@ func (c Catalog) tokenEntries(q postgres.Querier, who auth.Principal) source {
 		var entries []entry
 
 		for _, target := range who.Token.Targets {
-			place := entry{target.Account, target.ID, uuid.Nil}
-
-			if target.Kind == kindDataset {
-				found, err := selectDatasetByID(ctx, q, target.Account, target.ID, who)
-				if err != nil {
-					return nil, err
-				}
-
-				if found == nil {
-					continue
-				}
-
-				place = entry{target.Account, found.NamespaceID, target.ID}
+			found, err := c.targetEntries(ctx, q, who, target, after, limit)
+			if err != nil {
+				return nil, err
 			}
 
-			if place.compare(after) > 0 {
-				entries = append(entries, place)
-			}
+			entries = append(entries, found...)
 		}
 
 		slices.SortFunc(entries, entry.compare)
+		entries = slices.Compact(entries)
 
 		return entries[:min(limit, len(entries))], nil
 	}
 }
 
-// only is a source of one entry.
-func only(one entry) source {
-	return func(_ context.Context, after entry, _ int) ([]entry, error) {
-		if one.compare(after) > 0 {
-			return []entry{one}, nil
+// targetEntries is what one target of a token leads to: a namespace that is visible as a whole, else the
+// grants on its datasets, or a dataset.
+func (c Catalog) targetEntries(ctx context.Context, q postgres.Querier, who auth.Principal, target auth.Target, after entry, limit int) ([]entry, error) {
+	place := entry{target.Account, target.ID, uuid.Nil}
+
+	if target.Kind == kindDataset {
+		found, err := selectDatasetByID(ctx, q, target.Account, target.ID, who)
+		if err != nil || found == nil {
+			return nil, err
 		}
 
-		return nil, nil
+		place = entry{target.Account, found.NamespaceID, target.ID}
+	} else if whole, err := isWhole(ctx, q, who, place); err != nil || !whole {
+		if err != nil {
+			return nil, err
+		}
+
+		if place.compare(after) < 0 {
+			place = after
+		}
+
+		entries, err := selectShared(ctx, q, who, place, limit)
+
+		return slices.DeleteFunc(entries, func(e entry) bool { return e.namespace != target.ID || e.account != target.Account }), err
+	}
+
+	if place.compare(after) > 0 {
+		return []entry{place}, nil
+	}
+
+	return nil, nil
+}
+
+// isWhole tells whether a namespace is visible as a whole.
+func isWhole(ctx context.Context, q postgres.Querier, who auth.Principal, place entry) (bool, error) {
+	switch {
+	case !access{account: place.account, namespace: place.namespace}.reachableBy(who.Token):
+		return false, nil
+	case place.account == who.Account:
+		return true, nil
+	default:
+		return sharesNamespace(ctx, q, who, place)
 	}
 }
 
@@ -293,21 +342,19 @@ func within(next source, namespace Namespace) source {
 // walk collects datasets along a source until the page is full. Everything that it collects has passed
 // the same decision as a read of that dataset.
 type walk struct {
-	catalog Catalog
-	q       postgres.Querier
-	who     auth.Principal
-	next    source
-	limit   int
-	whole   bool // the place where it begins lies in a namespace that is known to be visible as a whole
+	q     postgres.Querier
+	who   auth.Principal
+	next  source
+	limit int
+	own   bool // along what is the caller's own; else that is passed over
 
 	page []Dataset
-	seen bool // there was an entry, though perhaps of something deleted
 }
 
 func (w *walk) from(ctx context.Context, place entry) error {
 	// Inside a namespace that is visible as a whole the entry for it lies behind us.
 	if place.dataset != uuid.Nil && place.dataset != uuid.Max {
-		whole, err := w.isWhole(ctx, place)
+		whole, err := isWhole(ctx, w.q, w.who, place)
 		if err != nil {
 			return err
 		}
@@ -327,8 +374,6 @@ func (w *walk) from(ctx context.Context, place entry) error {
 			return err
 		}
 
-		w.seen = true
-
 		if place, err = w.take(ctx, entries); err != nil {
 			return err
 		}
@@ -337,22 +382,14 @@ func (w *walk) from(ctx context.Context, place entry) error {
 	return nil
 }
 
-func (w *walk) isWhole(ctx context.Context, place entry) (bool, error) {
-	switch {
-	case w.whole:
-		return true, nil
-	case isRestricted(w.who):
-		return access{account: place.account, namespace: place.namespace}.reachableBy(w.who.Token), nil
-	case place.account == w.who.Account:
-		return true, nil
-	default:
-		return sharesNamespace(ctx, w.q, w.who, place)
-	}
-}
-
 // take collects what a run of entries leads to, and returns the place that it reached: at the latest the
 // first namespace as a whole, because entries for single datasets in it would count twice.
 func (w *walk) take(ctx context.Context, entries []entry) (entry, error) {
+	// Shared with a group that the owner is in: it was listed among the owner's own.
+	if mine := entries[0].account == w.who.Account; mine && !w.own && !isRestricted(w.who) {
+		return entry{w.who.Account, uuid.Max, uuid.Max}, nil
+	}
+
 	if whole := entries[0]; whole.dataset == uuid.Nil {
 		err := w.namespace(ctx, whole)
 		whole.dataset = uuid.Max

@@ -60,28 +60,34 @@ func (c Catalog) CreateNamespace(ctx context.Context, who auth.Principal, want N
 	}
 
 	now := c.now()
-	made = c.draftNamespace(who, want.Name, want.Exposure, now)
+	draft := c.draftNamespace(who, want.Name, want.Exposure, now)
 
 	err = c.DB.InTx(ctx, func(tx postgres.Tx) error {
-		first, repeated, err := want.Once.ClaimTx(ctx, tx, who.Account, who, made.ID, now)
+		first, repeated, err := want.Once.ClaimTx(ctx, tx, who.Account, who, draft.ID, now)
 		if err != nil {
 			return err
 		}
 
-		if repeated {
-			made, err = reloadNamespace(ctx, tx, who.Account, first)
-
-			return err
+		if !repeated {
+			if err := c.createNamespaceTx(ctx, tx, draft, who.Audit(who.Account, now, "namespace.create", draft.audit())); err != nil {
+				return err
+			}
 		}
 
-		if isNew, err := insertNamespace(ctx, tx, made); err != nil || !isNew {
-			return orTaken(err, "A namespace of this name exists.")
-		}
+		made, err = reloadNamespace(ctx, tx, who.Account, first)
 
-		return audit.WriteTx(ctx, tx, who.Audit(who.Account, now, "namespace.create", made.audit()))
+		return err
 	})
 
 	return made, err
+}
+
+func (c Catalog) createNamespaceTx(ctx context.Context, tx postgres.Tx, draft Namespace, entry audit.Entry) error {
+	if isNew, err := insertNamespace(ctx, tx, draft); err != nil || !isNew {
+		return orTaken(err, "A namespace of this name exists.")
+	}
+
+	return audit.WriteTx(ctx, tx, entry)
 }
 
 func (c Catalog) draftNamespace(who auth.Principal, name string, exposure Exposure, now time.Time) Namespace {

@@ -48,6 +48,10 @@ func (c Catalog) reviveTx(ctx context.Context, tx postgres.Tx, d Dataset, action
 
 	if home == nil {
 		if err := reviveNamespace(ctx, tx, d.Account, d.NamespaceID); err != nil {
+			if _, taken := postgres.ViolatesUnique(err); taken {
+				return orTaken(nil, "A namespace of this name is being made. Try again.")
+			}
+
 			return err
 		}
 	} else if home.ID != d.NamespaceID {
@@ -70,15 +74,16 @@ func (c Catalog) reviveTx(ctx context.Context, tx postgres.Tx, d Dataset, action
 }
 
 // TransferDataset hands a dataset over to another user, into a namespace of the same name. Definition and
-// grants go along. No transaction touches both accounts: a hidden copy is made, then the original goes,
-// then the copy is shown. If it is cut off between the last two, RestoreDataset at the new place ends it.
+// grants go along. No transaction touches both accounts: the original becomes a tombstone, so that nobody
+// can change it any more; a hidden copy is made; the original goes; the copy is shown. Cut off in between,
+// the dataset is a tombstone at the old or at the new place, and RestoreDataset there brings it back.
 //
 // Faults: NotFound, Conflict if the new owner has a dataset of the name.
 func (c Catalog) TransferDataset(ctx context.Context, at Path, newOwner string) error {
 	var (
-		source Dataset
-		target auth.Principal
-		moved  Dataset
+		source, moved Dataset
+		target        auth.Principal
+		goods         contents
 	)
 
 	err := c.DB.Do(ctx, func(q postgres.Querier) (err error) {
@@ -90,36 +95,41 @@ func (c Catalog) TransferDataset(ctx context.Context, at Path, newOwner string) 
 		return err
 	}
 
-	var copied contents
-	if err := c.DB.InTx(ctx, func(tx postgres.Tx) (err error) {
-		copied, err = selectContents(ctx, tx, source)
+	for _, step := range []func(tx postgres.Tx) error{
+		func(tx postgres.Tx) (err error) {
+			goods, err = c.withdrawTx(ctx, tx, source, newOwner)
 
-		return err
-	}); err != nil {
-		return err
-	}
+			return err
+		},
+		func(tx postgres.Tx) (err error) {
+			moved, err = c.receiveTx(ctx, tx, target, source, goods)
 
-	if err := c.DB.InTx(ctx, func(tx postgres.Tx) (err error) {
-		moved, err = c.receiveTx(ctx, tx, target, source, copied)
-
-		return err
-	}); err != nil {
-		return err
-	}
-
-	if err := c.DB.InTx(ctx, func(tx postgres.Tx) error {
-		if err := removeDataset(ctx, tx, source); err != nil {
+			return err
+		},
+		func(tx postgres.Tx) error { return removeDataset(ctx, tx, source) },
+		func(tx postgres.Tx) error { return c.reviveTx(ctx, tx, moved, "dataset.receive") },
+	} {
+		if err := c.DB.InTx(ctx, step); err != nil {
 			return err
 		}
-
-		return audit.WriteTx(ctx, tx, audit.Entry{
-			Account: source.Account, At: c.now(), Actor: audit.Operator, Action: "dataset.transfer", Target: source.audit(), Detail: newOwner,
-		})
-	}); err != nil {
-		return err
 	}
 
-	return c.DB.InTx(ctx, func(tx postgres.Tx) error { return c.reviveTx(ctx, tx, moved, "dataset.receive") })
+	return nil
+}
+
+// withdrawTx makes the original a tombstone and returns what goes along.
+func (c Catalog) withdrawTx(ctx context.Context, tx postgres.Tx, source Dataset, newOwner string) (contents, error) {
+	if isLive, err := deleteDataset(ctx, tx, source, c.now()); err != nil || !isLive {
+		return contents{}, orAbsent(err)
+	}
+
+	if err := audit.WriteTx(ctx, tx, audit.Entry{
+		Account: source.Account, At: c.now(), Actor: audit.Operator, Action: "dataset.transfer", Target: source.audit(), Detail: newOwner,
+	}); err != nil {
+		return contents{}, err
+	}
+
+	return selectContents(ctx, tx, source)
 }
 
 func (c Catalog) transferParties(ctx context.Context, q postgres.Querier, at Path, newOwner string) (Dataset, auth.Principal, error) {
@@ -148,29 +158,37 @@ func (c Catalog) transferParties(ctx context.Context, q postgres.Querier, at Pat
 		return Dataset{}, auth.Principal{}, err
 	}
 
-	return *source, auth.Principal{Account: to, Username: newOwner}, nil
+	return *source, auth.Principal{Account: to, Username: newOwner}, c.checkRoom(ctx, q, to, *source)
+}
+
+// checkRoom refuses a transfer to somebody who has a dataset of the name, before anything is changed.
+func (c Catalog) checkRoom(ctx context.Context, q postgres.Querier, to uuid.UUID, source Dataset) error {
+	there, err := selectDataset(ctx, q, to, nameKey(source.Namespace), nameKey(source.Name), auth.Principal{Account: to})
+	if err != nil || there != nil {
+		return orTaken(err, "The new owner has a dataset of this name.")
+	}
+
+	return nil
 }
 
 // receiveTx makes the hidden copy.
-func (c Catalog) receiveTx(ctx context.Context, tx postgres.Tx, target auth.Principal, source Dataset, copied contents) (Dataset, error) {
-	namespace, err := c.ensureNamespace(ctx, tx, target, source.Namespace, c.now())
+func (c Catalog) receiveTx(ctx context.Context, tx postgres.Tx, target auth.Principal, source Dataset, goods contents) (Dataset, error) {
+	by := audit.Entry{Account: target.Account, At: c.now(), Actor: audit.Operator}
+
+	namespace, err := c.ensureNamespace(ctx, tx, target, source.Namespace, by)
 	if err != nil {
 		return Dataset{}, err
-	}
-
-	if taken, err := nameTaken(ctx, tx, target.Account, namespace.ID, nameKey(source.Name)); err != nil || taken {
-		return Dataset{}, orTaken(err, "The new owner has a dataset of this name.")
 	}
 
 	moved := source
 	moved.Account, moved.NamespaceID, moved.Namespace = target.Account, namespace.ID, namespace.Name
 	moved.access = access{account: moved.Account, namespace: moved.NamespaceID, dataset: moved.ID}
 
-	if err := insertCopy(ctx, tx, moved, copied, c.now()); err != nil {
+	if err := insertCopy(ctx, tx, moved, goods, c.now()); err != nil {
 		return Dataset{}, err
 	}
 
-	for _, g := range copied.grants {
+	for _, g := range goods.grants {
 		if g.subject.ID == target.Account.String() || g.subject == (auth.Subject{Kind: auth.SubjectName, ID: target.Username}) {
 			continue // the owner needs none
 		}

@@ -99,7 +99,7 @@ func (c Catalog) Share(ctx context.Context, who auth.Principal, at Path, want Ne
 		}
 
 		// Held until the grant is there, so that a delete at the same moment takes it along or comes first.
-		if isLive, err := holdTarget(ctx, tx, target); err != nil || !isLive {
+		if isLive, err := holdTarget(ctx, tx, &target); err != nil || !isLive {
 			return orAbsent(err)
 		}
 
@@ -126,7 +126,7 @@ func (c Catalog) Share(ctx context.Context, who auth.Principal, at Path, want Ne
 
 // Unshare takes a grant away. Grants on the datasets of a namespace stay as they are.
 //
-// Faults: NotFound also if there is no such grant, Forbidden, ValidationFailed.
+// Faults: NotFound also if there is no such grant, Forbidden.
 func (c Catalog) Unshare(ctx context.Context, who auth.Principal, at Path, grantee string) error {
 	return c.DB.InTx(ctx, func(tx postgres.Tx) error {
 		target, about, err := c.shared(ctx, tx, who, at)
@@ -135,8 +135,16 @@ func (c Catalog) Unshare(ctx context.Context, who auth.Principal, at Path, grant
 		}
 
 		subjects, err := c.grantee(ctx, tx, who, grantee)
+		if fault.Is(err, fault.ValidationFailed) {
+			return fault.Absent() // nobody can have a grant under that name
+		}
+
 		if err != nil {
 			return err
+		}
+
+		if isLive, err := holdTarget(ctx, tx, &target); err != nil || !isLive {
+			return orAbsent(err)
 		}
 
 		if removed, err := deleteGrants(ctx, tx, target, subjects); err != nil || removed == 0 {

@@ -44,7 +44,7 @@ const (
 		ON CONFLICT (account_id, name_key) WHERE deleted_at IS NULL DO NOTHING`
 	sqlHoldNamespace           = `SELECT id, name FROM namespaces WHERE account_id = $1 AND name_key = $2 AND deleted_at IS NULL FOR SHARE`
 	sqlLockNamespace           = `SELECT id FROM namespaces WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL FOR UPDATE`
-	sqlHoldNamespaceByID       = `SELECT id FROM namespaces WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL FOR SHARE`
+	sqlHoldNamespaceByID       = `SELECT id AS namespace_id FROM namespaces WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL FOR SHARE`
 	sqlUpdateNamespaceExposure = `UPDATE namespaces SET exposure = $3 WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL`
 	sqlDeleteNamespace         = `UPDATE namespaces SET deleted_at = $3 WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL`
 	sqlNamespaceHasDatasets    = `SELECT EXISTS (SELECT FROM datasets WHERE account_id = $1 AND namespace_id = $2 AND deleted_at IS NULL)`
@@ -52,7 +52,7 @@ const (
 	sqlInsertDataset = `
 		INSERT INTO datasets (account_id, id, namespace_id, name, name_key, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $6)
 		ON CONFLICT (account_id, namespace_id, name_key) WHERE deleted_at IS NULL DO NOTHING`
-	sqlHoldDataset   = `SELECT id FROM datasets WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL FOR SHARE`
+	sqlHoldDataset   = `SELECT namespace_id FROM datasets WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL FOR SHARE`
 	sqlUpdateDataset = `
 		UPDATE datasets SET name = coalesce(nullif($3, ''), name), name_key = coalesce(nullif($4, ''), name_key),
 			exposure = coalesce(nullif($5, ''), exposure), updated_at = $6
@@ -123,19 +123,21 @@ const (
 		UPDATE directory_grants i SET namespace_id = $4 FROM grants g
 		WHERE g.account_id = $1 AND g.target_id = $2 AND i.subject_kind = g.subject_kind AND i.subject_id = g.subject_id
 			AND i.account_id = $1 AND i.namespace_id = $3 AND i.dataset_id = $2`
-	sqlNameTaken = `
-		SELECT EXISTS (SELECT FROM datasets WHERE account_id = $1 AND namespace_id = $2 AND name_key = $3 AND deleted_at IS NULL)`
 	sqlSelectRevisions = `
 		SELECT revision, data_description, schema_definition, actor_id, actor, at FROM definitions WHERE account_id = $1 AND dataset_id = $2`
 	sqlInsertRevision = `
 		INSERT INTO definitions (account_id, dataset_id, revision, data_description, schema_definition, actor_id, actor, at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
 	sqlInsertCopy = `
 		INSERT INTO datasets (account_id, id, namespace_id, name, name_key, exposure, epoch, definition_revision, data_description, schema_definition,
 			columns, row_count, created_at, updated_at, deleted_at)
 		VALUES ($1, $2, $3, $4, $5, nullif($6, ''), $7, $8, $9, $10, $11, $12, $13, $14, $14)
-		ON CONFLICT (account_id, id) DO UPDATE SET namespace_id = excluded.namespace_id, deleted_at = excluded.deleted_at`
-	sqlSelectOwnExposure = `SELECT coalesce(exposure, '') FROM datasets WHERE account_id = $1 AND id = $2 FOR UPDATE`
+		ON CONFLICT (account_id, id) DO UPDATE SET namespace_id = excluded.namespace_id, name = excluded.name, name_key = excluded.name_key,
+			exposure = excluded.exposure, epoch = excluded.epoch, definition_revision = excluded.definition_revision,
+			data_description = excluded.data_description, schema_definition = excluded.schema_definition, columns = excluded.columns,
+			row_count = excluded.row_count, updated_at = excluded.updated_at, deleted_at = excluded.deleted_at`
+	sqlDeleteRevisions   = `DELETE FROM definitions WHERE account_id = $1 AND dataset_id = $2`
+	sqlSelectOwnExposure = `SELECT coalesce(exposure, '') FROM datasets WHERE account_id = $1 AND id = $2`
 	sqlRemoveDataset     = `
 		WITH revisions AS (DELETE FROM definitions WHERE account_id = $1 AND dataset_id = $2)
 		DELETE FROM datasets WHERE account_id = $1 AND id = $2`
@@ -160,7 +162,7 @@ const (
 		FULL JOIN (SELECT kind, amount FROM limits WHERE account_id = $1) l USING (kind)
 		ORDER BY 1`
 	sqlAddUsage = `
-		INSERT INTO usage AS u (account_id, day, kind, amount) VALUES ($1, $2, $3, $4)
+		INSERT INTO usage AS u (account_id, day, kind, amount) VALUES ($1, $2, $3, greatest(0, $4))
 		ON CONFLICT (account_id, day, kind) DO UPDATE SET amount = greatest(0, u.amount + $4)
 		RETURNING amount, (SELECT amount FROM limits WHERE account_id = $1 AND kind = $3)`
 )
@@ -312,13 +314,20 @@ func clearDataset(ctx context.Context, tx pgx.Tx, d Dataset, now time.Time) (isL
 	return changed(ctx, tx, sqlClearDataset, d.Account, d.ID, now)
 }
 
-// holdTarget keeps a namespace or a dataset from being deleted before the transaction ends.
-func holdTarget(ctx context.Context, tx pgx.Tx, target access) (isLive bool, err error) {
+// holdTarget keeps a namespace or a dataset from being deleted or moved before the transaction ends, and
+// says in which namespace it is now.
+func holdTarget(ctx context.Context, tx pgx.Tx, target *access) (isLive bool, err error) {
+	statement := sqlHoldDataset
 	if target.dataset == uuid.Nil {
-		return changed(ctx, tx, sqlHoldNamespaceByID, target.account, target.namespace)
+		statement = sqlHoldNamespaceByID
 	}
 
-	return changed(ctx, tx, sqlHoldDataset, target.account, target.dataset)
+	err = tx.QueryRow(ctx, statement, target.account, target.id()).Scan(&target.namespace)
+	if postgres.NoRows(err) {
+		return false, nil
+	}
+
+	return true, err
 }
 
 // readDefinition returns nil if there is no such dataset.
@@ -448,9 +457,9 @@ func selectUsage(ctx context.Context, q postgres.Querier, account uuid.UUID, day
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[Used])
 }
 
-func addUsage(ctx context.Context, tx pgx.Tx, account uuid.UUID, day time.Time, kind string, amount int64) (used Used, err error) {
-	used.Kind = kind
-	err = tx.QueryRow(ctx, sqlAddUsage, account, day, kind, amount).Scan(&used.Amount, &used.Limit)
+func addUsage(ctx context.Context, tx pgx.Tx, account uuid.UUID, on Reservation, amount int64) (used Used, err error) {
+	used.Kind = on.Kind
+	err = tx.QueryRow(ctx, sqlAddUsage, account, on.Day, on.Kind, amount).Scan(&used.Amount, &used.Limit)
 
 	return used, err
 }
@@ -486,12 +495,6 @@ func moveInverse(ctx context.Context, tx pgx.Tx, d Dataset, namespace uuid.UUID)
 	return err
 }
 
-func nameTaken(ctx context.Context, tx pgx.Tx, account, namespace uuid.UUID, key string) (taken bool, err error) {
-	err = tx.QueryRow(ctx, sqlNameTaken, account, namespace, key).Scan(&taken)
-
-	return taken, err
-}
-
 // contents is what goes along when a dataset changes its owner.
 type contents struct {
 	exposure   Exposure // its own, "" for none
@@ -508,7 +511,6 @@ type revision struct {
 	at      time.Time
 }
 
-// selectContents holds the dataset while it reads.
 func selectContents(ctx context.Context, tx pgx.Tx, d Dataset) (c contents, err error) {
 	if err = tx.QueryRow(ctx, sqlSelectOwnExposure, d.Account, d.ID).Scan(&c.exposure); err != nil {
 		return c, err
@@ -539,8 +541,17 @@ func selectContents(ctx context.Context, tx pgx.Tx, d Dataset) (c contents, err 
 	return c, err
 }
 
-// insertCopy writes a dataset as a tombstone, with the history of its definition.
+// insertCopy writes a dataset as a tombstone, with the history of its definition, over what an earlier
+// attempt may have left.
 func insertCopy(ctx context.Context, tx pgx.Tx, d Dataset, c contents, now time.Time) error {
+	if err := deleteGrantsOn(ctx, tx, d.access); err != nil {
+		return err
+	}
+
+	if _, err := tx.Exec(ctx, sqlDeleteRevisions, d.Account, d.ID); err != nil {
+		return err
+	}
+
 	if _, err := tx.Exec(ctx, sqlInsertCopy, d.Account, d.ID, d.NamespaceID, d.Name, nameKey(d.Name), c.exposure, d.Epoch,
 		c.definition.Revision, c.definition.DataDescription, c.definition.SchemaDefinition, d.Columns, d.RowCount, d.CreatedAt, now); err != nil {
 		return err

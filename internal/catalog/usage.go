@@ -35,25 +35,30 @@ func (c Catalog) Usage(ctx context.Context, who auth.Principal) (usage Usage, er
 	return usage, err
 }
 
+// Reservation is what was counted before it was used. It is settled on the day on which it was made.
+type Reservation struct {
+	Day    time.Time
+	Kind   string
+	Amount int64
+}
+
 // ReserveTx counts what is about to be used, before it is known how much it will be.
 //
 // Faults: LimitExceeded, naming the limit.
-func (c Catalog) ReserveTx(ctx context.Context, tx postgres.Tx, who auth.Principal, kind string, amount int64) error {
-	used, err := addUsage(ctx, tx, who.Account, c.today(), kind, amount)
-	if err != nil {
-		return err
+func (c Catalog) ReserveTx(ctx context.Context, tx postgres.Tx, who auth.Principal, kind string, amount int64) (Reservation, error) {
+	reserved := Reservation{Day: c.today(), Kind: kind, Amount: amount}
+
+	used, err := addUsage(ctx, tx, who.Account, reserved, amount)
+	if err == nil && used.Limit != nil && used.Amount > *used.Limit {
+		err = fault.New(fault.LimitExceeded, fmt.Sprintf("Today's limit of %d %s is reached. It begins anew at midnight UTC.", *used.Limit, kind))
 	}
 
-	if used.Limit != nil && used.Amount > *used.Limit {
-		return fault.New(fault.LimitExceeded, fmt.Sprintf("Today's limit of %d %s is reached. It begins anew at midnight UTC.", *used.Limit, kind))
-	}
-
-	return nil
+	return reserved, err
 }
 
 // SettleTx puts what was really used in the place of what was reserved.
-func (c Catalog) SettleTx(ctx context.Context, tx postgres.Tx, who auth.Principal, kind string, reserved, used int64) error {
-	_, err := addUsage(ctx, tx, who.Account, c.today(), kind, used-reserved)
+func (c Catalog) SettleTx(ctx context.Context, tx postgres.Tx, who auth.Principal, reserved Reservation, used int64) error {
+	_, err := addUsage(ctx, tx, who.Account, reserved, used-reserved.Amount)
 
 	return err
 }

@@ -7,7 +7,6 @@ import (
 
 	"quern.dev/quern/api"
 	"quern.dev/quern/internal/catalog"
-	"quern.dev/quern/internal/fault"
 )
 
 func (h handlers) CreateDataset(ctx context.Context, request api.CreateDatasetRequestObject) (api.CreateDatasetResponseObject, error) {
@@ -85,12 +84,7 @@ func (h handlers) GetInferDefinition(ctx context.Context, request api.GetInferDe
 func (h handlers) PutInferDefinition(ctx context.Context, request api.PutInferDefinitionRequestObject) (api.PutInferDefinitionResponseObject, error) {
 	at := datasetPath(request.Username, request.Namespace, request.DatasetName)
 
-	expected, err := ifMatch(request.Params.IfMatch)
-	if err != nil {
-		return nil, err
-	}
-
-	saved, err := h.catalog.PutDefinition(ctx, callOf(ctx).who, at, definitionChange(request.Body), expected)
+	saved, err := h.catalog.PutDefinition(ctx, callOf(ctx).who, at, definitionChange(request.Body), ifMatch(request.Params.IfMatch))
 	if err != nil {
 		return nil, err
 	}
@@ -136,15 +130,16 @@ func showDataset(d catalog.Description) api.Dataset {
 func etag(revision int64) string { return fmt.Sprintf(`"%d"`, revision) }
 
 // ifMatch reads an If-Match of one ETag; "*" asks only that there is something, which the path does too.
-func ifMatch(header *string) (*int64, error) {
+// What is no ETag of ours is a revision that no definition ever has.
+func ifMatch(header *string) *int64 {
 	if header == nil || strings.TrimSpace(*header) == "*" {
-		return nil, nil //nolint:nilnil // no condition
+		return nil
 	}
 
 	var revision int64
 	if _, err := fmt.Sscanf(*header, `"%d"`, &revision); err != nil || etag(revision) != strings.TrimSpace(*header) {
-		return nil, fault.New(fault.PreconditionFailed, "The If-Match header is not an ETag that this definition ever had.")
+		revision = -1
 	}
 
-	return &revision, nil
+	return &revision
 }
