@@ -16,17 +16,18 @@ import (
 )
 
 // authorizationTable says for every operation and every kind of caller which status the caller gets. The request is
-// always the same and valid, and it is about something that the account "owner" has.
+// always the same and valid, and it is about something that the account "owner" has: where the path names a namespace,
+// one that is made for the request, with the dataset "orders", and shared with the users "viewer" and "editor".
 //
 //	no          token at all
 //	garbage     a token that is none
 //	expired     … early: valid from 10 minutes ahead … audience, issuer: of another one
 //	none        alg: none … hs256: signed with the issuer's public key as secret … id: an ID token with our audience
 //	disabled    a user whom the operator disabled
-//	revoked     … lapsed, restricted: API tokens of the owner; the last one can reach one namespace
+//	revoked     … lapsed, restricted: API tokens of the owner; the last one reaches only another namespace
 //	stranger    a signed-in user to whom nothing was shared
-//	viewer      … editor, owner: users with that role on the thing; where an operation is about the caller's own
-//	            account, API tokens of the owner with that role
+//	viewer      … editor: users with that role on the namespace … owner: an API token of the owner with that role;
+//	            where the path names no user, all three are API tokens of the owner
 func authorizationTable() (columns string, rows []authorizationRow) {
 	columns = "        no  garbage expired early audience issuer none hs256 id  disabled revoked lapsed restricted stranger viewer editor owner"
 
@@ -37,29 +38,161 @@ func authorizationTable() (columns string, rows []authorizationRow) {
 			"200 200     200     200   200      200    200  200   200 200      200     200    200        200      200    200    200"},
 		{operation: "GET /user/me", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    200        200      200    200    200"},
+		{operation: "GET /user/usage", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    200        200      200    200    200"},
 		{operation: "GET /user/tokens", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    403        200      200    200    200"},
 		{operation: "POST /user/token", body: `{"name": "x"}`, statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    403        200      200    200    200"},
-		{operation: "DELETE /user/token/{id}", thing: editorToken, statuses: "" +
+		{operation: "DELETE /user/token/{id}", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    403        404      403    204    204"},
+		{operation: "GET /audit", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    403        200      403    403    200"},
+
+		{operation: "GET /schema/datasets/all", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    200        200      200    200    200"},
+		{operation: "GET /schema/{username}/namespaces", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    200        200      200    200    200"},
+		{operation: "POST /schema/{username}/namespaces", body: `{"name": "<new>"}`, statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    403        403      403    403    201"},
+		{operation: "PATCH /schema/{username}/namespaces/{namespace}", body: `{"exposure": "rows"}`, statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        403      403    403    200"},
+		{operation: "DELETE /schema/{username}/namespaces/{namespace}", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        403      403    403    409"},
+		{operation: "GET /schema/{username}/{namespace}/datasets", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
+
+		{operation: "POST /ingest/new/{namespace}/{datasetName}", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    403        201      403    201    201"},
+		{operation: "GET /data/{username}/{namespace}/{datasetName}", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
+		{operation: "PATCH /data/{username}/{namespace}/{datasetName}", body: `{"name": "renamed"}`, statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      403    403    200"},
+		{operation: "DELETE /data/{username}/{namespace}/{datasetName}", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      403    403    204"},
+		{operation: "POST /data/{username}/{namespace}/{datasetName}/clear", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      403    200    200"},
+		{operation: "GET /data/{username}/{namespace}/{datasetName}/inferDefinition", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
+		{operation: "PUT /data/{username}/{namespace}/{datasetName}/inferDefinition", body: `{"dataDescription": "x"}`, statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      403    201    201"},
+
+		{operation: "GET /permissions/namespaces/{username}/{namespace}/shares", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        403      403    403    200"},
+		{operation: "POST /permissions/namespaces/{username}/{namespace}/shares", body: `{"username": "x", "role": "viewer"}`, statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        403      403    403    200"},
+		{operation: "DELETE /permissions/namespaces/{username}/{namespace}/shares", body: `{"username": "grantee"}`, statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        403      403    403    200"},
+		{operation: "GET /permissions/datasets/{username}/{namespace}/{datasetName}/shares", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        403      403    403    200"},
+		{operation: "POST /permissions/datasets/{username}/{namespace}/{datasetName}/shares", body: `{"username": "x", "role": "viewer"}`, statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        403      403    403    200"},
+		{operation: "DELETE /permissions/datasets/{username}/{namespace}/{datasetName}/shares", body: `{"username": "grantee"}`, statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        403      403    403    200"},
+	}
+}
+
+// sharingTable is the same for the ways in which somebody can have rights on a namespace or a dataset, for every
+// operation whose path names one. The request and what it is about are those of authorizationTable, without its grants:
+// each is given, and taken away, for the request.
+//
+//	viewer@d    … editor@d: users with that role on the dataset alone
+//	viewer@g    … editor@g: members of a group with that role on the namespace … editor@gd: of one with it on the dataset
+//	both        viewer by the namespace and editor by the dataset … both@g: viewer by the dataset and editor by the namespace and a group
+//	former      an editor of namespace and dataset, both by name and by group, until all was revoked
+//	half        an editor of the namespace until that was revoked, and a viewer of the dataset
+//	token       a user with the role editor on the namespace, with a token whose role is viewer
+//	viewer@o    … editor@o: API tokens of the owner with that role
+//	in-n        … in-d, in-x: API tokens of the owner that reach only this namespace, this dataset, another namespace
+//	guest-d     a token of a user with the role editor on the namespace, that reaches only this dataset
+func sharingTable() (columns string, rows []authorizationRow) {
+	columns = "        viewer@d editor@d viewer@g editor@g editor@gd both both@g former half token viewer@o editor@o in-n in-d in-x guest-d"
+
+	return columns, []authorizationRow{
+		{operation: "PATCH /schema/{username}/namespaces/{namespace}", body: `{"exposure": "rows"}`, statuses: "" +
+			"403      403      403      403      403       403  403    403    403  403   403      403      403  404  404  403"},
+		{operation: "DELETE /schema/{username}/namespaces/{namespace}", statuses: "" +
+			"403      403      403      403      403       403  403    403    403  403   403      403      403  404  404  403"},
+		{operation: "GET /schema/{username}/{namespace}/datasets", statuses: "" +
+			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
+		{operation: "POST /ingest/new/{namespace}/{datasetName}", statuses: "" + // under the caller's own name
+			"201      201      201      201      201       201  201    201    201  403   403      201      201  403  403  403"},
+		{operation: "GET /data/{username}/{namespace}/{datasetName}", statuses: "" +
+			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
+		{operation: "PATCH /data/{username}/{namespace}/{datasetName}", body: `{"name": "renamed"}`, statuses: "" +
+			"403      403      403      403      403       403  403    404    403  403   403      403      403  403  404  403"},
+		{operation: "DELETE /data/{username}/{namespace}/{datasetName}", statuses: "" +
+			"403      403      403      403      403       403  403    404    403  403   403      403      403  403  404  403"},
+		{operation: "POST /data/{username}/{namespace}/{datasetName}/clear", statuses: "" +
+			"403      200      403      200      200       200  200    404    403  403   403      200      200  200  404  200"},
+		{operation: "GET /data/{username}/{namespace}/{datasetName}/inferDefinition", statuses: "" +
+			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
+		{operation: "PUT /data/{username}/{namespace}/{datasetName}/inferDefinition", body: `{"dataDescription": "x"}`, statuses: "" +
+			"403      201      403      201      201       201  201    404    403  403   403      201      201  201  404  201"},
+		{operation: "GET /permissions/namespaces/{username}/{namespace}/shares", statuses: "" +
+			"403      403      403      403      403       403  403    403    403  403   403      403      403  404  404  403"},
+		{operation: "POST /permissions/namespaces/{username}/{namespace}/shares", body: `{"username": "x", "role": "viewer"}`, statuses: "" +
+			"403      403      403      403      403       403  403    403    403  403   403      403      403  404  404  403"},
+		{operation: "DELETE /permissions/namespaces/{username}/{namespace}/shares", body: `{"username": "grantee"}`, statuses: "" +
+			"403      403      403      403      403       403  403    403    403  403   403      403      403  404  404  403"},
+		{operation: "GET /permissions/datasets/{username}/{namespace}/{datasetName}/shares", statuses: "" +
+			"403      403      403      403      403       403  403    403    403  403   403      403      403  403  404  403"},
+		{operation: "POST /permissions/datasets/{username}/{namespace}/{datasetName}/shares", body: `{"username": "x", "role": "viewer"}`, statuses: "" +
+			"403      403      403      403      403       403  403    403    403  403   403      403      403  403  404  403"},
+		{operation: "DELETE /permissions/datasets/{username}/{namespace}/{datasetName}/shares", body: `{"username": "grantee"}`, statuses: "" +
+			"403      403      403      403      403       403  403    403    403  403   403      403      403  403  404  403"},
 	}
 }
 
 type authorizationRow struct {
 	operation string // as the contract has it
 	body      string
-	thing     func(t *testing.T, s *service, owner string) (path string) // makes what the path names, anew for each request
 	statuses  string
 }
 
-// editorToken makes a token of the owner, with the role editor, to be named by a path.
-func editorToken(t *testing.T, s *service, owner string) string {
+// thing is what one request is about, made anew for it.
+type thing struct {
+	namespace string // has the dataset orders
+	token     string // id of an API token of the owner with the role editor
+}
+
+func newThing(t *testing.T, s *service, owner, operation string) (made thing) {
 	t.Helper()
 
-	id, _ := newToken(t, s, owner, "editor")
+	if strings.Contains(operation, "{id}") {
+		made.token, _ = newToken(t, s, owner, "editor")
+	}
 
-	return "/user/token/" + id
+	if strings.Contains(operation, "{namespace}") {
+		made.namespace = makeDataset(t, s, owner)
+	}
+
+	if strings.HasPrefix(operation, "DELETE /permissions/") {
+		for _, path := range []string{"namespaces/self/" + made.namespace, "datasets/self/" + made.namespace + "/orders"} {
+			share(t, s, owner, path, "grantee", "viewer")
+		}
+	}
+
+	return made
+}
+
+// address is where the operation finds it. What is to be created has a new name.
+func (made thing) address(path string) string {
+	dataset := "orders"
+	if strings.HasPrefix(path, "/ingest/new") {
+		dataset = "new"
+	}
+
+	return strings.NewReplacer("{username}", "owner", "{namespace}", made.namespace, "{datasetName}", dataset, "{id}", made.token).Replace(path)
+}
+
+// asks sends the request of a row.
+func (row authorizationRow) asks(t *testing.T, s *service, about thing, bearer string) *answer {
+	t.Helper()
+
+	method, path, _ := strings.Cut(row.operation, " ")
+
+	return call(t, method, s.url+about.address(path), bearer, strings.ReplaceAll(row.body, "<new>", "n-"+uuid.NewString()))
 }
 
 func TestAuthorizationTable(t *testing.T) { //nolint:tparallel // the callers' tokens would expire in the queue
@@ -69,17 +202,57 @@ func TestAuthorizationTable(t *testing.T) { //nolint:tparallel // the callers' t
 	key := s.newKey()
 	owner := key.token("owner")
 	callers := newCallers(t, s, key)
-
-	header, rows := authorizationTable()
-	columns := strings.Fields(header)
-	require.Len(t, callers, len(columns))
-
-	missing := map[string]bool{}
-	for _, operation := range operations() {
-		missing[operation.String()] = true
-	}
-
+	users := map[string]string{"viewer": key.token("viewer"), "editor": key.token("editor")}
 	refusal := call(t, http.MethodGet, s.url+"/user/me", "", "").body
+
+	columns, rows := authorizationTable()
+	checkTable(t, columns, rows, func(operation) bool { return true }, func(t *testing.T, row authorizationRow, column string) *answer {
+		t.Helper()
+		require.Contains(t, callers, column)
+
+		about, bearer := newThing(t, s, owner, row.operation), callers[column]
+
+		if user, shared := users[column]; shared && strings.Contains(row.operation, "{username}") {
+			bearer = user
+
+			if about.namespace != "" {
+				share(t, s, owner, "namespaces/self/"+about.namespace, column, column)
+			}
+		}
+
+		answer := row.asks(t, s, about, bearer)
+		if answer.status == http.StatusUnauthorized {
+			require.Equal(t, refusal, answer.body, "%s: the answer tells why", column)
+			require.True(t, strings.HasPrefix(answer.header.Get("WWW-Authenticate"), `Bearer realm="quern"`), column)
+		}
+
+		return answer
+	})
+
+	columns, rows = sharingTable()
+	named := func(o operation) bool { return strings.Contains(o.path, "{namespace}") }
+	checkTable(t, columns, rows, named, func(t *testing.T, row authorizationRow, column string) *answer {
+		t.Helper()
+
+		about := newThing(t, s, owner, row.operation)
+
+		return row.asks(t, s, about, newSharer(t, s, key, about.namespace, column))
+	})
+}
+
+// checkTable asks for each row and column, and misses rows for operations that the table is about.
+func checkTable(
+	t *testing.T, header string, rows []authorizationRow, isAbout func(operation) bool, ask func(t *testing.T, row authorizationRow, column string) *answer,
+) {
+	t.Helper()
+
+	columns, missing := strings.Fields(header), map[string]bool{}
+
+	for _, operation := range operations() {
+		if isAbout(operation) {
+			missing[operation.String()] = true
+		}
+	}
 
 	for _, row := range rows {
 		require.True(t, missing[row.operation], "%s stands twice, or is not an operation", row.operation)
@@ -89,27 +262,81 @@ func TestAuthorizationTable(t *testing.T) { //nolint:tparallel // the callers' t
 		require.Len(t, statuses, len(columns), row.operation)
 
 		t.Run(row.operation, func(t *testing.T) {
-			method, path, _ := strings.Cut(row.operation, " ")
-
 			for i, column := range columns {
-				require.Contains(t, callers, column)
-
-				if row.thing != nil {
-					path = row.thing(t, s, owner)
-				}
-
-				answer := call(t, method, s.url+path, callers[column], row.body)
+				answer := ask(t, row, column)
 				require.Equal(t, statuses[i], strconv.Itoa(answer.status), "%s: %s", column, answer.body)
-
-				if answer.status == http.StatusUnauthorized {
-					require.Equal(t, refusal, answer.body, "%s: the answer tells why", column)
-					require.True(t, strings.HasPrefix(answer.header.Get("WWW-Authenticate"), `Bearer realm="quern"`), column)
-				}
 			}
 		})
 	}
 
 	require.Empty(t, missing, "operations without a row")
+}
+
+// newSharer gives the caller of a column of the sharing table the rights on a namespace, and returns the caller's token.
+func newSharer(t *testing.T, s *service, key *signer, namespace, column string) (bearer string) {
+	t.Helper()
+
+	var (
+		owner      = key.token("owner")
+		whole, one = "namespaces/self/" + namespace, "datasets/self/" + namespace + "/orders"
+		thisOne    = target("owner", namespace, "orders")
+		user       = "sharer-" + column[:1] + uuid.NewString()[:8]
+		group      = user + "-group"
+	)
+
+	member := key.claims(user)
+	member["groups"] = []string{"another", group}
+	bearer = key.sign(member)
+	require.Equal(t, http.StatusOK, call(t, http.MethodGet, s.url+"/user/me", bearer, "").status)
+
+	grant := func(path, grantee, role string) { share(t, s, owner, path, grantee, role) }
+	revoke := func(path, grantee string) { unshare(t, s, owner, path, grantee) }
+
+	switch column {
+	case "viewer@d", "editor@d":
+		grant(one, user, column[:6])
+	case "viewer@g", "editor@g":
+		grant(whole, "@"+group, column[:6])
+	case "editor@gd":
+		grant(one, "@"+group, "editor")
+	case "both":
+		grant(whole, user, "viewer")
+		grant(one, user, "editor")
+	case "both@g":
+		grant(one, user, "viewer")
+		grant(whole, "@"+group, "editor")
+	case "former":
+		for _, path := range []string{whole, one} {
+			for _, grantee := range []string{user, "@" + group} {
+				grant(path, grantee, "editor")
+				revoke(path, grantee)
+			}
+		}
+	case "half":
+		grant(whole, user, "editor")
+		grant(one, user, "viewer")
+		revoke(whole, user)
+	case "token":
+		grant(whole, user, "editor")
+
+		_, bearer = newToken(t, s, bearer, "viewer")
+	case "viewer@o", "editor@o":
+		_, bearer = newToken(t, s, owner, column[:6])
+	case "in-n":
+		bearer = restrictedToken(t, s, owner, target("self", namespace, ""))
+	case "in-d":
+		bearer = restrictedToken(t, s, owner, thisOne)
+	case "in-x":
+		bearer = restrictedToken(t, s, owner, target("self", makeDataset(t, s, owner), ""))
+	case "guest-d":
+		grant(whole, user, "editor")
+
+		bearer = restrictedToken(t, s, bearer, thisOne)
+	default:
+		require.Fail(t, "no such column", column)
+	}
+
+	return bearer
 }
 
 // newCallers makes the token of each column.
@@ -139,10 +366,7 @@ func newCallers(t *testing.T, s *service, key *signer) map[string]string {
 	lapsedID, lapsed := newToken(t, s, owner, "owner")
 	s.exec(`UPDATE tokens SET expires_at = now() - interval '1 second' WHERE id = $1`, lapsedID)
 
-	restrictedID, restricted := newToken(t, s, owner, "owner")
-	s.exec(`UPDATE tokens SET restricted = true WHERE id = $1`, restrictedID)
-	s.exec(`INSERT INTO token_targets (account_id, token_id, target_kind, target_account_id, target_id)
-		SELECT account_id, id, 'namespace', account_id, $2 FROM tokens WHERE id = $1`, restrictedID, uuid.New())
+	restricted := restrictedToken(t, s, owner, target("self", makeDataset(t, s, owner), ""))
 
 	return map[string]string{
 		"no": "", "garbage": "garbage",

@@ -20,13 +20,13 @@ type scenario struct {
 	steps    []step
 }
 
-// step is one request, or one operator's command, and all of its answer.
+// step is one request and all of its answer, or one operator's command, or one change of the database.
 //
 // Texts hold placeholders. <x kind> binds x, and <x> stands for it from then on: in addresses, in bodies that are sent
 // and in answers. The kinds are those of bindings; in what is sent only now is possible.
 type step struct {
-	as     string   // "": no token; <x>: that token; "name by way": sign-in at Keycloak; "name" or "subject:name": a signed token
-	do     string   // "METHOD address", below /api/v1 if it starts with a slash, or "quernd arguments"
+	as     string   // "": no token; <x>: that token; "name by way": sign-in at Keycloak; "name", "subject:name" or "name in group": a signed token
+	do     string   // "METHOD address", below /api/v1 if it starts with a slash, or "quernd arguments", or "sql statement"
 	header []string // of the request
 	body   string
 	status int      // of a command: 0, or 1 for one that fails
@@ -144,10 +144,6 @@ func scenarios() []scenario {
 			{as: "giver", do: "POST /user/token", body: `{"name": "x", "expires_at": "0001-01-01T00:00:00Z"}`, status: 422, want: invalid("expires_at", "must be in the future")},
 			{as: "giver", do: "POST /user/token", body: `{"name": "x", "expires_at": "<far now+8761h>"}`, status: 422, want: invalid("expires_at", "must be at most 8760 hours ahead")},
 			{as: "giver", do: "POST /user/token", body: `{"name": "x", "expires_at": "tomorrow"}`, status: 422, want: invalid("expires_at", "is not a valid date-time")},
-			{
-				as: "giver", do: "POST /user/token", body: `{"name": "x", "accessRestrictedTo": [{"username": "self", "namespace": "sales"}]}`, status: 422,
-				want: invalid("accessRestrictedTo", "cannot be given yet: there are no namespaces to restrict a token to"),
-			},
 		}},
 		{name: "names of tokens", steps: []step{
 			{as: "namer", do: "POST /user/token", body: `{"name": "Nächtlicher Bericht 🌙 한국어", "x": 1, "Name": "other"}`, status: 200, want: created("u", "Nächtlicher Bericht 🌙 한국어", "editor", "<u-expires now+2160h>")},
@@ -344,23 +340,7 @@ func TestScenarios(t *testing.T) {
 
 	shared := start(t)
 	key := shared.newKey()
-
-	for _, scenario := range scenarios() {
-		t.Run(scenario.name, func(t *testing.T) {
-			t.Parallel()
-
-			p := &player{service: shared, key: key}
-			if scenario.settings != nil {
-				p.service = start(t, append(scenario.settings, "QUERN_OIDC_ISSUER="+shared.realm.issuer())...)
-			}
-
-			p.bound = bindings{"root": p.service.root, "admin": p.service.admin}
-
-			for _, step := range scenario.steps {
-				p.play(t, step)
-			}
-		})
-	}
+	playAll(t, shared, key, scenarios())
 
 	t.Run("what is another's and what is not there differ in no byte", func(t *testing.T) {
 		t.Parallel()
@@ -380,6 +360,28 @@ func TestScenarios(t *testing.T) {
 	})
 }
 
+// playAll plays scenarios on a service that they share, unless they have one of their own.
+func playAll(t *testing.T, shared *service, key *signer, scenarios []scenario) {
+	t.Helper()
+
+	for _, scenario := range scenarios {
+		t.Run(scenario.name, func(t *testing.T) {
+			t.Parallel()
+
+			p := &player{service: shared, key: key}
+			if scenario.settings != nil {
+				p.service = start(t, append(scenario.settings, "QUERN_OIDC_ISSUER="+shared.realm.issuer())...)
+			}
+
+			p.bound = bindings{"root": p.service.root, "admin": p.service.admin}
+
+			for _, step := range scenario.steps {
+				p.play(t, step)
+			}
+		})
+	}
+}
+
 // player plays the steps of one scenario.
 type player struct {
 	service *service
@@ -391,8 +393,13 @@ func (p *player) play(t *testing.T, step step) {
 	t.Helper()
 
 	method, address, _ := strings.Cut(p.bound.fill(t, step.do), " ")
-	if method == "quernd" {
+	switch method {
+	case "quernd":
 		p.command(t, step, strings.Fields(address))
+
+		return
+	case "sql":
+		p.service.exec(address)
 
 		return
 	}
@@ -448,6 +455,8 @@ func (p *player) token(t *testing.T, as string) string {
 		}[way](user)
 	}
 
+	as, group, isMember := strings.Cut(as, " in ")
+
 	subject, name, given := strings.Cut(as, ":")
 	if !given {
 		name = subject
@@ -455,6 +464,10 @@ func (p *player) token(t *testing.T, as string) string {
 
 	claims := p.key.claims(subject)
 	claims["preferred_username"] = name
+
+	if isMember {
+		claims["groups"] = []string{group}
+	}
 
 	return p.key.sign(claims)
 }

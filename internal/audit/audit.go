@@ -46,7 +46,8 @@ const Done = "done"
 
 // WriteTx adds an entry to the transaction of the change.
 func WriteTx(ctx context.Context, tx postgres.Tx, entry Entry) error {
-	entry.ID = uuid.Must(uuid.NewV7())
+	// Entries of one moment stand in the order in which they were written, which their ids know.
+	entry.ID, entry.At = uuid.Must(uuid.NewV7()), entry.At.UTC().Truncate(time.Millisecond)
 
 	if entry.Outcome == "" {
 		entry.Outcome = Done

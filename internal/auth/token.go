@@ -84,9 +84,12 @@ type NewToken struct {
 	Name      string
 	Role      Role
 	ExpiresAt *time.Time
-	Targets   []Target // none: not restricted
+	Targets   Resolve // nil: not restricted
 	Once      Once
 }
+
+// Resolve finds what a token is to be restricted to, in the transaction that makes it.
+type Resolve func(ctx context.Context, tx postgres.Tx) ([]Target, error)
 
 // Create makes a token and returns it with its value, which is shown only here. Repeated with the same
 // Once it returns the same token and value.
@@ -127,7 +130,16 @@ func (s Tokens) Create(ctx context.Context, who Principal, want NewToken) (Token
 }
 
 func (s Tokens) createTx(ctx context.Context, tx postgres.Tx, who Principal, id uuid.UUID, want NewToken, now time.Time) (Token, string, error) {
-	token, err := s.draft(who, id, want, now)
+	var targets []Target
+
+	if want.Targets != nil {
+		var err error
+		if targets, err = want.Targets(ctx, tx); err != nil {
+			return Token{}, "", err
+		}
+	}
+
+	token, err := s.draft(who, id, want, targets, now)
 	if err != nil {
 		return Token{}, "", err
 	}
@@ -155,9 +167,9 @@ func (s Tokens) createTx(ctx context.Context, tx postgres.Tx, who Principal, id 
 }
 
 // draft applies the defaults and the rules.
-func (s Tokens) draft(who Principal, id uuid.UUID, want NewToken, now time.Time) (Token, error) {
+func (s Tokens) draft(who Principal, id uuid.UUID, want NewToken, targets []Target, now time.Time) (Token, error) {
 	token := Token{
-		ID: id, Name: want.Name, Role: want.Role, Restricted: len(want.Targets) > 0, Targets: want.Targets, CreatedAt: now,
+		ID: id, Name: want.Name, Role: want.Role, Restricted: len(targets) > 0, Targets: targets, CreatedAt: now,
 	}
 
 	if token.Role == "" {

@@ -2,6 +2,7 @@ package auth
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"strings"
 	"testing"
@@ -72,6 +73,10 @@ func (b *bundle) create(t *testing.T, who Principal, want NewToken) (Token, Prin
 	return token, bearer
 }
 
+func to(targets ...Target) Resolve {
+	return func(context.Context, postgres.Tx) ([]Target, error) { return targets, nil }
+}
+
 func TestTokenFormat(t *testing.T) {
 	t.Parallel()
 
@@ -123,7 +128,7 @@ func TestTokenCeiling(t *testing.T) {
 	require.Equal(t, owner.ExpiresAt, shortened.ExpiresAt)
 	require.Equal(t, Editor, shortened.Role)
 
-	_, restrictedBearer := b.create(t, b.ada, NewToken{Name: "restricted", Targets: []Target{{Kind: "namespace", Account: b.ada.Account, ID: uuid.New()}}})
+	_, restrictedBearer := b.create(t, b.ada, NewToken{Name: "restricted", Targets: to(Target{Kind: "namespace", Account: b.ada.Account, ID: uuid.New()})})
 	require.Len(t, restrictedBearer.Token.Targets, 1)
 
 	for name, test := range map[string]struct {
@@ -134,7 +139,7 @@ func TestTokenCeiling(t *testing.T) {
 		"more than the token in use":  {viewerBearer, NewToken{Role: Editor}, fault.Forbidden},
 		"longer than the one in use":  {ownerBearer, NewToken{ExpiresAt: new(owner.ExpiresAt.Add(time.Millisecond))}, fault.Forbidden},
 		"by a restricted token":       {restrictedBearer, NewToken{}, fault.Forbidden},
-		"restricted, and owner":       {b.ada, NewToken{Role: Owner, Targets: []Target{{Kind: "dataset"}}}, fault.Forbidden},
+		"restricted, and owner":       {b.ada, NewToken{Role: Owner, Targets: to(Target{Kind: "dataset"})}, fault.Forbidden},
 		"in the past":                 {b.ada, NewToken{ExpiresAt: new(b.now)}, fault.ValidationFailed},
 		"beyond the longest lifetime": {b.ada, NewToken{ExpiresAt: new(b.now.Add(366 * day))}, fault.ValidationFailed},
 	} {

@@ -97,7 +97,7 @@ func (c Catalog) TransferDataset(ctx context.Context, at Path, newOwner string) 
 
 	for _, step := range []func(tx postgres.Tx) error{
 		func(tx postgres.Tx) (err error) {
-			goods, err = c.withdrawTx(ctx, tx, source, newOwner)
+			source, goods, err = c.withdrawTx(ctx, tx, source, newOwner)
 
 			return err
 		},
@@ -117,19 +117,26 @@ func (c Catalog) TransferDataset(ctx context.Context, at Path, newOwner string) 
 	return nil
 }
 
-// withdrawTx makes the original a tombstone and returns what goes along.
-func (c Catalog) withdrawTx(ctx context.Context, tx postgres.Tx, source Dataset, newOwner string) (contents, error) {
+// withdrawTx makes the original a tombstone. It returns it as it was at that moment, and what goes along.
+func (c Catalog) withdrawTx(ctx context.Context, tx postgres.Tx, source Dataset, newOwner string) (Dataset, contents, error) {
 	if isLive, err := deleteDataset(ctx, tx, source, c.now()); err != nil || !isLive {
-		return contents{}, orAbsent(err)
+		return Dataset{}, contents{}, orAbsent(err)
+	}
+
+	current, err := selectDatasetByID(ctx, tx, source.Account, source.ID, auth.Principal{Account: source.Account})
+	if err != nil || current == nil {
+		return Dataset{}, contents{}, orAbsent(err)
 	}
 
 	if err := audit.WriteTx(ctx, tx, audit.Entry{
-		Account: source.Account, At: c.now(), Actor: audit.Operator, Action: "dataset.transfer", Target: source.audit(), Detail: newOwner,
+		Account: source.Account, At: c.now(), Actor: audit.Operator, Action: "dataset.transfer", Target: current.audit(), Detail: newOwner,
 	}); err != nil {
-		return contents{}, err
+		return Dataset{}, contents{}, err
 	}
 
-	return selectContents(ctx, tx, source)
+	goods, err := selectContents(ctx, tx, *current)
+
+	return *current, goods, err
 }
 
 func (c Catalog) transferParties(ctx context.Context, q postgres.Querier, at Path, newOwner string) (Dataset, auth.Principal, error) {

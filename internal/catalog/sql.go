@@ -24,20 +24,25 @@ const (
 		d.account_id, d.id, n.id, n.name, d.name, coalesce(d.exposure, n.exposure, ''), d.epoch, left(d.data_description, 200), d.columns, d.row_count,
 		d.created_at, d.updated_at,
 		ARRAY(SELECT g.role FROM unnest($2::text[], $3::text[]) AS s (kind, id)
-			JOIN grants g ON g.account_id = d.account_id AND g.target_id IN (n.id, d.id) AND g.subject_kind = s.kind AND g.subject_id = s.id)
-		FROM datasets d JOIN namespaces n ON n.account_id = d.account_id AND n.id = d.namespace_id`
+			JOIN grants g ON g.account_id = d.account_id AND g.target_id IN (n.id, d.id) AND g.subject_kind = s.kind AND g.subject_id = s.id)`
+	sqlDatasets = ` FROM datasets d JOIN namespaces n ON n.account_id = d.account_id AND n.id = d.namespace_id`
 
 	sqlSelectNamespace      = `SELECT ` + sqlNamespaceColumns + ` WHERE n.account_id = $1 AND n.name_key = $4 AND n.deleted_at IS NULL`
 	sqlSelectNamespaceByID  = `SELECT ` + sqlNamespaceColumns + ` WHERE n.account_id = $1 AND n.id = $4`
 	sqlSelectNamespacesByID = `SELECT ` + sqlNamespaceColumns + ` WHERE n.account_id = $1 AND n.id = ANY($4) AND n.deleted_at IS NULL ORDER BY n.id`
 	sqlSelectOwnNamespaces  = `SELECT ` + sqlNamespaceColumns + ` WHERE n.account_id = $1 AND n.id > $4 AND n.deleted_at IS NULL ORDER BY n.id LIMIT $5`
 
-	sqlSelectDataset = `SELECT ` + sqlDatasetColumns + `
-		WHERE n.account_id = $1 AND n.name_key = $4 AND n.deleted_at IS NULL AND d.account_id = $1 AND d.name_key = $5 AND d.deleted_at IS NULL`
-	sqlSelectDatasetByID  = `SELECT ` + sqlDatasetColumns + ` WHERE d.account_id = $1 AND d.id = $4`
-	sqlSelectDatasetsByID = `SELECT ` + sqlDatasetColumns + ` WHERE d.account_id = $1 AND d.id = ANY($4) AND d.deleted_at IS NULL ORDER BY d.id`
-	sqlSelectDatasetsOf   = `SELECT ` + sqlDatasetColumns + `
-		WHERE d.account_id = $1 AND d.namespace_id = $4 AND d.id > $5 AND d.deleted_at IS NULL ORDER BY d.id LIMIT $6`
+	// The plans of these must be good for an account with a million datasets, though the planner expects a
+	// few: each condition fits one index alone.
+	sqlSelectDataset = `SELECT ` + sqlDatasetColumns + sqlDatasets + `
+		WHERE d.account_id = $1 AND d.name_key = $5 AND d.deleted_at IS NULL
+			AND d.namespace_id = (SELECT id FROM namespaces WHERE account_id = $1 AND name_key = $4 AND deleted_at IS NULL)`
+	sqlSelectDatasetByID  = `SELECT ` + sqlDatasetColumns + sqlDatasets + ` WHERE d.account_id = $1 AND d.id = $4`
+	sqlSelectDatasetsByID = `
+		WITH d AS MATERIALIZED (SELECT * FROM datasets WHERE account_id = $1 AND id = ANY($4) AND deleted_at IS NULL)
+		SELECT ` + sqlDatasetColumns + ` FROM d JOIN namespaces n ON n.account_id = d.account_id AND n.id = d.namespace_id ORDER BY d.id`
+	sqlSelectDatasetsOf = `SELECT ` + sqlDatasetColumns + sqlDatasets + `
+		WHERE d.account_id = $1 AND d.namespace_id = $4 AND d.id > $5 AND d.live ORDER BY d.id LIMIT $6`
 
 	sqlInsertNamespace = `
 		INSERT INTO namespaces (account_id, id, name, name_key, exposure, created_at) VALUES ($1, $2, $3, $4, nullif($5, ''), $6)

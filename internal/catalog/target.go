@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -12,28 +13,28 @@ import (
 )
 
 // Targets turns the names that a token is to be restricted to into ids: a renamed target stays, a
-// re-created one does not.
+// re-created one does not. It does so when the token is made, not when the answer is repeated.
 //
 // Faults: ValidationFailed for what the caller cannot see.
-func (c Catalog) Targets(ctx context.Context, who auth.Principal, paths []Path) (targets []auth.Target, err error) {
-	err = c.DB.Do(ctx, func(q postgres.Querier) error {
+func (c Catalog) Targets(who auth.Principal, paths []Path) auth.Resolve {
+	return func(ctx context.Context, tx postgres.Tx) (targets []auth.Target, err error) {
 		for i, path := range paths {
-			target, err := c.target(ctx, q, who, path)
+			target, err := c.target(ctx, tx, who, path)
 			if fault.Is(err, fault.NotFound) {
-				return fault.Invalid(fmt.Sprintf("accessRestrictedTo.%d", i), "names nothing that you can see")
+				return nil, fault.Invalid(fmt.Sprintf("accessRestrictedTo.%d", i), "names nothing that you can see")
 			}
 
 			if err != nil {
-				return err
+				return nil, err
 			}
 
-			targets = append(targets, target)
+			if !slices.Contains(targets, target) {
+				targets = append(targets, target)
+			}
 		}
 
-		return nil
-	})
-
-	return targets, err
+		return targets, nil
+	}
 }
 
 func (c Catalog) target(ctx context.Context, q postgres.Querier, who auth.Principal, path Path) (auth.Target, error) {

@@ -55,6 +55,11 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	if c.Pooler {
 		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
 	} else {
+		// One plan for each statement, whoever asks: planning anew costs more than our statements do, and
+		// they are written so that the general plan is the good one.
+		config.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
+		config.ConnConfig.RuntimeParams["jit"] = "off"
+
 		for name, limit := range map[string]time.Duration{
 			"statement_timeout":                   c.QueryTimeout,
 			"lock_timeout":                        c.LockTimeout,

@@ -55,10 +55,7 @@ func (h handlers) CreateToken(ctx context.Context, request api.CreateTokenReques
 	}
 
 	if request.Body.AccessRestrictedTo != nil {
-		var err error
-		if want.Targets, err = h.catalog.Targets(ctx, callOf(ctx).who, paths(*request.Body.AccessRestrictedTo)); err != nil {
-			return nil, err
-		}
+		want.Targets = h.catalog.Targets(callOf(ctx).who, paths(*request.Body.AccessRestrictedTo))
 	}
 
 	token, value, err := h.tokens.Create(ctx, callOf(ctx).who, want)
