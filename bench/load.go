@@ -1,130 +1,104 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"fmt"
-	"io"
-	"net"
+	"math/rand/v2"
 	"net/http"
-	"slices"
+	"os"
 	"time"
 
-	"golang.org/x/sync/errgroup"
+	"quern.dev/quern/api"
 )
 
-// load is a closed loop: each connection sends the request, reads the answer, and sends it again.
-// It writes the same bytes each time instead of using http.Client, because what the client burns is
-// taken from both sides alike and would hide the difference between them.
-type load struct {
-	request     *http.Request
-	want        []byte // the body of every answer, with status 200
-	connections int
-}
+const (
+	loadRate = 300 // requests a second
+	loadGoal = 150 * time.Millisecond
+)
 
-type loaded struct {
-	perSecond float64
-	took      []time.Duration // sorted
-}
-
-func (l loaded) quantile(q float64) time.Duration { return l.took[int(q*float64(len(l.took)-1))] }
-
-func (l loaded) String() string {
-	return fmt.Sprintf("%.0f/s, p50 %v, p99 %v", l.perSecond,
-		l.quantile(0.5).Round(time.Microsecond), l.quantile(0.99).Round(time.Microsecond))
-}
-
-func (l load) run(ctx context.Context, lasting time.Duration) (loaded, error) {
-	var request bytes.Buffer
-	if err := l.request.Write(&request); err != nil {
-		return loaded{}, err
-	}
-
-	took := make([][]time.Duration, l.connections)
-	group, ctx := errgroup.WithContext(ctx)
-	begin := time.Now()
-
-	for i := range took {
-		group.Go(func() (err error) {
-			took[i], err = l.loop(ctx, request.Bytes(), begin.Add(lasting))
-
-			return err
-		})
-	}
-
-	if err := group.Wait(); err != nil {
-		return loaded{}, err
-	}
-
-	all := slices.Concat(took...)
-	slices.Sort(all)
-
-	return loaded{perSecond: float64(len(all)) / time.Since(begin).Seconds(), took: all}, nil
-}
-
-func (l load) loop(ctx context.Context, request []byte, until time.Time) ([]time.Duration, error) {
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", l.request.URL.Host)
+// runLoad measures how long requests of many kinds take at a constant rate in a large catalog: 99 of 100
+// must take less than the goal. The bare twin of read at the same rate shows what the machine gives.
+func runLoad(ctx context.Context, b *bench) ([]result, error) {
+	c, stop, err := b.startCatalog(ctx, b.large)
 	if err != nil {
 		return nil, err
 	}
-	defer conn.Close()
+	defer stop()
 
-	if err := conn.SetDeadline(until.Add(10 * time.Second)); err != nil {
+	request, err := c.request(ctx, "ada", http.MethodGet, "/user/me", nil)
+	if err != nil {
 		return nil, err
 	}
 
-	var took []time.Duration
+	want, err := get(request)
+	if err != nil {
+		return nil, err
+	}
 
-	answers := bufio.NewReader(conn)
+	twin, bareRequest, err := b.startReadTwin(ctx, c.database, want)
+	if err != nil {
+		return nil, err
+	}
+	defer twin.stop()
 
-	for begin := time.Now(); begin.Before(until) && ctx.Err() == nil; {
-		if _, err := conn.Write(request); err != nil {
-			return nil, err
+	bare, err := openLoop{loadRate, func(int) (*http.Request, error) { return bareRequest.Clone(ctx), nil }}.run(ctx, b.steady)
+	if err != nil {
+		return nil, fmt.Errorf("bare: %w", err)
+	}
+
+	fmt.Fprintln(os.Stderr, "load: bare", bare)
+
+	ours, err := openLoop{loadRate, c.traffic(ctx)}.run(ctx, b.steady)
+	if err != nil {
+		return nil, err
+	}
+
+	fmt.Fprintln(os.Stderr, "load: ours", ours)
+
+	p99 := ours.quantile(0.99)
+
+	return []result{{
+		name: "load", ours: milliseconds(float64(p99)), bare: loadGoal.String(), ratio: float64(loadGoal) / float64(p99), enough: p99 < loadGoal,
+	}}, nil
+}
+
+// traffic is what people and their programs do with a catalog: mostly reads that rest on a grant, and of
+// each hundred requests one that shares a dataset and one that takes such a grant back.
+func (c *catalog) traffic(ctx context.Context) func(i int) (*http.Request, error) {
+	random := rand.New(rand.NewPCG(1, 2)) // the same in every run
+
+	return func(i int) (*http.Request, error) {
+		var (
+			ofAda   = random.IntN(c.size/2 - sizeLimit)
+			ofOther = random.IntN(c.size/4 - sizeLimit)
+			turn    = i / 100
+		)
+
+		switch kind := i % 100; {
+		case kind == 0:
+			return c.request(ctx, "ada", http.MethodPost, sharesPath(turn), api.NewShare{Username: "eve", Role: api.ShareRoleViewer})
+		case kind == 50 && turn > 3: // the grant of a second before
+			return c.request(ctx, "ada", http.MethodDelete, sharesPath(turn-3), api.ShareRevocation{Username: "eve"})
+		case kind%10 < 3: // through the namespace
+			return c.request(ctx, "bob", http.MethodGet, fmt.Sprintf("/data/ada/warehouse/dataset-%d/inferDefinition", ofAda), nil)
+		case kind%10 < 5: // through the dataset
+			return c.request(ctx, "bob", http.MethodGet, fmt.Sprintf("/data/other-%d/data/dataset-%d/inferDefinition", ofOther/each, ofOther), nil)
+		case kind%10 == 5:
+			return c.request(ctx, "bob", http.MethodGet, "/schema/ada/warehouse/datasets?cursor="+namespaceCursor(seededID("ada", ofAda)), nil)
+		case kind%10 == 6:
+			return c.request(ctx, "eve", http.MethodGet, "/schema/bob/reports/datasets?cursor="+namespaceCursor(seededID("bob", ofOther)), nil)
+		case kind%10 == 7:
+			cursor := allCursor(1, seededID("account", ofOther/each), seededID("namespace", ofOther/each), seededID("other", ofOther))
+
+			return c.request(ctx, "bob", http.MethodGet, "/schema/datasets/all?cursor="+cursor, nil)
+		case kind%10 == 8:
+			return c.request(ctx, "ada", http.MethodGet, sharesPath(ofAda), nil)
+		default:
+			return c.request(ctx, "eve", http.MethodGet, "/user/me", nil)
 		}
-
-		if err := l.check(answers); err != nil {
-			return nil, err
-		}
-
-		now := time.Now()
-		took = append(took, now.Sub(begin))
-		begin = now
 	}
-
-	return took, ctx.Err()
 }
 
-func (l load) check(answers *bufio.Reader) error {
-	response, err := http.ReadResponse(answers, l.request)
-	if err != nil {
-		return err
-	}
-
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		return err
-	}
-
-	if response.StatusCode != http.StatusOK || !bytes.Equal(body, l.want) {
-		return fmt.Errorf("an unexpected answer: %s %s", response.Status, body)
-	}
-
-	return nil
-}
-
-// get returns the body of one answer.
-func get(request *http.Request) ([]byte, error) {
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer response.Body.Close()
-
-	body, err := io.ReadAll(response.Body)
-	if err == nil && response.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s %s: %s %s", request.Method, request.URL, response.Status, body)
-	}
-
-	return body, err
+func sharesPath(dataset int) string {
+	return fmt.Sprintf("/permissions/datasets/ada/warehouse/dataset-%d/shares", dataset)
 }

@@ -25,32 +25,32 @@ const (
 )
 
 // runRead measures an authenticated GET /user/me against the same row read and written bare.
-func runRead(ctx context.Context, b *bench) (result, error) {
+func runRead(ctx context.Context, b *bench) ([]result, error) {
 	database, drop, err := createDatabase(ctx)
 	if err != nil {
-		return result{}, err
+		return nil, err
 	}
 	defer drop()
 
 	service, err := b.startQuernd(ctx, database)
 	if err != nil {
-		return result{}, err
+		return nil, err
 	}
 	defer service.stop()
 
 	request, err := readRequest(ctx, service.api)
 	if err != nil {
-		return result{}, err
+		return nil, err
 	}
 
 	want, err := get(request) // the first request makes the account
 	if err != nil {
-		return result{}, err
+		return nil, err
 	}
 
 	twin, bareRequest, err := b.startReadTwin(ctx, database, want)
 	if err != nil {
-		return result{}, err
+		return nil, err
 	}
 	defer twin.stop()
 
@@ -60,10 +60,10 @@ func runRead(ctx context.Context, b *bench) (result, error) {
 			return loaded{}, err
 		}
 
-		return load{request, want, readConnections}.run(ctx, lasting)
+		return closedLoop{[]exchange{{request, want}}, readConnections}.run(ctx, lasting)
 	}
 
-	oursRate, bareRate, err := b.alternate(ctx,
+	oursRate, bareRate, err := alternate(ctx, b.rounds,
 		side{"ours", func(ctx context.Context) (float64, string, error) {
 			done, err := ours(ctx, b.round)
 			if err != nil {
@@ -73,7 +73,7 @@ func runRead(ctx context.Context, b *bench) (result, error) {
 			return done.perSecond, done.String(), nil
 		}},
 		side{"bare", func(ctx context.Context) (float64, string, error) {
-			done, err := load{bareRequest, want, readConnections}.run(ctx, b.round)
+			done, err := closedLoop{[]exchange{{bareRequest, want}}, readConnections}.run(ctx, b.round)
 			if err != nil {
 				return 0, "", err
 			}
@@ -81,7 +81,7 @@ func runRead(ctx context.Context, b *bench) (result, error) {
 			return done.perSecond, done.String(), nil
 		}})
 	if err != nil {
-		return result{}, err
+		return nil, err
 	}
 
 	err = b.profileDuring(ctx, "read", service, func(ctx context.Context, lasting time.Duration) error {
@@ -90,9 +90,9 @@ func runRead(ctx context.Context, b *bench) (result, error) {
 		return err
 	})
 
-	return result{
-		ours: fmt.Sprintf("%.0f/s", oursRate), bare: fmt.Sprintf("%.0f/s", bareRate), ratio: oursRate / bareRate,
-	}, err
+	return []result{{
+		name: "read", ours: fmt.Sprintf("%.0f/s", oursRate), bare: fmt.Sprintf("%.0f/s", bareRate), ratio: oursRate / bareRate,
+	}}, err
 }
 
 func readRequest(ctx context.Context, address string) (*http.Request, error) {

@@ -15,18 +15,18 @@ type side struct {
 
 // alternate runs the rounds of both sides in turn, so that whatever else the machine does meets both,
 // and returns the median of each. The first round of each warms up and does not count.
-func (b *bench) alternate(ctx context.Context, ours, bare side) (oursMedian, bareMedian float64, err error) {
+func alternate(ctx context.Context, rounds int, ours, bare side) (oursMedian, bareMedian float64, err error) {
 	figures := map[string][]float64{}
 	order := []side{ours, bare}
 
-	for i := range b.rounds + 1 {
+	for i := range rounds + 1 {
 		for _, s := range order {
 			figure, remark, err := s.round(ctx)
 			if err != nil {
 				return 0, 0, fmt.Errorf("round %d of %s: %w", i, s.name, err)
 			}
 
-			fmt.Fprintf(os.Stderr, "round %d of %d: %s %s\n", i, b.rounds, s.name, remark)
+			fmt.Fprintf(os.Stderr, "round %d of %d: %s %s\n", i, rounds, s.name, remark)
 
 			if i > 0 {
 				figures[s.name] = append(figures[s.name], figure)
