@@ -39,7 +39,9 @@ const (
 			AND d.namespace_id = (SELECT id FROM namespaces WHERE account_id = $1 AND name_key = $4 AND deleted_at IS NULL)`
 	sqlSelectDatasetByID  = `SELECT ` + sqlDatasetColumns + sqlDatasets + ` WHERE d.account_id = $1 AND d.id = $4`
 	sqlSelectDatasetsByID = `
-		WITH d AS MATERIALIZED (SELECT * FROM datasets WHERE account_id = $1 AND id = ANY($4) AND deleted_at IS NULL)
+		WITH d AS MATERIALIZED (
+			SELECT account_id, id, namespace_id, name, exposure, epoch, data_description, columns, row_count, created_at, updated_at
+			FROM datasets WHERE account_id = $1 AND id = ANY($4) AND deleted_at IS NULL)
 		SELECT ` + sqlDatasetColumns + ` FROM d JOIN namespaces n ON n.account_id = d.account_id AND n.id = d.namespace_id ORDER BY d.id`
 	sqlSelectDatasetsOf = `SELECT ` + sqlDatasetColumns + sqlDatasets + `
 		WHERE d.account_id = $1 AND d.namespace_id = $4 AND d.id > $5 AND d.live ORDER BY d.id LIMIT $6`
