@@ -31,8 +31,10 @@ func allowed() map[string][]string {
 		"internal/catalog":         {"internal/audit", "internal/auth", "internal/fault", "internal/postgres"},
 		"internal/auth":            {"internal/audit", "internal/fault", "internal/postgres"},
 		"internal/audit":           {"internal/fault", "internal/postgres"},
+		"internal/job":             {"internal/fault", "internal/postgres"},
+		"internal/blob":            {"internal/fault"},
 		"internal/postgres":        {"internal/fault"},
-		"internal/postgres/pgtest": {"internal/postgres", "stack"}, // for tests
+		"internal/postgres/pgtest": {"internal/job", "internal/postgres", "stack"}, // for tests
 
 		"internal/config": {},
 		"internal/fault":  {},
@@ -49,8 +51,11 @@ func allowed() map[string][]string {
 // that is not here fails the test. Files named sql.go may use pgx, files named worker.go may use River.
 func systems() map[string][]string {
 	return map[string][]string{
-		"github.com/jackc/pgx/v5":             {"internal/postgres", "internal/postgres/pgtest"},
+		"github.com/jackc/pgx/v5":             {"internal/postgres", "internal/postgres/pgtest", "internal/job"}, // River's transactions are pgx's
+		"github.com/riverqueue/river":         {"internal/job"},
 		"github.com/pressly/goose/v3":         {"internal/postgres"},
+		"github.com/aws/aws-sdk-go-v2":        {"internal/blob"},
+		"github.com/aws/smithy-go":            {"internal/blob"},
 		"github.com/coreos/go-oidc/v3":        {"internal/auth"},
 		"github.com/go-jose/go-jose/v4":       {"internal/auth"},
 		"golang.org/x/sync":                   {"internal/auth"},

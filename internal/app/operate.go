@@ -17,6 +17,7 @@ import (
 	"quern.dev/quern/internal/catalog"
 	"quern.dev/quern/internal/config"
 	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/job"
 	"quern.dev/quern/internal/postgres"
 )
 
@@ -48,7 +49,13 @@ func (o Operator) Migrate(ctx context.Context) error {
 		_, _ = fmt.Fprintln(o.out, "the schema is up to date")
 	}
 
-	return o.withDatabase(ctx, func(db *postgres.DB) error { return audit.Prepare(ctx, db, time.Now()) })
+	return o.withDatabase(ctx, func(db *postgres.DB) error {
+		if err := job.Migrate(ctx, db); err != nil {
+			return err
+		}
+
+		return audit.Prepare(ctx, db, time.Now())
+	})
 }
 
 const usersPage = 500

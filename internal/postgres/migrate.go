@@ -95,6 +95,13 @@ func (db *DB) CheckSchema(ctx context.Context) error {
 	})
 }
 
+// DeploymentID names this deployment, so that what lies elsewhere can be told to be ours.
+func (db *DB) DeploymentID(ctx context.Context) (id string, err error) {
+	err = db.Do(ctx, func(q Querier) error { return q.QueryRow(ctx, sqlDeploymentID).Scan(&id) })
+
+	return id, err
+}
+
 func latestMigration() (int64, error) {
 	names, err := fs.Glob(migrations, "migrations/*.sql")
 	if err != nil || len(names) == 0 {

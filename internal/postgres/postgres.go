@@ -89,6 +89,9 @@ func readTimesAsUTC(_ context.Context, conn *pgx.Conn) error {
 // Close waits until every connection is given back.
 func (db *DB) Close() { db.pool.Close() }
 
+// Pool is for the job queue, which has statements of its own.
+func (db *DB) Pool() *pgxpool.Pool { return db.pool }
+
 // Stats is what the pool says of itself, for metrics.
 func (db *DB) Stats() *pgxpool.Stat { return db.pool.Stat() }
 

@@ -4,6 +4,7 @@ package pgtest
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"quern.dev/quern/internal/job"
 	"quern.dev/quern/internal/postgres"
 	"quern.dev/quern/stack"
 )
@@ -23,12 +25,20 @@ const lockKey = 7405172
 func New(tb testing.TB) *postgres.DB {
 	tb.Helper()
 
+	db := open(tb, URL(tb))
+	tb.Cleanup(db.Close)
+
+	return db
+}
+
+func open(tb testing.TB, address string) *postgres.DB {
+	tb.Helper()
+
 	db, err := postgres.Open(context.Background(), postgres.Config{
-		URL: URL(tb), MaxConns: 10,
+		URL: address, MaxConns: 10,
 		AcquireTimeout: 10 * time.Second, QueryTimeout: 30 * time.Second, LockTimeout: 10 * time.Second,
 	})
 	require.NoError(tb, err)
-	tb.Cleanup(db.Close)
 
 	return db
 }
@@ -72,7 +82,7 @@ func template(tb testing.TB) string {
 	hash, err := postgres.MigrationsHash()
 	require.NoError(tb, err)
 
-	name := "template_" + hash[:16]
+	name := fmt.Sprintf("template_%s_%d", hash[:16], job.SchemaVersion)
 	admin(tb, func(ctx context.Context, conn *pgx.Conn) {
 		_, err := conn.Exec(ctx, "SELECT pg_advisory_lock($1)", lockKey)
 		require.NoError(tb, err)
@@ -88,13 +98,25 @@ func template(tb testing.TB) string {
 		draft := name + "_" + uuid.NewString()[:8]
 		_, err = conn.Exec(ctx, "CREATE DATABASE "+quote(draft))
 		require.NoError(tb, err)
-		_, err = postgres.Migrate(ctx, address(tb, draft))
-		require.NoError(tb, err)
+		migrate(ctx, tb, address(tb, draft))
 		_, err = conn.Exec(ctx, "ALTER DATABASE "+quote(draft)+" RENAME TO "+quote(name))
 		require.NoError(tb, err)
 	})
 
 	return name
+}
+
+// migrate does what `quernd migrate` does.
+func migrate(ctx context.Context, tb testing.TB, address string) {
+	tb.Helper()
+
+	_, err := postgres.Migrate(ctx, address)
+	require.NoError(tb, err)
+
+	db := open(tb, address)
+	defer db.Close()
+
+	require.NoError(tb, job.Migrate(ctx, db))
 }
 
 func admin(tb testing.TB, do func(ctx context.Context, conn *pgx.Conn)) {

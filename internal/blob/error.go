@@ -1,0 +1,89 @@
+package blob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"quern.dev/quern/internal/fault"
+)
+
+const retryAfterOutage = 2 * time.Second
+
+// translate turns an error of the SDK into a fault, or a foreign error for the operator. Of what the
+// store answered only status and code are kept: the rest may hold keys and addresses.
+func translate(err error) error {
+	if err == nil {
+		return nil
+	}
+
+	name := "S3"
+	if operation, ok := errors.AsType[*smithy.OperationError](err); ok {
+		name += " " + operation.OperationName
+	}
+
+	var (
+		status   = statusOf(err)
+		code     string
+		api, _   = errors.AsType[smithy.APIError](err)
+		wire, _  = errors.AsType[*url.Error](err)
+		_, isNet = errors.AsType[net.Error](err)
+	)
+
+	if api != nil {
+		code = api.ErrorCode()
+	}
+
+	answer := fmt.Errorf("%s: status %d %s", name, status, code)
+
+	switch {
+	case errors.Is(err, context.Canceled):
+		return fmt.Errorf("%s: %w", name, context.Canceled)
+	case status >= http.StatusInternalServerError && status != http.StatusNotImplemented, status == http.StatusTooManyRequests,
+		slices.Contains([]string{"SlowDown", "RequestTimeout", "ServiceUnavailable", "InternalError", "Throttling"}, code):
+		return unavailable(answer)
+	case wire != nil:
+		return unavailable(fmt.Errorf("%s: %w", name, wire.Err)) // its own text has the address
+	case isNet, errors.Is(err, context.DeadlineExceeded), errors.Is(err, io.ErrUnexpectedEOF):
+		return unavailable(err)
+	case status == http.StatusNotFound && code != "NoSuchBucket":
+		return fault.Absent()
+	case status != 0:
+		return answer
+	default:
+		return err
+	}
+}
+
+func unavailable(err error) error {
+	e := fault.Wrap(err, fault.Unavailable, "The object store cannot be reached. Try again shortly.")
+	e.RetryAfter = retryAfterOutage
+
+	return e
+}
+
+// statusOf is 0 if the store did not answer.
+func statusOf(err error) int {
+	if response, ok := errors.AsType[*smithyhttp.ResponseError](err); ok {
+		return response.HTTPStatusCode()
+	}
+
+	return 0
+}
+
+func hasStatus(err error, status int) bool { return statusOf(err) == status }
+
+func hasCode(err error, codes ...string) bool {
+	api, ok := errors.AsType[smithy.APIError](err)
+
+	return ok && slices.Contains(codes, api.ErrorCode())
+}

@@ -1,0 +1,129 @@
+package blob
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"quern.dev/quern/internal/fault"
+)
+
+// CreateUpload opens a multipart upload. If its answer is lost the upload stays open unknown to us and
+// shows in Uploads.
+func (s *Store) CreateUpload(ctx context.Context, key string) (uploadID string, err error) {
+	upload, err := s.calls.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{Bucket: &s.bucket, Key: s.full(key)})
+	if err != nil {
+		return "", translate(err)
+	}
+
+	return aws.ToString(upload.UploadId), nil
+}
+
+// UploadedPart is a part as the store has it.
+type UploadedPart struct {
+	Number int
+	Size   int64
+	ETag   string
+}
+
+// ListParts returns all parts that an open upload has, by number. NotFound: the upload is not open.
+func (s *Store) ListParts(ctx context.Context, key, uploadID string) ([]UploadedPart, error) {
+	var parts []UploadedPart
+
+	pages := s3.NewListPartsPaginator(s.calls, &s3.ListPartsInput{Bucket: &s.bucket, Key: s.full(key), UploadId: &uploadID})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, translate(err)
+		}
+
+		for _, part := range page.Parts {
+			parts = append(parts, UploadedPart{
+				Number: int(aws.ToInt32(part.PartNumber)), Size: aws.ToInt64(part.Size), ETag: aws.ToString(part.ETag),
+			})
+		}
+	}
+
+	return parts, nil
+}
+
+// CompleteUpload makes the object of all its parts and checks that it has the size. It can be repeated:
+// an upload that is not open any more but left an object of the size is done. NotFound: neither upload
+// nor object exists. Conflict: the parts are not what the store has, or do not make the size.
+func (s *Store) CompleteUpload(ctx context.Context, key, uploadID string, parts []UploadedPart, size int64) error {
+	completed := make([]types.CompletedPart, len(parts))
+	for i, part := range parts {
+		completed[i] = types.CompletedPart{PartNumber: new(int32(part.Number)), ETag: &part.ETag} //nolint:gosec // at most 10,000
+	}
+
+	_, err := s.transfers.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{
+		Bucket: &s.bucket, Key: s.full(key), UploadId: &uploadID, MpuObjectSize: &size,
+		MultipartUpload: &types.CompletedMultipartUpload{Parts: completed},
+	})
+
+	switch {
+	case hasCode(err, "InvalidPart", "InvalidPartOrder", "EntityTooSmall"):
+		return fault.Wrap(translate(err), fault.Conflict, "The parts do not make the file.")
+	case err != nil && !hasCode(err, "NoSuchUpload"):
+		return translate(err)
+	}
+
+	object, err := s.Head(ctx, key)
+	if err != nil {
+		return err
+	}
+
+	if object.Size != size {
+		return fault.New(fault.Conflict, fmt.Sprintf("The file has %d bytes and not %d.", object.Size, size))
+	}
+
+	return nil
+}
+
+// AbortUpload ends an upload and drops its parts; one that is not open is fine.
+func (s *Store) AbortUpload(ctx context.Context, key, uploadID string) error {
+	_, err := s.calls.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &s.bucket, Key: s.full(key), UploadId: &uploadID})
+	if hasCode(err, "NoSuchUpload") {
+		return nil
+	}
+
+	return translate(err)
+}
+
+// Upload is an open multipart upload.
+type Upload struct {
+	Key     string
+	ID      string
+	Started time.Time
+}
+
+// Uploads gives the open uploads whose keys begin with prefix. It ends with its first error.
+func (s *Store) Uploads(ctx context.Context, prefix string) iter.Seq2[Upload, error] {
+	return func(yield func(Upload, error) bool) {
+		pages := s3.NewListMultipartUploadsPaginator(s.calls, &s3.ListMultipartUploadsInput{Bucket: &s.bucket, Prefix: s.full(prefix)})
+		for pages.HasMorePages() {
+			page, err := pages.NextPage(ctx)
+			if err != nil {
+				yield(Upload{}, translate(err))
+
+				return
+			}
+
+			for _, found := range page.Uploads {
+				upload := Upload{
+					Key: strings.TrimPrefix(aws.ToString(found.Key), s.prefix),
+					ID:  aws.ToString(found.UploadId), Started: aws.ToTime(found.Initiated),
+				}
+				if !yield(upload, nil) {
+					return
+				}
+			}
+		}
+	}
+}
