@@ -70,7 +70,7 @@ fuzz: ## Fuzz all operations for FUZZ_TIME (60s), every other target for 10s
 	done
 
 .PHONY: bench
-bench: ## Measure beside the bare twin, all or NAME=read|size|load; BENCH_FLAGS=-small as CI does
+bench: ## Measure beside the bare twin, all or NAME=read|size|load|upload|prepare; BENCH_FLAGS=-small as CI does
 	go run ./bench $(BENCH_FLAGS) $(NAME)
 
 .PHONY: schemathesis

@@ -27,6 +27,7 @@ const (
 	AuditTargetKindDataset   AuditTargetKind = "dataset"
 	AuditTargetKindNamespace AuditTargetKind = "namespace"
 	AuditTargetKindToken     AuditTargetKind = "token"
+	AuditTargetKindUpload    AuditTargetKind = "upload"
 )
 
 // Valid indicates whether the value is a known member of the AuditTargetKind enum.
@@ -39,6 +40,8 @@ func (e AuditTargetKind) Valid() bool {
 	case AuditTargetKindNamespace:
 		return true
 	case AuditTargetKindToken:
+		return true
+	case AuditTargetKindUpload:
 		return true
 	default:
 		return false
@@ -258,6 +261,33 @@ func (e ShareRole) Valid() bool {
 	}
 }
 
+// Defines values for UploadStatus.
+const (
+	Aborted   UploadStatus = "aborted"
+	Completed UploadStatus = "completed"
+	Preparing UploadStatus = "preparing"
+)
+
+// Valid indicates whether the value is a known member of the UploadStatus enum.
+func (e UploadStatus) Valid() bool {
+	switch e {
+	case Aborted:
+		return true
+	case Completed:
+		return true
+	case Preparing:
+		return true
+	default:
+		return false
+	}
+}
+
+// AbortedUpload defines model for AbortedUpload.
+type AbortedUpload struct {
+	SessionID     openapi_types.UUID `json:"sessionId"`
+	SessionStatus UploadStatus       `json:"sessionStatus"`
+}
+
 // AccountName A username. Compared without case; `self` stands for the caller.
 type AccountName = string
 
@@ -302,6 +332,14 @@ type AuditTarget struct {
 
 // AuditTargetKind defines model for AuditTarget.Kind.
 type AuditTargetKind string
+
+// CompletedFile defines model for CompletedFile.
+type CompletedFile struct {
+	CompletedAt time.Time          `json:"completedAt"`
+	FileID      openapi_types.UUID `json:"fileId"`
+	Filename    string             `json:"filename"`
+	Size        int64              `json:"size"`
+}
 
 // CreatedToken defines model for CreatedToken.
 type CreatedToken struct {
@@ -421,6 +459,37 @@ type ErrorResponse struct {
 // Exposure What external models may see; the schema, also values, or whole rows.
 type Exposure string
 
+// FileToUpload defines model for FileToUpload.
+type FileToUpload struct {
+	// Filename At most 255 bytes in UTF-8, without control characters. Kept as text only, never used as a path.
+	Filename string `json:"filename"`
+
+	// Size In bytes.
+	Size int64 `json:"size"`
+}
+
+// FinishUpload defines model for FinishUpload.
+type FinishUpload struct {
+	Key      string         `json:"key"`
+	Parts    []FinishedPart `json:"parts"`
+	UploadID string         `json:"uploadId"`
+}
+
+// FinishedPart defines model for FinishedPart.
+type FinishedPart struct {
+	// Etag As the object store gave it.
+	Etag       string `json:"etag"`
+	PartNumber int32  `json:"partNumber"`
+}
+
+// FinishedUpload defines model for FinishedUpload.
+type FinishedUpload struct {
+	FileID        openapi_types.UUID `json:"fileId"`
+	FileStatus    UploadStatus       `json:"fileStatus"`
+	SessionID     openapi_types.UUID `json:"sessionId"`
+	SessionStatus UploadStatus       `json:"sessionStatus"`
+}
+
 // InferDefinition defines model for InferDefinition.
 type InferDefinition struct {
 	// DataDescription Describes the dataset, so that the AI system understands its context.
@@ -521,8 +590,53 @@ type NewToken struct {
 // NewTokenRole The most that the token allows.
 type NewTokenRole string
 
+// NumberedURL defines model for NumberedUrl.
+type NumberedURL struct {
+	PartNumber int32  `json:"partNumber"`
+	PartSize   int64  `json:"partSize"`
+	URL        string `json:"url"`
+}
+
 // ObjectName Name of a namespace or dataset. Kept as written, compared without case.
 type ObjectName = string
+
+// PrepareUpload defines model for PrepareUpload.
+type PrepareUpload struct {
+	FilesToUpload []FileToUpload `json:"filesToUpload"`
+}
+
+// PreparedFile defines model for PreparedFile.
+type PreparedFile struct {
+	FileID   openapi_types.UUID `json:"fileId"`
+	Filename string             `json:"filename"`
+	Key      string             `json:"key"`
+
+	// PartSize In bytes.
+	PartSize int64 `json:"partSize"`
+
+	// PresignedUrls One per part, in order.
+	PresignedUrls []PresignedURL `json:"presignedUrls"`
+	UploadID      string         `json:"uploadId"`
+}
+
+// PreparedUpload defines model for PreparedUpload.
+type PreparedUpload struct {
+	// Files In the order of the request.
+	Files     []PreparedFile     `json:"files"`
+	SessionID openapi_types.UUID `json:"sessionId"`
+}
+
+// PresignedURL defines model for PresignedUrl.
+type PresignedURL struct {
+	// PartSize Length of this part in bytes.
+	PartSize int64  `json:"partSize"`
+	URL      string `json:"url"`
+}
+
+// RenewUploadUrls defines model for RenewUploadUrls.
+type RenewUploadUrls struct {
+	PartNumbers []int32 `json:"partNumbers"`
+}
 
 // Role A viewer reads and queries, an editor also loads and changes data, an owner may do everything.
 type Role string
@@ -555,6 +669,13 @@ type ShareRevocationRole string
 
 // ShareRole A viewer reads and queries, an editor also loads and changes data.
 type ShareRole string
+
+// StoredPart defines model for StoredPart.
+type StoredPart struct {
+	Etag       string `json:"etag"`
+	PartNumber int32  `json:"partNumber"`
+	Size       int64  `json:"size"`
+}
 
 // SubError defines model for SubError.
 type SubError struct {
@@ -598,6 +719,45 @@ type TokenTarget struct {
 	Username AccountName `json:"username"`
 }
 
+// Upload defines model for Upload.
+type Upload struct {
+	CreatedAt time.Time `json:"createdAt"`
+
+	// ExpiresAt When the service aborts it.
+	ExpiresAt     time.Time          `json:"expiresAt"`
+	Files         []UploadFile       `json:"files"`
+	SessionID     openapi_types.UUID `json:"sessionId"`
+	SessionStatus UploadStatus       `json:"sessionStatus"`
+}
+
+// UploadFile defines model for UploadFile.
+type UploadFile struct {
+	FileID     openapi_types.UUID `json:"fileId"`
+	FileStatus UploadStatus       `json:"fileStatus"`
+	Filename   string             `json:"filename"`
+	Key        string             `json:"key"`
+	PartSize   int64              `json:"partSize"`
+
+	// Parts The parts that the object store has.
+	Parts    []StoredPart `json:"parts"`
+	Size     int64        `json:"size"`
+	UploadID string       `json:"uploadId"`
+}
+
+// UploadFileList defines model for UploadFileList.
+type UploadFileList struct {
+	Data []CompletedFile `json:"data"`
+}
+
+// UploadStatus defines model for UploadStatus.
+type UploadStatus string
+
+// UploadUrls defines model for UploadUrls.
+type UploadUrls struct {
+	FileID        openapi_types.UUID `json:"fileId"`
+	PresignedUrls []NumberedURL      `json:"presignedUrls"`
+}
+
 // Usage defines model for Usage.
 type Usage struct {
 	Date     openapi_types.Date `json:"date"`
@@ -624,6 +784,9 @@ type Cursor = string
 // DatasetName Name of a namespace or dataset. Kept as written, compared without case.
 type DatasetName = ObjectName
 
+// FileID defines model for FileId.
+type FileID = openapi_types.UUID
+
 // IdempotencyKey defines model for IdempotencyKey.
 type IdempotencyKey = string
 
@@ -632,6 +795,9 @@ type Limit = int32
 
 // Namespace Name of a namespace or dataset. Kept as written, compared without case.
 type Namespace = ObjectName
+
+// SessionID defines model for SessionId.
+type SessionID = openapi_types.UUID
 
 // TokenID defines model for TokenId.
 type TokenID = openapi_types.UUID
@@ -655,6 +821,19 @@ type ListAuditParams struct {
 type PutInferDefinitionParams struct {
 	// IfMatch The ETag of the definition that the change is based on.
 	IfMatch *string `json:"If-Match,omitempty"`
+}
+
+// PrepareUploadParams defines parameters for PrepareUpload.
+type PrepareUploadParams struct {
+	// IdempotencyKey Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and makes nothing new,
+	// with another request 422, and while the first is still being worked on 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// AbortUploadParams defines parameters for AbortUpload.
+type AbortUploadParams struct {
+	// FileID Abort only this file.
+	FileID *openapi_types.UUID `form:"fileId,omitempty" json:"fileId,omitempty"`
 }
 
 // CreateDatasetParams defines parameters for CreateDataset.
@@ -733,6 +912,15 @@ type UpdateDatasetJSONRequestBody = DatasetChange
 
 // PutInferDefinitionJSONRequestBody defines body for PutInferDefinition for application/json ContentType.
 type PutInferDefinitionJSONRequestBody = InferDefinitionChange
+
+// PrepareUploadJSONRequestBody defines body for PrepareUpload for application/json ContentType.
+type PrepareUploadJSONRequestBody = PrepareUpload
+
+// FinishUploadJSONRequestBody defines body for FinishUpload for application/json ContentType.
+type FinishUploadJSONRequestBody = FinishUpload
+
+// RenewUploadUrlsJSONRequestBody defines body for RenewUploadUrls for application/json ContentType.
+type RenewUploadUrlsJSONRequestBody = RenewUploadUrls
 
 // CreateDatasetJSONRequestBody defines body for CreateDataset for application/json ContentType.
 type CreateDatasetJSONRequestBody = InferDefinitionChange
@@ -908,6 +1096,89 @@ type ClientInterface interface {
 	//
 	// Corresponds with PUT /data/{username}/{namespace}/{datasetName}/inferDefinition (the `PutInferDefinition` operationId).
 	PutInferDefinition(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *PutInferDefinitionParams, body PutInferDefinitionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PrepareUploadWithBody Prepare an upload session
+	//
+	// Gives each file a list of presigned addresses, one per part. Send each part with PUT to its address, keep the `ETag` of each answer,
+	// and finish each file with them. Parts are 8 MiB, larger only where a file would need more than 10,000 of them; the last part is the rest.
+	// A request that would need more than 10,000 parts in one answer is 413. A session not finished within 24 hours is aborted by the service.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /file-upload/prepare (the `PrepareUpload` operationId).
+	PrepareUploadWithBody(ctx context.Context, params *PrepareUploadParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PrepareUpload Prepare an upload session
+	//
+	// Gives each file a list of presigned addresses, one per part. Send each part with PUT to its address, keep the `ETag` of each answer,
+	// and finish each file with them. Parts are 8 MiB, larger only where a file would need more than 10,000 of them; the last part is the rest.
+	// A request that would need more than 10,000 parts in one answer is 413. A session not finished within 24 hours is aborted by the service.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /file-upload/prepare (the `PrepareUpload` operationId).
+	PrepareUpload(ctx context.Context, params *PrepareUploadParams, body PrepareUploadJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetUpload State of an upload session
+	//
+	// Names the parts that the object store already has, so that a broken upload can go on where it stopped. Sessions of other users look absent.
+	//
+	// Corresponds with GET /file-upload/{sessionId} (the `GetUpload` operationId).
+	GetUpload(ctx context.Context, sessionID SessionID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AbortUpload Abort an upload session or one of its files
+	//
+	// The session becomes `aborted`, and its finished files are withdrawn at once. A repeat gives the same; a completed session is 422 INVALID_STATE.
+	// With `fileId` only that file is aborted: the session is then `preparing` while another file is open, `completed` when all the rest are finished,
+	// `aborted` when none is left. Sessions of other users look absent.
+	//
+	// Corresponds with POST /file-upload/{sessionId}/abort (the `AbortUpload` operationId).
+	AbortUpload(ctx context.Context, sessionID SessionID, params *AbortUploadParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListUploadFiles List the completed files of a session
+	//
+	// In the order of the prepare request. A session has at most 100 files, so there is one page.
+	//
+	// Corresponds with GET /file-upload/{sessionId}/files (the `ListUploadFiles` operationId).
+	ListUploadFiles(ctx context.Context, sessionID SessionID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// FinishUploadWithBody Finish one file from its parts
+	//
+	// The session completes with its last file. A repeat gives the same answer. A missing or wrong part is named in the error (422),
+	// and the file stays open. A completed file that is not loaded within 7 days is removed.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /file-upload/{sessionId}/files/{fileId}/finish (the `FinishUpload` operationId).
+	FinishUploadWithBody(ctx context.Context, sessionID SessionID, fileID FileID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// FinishUpload Finish one file from its parts
+	//
+	// The session completes with its last file. A repeat gives the same answer. A missing or wrong part is named in the error (422),
+	// and the file stays open. A completed file that is not loaded within 7 days is removed.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /file-upload/{sessionId}/files/{fileId}/finish (the `FinishUpload` operationId).
+	FinishUpload(ctx context.Context, sessionID SessionID, fileID FileID, body FinishUploadJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RenewUploadUrlsWithBody Fresh addresses for parts of a file
+	//
+	// For addresses that have expired. A file that is no longer open is 422 INVALID_STATE.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /file-upload/{sessionId}/files/{fileId}/urls (the `RenewUploadUrls` operationId).
+	RenewUploadUrlsWithBody(ctx context.Context, sessionID SessionID, fileID FileID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RenewUploadUrls Fresh addresses for parts of a file
+	//
+	// For addresses that have expired. A file that is no longer open is 422 INVALID_STATE.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /file-upload/{sessionId}/files/{fileId}/urls (the `RenewUploadUrls` operationId).
+	RenewUploadUrls(ctx context.Context, sessionID SessionID, fileID FileID, body RenewUploadUrlsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CreateDatasetWithBody Create a dataset
 	//
@@ -1289,6 +1560,179 @@ func (c *Client) PutInferDefinitionWithBody(ctx context.Context, username Userna
 // Corresponds with PUT /data/{username}/{namespace}/{datasetName}/inferDefinition (the `PutInferDefinition` operationId).
 func (c *Client) PutInferDefinition(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *PutInferDefinitionParams, body PutInferDefinitionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewPutInferDefinitionRequest(c.Server, username, namespace, datasetName, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PrepareUploadWithBody Prepare an upload session
+//
+// Gives each file a list of presigned addresses, one per part. Send each part with PUT to its address, keep the `ETag` of each answer,
+// and finish each file with them. Parts are 8 MiB, larger only where a file would need more than 10,000 of them; the last part is the rest.
+// A request that would need more than 10,000 parts in one answer is 413. A session not finished within 24 hours is aborted by the service.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /file-upload/prepare (the `PrepareUpload` operationId).
+func (c *Client) PrepareUploadWithBody(ctx context.Context, params *PrepareUploadParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPrepareUploadRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PrepareUpload Prepare an upload session
+//
+// Gives each file a list of presigned addresses, one per part. Send each part with PUT to its address, keep the `ETag` of each answer,
+// and finish each file with them. Parts are 8 MiB, larger only where a file would need more than 10,000 of them; the last part is the rest.
+// A request that would need more than 10,000 parts in one answer is 413. A session not finished within 24 hours is aborted by the service.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /file-upload/prepare (the `PrepareUpload` operationId).
+func (c *Client) PrepareUpload(ctx context.Context, params *PrepareUploadParams, body PrepareUploadJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPrepareUploadRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetUpload State of an upload session
+//
+// Names the parts that the object store already has, so that a broken upload can go on where it stopped. Sessions of other users look absent.
+//
+// Corresponds with GET /file-upload/{sessionId} (the `GetUpload` operationId).
+func (c *Client) GetUpload(ctx context.Context, sessionID SessionID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetUploadRequest(c.Server, sessionID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AbortUpload Abort an upload session or one of its files
+//
+// The session becomes `aborted`, and its finished files are withdrawn at once. A repeat gives the same; a completed session is 422 INVALID_STATE.
+// With `fileId` only that file is aborted: the session is then `preparing` while another file is open, `completed` when all the rest are finished,
+// `aborted` when none is left. Sessions of other users look absent.
+//
+// Corresponds with POST /file-upload/{sessionId}/abort (the `AbortUpload` operationId).
+func (c *Client) AbortUpload(ctx context.Context, sessionID SessionID, params *AbortUploadParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAbortUploadRequest(c.Server, sessionID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListUploadFiles List the completed files of a session
+//
+// In the order of the prepare request. A session has at most 100 files, so there is one page.
+//
+// Corresponds with GET /file-upload/{sessionId}/files (the `ListUploadFiles` operationId).
+func (c *Client) ListUploadFiles(ctx context.Context, sessionID SessionID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListUploadFilesRequest(c.Server, sessionID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// FinishUploadWithBody Finish one file from its parts
+//
+// The session completes with its last file. A repeat gives the same answer. A missing or wrong part is named in the error (422),
+// and the file stays open. A completed file that is not loaded within 7 days is removed.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /file-upload/{sessionId}/files/{fileId}/finish (the `FinishUpload` operationId).
+func (c *Client) FinishUploadWithBody(ctx context.Context, sessionID SessionID, fileID FileID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewFinishUploadRequestWithBody(c.Server, sessionID, fileID, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// FinishUpload Finish one file from its parts
+//
+// The session completes with its last file. A repeat gives the same answer. A missing or wrong part is named in the error (422),
+// and the file stays open. A completed file that is not loaded within 7 days is removed.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /file-upload/{sessionId}/files/{fileId}/finish (the `FinishUpload` operationId).
+func (c *Client) FinishUpload(ctx context.Context, sessionID SessionID, fileID FileID, body FinishUploadJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewFinishUploadRequest(c.Server, sessionID, fileID, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RenewUploadUrlsWithBody Fresh addresses for parts of a file
+//
+// For addresses that have expired. A file that is no longer open is 422 INVALID_STATE.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /file-upload/{sessionId}/files/{fileId}/urls (the `RenewUploadUrls` operationId).
+func (c *Client) RenewUploadUrlsWithBody(ctx context.Context, sessionID SessionID, fileID FileID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRenewUploadUrlsRequestWithBody(c.Server, sessionID, fileID, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RenewUploadUrls Fresh addresses for parts of a file
+//
+// For addresses that have expired. A file that is no longer open is 422 INVALID_STATE.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /file-upload/{sessionId}/files/{fileId}/urls (the `RenewUploadUrls` operationId).
+func (c *Client) RenewUploadUrls(ctx context.Context, sessionID SessionID, fileID FileID, body RenewUploadUrlsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRenewUploadUrlsRequest(c.Server, sessionID, fileID, body)
 	if err != nil {
 		return nil, err
 	}
@@ -2172,6 +2616,298 @@ func NewPutInferDefinitionRequestWithBody(server string, username Username, name
 		}
 
 	}
+
+	return req, nil
+}
+
+// NewPrepareUploadRequest calls the generic PrepareUpload builder with application/json body
+func NewPrepareUploadRequest(server string, params *PrepareUploadParams, body PrepareUploadJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPrepareUploadRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewPrepareUploadRequestWithBody constructs an http.Request for the PrepareUpload method, with any body, and a specified content type
+func NewPrepareUploadRequestWithBody(server string, params *PrepareUploadParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/file-upload/prepare")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewGetUploadRequest constructs an http.Request for the GetUpload method
+func NewGetUploadRequest(server string, sessionID SessionID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sessionId", sessionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/file-upload/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewAbortUploadRequest constructs an http.Request for the AbortUpload method
+func NewAbortUploadRequest(server string, sessionID SessionID, params *AbortUploadParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sessionId", sessionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/file-upload/%s/abort", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.FileID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "fileId", *params.FileID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "uuid"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListUploadFilesRequest constructs an http.Request for the ListUploadFiles method
+func NewListUploadFilesRequest(server string, sessionID SessionID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sessionId", sessionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/file-upload/%s/files", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewFinishUploadRequest calls the generic FinishUpload builder with application/json body
+func NewFinishUploadRequest(server string, sessionID SessionID, fileID FileID, body FinishUploadJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewFinishUploadRequestWithBody(server, sessionID, fileID, "application/json", bodyReader)
+}
+
+// NewFinishUploadRequestWithBody constructs an http.Request for the FinishUpload method, with any body, and a specified content type
+func NewFinishUploadRequestWithBody(server string, sessionID SessionID, fileID FileID, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sessionId", sessionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "fileId", fileID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/file-upload/%s/files/%s/finish", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewRenewUploadUrlsRequest calls the generic RenewUploadUrls builder with application/json body
+func NewRenewUploadUrlsRequest(server string, sessionID SessionID, fileID FileID, body RenewUploadUrlsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRenewUploadUrlsRequestWithBody(server, sessionID, fileID, "application/json", bodyReader)
+}
+
+// NewRenewUploadUrlsRequestWithBody constructs an http.Request for the RenewUploadUrls method, with any body, and a specified content type
+func NewRenewUploadUrlsRequestWithBody(server string, sessionID SessionID, fileID FileID, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sessionId", sessionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "fileId", fileID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/file-upload/%s/files/%s/urls", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	return req, nil
 }
@@ -3310,6 +4046,95 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PUT /data/{username}/{namespace}/{datasetName}/inferDefinition (the `PutInferDefinition` operationId).
 	PutInferDefinitionWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *PutInferDefinitionParams, body PutInferDefinitionJSONRequestBody, reqEditors ...RequestEditorFn) (*PutInferDefinitionResponse, error)
 
+	// PrepareUploadWithBodyWithResponse Prepare an upload session
+	//
+	// Gives each file a list of presigned addresses, one per part. Send each part with PUT to its address, keep the `ETag` of each answer,
+	// and finish each file with them. Parts are 8 MiB, larger only where a file would need more than 10,000 of them; the last part is the rest.
+	// A request that would need more than 10,000 parts in one answer is 413. A session not finished within 24 hours is aborted by the service.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /file-upload/prepare (the `PrepareUpload` operationId).
+	PrepareUploadWithBodyWithResponse(ctx context.Context, params *PrepareUploadParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PrepareUploadResponse, error)
+
+	// PrepareUploadWithResponse Prepare an upload session
+	//
+	// Gives each file a list of presigned addresses, one per part. Send each part with PUT to its address, keep the `ETag` of each answer,
+	// and finish each file with them. Parts are 8 MiB, larger only where a file would need more than 10,000 of them; the last part is the rest.
+	// A request that would need more than 10,000 parts in one answer is 413. A session not finished within 24 hours is aborted by the service.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /file-upload/prepare (the `PrepareUpload` operationId).
+	PrepareUploadWithResponse(ctx context.Context, params *PrepareUploadParams, body PrepareUploadJSONRequestBody, reqEditors ...RequestEditorFn) (*PrepareUploadResponse, error)
+
+	// GetUploadWithResponse State of an upload session
+	//
+	// Names the parts that the object store already has, so that a broken upload can go on where it stopped. Sessions of other users look absent.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /file-upload/{sessionId} (the `GetUpload` operationId).
+	GetUploadWithResponse(ctx context.Context, sessionID SessionID, reqEditors ...RequestEditorFn) (*GetUploadResponse, error)
+
+	// AbortUploadWithResponse Abort an upload session or one of its files
+	//
+	// The session becomes `aborted`, and its finished files are withdrawn at once. A repeat gives the same; a completed session is 422 INVALID_STATE.
+	// With `fileId` only that file is aborted: the session is then `preparing` while another file is open, `completed` when all the rest are finished,
+	// `aborted` when none is left. Sessions of other users look absent.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /file-upload/{sessionId}/abort (the `AbortUpload` operationId).
+	AbortUploadWithResponse(ctx context.Context, sessionID SessionID, params *AbortUploadParams, reqEditors ...RequestEditorFn) (*AbortUploadResponse, error)
+
+	// ListUploadFilesWithResponse List the completed files of a session
+	//
+	// In the order of the prepare request. A session has at most 100 files, so there is one page.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /file-upload/{sessionId}/files (the `ListUploadFiles` operationId).
+	ListUploadFilesWithResponse(ctx context.Context, sessionID SessionID, reqEditors ...RequestEditorFn) (*ListUploadFilesResponse, error)
+
+	// FinishUploadWithBodyWithResponse Finish one file from its parts
+	//
+	// The session completes with its last file. A repeat gives the same answer. A missing or wrong part is named in the error (422),
+	// and the file stays open. A completed file that is not loaded within 7 days is removed.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /file-upload/{sessionId}/files/{fileId}/finish (the `FinishUpload` operationId).
+	FinishUploadWithBodyWithResponse(ctx context.Context, sessionID SessionID, fileID FileID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*FinishUploadResponse, error)
+
+	// FinishUploadWithResponse Finish one file from its parts
+	//
+	// The session completes with its last file. A repeat gives the same answer. A missing or wrong part is named in the error (422),
+	// and the file stays open. A completed file that is not loaded within 7 days is removed.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /file-upload/{sessionId}/files/{fileId}/finish (the `FinishUpload` operationId).
+	FinishUploadWithResponse(ctx context.Context, sessionID SessionID, fileID FileID, body FinishUploadJSONRequestBody, reqEditors ...RequestEditorFn) (*FinishUploadResponse, error)
+
+	// RenewUploadUrlsWithBodyWithResponse Fresh addresses for parts of a file
+	//
+	// For addresses that have expired. A file that is no longer open is 422 INVALID_STATE.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /file-upload/{sessionId}/files/{fileId}/urls (the `RenewUploadUrls` operationId).
+	RenewUploadUrlsWithBodyWithResponse(ctx context.Context, sessionID SessionID, fileID FileID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RenewUploadUrlsResponse, error)
+
+	// RenewUploadUrlsWithResponse Fresh addresses for parts of a file
+	//
+	// For addresses that have expired. A file that is no longer open is 422 INVALID_STATE.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /file-upload/{sessionId}/files/{fileId}/urls (the `RenewUploadUrls` operationId).
+	RenewUploadUrlsWithResponse(ctx context.Context, sessionID SessionID, fileID FileID, body RenewUploadUrlsJSONRequestBody, reqEditors ...RequestEditorFn) (*RenewUploadUrlsResponse, error)
+
 	// CreateDatasetWithBodyWithResponse Create a dataset
 	//
 	// Under the caller's own name; the namespace is made if it is not there. The body, a definition, may be left out.
@@ -3939,6 +4764,336 @@ func (r PutInferDefinitionResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r PutInferDefinitionResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// PrepareUploadResponseDefaultHeaders the declared response headers of an HTTP default response for PrepareUpload
+type PrepareUploadResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type PrepareUploadResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PreparedUpload
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *PrepareUploadResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PrepareUploadResponse) GetJSON200() *PreparedUpload {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r PrepareUploadResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PrepareUploadResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PrepareUploadResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PrepareUploadResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PrepareUploadResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetUploadResponseDefaultHeaders the declared response headers of an HTTP default response for GetUpload
+type GetUploadResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type GetUploadResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Upload
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *GetUploadResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetUploadResponse) GetJSON200() *Upload {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r GetUploadResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetUploadResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetUploadResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetUploadResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetUploadResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// AbortUploadResponseDefaultHeaders the declared response headers of an HTTP default response for AbortUpload
+type AbortUploadResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type AbortUploadResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AbortedUpload
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *AbortUploadResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r AbortUploadResponse) GetJSON200() *AbortedUpload {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r AbortUploadResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r AbortUploadResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r AbortUploadResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r AbortUploadResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r AbortUploadResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListUploadFilesResponseDefaultHeaders the declared response headers of an HTTP default response for ListUploadFiles
+type ListUploadFilesResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type ListUploadFilesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *UploadFileList
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ListUploadFilesResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListUploadFilesResponse) GetJSON200() *UploadFileList {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ListUploadFilesResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListUploadFilesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListUploadFilesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListUploadFilesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListUploadFilesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// FinishUploadResponseDefaultHeaders the declared response headers of an HTTP default response for FinishUpload
+type FinishUploadResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type FinishUploadResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *FinishedUpload
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *FinishUploadResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r FinishUploadResponse) GetJSON200() *FinishedUpload {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r FinishUploadResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r FinishUploadResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r FinishUploadResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r FinishUploadResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r FinishUploadResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// RenewUploadUrlsResponseDefaultHeaders the declared response headers of an HTTP default response for RenewUploadUrls
+type RenewUploadUrlsResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type RenewUploadUrlsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *UploadUrls
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *RenewUploadUrlsResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r RenewUploadUrlsResponse) GetJSON200() *UploadUrls {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r RenewUploadUrlsResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RenewUploadUrlsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RenewUploadUrlsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RenewUploadUrlsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RenewUploadUrlsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -5034,6 +6189,149 @@ func (c *ClientWithResponses) PutInferDefinitionWithResponse(ctx context.Context
 	return ParsePutInferDefinitionResponse(rsp)
 }
 
+// PrepareUploadWithBodyWithResponse Prepare an upload session
+//
+// Gives each file a list of presigned addresses, one per part. Send each part with PUT to its address, keep the `ETag` of each answer,
+// and finish each file with them. Parts are 8 MiB, larger only where a file would need more than 10,000 of them; the last part is the rest.
+// A request that would need more than 10,000 parts in one answer is 413. A session not finished within 24 hours is aborted by the service.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /file-upload/prepare (the `PrepareUpload` operationId).
+func (c *ClientWithResponses) PrepareUploadWithBodyWithResponse(ctx context.Context, params *PrepareUploadParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PrepareUploadResponse, error) {
+	rsp, err := c.PrepareUploadWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePrepareUploadResponse(rsp)
+}
+
+// PrepareUploadWithResponse Prepare an upload session
+//
+// Gives each file a list of presigned addresses, one per part. Send each part with PUT to its address, keep the `ETag` of each answer,
+// and finish each file with them. Parts are 8 MiB, larger only where a file would need more than 10,000 of them; the last part is the rest.
+// A request that would need more than 10,000 parts in one answer is 413. A session not finished within 24 hours is aborted by the service.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /file-upload/prepare (the `PrepareUpload` operationId).
+func (c *ClientWithResponses) PrepareUploadWithResponse(ctx context.Context, params *PrepareUploadParams, body PrepareUploadJSONRequestBody, reqEditors ...RequestEditorFn) (*PrepareUploadResponse, error) {
+	rsp, err := c.PrepareUpload(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePrepareUploadResponse(rsp)
+}
+
+// GetUploadWithResponse State of an upload session
+//
+// Names the parts that the object store already has, so that a broken upload can go on where it stopped. Sessions of other users look absent.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /file-upload/{sessionId} (the `GetUpload` operationId).
+func (c *ClientWithResponses) GetUploadWithResponse(ctx context.Context, sessionID SessionID, reqEditors ...RequestEditorFn) (*GetUploadResponse, error) {
+	rsp, err := c.GetUpload(ctx, sessionID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetUploadResponse(rsp)
+}
+
+// AbortUploadWithResponse Abort an upload session or one of its files
+//
+// The session becomes `aborted`, and its finished files are withdrawn at once. A repeat gives the same; a completed session is 422 INVALID_STATE.
+// With `fileId` only that file is aborted: the session is then `preparing` while another file is open, `completed` when all the rest are finished,
+// `aborted` when none is left. Sessions of other users look absent.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /file-upload/{sessionId}/abort (the `AbortUpload` operationId).
+func (c *ClientWithResponses) AbortUploadWithResponse(ctx context.Context, sessionID SessionID, params *AbortUploadParams, reqEditors ...RequestEditorFn) (*AbortUploadResponse, error) {
+	rsp, err := c.AbortUpload(ctx, sessionID, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAbortUploadResponse(rsp)
+}
+
+// ListUploadFilesWithResponse List the completed files of a session
+//
+// In the order of the prepare request. A session has at most 100 files, so there is one page.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /file-upload/{sessionId}/files (the `ListUploadFiles` operationId).
+func (c *ClientWithResponses) ListUploadFilesWithResponse(ctx context.Context, sessionID SessionID, reqEditors ...RequestEditorFn) (*ListUploadFilesResponse, error) {
+	rsp, err := c.ListUploadFiles(ctx, sessionID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListUploadFilesResponse(rsp)
+}
+
+// FinishUploadWithBodyWithResponse Finish one file from its parts
+//
+// The session completes with its last file. A repeat gives the same answer. A missing or wrong part is named in the error (422),
+// and the file stays open. A completed file that is not loaded within 7 days is removed.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /file-upload/{sessionId}/files/{fileId}/finish (the `FinishUpload` operationId).
+func (c *ClientWithResponses) FinishUploadWithBodyWithResponse(ctx context.Context, sessionID SessionID, fileID FileID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*FinishUploadResponse, error) {
+	rsp, err := c.FinishUploadWithBody(ctx, sessionID, fileID, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseFinishUploadResponse(rsp)
+}
+
+// FinishUploadWithResponse Finish one file from its parts
+//
+// The session completes with its last file. A repeat gives the same answer. A missing or wrong part is named in the error (422),
+// and the file stays open. A completed file that is not loaded within 7 days is removed.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /file-upload/{sessionId}/files/{fileId}/finish (the `FinishUpload` operationId).
+func (c *ClientWithResponses) FinishUploadWithResponse(ctx context.Context, sessionID SessionID, fileID FileID, body FinishUploadJSONRequestBody, reqEditors ...RequestEditorFn) (*FinishUploadResponse, error) {
+	rsp, err := c.FinishUpload(ctx, sessionID, fileID, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseFinishUploadResponse(rsp)
+}
+
+// RenewUploadUrlsWithBodyWithResponse Fresh addresses for parts of a file
+//
+// For addresses that have expired. A file that is no longer open is 422 INVALID_STATE.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /file-upload/{sessionId}/files/{fileId}/urls (the `RenewUploadUrls` operationId).
+func (c *ClientWithResponses) RenewUploadUrlsWithBodyWithResponse(ctx context.Context, sessionID SessionID, fileID FileID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RenewUploadUrlsResponse, error) {
+	rsp, err := c.RenewUploadUrlsWithBody(ctx, sessionID, fileID, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRenewUploadUrlsResponse(rsp)
+}
+
+// RenewUploadUrlsWithResponse Fresh addresses for parts of a file
+//
+// For addresses that have expired. A file that is no longer open is 422 INVALID_STATE.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /file-upload/{sessionId}/files/{fileId}/urls (the `RenewUploadUrls` operationId).
+func (c *ClientWithResponses) RenewUploadUrlsWithResponse(ctx context.Context, sessionID SessionID, fileID FileID, body RenewUploadUrlsJSONRequestBody, reqEditors ...RequestEditorFn) (*RenewUploadUrlsResponse, error) {
+	rsp, err := c.RenewUploadUrls(ctx, sessionID, fileID, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRenewUploadUrlsResponse(rsp)
+}
+
 // CreateDatasetWithBodyWithResponse Create a dataset
 //
 // Under the caller's own name; the namespace is made if it is not there. The body, a definition, may be left out.
@@ -5757,6 +7055,282 @@ func ParsePutInferDefinitionResponse(rsp *http.Response) (*PutInferDefinitionRes
 		response.Headers201 = &headers
 	case true:
 		var headers PutInferDefinitionResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParsePrepareUploadResponse parses an HTTP response from a PrepareUploadWithResponse call
+func ParsePrepareUploadResponse(rsp *http.Response) (*PrepareUploadResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PrepareUploadResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PreparedUpload
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers PrepareUploadResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetUploadResponse parses an HTTP response from a GetUploadWithResponse call
+func ParseGetUploadResponse(rsp *http.Response) (*GetUploadResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetUploadResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Upload
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers GetUploadResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseAbortUploadResponse parses an HTTP response from a AbortUploadWithResponse call
+func ParseAbortUploadResponse(rsp *http.Response) (*AbortUploadResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &AbortUploadResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AbortedUpload
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers AbortUploadResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListUploadFilesResponse parses an HTTP response from a ListUploadFilesWithResponse call
+func ParseListUploadFilesResponse(rsp *http.Response) (*ListUploadFilesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListUploadFilesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest UploadFileList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ListUploadFilesResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseFinishUploadResponse parses an HTTP response from a FinishUploadWithResponse call
+func ParseFinishUploadResponse(rsp *http.Response) (*FinishUploadResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &FinishUploadResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest FinishedUpload
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers FinishUploadResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseRenewUploadUrlsResponse parses an HTTP response from a RenewUploadUrlsWithResponse call
+func ParseRenewUploadUrlsResponse(rsp *http.Response) (*RenewUploadUrlsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RenewUploadUrlsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest UploadUrls
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers RenewUploadUrlsResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
@@ -6597,6 +8171,24 @@ type ServerInterface interface {
 	// PutInferDefinition Create or update the inference definition
 	// (PUT /data/{username}/{namespace}/{datasetName}/inferDefinition)
 	PutInferDefinition(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, datasetName DatasetName, params PutInferDefinitionParams)
+	// PrepareUpload Prepare an upload session
+	// (POST /file-upload/prepare)
+	PrepareUpload(w http.ResponseWriter, r *http.Request, params PrepareUploadParams)
+	// GetUpload State of an upload session
+	// (GET /file-upload/{sessionId})
+	GetUpload(w http.ResponseWriter, r *http.Request, sessionID SessionID)
+	// AbortUpload Abort an upload session or one of its files
+	// (POST /file-upload/{sessionId}/abort)
+	AbortUpload(w http.ResponseWriter, r *http.Request, sessionID SessionID, params AbortUploadParams)
+	// ListUploadFiles List the completed files of a session
+	// (GET /file-upload/{sessionId}/files)
+	ListUploadFiles(w http.ResponseWriter, r *http.Request, sessionID SessionID)
+	// FinishUpload Finish one file from its parts
+	// (POST /file-upload/{sessionId}/files/{fileId}/finish)
+	FinishUpload(w http.ResponseWriter, r *http.Request, sessionID SessionID, fileID FileID)
+	// RenewUploadUrls Fresh addresses for parts of a file
+	// (POST /file-upload/{sessionId}/files/{fileId}/urls)
+	RenewUploadUrls(w http.ResponseWriter, r *http.Request, sessionID SessionID, fileID FileID)
 	// CreateDataset Create a dataset
 	// (POST /ingest/new/{namespace}/{datasetName})
 	CreateDataset(w http.ResponseWriter, r *http.Request, namespace string, datasetName string, params CreateDatasetParams)
@@ -6987,6 +8579,211 @@ func (siw *ServerInterfaceWrapper) PutInferDefinition(w http.ResponseWriter, r *
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.PutInferDefinition(w, r, username, namespace, datasetName, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// PrepareUpload operation middleware
+func (siw *ServerInterfaceWrapper) PrepareUpload(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params PrepareUploadParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.PrepareUpload(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetUpload operation middleware
+func (siw *ServerInterfaceWrapper) GetUpload(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "sessionId" -------------
+	var sessionID SessionID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "sessionId", r.PathValue("sessionId"), &sessionID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "sessionId", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetUpload(w, r, sessionID)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// AbortUpload operation middleware
+func (siw *ServerInterfaceWrapper) AbortUpload(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "sessionId" -------------
+	var sessionID SessionID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "sessionId", r.PathValue("sessionId"), &sessionID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "sessionId", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params AbortUploadParams
+
+	// ------------- Optional query parameter "fileId" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "fileId", r.URL.Query(), &params.FileID, runtime.BindQueryParameterOptions{Type: "string", Format: "uuid"})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "fileId"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "fileId", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.AbortUpload(w, r, sessionID, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListUploadFiles operation middleware
+func (siw *ServerInterfaceWrapper) ListUploadFiles(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "sessionId" -------------
+	var sessionID SessionID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "sessionId", r.PathValue("sessionId"), &sessionID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "sessionId", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListUploadFiles(w, r, sessionID)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// FinishUpload operation middleware
+func (siw *ServerInterfaceWrapper) FinishUpload(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "sessionId" -------------
+	var sessionID SessionID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "sessionId", r.PathValue("sessionId"), &sessionID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "sessionId", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "fileId" -------------
+	var fileID FileID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "fileId", r.PathValue("fileId"), &fileID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "fileId", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.FinishUpload(w, r, sessionID, fileID)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// RenewUploadUrls operation middleware
+func (siw *ServerInterfaceWrapper) RenewUploadUrls(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "sessionId" -------------
+	var sessionID SessionID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "sessionId", r.PathValue("sessionId"), &sessionID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "sessionId", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "fileId" -------------
+	var fileID FileID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "fileId", r.PathValue("fileId"), &fileID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "fileId", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.RenewUploadUrls(w, r, sessionID, fileID)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -7893,6 +9690,12 @@ func HandlerWithOptions(si ServerInterface, options StdHTTPServerOptions) http.H
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/data/{username}/{namespace}/{datasetName}/clear", wrapper.ClearDataset)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/data/{username}/{namespace}/{datasetName}/inferDefinition", wrapper.GetInferDefinition)
 	m.HandleFunc(http.MethodPut+" "+options.BaseURL+"/data/{username}/{namespace}/{datasetName}/inferDefinition", wrapper.PutInferDefinition)
+	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/file-upload/prepare", wrapper.PrepareUpload)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/file-upload/{sessionId}", wrapper.GetUpload)
+	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/file-upload/{sessionId}/abort", wrapper.AbortUpload)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/file-upload/{sessionId}/files", wrapper.ListUploadFiles)
+	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/file-upload/{sessionId}/files/{fileId}/finish", wrapper.FinishUpload)
+	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/file-upload/{sessionId}/files/{fileId}/urls", wrapper.RenewUploadUrls)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/ingest/new/{namespace}/{datasetName}", wrapper.CreateDataset)
 	m.HandleFunc(http.MethodDelete+" "+options.BaseURL+"/permissions/datasets/{username}/{namespace}/{datasetName}/shares", wrapper.RevokeDatasetShare)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/permissions/datasets/{username}/{namespace}/{datasetName}/shares", wrapper.ListDatasetShares)
@@ -8240,6 +10043,270 @@ type PutInferDefinitiondefaultJSONResponse struct {
 }
 
 func (response PutInferDefinitiondefaultJSONResponse) VisitPutInferDefinitionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PrepareUploadRequestObject struct {
+	Params PrepareUploadParams
+	Body   *PrepareUploadJSONRequestBody
+}
+
+type PrepareUploadResponseObject interface {
+	VisitPrepareUploadResponse(w http.ResponseWriter) error
+}
+
+type PrepareUpload200JSONResponse PreparedUpload
+
+func (response PrepareUpload200JSONResponse) VisitPrepareUploadResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PrepareUploaddefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response PrepareUploaddefaultJSONResponse) VisitPrepareUploadResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetUploadRequestObject struct {
+	SessionID SessionID `json:"sessionId"`
+}
+
+type GetUploadResponseObject interface {
+	VisitGetUploadResponse(w http.ResponseWriter) error
+}
+
+type GetUpload200JSONResponse Upload
+
+func (response GetUpload200JSONResponse) VisitGetUploadResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetUploaddefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response GetUploaddefaultJSONResponse) VisitGetUploadResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AbortUploadRequestObject struct {
+	SessionID SessionID `json:"sessionId"`
+	Params    AbortUploadParams
+}
+
+type AbortUploadResponseObject interface {
+	VisitAbortUploadResponse(w http.ResponseWriter) error
+}
+
+type AbortUpload200JSONResponse AbortedUpload
+
+func (response AbortUpload200JSONResponse) VisitAbortUploadResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AbortUploaddefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response AbortUploaddefaultJSONResponse) VisitAbortUploadResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListUploadFilesRequestObject struct {
+	SessionID SessionID `json:"sessionId"`
+}
+
+type ListUploadFilesResponseObject interface {
+	VisitListUploadFilesResponse(w http.ResponseWriter) error
+}
+
+type ListUploadFiles200JSONResponse UploadFileList
+
+func (response ListUploadFiles200JSONResponse) VisitListUploadFilesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListUploadFilesdefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response ListUploadFilesdefaultJSONResponse) VisitListUploadFilesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type FinishUploadRequestObject struct {
+	SessionID SessionID `json:"sessionId"`
+	FileID    FileID    `json:"fileId"`
+	Body      *FinishUploadJSONRequestBody
+}
+
+type FinishUploadResponseObject interface {
+	VisitFinishUploadResponse(w http.ResponseWriter) error
+}
+
+type FinishUpload200JSONResponse FinishedUpload
+
+func (response FinishUpload200JSONResponse) VisitFinishUploadResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type FinishUploaddefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response FinishUploaddefaultJSONResponse) VisitFinishUploadResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RenewUploadUrlsRequestObject struct {
+	SessionID SessionID `json:"sessionId"`
+	FileID    FileID    `json:"fileId"`
+	Body      *RenewUploadUrlsJSONRequestBody
+}
+
+type RenewUploadUrlsResponseObject interface {
+	VisitRenewUploadUrlsResponse(w http.ResponseWriter) error
+}
+
+type RenewUploadUrls200JSONResponse UploadUrls
+
+func (response RenewUploadUrls200JSONResponse) VisitRenewUploadUrlsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RenewUploadUrlsdefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response RenewUploadUrlsdefaultJSONResponse) VisitRenewUploadUrlsResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -9040,6 +11107,24 @@ type StrictServerInterface interface {
 	// PutInferDefinition Create or update the inference definition
 	// (PUT /data/{username}/{namespace}/{datasetName}/inferDefinition)
 	PutInferDefinition(ctx context.Context, request PutInferDefinitionRequestObject) (PutInferDefinitionResponseObject, error)
+	// PrepareUpload Prepare an upload session
+	// (POST /file-upload/prepare)
+	PrepareUpload(ctx context.Context, request PrepareUploadRequestObject) (PrepareUploadResponseObject, error)
+	// GetUpload State of an upload session
+	// (GET /file-upload/{sessionId})
+	GetUpload(ctx context.Context, request GetUploadRequestObject) (GetUploadResponseObject, error)
+	// AbortUpload Abort an upload session or one of its files
+	// (POST /file-upload/{sessionId}/abort)
+	AbortUpload(ctx context.Context, request AbortUploadRequestObject) (AbortUploadResponseObject, error)
+	// ListUploadFiles List the completed files of a session
+	// (GET /file-upload/{sessionId}/files)
+	ListUploadFiles(ctx context.Context, request ListUploadFilesRequestObject) (ListUploadFilesResponseObject, error)
+	// FinishUpload Finish one file from its parts
+	// (POST /file-upload/{sessionId}/files/{fileId}/finish)
+	FinishUpload(ctx context.Context, request FinishUploadRequestObject) (FinishUploadResponseObject, error)
+	// RenewUploadUrls Fresh addresses for parts of a file
+	// (POST /file-upload/{sessionId}/files/{fileId}/urls)
+	RenewUploadUrls(ctx context.Context, request RenewUploadUrlsRequestObject) (RenewUploadUrlsResponseObject, error)
 	// CreateDataset Create a dataset
 	// (POST /ingest/new/{namespace}/{datasetName})
 	CreateDataset(ctx context.Context, request CreateDatasetRequestObject) (CreateDatasetResponseObject, error)
@@ -9337,6 +11422,186 @@ func (sh *strictHandler) PutInferDefinition(w http.ResponseWriter, r *http.Reque
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(PutInferDefinitionResponseObject); ok {
 		if err := validResponse.VisitPutInferDefinitionResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// PrepareUpload operation middleware
+func (sh *strictHandler) PrepareUpload(w http.ResponseWriter, r *http.Request, params PrepareUploadParams) {
+	var request PrepareUploadRequestObject
+
+	request.Params = params
+
+	var body PrepareUploadJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.PrepareUpload(ctx, request.(PrepareUploadRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "PrepareUpload")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(PrepareUploadResponseObject); ok {
+		if err := validResponse.VisitPrepareUploadResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetUpload operation middleware
+func (sh *strictHandler) GetUpload(w http.ResponseWriter, r *http.Request, sessionID SessionID) {
+	var request GetUploadRequestObject
+
+	request.SessionID = sessionID
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetUpload(ctx, request.(GetUploadRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetUpload")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetUploadResponseObject); ok {
+		if err := validResponse.VisitGetUploadResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// AbortUpload operation middleware
+func (sh *strictHandler) AbortUpload(w http.ResponseWriter, r *http.Request, sessionID SessionID, params AbortUploadParams) {
+	var request AbortUploadRequestObject
+
+	request.SessionID = sessionID
+	request.Params = params
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.AbortUpload(ctx, request.(AbortUploadRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "AbortUpload")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(AbortUploadResponseObject); ok {
+		if err := validResponse.VisitAbortUploadResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListUploadFiles operation middleware
+func (sh *strictHandler) ListUploadFiles(w http.ResponseWriter, r *http.Request, sessionID SessionID) {
+	var request ListUploadFilesRequestObject
+
+	request.SessionID = sessionID
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListUploadFiles(ctx, request.(ListUploadFilesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListUploadFiles")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListUploadFilesResponseObject); ok {
+		if err := validResponse.VisitListUploadFilesResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// FinishUpload operation middleware
+func (sh *strictHandler) FinishUpload(w http.ResponseWriter, r *http.Request, sessionID SessionID, fileID FileID) {
+	var request FinishUploadRequestObject
+
+	request.SessionID = sessionID
+	request.FileID = fileID
+
+	var body FinishUploadJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.FinishUpload(ctx, request.(FinishUploadRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "FinishUpload")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(FinishUploadResponseObject); ok {
+		if err := validResponse.VisitFinishUploadResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// RenewUploadUrls operation middleware
+func (sh *strictHandler) RenewUploadUrls(w http.ResponseWriter, r *http.Request, sessionID SessionID, fileID FileID) {
+	var request RenewUploadUrlsRequestObject
+
+	request.SessionID = sessionID
+	request.FileID = fileID
+
+	var body RenewUploadUrlsJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.RenewUploadUrls(ctx, request.(RenewUploadUrlsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RenewUploadUrls")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(RenewUploadUrlsResponseObject); ok {
+		if err := validResponse.VisitRenewUploadUrlsResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

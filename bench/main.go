@@ -43,6 +43,8 @@ func measures() []measure {
 		{name: "read", goal: 0.5, run: runRead, twin: serveReadTwin},
 		{name: "size", goal: 0.8, run: runSize},
 		{name: "load", goal: 1, run: runLoad},
+		{name: "upload", goal: 0.9, run: runUpload},
+		{name: "prepare", goal: 1, run: runPrepare},
 	}
 }
 
@@ -55,6 +57,8 @@ type bench struct {
 	round   time.Duration
 	large   int           // datasets and grants in a large catalog
 	steady  time.Duration // how long a load at a constant rate lasts
+	upload  int64         // bytes of an upload
+	uploads int           // rounds of them
 }
 
 const longest = 10 * time.Minute // for one measure with all its tries
@@ -87,9 +91,10 @@ func run(ctx context.Context) error {
 		return err
 	}
 
-	b := &bench{profile: *profile, rounds: 5, round: 4 * time.Second, large: 1_000_000, steady: time.Minute}
+	b := &bench{profile: *profile, rounds: 5, round: 4 * time.Second, large: 1_000_000, steady: time.Minute, upload: 1 << 30, uploads: 9}
 	if *small {
 		b.rounds, b.round, b.large, b.steady = 3, 1500*time.Millisecond, 20_000, 10*time.Second
+		b.upload, b.uploads = 64<<20, 3
 	}
 
 	if b.dir, err = os.MkdirTemp("", "quern-bench-"); err != nil {

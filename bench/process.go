@@ -24,6 +24,7 @@ type process struct {
 	cancel context.CancelFunc
 	ended  chan struct{}
 	log    string
+	pid    int
 }
 
 // start gives the child exactly this environment and as many processors as every other child.
@@ -48,7 +49,7 @@ func (b *bench) start(ctx context.Context, environment []string, name string, ar
 		return nil, err
 	}
 
-	p := &process{cancel: cancel, ended: make(chan struct{}), log: log.Name()}
+	p := &process{cancel: cancel, ended: make(chan struct{}), log: log.Name(), pid: command.Process.Pid}
 
 	go func() {
 		defer close(p.ended)
@@ -90,4 +91,19 @@ func (p *process) address(ctx context.Context, what string) (string, error) {
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
+}
+
+// passed is how many bytes the child has read and written so far, whatever from and to.
+func (p *process) passed() (total int64, err error) {
+	account, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", p.pid))
+	if err != nil {
+		return 0, err
+	}
+
+	var read, written int64
+	if _, err := fmt.Sscanf(string(account), "rchar: %d\nwchar: %d\n", &read, &written); err != nil {
+		return 0, err
+	}
+
+	return read + written, nil
 }

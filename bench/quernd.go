@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -17,17 +18,24 @@ type quernd struct {
 	*process
 
 	api, admin string // addresses
+	place      *place
+	vacate     func() // the place
 }
 
-// startQuernd migrates the database and starts the service on it, with its defaults but for the
-// settings given.
+// startQuernd migrates the database and starts the service on it and on a new place in the object store,
+// with its defaults but for the settings given.
 func (b *bench) startQuernd(ctx context.Context, databaseURL string, settings ...string) (*quernd, error) {
 	issuer, err := issuerURL()
 	if err != nil {
 		return nil, err
 	}
 
-	environment := append([]string{
+	place, vacate, err := newPlace(ctx)
+	if err != nil {
+		return nil, err
+	}
+
+	environment := slices.Concat([]string{
 		"QUERN_DATABASE_URL=" + databaseURL,
 		"QUERN_DATABASE_MAX_CONNS=" + strconv.Itoa(poolSize),
 		"QUERN_OIDC_ISSUER=" + issuer,
@@ -37,7 +45,7 @@ func (b *bench) startQuernd(ctx context.Context, databaseURL string, settings ..
 		"QUERN_LISTEN_ADDR=127.0.0.1:0",
 		"QUERN_ADMIN_ADDR=127.0.0.1:0",
 		"QUERN_DRAIN_DELAY=0s",
-	}, settings...)
+	}, place.settings(), settings)
 
 	migrate := exec.CommandContext(ctx, b.quernd, "migrate")
 	migrate.Env = environment
@@ -51,7 +59,7 @@ func (b *bench) startQuernd(ctx context.Context, databaseURL string, settings ..
 		return nil, err
 	}
 
-	service := &quernd{process: started}
+	service := &quernd{process: started, place: place, vacate: vacate}
 	if err := service.wait(ctx); err != nil {
 		service.stop()
 
@@ -59,6 +67,12 @@ func (b *bench) startQuernd(ctx context.Context, databaseURL string, settings ..
 	}
 
 	return service, nil
+}
+
+// stop ends the service and removes its files.
+func (q *quernd) stop() {
+	q.process.stop()
+	q.vacate()
 }
 
 func (q *quernd) wait(ctx context.Context) (err error) {

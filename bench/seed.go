@@ -1,16 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/md5"
 	_ "embed"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
-	"net/http"
 	"os"
 	"strconv"
 	"strings"
@@ -18,8 +15,6 @@ import (
 
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
-
-	"quern.dev/quern/api"
 )
 
 // catalog is a running service with a given number of datasets, as many grants and as many audit entries.
@@ -32,14 +27,11 @@ import (
 // So bob sees everything: his own, then by grants on datasets, then by the grant on a namespace. The rest
 // of the grants are on ada's datasets, to the other people.
 type catalog struct {
-	*quernd
+	*service
 
-	database string // its address
-	size     int
-	accounts map[string]uuid.UUID
-	tokens   map[string]string
-	since    time.Time     // the first audit entry
-	every    time.Duration // the next one
+	size  int
+	since time.Time     // the first audit entry
+	every time.Duration // the next one
 }
 
 // each is how many datasets every one of the other people owns.
@@ -58,37 +50,17 @@ const sqlSeeded = `
 		SELECT ('0100' || left(md5(kind), 4) || '-0000-7000-8000-' || lpad(to_hex(i + 1), 12, '0'))::uuid
 	$$`
 
-// startCatalog starts a service on a database of its own; stop ends and removes both.
+// startCatalog starts a service and fills its database; stop ends and removes both.
 func (b *bench) startCatalog(ctx context.Context, size int) (c *catalog, stop func(), err error) {
-	databaseURL, drop, err := createDatabase(ctx)
+	started, stop, err := b.startService(ctx)
 	if err != nil {
 		return nil, nil, err
-	}
-
-	service, err := b.startQuernd(ctx, databaseURL)
-	if err != nil {
-		drop()
-
-		return nil, nil, err
-	}
-
-	stop = func() {
-		service.stop()
-		drop()
 	}
 
 	year := 360 * 24 * time.Hour
 	c = &catalog{
-		quernd: service, database: databaseURL, size: size, accounts: map[string]uuid.UUID{}, tokens: map[string]string{},
+		service: started, size: size,
 		since: time.Now().UTC().Add(-year).Truncate(time.Second), every: (year / time.Duration(size)).Truncate(time.Microsecond),
-	}
-
-	for _, user := range []string{"ada", "bob", "eve"} {
-		if err := c.signIn(ctx, user); err != nil {
-			stop()
-
-			return nil, nil, fmt.Errorf("signing %s in: %w", user, err)
-		}
 	}
 
 	begin := time.Now()
@@ -101,69 +73,6 @@ func (b *bench) startCatalog(ctx context.Context, size int) (c *catalog, stop fu
 	fmt.Fprintf(os.Stderr, "%d datasets, grants and audit entries in %v\n", size, time.Since(begin).Round(time.Millisecond))
 
 	return c, stop, nil
-}
-
-// signIn makes the user's account and an API token for it, which outlives any measure.
-func (c *catalog) signIn(ctx context.Context, user string) error {
-	token, err := accessToken(ctx, user)
-	if err != nil {
-		return err
-	}
-
-	c.tokens[user] = token
-
-	var me api.Me
-	if err := c.ask(ctx, user, http.MethodGet, "/user/me", nil, &me); err != nil {
-		return err
-	}
-
-	var made api.CreatedToken
-	if err := c.ask(ctx, user, http.MethodPost, "/user/token", api.NewToken{Name: "bench", Role: new(api.NewTokenRoleOwner)}, &made); err != nil {
-		return err
-	}
-
-	c.accounts[user], c.tokens[user] = me.ID, made.Token
-
-	return nil
-}
-
-func (c *catalog) ask(ctx context.Context, user, method, path string, body, answer any) error {
-	request, err := c.request(ctx, user, method, path, body)
-	if err != nil {
-		return err
-	}
-
-	text, err := get(request)
-	if err != nil {
-		return err
-	}
-
-	return json.Unmarshal(text, answer)
-}
-
-// request is one to the API by a user. A nil body is none.
-func (c *catalog) request(ctx context.Context, user, method, path string, body any) (*http.Request, error) {
-	var text []byte
-
-	if body != nil {
-		var err error
-		if text, err = json.Marshal(body); err != nil {
-			return nil, err
-		}
-	}
-
-	request, err := http.NewRequestWithContext(ctx, method, "http://"+c.api+"/api/v1"+path, bytes.NewReader(text))
-	if err != nil {
-		return nil, err
-	}
-
-	request.Header.Set("Authorization", "Bearer "+c.tokens[user])
-
-	if body != nil {
-		request.Header.Set("Content-Type", "application/json")
-	}
-
-	return request, nil
 }
 
 //go:embed seed.sql

@@ -49,6 +49,19 @@ func authorizationTable() (columns string, rows []authorizationRow) {
 		{operation: "GET /audit", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    403        200      403    403    200"},
 
+		{operation: "POST /file-upload/prepare", body: `{"filesToUpload": [{"filename": "x", "size": 1}]}`, statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    403        200      403    200    200"},
+		{operation: "GET /file-upload/{sessionId}", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
+		{operation: "POST /file-upload/{sessionId}/abort", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      403    200    200"},
+		{operation: "GET /file-upload/{sessionId}/files", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
+		{operation: "POST /file-upload/{sessionId}/files/{fileId}/finish", body: finishBody, statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      403    200    200"},
+		{operation: "POST /file-upload/{sessionId}/files/{fileId}/urls", body: `{"partNumbers": [1]}`, statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      403    200    200"},
+
 		{operation: "GET /schema/datasets/all", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    200        200      200    200    200"},
 		{operation: "GET /schema/{username}/namespaces", statuses: "" +
@@ -150,10 +163,14 @@ type authorizationRow struct {
 	statuses  string
 }
 
+// finishBody is for the file of a thing.
+const finishBody = `{"uploadId": "<uploadId>", "key": "<key>", "parts": [{"partNumber": 1, "etag": "x"}]}`
+
 // thing is what one request is about, made anew for it.
 type thing struct {
-	namespace string // has the dataset orders
-	token     string // id of an API token of the owner with the role editor
+	namespace string   // has the dataset orders
+	token     string   // id of an API token of the owner with the role editor
+	session   prepared // one file, whose only part is uploaded
 }
 
 func newThing(t *testing.T, s *service, owner, operation string) (made thing) {
@@ -165,6 +182,11 @@ func newThing(t *testing.T, s *service, owner, operation string) (made thing) {
 
 	if strings.Contains(operation, "{namespace}") {
 		made.namespace = makeDataset(t, s, owner)
+	}
+
+	if strings.Contains(operation, "{sessionId}") {
+		made.session = prepare(t, s, owner, 1)
+		require.Equal(t, http.StatusOK, put(t, made.session.Files[0].PresignedURLs[0].URL, "x").status)
 	}
 
 	if strings.HasPrefix(operation, "DELETE /permissions/") {
@@ -183,7 +205,17 @@ func (made thing) address(path string) string {
 		dataset = "new"
 	}
 
-	return strings.NewReplacer("{username}", "owner", "{namespace}", made.namespace, "{datasetName}", dataset, "{id}", made.token).Replace(path)
+	return strings.NewReplacer("{username}", "owner", "{namespace}", made.namespace, "{datasetName}", dataset, "{id}", made.token,
+		"{sessionId}", made.session.SessionID, "{fileId}", made.file().FileID).Replace(path)
+}
+
+// file is that of the session.
+func (made thing) file() preparedFile {
+	if len(made.session.Files) == 0 {
+		return preparedFile{FileID: uuid.Nil.String(), UploadID: "x", Key: "x"}
+	}
+
+	return made.session.Files[0]
 }
 
 // asks sends the request of a row.
@@ -192,13 +224,15 @@ func (row authorizationRow) asks(t *testing.T, s *service, about thing, bearer s
 
 	method, path, _ := strings.Cut(row.operation, " ")
 
-	return call(t, method, s.url+about.address(path), bearer, strings.ReplaceAll(row.body, "<new>", "n-"+uuid.NewString()))
+	body := strings.NewReplacer("<new>", "n-"+uuid.NewString(), "<uploadId>", about.file().UploadID, "<key>", about.file().Key).Replace(row.body)
+
+	return call(t, method, s.url+about.address(path), bearer, body)
 }
 
 func TestAuthorizationTable(t *testing.T) { //nolint:tparallel // the callers' tokens would expire in the queue
 	t.Parallel()
 
-	s := start(t)
+	s := start(t, "QUERN_UPLOAD_MAX_OPEN_SESSIONS=1000")
 	key := s.newKey()
 	owner := key.token("owner")
 	callers := newCallers(t, s, key)

@@ -99,11 +99,11 @@ func TestStartOnOldSchema(t *testing.T) {
 	t.Parallel()
 
 	serve := exec.CommandContext(t.Context(), binary(), "serve")
-	serve.Env = []string{
-		"QUERN_DATABASE_URL=" + createDatabase(t), "QUERN_SECRET=" + strings.Repeat("x", 32), "QUERN_PUBLIC_URL=http://quern.test",
+	serve.Env = append(newPlace(t).settings(),
+		"QUERN_DATABASE_URL="+createDatabase(t), "QUERN_SECRET="+strings.Repeat("x", 32), "QUERN_PUBLIC_URL=http://quern.test",
 		"QUERN_OIDC_ISSUER=http://127.0.0.1:9", "QUERN_OIDC_AUDIENCE=quern",
 		"QUERN_LISTEN_ADDR=127.0.0.1:0", "QUERN_ADMIN_ADDR=127.0.0.1:0",
-	}
+	)
 	written, err := serve.CombinedOutput()
 	require.Error(t, err)
 	require.Contains(t, string(written), "quernd migrate")

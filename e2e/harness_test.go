@@ -56,6 +56,7 @@ type service struct {
 	url, root, admin string // url is the root with the base path
 	databaseURL      string
 	realm            *realm // nil when the test gave an issuer
+	place            *place
 
 	t        *testing.T
 	settings []string
@@ -64,13 +65,13 @@ type service struct {
 	exited   chan struct{} // closed when the process is gone
 }
 
-// start runs quernd on a fresh database and, unless the settings name an issuer, a fresh realm. Settings are
+// start runs quernd on a fresh database, a fresh place in the store and, unless the settings name an issuer, a fresh realm. Settings are
 // NAME=value and replace the ones made here; nothing else is in the environment. It ends with the test, and must
 // then end well and have kept every secret out of its log.
 func start(t *testing.T, settings ...string) *service {
 	t.Helper()
 
-	s := &service{t: t, written: &output{}, databaseURL: createDatabase(t)}
+	s := &service{t: t, written: &output{}, databaseURL: createDatabase(t), place: newPlace(t)}
 	if issuer := "QUERN_OIDC_ISSUER="; !slices.ContainsFunc(settings, func(setting string) bool { return strings.HasPrefix(setting, issuer) }) {
 		s.realm = newRealm(t)
 		settings = append(settings, issuer+s.realm.issuer())
@@ -78,11 +79,11 @@ func start(t *testing.T, settings ...string) *service {
 
 	secret := rand.Text() + rand.Text()
 	// Of a name that stands twice the last one counts. Keycloak takes its time while other tests make realms.
-	s.settings = append([]string{
+	s.settings = slices.Concat([]string{
 		"QUERN_LISTEN_ADDR=127.0.0.1:0", "QUERN_ADMIN_ADDR=127.0.0.1:0", "QUERN_PUBLIC_URL=http://quern.test",
 		"QUERN_SECRET=" + secret, "QUERN_DATABASE_URL=" + s.databaseURL, "QUERN_OIDC_AUDIENCE=quern", "QUERN_OIDC_TIMEOUT=20s",
 		"QUERN_DRAIN_DELAY=0s",
-	}, settings...)
+	}, s.place.settings(), settings)
 
 	t.Cleanup(func() {
 		if s.running() {
@@ -95,6 +96,8 @@ func start(t *testing.T, settings ...string) *service {
 
 		require.NotContains(t, s.log(), secret, "the log holds QUERN_SECRET")
 		require.NotContains(t, s.log(), password(t, s.databaseURL), "the log holds the password of the database")
+		require.NotContains(t, s.log(), stack.Env(t, "QUERN_TEST_S3_SECRET_KEY"), "the log holds the secret key of the store")
+		require.NotContains(t, s.log(), "X-Amz-", "the log holds a presigned address")
 		require.Empty(t, tokenPattern.FindString(s.log()), "the log holds a token")
 	})
 
@@ -243,7 +246,7 @@ func (s *service) quernd(args ...string) string {
 // command runs a command on the database of the service. Its error holds what was written to standard error.
 func (s *service) command(args ...string) (printed string, err error) {
 	command := exec.CommandContext(s.t.Context(), binary(), args...)
-	command.Env = []string{"QUERN_DATABASE_URL=" + s.databaseURL}
+	command.Env = append(s.place.settings(), "QUERN_DATABASE_URL="+s.databaseURL)
 	output, err := command.Output()
 
 	if exit, failed := errors.AsType[*exec.ExitError](err); failed {

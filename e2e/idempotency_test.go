@@ -132,7 +132,7 @@ func TestIdempotencyAfterKill(t *testing.T) {
 			require.Error(t, err, "the proxy keeps the answer back")
 			<-s.exited
 		} else {
-			first = killAmid(s, creation(t, s.url, caller, name, key))
+			first = killAmid(s, creation(t, s.url, caller, name, key), rand.N(1+rand.N(20*time.Millisecond))) // most answers take a few
 		}
 
 		s.restart()
@@ -151,8 +151,8 @@ func TestIdempotencyAfterKill(t *testing.T) {
 	t.Logf("%d of %d were acknowledged before the kill", acknowledged, loops(100))
 }
 
-// killAmid kills the service up to 20 ms after it got the request. The answer is nil if none came.
-func killAmid(s *service, request *http.Request) *answer {
+// killAmid kills the service so long after it got the request. The answer is nil if none came.
+func killAmid(s *service, request *http.Request, after time.Duration) *answer {
 	answered := make(chan *answer, 1)
 
 	go func() {
@@ -160,7 +160,7 @@ func killAmid(s *service, request *http.Request) *answer {
 		answered <- first
 	}()
 
-	time.Sleep(rand.N(1 + rand.N(20*time.Millisecond))) // most answers take a few milliseconds
+	time.Sleep(after)
 	s.kill()
 
 	return <-answered

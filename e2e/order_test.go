@@ -110,7 +110,7 @@ const maxBody = 64 << 10
 func TestOrderOfChecks(t *testing.T) {
 	t.Parallel()
 
-	s := start(t, fmt.Sprintf("QUERN_MAX_BODY=%d", maxBody))
+	s := start(t, fmt.Sprintf("QUERN_MAX_BODY=%d", maxBody), "QUERN_UPLOAD_MAX_OPEN_SESSIONS=100000")
 	key := s.newKey()
 
 	for _, operation := range operations() {

@@ -27,10 +27,13 @@ type proxy struct {
 
 // behaviour says what happens to requests; the zero value forwards them.
 type behaviour struct {
-	refuse    bool          // connections are closed at once
-	blackhole bool          // requests are taken and never answered
-	delay     time.Duration // answers are held back for so long
-	cut       func()        // runs at the first byte of an answer, of which nothing is forwarded
+	refuse    bool                     // connections are closed at once
+	blackhole bool                     // requests are taken and never answered
+	delay     time.Duration            // answers are held back for so long
+	status    int                      // requests are answered with it
+	cut       func()                   // runs at the first byte of an answer, of which nothing is forwarded
+	cuts      func(*http.Request) bool // the requests whose answers are cut; nil: all
+	early     bool                     // the cut comes before the request is forwarded
 }
 
 func newProxy(t *testing.T, target string) *proxy {
@@ -52,7 +55,7 @@ func newProxy(t *testing.T, target string) *proxy {
 		Transport: &http.Transport{DisableKeepAlives: true},
 		ModifyResponse: func(answer *http.Response) error {
 			b, changed := p.current()
-			if b.cut != nil {
+			if b.cut != nil && (b.cuts == nil || b.cuts(answer.Request)) {
 				b.cut()
 				panic(http.ErrAbortHandler)
 			}
@@ -74,6 +77,11 @@ func newProxy(t *testing.T, target string) *proxy {
 			case b.blackhole:
 				hold(r, changed, time.Hour)
 				panic(http.ErrAbortHandler)
+			case b.early && b.cuts(r):
+				b.cut()
+				panic(http.ErrAbortHandler)
+			case b.status != 0:
+				w.WriteHeader(b.status)
 			default:
 				forward.ServeHTTP(w, r)
 			}

@@ -265,7 +265,7 @@ func scenarios() []scenario {
 			{do: "GET <root>/readyz", status: 200, want: `{"status": "ok"}`},
 			{
 				do: "GET <admin>/readyz", status: 200,
-				want: `{"status": "ok", "checks": [{"name": "process", "required": true, "ok": true}, {"name": "database", "required": true, "ok": true}, {"name": "issuer", "required": false, "ok": true}]}`,
+				want: `{"status": "ok", "checks": [{"name": "process", "required": true, "ok": true}, {"name": "database", "required": true, "ok": true}, {"name": "object store", "required": false, "ok": true}, {"name": "issuer", "required": false, "ok": true}]}`,
 			},
 		}},
 		{name: "headers of every answer", settings: []string{"QUERN_PUBLIC_URL=https://quern.test", "QUERN_TRUSTED_PROXIES=127.0.0.0/8"}, steps: []step{
@@ -508,7 +508,7 @@ func (p *player) command(t *testing.T, step step, args []string) {
 // bindings are what the placeholders of a scenario stand for.
 type bindings map[string]string
 
-var placeholder = regexp.MustCompile(`<([\w-]+)(?: (uuid|token|text|now)([+-][0-9hms]+)?)?>`)
+var placeholder = regexp.MustCompile(`<([\w-]+)(?: (uuid|token|text|key|signed|any|now)([+-][0-9hms]+)?)?>`)
 
 // fill puts what is bound into a text that is sent.
 func (b bindings) fill(t *testing.T, text string) string {
@@ -574,6 +574,10 @@ func (b bindings) bind(t *testing.T, name, kind, ahead, text string) {
 		require.Regexp(t, `^quern_[0-9A-Za-z]{33}$`, text)
 	case "text":
 		require.Equal(t, url.QueryEscape(text), text, "it can stand in an address as it is")
+	case "key":
+		require.Regexp(t, `^uploads/\d{4}-\d\d-\d\d/[0-9a-f-]{36}$`, text)
+	case "signed":
+		require.Regexp(t, `^http://.*X-Amz-Expires=3600&.*X-Amz-Signature=[0-9a-f]{64}$`, text)
 	case "now":
 		at, err := time.Parse(time.RFC3339, text)
 		require.NoError(t, err)

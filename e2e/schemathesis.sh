@@ -32,6 +32,7 @@ go build -o "$work/quernd" ./cmd/quernd
 QUERN_DATABASE_URL=$(python3 -c 'import sys, urllib.parse as u; print(u.urlparse(sys.argv[1])._replace(path=sys.argv[2]).geturl())' \
   "$QUERN_TEST_DATABASE_URL" "/$database")
 export QUERN_DATABASE_URL QUERN_LISTEN_ADDR=127.0.0.1:0 QUERN_ADMIN_ADDR=127.0.0.1:0 QUERN_DRAIN_DELAY=0s
+export QUERN_S3_BUCKET=$QUERN_TEST_S3_BUCKET QUERN_S3_PREFIX=$database-$(date +%s)
 "$work/quernd" migrate
 touch "$work/log"
 "$work/quernd" serve 2>>"$work/log" &

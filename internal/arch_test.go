@@ -26,8 +26,9 @@ func allowed() map[string][]string {
 
 		"internal/app": {"*"},
 
-		"internal/server": {"api", "internal/audit", "internal/auth", "internal/catalog", "internal/fault"},
+		"internal/server": {"api", "internal/audit", "internal/auth", "internal/catalog", "internal/fault", "internal/upload"},
 
+		"internal/upload":          {"internal/audit", "internal/auth", "internal/blob", "internal/fault", "internal/job", "internal/postgres"},
 		"internal/catalog":         {"internal/audit", "internal/auth", "internal/fault", "internal/postgres"},
 		"internal/auth":            {"internal/audit", "internal/fault", "internal/postgres"},
 		"internal/audit":           {"internal/fault", "internal/postgres"},
@@ -52,13 +53,13 @@ func allowed() map[string][]string {
 func systems() map[string][]string {
 	return map[string][]string{
 		"github.com/jackc/pgx/v5":             {"internal/postgres", "internal/postgres/pgtest", "internal/job"}, // River's transactions are pgx's
-		"github.com/riverqueue/river":         {"internal/job"},
+		"github.com/riverqueue/river":         {"internal/job", "internal/app"},
 		"github.com/pressly/goose/v3":         {"internal/postgres"},
 		"github.com/aws/aws-sdk-go-v2":        {"internal/blob"},
 		"github.com/aws/smithy-go":            {"internal/blob"},
 		"github.com/coreos/go-oidc/v3":        {"internal/auth"},
 		"github.com/go-jose/go-jose/v4":       {"internal/auth"},
-		"golang.org/x/sync":                   {"internal/auth"},
+		"golang.org/x/sync":                   {"internal/auth", "internal/upload"},
 		"golang.org/x/time":                   {"internal/auth", "internal/server"},
 		"github.com/hashicorp/golang-lru/v2":  {"internal/auth", "internal/server"},
 		"github.com/getkin/kin-openapi":       {"internal/server", "api/gen"},
@@ -120,7 +121,8 @@ func checkSystem(t *testing.T, file source, imported string) {
 			continue
 		}
 
-		statements := library == "github.com/jackc/pgx/v5" && path.Base(file.path) == "sql.go"
+		statements := (library == "github.com/jackc/pgx/v5" && path.Base(file.path) == "sql.go") ||
+			(library == "github.com/riverqueue/river" && path.Base(file.path) == "worker.go")
 		if !statements && !slices.Contains(packages, file.pkg) && !slices.Contains(packages, "*") {
 			t.Errorf("%s: only %v may import %s", file.path, packages, library)
 		}

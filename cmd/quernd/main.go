@@ -26,7 +26,7 @@ func command() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(serve(), migrate(), user(), token(), dataset(), audit(), version())
+	root.AddCommand(serve(), migrate(), user(), token(), dataset(), audit(), fsck(), store(), version())
 
 	return root
 }
@@ -94,6 +94,39 @@ func audit() *cobra.Command {
 	command.Flags().IntVarP(&limit, "limit", "n", 100, "how many entries")
 
 	return command
+}
+
+func fsck() *cobra.Command {
+	var remove bool
+
+	command := inspect("fsck", "Compare the rows with the object store, and say what does not fit", cobra.NoArgs,
+		func(ctx context.Context, i app.Inspector, _ []string) error { return i.Fsck(ctx, remove) })
+	command.Flags().BoolVar(&remove, "delete", false, "remove what no row knows")
+
+	return command
+}
+
+func store() *cobra.Command {
+	group := &cobra.Command{Use: "store", Short: "Set up the object store"}
+	group.AddCommand(inspect("cors ORIGIN...", "Let pages of these origins upload to the bucket", cobra.MinimumNArgs(1),
+		func(ctx context.Context, i app.Inspector, args []string) error { return i.AllowOrigins(ctx, args) }))
+
+	return group
+}
+
+// inspect is a command on the database and the object store.
+func inspect(use, short string, args cobra.PositionalArgs, run func(context.Context, app.Inspector, []string) error) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: short, Args: args,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			inspector, err := app.NewInspector(os.Environ(), cmd.OutOrStdout())
+			if err != nil {
+				return err
+			}
+
+			return run(cmd.Context(), inspector, args)
+		},
+	}
 }
 
 func version() *cobra.Command {

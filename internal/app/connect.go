@@ -11,7 +11,9 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"time"
 
+	"quern.dev/quern/internal/blob"
 	"quern.dev/quern/internal/config"
 	"quern.dev/quern/internal/postgres"
 )
@@ -21,11 +23,10 @@ import (
 // that the operator did not write down.
 func httpClient(c config.Connection) (*http.Client, error) {
 	transport := &http.Transport{
-		ForceAttemptHTTP2:     true,
-		MaxIdleConnsPerHost:   4,
-		IdleConnTimeout:       idleTimeout,
-		TLSHandshakeTimeout:   c.Timeout,
-		ResponseHeaderTimeout: c.Timeout,
+		ForceAttemptHTTP2:   true,
+		MaxIdleConnsPerHost: 4,
+		IdleConnTimeout:     idleTimeout,
+		TLSHandshakeTimeout: c.Timeout,
 	}
 
 	if c.Proxy != "" {
@@ -59,6 +60,24 @@ func openDatabase(ctx context.Context, c config.Database) (*postgres.DB, error) 
 		URL: c.URL.Reveal(), Pooler: c.Pooler, MaxConns: c.MaxConns,
 		AcquireTimeout: c.AcquireTimeout, QueryTimeout: c.QueryTimeout, LockTimeout: c.LockTimeout,
 	})
+}
+
+// openStore prepares the object store.
+func openStore(c config.S3) (*blob.Store, error) {
+	client, err := httpClient(c.Connection)
+	if err != nil {
+		return nil, fmt.Errorf("the connection to the object store: %w", err)
+	}
+
+	store, err := blob.New(blob.Config{
+		Endpoint: string(c.Endpoint), PublicEndpoint: string(c.PublicEndpoint), Region: c.Region, Bucket: c.Bucket, Prefix: c.Prefix,
+		AccessKey: c.AccessKey.Reveal(), SecretKey: c.SecretKey.Reveal(), PathStyle: c.PathStyle, Client: client, Now: time.Now,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("the object store: %w", err)
+	}
+
+	return store, nil
 }
 
 // directURL is the database past any pooler.

@@ -22,6 +22,7 @@ import (
 	"quern.dev/quern/internal/config"
 	"quern.dev/quern/internal/postgres"
 	"quern.dev/quern/internal/postgres/pgtest"
+	"quern.dev/quern/stack"
 )
 
 // newApp returns the whole service, without listeners, on a database of its own, and the API token of
@@ -32,6 +33,8 @@ func newApp(tb testing.TB) (*App, string) {
 	values := map[string]string{
 		"QUERN_PUBLIC_URL": "http://quern.test", "QUERN_SECRET": strings.Repeat("s", 32), "QUERN_DATABASE_URL": pgtest.URL(tb),
 		"QUERN_OIDC_ISSUER": "http://127.0.0.1:1", "QUERN_OIDC_AUDIENCE": "quern", "QUERN_DATABASE_MAX_CONNS": "4",
+		"QUERN_S3_ENDPOINT": stack.Env(tb, "QUERN_TEST_S3_ENDPOINT"), "QUERN_S3_BUCKET": stack.Env(tb, "QUERN_TEST_S3_BUCKET"), "QUERN_S3_PREFIX": uuid.NewString() + "/",
+		"QUERN_S3_ACCESS_KEY": stack.Env(tb, "QUERN_TEST_S3_ACCESS_KEY"), "QUERN_S3_SECRET_KEY": stack.Env(tb, "QUERN_TEST_S3_SECRET_KEY"),
 	}
 	c, err := config.Read[config.Serve](func(name string) (string, bool) {
 		value, ok := values[name]
@@ -102,6 +105,7 @@ func FuzzOperations(f *testing.F) {
 
 	for i, operation := range operations {
 		f.Add(uint8(i), "0199c0de-1a2b-7c3d-8e4f-5a6b7c8d9e01", "limit=1", "application/json", "key", operation.example)
+		f.Add(uint8(i), "1", "", "", "", []byte(`{"filesToUpload":[{"filename":"x","size":9223372036854775808}],"partNumbers":[1e3]}`))
 		f.Add(uint8(i), "self", "cursor=AZnA3hosfD2OT1prfI2eAQ", "", "", []byte(`{"name":"x","expires_at":null}`))
 	}
 

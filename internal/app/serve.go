@@ -23,10 +23,14 @@ import (
 
 	"quern.dev/quern/internal/audit"
 	"quern.dev/quern/internal/auth"
+	"quern.dev/quern/internal/blob"
 	"quern.dev/quern/internal/catalog"
 	"quern.dev/quern/internal/config"
+	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/job"
 	"quern.dev/quern/internal/postgres"
 	"quern.dev/quern/internal/server"
+	"quern.dev/quern/internal/upload"
 )
 
 // Serve runs the service with the settings of an environment as os.Environ gives it.
@@ -66,11 +70,14 @@ type App struct {
 	config        config.Serve
 	log           *slog.Logger
 	db            *postgres.DB
+	store         *blob.Store
+	jobs          *job.Client
 	authenticator *auth.Authenticator
 	server        *server.Server
 	metrics       *prometheus.Registry
 	leaving       atomic.Bool // a stop signal came: not ready any more
 	schemaFits    atomic.Bool // once it fits it stays so for this process
+	storeAnswers  atomic.Bool // when it was last asked
 }
 
 // New wires the service. Nothing outside needs to answer yet.
@@ -79,6 +86,19 @@ func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
 
 	var err error
 	if a.db, err = openDatabase(ctx, c.Database); err != nil {
+		return nil, err
+	}
+
+	if a.store, err = openStore(c.S3); err != nil {
+		return nil, err
+	}
+
+	uploads := upload.Uploads{
+		DB: a.db, Store: a.store, Now: time.Now, Grace: c.Data.DeleteGrace,
+		MaxOpenSessions: c.Upload.MaxOpenSessions, MaxOpenBytes: int64(c.Upload.MaxOpenBytes), MaxFile: int64(c.Upload.MaxFile),
+	}
+
+	if a.jobs, err = a.newJobs(uploads); err != nil {
 		return nil, err
 	}
 
@@ -107,6 +127,7 @@ func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
 			DefaultLifetime: c.Token.DefaultLifetime, MaxLifetime: c.Token.MaxLifetime,
 		},
 		Catalog:   catalog.Catalog{DB: a.db, Now: time.Now},
+		Uploads:   uploads,
 		Audit:     audit.Log{DB: a.db},
 		PublicURL: string(c.Server.PublicURL), Issuer: string(c.OIDC.Issuer),
 		TrustedProxies: c.Server.TrustedProxies, CORSOrigins: c.Server.CORSOrigins,
@@ -135,6 +156,10 @@ func (a *App) Run(ctx context.Context) error {
 		return err
 	}
 
+	if err := a.claimStore(ctx); fault.Is(err, fault.Conflict) {
+		return err
+	}
+
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 
@@ -149,8 +174,11 @@ func (a *App) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	running.Go(func() { a.authenticator.Run(background) })
 	running.Go(func() { a.preparePartitions(background) })
+	running.Go(func() { a.work(background) })
 
-	failed := make(chan error, len(listeners))
+	failed := make(chan error, len(listeners)+1)
+
+	running.Go(func() { a.watchStore(background, failed) })
 
 	for _, l := range listeners {
 		a.log.InfoContext(ctx, "listening", "what", l.name, "address", l.listener.Addr().String())
@@ -186,6 +214,8 @@ const (
 	partitionsEvery   = 12 * time.Hour
 	partitionsRetry   = time.Minute
 	readyTimeout      = 2 * time.Second
+	storeEvery        = 10 * time.Second
+	workRetry         = 2 * time.Second
 )
 
 func (a *App) listen(ctx context.Context) ([]listening, error) {
@@ -265,6 +295,11 @@ func (a *App) ready(ctx context.Context) []server.Check {
 		database.Problem = err.Error()
 	}
 
+	store := server.Check{Name: "object store", OK: a.storeAnswers.Load()}
+	if !store.OK {
+		store.Problem = "it did not answer when it was last asked"
+	}
+
 	issuer := server.Check{Name: "issuer", OK: a.authenticator.IssuerAnswers()}
 	if !issuer.OK {
 		issuer.Problem = "the last attempt to read its keys failed"
@@ -273,6 +308,7 @@ func (a *App) ready(ctx context.Context) []server.Check {
 	return []server.Check{
 		{Name: "process", Required: true, OK: !a.leaving.Load()},
 		database,
+		store,
 		issuer,
 	}
 }

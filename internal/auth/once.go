@@ -61,3 +61,14 @@ func (o Once) ClaimTx(ctx context.Context, tx postgres.Tx, account uuid.UUID, wh
 
 	return first, true, nil
 }
+
+// ForgetTx gives a key back whose effect was taken back: a repeat then is a first request again.
+func (o Once) ForgetTx(ctx context.Context, tx postgres.Tx, account uuid.UUID, who Principal) error {
+	if !o.Given() {
+		return nil
+	}
+
+	_, err := tx.Exec(ctx, sqlOnceGiveBack, account, who.Credential(), o.Operation, o.Key)
+
+	return err
+}

@@ -83,6 +83,8 @@ const (
 			SET request_hash = excluded.request_hash, made_id = excluded.made_id, created_at = excluded.created_at
 			WHERE idempotency.created_at < $8`
 
+	sqlOnceGiveBack = `DELETE FROM idempotency WHERE account_id = $1 AND caller_id = $2 AND operation = $3 AND key = $4`
+
 	sqlOnceRead = `
 		SELECT request_hash, made_id FROM idempotency
 		WHERE account_id = $1 AND caller_id = $2 AND operation = $3 AND key = $4`

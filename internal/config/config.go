@@ -16,6 +16,9 @@ type Serve struct {
 	Server   Server   `prefix:"QUERN_"`
 	Database Database `prefix:"QUERN_DATABASE_"`
 	Data     Data     `prefix:"QUERN_"`
+	S3       S3       `prefix:"QUERN_S3_"`
+	Upload   Upload   `prefix:"QUERN_UPLOAD_"`
+	Job      Job      `prefix:"QUERN_JOB_"`
 	OIDC     OIDC     `prefix:"QUERN_OIDC_"`
 	Token    Token    `prefix:"QUERN_TOKEN_"`
 	Log      Log      `prefix:"QUERN_LOG_"`
@@ -58,6 +61,38 @@ type Database struct {
 // Data is the rule for what people keep.
 type Data struct {
 	DeleteGrace time.Duration `env:"DELETE_GRACE" default:"168h" help:"How long a deleted dataset can be restored. Must exceed the age of the oldest backup that you would restore."`
+}
+
+// Inspect is what `quernd fsck` needs.
+type Inspect struct {
+	Operate
+	S3 S3 `prefix:"QUERN_S3_"`
+}
+
+// S3 is the object store.
+type S3 struct {
+	Endpoint       URL    `env:"ENDPOINT" required:"true" help:"The object store, for example https://s3.eu-central-1.amazonaws.com."`
+	PublicEndpoint URL    `env:"PUBLIC_ENDPOINT" help:"How clients reach it, if not by ENDPOINT: presigned addresses begin with it."`
+	Region         string `env:"REGION" default:"us-east-1" help:"Region for signatures."`
+	Bucket         string `env:"BUCKET" required:"true" help:"Bucket. It must exist."`
+	Prefix         string `env:"PREFIX" help:"Prefix of all keys, so that a bucket can be shared with others."`
+	AccessKey      Secret `env:"ACCESS_KEY" required:"true" help:"Access key."`
+	SecretKey      Secret `env:"SECRET_KEY" required:"true" help:"Secret key."`
+	PathStyle      bool   `env:"PATH_STYLE" default:"true" help:"The bucket is in the path, as most compatible stores want it, and not in the host name."`
+	Connection
+}
+
+// Upload is the rule for upload sessions.
+type Upload struct {
+	MaxOpenSessions int   `env:"MAX_OPEN_SESSIONS" default:"100" help:"Upload sessions that a user may have open at once."`
+	MaxOpenBytes    Bytes `env:"MAX_OPEN_BYTES" default:"10240GiB" help:"Bytes that a user may have declared in open sessions."`
+	MaxFile         Bytes `env:"MAX_FILE" default:"5120GiB" help:"Largest file."`
+}
+
+// Job is how work after requests is run.
+type Job struct {
+	Notify  bool `env:"NOTIFY" default:"false" help:"Wake workers by NOTIFY instead of letting them poll. It takes a lock of the whole database in each transaction that makes a job."`
+	Workers int  `env:"WORKERS" default:"4" help:"Housekeeping jobs that this process works at once; 0: none."`
 }
 
 // OIDC is the issuer that says who people are.

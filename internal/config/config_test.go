@@ -28,6 +28,10 @@ func environment(pairs ...string) func(string) (string, bool) {
 		"QUERN_DATABASE_URL":  "postgres://quern:hunter2@127.0.0.1/quern",
 		"QUERN_OIDC_ISSUER":   "https://issuer.test/",
 		"QUERN_OIDC_AUDIENCE": "quern",
+		"QUERN_S3_ENDPOINT":   "https://s3.test",
+		"QUERN_S3_BUCKET":     "quern",
+		"QUERN_S3_ACCESS_KEY": "access",
+		"QUERN_S3_SECRET_KEY": "secret",
 	}
 	for i := 0; i < len(pairs); i += 2 {
 		values[pairs[i]] = pairs[i+1]

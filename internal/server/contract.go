@@ -3,6 +3,8 @@ package server
 import (
 	"errors"
 	"fmt"
+	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +18,7 @@ import (
 type contract struct {
 	document   *openapi3.T
 	operations map[string]*operation // by pattern of http.ServeMux
+	fixed      map[string][]string   // methods of the paths without a parameter
 }
 
 // operation is what the document says of one operation.
@@ -34,7 +37,7 @@ func loadContract() (*contract, error) {
 		return nil, fmt.Errorf("reading the contract: %w", err)
 	}
 
-	c := &contract{document: document, operations: map[string]*operation{}}
+	c := &contract{document: document, operations: map[string]*operation{}, fixed: map[string][]string{}}
 
 	for path, item := range document.Paths.Map() {
 		for method, source := range item.Operations() {
@@ -60,10 +63,27 @@ func loadContract() (*contract, error) {
 			}
 
 			c.operations[method+" "+basePath+path] = op
+
+			if !strings.Contains(path, "{") {
+				c.fixed[basePath+path] = append(c.fixed[basePath+path], method)
+			}
 		}
 	}
 
 	return c, nil
+}
+
+// refuses tells whether a path without a parameter does not take the method, and which ones it takes. Such a
+// path comes before one with a parameter in its place, also for methods that only the other one has.
+func (c *contract) refuses(path, method string) (allow string, refused bool) {
+	methods, isFixed := c.fixed[path]
+	if slices.Contains(methods, http.MethodGet) {
+		methods = append(slices.Clone(methods), http.MethodHead)
+	}
+
+	slices.Sort(methods)
+
+	return strings.Join(methods, ", "), isFixed && !slices.Contains(methods, method)
 }
 
 // validation is how values are held against schemas: all faults at once, and formats taken seriously.

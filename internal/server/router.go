@@ -1,6 +1,8 @@
 package server
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"path"
@@ -22,8 +24,8 @@ type router struct {
 func (s *Server) newRouter() (http.Handler, error) {
 	rt := &router{server: s, mux: http.NewServeMux(), served: map[string]bool{}}
 
-	strict := api.NewStrictHandlerWithOptions(handlers{tokens: s.config.Tokens, catalog: s.config.Catalog, audit: s.config.Audit}, nil, api.StrictHTTPServerOptions{
-		RequestErrorHandlerFunc:  s.Fail,
+	strict := api.NewStrictHandlerWithOptions(handlers{tokens: s.config.Tokens, catalog: s.config.Catalog, uploads: s.config.Uploads, audit: s.config.Audit}, nil, api.StrictHTTPServerOptions{
+		RequestErrorHandlerFunc:  s.failDecode,
 		ResponseErrorHandlerFunc: s.Fail,
 	})
 	api.HandlerWithOptions(strict, api.StdHTTPServerOptions{BaseURL: basePath, BaseRouter: rt, ErrorHandlerFunc: s.Fail})
@@ -47,6 +49,18 @@ func (s *Server) newRouter() (http.Handler, error) {
 	return rt, nil
 }
 
+// failDecode is for what the checks let pass and Go's types do not hold: a number like 1e3 or 2^63 where a
+// whole number is due.
+func (s *Server) failDecode(w http.ResponseWriter, r *http.Request, err error) {
+	if misfit, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		s.Fail(w, r, fault.Invalid(misfit.Field, "is not a number of the right kind or size"))
+
+		return
+	}
+
+	s.Fail(w, r, err)
+}
+
 // HandleFunc registers an operation of the contract behind its checks. The generated code calls it.
 func (rt *router) HandleFunc(pattern string, handler func(http.ResponseWriter, *http.Request)) {
 	operation, ok := rt.server.contract.operations[pattern]
@@ -66,6 +80,12 @@ func (rt *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 
+	if allow, refused := rt.server.contract.refuses(r.URL.Path, r.Method); refused {
+		rt.notAllowed(w, r, allow)
+
+		return
+	}
+
 	handler, pattern := rt.mux.Handler(r)
 	if pattern != "" {
 		rt.mux.ServeHTTP(w, r)
@@ -78,13 +98,17 @@ func (rt *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	handler.ServeHTTP(probe, r)
 
 	if probe.status == http.StatusMethodNotAllowed {
-		w.Header().Set("Allow", probe.header.Get("Allow"))
-		rt.server.Fail(w, r, fault.New(fault.MethodNotAllowed, "This address does not take the method "+method(r)+"."))
+		rt.notAllowed(w, r, probe.header.Get("Allow"))
 
 		return
 	}
 
 	rt.server.Fail(w, r, fault.Absent())
+}
+
+func (rt *router) notAllowed(w http.ResponseWriter, r *http.Request, allow string) {
+	w.Header().Set("Allow", allow)
+	rt.server.Fail(w, r, fault.New(fault.MethodNotAllowed, "This address does not take the method "+method(r)+"."))
 }
 
 // method is safe to repeat in a message.

@@ -15,6 +15,7 @@ import (
 	"quern.dev/quern/internal/audit"
 	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/catalog"
+	"quern.dev/quern/internal/upload"
 )
 
 // Config is everything that the REST edge needs.
@@ -24,6 +25,7 @@ type Config struct {
 	Authenticator  *auth.Authenticator
 	Tokens         auth.Tokens
 	Catalog        catalog.Catalog
+	Uploads        upload.Uploads
 	Audit          audit.Log
 	Ready          func(context.Context) []Check
 	PublicURL      string
@@ -75,6 +77,7 @@ func (s *Server) Handler() http.Handler { return s.handler }
 type handlers struct {
 	tokens  auth.Tokens
 	catalog catalog.Catalog
+	uploads upload.Uploads
 	audit   audit.Log
 }
 

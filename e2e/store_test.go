@@ -1,0 +1,138 @@
+package e2e
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"quern.dev/quern/stack"
+)
+
+// place is a prefix of the test bucket, looked at past the service.
+type place struct {
+	endpoint, bucket, prefix string
+
+	t      *testing.T
+	client *s3.Client
+}
+
+// newPlace returns an empty place. Whatever is in it goes when the test ends.
+func newPlace(t *testing.T) *place {
+	t.Helper()
+
+	p := &place{
+		endpoint: stack.Env(t, "QUERN_TEST_S3_ENDPOINT"), bucket: stack.Env(t, "QUERN_TEST_S3_BUCKET"), prefix: "e2e/" + uuid.NewString() + "/",
+		t: t,
+	}
+	p.client = s3.New(s3.Options{
+		BaseEndpoint: &p.endpoint, UsePathStyle: true, Region: stack.Env(t, "QUERN_TEST_S3_REGION"),
+		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+			return aws.Credentials{AccessKeyID: stack.Env(t, "QUERN_TEST_S3_ACCESS_KEY"), SecretAccessKey: stack.Env(t, "QUERN_TEST_S3_SECRET_KEY")}, nil
+		}),
+	})
+
+	t.Cleanup(func() {
+		ctx := context.WithoutCancel(t.Context())
+
+		for key := range p.objects() {
+			_, err := p.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &p.bucket, Key: new(p.prefix + key)})
+			require.NoError(t, err)
+		}
+
+		for id, key := range p.uploads() {
+			_, err := p.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &p.bucket, Key: new(p.prefix + key), UploadId: &id})
+			require.NoError(t, err)
+		}
+	})
+
+	return p
+}
+
+// settings are those of a service that keeps its files here.
+func (p *place) settings() []string {
+	p.t.Helper()
+
+	return []string{
+		"QUERN_S3_ENDPOINT=" + p.endpoint, "QUERN_S3_BUCKET=" + p.bucket, "QUERN_S3_PREFIX=" + p.prefix,
+		"QUERN_S3_REGION=" + stack.Env(p.t, "QUERN_TEST_S3_REGION"),
+		"QUERN_S3_ACCESS_KEY=" + stack.Env(p.t, "QUERN_TEST_S3_ACCESS_KEY"),
+		"QUERN_S3_SECRET_KEY=" + stack.Env(p.t, "QUERN_TEST_S3_SECRET_KEY"),
+	}
+}
+
+// objects gives the size of each object by its key.
+func (p *place) objects() map[string]int64 {
+	p.t.Helper()
+
+	sizes := map[string]int64{}
+	pages := s3.NewListObjectsV2Paginator(p.client, &s3.ListObjectsV2Input{Bucket: &p.bucket, Prefix: &p.prefix})
+
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(context.WithoutCancel(p.t.Context()))
+		require.NoError(p.t, err)
+
+		for _, object := range page.Contents {
+			sizes[strings.TrimPrefix(*object.Key, p.prefix)] = aws.ToInt64(object.Size)
+		}
+	}
+
+	return sizes
+}
+
+// uploads gives the key of each multipart upload that is open, by its id.
+func (p *place) uploads() map[string]string {
+	p.t.Helper()
+
+	keys := map[string]string{}
+	pages := s3.NewListMultipartUploadsPaginator(p.client, &s3.ListMultipartUploadsInput{Bucket: &p.bucket, Prefix: &p.prefix})
+
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(context.WithoutCancel(p.t.Context()))
+		require.NoError(p.t, err)
+
+		for _, upload := range page.Uploads {
+			keys[*upload.UploadId] = strings.TrimPrefix(*upload.Key, p.prefix)
+		}
+	}
+
+	return keys
+}
+
+// put sends a part to its presigned address, as any client would.
+func put(t *testing.T, address, content string) *answer {
+	t.Helper()
+
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, address, strings.NewReader(content))
+	require.NoError(t, err)
+
+	answer, err := try(request)
+	require.NoError(t, err)
+
+	return answer
+}
+
+// putPart uploads a part past the service and its addresses.
+func (p *place) putPart(file preparedFile, number int32, content string) {
+	p.t.Helper()
+
+	_, err := p.client.UploadPart(p.t.Context(), &s3.UploadPartInput{
+		Bucket: &p.bucket, Key: new(p.prefix + file.Key), UploadId: &file.UploadID, PartNumber: &number, Body: strings.NewReader(content),
+	})
+	require.NoError(p.t, err)
+}
+
+// begin opens a multipart upload past the service.
+func (p *place) begin(key string) (id string) {
+	p.t.Helper()
+
+	upload, err := p.client.CreateMultipartUpload(p.t.Context(), &s3.CreateMultipartUploadInput{Bucket: &p.bucket, Key: new(p.prefix + key)})
+	require.NoError(p.t, err)
+
+	return *upload.UploadId
+}

@@ -1,0 +1,65 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"quern.dev/quern/internal/blob"
+	"quern.dev/quern/internal/config"
+	"quern.dev/quern/internal/postgres"
+	"quern.dev/quern/internal/upload"
+)
+
+// Inspector runs the operators' commands on the object store.
+type Inspector struct {
+	operator Operator
+	store    *blob.Store
+}
+
+// NewInspector reads the settings that these commands need from an environment as os.Environ gives it.
+func NewInspector(environ []string, out io.Writer) (Inspector, error) {
+	c, err := config.Read[config.Inspect](lookup(environ))
+	if err != nil {
+		return Inspector{}, err
+	}
+
+	store, err := openStore(c.S3)
+
+	return Inspector{operator: Operator{config: c.Operate, out: out}, store: store}, err
+}
+
+// Fsck compares the rows with the object store and says what does not fit. Told to, it removes what no row
+// knows; files that are lost it can only name.
+func (i Inspector) Fsck(ctx context.Context, remove bool) error {
+	return i.operator.withDatabase(ctx, func(db *postgres.DB) error {
+		uploads := upload.Uploads{DB: db, Store: i.store, Now: time.Now}
+
+		result, err := uploads.Inspect(ctx)
+		if err != nil {
+			return err
+		}
+
+		for _, key := range result.Lost {
+			_, _ = fmt.Fprintln(i.operator.out, "lost", key)
+		}
+
+		for _, orphan := range result.Orphans {
+			_, _ = fmt.Fprintln(i.operator.out, "orphan", orphan.Key, orphan.UploadID)
+
+			if remove {
+				if err := uploads.RemoveOrphan(ctx, orphan); err != nil {
+					return err
+				}
+			}
+		}
+
+		return i.operator.said(nil, "%d lost, %d orphans%s", len(result.Lost), len(result.Orphans), map[bool]string{true: ", removed"}[remove])
+	})
+}
+
+// AllowOrigins lets pages of these origins upload to the bucket and read from it.
+func (i Inspector) AllowOrigins(ctx context.Context, origins []string) error {
+	return i.operator.said(i.store.AllowOrigins(ctx, origins), "pages of %v may use the bucket", origins)
+}

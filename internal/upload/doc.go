@@ -1,0 +1,18 @@
+// Package upload is upload sessions: files go straight from the client to the object store, in parts, by
+// presigned addresses; the service signs and records, and no byte of them passes through it.
+//
+//	file:     preparing ──finish──▶ completed        session:  preparing ──last file finished──▶ completed
+//	              │                     │                          │
+//	              └──abort, expiry──▶ aborted ◀─abort─┘            └──abort, expiry, no file left──▶ aborted
+//
+// Invariants:
+//   - A row stands before its object: whatever the process dies of, the rows know what may be in the store.
+//     The one exception, a multipart upload that was begun and whose id was not written down, is found by
+//     its day: keys begin with it.
+//   - What the store says is the truth about parts and sizes, not what the client says.
+//   - A file is completed in the transaction that may complete its session.
+//   - Nothing is removed before its remove_at, and everything is removed by rows.
+//
+// Faults: NotFound for what is not the caller's, Forbidden, ValidationFailed, InvalidState,
+// PayloadTooLarge, RateLimited for too much at once, Unavailable while the store does not answer.
+package upload

@@ -1,0 +1,230 @@
+package upload
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"quern.dev/quern/internal/postgres"
+)
+
+const (
+	sqlLockUploads = `SELECT pg_advisory_xact_lock(hashtextextended('upload ' || $1::text, 0))`
+	sqlCountOpen   = `
+		SELECT count(DISTINCT s.id), coalesce(sum(f.size), 0)::bigint
+		FROM upload_sessions s LEFT JOIN upload_files f ON f.account_id = s.account_id AND f.session_id = s.id AND f.status = 'preparing'
+		WHERE s.account_id = $1 AND s.status = 'preparing'`
+	sqlInsertSession = `
+		INSERT INTO upload_sessions (account_id, id, status, created_at, expires_at) VALUES ($1, $2, $3, $4, $5)`
+	sqlInsertFile = `
+		INSERT INTO upload_files (account_id, session_id, id, position, filename, size, part_size, object_key, upload_id, status)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, '', $9)`
+	sqlLockSession   = `SELECT id FROM upload_sessions WHERE account_id = $1 AND id = $2 FOR UPDATE`
+	sqlSelectSession = `SELECT status, created_at, expires_at FROM upload_sessions WHERE account_id = $1 AND id = $2`
+	sqlSelectFiles   = `
+		SELECT id, position, filename, size, part_size, object_key, upload_id, status, completed_at FROM upload_files
+		WHERE account_id = $1 AND session_id = $2 ORDER BY position`
+	sqlUpdateUploadID = `
+		UPDATE upload_files SET upload_id = $4 WHERE account_id = $1 AND session_id = $2 AND id = $3 AND upload_id = ''`
+	sqlSelectUploadID = `SELECT upload_id FROM upload_files WHERE account_id = $1 AND session_id = $2 AND id = $3`
+	sqlCompleteFile   = `
+		UPDATE upload_files SET status = 'completed', completed_at = $4, remove_at = $5
+		WHERE account_id = $1 AND session_id = $2 AND id = $3 AND status = 'preparing'`
+	sqlAbortFiles = `
+		UPDATE upload_files SET status = 'aborted', remove_at = CASE status WHEN 'completed' THEN $5::timestamptz ELSE $4::timestamptz END
+		WHERE account_id = $1 AND session_id = $2 AND status <> 'aborted' AND ($3::uuid IS NULL OR id = $3)`
+	sqlUpdateSession = `UPDATE upload_sessions SET status = $3 WHERE account_id = $1 AND id = $2`
+	sqlCountFiles    = `
+		SELECT count(*) FILTER (WHERE status = 'preparing'), count(*) FILTER (WHERE status = 'completed')
+		FROM upload_files WHERE account_id = $1 AND session_id = $2`
+
+	sqlSelectExpired = `
+		SELECT account_id, id FROM upload_sessions WHERE status = 'preparing' AND expires_at < $1 ORDER BY expires_at LIMIT $2`
+	sqlSelectRemovable = `
+		SELECT account_id, session_id, id, object_key, upload_id FROM upload_files
+		WHERE remove_at < $1 AND removed_at IS NULL ORDER BY remove_at LIMIT $2`
+	sqlUpdateRemoved = `
+		UPDATE upload_files SET removed_at = $4, status = 'aborted' WHERE account_id = $1 AND session_id = $2 AND id = $3 AND remove_at < $4`
+	sqlSelectCompleted = `
+		SELECT object_key, size FROM upload_files WHERE status = 'completed' AND removed_at IS NULL AND object_key > $1 ORDER BY object_key LIMIT $2`
+	sqlSelectKnown = `SELECT object_key, upload_id FROM upload_files WHERE object_key = ANY($1) AND removed_at IS NULL`
+)
+
+func lockUploads(ctx context.Context, tx pgx.Tx, account uuid.UUID) error {
+	_, err := tx.Exec(ctx, sqlLockUploads, account)
+
+	return err
+}
+
+func countOpen(ctx context.Context, tx pgx.Tx, account uuid.UUID) (sessions int, bytes int64, err error) {
+	err = tx.QueryRow(ctx, sqlCountOpen, account).Scan(&sessions, &bytes)
+
+	return sessions, bytes, err
+}
+
+func insertSession(ctx context.Context, tx pgx.Tx, s Session) error {
+	if _, err := tx.Exec(ctx, sqlInsertSession, s.Account, s.ID, s.Status, s.CreatedAt, s.ExpiresAt); err != nil {
+		return err
+	}
+
+	batch := &pgx.Batch{}
+	for _, f := range s.Files {
+		batch.Queue(sqlInsertFile, s.Account, s.ID, f.ID, f.position, f.Name, f.Size, f.PartSize, f.Key, f.Status)
+	}
+
+	return tx.SendBatch(ctx, batch).Close()
+}
+
+func lockSession(ctx context.Context, tx pgx.Tx, s Session) error {
+	_, err := tx.Exec(ctx, sqlLockSession, s.Account, s.ID)
+
+	return err
+}
+
+// selectSession returns nil if there is none.
+func selectSession(ctx context.Context, q postgres.Querier, account, id uuid.UUID) (*Session, error) {
+	s := Session{Account: account, ID: id}
+
+	err := q.QueryRow(ctx, sqlSelectSession, account, id).Scan(&s.Status, &s.CreatedAt, &s.ExpiresAt)
+	if postgres.NoRows(err) {
+		return nil, nil //nolint:nilnil // absence is not a failure here
+	}
+
+	if err != nil {
+		return nil, err
+	}
+
+	rows, err := q.Query(ctx, sqlSelectFiles, account, id)
+	if err != nil {
+		return nil, err
+	}
+
+	s.Files, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (f File, err error) {
+		var completed *time.Time
+
+		err = row.Scan(&f.ID, &f.position, &f.Name, &f.Size, &f.PartSize, &f.Key, &f.UploadID, &f.Status, &completed)
+		if completed != nil {
+			f.CompletedAt = *completed
+		}
+
+		return f, err
+	})
+
+	return &s, err
+}
+
+// updateUploadID keeps the id if there is none yet, and returns the one that is kept.
+func updateUploadID(ctx context.Context, q postgres.Querier, s Session, f File, id string) (kept string, err error) {
+	if _, err := q.Exec(ctx, sqlUpdateUploadID, s.Account, s.ID, f.ID, id); err != nil {
+		return "", err
+	}
+
+	// A statement of its own: it sees what another wrote while the first one waited for it.
+	err = q.QueryRow(ctx, sqlSelectUploadID, s.Account, s.ID, f.ID).Scan(&kept)
+
+	return kept, err
+}
+
+func completeFile(ctx context.Context, tx pgx.Tx, s Session, f File, now, removeAt time.Time) error {
+	_, err := tx.Exec(ctx, sqlCompleteFile, s.Account, s.ID, f.ID, now, removeAt)
+
+	return err
+}
+
+// updateFiles aborts one file, or all for uuid.Nil. Bytes that nobody finished may go at once.
+func updateFiles(ctx context.Context, tx pgx.Tx, s Session, file uuid.UUID, now, afterGrace time.Time) error {
+	var only *uuid.UUID
+	if file != uuid.Nil {
+		only = &file
+	}
+
+	_, err := tx.Exec(ctx, sqlAbortFiles, s.Account, s.ID, only, now, afterGrace)
+
+	return err
+}
+
+func updateSession(ctx context.Context, tx pgx.Tx, s Session, status Status) error {
+	_, err := tx.Exec(ctx, sqlUpdateSession, s.Account, s.ID, status)
+
+	return err
+}
+
+func countFiles(ctx context.Context, tx pgx.Tx, s Session) (open, completed int, err error) {
+	err = tx.QueryRow(ctx, sqlCountFiles, s.Account, s.ID).Scan(&open, &completed)
+
+	return open, completed, err
+}
+
+func selectExpired(ctx context.Context, q postgres.Querier, now time.Time, limit int) ([]Session, error) {
+	rows, err := q.Query(ctx, sqlSelectExpired, now, limit)
+	if err != nil {
+		return nil, err
+	}
+
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (s Session, err error) {
+		err = row.Scan(&s.Account, &s.ID)
+
+		return s, err
+	})
+}
+
+// removable is a file whose bytes may go.
+type removable struct {
+	account, session, file uuid.UUID
+	key, uploadID          string
+}
+
+func selectRemovable(ctx context.Context, q postgres.Querier, now time.Time, limit int) ([]removable, error) {
+	rows, err := q.Query(ctx, sqlSelectRemovable, now, limit)
+	if err != nil {
+		return nil, err
+	}
+
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (r removable, err error) {
+		err = row.Scan(&r.account, &r.session, &r.file, &r.key, &r.uploadID)
+
+		return r, err
+	})
+}
+
+func updateRemoved(ctx context.Context, tx pgx.Tx, r removable, now time.Time) error {
+	_, err := tx.Exec(ctx, sqlUpdateRemoved, r.account, r.session, r.file, now)
+
+	return err
+}
+
+func selectCompleted(ctx context.Context, q postgres.Querier, after string, limit int) ([]File, error) {
+	rows, err := q.Query(ctx, sqlSelectCompleted, after, limit)
+	if err != nil {
+		return nil, err
+	}
+
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (f File, err error) {
+		err = row.Scan(&f.Key, &f.Size)
+
+		return f, err
+	})
+}
+
+// selectKnown returns the ids of the uploads of those keys that belong to a row.
+func selectKnown(ctx context.Context, q postgres.Querier, keys []string) (map[string]string, error) {
+	rows, err := q.Query(ctx, sqlSelectKnown, keys)
+	if err != nil {
+		return nil, err
+	}
+
+	var (
+		known         = map[string]string{}
+		key, uploadID string
+	)
+
+	_, err = pgx.ForEachRow(rows, []any{&key, &uploadID}, func() error {
+		known[key] = uploadID
+
+		return nil
+	})
+
+	return known, err
+}
