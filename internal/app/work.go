@@ -18,7 +18,7 @@ func (a *App) newJobs(uploads upload.Uploads) (*job.Client, error) {
 	river.AddWorker(workers, &upload.Sweeper{Uploads: uploads})
 
 	config := job.Config{
-		DB: a.db, Log: a.log, Now: time.Now, Notify: a.config.Job.Notify, Workers: workers, Periodic: upload.Periodic(),
+		DB: a.db, Log: a.log, Notify: a.config.Job.Notify, Workers: workers, Periodic: upload.Periodic(),
 	}
 	if a.config.Job.Workers > 0 {
 		config.Queues = map[string]int{upload.CleanQueue: a.config.Job.Workers}

@@ -18,7 +18,6 @@ import (
 type Config struct {
 	DB       *postgres.DB
 	Log      *slog.Logger
-	Now      func() time.Time
 	Queues   map[string]int // workers for each queue on this replica; none: this replica only inserts
 	Workers  *river.Workers
 	Periodic []*river.PeriodicJob
@@ -31,7 +30,6 @@ type Config struct {
 type Client struct {
 	db    *postgres.DB
 	log   *slog.Logger
-	now   func() time.Time
 	river *river.Client[pgx.Tx]
 }
 
@@ -49,7 +47,7 @@ func New(c Config) (*Client, error) {
 		JobTimeout: -1, // the lease and the work itself know how long it may take
 	}
 
-	client := &Client{db: c.DB, log: c.Log, now: c.Now}
+	client := &Client{db: c.DB, log: c.Log}
 
 	if len(c.Queues) > 0 {
 		config.Queues = map[string]river.QueueConfig{}

@@ -46,7 +46,7 @@ func start(t *testing.T, db *postgres.DB, notify bool, work func(ctx context.Con
 	river.AddWorker(workers, &taskWorker{work: work})
 
 	client, err := job.New(job.Config{
-		DB: db, Log: slog.New(slog.DiscardHandler), Now: time.Now, Queues: map[string]int{"tasks": 4}, Workers: workers, Notify: notify,
+		DB: db, Log: slog.New(slog.DiscardHandler), Queues: map[string]int{"tasks": 4}, Workers: workers, Notify: notify,
 	})
 	require.NoError(t, err)
 

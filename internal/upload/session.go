@@ -88,8 +88,8 @@ type NewFile struct {
 
 // Prepare begins a session.
 //
-// Faults: ValidationFailed, PayloadTooLarge, RateLimited, Forbidden, Unavailable. After Unavailable nothing
-// is left of it.
+// Faults: ValidationFailed, PayloadTooLarge, RateLimited, Forbidden, Unavailable. After Unavailable no session
+// is open: what was begun is aborted, and the key can be used again.
 func (u Uploads) Prepare(ctx context.Context, who auth.Principal, files []NewFile, once auth.Once) (session Session, err error) {
 	if err := mayUpload(who); err != nil {
 		return Session{}, err
