@@ -43,7 +43,8 @@ const (
 // New returns a Client. With queues it works when it is run.
 func New(c Config) (*Client, error) {
 	config := &river.Config{
-		Logger: c.Log, FetchCooldown: fetchCooldown, FetchPollInterval: fetchPoll, MaxAttempts: maxAttempts, PollOnly: !c.Notify,
+		Logger: slog.New(calm{c.Log.Handler()}), FetchCooldown: fetchCooldown, FetchPollInterval: fetchPoll,
+		MaxAttempts: maxAttempts, PollOnly: !c.Notify,
 		JobTimeout: -1, // the lease and the work itself know how long it may take
 	}
 

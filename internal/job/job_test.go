@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,14 +12,11 @@ import (
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivermigrate"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"quern.dev/quern/internal/job"
 	"quern.dev/quern/internal/postgres"
 	"quern.dev/quern/internal/postgres/pgtest"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // task is a job whose worker does what the test says.
 type task struct {
@@ -118,65 +114,6 @@ func TestLeaseIsHeldByOne(t *testing.T) {
 	require.ErrorIs(t, client.Hold(t.Context(), work, func(context.Context, job.Lease) error { return failure }), failure,
 		"it was given back, and is given back after a failure too")
 	require.NoError(t, client.Hold(t.Context(), work, func(context.Context, job.Lease) error { return nil }))
-}
-
-// TestLease: the work of a worker that died is taken over within 20 seconds, and what the dead one writes
-// late is fenced off.
-func TestLease(t *testing.T) {
-	t.Parallel()
-
-	db := pgtest.New(t)
-	args := task{Account: uuid.New(), Work: uuid.New()}
-
-	var (
-		client  *job.Client
-		ready   = make(chan struct{})
-		deaf    = make(chan job.Lease, 1)
-		taken   = make(chan error, 1)
-		attempt atomic.Int32
-	)
-
-	client = start(t, db, false, func(ctx context.Context, args task) error {
-		<-ready
-
-		work := job.Work{Account: args.Account, ID: args.Work, Job: args, Queue: "tasks"}
-
-		return job.Snooze(client.Hold(ctx, work, func(ctx context.Context, lease job.Lease) error {
-			if attempt.Add(1) == 1 {
-				// As dead as a worker can be in this process: it no longer renews, and does not know it.
-				require.NoError(t, db.Do(ctx, func(q postgres.Querier) error {
-					_, err := q.Exec(ctx, `UPDATE leases SET until = now() - interval '1 second' WHERE work_id = $1`, args.Work)
-
-					return err
-				}))
-				deaf <- lease
-				<-ctx.Done()
-
-				return ctx.Err()
-			}
-
-			taken <- db.InTx(ctx, func(tx postgres.Tx) error { return lease.FenceTx(ctx, tx) })
-
-			return nil
-		}))
-	})
-	close(ready)
-	insert(t, db, client, args, nil)
-
-	dead := <-deaf
-	began := time.Now()
-
-	select {
-	case err := <-taken:
-		require.NoError(t, err, "the new holder may write")
-	case <-time.After(20 * time.Second):
-		require.Fail(t, "nobody took the work over")
-	}
-
-	t.Logf("taken over after %v", time.Since(began).Round(time.Millisecond))
-
-	late := db.InTx(t.Context(), func(tx postgres.Tx) error { return dead.FenceTx(t.Context(), tx) })
-	require.ErrorIs(t, late, job.ErrLost, "a late write of the dead one")
 }
 
 func TestSchemaVersionIsRivers(t *testing.T) {
