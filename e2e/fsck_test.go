@@ -24,8 +24,7 @@ func TestFsck(t *testing.T) {
 	require.Equal(t, "0 lost, 0 orphans\n", s.quernd("fsck"))
 
 	old, today := "uploads/2020-01-02/"+uuid.NewString(), whole.Files[0].Key+"-too"
-	begun := s.place.begin(old)
-	s.place.begin(today) // somebody may be at it
+	begun, young := s.place.begin(old), s.place.begin(today) // somebody may be at the young one
 
 	_, err := s.place.client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &s.place.bucket, Key: new(s.place.prefix + old), Body: strings.NewReader("x")})
 	require.NoError(t, err)
@@ -48,4 +47,10 @@ func TestFsck(t *testing.T) {
 	}
 
 	require.ElementsMatch(t, []string{today, open.Files[0].Key}, left)
+
+	// When nobody is at it any more, the day is no reason to wait; what a row knows stays.
+	found = "lost " + lost.Files[0].Key + "\norphan " + today + " " + young + "\n1 lost, 1 orphans"
+	require.Equal(t, found+"\n", s.quernd("fsck", "--age", "0s"))
+	require.Equal(t, found+", removed\n", s.quernd("fsck", "--age", "0s", "--delete"))
+	require.Equal(t, map[string]string{open.Files[0].UploadID: open.Files[0].Key}, s.place.uploads())
 }

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"strings"
@@ -37,6 +38,27 @@ func TestShutdown(t *testing.T) {
 		requireExit(t, s, 2*time.Second)
 		require.True(t, s.process.ProcessState.Success(), s.process.ProcessState.String())
 	})
+
+	for name, notify := range map[string]string{"polling": "false", "notified": "true"} {
+		t.Run("a clean stop is no error, "+name, func(t *testing.T) {
+			t.Parallel()
+
+			s := start(t, "QUERN_JOB_NOTIFY="+notify)
+
+			// Sooner and later after the start: each time the jobs are interrupted at something else.
+			for range loops(60) {
+				time.Sleep(rand.N(1200 * time.Millisecond))
+				s.stop()
+				s.restart()
+			}
+
+			s.stop()
+
+			for line := range strings.Lines(s.log()) {
+				require.NotContains(t, line, `"level":"ERROR"`)
+			}
+		})
+	}
 
 	t.Run("a request that does not end is left behind", func(t *testing.T) {
 		t.Parallel()

@@ -81,6 +81,36 @@ func TestStoreOutage(t *testing.T) {
 		})
 	}
 
+	t.Run("slow", func(t *testing.T) {
+		t.Parallel()
+
+		between, settings := newStoreProxy(t)
+		s := start(t, append(settings, "QUERN_REQUEST_TIMEOUT="+requestTimeout.String())...)
+		bearer := s.newKey().token("slow")
+		many := prepare(t, s, bearer, slices.Repeat([]int64{1}, 100)...)
+		many.Files[42].send(t, 1)
+
+		between.set(behaviour{delay: requestTimeout / 50}) // of one call; there is not the time for a hundred, one after the other
+
+		answer := call(t, http.MethodGet, s.url+"/file-upload/"+many.SessionID, bearer, "")
+		require.Equal(t, http.StatusOK, answer.status, answer.body)
+
+		var state struct {
+			Files []struct {
+				FileID string
+				Parts  []struct{ Size int64 }
+			}
+		}
+
+		answer.json(t, &state)
+		require.Len(t, state.Files, 100)
+
+		for i, file := range state.Files {
+			require.Equal(t, many.Files[i].FileID, file.FileID)
+			require.Len(t, file.Parts, map[bool]int{true: 1}[i == 42])
+		}
+	})
+
 	t.Run("from the start", func(t *testing.T) {
 		t.Parallel()
 

@@ -146,6 +146,14 @@ func uploadScenarios() []scenario {
 		preparedTwo     = preparedBody("s", smallFile("a", "a", 1), smallFile("b", "b", 2))
 	)
 
+	// full is a prepare of so many bytes for which there is no room.
+	full := func(size int64) step {
+		return step{
+			as: "eight", do: "POST /file-upload/prepare", body: prepareBody(size), status: 429, shows: []string{"Retry-After: 60"},
+			want: plainFault("RATE_LIMITED", "At most 100 upload sessions with 100 bytes can be open at once. Finish or abort some."),
+		}
+	}
+
 	return []scenario{
 		{name: "a file from its first byte to its last", steps: slices.Concat([]step{
 			{
@@ -223,6 +231,22 @@ func uploadScenarios() []scenario {
 			},
 			{as: "another", do: "POST /file-upload/prepare", body: prepareBody(1), status: 200, want: preparedBody("t", smallFile("b", "file 0", 1))},
 		}},
+		{name: "what ends makes room for as many bytes", settings: []string{"QUERN_UPLOAD_MAX_OPEN_BYTES=100"}, steps: slices.Concat([]step{
+			{as: "eight", do: "POST /file-upload/prepare", body: prepareBody(60), status: 200, want: preparedBody("s", smallFile("a", "file 0", 60))},
+			full(41),
+			{as: "eight", do: "POST /file-upload/prepare", body: prepareBody(15, 25), status: 200, want: preparedBody("t", smallFile("b", "file 0", 15), smallFile("c", "file 1", 25))},
+			full(1),
+		}, uploaded("eight", "a", strings.Repeat("x", 60), "completed"), []step{
+			full(61),
+			{as: "eight", do: "POST /file-upload/prepare", body: prepareBody(60), status: 200, want: preparedBody("s", smallFile("a", "file 0", 60))},
+			full(1),
+			{as: "eight", do: "POST /file-upload/<t>/abort?fileId=<c>", status: 200, want: strings.Replace(abortedBody("preparing"), "<s>", "<t>", 1)},
+			full(26),
+			{as: "eight", do: abort, status: 200, want: abortedBody("aborted")},
+			full(86),
+			{as: "eight", do: "POST /file-upload/prepare", body: prepareBody(85), status: 200, want: preparedBody("s", smallFile("a", "file 0", 85))},
+			full(1),
+		})},
 		{name: "too many parts for one answer", steps: []step{
 			{
 				as: "seven", do: "POST /file-upload/prepare", body: prepareBody(9_999*8*mebibyte, 8*mebibyte+1), status: 413,

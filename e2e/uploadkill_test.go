@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -143,7 +144,7 @@ func (k *killer) repeated(request *http.Request, first *answer) (session prepare
 }
 
 // requireClean: when all that is open has expired, the store holds what was finished, and besides only uploads that were
-// begun a moment before a kill and that no row knows.
+// begun a moment before a kill and that no row knows. Those fsck removes, and then nothing is left that does not fit.
 func (k *killer) requireClean() {
 	k.t.Helper()
 	k.stop()
@@ -197,6 +198,16 @@ func (k *killer) requireClean() {
 	}
 
 	require.LessOrEqual(k.t, len(orphans), k.kills)
-	k.t.Logf("%d uploads are left that no row knows, for the sweep of their day", len(orphans))
-	require.Equal(k.t, "0 lost, 0 orphans\n", k.quernd("fsck"), "today's are not judged yet")
+	require.Equal(k.t, "0 lost, 0 orphans\n", k.quernd("fsck"), "today's are not judged while somebody may be at them")
+	k.stop() // now nobody is
+
+	removed := k.quernd("fsck", "--age", "0s", "--delete")
+	k.t.Logf("fsck: %s", removed[strings.LastIndex(strings.TrimSpace(removed), "\n")+1:])
+	require.Contains(k.t, removed, fmt.Sprintf("0 lost, %d orphans, removed\n", len(orphans)))
+	require.Equal(k.t, "0 lost, 0 orphans\n", k.quernd("fsck", "--age", "0s"))
+	require.Empty(k.t, k.place.uploads())
+
+	objects = k.place.objects()
+	delete(objects, "deployment")
+	require.Equal(k.t, k.objects, objects)
 }

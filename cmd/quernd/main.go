@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -97,10 +98,14 @@ func audit() *cobra.Command {
 }
 
 func fsck() *cobra.Command {
-	var remove bool
+	var (
+		age    time.Duration
+		remove bool
+	)
 
 	command := inspect("fsck", "Compare the rows with the object store, and say what does not fit", cobra.NoArgs,
-		func(ctx context.Context, i app.Inspector, _ []string) error { return i.Fsck(ctx, remove) })
+		func(ctx context.Context, i app.Inspector, _ []string) error { return i.Fsck(ctx, age, remove) })
+	command.Flags().DurationVar(&age, "age", app.FsckAge, "how long ago the day of a key must be; less is safe only while no process prepares uploads")
 	command.Flags().BoolVar(&remove, "delete", false, "remove what no row knows")
 
 	return command

@@ -30,13 +30,16 @@ func NewInspector(environ []string, out io.Writer) (Inspector, error) {
 	return Inspector{operator: Operator{config: c.Operate, out: out}, store: store}, err
 }
 
+// FsckAge is how long ago the day of a key must be for Fsck to judge it while the service runs.
+const FsckAge = upload.SafeAge
+
 // Fsck compares the rows with the object store and says what does not fit. Told to, it removes what no row
-// knows; files that are lost it can only name.
-func (i Inspector) Fsck(ctx context.Context, remove bool) error {
+// knows, of that age; files that are lost it can only name.
+func (i Inspector) Fsck(ctx context.Context, age time.Duration, remove bool) error {
 	return i.operator.withDatabase(ctx, func(db *postgres.DB) error {
 		uploads := upload.Uploads{DB: db, Store: i.store, Now: time.Now}
 
-		result, err := uploads.Inspect(ctx)
+		result, err := uploads.Inspect(ctx, age)
 		if err != nil {
 			return err
 		}

@@ -45,22 +45,22 @@ func (h handlers) GetUpload(ctx context.Context, request api.GetUploadRequestObj
 		return nil, err
 	}
 
+	parts, err := h.uploads.Parts(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+
 	answer := api.GetUpload200JSONResponse{
 		SessionID: session.ID, SessionStatus: api.UploadStatus(session.Status), CreatedAt: session.CreatedAt, ExpiresAt: session.ExpiresAt,
 		Files: make([]api.UploadFile, 0, len(session.Files)),
 	}
 
-	for _, file := range session.Files {
-		parts, err := h.uploads.Parts(ctx, file)
-		if err != nil {
-			return nil, err
-		}
-
+	for i, file := range session.Files {
 		shown := api.UploadFile{
 			FileID: file.ID, UploadID: file.UploadID, Key: file.Key, Filename: file.Name, Size: file.Size, PartSize: file.PartSize,
 			FileStatus: api.UploadStatus(file.Status), Parts: []api.StoredPart{},
 		}
-		for _, part := range parts {
+		for _, part := range parts[i] {
 			shown.Parts = append(shown.Parts, api.StoredPart{PartNumber: int32(part.Number), Etag: part.ETag, Size: part.Size}) //nolint:gosec // at most 10,000
 		}
 

@@ -129,6 +129,9 @@ const (
 	sweepFrom = 3  // days ago: a session lives for one
 	sweepTo   = 14 // days ago
 
+	// SafeAge is that of keys whose uploads nobody can be about to write down any more.
+	SafeAge = sweepFrom * 24 * time.Hour
+
 	// allPrefix is where all uploads are; each day has a folder.
 	allPrefix = "uploads/"
 )
@@ -240,12 +243,14 @@ type Inspection struct {
 	Lost    []string // rows of completed files without their object
 }
 
-// Inspect compares all rows with all of the store, except for what may be under way. It changes nothing.
-func (u Uploads) Inspect(ctx context.Context) (result Inspection, err error) {
-	recent := dayPrefix(u.now().AddDate(0, 0, 1-sweepFrom))
+// Inspect compares all rows with all of the store, except for what is on a day less than age ago. It changes
+// nothing. An upload that is being prepared looks like an orphan until its id is written down: ages below
+// SafeAge are right only while nobody prepares.
+func (u Uploads) Inspect(ctx context.Context, age time.Duration) (result Inspection, err error) {
+	younger := dayPrefix(u.now().Add(-age).AddDate(0, 0, 1))
 
 	err = u.Orphans(ctx, allPrefix, func(orphan Orphan) error {
-		if orphan.Key < recent {
+		if orphan.Key < younger {
 			result.Orphans = append(result.Orphans, orphan)
 		}
 

@@ -360,18 +360,29 @@ func (u Uploads) Get(ctx context.Context, who auth.Principal, id uuid.UUID) (ses
 	return session, err
 }
 
-// Parts returns what the store has of a file: nothing of one that is not open any more.
-func (u Uploads) Parts(ctx context.Context, file File) ([]blob.UploadedPart, error) {
-	if file.Status != Preparing || file.UploadID == "" {
-		return nil, nil
+// Parts returns what the store has of each file of a session, in their order: nothing of one that is not
+// open any more.
+func (u Uploads) Parts(ctx context.Context, session Session) ([][]blob.UploadedPart, error) {
+	parts := make([][]blob.UploadedPart, len(session.Files))
+	calls, ctx := errgroup.WithContext(ctx)
+	calls.SetLimit(storeCalls)
+
+	for i, file := range session.Files {
+		if file.Status != Preparing || file.UploadID == "" {
+			continue
+		}
+
+		calls.Go(func() (err error) {
+			parts[i], err = u.Store.ListParts(ctx, file.Key, file.UploadID)
+			if fault.Is(err, fault.NotFound) {
+				return nil
+			}
+
+			return err
+		})
 	}
 
-	parts, err := u.Store.ListParts(ctx, file.Key, file.UploadID)
-	if fault.Is(err, fault.NotFound) {
-		return nil, nil
-	}
-
-	return parts, err
+	return parts, calls.Wait()
 }
 
 // load returns a session of the caller's. To a restricted token it looks absent.
