@@ -215,7 +215,7 @@ func TestDefinition(t *testing.T) {
 	ada := b.signIn(t, "ada")
 	b.create(t, ada, "n", "d")
 
-	put := func(change Change, expected *int64) (Definition, error) {
+	put := func(change Change, expected []int64) (Definition, error) {
 		return b.catalog.PutDefinition(t.Context(), ada, dataset("n", "d"), change, expected)
 	}
 
@@ -226,7 +226,7 @@ func TestDefinition(t *testing.T) {
 	_, err = put(Change{}, nil)
 	require.Equal(t, fault.ValidationFailed, code(err))
 
-	saved, err := put(Change{SchemaDefinition: &map[string]string{"a": "1", "b": "2"}}, new(int64(0)))
+	saved, err := put(Change{SchemaDefinition: &map[string]string{"a": "1", "b": "2"}}, []int64{7, 0})
 	require.NoError(t, err)
 	require.Equal(t, Definition{Revision: 1, SchemaDefinition: map[string]string{"a": "1", "b": "2"}}, saved)
 
@@ -242,8 +242,8 @@ func TestDefinition(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, Definition{Revision: 4, SchemaDefinition: map[string]string{}}, saved)
 
-	for _, stale := range []int64{0, 3, 5, -1} {
-		_, err = put(Change{DataDescription: new("late")}, &stale)
+	for _, stale := range [][]int64{{0}, {3}, {5}, {-1}, {3, 5}, {}} {
+		_, err = put(Change{DataDescription: new("late")}, stale)
 		require.Equal(t, fault.PreconditionFailed, code(err))
 	}
 

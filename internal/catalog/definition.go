@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"quern.dev/quern/internal/audit"
@@ -62,10 +63,10 @@ func (c Catalog) GetDefinition(ctx context.Context, who auth.Principal, at Path)
 	return *definition, nil
 }
 
-// PutDefinition saves a new revision. If expected is not nil it must be the revision in force.
+// PutDefinition saves a new revision. If expected is not nil the revision in force must be among them.
 //
 // Faults: NotFound, Forbidden, ValidationFailed, PreconditionFailed.
-func (c Catalog) PutDefinition(ctx context.Context, who auth.Principal, at Path, change Change, expected *int64) (saved Definition, err error) {
+func (c Catalog) PutDefinition(ctx context.Context, who auth.Principal, at Path, change Change, expected []int64) (saved Definition, err error) {
 	if !change.given() {
 		return Definition{}, fault.Invalid("body", "must have a dataDescription or a schemaDefinition")
 	}
@@ -81,7 +82,7 @@ func (c Catalog) PutDefinition(ctx context.Context, who auth.Principal, at Path,
 			return orAbsent(err)
 		}
 
-		if expected != nil && *expected != current.Revision {
+		if expected != nil && !slices.Contains(expected, current.Revision) {
 			return fault.New(fault.PreconditionFailed, "The definition has changed. Read it again, then repeat the change.")
 		}
 

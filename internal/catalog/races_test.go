@@ -221,7 +221,7 @@ func defineAgainstDefine(a arena, name string) {
 	for revision := range int64(3) {
 		put := func(who auth.Principal) func() error {
 			return func() error {
-				saved, err := a.catalog.PutDefinition(a.Context(), who, dataset("n", name), Change{DataDescription: new(who.Username)}, &revision)
+				saved, err := a.catalog.PutDefinition(a.Context(), who, dataset("n", name), Change{DataDescription: new(who.Username)}, []int64{revision})
 				if err == nil && saved.Revision != revision+1 {
 					return fault.New(fault.Internal, "a revision was left out")
 				}

@@ -129,17 +129,23 @@ func showDataset(d catalog.Description) api.Dataset {
 
 func etag(revision int64) string { return fmt.Sprintf(`"%d"`, revision) }
 
-// ifMatch reads an If-Match of one ETag; "*" asks only that there is something, which the path does too.
-// What is no ETag of ours is a revision that no definition ever has.
-func ifMatch(header *string) *int64 {
+// ifMatch reads the revisions that an If-Match names: any if nil, for "*" asks only that there is something,
+// which the path does too. What is no strong ETag of ours matches nothing.
+func ifMatch(header *string) []int64 {
 	if header == nil || strings.TrimSpace(*header) == "*" {
 		return nil
 	}
 
-	var revision int64
-	if _, err := fmt.Sscanf(*header, `"%d"`, &revision); err != nil || etag(revision) != strings.TrimSpace(*header) {
-		revision = -1
+	revisions := []int64{}
+
+	for tag := range strings.SplitSeq(*header, ",") {
+		var revision int64
+
+		tag = strings.TrimSpace(tag)
+		if _, err := fmt.Sscanf(tag, `"%d"`, &revision); err == nil && etag(revision) == tag {
+			revisions = append(revisions, revision)
+		}
 	}
 
-	return &revision
+	return revisions
 }
