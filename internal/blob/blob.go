@@ -29,6 +29,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"golang.org/x/sync/errgroup"
 )
 
 const (
@@ -38,6 +39,10 @@ const (
 	// writePartSize is how much of a stream is in memory at a time; writeMaxParts is S3's limit.
 	writePartSize = 8 << 20
 	writeMaxParts = 10_000
+
+	// filePartSize is the length of a file's parts, of which some go at once.
+	filePartSize    = 16 << 20
+	filePartsAtOnce = 4
 
 	cleanupTimeout = 10 * time.Second
 )
@@ -173,6 +178,9 @@ func (c Config) client(client *http.Client) *s3.Client {
 // full is the key within the bucket.
 func (s *Store) full(key string) *string { return new(s.prefix + key) }
 
+// URI is the address of an object as other programs that read the bucket know it.
+func (s *Store) URI(key string) string { return "s3://" + s.bucket + "/" + s.prefix + key }
+
 // Object is what the store says of an object.
 type Object struct {
 	Key      string
@@ -299,6 +307,64 @@ func (s *Store) writeParts(ctx context.Context, key, uploadID string, part *byte
 	}
 
 	return parts, size, nil
+}
+
+// WriteFile is Write for content that can be read in any order: large parts go side by side.
+func (s *Store) WriteFile(ctx context.Context, key string, content io.ReaderAt, size int64) error {
+	if size <= filePartSize {
+		_, err := s.transfers.PutObject(ctx, &s3.PutObjectInput{
+			Bucket: &s.bucket, Key: s.full(key), Body: io.NewSectionReader(content, 0, size),
+		})
+
+		return translate(err)
+	}
+
+	uploadID, err := s.CreateUpload(ctx, key)
+	if err != nil {
+		return err
+	}
+
+	parts, err := s.writeFileParts(ctx, key, uploadID, content, size)
+	if err == nil {
+		err = s.CompleteUpload(ctx, key, uploadID, parts, size)
+	}
+
+	if err != nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+		defer cancel()
+
+		_ = s.AbortUpload(ctx, key, uploadID) // what it leaves behind shows in Uploads
+	}
+
+	return err
+}
+
+func (s *Store) writeFileParts(ctx context.Context, key, uploadID string, content io.ReaderAt, size int64) ([]UploadedPart, error) {
+	length := max(int64(filePartSize), size/writeMaxParts+1)
+	parts := make([]UploadedPart, (size+length-1)/length)
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(filePartsAtOnce)
+
+	for i := range parts {
+		group.Go(func() error {
+			offset := int64(i) * length
+			part := io.NewSectionReader(content, offset, min(length, size-offset))
+
+			uploaded, err := s.transfers.UploadPart(ctx, &s3.UploadPartInput{
+				Bucket: &s.bucket, Key: s.full(key), UploadId: &uploadID,
+				PartNumber: new(int32(i + 1)), Body: part, //nolint:gosec // at most 10,000
+			})
+			if err != nil {
+				return translate(err)
+			}
+
+			parts[i] = UploadedPart{Number: i + 1, Size: part.Size(), ETag: aws.ToString(uploaded.ETag)}
+
+			return nil
+		})
+	}
+
+	return parts, group.Wait()
 }
 
 // Delete removes an object; one that does not exist is fine.

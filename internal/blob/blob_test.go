@@ -66,6 +66,10 @@ func calls(s *blob.Store) map[string]func(ctx context.Context) error {
 
 			return err
 		},
+		"WriteFile": func(ctx context.Context) error { return s.WriteFile(ctx, "key", strings.NewReader("x"), 1) },
+		"WriteFile parts": func(ctx context.Context) error {
+			return s.WriteFile(ctx, "key", bytes.NewReader(make([]byte, 17*mib)), 17*mib)
+		},
 		"Delete":          func(ctx context.Context) error { return s.Delete(ctx, "key") },
 		"AllowOrigins":    func(ctx context.Context) error { return s.AllowOrigins(ctx, []string{"https://a.test"}) },
 		"Deployment":      func(ctx context.Context) error { _, err := s.Deployment(ctx); return err },

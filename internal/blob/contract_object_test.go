@@ -313,3 +313,35 @@ func contractMissingBucket(t *testing.T, p place) {
 	requireFault(t, fault.Internal, err)
 	requireFault(t, fault.Internal, nowhere.ClaimDeployment(t.Context(), "id"))
 }
+
+func contractFile(t *testing.T, p place) {
+	t.Helper()
+
+	for _, size := range []int{0, 1, 16 * mib, 16*mib + 1, 70 * mib} {
+		content := random(t, size)
+		require.NoError(t, p.WriteFile(t.Context(), "file", bytes.NewReader(content), int64(size)))
+		require.True(t, bytes.Equal(content, p.read(t, "file", 0, -1)), size)
+	}
+
+	// Cut off in the middle: the object is the one before, and no upload stays open.
+	content := random(t, 40*mib)
+	require.Error(t, p.WriteFile(t.Context(), "file", failingFile{bytes.NewReader(content)}, int64(len(content))))
+
+	object, err := p.Head(t.Context(), "file")
+	require.NoError(t, err)
+	require.Equal(t, int64(70*mib), object.Size)
+	require.Empty(t, p.open(t))
+
+	require.Equal(t, "s3://"+p.config.Bucket+"/"+p.config.Prefix+"/a/b", p.URI("a/b"))
+}
+
+// failingFile cannot be read at its end.
+type failingFile struct{ *bytes.Reader }
+
+func (f failingFile) ReadAt(p []byte, offset int64) (int, error) {
+	if offset >= 32*mib {
+		return 0, errors.New("the disk is gone")
+	}
+
+	return f.Reader.ReadAt(p, offset)
+}

@@ -234,6 +234,7 @@ func TestBlobContract(t *testing.T) {
 		"list":            contractList,
 		"stream":          contractStream,
 		"failing stream":  contractFailingStream,
+		"file":            contractFile,
 		"upload":          contractUpload,
 		"complete again":  contractCompleteAgain,
 		"wrong parts":     contractWrongParts,

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
@@ -50,7 +51,7 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	config.MaxConnLifetimeJitter = 6 * time.Minute
 	config.HealthCheckPeriod = 5 * time.Second
 	config.ConnConfig.ConnectTimeout = c.AcquireTimeout
-	config.AfterConnect = readTimesAsUTC
+	config.AfterConnect = setTypes
 
 	if c.Pooler {
 		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
@@ -77,8 +78,11 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	return &DB{pool: pool, acquireTimeout: c.AcquireTimeout}, nil
 }
 
-// readTimesAsUTC: where this process happens to run shows in no answer.
-func readTimesAsUTC(_ context.Context, conn *pgx.Conn) error {
+// setTypes: where this process happens to run shows in no answer; and behind a pooler, where nothing is
+// prepared, nobody but us knows what these become.
+func setTypes(_ context.Context, conn *pgx.Conn) error {
+	conn.TypeMap().RegisterDefaultPgType([]uuid.UUID{}, "_uuid")
+	conn.TypeMap().RegisterDefaultPgType(map[string]string{}, "jsonb")
 	conn.TypeMap().RegisterType(&pgtype.Type{
 		Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC},
 	})

@@ -1,0 +1,347 @@
+package lake
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/metadata"
+	"github.com/apache/arrow-go/v18/parquet/schema"
+	"github.com/apache/iceberg-go"
+	"github.com/apache/iceberg-go/codec"
+	"github.com/apache/iceberg-go/table"
+)
+
+const (
+	maxFooter = 32 << 20
+	magic     = "PAR1"
+	// trailer is the footer's length and the magic word at the end of a Parquet file.
+	trailer = 8
+
+	// measured is how many columns get bounds: a table of thousands would carry more statistics than data.
+	measured = 200
+
+	formatVersion = 2
+)
+
+// describe reads the footer of a Parquet file that must have exactly these columns, and returns what a
+// manifest says of it. Whatever the footer holds, the outcome is an error at worst.
+func describe(file io.ReaderAt, size int64, address string, columns []Column) (entry []byte, rows int64, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("the footer of the data file: %v", cause)
+		}
+	}()
+
+	content, err := footer(file, size)
+	if err != nil {
+		return nil, 0, err
+	}
+
+	meta, err := metadata.NewFileMetaData(content, nil)
+	if err != nil {
+		return nil, 0, fmt.Errorf("the footer of the data file: %w", err)
+	}
+
+	if err := check(meta, columns); err != nil {
+		return nil, 0, err
+	}
+
+	described, err := table.DataFileFromMetadata(table.DataFileArgs{
+		Schema: schemaOf(columns), Spec: *iceberg.UnpartitionedSpec, Format: iceberg.ParquetFile, Metadata: meta,
+		FilePath: address, FileSize: size, Content: iceberg.EntryContentData, FormatVersion: formatVersion,
+		Properties: metrics(columns),
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+
+	entry, err = codec.EncodeDataFile(described, *iceberg.UnpartitionedSpec, schemaOf(columns), formatVersion)
+
+	return entry, described.Count(), err
+}
+
+// metrics says of which columns bounds are kept.
+func metrics(columns []Column) iceberg.Properties {
+	if len(columns) <= measured {
+		return nil
+	}
+
+	properties := iceberg.Properties{table.DefaultWriteMetricsModeKey: "none"}
+	for _, column := range columns[:measured] {
+		properties[table.MetricsModeColumnConfPrefix+"."+column.Name] = table.DefaultWriteMetricsModeDefault
+	}
+
+	return properties
+}
+
+// footer returns the encoded footer, of which nothing is known yet but that it can be decoded cheaply.
+func footer(file io.ReaderAt, size int64) ([]byte, error) {
+	if size < int64(len(magic))+trailer {
+		return nil, errors.New("the data file is too short for Parquet")
+	}
+
+	end := make([]byte, trailer)
+	if _, err := file.ReadAt(end, size-trailer); err != nil {
+		return nil, err
+	}
+
+	length := int64(binary.LittleEndian.Uint32(end))
+	if string(end[4:]) != magic || length > maxFooter || length > size-trailer-int64(len(magic)) {
+		return nil, errors.New("the data file does not end as Parquet does")
+	}
+
+	content := make([]byte, length)
+	if _, err := file.ReadAt(content, size-trailer-length); err != nil {
+		return nil, err
+	}
+
+	walk := walker{rest: content, elements: maxElements}
+	if err := walk.structure(0); err != nil {
+		return nil, fmt.Errorf("the footer of the data file: %w", err)
+	}
+
+	return content, nil
+}
+
+// check compares what the file says with the columns that it must have.
+func check(meta *metadata.FileMetaData, columns []Column) error {
+	if meta.IsSetEncryptionAlgorithm() {
+		return errors.New("the data file is encrypted")
+	}
+
+	root := meta.Schema.Root()
+	if root.NumFields() != len(columns) || meta.Schema.NumColumns() != len(columns) {
+		return fmt.Errorf("the data file has %d columns and not %d", root.NumFields(), len(columns))
+	}
+
+	known := index(columns)
+
+	for i := range root.NumFields() {
+		field := root.Field(i)
+
+		at, isKnown := known.ids[int(field.FieldID())]
+		if !isKnown || columns[at].Name != field.Name() {
+			return fmt.Errorf("the data file has a column %q with the field id %d", field.Name(), field.FieldID())
+		}
+
+		delete(known.ids, columns[at].ID)
+
+		leaf, isLeaf := field.(*schema.PrimitiveNode)
+		if !isLeaf || leaf.RepetitionType() == parquet.Repetitions.Repeated || !columns[at].Type.matches(leaf) {
+			return fmt.Errorf("the data file's column %q is not of the type %s", field.Name(), columns[at].Type)
+		}
+	}
+
+	return checkRowGroups(meta, len(columns))
+}
+
+func checkRowGroups(meta *metadata.FileMetaData, columns int) error {
+	rest := meta.GetNumRows()
+
+	for i, group := range meta.RowGroups {
+		if group.NumRows < 0 || group.NumRows > rest || len(group.Columns) != columns {
+			return fmt.Errorf("the data file's row group %d contradicts its footer", i)
+		}
+
+		rest -= group.NumRows
+
+		for _, chunk := range group.Columns {
+			if chunk.FilePath != nil || chunk.MetaData == nil {
+				return fmt.Errorf("the data file's row group %d is not all in the file", i)
+			}
+		}
+	}
+
+	if rest != 0 {
+		return errors.New("the data file's row groups do not make its rows")
+	}
+
+	return nil
+}
+
+// matches tells whether a Parquet column is written as Iceberg says that the type is.
+func (t Type) matches(leaf *schema.PrimitiveNode) bool {
+	var (
+		physical = leaf.PhysicalType()
+		logical  = leaf.LogicalType()
+		plain    = logical.IsNone()
+	)
+
+	switch t {
+	case Boolean:
+		return physical == parquet.Types.Boolean && plain
+	case Bigint:
+		whole, isWhole := logical.(schema.IntLogicalType)
+
+		return physical == parquet.Types.Int64 && (plain || (isWhole && whole.BitWidth() == 64 && whole.IsSigned()))
+	case Double:
+		return physical == parquet.Types.Double && plain
+	case Date:
+		return physical == parquet.Types.Int32 && logical.Equals(schema.DateLogicalType{})
+	case Timestamp:
+		moment, isMoment := logical.(schema.TimestampLogicalType)
+
+		return physical == parquet.Types.Int64 && isMoment && moment.TimeUnit() == schema.TimeUnitMicros && !moment.IsAdjustedToUTC()
+	case Time:
+		clock, isClock := logical.(schema.TimeLogicalType)
+
+		return physical == parquet.Types.Int64 && isClock && clock.TimeUnit() == schema.TimeUnitMicros
+	case Varchar, JSON:
+		return physical == parquet.Types.ByteArray && logical.Equals(schema.StringLogicalType{})
+	}
+
+	precision, scale, isDecimal := t.Decimal()
+	written, isWritten := logical.(schema.DecimalLogicalType)
+
+	return isDecimal && isWritten && int(written.Precision()) == precision && int(written.Scale()) == scale &&
+		(physical == parquet.Types.Int32 || physical == parquet.Types.Int64 || physical == parquet.Types.FixedLenByteArray)
+}
+
+const (
+	maxElements = 4 << 20
+	maxDepth    = 16
+)
+
+var errMalformed = errors.New("it is malformed")
+
+// walker goes through a structure of Thrift's compact protocol without building it. Decoders make room for as
+// many elements as a list says that it has, so this is asked first: are they there?
+type walker struct {
+	rest     []byte
+	elements int // that are still allowed in all lists together
+}
+
+// The types of the compact protocol.
+const (
+	thriftTrue = iota + 1
+	thriftFalse
+	thriftByte
+	thriftInt16
+	thriftInt32
+	thriftInt64
+	thriftDouble
+	thriftBinary
+	thriftList
+	thriftSet
+	thriftMap
+	thriftStruct
+)
+
+func (w *walker) structure(depth int) error {
+	if depth > maxDepth {
+		return errMalformed
+	}
+
+	for {
+		header, err := w.take(1)
+		if err != nil || header[0] == 0 {
+			return err
+		}
+
+		if header[0]>>4 == 0 { // the field's id stands apart
+			if _, err := w.number(); err != nil {
+				return err
+			}
+		}
+
+		kind := header[0] & 0x0f
+		if kind == thriftTrue || kind == thriftFalse {
+			continue // the value is the type
+		}
+
+		if err := w.value(kind, depth); err != nil {
+			return err
+		}
+	}
+}
+
+func (w *walker) value(kind byte, depth int) error {
+	switch kind {
+	case thriftTrue, thriftFalse, thriftByte:
+		return w.skip(1)
+	case thriftInt16, thriftInt32, thriftInt64:
+		_, err := w.number()
+
+		return err
+	case thriftDouble:
+		return w.skip(8)
+	case thriftBinary:
+		length, err := w.number()
+		if err != nil {
+			return err
+		}
+
+		return w.skip(length)
+	case thriftList, thriftSet:
+		return w.list(depth)
+	case thriftStruct:
+		return w.structure(depth + 1)
+	default: // maps too: a Parquet footer has none
+		return errMalformed
+	}
+}
+
+func (w *walker) list(depth int) error {
+	header, err := w.take(1)
+	if err != nil {
+		return err
+	}
+
+	length := uint64(header[0] >> 4)
+	if length == 15 {
+		if length, err = w.number(); err != nil {
+			return err
+		}
+	}
+
+	if length > uint64(len(w.rest)) || length > uint64(w.elements) { //nolint:gosec // elements is never negative
+		return errMalformed
+	}
+
+	w.elements -= int(length)
+
+	for range length {
+		if err := w.value(header[0]&0x0f, depth+1); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// number reads a variable-length integer; whether it is zigzag does not matter here.
+func (w *walker) number() (uint64, error) {
+	value, length := binary.Uvarint(w.rest)
+	if length <= 0 {
+		return 0, errMalformed
+	}
+
+	w.rest = w.rest[length:]
+
+	return value, nil
+}
+
+func (w *walker) skip(length uint64) error {
+	if length > math.MaxInt32 {
+		return errMalformed
+	}
+
+	_, err := w.take(int(length))
+
+	return err
+}
+
+func (w *walker) take(length int) ([]byte, error) {
+	if length > len(w.rest) {
+		return nil, errMalformed
+	}
+
+	taken := w.rest[:length]
+	w.rest = w.rest[length:]
+
+	return taken, nil
+}

@@ -1,0 +1,158 @@
+package lake
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+
+	"quern.dev/quern/internal/blob"
+	"quern.dev/quern/internal/postgres"
+)
+
+var (
+	// ErrConflict says that others were quicker every time: nothing happened, and a later try may succeed.
+	ErrConflict = errors.New("the table was changed by somebody else")
+	// ErrStale says that a file's columns no longer fit the table: plan again, convert again.
+	ErrStale = errors.New("the table has other columns now")
+	// ErrDropped says that a staged file was dropped while somebody wrote it.
+	ErrDropped = errors.New("the staged file was dropped")
+	// ErrChanged says that a cached file is not what was fetched.
+	ErrChanged = errors.New("a cached file was changed")
+)
+
+// Table names a table: the dataset, in the account that owns it.
+type Table struct {
+	Account uuid.UUID
+	Dataset uuid.UUID
+}
+
+// Mode is what a commit does with the rows that are there.
+type Mode string
+
+const (
+	Append  Mode = "append"
+	Replace Mode = "replace"
+	Clear   Mode = "clear"
+	Restore Mode = "restore"
+)
+
+// Config is what the lake works with.
+type Config struct {
+	DB    *postgres.DB
+	Store *blob.Store
+	Now   func() time.Time
+	Log   *slog.Logger
+	// Grace is how long an object stays after nothing needs it any more.
+	Grace time.Duration
+	// KeepSnapshots is how many snapshots Iceberg's metadata names; older ones stay readable here.
+	KeepSnapshots int
+	// CacheDir holds local copies of data files and belongs to this process alone; empty: Fetch does not work.
+	CacheDir   string
+	CacheBytes int64
+}
+
+const defaultKeepSnapshots = 100
+
+// Lake is all tables of a deployment. Close it.
+type Lake struct {
+	db    *postgres.DB
+	store *blob.Store
+	now   func() time.Time
+	log   *slog.Logger
+	grace time.Duration
+	keep  int
+	base  string // of all addresses of objects
+	known *memory
+	cache *cache
+
+	patience time.Duration
+}
+
+// New prepares the lake, and removes from CacheDir what an earlier process left halfway.
+func New(c Config) (*Lake, error) {
+	if c.KeepSnapshots <= 0 {
+		c.KeepSnapshots = defaultKeepSnapshots
+	}
+
+	l := &Lake{
+		db: c.DB, store: c.Store, now: c.Now, log: c.Log, grace: c.Grace, keep: c.KeepSnapshots, base: c.Store.URI(""),
+		known: newMemory(memoryBytes), patience: patience,
+	}
+
+	if c.CacheDir != "" {
+		var err error
+		if l.cache, err = newCache(c.CacheDir, c.CacheBytes, c.Store, c.Log); err != nil {
+			return nil, fmt.Errorf("the cache of data files: %w", err)
+		}
+	}
+
+	return l, nil
+}
+
+// Close gives the cache's folder back. The files stay for the next process.
+func (l *Lake) Close() error {
+	if l.cache == nil {
+		return nil
+	}
+
+	return l.cache.close()
+}
+
+// Source is where the rows of a data file come from: the row n of the data file, counted from 0, is the row
+// FirstRow + n of the uploaded file.
+type Source struct {
+	File     uuid.UUID // uuid.Nil for rows that were posted
+	FirstRow int64
+}
+
+// Staged is a data file that is to be committed.
+type Staged struct {
+	Table     Table
+	ID        uuid.UUID
+	Ingestion uuid.UUID
+	Source    Source
+	Key       string
+	Rows      int64    // after Write
+	Size      int64    // after Write
+	Columns   []Column // after Write
+	entry     []byte   // as a manifest has it
+}
+
+// File is a data file of a snapshot.
+type File struct {
+	Key       string
+	Size      int64
+	Rows      int64
+	Ingestion uuid.UUID
+	Source    uuid.UUID // uuid.Nil for rows that were posted
+	FirstRow  int64
+}
+
+// Snapshot is a state of a table. It never changes.
+type Snapshot struct {
+	ID          uuid.UUID
+	Sequence    int64 // of the table's snapshots, from 1
+	Number      int64 // Iceberg's id of it
+	Operation   Mode
+	Columns     []Column
+	Rows        int64
+	Bytes       int64
+	Files       int
+	CommittedAt time.Time
+	Current     bool
+}
+
+// Change is what a commit is to do.
+type Change struct {
+	Table Table
+	Mode  Mode
+	// Ingestions are those whose ready files go in, all or none.
+	Ingestions []uuid.UUID
+	// Columns the table has afterwards besides those of the files and, when appending, its own.
+	Columns []Column
+	// Snapshot to restore.
+	Snapshot uuid.UUID
+}

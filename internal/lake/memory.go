@@ -1,0 +1,133 @@
+package lake
+
+import (
+	"bytes"
+	"container/list"
+	"context"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/apache/iceberg-go"
+	"github.com/apache/iceberg-go/table"
+)
+
+const (
+	// memoryBytes is about how much of Iceberg's metadata is remembered: what this process wrote or read last,
+	// so that the next commit reads nothing.
+	memoryBytes = 64 << 20
+
+	// decoded is how much larger metadata is in memory than in its object, roughly.
+	decoded = 4
+
+	maxMetadata = 256 << 20
+)
+
+// memory remembers objects, decoded. They never change, so it is never wrong.
+type memory struct {
+	mu    sync.Mutex
+	room  int64
+	order *list.List // of remembered, the last used first
+	items map[string]*list.Element
+}
+
+type remembered struct {
+	key   string
+	value any
+	size  int64
+}
+
+func newMemory(room int64) *memory {
+	return &memory{room: room, order: list.New(), items: map[string]*list.Element{}}
+}
+
+func (m *memory) get(key string) (any, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+
+	element, ok := m.items[key]
+	if !ok {
+		return nil, false
+	}
+
+	m.order.MoveToFront(element)
+
+	item, _ := element.Value.(remembered)
+
+	return item.value, true
+}
+
+func (m *memory) put(key string, value any, size int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+
+	if _, ok := m.items[key]; ok {
+		return
+	}
+
+	m.items[key] = m.order.PushFront(remembered{key, value, size})
+	m.room -= size
+
+	for m.room < 0 {
+		last := m.order.Back()
+		item, _ := m.order.Remove(last).(remembered)
+		delete(m.items, item.key)
+		m.room += item.size
+	}
+}
+
+// recall returns a decoded object, from memory if it is there.
+func recall[T any](ctx context.Context, l *Lake, key string, decode func([]byte) (T, error)) (T, error) {
+	if value, ok := l.known.get(key); ok {
+		if value, ok := value.(T); ok {
+			return value, nil
+		}
+	}
+
+	var none T
+
+	object, err := l.store.Read(ctx, key, 0, maxMetadata)
+	if err != nil {
+		return none, fmt.Errorf("reading %s: %w", key, err)
+	}
+	defer func() { _ = object.Close() }()
+
+	content, err := io.ReadAll(object)
+	if err != nil {
+		return none, fmt.Errorf("reading %s: %w", key, err)
+	}
+
+	value, err := decode(content)
+	if err != nil {
+		return none, fmt.Errorf("decoding %s: %w", key, err)
+	}
+
+	l.known.put(key, value, decoded*int64(len(content)))
+
+	return value, nil
+}
+
+func (l *Lake) recallMetadata(ctx context.Context, key string) (table.Metadata, error) {
+	return recall(ctx, l, key, table.ParseMetadataBytes)
+}
+
+func (l *Lake) recallList(ctx context.Context, key string) ([]iceberg.ManifestFile, error) {
+	return recall(ctx, l, key, func(content []byte) ([]iceberg.ManifestFile, error) {
+		return iceberg.ReadManifestList(bytes.NewReader(content))
+	})
+}
+
+// recallEntries returns what a manifest says of its files. The manifest is remembered as it was written.
+func (l *Lake) recallEntries(ctx context.Context, manifest iceberg.ManifestFile) ([]iceberg.ManifestEntry, error) {
+	key, err := l.keyOf(manifest.FilePath())
+	if err != nil {
+		return nil, err
+	}
+
+	content, err := recall(ctx, l, key, func(content []byte) ([]byte, error) { return content, nil })
+	if err != nil {
+		return nil, err
+	}
+
+	return iceberg.ReadManifest(manifest, bytes.NewReader(content), true)
+}

@@ -1,0 +1,129 @@
+package lake
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"github.com/apache/iceberg-go"
+	"github.com/google/uuid"
+
+	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/postgres"
+)
+
+// Current returns the snapshot that is in force and its files; nil before the first commit, and for a table that
+// was removed.
+func (l *Lake) Current(ctx context.Context, q postgres.Querier, t Table) (*Snapshot, []File, error) {
+	return selectCurrent(ctx, q, t)
+}
+
+// Snapshots returns the snapshots of a table, the newest first; before is the sequence of the last one that the
+// caller has, or 0.
+func (l *Lake) Snapshots(ctx context.Context, q postgres.Querier, t Table, before int64, limit int) ([]Snapshot, error) {
+	if before == 0 {
+		before = math.MaxInt64
+	}
+
+	found, err := selectSnapshots(ctx, q, t, before, limit)
+	list := make([]Snapshot, len(found))
+
+	for i, e := range found {
+		list[i] = e.Snapshot
+	}
+
+	return list, err
+}
+
+// Snapshot returns one snapshot. NotFound.
+func (l *Lake) Snapshot(ctx context.Context, q postgres.Querier, t Table, id uuid.UUID) (Snapshot, error) {
+	found, err := selectSnapshot(ctx, q, t, id)
+	if err != nil {
+		return Snapshot{}, err
+	}
+
+	if found == nil {
+		return Snapshot{}, fault.Absent()
+	}
+
+	return found.Snapshot, nil
+}
+
+// Files returns the files of any snapshot, also of one that Iceberg's metadata no longer names. NotFound.
+func (l *Lake) Files(ctx context.Context, t Table, snapshot uuid.UUID) ([]File, error) {
+	e, err := l.find(ctx, t, snapshot)
+	if err != nil {
+		return nil, err
+	}
+
+	manifests, err := l.recallList(ctx, e.list)
+	if err != nil {
+		return nil, err
+	}
+
+	return l.filesOf(ctx, t, manifests)
+}
+
+// filesOf reads the manifests, and asks the rows where the files come from.
+func (l *Lake) filesOf(ctx context.Context, t Table, manifests []iceberg.ManifestFile) ([]File, error) {
+	keys, err := l.keysOf(ctx, manifests)
+	if err != nil {
+		return nil, err
+	}
+
+	var origins map[string]File
+
+	err = l.db.Do(ctx, func(q querier) error {
+		origins, err = selectOrigins(ctx, q, t, keys)
+
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+
+	files := make([]File, len(keys))
+
+	for i, key := range keys {
+		file, known := origins[key]
+		if !known {
+			return nil, errors.New("the table has a file that no row knows")
+		}
+
+		files[i] = file
+	}
+
+	return files, nil
+}
+
+func (l *Lake) keysOf(ctx context.Context, manifests []iceberg.ManifestFile) ([]string, error) {
+	entries, err := l.entries(ctx, manifests)
+	if err != nil {
+		return nil, err
+	}
+
+	keys := make([]string, len(entries))
+	for i, e := range entries {
+		if keys[i], err = l.keyOf(e.DataFile().FilePath()); err != nil {
+			return nil, err
+		}
+	}
+
+	return keys, nil
+}
+
+// find returns a snapshot, also one that Iceberg's metadata no longer has.
+func (l *Lake) find(ctx context.Context, t Table, id uuid.UUID) (*entry, error) {
+	var found *entry
+
+	err := l.db.Do(ctx, func(q querier) (err error) {
+		found, err = selectSnapshot(ctx, q, t, id)
+
+		return err
+	})
+	if err == nil && found == nil {
+		err = fault.Absent()
+	}
+
+	return found, err
+}

@@ -1,0 +1,574 @@
+package lake
+
+import (
+	"context"
+	"database/sql/driver"
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"quern.dev/quern/internal/postgres"
+)
+
+const (
+	sqlInsertTable = `INSERT INTO lake_tables (account_id, dataset_id) VALUES ($1, $2) ON CONFLICT DO NOTHING`
+
+	sqlSnapshotColumns = `
+		s.id, s.sequence, s.number, s.operation, s.schema_id, c.columns, s.row_count, s.byte_count, s.file_count, s.manifest_list, s.committed_at`
+	sqlFromTable = `
+		FROM lake_tables t
+		LEFT JOIN iceberg_tables i ON i.catalog_name = 'quern' AND i.table_namespace = t.account_id::text AND i.table_name = t.dataset_id::text
+		LEFT JOIN lake_snapshots s ON s.account_id = t.account_id AND s.dataset_id = t.dataset_id AND s.id = t.snapshot_id
+		LEFT JOIN lake_schemas c ON c.account_id = s.account_id AND c.dataset_id = s.dataset_id AND c.id = s.schema_id`
+	sqlWhereTable  = ` WHERE t.account_id = $1 AND t.dataset_id = $2`
+	sqlSelectState = `
+		SELECT t.removed_at IS NOT NULL, coalesce(i.metadata_location, ''), t.given, t.last_column_id, t.generation,` +
+		sqlSnapshotColumns + sqlFromTable + sqlWhereTable
+	// One statement, so that snapshot and files are of one moment whatever the caller's transaction is.
+	sqlSelectCurrent = `
+		SELECT t.removed_at IS NOT NULL, f.keys, f.sizes, f.counts, f.ingestions, f.sources, f.firsts,` + sqlSnapshotColumns + sqlFromTable + `
+		LEFT JOIN LATERAL (
+			SELECT array_agg(o.object_key) AS keys, array_agg(o.size) AS sizes, array_agg(o.row_count) AS counts,
+				array_agg(o.ingestion_id) AS ingestions, array_agg(o.source_id) AS sources, array_agg(o.first_row) AS firsts
+			FROM (
+				SELECT object_key, size, row_count, ingestion_id, source_id, first_row FROM lake_files
+				WHERE account_id = t.account_id AND dataset_id = t.dataset_id AND generation = t.generation ORDER BY id) o) f ON true` +
+		sqlWhereTable
+	sqlLockTable   = `SELECT dataset_id FROM lake_tables WHERE account_id = $1 AND dataset_id = $2 FOR UPDATE`
+	sqlUpdateGiven = `UPDATE lake_tables SET given = $3::jsonb, last_column_id = $4 WHERE account_id = $1 AND dataset_id = $2`
+
+	sqlFromSnapshots = `
+		FROM lake_snapshots s
+		JOIN lake_schemas c ON c.account_id = s.account_id AND c.dataset_id = s.dataset_id AND c.id = s.schema_id
+		JOIN lake_tables t ON t.account_id = s.account_id AND t.dataset_id = s.dataset_id
+		WHERE s.account_id = $1 AND s.dataset_id = $2`
+	sqlSelectSnapshots = `
+		SELECT t.snapshot_id = s.id,` + sqlSnapshotColumns + sqlFromSnapshots + ` AND s.sequence < $3 ORDER BY s.sequence DESC LIMIT $4`
+	sqlSelectSnapshot = `SELECT t.snapshot_id = s.id,` + sqlSnapshotColumns + sqlFromSnapshots + ` AND s.id = $3`
+	sqlHasSnapshot    = `SELECT EXISTS (SELECT 1 FROM lake_snapshots WHERE account_id = $1 AND dataset_id = $2 AND id = $3)`
+
+	sqlInsertStaged = `
+		INSERT INTO lake_files (account_id, dataset_id, id, kind, state, object_key, ingestion_id, source_id, first_row, remove_at)
+		SELECT $1, $2, $3, 'data', 'writing', $4, $5, nullif($6, '00000000-0000-0000-0000-000000000000'::uuid), $7, $8
+		WHERE NOT EXISTS (SELECT 1 FROM lake_tables WHERE account_id = $1 AND dataset_id = $2 AND removed_at IS NOT NULL)`
+	sqlUpdateReady = `
+		UPDATE lake_files SET state = 'ready', size = $4, row_count = $5, entry = $6, columns = $7::jsonb, remove_at = NULL
+		WHERE account_id = $1 AND dataset_id = $2 AND id = $3 AND state = 'writing'`
+	sqlDropStaged = `
+		UPDATE lake_files SET state = 'dropped', remove_at = CASE state WHEN 'writing' THEN $4::timestamptz ELSE $5::timestamptz END
+		WHERE account_id = $1 AND dataset_id = $2 AND ingestion_id = $3 AND state IN ('writing', 'ready')`
+	sqlSelectReady = `
+		SELECT id, ingestion_id, source_id, first_row, object_key, size, row_count, entry, columns FROM lake_files
+		WHERE account_id = $1 AND dataset_id = $2 AND ingestion_id = ANY($3) AND state = 'ready' ORDER BY id`
+	sqlSelectOrigins = `
+		SELECT object_key, size, row_count, ingestion_id, source_id, first_row FROM lake_files
+		WHERE account_id = $1 AND dataset_id = $2 AND object_key = ANY($3)`
+
+	sqlInsertWritten = `
+		INSERT INTO lake_files (account_id, dataset_id, id, kind, state, object_key, size, remove_at)
+		SELECT $1, $2, id, 'metadata', 'writing', object_key, size, $6
+		FROM unnest($3::uuid[], $4::text[], $5::bigint[]) AS written (id, object_key, size)`
+	sqlReleaseWritten = `
+		UPDATE lake_files SET remove_at = $4 WHERE account_id = $1 AND dataset_id = $2 AND id = ANY($3) AND state = 'writing'`
+
+	// What a commit changes, in this order: the row of the table is what everybody locks first.
+	sqlCommitTable = `
+		UPDATE lake_tables SET snapshot_id = $4, generation = $5
+		WHERE account_id = $1 AND dataset_id = $2 AND snapshot_id IS NOT DISTINCT FROM $3 AND removed_at IS NULL`
+	sqlCommitPointer = `
+		UPDATE iceberg_tables SET metadata_location = $4, previous_metadata_location = $3
+		WHERE catalog_name = 'quern' AND table_namespace = $1 AND table_name = $2 AND metadata_location = $3`
+	sqlCommitFirstPointer = `
+		INSERT INTO iceberg_tables (catalog_name, table_namespace, table_name, metadata_location, iceberg_type)
+		VALUES ('quern', $1, $2, $3, 'TABLE') ON CONFLICT DO NOTHING`
+	sqlCommitNamespace = `
+		INSERT INTO iceberg_namespace_properties (catalog_name, namespace, property_key, property_value)
+		VALUES ('quern', $1, 'exists', 'true') ON CONFLICT DO NOTHING`
+	sqlCommitSchema = `
+		INSERT INTO lake_schemas (account_id, dataset_id, id, columns) VALUES ($1, $2, $3, $4::jsonb)`
+	sqlCommitSnapshot = `
+		INSERT INTO lake_snapshots (account_id, dataset_id, id, sequence, number, operation, schema_id, row_count, byte_count, file_count,
+			manifest_list, committed_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`
+	sqlCommitFiles = `
+		UPDATE lake_files SET state = 'committed', entry = NULL, columns = NULL, remove_at = NULL,
+			generation = CASE kind WHEN 'data' THEN $4::bigint END
+		WHERE account_id = $1 AND dataset_id = $2 AND id = ANY($3) AND state = CASE kind WHEN 'data' THEN 'ready' ELSE 'writing' END`
+	sqlCommitRestored = `
+		UPDATE lake_files SET generation = $4 WHERE account_id = $1 AND dataset_id = $2 AND object_key = ANY($3) AND state = 'committed'`
+	sqlCommitRetired = `
+		UPDATE lake_files SET remove_at = $4 WHERE account_id = $1 AND dataset_id = $2 AND object_key = $3`
+
+	sqlRemoveTable = `
+		INSERT INTO lake_tables (account_id, dataset_id, removed_at) VALUES ($1, $2, $3)
+		ON CONFLICT (account_id, dataset_id) DO UPDATE SET removed_at = coalesce(lake_tables.removed_at, excluded.removed_at)`
+	sqlKeepTable = `
+		UPDATE lake_tables SET removed_at = CASE WHEN removing THEN removed_at END WHERE account_id = $1 AND dataset_id = $2 RETURNING removing`
+	sqlSelectRemoved = `
+		SELECT account_id, dataset_id FROM lake_tables WHERE removed_at < $1 ORDER BY removed_at LIMIT $2`
+	sqlBeginRemoval = `
+		UPDATE lake_tables SET removing = true WHERE account_id = $1 AND dataset_id = $2 AND removed_at < $3`
+	sqlDeletePointer = `
+		DELETE FROM iceberg_tables WHERE catalog_name = 'quern' AND table_namespace = $1 AND table_name = $2`
+	sqlRemoveFiles = `
+		UPDATE lake_files SET remove_at = $3 WHERE account_id = $1 AND dataset_id = $2 AND (remove_at IS NULL OR remove_at > $3)`
+	sqlEndRemoval = `
+		WITH gone AS (
+			DELETE FROM lake_tables t WHERE t.account_id = $1 AND t.dataset_id = $2 AND t.removing
+				AND NOT EXISTS (SELECT 1 FROM lake_files f WHERE f.account_id = $1 AND f.dataset_id = $2)
+			RETURNING t.account_id, t.dataset_id),
+		snapshots AS (DELETE FROM lake_snapshots s USING gone WHERE s.account_id = gone.account_id AND s.dataset_id = gone.dataset_id),
+		schemas AS (DELETE FROM lake_schemas c USING gone WHERE c.account_id = gone.account_id AND c.dataset_id = gone.dataset_id)
+		SELECT count(*) = 1 FROM gone`
+
+	sqlMoveTable     = `UPDATE lake_tables SET account_id = $3, dataset_id = $4 WHERE account_id = $1 AND dataset_id = $2`
+	sqlMoveSchemas   = `UPDATE lake_schemas SET account_id = $3, dataset_id = $4 WHERE account_id = $1 AND dataset_id = $2`
+	sqlMoveSnapshots = `UPDATE lake_snapshots SET account_id = $3, dataset_id = $4 WHERE account_id = $1 AND dataset_id = $2`
+	sqlMoveFiles     = `UPDATE lake_files SET account_id = $3, dataset_id = $4 WHERE account_id = $1 AND dataset_id = $2`
+	sqlMovePointer   = `
+		UPDATE iceberg_tables SET table_namespace = $3, table_name = $4
+		WHERE catalog_name = 'quern' AND table_namespace = $1 AND table_name = $2`
+
+	sqlClaimRemovable = `
+		UPDATE lake_files SET state = 'removing' WHERE (account_id, dataset_id, id) IN (
+			SELECT account_id, dataset_id, id FROM lake_files WHERE remove_at < $1 ORDER BY remove_at LIMIT $2 FOR UPDATE SKIP LOCKED)
+		RETURNING account_id, dataset_id, id, object_key, kind = 'data' AND row_count = 0`
+	sqlDeleteFile = `
+		DELETE FROM lake_files WHERE account_id = $1 AND dataset_id = $2 AND id = $3 AND state = 'removing'`
+
+	sqlSelectKnown     = `SELECT object_key FROM lake_files WHERE object_key = ANY($1)`
+	sqlSelectCommitted = `
+		SELECT object_key, size FROM lake_files WHERE state = 'committed' AND object_key > $1 ORDER BY object_key LIMIT $2`
+)
+
+// state is all that a commit or a plan has to know of a table.
+type state struct {
+	removed    bool
+	location   string // of Iceberg's metadata, empty before the first commit
+	given      []Column
+	last       int // the highest id that a column got
+	generation int64
+	current    *entry
+}
+
+// entry is a snapshot with what leads to its files.
+type entry struct {
+	Snapshot
+
+	schema uuid.UUID
+	list   string // key of the manifest list
+}
+
+func insertTable(ctx context.Context, q postgres.Querier, t Table) error {
+	_, err := q.Exec(ctx, sqlInsertTable, t.Account, t.Dataset)
+
+	return err
+}
+
+// selectState returns nil if nobody ever planned anything for the table.
+func selectState(ctx context.Context, q postgres.Querier, t Table) (*state, error) {
+	var (
+		s  state
+		id *uuid.UUID
+		e  nullable
+	)
+
+	err := q.QueryRow(ctx, sqlSelectState, t.Account, t.Dataset).Scan(append(
+		[]any{&s.removed, &s.location, &s.given, &s.last, &s.generation, &id}, e.targets()...)...)
+	if postgres.NoRows(err) {
+		return nil, nil //nolint:nilnil // absence is not a failure here
+	}
+
+	if id != nil {
+		s.current = e.entry(*id)
+		s.current.Current = true
+	}
+
+	return &s, err
+}
+
+// selectCurrent returns nil if there is no snapshot, or its table was removed.
+func selectCurrent(ctx context.Context, q postgres.Querier, t Table) (*Snapshot, []File, error) {
+	var (
+		removed             bool
+		keys                []string
+		sizes, rows, firsts []int64
+		ingestions, sources []uuid.NullUUID
+		id                  *uuid.UUID
+		e                   nullable
+	)
+
+	err := q.QueryRow(ctx, sqlSelectCurrent, t.Account, t.Dataset).Scan(append(
+		[]any{&removed, &keys, &sizes, &rows, &ingestions, &sources, &firsts, &id}, e.targets()...)...)
+	if postgres.NoRows(err) || (err == nil && (removed || id == nil)) {
+		return nil, nil, nil
+	}
+
+	if err != nil {
+		return nil, nil, err
+	}
+
+	files := make([]File, len(keys))
+	for i, key := range keys {
+		files[i] = File{
+			Key: key, Size: sizes[i], Rows: rows[i], Ingestion: ingestions[i].UUID, Source: sources[i].UUID, FirstRow: firsts[i],
+		}
+	}
+
+	current := e.entry(*id).Snapshot
+	current.Current = true
+
+	return &current, files, nil
+}
+
+// nullable is a snapshot's row, which an outer join may leave out.
+type nullable struct {
+	sequence, number, rows, bytes *int64
+	operation, list               *string
+	schema                        *uuid.UUID
+	columns                       []Column
+	files                         *int
+	committedAt                   *time.Time
+}
+
+func (n *nullable) targets() []any {
+	return []any{&n.sequence, &n.number, &n.operation, &n.schema, &n.columns, &n.rows, &n.bytes, &n.files, &n.list, &n.committedAt}
+}
+
+func (n *nullable) entry(id uuid.UUID) *entry {
+	return &entry{schema: *n.schema, list: *n.list, Snapshot: Snapshot{
+		ID: id, Sequence: *n.sequence, Number: *n.number, Operation: Mode(*n.operation), Columns: n.columns,
+		Rows: *n.rows, Bytes: *n.bytes, Files: *n.files, CommittedAt: *n.committedAt,
+	}}
+}
+
+func lockTable(ctx context.Context, tx pgx.Tx, t Table) error {
+	_, err := tx.Exec(ctx, sqlLockTable, t.Account, t.Dataset)
+
+	return err
+}
+
+func updateGiven(ctx context.Context, tx pgx.Tx, t Table, given []Column, last int) error {
+	_, err := tx.Exec(ctx, sqlUpdateGiven, t.Account, t.Dataset, document{given}, last)
+
+	return err
+}
+
+func selectSnapshots(ctx context.Context, q postgres.Querier, t Table, before int64, limit int) ([]entry, error) {
+	rows, err := q.Query(ctx, sqlSelectSnapshots, t.Account, t.Dataset, before, limit)
+	if err != nil {
+		return nil, err
+	}
+
+	return pgx.CollectRows(rows, scanSnapshot)
+}
+
+// selectSnapshot returns nil if there is none.
+func selectSnapshot(ctx context.Context, q postgres.Querier, t Table, id uuid.UUID) (*entry, error) {
+	rows, err := q.Query(ctx, sqlSelectSnapshot, t.Account, t.Dataset, id)
+	if err != nil {
+		return nil, err
+	}
+
+	found, err := pgx.CollectRows(rows, scanSnapshot)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+
+	return &found[0], nil
+}
+
+func scanSnapshot(row pgx.CollectableRow) (entry, error) {
+	var (
+		current *bool
+		id      uuid.UUID
+		e       nullable
+	)
+
+	if err := row.Scan(append([]any{&current, &id}, e.targets()...)...); err != nil {
+		return entry{}, err
+	}
+
+	found := e.entry(id)
+	found.Current = current != nil && *current
+
+	return *found, nil
+}
+
+func hasSnapshot(ctx context.Context, q postgres.Querier, t Table, id uuid.UUID) (has bool, err error) {
+	err = q.QueryRow(ctx, sqlHasSnapshot, t.Account, t.Dataset, id).Scan(&has)
+
+	return has, err
+}
+
+func insertStaged(ctx context.Context, tx pgx.Tx, s Staged, removeAt time.Time) (done bool, err error) {
+	tag, err := tx.Exec(ctx, sqlInsertStaged, s.Table.Account, s.Table.Dataset, s.ID, s.Key, s.Ingestion, s.Source.File, s.Source.FirstRow, removeAt)
+
+	return tag.RowsAffected() == 1, err
+}
+
+func updateReady(ctx context.Context, tx pgx.Tx, s Staged) (done bool, err error) {
+	tag, err := tx.Exec(ctx, sqlUpdateReady, s.Table.Account, s.Table.Dataset, s.ID, s.Size, s.Rows, s.entry, document{s.Columns})
+
+	return tag.RowsAffected() == 1, err
+}
+
+func dropStaged(ctx context.Context, tx pgx.Tx, t Table, ingestion uuid.UUID, written, ready time.Time) error {
+	_, err := tx.Exec(ctx, sqlDropStaged, t.Account, t.Dataset, ingestion, written, ready)
+
+	return err
+}
+
+func selectReady(ctx context.Context, q postgres.Querier, t Table, ingestions []uuid.UUID) ([]Staged, error) {
+	rows, err := q.Query(ctx, sqlSelectReady, t.Account, t.Dataset, ingestions)
+	if err != nil {
+		return nil, err
+	}
+
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (Staged, error) {
+		s := Staged{Table: t}
+		source := uuid.NullUUID{}
+		err := row.Scan(&s.ID, &s.Ingestion, &source, &s.Source.FirstRow, &s.Key, &s.Size, &s.Rows, &s.entry, &s.Columns)
+		s.Source.File = source.UUID
+
+		return s, err
+	})
+}
+
+// selectOrigins returns the files of these keys, by key.
+func selectOrigins(ctx context.Context, q postgres.Querier, t Table, keys []string) (map[string]File, error) {
+	rows, err := q.Query(ctx, sqlSelectOrigins, t.Account, t.Dataset, keys)
+	if err != nil {
+		return nil, err
+	}
+
+	var (
+		found             = make(map[string]File, len(keys))
+		f                 File
+		ingestion, source uuid.NullUUID
+	)
+
+	_, err = pgx.ForEachRow(rows, []any{&f.Key, &f.Size, &f.Rows, &ingestion, &source, &f.FirstRow}, func() error {
+		f.Ingestion, f.Source = ingestion.UUID, source.UUID
+		found[f.Key] = f
+
+		return nil
+	})
+
+	return found, err
+}
+
+func insertWritten(ctx context.Context, q postgres.Querier, t Table, written []object, removeAt time.Time) error {
+	ids, keys, sizes := make([]uuid.UUID, len(written)), make([]string, len(written)), make([]int64, len(written))
+	for i, o := range written {
+		ids[i], keys[i], sizes[i] = o.id, o.key, int64(len(o.content))
+	}
+
+	_, err := q.Exec(ctx, sqlInsertWritten, t.Account, t.Dataset, ids, keys, sizes, removeAt)
+
+	return err
+}
+
+func releaseWritten(ctx context.Context, q postgres.Querier, t Table, written []object, now time.Time) error {
+	_, err := q.Exec(ctx, sqlReleaseWritten, t.Account, t.Dataset, idsOf(written), now)
+
+	return err
+}
+
+func idsOf(written []object) []uuid.UUID {
+	ids := make([]uuid.UUID, len(written))
+	for i, o := range written {
+		ids[i] = o.id
+	}
+
+	return ids
+}
+
+// commitRows does all of a commit that is in the database, in one round trip. It returns false if the table is
+// not what the draft was made of, or one of its files is no longer to be had.
+func commitRows(ctx context.Context, tx pgx.Tx, d draft, retireAt time.Time) (done bool, err error) {
+	var (
+		t        = d.table
+		account  = t.Account.String()
+		dataset  = t.Dataset.String()
+		previous *uuid.UUID
+		ids      = idsOf(d.written)
+		batch    = &pgx.Batch{}
+	)
+
+	done = true
+	must := func(rows int, statement string, arguments ...any) {
+		batch.Queue(statement, arguments...).Exec(func(tag pgconn.CommandTag) error {
+			done = done && tag.RowsAffected() == int64(rows)
+
+			return nil
+		})
+	}
+
+	if d.base.current != nil {
+		previous = &d.base.current.ID
+	}
+
+	for _, staged := range d.staged {
+		ids = append(ids, staged.ID)
+	}
+
+	must(1, sqlCommitTable, t.Account, t.Dataset, previous, d.made.ID, d.generation)
+
+	if d.base.location == "" {
+		must(1, sqlCommitFirstPointer, account, dataset, d.location)
+		batch.Queue(sqlCommitNamespace, account)
+	} else {
+		must(1, sqlCommitPointer, account, dataset, d.base.location, d.location)
+		must(1, sqlCommitRetired, t.Account, t.Dataset, d.retired, retireAt)
+	}
+
+	if d.newSchema {
+		must(1, sqlCommitSchema, t.Account, t.Dataset, d.made.schema, document{d.made.Columns})
+	}
+
+	must(1, sqlCommitSnapshot, t.Account, t.Dataset, d.made.ID, d.made.Sequence, d.made.Number, d.made.Operation, d.made.schema,
+		d.made.Rows, d.made.Bytes, d.made.Files, d.made.list, d.made.CommittedAt)
+	must(len(ids), sqlCommitFiles, t.Account, t.Dataset, ids, d.generation)
+	must(len(d.restored), sqlCommitRestored, t.Account, t.Dataset, d.restored, d.generation)
+
+	return done, tx.SendBatch(ctx, batch).Close()
+}
+
+// document is sent as JSON, also where the driver does not know what the column is.
+type document struct{ content any }
+
+// Value implements driver.Valuer.
+func (d document) Value() (driver.Value, error) {
+	content, err := json.Marshal(d.content)
+
+	return string(content), err
+}
+
+func removeTable(ctx context.Context, tx pgx.Tx, t Table, now time.Time) error {
+	_, err := tx.Exec(ctx, sqlRemoveTable, t.Account, t.Dataset, now)
+
+	return err
+}
+
+func keepTable(ctx context.Context, tx pgx.Tx, t Table) (tooLate bool, err error) {
+	err = tx.QueryRow(ctx, sqlKeepTable, t.Account, t.Dataset).Scan(&tooLate)
+	if postgres.NoRows(err) {
+		return true, nil // a mark is left for every dataset that is deleted, so it is gone for good
+	}
+
+	return tooLate, err
+}
+
+func selectRemoved(ctx context.Context, q postgres.Querier, before time.Time, limit int) ([]Table, error) {
+	rows, err := q.Query(ctx, sqlSelectRemoved, before, limit)
+	if err != nil {
+		return nil, err
+	}
+
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (t Table, err error) {
+		err = row.Scan(&t.Account, &t.Dataset)
+
+		return t, err
+	})
+}
+
+// beginRemoval does nothing if the table is to be kept after all.
+func beginRemoval(ctx context.Context, tx pgx.Tx, t Table, before, now time.Time) error {
+	tag, err := tx.Exec(ctx, sqlBeginRemoval, t.Account, t.Dataset, before)
+	if err != nil || tag.RowsAffected() == 0 {
+		return err
+	}
+
+	if _, err := tx.Exec(ctx, sqlDeletePointer, t.Account.String(), t.Dataset.String()); err != nil {
+		return err
+	}
+
+	_, err = tx.Exec(ctx, sqlRemoveFiles, t.Account, t.Dataset, now)
+
+	return err
+}
+
+// endRemoval returns false while there are objects left.
+func endRemoval(ctx context.Context, q postgres.Querier, t Table) (ended bool, err error) {
+	err = q.QueryRow(ctx, sqlEndRemoval, t.Account, t.Dataset).Scan(&ended)
+
+	return ended, err
+}
+
+func moveTable(ctx context.Context, tx pgx.Tx, from, to Table) error {
+	batch := &pgx.Batch{}
+
+	for _, statement := range []string{sqlMoveTable, sqlMoveSchemas, sqlMoveSnapshots, sqlMoveFiles} {
+		batch.Queue(statement, from.Account, from.Dataset, to.Account, to.Dataset)
+	}
+
+	batch.Queue(sqlMovePointer, from.Account.String(), from.Dataset.String(), to.Account.String(), to.Dataset.String())
+	batch.Queue(sqlCommitNamespace, to.Account.String())
+
+	return tx.SendBatch(ctx, batch).Close()
+}
+
+// removable is an object that may go. One that was never complete may have an upload that was begun.
+type removable struct {
+	table      Table
+	id         uuid.UUID
+	key        string
+	incomplete bool
+}
+
+func claimRemovable(ctx context.Context, q postgres.Querier, now time.Time, limit int) ([]removable, error) {
+	rows, err := q.Query(ctx, sqlClaimRemovable, now, limit)
+	if err != nil {
+		return nil, err
+	}
+
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (r removable, err error) {
+		err = row.Scan(&r.table.Account, &r.table.Dataset, &r.id, &r.key, &r.incomplete)
+
+		return r, err
+	})
+}
+
+func deleteFile(ctx context.Context, q postgres.Querier, r removable) error {
+	_, err := q.Exec(ctx, sqlDeleteFile, r.table.Account, r.table.Dataset, r.id)
+
+	return err
+}
+
+// selectKnown returns those of the keys that a row has.
+func selectKnown(ctx context.Context, q postgres.Querier, keys []string) (map[string]bool, error) {
+	rows, err := q.Query(ctx, sqlSelectKnown, keys)
+	if err != nil {
+		return nil, err
+	}
+
+	var (
+		known = map[string]bool{}
+		key   string
+	)
+
+	_, err = pgx.ForEachRow(rows, []any{&key}, func() error {
+		known[key] = true
+
+		return nil
+	})
+
+	return known, err
+}
+
+func selectCommitted(ctx context.Context, q postgres.Querier, after string, limit int) ([]File, error) {
+	rows, err := q.Query(ctx, sqlSelectCommitted, after, limit)
+	if err != nil {
+		return nil, err
+	}
+
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (f File, err error) {
+		err = row.Scan(&f.Key, &f.Size)
+
+		return f, err
+	})
+}

@@ -1,0 +1,151 @@
+package lake
+
+import (
+	"context"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/postgres"
+)
+
+const (
+	// staleAfter is how long somebody may be at writing a data file before it counts as forgotten.
+	staleAfter = 24 * time.Hour
+	// stillWriting is how long somebody may go on writing an object after it was dropped.
+	stillWriting = 10 * time.Minute
+)
+
+// Plan gives the columns of a file that is to be written their ids and types. Names are compared without case.
+//
+// When appending, a column that the table has keeps its id, its spelling and its type: values are to be
+// converted to it. Only a decimal gets more digits before the point, if the wanted one has more. When
+// replacing, a column keeps its id only if its type is the same. New columns get new ids, which are reserved
+// for this name and type, so that no two writers give the same id to different columns.
+func (l *Lake) Plan(ctx context.Context, t Table, want []Column, mode Mode) ([]Column, error) {
+	if err := validate(want); err != nil {
+		return nil, err
+	}
+
+	var planned []Column
+
+	// Most often everything is there already, and nothing needs a lock.
+	err := l.db.Do(ctx, func(q postgres.Querier) error {
+		_, err := l.planFor(ctx, q, t, want, mode, &planned)
+
+		return err
+	})
+	if err != nil || planned != nil {
+		return planned, err
+	}
+
+	err = l.db.InTx(ctx, func(tx postgres.Tx) error {
+		if err := insertTable(ctx, tx, t); err != nil {
+			return err
+		}
+
+		if err := lockTable(ctx, tx, t); err != nil {
+			return err
+		}
+
+		reserved, err := l.planFor(ctx, tx, t, want, mode, &planned)
+		if err != nil || planned != nil {
+			return err
+		}
+
+		planned = reserved.planned
+
+		return updateGiven(ctx, tx, t, reserved.given, reserved.last)
+	})
+
+	return planned, err
+}
+
+type reservation struct {
+	planned, given []Column
+	last           int
+}
+
+// planFor sets planned if nothing has to be reserved, and returns what has to be otherwise.
+func (l *Lake) planFor(ctx context.Context, q postgres.Querier, t Table, want []Column, mode Mode, planned *[]Column) (r reservation, err error) {
+	s, err := selectState(ctx, q, t)
+	if err != nil || s == nil {
+		return r, err
+	}
+
+	if s.removed {
+		return r, fault.Absent()
+	}
+
+	var current []Column
+	if s.current != nil {
+		current = s.current.Columns
+	}
+
+	r.planned, r.given, r.last = assign(current, s.given, want, s.last, mode)
+	if slices.Equal(r.given, s.given) {
+		*planned = r.planned
+	}
+
+	return r, nil
+}
+
+// StageTx announces a data file: the row stands before the object.
+func (l *Lake) StageTx(ctx context.Context, tx postgres.Tx, t Table, ingestion uuid.UUID, source Source) (Staged, error) {
+	id := uuid.Must(uuid.NewV7())
+	s := Staged{Table: t, ID: id, Ingestion: ingestion, Source: source, Key: dataKey(t, id)}
+
+	done, err := insertStaged(ctx, tx, s, l.now().Add(staleAfter+l.grace))
+	if err == nil && !done {
+		err = fault.Absent()
+	}
+
+	return s, err
+}
+
+// Write puts a local Parquet file, which must have exactly these columns, into the store. Repeating it is fine.
+func (l *Lake) Write(ctx context.Context, s Staged, path string, columns []Column) (Staged, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return s, err
+	}
+	defer func() { _ = file.Close() }()
+
+	info, err := file.Stat()
+	if err != nil {
+		return s, err
+	}
+
+	s.Columns, s.Size = columns, info.Size()
+	if s.entry, s.Rows, err = describe(file, s.Size, l.base+s.Key, columns); err != nil {
+		return s, err
+	}
+
+	return s, l.store.WriteFile(ctx, s.Key, file, s.Size)
+}
+
+// ReadyTx says that files are written and may be committed. ErrDropped: somebody dropped one meanwhile.
+func (l *Lake) ReadyTx(ctx context.Context, tx postgres.Tx, staged []Staged) error {
+	for _, s := range staged {
+		done, err := updateReady(ctx, tx, s)
+		if err != nil {
+			return err
+		}
+
+		if !done {
+			return ErrDropped
+		}
+	}
+
+	return nil
+}
+
+// DropTx drops what an ingestion staged and nobody committed.
+func (l *Lake) DropTx(ctx context.Context, tx postgres.Tx, t Table, ingestion uuid.UUID) error {
+	now := l.now()
+
+	return dropStaged(ctx, tx, t, ingestion, now.Add(max(l.grace, stillWriting)), now.Add(l.grace))
+}
