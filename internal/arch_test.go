@@ -33,6 +33,7 @@ func allowed() map[string][]string {
 		"internal/auth":            {"internal/audit", "internal/fault", "internal/postgres"},
 		"internal/audit":           {"internal/fault", "internal/postgres"},
 		"internal/lake":            {"internal/blob", "internal/fault", "internal/postgres"},
+		"internal/sandbox":         {},
 		"internal/job":             {"internal/fault", "internal/postgres"},
 		"internal/blob":            {"internal/fault"},
 		"internal/postgres":        {"internal/fault"},

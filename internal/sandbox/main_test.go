@@ -1,0 +1,134 @@
+package sandbox_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"quern.dev/quern/internal/sandbox"
+)
+
+// TestMain is three programs: the tests, the child that they start, and a parent that they kill.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 {
+		switch os.Args[1] {
+		case "sandbox":
+			os.Exit(sandbox.Main(os.Args[2:], programs()))
+		case "parent":
+			parent(os.Args[2])
+		}
+	}
+
+	goleak.VerifyTestMain(m)
+}
+
+func programs() map[string]sandbox.Program {
+	return map[string]sandbox.Program{
+		"hostile": {Prepare: func(folder sandbox.Folder) (sandbox.Serve, error) {
+			return hostile, os.WriteFile(folder.Tmp+"/prepared", nil, 0o600)
+		}},
+		"broken": {Prepare: func(sandbox.Folder) (sandbox.Serve, error) { return nil, os.ErrPermission }},
+		"mortal": {Prepare: func(sandbox.Folder) (sandbox.Serve, error) {
+			time.AfterFunc(300*time.Millisecond, func() { os.Exit(9) })
+
+			return hostile, nil
+		}},
+	}
+}
+
+func config(dir string) sandbox.Config {
+	return sandbox.Config{
+		Dir: dir, Least: sandbox.None, Ready: 1, Programs: []string{"hostile"}, Log: slog.New(slog.DiscardHandler),
+	}
+}
+
+// parent has children that wait and one that works, says so, and waits to be killed.
+func parent(dir string) {
+	s, err := sandbox.New(config(dir))
+	if err != nil {
+		panic(err)
+	}
+
+	child, err := s.Start(context.Background(), "hostile", roomy())
+	if err != nil {
+		panic(err)
+	}
+
+	if err := child.Send(job{Do: "silence"}); err != nil {
+		panic(err)
+	}
+
+	for s.Stats().Ready == 0 {
+		time.Sleep(time.Millisecond)
+	}
+
+	for _, pid := range s.Pids() {
+		fmt.Println(pid) //nolint:forbidigo // this is the program's answer
+	}
+
+	fmt.Println("all") //nolint:forbidigo // this is the program's answer
+	select {}
+}
+
+// roomy are limits that no honest child reaches, also if it is built with the race detector, whose shadow
+// memory counts as data.
+func roomy() sandbox.Limits {
+	return sandbox.Limits{Memory: 1 << 50, Disk: 64 << 20, Wall: 30 * time.Second, CPU: time.Minute}
+}
+
+// kernel is a way to seal children that is tried on this machine.
+type kernel struct {
+	name   string
+	sealed bool
+	config func(sandbox.Config) sandbox.Config
+}
+
+// kernels are all tiers that the machine can show, and the positive control.
+func kernels(t *testing.T) []kernel {
+	t.Helper()
+
+	s := start(t, config(t.TempDir()))
+	require.NotEqual(t, sandbox.None, s.Tier(), "this kernel has no Landlock or no seccomp")
+
+	list := []kernel{
+		{name: "free", config: sandbox.Free},
+		{name: fmt.Sprintf("%s-landlock-%d", s.Tier(), s.Landlock()), sealed: true, config: func(c sandbox.Config) sandbox.Config { return c }},
+	}
+
+	for abi := 1; abi < min(7, s.Landlock()); abi++ {
+		list = append(list, kernel{
+			name: fmt.Sprintf("reduced-landlock-%d", abi), sealed: true,
+			config: func(c sandbox.Config) sandbox.Config { return sandbox.Older(c, abi) },
+		})
+	}
+
+	return list
+}
+
+func start(t *testing.T, config sandbox.Config) *sandbox.Sandbox {
+	t.Helper()
+
+	s, err := sandbox.New(config)
+	require.NoError(t, err)
+	t.Cleanup(s.Close)
+
+	return s
+}
+
+// run starts a child on the job.
+func run(t *testing.T, s *sandbox.Sandbox, limits sandbox.Limits, what job) *sandbox.Child {
+	t.Helper()
+
+	child, err := s.Start(t.Context(), "hostile", limits)
+	require.NoError(t, err)
+	t.Cleanup(func() { child.Close() })
+	require.NoError(t, child.Send(what))
+
+	return child
+}

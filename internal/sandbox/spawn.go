@@ -1,0 +1,158 @@
+package sandbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
+	"time"
+)
+
+// prepareTime is how long a child may take until it is ready. A machine under load is slow, not broken.
+const prepareTime = time.Minute
+
+// setup is the first frame to a child.
+type setup struct {
+	Folder Folder `json:"folder"`
+	Seal   seal   `json:"seal"`
+}
+
+// spawnThread starts all children from one thread that lives as long as the sandbox: the kernel kills a child
+// when the thread that started it ends, and the runtime ends threads as it likes.
+func (s *Sandbox) spawnThread() {
+	runtime.LockOSThread()
+
+	for {
+		select {
+		case start := <-s.spawns:
+			start()
+		case <-s.closed.Done():
+			return
+		}
+	}
+}
+
+func (s *Sandbox) onThread(start func() error) error {
+	result := make(chan error, 1)
+
+	select {
+	case s.spawns <- func() { result <- start() }:
+		return <-result
+	case <-s.closed.Done():
+		return errClosed
+	}
+}
+
+// spawn starts a child and waits until it is ready.
+func (s *Sandbox) spawn(ctx context.Context, program string, wanted seal) (*Child, error) {
+	folder, err := s.place.job()
+	if err != nil {
+		return nil, err
+	}
+
+	child, err := s.exec(program, folder)
+	if err != nil {
+		removeFolder(folder)
+
+		return nil, fmt.Errorf("starting: %w", err)
+	}
+
+	late := time.AfterFunc(prepareTime, func() { child.fail(fmt.Errorf("%w: it did not get ready", ErrTimeout)) })
+	defer late.Stop()
+
+	defer context.AfterFunc(ctx, func() { child.fail(context.Cause(ctx)) })()
+
+	if err := child.prepare(setup{Folder: folder, Seal: wanted}); err != nil {
+		exit := child.Close()
+
+		return nil, fmt.Errorf("a child for %s: %w: %s", program, err, exit.Log)
+	}
+
+	return child, nil
+}
+
+func (s *Sandbox) exec(program string, folder Folder) (*Child, error) {
+	var pipes [4][2]*os.File // control to the child, control from it, data, log
+
+	closeAll := func(end int) {
+		for _, pipe := range pipes {
+			if pipe[end] != nil {
+				_ = pipe[end].Close()
+			}
+		}
+	}
+
+	for i := range pipes {
+		r, w, err := os.Pipe()
+		if err != nil {
+			closeAll(0)
+			closeAll(1)
+
+			return nil, err
+		}
+
+		pipes[i] = [2]*os.File{r, w}
+	}
+
+	pipes[0][0], pipes[0][1] = pipes[0][1], pipes[0][0] // [0] is the parent's end, [1] the child's
+	defer closeAll(1)
+
+	command := s.config.Command
+	cmd := exec.Command(command[0], append(append([]string{}, command[1:]...), program)...) //nolint:gosec,noctx // G204: the operator's command; Close ends it
+	cmd.Env = []string{}
+	cmd.Dir = folder.Tmp
+	cmd.Stdout, cmd.Stderr = pipes[3][1], pipes[3][1]
+	cmd.ExtraFiles = []*os.File{pipes[0][1], pipes[1][1], pipes[2][1]}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+
+	if err := s.onThread(cmd.Start); err != nil {
+		closeAll(0)
+
+		return nil, err
+	}
+
+	child := &Child{
+		sandbox: s, folder: folder, cmd: cmd, to: pipes[0][0], from: pipes[1][0], bulk: pipes[2][0],
+		log: &capped{file: pipes[3][0]}, ended: make(chan struct{}),
+	}
+	s.started.Add(1)
+
+	s.mu.Lock()
+	s.children[child] = struct{}{}
+	s.mu.Unlock()
+
+	child.log.reading.Go(child.log.read)
+
+	go child.wait()
+
+	return child, nil
+}
+
+// prepare tells the child what to be and waits until it says that it is.
+func (c *Child) prepare(what setup) error {
+	if err := writeFrame(c.to, kindSetup, what); err != nil {
+		return c.lost(err)
+	}
+
+	k, payload, err := readFrame(c.from)
+	if err != nil {
+		return c.lost(err)
+	}
+
+	var said outcome
+	if err := json.Unmarshal(payload, &said); err != nil || k != kindReady {
+		return fmt.Errorf("%w: it was not ready", ErrProtocol)
+	}
+
+	if said.Error != "" {
+		return errors.New(said.Error)
+	}
+
+	c.seal = seal{Landlock: said.Landlock, Seccomp: said.Seccomp}
+
+	return nil
+}
