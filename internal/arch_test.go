@@ -33,6 +33,8 @@ func allowed() map[string][]string {
 		"internal/auth":            {"internal/audit", "internal/fault", "internal/postgres"},
 		"internal/audit":           {"internal/fault", "internal/postgres"},
 		"internal/lake":            {"internal/blob", "internal/fault", "internal/postgres"},
+		"internal/engine":          {"internal/fault", "internal/sandbox"},
+		"internal/engine/duckdb":   {"internal/engine", "internal/sandbox"}, // linked into the server's binary alone
 		"internal/sandbox":         {},
 		"internal/job":             {"internal/fault", "internal/postgres"},
 		"internal/blob":            {"internal/fault"},

@@ -1,0 +1,275 @@
+package duckdb
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"quern.dev/quern/internal/engine"
+)
+
+// readingFor is how the texts of a column are read as a type: that of the table, or one that somebody gave.
+// What the file's own way of writing is, by option or found out, stays so.
+func (c *column) readingFor(kind string, options engine.Options) reading {
+	isText := c.native == "" && (!c.isJSON || c.kind == engine.Varchar)
+	known := c.reading.pattern != ""
+	general, _ := plain(kind)
+
+	switch _, _, isDecimal := decimalOf(kind); {
+	case c.kind == kind && known:
+		return c.reading
+	case !isText:
+		return general
+	case kind == engine.Date || kind == engine.Timestamp:
+		if c.kind == engine.Date && kind == engine.Timestamp && known {
+			return c.reading.as(kind)
+		}
+
+		if given, err := dated(options.DateFormat); err == nil && options.DateFormat != "" {
+			return given.as(kind)
+		}
+	case isDecimal || kind == engine.Double || kind == engine.Bigint:
+		decimal, thousands := signs(options)
+		if c.reading.decimal != "" {
+			decimal, thousands = c.reading.decimal, c.reading.thousands
+		}
+
+		if decimal != "." || thousands != "" {
+			general = numbers(kind, decimal, thousands)
+		}
+
+		if c.reading.sign != "" {
+			general = general.stripped(c.reading.sign)
+		}
+	}
+
+	return general
+}
+
+// value is SQL for the column as a type, NULL where there is no value. Where the value does not fit it is
+// otherwise, which is SQL too. absent is SQL that tells whether there is a value, "" if all values fit.
+func (c *column) value(kind string, options engine.Options, otherwise string) (sql, absent string) {
+	raw := c.plain()
+	trimmed := `trim(` + raw + `)`
+	nulls := ""
+
+	if len(options.NullValues) > 0 && !c.isJSON && c.native == "" {
+		nulls = trimmed + ` IN (` + texts(options.NullValues) + `)`
+	}
+
+	switch {
+	case c.native == kind:
+		return c.raw, ""
+	case kind == engine.Varchar && nulls == "":
+		return raw, ""
+	case kind == engine.Varchar:
+		return `CASE WHEN NOT ` + nulls + ` THEN ` + raw + ` END`, ""
+	case kind == engine.JSON && c.isJSON:
+		return `CASE WHEN json_type(` + c.raw + `) <> 'NULL' THEN CAST(` + c.raw + ` AS VARCHAR) END`, ""
+	}
+
+	absent = `coalesce(` + trimmed + `, '') = ''`
+	if nulls != "" {
+		absent = `(` + absent + ` OR ` + nulls + `)`
+	}
+
+	r := c.readingFor(kind, options)
+	sql = fmt.Sprintf(`CASE WHEN %s THEN NULL WHEN %s THEN coalesce(%s, %s) ELSE %s END`, absent, r.fits(trimmed), r.value(trimmed), otherwise, otherwise)
+
+	if nulls == "" && r.usual != nil && !c.wide {
+		when, value := r.usual(raw)
+		sql = `CASE WHEN ` + when + ` THEN ` + value + ` ELSE ` + sql + ` END`
+	}
+
+	return sql, absent
+}
+
+// plain is SQL for the raw value as a text.
+func (c *column) plain() string {
+	switch {
+	case c.native != "":
+		return `CAST(` + c.raw + ` AS VARCHAR)`
+	case c.isJSON:
+		return `(` + c.raw + ` ->> '$')`
+	default:
+		return c.raw
+	}
+}
+
+// projection is how a file becomes a table: SQL for its columns, and for what is wrong with a row.
+type projection struct {
+	columns []string
+	fieldID []string
+	whole   string   // what is wrong with the row as such, NULL if nothing is
+	reasons []string // the same of each column
+}
+
+// project makes columns whose values are otherwise where they do not fit.
+func (s *source) project(targets []engine.Column, options engine.Options, otherwise string) projection {
+	p := projection{whole: "NULL"}
+
+	if s.dialect == nil && s.file.format != engine.FormatParquet {
+		p.whole = brokenLine
+	}
+
+	for _, target := range targets {
+		p.fieldID = append(p.fieldID, name(target.Name)+`: `+strconv.Itoa(target.ID))
+
+		i := slices.IndexFunc(s.columns, func(c column) bool { return strings.EqualFold(c.name, target.Name) })
+		if i < 0 {
+			p.columns = append(p.columns, `CAST(NULL AS `+sqlType(target.Type)+`) AS `+name(target.Name))
+
+			continue
+		}
+
+		c := &s.columns[i]
+
+		value, absent := c.value(target.Type, options, otherwise)
+		p.columns = append(p.columns, value+` AS `+name(target.Name))
+
+		if absent != "" {
+			value, _ = c.value(target.Type, options, "NULL")
+			p.reasons = append(p.reasons, fmt.Sprintf(`CASE WHEN NOT %s AND (%s) IS NULL THEN %s || left(%s, 100) || %s END`, absent, value,
+				text(`column "`+shorten(target.Name)+`": "`), c.plain(), text(`" is no `+target.Type)))
+		}
+	}
+
+	return p
+}
+
+// fault is SQL for the first thing that is wrong with a row.
+func (p projection) fault() string {
+	return `coalesce(` + strings.Join(append([]string{p.whole}, p.reasons...), ", ") + `, NULL)`
+}
+
+const misfit = "a row does not fit"
+
+// convert writes one file as Parquet.
+func (p *program) convert(request engine.ConvertRequest) (engine.Converted, error) {
+	if request.Source < 0 || request.Source >= len(p.sources) || len(request.Columns) == 0 {
+		return engine.Converted{}, fmt.Errorf("there is no source %d", request.Source)
+	}
+
+	s := p.sources[request.Source]
+
+	converted, err := p.write(s, request, fmt.Sprintf("rejects_%d", request.Source))
+	if err != nil || s.isComplete(converted) {
+		return converted, err
+	}
+
+	// It never was so with whole buffers, but where rows got lost once nothing is taken for granted.
+	if s.dialect != nil && !s.dialect.oneByOne {
+		s.dialect.oneByOne = true
+
+		if converted, err = p.write(s, request, fmt.Sprintf("rejects_%d_one_by_one", request.Source)); err != nil {
+			return converted, err
+		}
+	}
+
+	if !s.isComplete(converted) {
+		return converted, invalid("The file has %d records, but could only be taken apart into %d: look at its quotes.", s.records, converted.Rows+converted.SetAsideCount)
+	}
+
+	return converted, nil
+}
+
+// isComplete tells whether all records of the file became rows or were set aside.
+func (s *source) isComplete(c engine.Converted) bool {
+	return s.file.format == engine.FormatParquet || c.Rows+c.SetAsideCount == s.records
+}
+
+// write makes the Parquet file. Most files have no row that does not fit: so the first try stops at one. Only
+// then these rows are collected, and the rest is written.
+func (p *program) write(s *source, request engine.ConvertRequest, rejects string) (engine.Converted, error) {
+	var (
+		output  = filepath.Join(p.tmp, filepath.Base(request.Output))
+		stop    = `error('` + misfit + `')`
+		strict  = s.project(request.Columns, p.options, stop)
+		checked = s.counts()
+		misfits asideRows
+	)
+
+	if strict.whole != "NULL" {
+		checked += ` AND CASE WHEN (` + strict.whole + `) IS NOT NULL THEN ` + stop + ` ELSE true END`
+	}
+
+	count, err := p.copy(strict, s.relation(rejects), checked, output)
+	if err != nil && strings.Contains(err.Error(), misfit) {
+		lenient := s.project(request.Columns, p.options, "NULL")
+
+		if misfits, err = p.misfitting(s, lenient); err != nil {
+			return engine.Converted{}, err
+		}
+
+		rejects += "_again"
+		count, err = p.copy(lenient, s.relation(rejects), s.counts()+` AND (`+lenient.fault()+`) IS NULL`, output)
+	}
+
+	if err != nil {
+		return engine.Converted{}, explain(err)
+	}
+
+	rejected, err := p.rejected(s, rejects)
+	if err != nil {
+		return engine.Converted{}, err
+	}
+
+	aside := number(misfits.rows, rejected.rows)
+
+	return engine.Converted{Rows: count, SetAsideCount: misfits.count + rejected.count, SetAside: aside[:min(len(aside), p.bounds.SetAside)]}, nil
+}
+
+func (p *program) copy(projected projection, relation, condition, output string) (rows int64, err error) {
+	return p.db.change(fmt.Sprintf(`COPY (SELECT %s FROM %s WHERE %s) TO %s (FORMAT parquet, COMPRESSION zstd, FIELD_IDS {%s})`,
+		strings.Join(projected.columns, ", "), relation, condition, text(output), strings.Join(projected.fieldID, ", ")))
+}
+
+// asideRows are the first rows of a kind that are set aside, and how many there are.
+type asideRows struct {
+	rows  []engine.SetAside
+	count int64
+}
+
+// misfitting collects the rows that do not fit, numbered among those that DuckDB could take apart.
+func (p *program) misfitting(s *source, projected projection) (asideRows, error) {
+	type numbered struct {
+		engine.SetAside
+
+		Count int64
+	}
+
+	found, err := rows[numbered](p.db, fmt.Sprintf(`SELECT "row", left(reason, %d) AS reason, count(*) OVER () AS "Count" FROM (
+		SELECT row_number() OVER () AS "row", %s AS reason FROM %s WHERE %s) WHERE reason IS NOT NULL ORDER BY "row" LIMIT %d`,
+		maxReason, projected.fault(), s.relation(""), s.counts(), p.bounds.SetAside))
+
+	var aside asideRows
+	for _, f := range found {
+		aside.rows, aside.count = append(aside.rows, f.SetAside), f.Count
+	}
+
+	return aside, explain(err)
+}
+
+const maxReason = 200
+
+// number gives the rows that do not fit their numbers in the file, counting those that could not be taken
+// apart. Both are in order.
+func number(misfits, rejected []engine.SetAside) []engine.SetAside {
+	before := 0
+
+	for i := range misfits {
+		for before < len(rejected) && rejected[before].Row <= misfits[i].Row+int64(before) {
+			before++
+		}
+
+		misfits[i].Row += int64(before)
+	}
+
+	all := slices.Concat(misfits, rejected)
+	slices.SortStableFunc(all, func(a, b engine.SetAside) int { return cmp.Compare(a.Row, b.Row) })
+
+	return all
+}

@@ -1,0 +1,212 @@
+package duckdb
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"quern.dev/quern/internal/engine"
+)
+
+// candidate is a reading that a column of texts may have.
+type candidate struct {
+	reading
+
+	alias string
+	form  *regexp.Regexp // the pattern, to look at a text here
+}
+
+func (c candidate) takes(text string) bool { return c.form.MatchString(text) }
+
+func compiled(list []candidate) []candidate {
+	for i := range list {
+		list[i].form = regexp.MustCompile(`^(?:` + list[i].pattern + `)$`)
+	}
+
+	return list
+}
+
+// candidates are tried in this order; the first that fits every text of the sample is taken.
+func candidates(options engine.Options) ([]candidate, error) {
+	list := []candidate{
+		{reading: booleans()},
+		{reading: integers()},
+		{reading: doubles(), alias: "doubles"},
+		{reading: isoDates()},
+		{reading: slashDates()},
+		{reading: dotDates()},
+		{reading: timestamps()},
+		{reading: times()},
+		{reading: dayFirst(), alias: "day_first"},
+		{reading: monthFirst(), alias: "month_first"},
+		{reading: commaDoubles(), alias: "comma"},
+		{reading: pointDoubles(), alias: "point"},
+	}
+
+	var first []candidate
+
+	if options.DateFormat != "" {
+		given, err := dated(options.DateFormat)
+		if err != nil {
+			return nil, err
+		}
+
+		first = append(first, candidate{reading: given})
+	}
+
+	if options.Decimal != "" || (options.Thousands != nil && *options.Thousands != "") {
+		decimal, thousands := signs(options)
+
+		// Whole numbers and dates are what they are; a number with a sign in it is read as the option says.
+		first = append(first, list[0], list[1], candidate{reading: numbers(engine.Double, decimal, thousands)})
+		list = slices.DeleteFunc(list[2:], func(c candidate) bool { return c.kind == engine.Double })
+	}
+
+	return compiled(append(first, list...)), nil
+}
+
+// signs are those of numbers as the options have them.
+func signs(options engine.Options) (decimal, thousands string) {
+	if decimal = options.Decimal; decimal == "" {
+		decimal = "."
+	}
+
+	if options.Thousands != nil {
+		thousands = *options.Thousands
+	}
+
+	return decimal, thousands
+}
+
+// findTypes gives every column of texts its type; data is the beginning of the records.
+func (p *program) findTypes(s *source, data []byte) error {
+	list, err := candidates(p.options)
+	if err != nil {
+		return err
+	}
+
+	tallies, err := p.tallyFirst(s, s.trials(list, data, p.options), list)
+	if err != nil {
+		return err
+	}
+
+	commaFile := false
+	for _, t := range tallies {
+		commaFile = commaFile || (t.ProvesComma && fits(list, t, "comma"))
+	}
+
+	for i := range s.columns {
+		if t := tallies[i]; t.Texts > 0 {
+			s.columns[i].kind = engine.Varchar
+			s.decide(&s.columns[i], list, t, commaFile && p.options.Decimal == "")
+		}
+	}
+
+	return p.findSigned(s, list, tallies)
+}
+
+func fits(list []candidate, t tally, alias string) bool {
+	i := slices.IndexFunc(list, func(c candidate) bool { return c.alias == alias })
+
+	return i >= 0 && t.Fits[i]
+}
+
+// decide takes the first candidate that fits, unless there is a doubt about it.
+func (s *source) decide(c *column, list []candidate, t tally, commaFile bool) {
+	i := slices.Index(t.Fits, true)
+	if i < 0 || t.Texts == t.Marked {
+		return
+	}
+
+	chosen := list[i]
+	doubt := func(option, format string, args ...any) {
+		s.doubts = append(s.doubts, engine.Doubt{Column: c.name, Option: option, Message: fmt.Sprintf(format, args...)})
+	}
+
+	switch {
+	case t.Marked > 0:
+		doubt("nullValues", "All values but %q are of the type %s. Add it to nullValues if it means that there is no value.", shorten(t.Marker), chosen.kind)
+
+		return
+	case chosen.kind == engine.Bigint && saysText(c.name):
+		return
+	case chosen.alias == "day_first" && fits(list, t, "month_first"):
+		doubt("dateFormat", "The dates could be dd/mm/yyyy or mm/dd/yyyy.")
+
+		return
+	case chosen.alias == "comma" && !t.ProvesComma, chosen.alias == "point" && !t.ProvesPoint:
+		doubt("decimal", "The comma could be the decimal sign or group the digits.")
+
+		return
+	case chosen.alias == "comma" && t.ProvesPoint:
+		return
+	case chosen.alias == "doubles" && t.OnlyGroups && commaFile:
+		doubt("decimal", "Other columns have a decimal comma, so the point here could group the digits.")
+
+		return
+	}
+
+	c.kind, c.reading = chosen.kind, chosen.reading
+}
+
+// textWords are words in the name of a column whose digits are no number.
+var textWords = []string{ //nolint:gochecknoglobals // a constant
+	"zip", "postal", "postcode", "plz", "phone", "tel", "telephone", "fax", "mobile", "iban", "ean", "isbn", "gtin", "upc", "vat", "ssn", "sku",
+}
+
+var wordEnd = regexp.MustCompile(`[^\pL]+|(\p{Ll})(\p{Lu})`)
+
+func saysText(name string) bool {
+	for word := range strings.FieldsSeq(wordEnd.ReplaceAllString(name, "$1 $2")) {
+		if slices.Contains(textWords, strings.ToLower(word)) {
+			return true
+		}
+	}
+
+	return false
+}
+
+// findSigned looks again at the texts that all begin or end with % or the same currency sign.
+func (p *program) findSigned(s *source, list []candidate, tallies map[int]tally) error {
+	for i := range s.columns {
+		c, t := &s.columns[i], tallies[i]
+		if c.kind != engine.Varchar || len(t.Signs) == 0 || slices.Contains(t.Signs, "") {
+			continue
+		}
+
+		if slices.Sort(t.Signs); len(t.Signs) > 1 {
+			s.doubts = append(s.doubts, engine.Doubt{Column: c.name, Option: "types", Message: "The values have different currencies: " + strings.Join(t.Signs, ", ") + "."})
+
+			continue
+		}
+
+		if err := p.readSigned(s, i, t.Signs[0], list); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// readSigned asks what the texts of a column are without their sign.
+func (p *program) readSigned(s *source, i int, sign string, list []candidate) error {
+	list = slices.DeleteFunc(slices.Clone(list), func(c candidate) bool { return c.kind != engine.Double })
+
+	bare := *s
+	bare.columns = slices.Clone(s.columns)
+	bare.columns[i].raw = withoutSign(s.columns[i].raw, sign)
+
+	tallies, err := p.tally(&bare, []trial{all(i, list)}, list)
+	if err != nil {
+		return err
+	}
+
+	c := &s.columns[i]
+	if s.decide(c, list, tallies[i], false); c.kind != engine.Varchar {
+		c.reading = c.reading.stripped(sign)
+		s.doubts = append(s.doubts, engine.Doubt{Column: c.name, Message: fmt.Sprintf("The values are kept as numbers, without %s.", sign)})
+	}
+
+	return nil
+}

@@ -1,0 +1,355 @@
+package duckdb
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"quern.dev/quern/internal/engine"
+)
+
+const maxDepth = 500
+
+// isLines tells whether JSON has one object a line already. It stays as it is then, so that a broken line is
+// one row and not the end of the file.
+func (f *plainFile) isLines() bool {
+	line, more := firstLine(bytes.TrimLeft(f.text(), " \t\r\n"))
+
+	return f.format == engine.FormatJSON && more && line[0] == '{' && json.Valid(line)
+}
+
+// toLines makes a copy of JSON with one value a line.
+func (f *plainFile) toLines(tmp, name string, bounds engine.Bounds) error {
+	from, err := os.Open(f.path)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+
+	path := filepath.Join(tmp, name+".ndjson")
+
+	to, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer to.Close()
+
+	if _, err := from.Seek(int64(len(f.head)-len(f.text())), io.SeekStart); err != nil {
+		return err
+	}
+
+	lines := lineWriter{file: *f, to: bufio.NewWriterSize(to, 1<<16), limit: bounds.Record}
+	if err := lines.copyFrom(json.NewDecoder(f.counted(from))); err != nil {
+		return err
+	}
+
+	if err := errors.Join(lines.to.Flush(), to.Close()); err != nil {
+		return err
+	}
+
+	return f.become(path)
+}
+
+type lineWriter struct {
+	file  plainFile
+	to    *bufio.Writer
+	limit int64
+	line  bytes.Buffer
+	count int64
+}
+
+func (l *lineWriter) copyFrom(decoder *json.Decoder) error {
+	decoder.UseNumber() // or a number that is too large would be an error
+
+	switch {
+	case l.file.format == engine.FormatRows:
+		return l.copyEnvelope(decoder)
+	case bytes.HasPrefix(bytes.TrimLeft(l.file.text(), " \t\r\n"), []byte("[")):
+		return l.copyWhole(decoder)
+	default:
+		return l.copyValues(decoder)
+	}
+}
+
+// copyValues reads one value after another.
+func (l *lineWriter) copyValues(decoder *json.Decoder) error {
+	for {
+		var value json.RawMessage
+
+		err := decoder.Decode(&value)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+
+		if err != nil {
+			return l.broken(decoder, err)
+		}
+
+		if err := l.write(value); err != nil {
+			return err
+		}
+	}
+}
+
+// copyWhole reads a file that is one array.
+func (l *lineWriter) copyWhole(decoder *json.Decoder) error {
+	if _, err := decoder.Token(); err != nil {
+		return l.broken(decoder, err)
+	}
+
+	if err := l.copyArray(decoder); err != nil {
+		return err
+	}
+
+	return l.nothingAfter(decoder)
+}
+
+func (l *lineWriter) copyArray(decoder *json.Decoder) error {
+	for decoder.More() {
+		var value json.RawMessage
+		if err := decoder.Decode(&value); err != nil {
+			return l.broken(decoder, err)
+		}
+
+		switch isRows := l.file.format == engine.FormatRows; {
+		case value[0] == '{' && isRows && hasTwins(numberDecoder(value)):
+			return invalid("Object %d has a key twice.", l.count+1)
+		case value[0] != '{' && isRows:
+			return &failure{engine.InvalidOptions, fmt.Sprintf("data[%d]: must be an object", l.count)}
+		case value[0] != '{':
+			return invalid("The JSON array must hold objects, one for each row; its element %d is none.", l.count+1)
+		}
+
+		if err := l.write(value); err != nil {
+			return err
+		}
+	}
+
+	if _, err := decoder.Token(); err != nil {
+		return l.broken(decoder, err)
+	}
+
+	return nil
+}
+
+// copyEnvelope reads {"data": [...]}. Other members are ignored.
+func (l *lineWriter) copyEnvelope(decoder *json.Decoder) error {
+	open, err := decoder.Token()
+	if err != nil {
+		return l.broken(decoder, err)
+	}
+
+	if open != json.Delim('{') {
+		return l.noData(decoder)
+	}
+
+	seen := map[string]bool{}
+
+	for decoder.More() {
+		key, err := decoder.Token()
+		if err != nil {
+			return l.broken(decoder, err)
+		}
+
+		name, _ := key.(string)
+		if seen[name] {
+			return invalid("The JSON object has a key twice.")
+		}
+
+		seen[name] = true
+
+		if err := l.copyMember(decoder, name); err != nil {
+			return err
+		}
+	}
+
+	if _, err := decoder.Token(); err != nil {
+		return l.broken(decoder, err)
+	}
+
+	if !seen["data"] {
+		return l.noData(decoder)
+	}
+
+	return l.nothingAfter(decoder)
+}
+
+func (l *lineWriter) copyMember(decoder *json.Decoder, name string) error {
+	if name != "data" {
+		var ignored json.RawMessage
+		if err := decoder.Decode(&ignored); err != nil {
+			return l.broken(decoder, err)
+		}
+
+		return nil
+	}
+
+	open, err := decoder.Token()
+
+	switch {
+	case err != nil:
+		return l.broken(decoder, err)
+	case open != json.Delim('['):
+		return &failure{engine.InvalidOptions, "data: must be an array of objects"}
+	default:
+		return l.copyArray(decoder)
+	}
+}
+
+// noData: what is not JSON at all is told first.
+func (l *lineWriter) noData(decoder *json.Decoder) error {
+	for {
+		_, err := decoder.Token()
+		if errors.Is(err, io.EOF) {
+			return &failure{engine.InvalidOptions, "data: is required"}
+		}
+
+		if err != nil {
+			return l.broken(decoder, err)
+		}
+	}
+}
+
+func numberDecoder(value []byte) *json.Decoder {
+	decoder := json.NewDecoder(bytes.NewReader(value))
+	decoder.UseNumber()
+
+	return decoder
+}
+
+// hasTwins tells whether an object of valid JSON, at any depth, has a key twice.
+func hasTwins(decoder *json.Decoder) bool {
+	open, _ := decoder.Token()
+	seen := map[json.Token]bool{}
+
+	switch open {
+	case json.Delim('{'), json.Delim('['):
+	default:
+		return false
+	}
+
+	for decoder.More() {
+		if open == json.Delim('{') {
+			key, err := decoder.Token()
+			if err != nil || seen[key] {
+				return err == nil
+			}
+
+			seen[key] = true
+		}
+
+		if hasTwins(decoder) {
+			return true
+		}
+	}
+
+	_, _ = decoder.Token()
+
+	return false
+}
+
+func (l *lineWriter) nothingAfter(decoder *json.Decoder) error {
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return invalid("There is something after the end of the JSON value, in line %d.", l.file.lineAt(l.offset(decoder)))
+	}
+
+	return nil
+}
+
+func (l *lineWriter) broken(decoder *json.Decoder, err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return invalid("The JSON ends too early, in line %d.", l.file.lineAt(l.file.size))
+	}
+
+	return invalid("The JSON is broken in line %d: %v.", l.file.lineAt(l.offset(decoder)), err)
+}
+
+// offset is where a decoder stumbled. It only tells where the value began: the rest is asked of a new one.
+func (l *lineWriter) offset(decoder *json.Decoder) int64 {
+	at := decoder.InputOffset() + int64(len(l.file.head)-len(l.file.text()))
+
+	file, err := os.Open(l.file.path)
+	if err != nil {
+		return at
+	}
+	defer file.Close()
+
+	if _, err := file.Seek(at, io.SeekStart); err != nil {
+		return at
+	}
+
+	// A comma and blanks stand before the next value.
+	reader := bufio.NewReader(file)
+	for {
+		c, err := reader.ReadByte()
+		if err != nil {
+			return at
+		}
+
+		if !strings.ContainsRune(", \t\r\n", rune(c)) {
+			_ = reader.UnreadByte()
+
+			break
+		}
+
+		at++
+	}
+
+	var ignored json.RawMessage
+	if stumbled, ok := errors.AsType[*json.SyntaxError](json.NewDecoder(reader).Decode(&ignored)); ok {
+		at += stumbled.Offset
+	}
+
+	return at
+}
+
+func (l *lineWriter) write(value json.RawMessage) error {
+	l.count++
+
+	if int64(len(value)) > l.limit {
+		return &failure{engine.LineTooLong, fmt.Sprintf("Object %d has more than %d bytes.", l.count, l.limit)}
+	}
+
+	if depth(value) > maxDepth {
+		return invalid("Object %d is nested deeper than %d levels.", l.count, maxDepth)
+	}
+
+	l.line.Reset()
+
+	if err := json.Compact(&l.line, value); err != nil {
+		return err
+	}
+
+	l.line.WriteByte('\n')
+
+	_, err := l.to.Write(l.line.Bytes())
+
+	return err
+}
+
+func depth(value []byte) (deepest int) {
+	level, inText := 0, false
+
+	for i := 0; i < len(value); i++ {
+		switch c := value[i]; {
+		case inText && c == '\\':
+			i++
+		case c == '"':
+			inText = !inText
+		case inText:
+		case c == '{' || c == '[':
+			level++
+			deepest = max(deepest, level)
+		case c == '}' || c == ']':
+			level--
+		}
+	}
+
+	return deepest
+}

@@ -1,0 +1,143 @@
+package duckdb
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"sync/atomic"
+	"unicode/utf8"
+
+	"quern.dev/quern/internal/engine"
+)
+
+const mark = "\xef\xbb\xbf" // the byte order mark of UTF-8
+
+// plainFile is a file without compression and in UTF-8: the file itself, or a copy under tmp.
+type plainFile struct {
+	path   string
+	format engine.Format
+	head   []byte
+	size   int64
+	onlyCR bool // lines end in \r alone
+	read   *byteCount
+}
+
+// newPlain looks at a file.
+func newPlain(path string, format engine.Format) (plainFile, error) {
+	f := plainFile{path: path, format: format}
+
+	file, err := os.Open(path)
+	if err != nil {
+		return f, err
+	}
+	defer file.Close()
+
+	info, err := file.Stat()
+	if err != nil {
+		return f, err
+	}
+
+	f.size = info.Size()
+	f.head, err = io.ReadAll(io.LimitReader(file, headSize))
+
+	return f, err
+}
+
+// become makes it a copy that was made of it.
+func (f *plainFile) become(path string) error {
+	made, err := newPlain(path, f.format)
+	made.read = f.read
+	*f = made
+
+	return err
+}
+
+// counted tells how much of the file was read.
+func (f *plainFile) counted(from io.Reader) io.Reader {
+	if f.read == nil {
+		return from
+	}
+
+	return io.TeeReader(from, f.read)
+}
+
+// byteCount counts what is written to it.
+type byteCount struct{ atomic.Int64 }
+
+func (c *byteCount) Write(p []byte) (int, error) {
+	c.Add(int64(len(p)))
+
+	return len(p), nil
+}
+
+// text is the head without the mark.
+func (f *plainFile) text() []byte { return bytes.TrimPrefix(f.head, []byte(mark)) }
+
+// check passes over the bytes of a text, because DuckDB would take a NUL and gives up where line ends of
+// several kinds meet. It tells which there are.
+func (f *plainFile) check() (ends lineEnds, err error) {
+	var (
+		rest   int // bytes of a character that the last block cut
+		at     int64
+		buffer = make([]byte, min(1<<20, f.size+utf8.UTFMax))
+	)
+
+	file, err := os.Open(f.path)
+	if err != nil {
+		return ends, err
+	}
+	defer file.Close()
+
+	from := f.counted(file)
+
+	for {
+		n, err := io.ReadFull(from, buffer[rest:])
+		whole := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+
+		if err != nil && !whole {
+			return ends, err
+		}
+
+		block := buffer[:rest+n]
+		if i := bytes.IndexByte(block, 0); i >= 0 {
+			return ends, invalid("The file has a NUL byte in line %d: it is binary, or in an encoding that the option encoding has to name.", f.lineAt(at+int64(i)))
+		}
+
+		ends.add(block[rest:])
+
+		good := validPrefix(block)
+		if len(block)-good >= utf8.UTFMax || (whole && good < len(block)) || (good < len(block) && utf8.FullRune(block[good:])) {
+			return ends, invalid("Line %d is not in UTF-8. Name the encoding of the file with the option encoding, for example windows-1252 or latin-1.", f.lineAt(at+int64(good)))
+		}
+
+		if whole {
+			f.onlyCR = !ends.lf && !ends.crlf && (ends.cr || ends.last == '\r')
+
+			return ends, nil
+		}
+
+		at += int64(good)
+		rest = copy(buffer, block[good:])
+	}
+}
+
+// validPrefix is how many bytes are whole characters of UTF-8.
+func validPrefix(block []byte) int {
+	if utf8.Valid(block) {
+		return len(block)
+	}
+
+	n := 0
+
+	for n < len(block) {
+		r, size := utf8.DecodeRune(block[n:])
+		if r == utf8.RuneError && size <= 1 {
+			break
+		}
+
+		n += size
+	}
+
+	return n
+}

@@ -1,0 +1,246 @@
+// Package duckdb is the program of the sealed child that reads files: DuckDB with Go around it. It is linked
+// into the server's binary alone and runs nowhere but in a child, because what it reads is hostile.
+//
+// A file becomes a relation of raw values: delimited text becomes texts, JSON becomes one object a line,
+// Parquet keeps its types. Each column gets a reading: which texts it takes, and the value that they have.
+// A row with a text that its column does not take is set aside, never bent.
+package duckdb
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"quern.dev/quern/internal/engine"
+	"quern.dev/quern/internal/sandbox"
+)
+
+// Name is what the program is called.
+const Name = "duckdb"
+
+// Program is what the child runs.
+func Program() sandbox.Program { return sandbox.Program{Prepare: prepare} }
+
+type program struct {
+	db      *database
+	in, tmp string
+	sources []*source
+	options engine.Options
+	bounds  engine.Bounds
+
+	read byteCount // while files are inspected
+	size atomic.Int64
+}
+
+// prepare opens DuckDB before there is anything hostile, and before the seal.
+func prepare(folder sandbox.Folder) (sandbox.Serve, error) {
+	// A sealed child cannot make folders.
+	if err := os.Mkdir(filepath.Join(folder.Tmp, spill), 0o700); err != nil {
+		return nil, err
+	}
+
+	db, err := open(folder.In, folder.Tmp)
+	if err != nil {
+		return nil, err
+	}
+
+	p := &program{db: db, in: folder.In, tmp: folder.Tmp}
+
+	return p.serve, nil
+}
+
+const progressEvery = 500 * time.Millisecond
+
+// serve answers requests until the parent has enough, and ends the child.
+func (p *program) serve(conn *sandbox.Conn) error {
+	for {
+		var request engine.Request
+		if err := conn.Receive(&request); err != nil {
+			return err
+		}
+
+		answer, err := p.answer(request, conn)
+
+		if fault, ok := errors.AsType[*failure](err); ok {
+			answer, err = engine.Answer{Failure: &engine.FileError{Code: fault.code, Message: fault.message}}, nil
+		}
+
+		if err != nil {
+			return err
+		}
+
+		if err := conn.Send(answer); err != nil {
+			return err
+		}
+	}
+}
+
+func (p *program) answer(request engine.Request, conn *sandbox.Conn) (engine.Answer, error) {
+	switch {
+	case request.Inspect != nil:
+		stop := p.report(conn, func() engine.Progress { return engine.Progress{Part: p.inspected()} })
+		inspection, err := p.inspect(*request.Inspect)
+
+		return engine.Answer{Inspection: &inspection}, errors.Join(err, stop())
+	case request.Convert != nil:
+		stop := p.report(conn, func() engine.Progress {
+			part, done := p.db.progress()
+
+			return engine.Progress{Source: request.Convert.Source, Part: part, Rows: done}
+		})
+		converted, err := p.convert(*request.Convert)
+
+		return engine.Answer{Converted: &converted}, errors.Join(err, stop())
+	default:
+		return engine.Answer{}, errors.New("an empty request")
+	}
+}
+
+// inspected is about which part was inspected: a file is passed over up to four times.
+func (p *program) inspected() float64 {
+	return min(float64(p.read.Load())/float64(4*max(p.size.Load(), 1)), 1)
+}
+
+// report tells the parent how far it is, until it is stopped.
+func (p *program) report(conn *sandbox.Conn, now func() engine.Progress) (stop func() error) {
+	end, ended := make(chan struct{}), make(chan error, 1)
+
+	go func() {
+		for {
+			select {
+			case <-end:
+				ended <- nil
+
+				return
+			case <-time.After(progressEvery):
+			}
+
+			progress := now()
+			if err := conn.Send(engine.Answer{Progress: &progress}); err != nil {
+				ended <- err
+
+				return
+			}
+		}
+	}()
+
+	return func() error {
+		close(end)
+
+		return <-ended
+	}
+}
+
+const (
+	previewRows = 20
+	smallFiles  = 1 << 20 // bytes that more than one thread could not share
+)
+
+// inspect finds out the columns of all files together.
+func (p *program) inspect(request engine.InspectRequest) (engine.Inspection, error) {
+	for _, s := range request.Sources {
+		if info, err := os.Stat(filepath.Join(p.in, s.Name)); err == nil {
+			p.size.Add(info.Size())
+		}
+	}
+
+	if p.size.Load() < smallFiles {
+		request.Threads = 1
+	}
+
+	if err := p.db.limit(request.Memory, request.Threads); err != nil {
+		return engine.Inspection{}, err
+	}
+
+	p.options, p.bounds = request.Options, request.Bounds
+
+	if err := checkOptions(p.options); err != nil {
+		return engine.Inspection{}, err
+	}
+
+	var found engine.Inspection
+
+	for _, s := range request.Sources {
+		described, err := p.describe(s)
+		if err != nil {
+			return found, err
+		}
+
+		p.sources = append(p.sources, described)
+		found.Doubts = append(found.Doubts, described.doubts...)
+
+		for _, c := range described.columns {
+			i := slices.IndexFunc(found.Columns, func(known engine.Column) bool { return strings.EqualFold(known.Name, c.name) })
+			if i < 0 {
+				found.Columns = append(found.Columns, engine.Column{Name: c.name, Type: c.kind})
+			} else {
+				found.Columns[i].Type = merge(found.Columns[i].Type, c.kind)
+			}
+		}
+	}
+
+	if len(found.Columns) > p.bounds.Columns {
+		return found, &failure{engine.TooManyColumns, fmt.Sprintf("The files have %d columns together; %d are allowed.", len(found.Columns), p.bounds.Columns)}
+	}
+
+	for i := range found.Columns {
+		found.Columns[i].Type = cmp.Or(found.Columns[i].Type, engine.Varchar)
+	}
+
+	if !request.Preview {
+		return found, nil
+	}
+
+	return found, p.preview(&found)
+}
+
+// preview takes the first rows of the first file.
+func (p *program) preview(found *engine.Inspection) error {
+	s := p.sources[0]
+	projected := s.project(found.Columns, p.options, "NULL")
+
+	fitting := `(` + projected.fault() + `) IS NULL`
+	if len(found.Columns) > wideFile {
+		fitting = "true" // what does not fit is NULL
+	}
+
+	// JSON has no NaN and no infinity.
+	var finite []string
+
+	for _, c := range found.Columns {
+		if c.Type == engine.Double {
+			finite = append(finite, fmt.Sprintf(`CASE WHEN isfinite(%[1]s) THEN %[1]s END AS %[1]s`, name(c.Name)))
+		}
+	}
+
+	replaced := "*"
+	if len(finite) > 0 {
+		replaced = `* REPLACE (` + strings.Join(finite, ", ") + `)`
+	}
+
+	list, err := rows[map[string]any](p.db, fmt.Sprintf(`SELECT %s FROM (SELECT %s FROM %s WHERE %s AND %s LIMIT %d)`,
+		replaced, strings.Join(projected.columns, ", "), s.sampled(), s.counts(), fitting, previewRows))
+	if err != nil {
+		return explain(err)
+	}
+
+	found.Rows = list
+
+	total := func(values map[string]any) bool {
+		first, _ := values[found.Columns[0].Name].(string)
+
+		return slices.Contains([]string{"total", "sum", "summe", "gesamt", "grand total"}, strings.ToLower(strings.Trim(first, " :")))
+	}
+
+	if last := len(list) - 1; last > 0 && last < previewRows-1 && total(list[last]) {
+		found.Doubts = append(found.Doubts, engine.Doubt{Message: "The last row looks like a total of the others, and is loaded as a row."})
+	}
+
+	return nil
+}

@@ -1,0 +1,271 @@
+package duckdb
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"quern.dev/quern/internal/engine"
+)
+
+// reading is one way to understand a text: which texts it is for, and the value that they have. DuckDB's
+// own casts take far too much (1.5 as a bigint is 2, a date may have a time, an offset is ignored), so
+// nothing is cast that does not match.
+type reading struct {
+	kind    string
+	pattern string                   // of the whole text, without blanks around it
+	value   func(text string) string // SQL for the value of a SQL text; NULL if it has none after all
+
+	// usual is SQL for a condition that most texts meet and that is cheaper than the pattern, and the value of
+	// these, which is there.
+	usual func(text string) (when, value string)
+
+	decimal, thousands string // of numbers, if not those of SQL
+	sign               string // that all texts have at an end
+}
+
+const (
+	whole    = `-?(?:0|[1-9][0-9]{0,17})`
+	fraction = `-?(?:0|[1-9][0-9]{0,17})?\.[0-9]+(?:[eE][+-]?[0-9]{1,3})?`
+	day      = `[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}`
+	clock    = `(?:[01]?[0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:\.[0-9]{1,6})?)?`
+	offset   = ` ?(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)`
+
+	// A comma decides between 1,5 and 1,500: these prove which one it is.
+	groupedComma = `-?[0-9]{1,3}(?:\.[0-9]{3})+(?:,[0-9]+)?|-?(?:0|[1-9][0-9]*),[0-9]+|` + whole
+	groupedPoint = `-?[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|` + fraction + `|` + whole
+	provesComma  = `.*[0-9],(?:[0-9]{1,2}|[0-9]{4,})|.*\..*,.*|-?[0-9]{1,3}(?:\.[0-9]{3}){2,}`
+	provesPoint  = `.*,.*\..*|-?[0-9]{1,3}(?:,[0-9]{3}){2,}`
+	onlyGroups   = `-?[0-9]{1,3}(?:\.[0-9]{3})+`
+)
+
+func read(kind, pattern string, value func(string) string) reading {
+	return reading{kind: kind, pattern: pattern, value: value}
+}
+
+func (r reading) usually(usual func(string) (when, value string)) reading {
+	r.usual = usual
+
+	return r
+}
+
+func (r reading) written(decimal, thousands string) reading {
+	r.decimal, r.thousands = decimal, thousands
+
+	return r
+}
+
+// The readings of texts that need no option.
+func booleans() reading {
+	return read(engine.Boolean, `(?i)true|false`, as("BOOLEAN")).usually(func(t string) (when, value string) {
+		return t + ` IN ('true', 'false')`, t + ` = 'true'`
+	})
+}
+func integers() reading { return read(engine.Bigint, whole, as("BIGINT")).usually(givenBack) }
+func doubles() reading  { return read(engine.Double, fraction+`|`+whole, finite).usually(plainNumber) }
+
+func isoDates() reading {
+	return read(engine.Date, day, as("DATE")).usually(shaped("DATE", "____-__-__"))
+}
+
+func slashDates() reading {
+	return read(engine.Date, `[0-9]{4}/[0-9]{1,2}/[0-9]{1,2}`, parsed("%Y/%m/%d", "DATE"))
+}
+
+func dotDates() reading {
+	return read(engine.Date, `[0-9]{1,2}\.[0-9]{1,2}\.[0-9]{4}`, parsed("%d.%m.%Y", "DATE"))
+}
+
+func dayFirst() reading {
+	return read(engine.Date, `[0-9]{1,2}/[0-9]{1,2}/[0-9]{4}`, parsed("%d/%m/%Y", "DATE"))
+}
+
+func monthFirst() reading {
+	return read(engine.Date, `[0-9]{1,2}/[0-9]{1,2}/[0-9]{4}`, parsed("%m/%d/%Y", "DATE"))
+}
+
+func timestamps() reading {
+	return read(engine.Timestamp, day+`(?:[T ]`+clock+`(?:`+offset+`)?)?`, instant).usually(shaped("TIMESTAMP", "____-__-__ __:__:__"))
+}
+func times() reading { return read(engine.Time, clock, as("TIME")) }
+func commaDoubles() reading {
+	return read(engine.Double, groupedComma, func(t string) string { return finite(`replace(replace(` + t + `, '.', ''), ',', '.')`) }).written(",", ".")
+}
+
+func pointDoubles() reading {
+	return read(engine.Double, groupedPoint, func(t string) string { return finite(`replace(` + t + `, ',', '')`) }).written(".", ",")
+}
+
+// givenBack: a text that a cast gives back was not bent by it.
+func givenBack(t string) (when, value string) {
+	value = `TRY_CAST(` + t + ` AS BIGINT)`
+
+	return `CAST(` + value + ` AS VARCHAR) = ` + t, value
+}
+
+// shaped: of the texts of this shape that begin with a digit DuckDB takes only those that are meant.
+func shaped(kind, shape string) func(string) (when, value string) {
+	return func(t string) (when, value string) {
+		value = `TRY_CAST(` + t + ` AS ` + kind + `)`
+
+		return fmt.Sprintf(`(%[1]s LIKE '%[2]s' AND %[1]s >= '0' AND %[1]s < ':' AND %[3]s IS NOT NULL)`, t, shape, value), value
+	}
+}
+
+func plainNumber(t string) (when, value string) {
+	return `regexp_full_match(` + t + `, '-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,20})?')`, `TRY_CAST(` + t + ` AS DOUBLE)`
+}
+
+func as(kind string) func(string) string {
+	return func(t string) string { return `TRY_CAST(` + t + ` AS ` + kind + `)` }
+}
+
+func parsed(format, kind string) func(string) string {
+	return func(t string) string { return `CAST(try_strptime(` + t + `, ` + text(format) + `) AS ` + kind + `)` }
+}
+
+func finite(t string) string {
+	return `CASE WHEN isfinite(TRY_CAST(` + t + ` AS DOUBLE)) THEN TRY_CAST(` + t + ` AS DOUBLE) END`
+}
+
+// instant: the calendar's way, which knows offsets, takes ten times as long as the plain one.
+func instant(t string) string {
+	return `CASE WHEN regexp_matches(` + t + `[11:], '[Z+-]') THEN timezone('UTC', TRY_CAST(regexp_replace(` + t + `, ' ([Z+-])', '\1') AS TIMESTAMPTZ))
+		ELSE TRY_CAST(` + t + ` AS TIMESTAMP) END`
+}
+
+// numbers is the reading of numbers of a type, with given signs.
+func numbers(kind, decimal, thousands string) reading {
+	digits, fractions := `(?:0|[1-9][0-9]*)`, `[0-9]+`
+
+	if thousands != "" {
+		digits = `(?:[0-9]{1,3}(?:` + regexp.QuoteMeta(thousands) + `[0-9]{3})+|0|[1-9][0-9]*)`
+	}
+
+	if _, scale, ok := decimalOf(kind); ok {
+		fractions = `[0-9]{1,` + strconv.Itoa(max(scale, 1)) + `}0*`
+	}
+
+	pattern := `-?` + digits
+	if kind != engine.Bigint {
+		pattern += `(?:` + regexp.QuoteMeta(decimal) + fractions + `)?`
+	}
+
+	return read(kind, pattern, func(t string) string {
+		if thousands != "" {
+			t = `replace(` + t + `, ` + text(thousands) + `, '')`
+		}
+
+		if decimal != "." {
+			t = `replace(` + t + `, ` + text(decimal) + `, '.')`
+		}
+
+		return as(sqlType(kind))(t)
+	}).written(decimal, thousands)
+}
+
+// dated is the reading of the option dateFormat.
+func dated(format string) (reading, error) {
+	var (
+		pattern, parse strings.Builder
+		kind           = engine.Date
+		tokens         = []struct{ token, parse, pattern string }{
+			{"yyyy", "%Y", `[0-9]{4}`},
+			{"yy", "%y", `[0-9]{2}`},
+			{"mm", "%m", `[0-9]{2}`},
+			{"m", "%m", `[0-9]{1,2}`},
+			{"dd", "%d", `[0-9]{2}`},
+			{"d", "%d", `[0-9]{1,2}`},
+			{"HH", "%H", `[0-9]{2}`},
+			{"MM", "%M", `[0-9]{2}`},
+			{"SS", "%S", `[0-9]{2}`},
+		}
+	)
+
+next:
+	for rest := format; rest != ""; {
+		for _, t := range tokens {
+			if strings.HasPrefix(rest, t.token) {
+				parse.WriteString(t.parse)
+				pattern.WriteString(t.pattern)
+
+				if t.token == "HH" {
+					kind = engine.Timestamp
+				}
+
+				rest = rest[len(t.token):]
+
+				continue next
+			}
+		}
+
+		if c := rest[0]; c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' && c != 'T' || c >= '0' && c <= '9' || c == '%' || c < ' ' || c > '~' {
+			return reading{}, &failure{engine.InvalidOptions, fmt.Sprintf("dateFormat: knows yyyy yy mm m dd d HH MM SS, not %q.", rest[:1])}
+		}
+
+		parse.WriteByte(rest[0])
+		pattern.WriteString(regexp.QuoteMeta(rest[:1]))
+		rest = rest[1:]
+	}
+
+	return read(kind, pattern.String(), parsed(parse.String(), sqlType(kind))), nil
+}
+
+// withoutSign is SQL for a text without a sign such as % or €.
+func withoutSign(t, sign string) string { return `trim(replace(` + t + `, ` + text(sign) + `, ''))` }
+
+// stripped is a reading of texts that have a sign at an end, such as 5 % or $ 5.
+func (r reading) stripped(sign string) reading {
+	quoted := regexp.QuoteMeta(sign)
+
+	bare := read(
+		r.kind,
+		`-? ?`+quoted+` ?(?:`+r.pattern+`)|(?:`+r.pattern+`) ?`+quoted,
+		func(t string) string { return r.value(withoutSign(t, sign)) },
+	).written(r.decimal, r.thousands)
+	bare.sign = sign
+
+	return bare
+}
+
+// as is a reading of dates for a column of timestamps, or the other way round.
+func (r reading) as(kind string) reading {
+	return read(kind, r.pattern, func(t string) string { return `CAST(` + r.value(t) + ` AS ` + sqlType(kind) + `)` })
+}
+
+// fits is SQL that tells whether a SQL text has the form.
+func (r reading) fits(t string) string {
+	return `regexp_full_match(` + t + `, ` + text(r.pattern) + `)`
+}
+
+// matches is SQL that tells whether a SQL text has a value: 2026-02-30 has the form of a date, and none.
+func (r reading) matches(t string) string {
+	return `(` + r.fits(t) + ` AND ` + r.value(t) + ` IS NOT NULL)`
+}
+
+// plain is the reading of a type as such: for a column that has the type already, or to which somebody gave it.
+func plain(kind string) (reading, bool) {
+	switch kind {
+	case engine.Boolean:
+		return booleans(), true
+	case engine.Bigint:
+		return read(engine.Bigint, `-?(?:0|[1-9][0-9]{0,18})`, as("BIGINT")).usually(givenBack), true
+	case engine.Double:
+		return read(engine.Double, `-?[0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]{1,3})?`, finite).usually(plainNumber), true
+	case engine.Date:
+		return isoDates(), true
+	case engine.Timestamp:
+		return timestamps(), true
+	case engine.Time:
+		return times(), true
+	case engine.JSON:
+		return read(engine.JSON, `(?s).*`, func(t string) string { return `CAST(TRY_CAST(` + t + ` AS JSON) AS VARCHAR)` }), true
+	}
+
+	if _, scale, ok := decimalOf(kind); ok {
+		return read(kind, `-?[0-9]*(?:\.[0-9]{0,`+strconv.Itoa(scale)+`}0*)?`, as(sqlType(kind))), true
+	}
+
+	return reading{}, false
+}

@@ -1,0 +1,329 @@
+package duckdb
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"quern.dev/quern/internal/engine"
+)
+
+// dialect is how delimited text is written.
+type dialect struct {
+	delimiter, quote string
+	header           bool
+	skip             int   // lines before the header
+	single           bool  // it has one column
+	longest          int64 // bytes of a record
+	oneByOne         bool  // not in several places at once
+}
+
+const (
+	neverADelimiter = "\x01"
+	delimiters      = ",;\t|" // that are found out
+	bufferSize      = 32 << 20
+)
+
+// sizes are options of DuckDB's reader. It takes whole buffers, also for a file of ten lines; it counts more
+// for a record than its bytes; and it loses a record at the end of each buffer whose size is odd.
+func (d dialect) sizes(file plainFile) string {
+	const page = 4 << 10
+
+	longest := 2*min(d.longest, file.size) + page
+	buffer := max(min(file.size, bufferSize), longest)
+
+	return fmt.Sprintf(`max_line_size = %d, buffer_size = %d`, longest, (buffer/page+1)*page)
+}
+
+// relation is SQL for all records as texts, in columns c0, c1, ….
+func (d dialect) relation(file plainFile, columns int, rejects string) string {
+	names := make([]string, columns)
+	for i := range names {
+		names[i] = fmt.Sprintf("'c%d': 'VARCHAR'", i)
+	}
+
+	errors := `ignore_errors = true`
+	if rejects != "" {
+		errors = `store_rejects = true, rejects_limit = 0, rejects_table = '` + rejects + `', rejects_scan = '` + rejects + `_scans'`
+	}
+
+	return fmt.Sprintf(`read_csv(%s, auto_detect = false, delim = %s, quote = %s, escape = %s, header = %t, skip = %d,
+		columns = {%s}, nullstr = '', allow_quoted_nulls = false, strict_mode = true, parallel = %t, %s, %s)`,
+		path(file.path), text(d.delimiter), text(d.quote), text(d.quote), d.header, d.skip, strings.Join(names, ", "), !d.oneByOne, d.sizes(file), errors)
+}
+
+// checkOptions refuses signs that no text can be taken apart by.
+func checkOptions(o engine.Options) error {
+	number := func(sign string) bool { return strings.ContainsAny(sign, "0123456789-") }
+
+	quote := `"`
+	if o.Quote != nil {
+		quote = *o.Quote
+	}
+
+	decimal, thousands := signs(o)
+
+	switch {
+	case len(o.Delimiter) > 4 || strings.ContainsAny(o.Delimiter, "\r\n\x00") || (quote != "" && strings.Contains(o.Delimiter, quote)):
+		return &failure{engine.InvalidOptions, "delimiter: at most four bytes, without line ends and the quote."}
+	case len(quote) > 1 || strings.ContainsAny(quote, "\r\n\x00"):
+		return &failure{engine.InvalidOptions, "quote: one byte, or nothing."}
+	case o.SkipRows < 0:
+		return &failure{engine.InvalidOptions, "skipRows: not less than 0."}
+	case number(decimal) || number(thousands) || decimal == thousands || !utf8.ValidString(decimal) || !utf8.ValidString(thousands):
+		return &failure{engine.InvalidOptions, "decimal, thousands: two different signs, and no digits."}
+	default:
+		return nil
+	}
+}
+
+// describeText finds out the dialect, the names and the types of delimited text.
+func (p *program) describeText(s *source, name string) (err error) {
+	d := &dialect{delimiter: p.options.Delimiter, quote: `"`, skip: p.options.SkipRows, longest: p.bounds.Record + 2}
+	if p.options.Quote != nil {
+		d.quote = *p.options.Quote
+	}
+
+	s.dialect = d
+
+	ends, err := s.file.check()
+	if err != nil {
+		return err
+	}
+
+	if ends.mixed() {
+		if err := s.file.oneLineEnd(p.tmp, name, *d); err != nil {
+			return err
+		}
+	}
+
+	if s.sample, err = s.file.sample(p.tmp, name, p.bounds.Record); err != nil {
+		return err
+	}
+
+	if err := p.findDialect(s.sample, d); err != nil {
+		return err
+	}
+
+	data, err := os.ReadFile(s.sample.path)
+	if err != nil {
+		return err
+	}
+
+	first, rest, skip := d.firstRecord(bytes.TrimPrefix(data, []byte(mark)))
+	if len(first) == 1 && strings.TrimSpace(first[0]) == "" {
+		return invalid("The file has nothing but blanks.")
+	}
+
+	d.skip, d.single = skip, len(first) == 1
+	if d.header = isHeader(first); p.options.Header != nil {
+		d.header = *p.options.Header
+	}
+
+	if len(first) > p.bounds.Columns {
+		return tooMany(len(first), p.bounds)
+	}
+
+	for i := range first {
+		s.columns = append(s.columns, column{raw: fmt.Sprintf("c%d", i)})
+	}
+
+	if err := p.findNames(s, first, rest); err != nil {
+		return err
+	}
+
+	return p.survey(s, d)
+}
+
+// survey looks at all records: DuckDB takes text apart in several places at once, and loses or invents rows
+// without a word where a line end in quotes or a record longer than its buffer gets in the way.
+func (p *program) survey(s *source, d *dialect) error {
+	seen, err := s.file.look(*d, nil)
+
+	switch {
+	case err != nil:
+		return err
+	case seen.unclosed >= 0:
+		return invalid("A quote that is opened in line %d or later is never closed.", s.file.lineAt(seen.unclosed))
+	case seen.longest > p.bounds.Record+2: // the line end
+		return &failure{engine.LineTooLong, fmt.Sprintf("A record has more than %d bytes.", p.bounds.Record)}
+	}
+
+	s.records, s.blanks, d.longest, d.oneByOne = seen.records, seen.blank > 0, seen.longest, seen.inQuotes
+
+	return nil
+}
+
+// findDialect asks DuckDB's sniffer for the delimiter if no option has it.
+func (p *program) findDialect(sample plainFile, d *dialect) error {
+	if d.delimiter != "" {
+		return nil
+	}
+
+	if line, _ := firstLine(sample.text()); bytes.HasPrefix(bytes.ToLower(line), []byte("sep=")) {
+		if sign := strings.TrimRight(string(line[4:]), "\r\n"); len(sign) == 1 {
+			d.delimiter, d.skip = sign, d.skip+1
+
+			return nil
+		}
+	}
+
+	// The sniffer tries everything, and takes much memory for a line of nothing but delimiters.
+	line, _ := firstLine(sample.text())
+	for _, sign := range []byte(delimiters) {
+		if columns := bytes.Count(line, []byte{sign}) + 1; columns > 2*p.bounds.Columns {
+			return tooMany(columns, p.bounds)
+		}
+	}
+
+	type sniffed struct {
+		Delimiter string
+		SkipRows  int
+	}
+
+	extra := ""
+	if d.skip > 0 {
+		extra = `, skip = ` + strconv.Itoa(d.skip)
+	}
+
+	found, err := row[sniffed](p.db, fmt.Sprintf(`SELECT "Delimiter", "SkipRows" FROM sniff_csv(%s, all_varchar = true, header = false,
+		ignore_errors = true, sample_size = 2048, %s%s)`, path(sample.path), d.sizes(sample), extra))
+	if isMemory(err) {
+		return explain(err)
+	}
+
+	// One column, or nothing that the sniffer could make sense of: a comma is as good as any.
+	d.delimiter = ","
+	if err != nil {
+		return nil //nolint:nilerr // what is wrong with the file shows when it is read
+	}
+
+	if len(found.Delimiter) == 1 && strings.Contains(delimiters, found.Delimiter) {
+		d.delimiter = found.Delimiter
+	}
+
+	if p.options.SkipRows == 0 {
+		d.skip = max(d.skip, found.SkipRows)
+	}
+
+	return nil
+}
+
+// firstRecord is the first record after the lines to skip, cell by cell, and what comes after it. Blank lines
+// before it are skipped too: it tells how many lines are.
+func (d dialect) firstRecord(data []byte) (cells []string, rest []byte, skipped int) {
+	for {
+		line, more := firstLine(data)
+		if more && (skipped < d.skip || len(bytes.TrimSpace(line)) == 0) {
+			data = data[len(line):]
+			skipped++
+
+			continue
+		}
+
+		if skipped < d.skip {
+			data = nil
+		}
+
+		cells, rest, _ = splitRecord(data, d.delimiter, d.quote)
+
+		return cells, rest, max(skipped, d.skip)
+	}
+}
+
+// isHeader: names are texts, and at least half of them are there.
+func isHeader(cells []string) bool {
+	named := 0
+	values, _ := candidates(engine.Options{}) // without options there is no error
+
+	for _, cell := range cells {
+		if cell = strings.TrimSpace(cell); cell == "" {
+			continue
+		}
+
+		if slices.ContainsFunc(values, func(c candidate) bool { return c.takes(cell) }) {
+			return false
+		}
+
+		named++
+	}
+
+	return named > 0 && 2*named >= len(cells)
+}
+
+// findNames gives the columns names and types. A first row of texts above nothing but texts is no header if
+// its cells come again in other rows.
+func (p *program) findNames(s *source, first []string, rest []byte) error {
+	if s.dialect.header {
+		for i := range first {
+			s.columns[i].name = first[i]
+		}
+	}
+
+	s.rename()
+
+	if err := p.findTypes(s, rest); err != nil || p.options.Header != nil {
+		return err
+	}
+
+	doubt := func(message string) {
+		s.doubts = append(s.doubts, engine.Doubt{Option: "header", Message: message})
+	}
+
+	switch typed := slices.ContainsFunc(s.columns, func(c column) bool { return c.kind != engine.Varchar && c.kind != "" }); {
+	case !s.dialect.header:
+		doubt("The first row does not look like names, so it was read as data.")
+	case typed:
+	case s.dialect.comesAgain(first, rest):
+		s.dialect.header = false
+		s.doubts = nil
+
+		for i := range s.columns {
+			s.columns[i].name = ""
+		}
+
+		s.rename()
+		doubt("The cells of the first row come again in other rows, so it was read as data.")
+	default:
+		doubt("Nothing but text is in the file, so the first row may be data. It was read as names.")
+	}
+
+	return nil
+}
+
+// comesAgain tells whether every cell of the first row comes again in its column, and not only where the
+// whole row does: that would be a header in the middle, of files that were put together.
+func (d dialect) comesAgain(first []string, rest []byte) bool {
+	again, apart := make([]bool, len(first)), false
+
+	for range headRecords {
+		var cells []string
+
+		if cells, rest, _ = splitRecord(rest, d.delimiter, d.quote); len(cells) != len(first) {
+			continue
+		}
+
+		same := 0
+
+		for i, cell := range cells {
+			if cell == first[i] {
+				again[i] = true
+				same++
+			}
+		}
+
+		apart = apart || (same > 0 && same < len(first))
+	}
+
+	return apart && !slices.Contains(again, false)
+}
+
+// headRecords are looked at here, before DuckDB is asked.
+const (
+	headRecords = 200
+	headCells   = 20_000
+)

@@ -1,0 +1,262 @@
+package duckdb
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/htmlindex"
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
+
+	"quern.dev/quern/internal/engine"
+)
+
+// failure is a fault of the file or of the options, for the person who sent them.
+type failure struct{ code, message string }
+
+func (f *failure) Error() string { return f.message }
+
+func invalid(format string, args ...any) error {
+	return &failure{engine.InvalidFile, fmt.Sprintf(format, args...)}
+}
+
+const (
+	headSize   = 64 << 10
+	zstdWindow = 128 << 20 // what a zstd file may make us keep in memory
+)
+
+// unpack finds out what a file is by its content, and makes it plain.
+func unpack(path, tmp string, source engine.Source, options engine.Options, bounds engine.Bounds, read *byteCount) (plainFile, error) {
+	found, err := newPlain(path, source.Format)
+	if err != nil {
+		return found, err
+	}
+
+	found.read = read
+
+	if packed := compression(found.head); packed != "" {
+		plain := filepath.Join(tmp, source.Name+".plain")
+		if err := found.decompress(plain, packed, bounds.Unpacked); err != nil {
+			return found, err
+		}
+
+		if compression(found.head) != "" {
+			return found, invalid("The file is compressed twice. Send it compressed once or not at all.")
+		}
+	}
+
+	if found.size == 0 {
+		return found, invalid("The file is empty.")
+	}
+
+	if bytes.HasPrefix(found.head, []byte("PAR1")) {
+		found.format = engine.FormatParquet
+
+		return found, nil
+	}
+
+	if found.format == engine.FormatParquet {
+		return found, invalid("The file is not Parquet.")
+	}
+
+	if err := found.toUTF8(tmp, source.Name, options.Encoding, bounds.Unpacked); err != nil {
+		return found, err
+	}
+
+	return found, found.recognize()
+}
+
+func compression(head []byte) string {
+	switch {
+	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
+		return "gzip"
+	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+		return "zstd"
+	default:
+		return ""
+	}
+}
+
+func (f *plainFile) decompress(to, how string, limit int64) error {
+	file, err := os.Open(f.path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+
+	var unpacked io.Reader
+
+	if how == "gzip" {
+		unpacked, err = gzip.NewReader(bufio.NewReaderSize(f.counted(file), 1<<20))
+	} else {
+		var decoder *zstd.Decoder
+		if decoder, err = zstd.NewReader(f.counted(file), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(zstdWindow)); err == nil {
+			defer decoder.Close()
+
+			unpacked = decoder
+		}
+	}
+
+	if err != nil {
+		return invalid("The %s compression is broken: %v.", how, err)
+	}
+
+	if err := store(to, unpacked, limit, func(err error) error {
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			return invalid("The %s compression ends too early: the file is truncated.", how)
+		}
+
+		return invalid("The %s compression is broken: %v.", how, err)
+	}); err != nil {
+		return err
+	}
+
+	return f.become(to)
+}
+
+// store writes a stream to a file; broken translates what is wrong with the stream.
+func store(to string, from io.Reader, limit int64, broken func(error) error) error {
+	file, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+
+	stream := &tellingReader{from: io.LimitReader(from, limit+1)}
+
+	written, err := io.Copy(file, stream)
+
+	switch {
+	case stream.err != nil:
+		return broken(stream.err)
+	case err != nil:
+		return err
+	case written > limit:
+		return &failure{engine.LimitExceeded, fmt.Sprintf("The file has more than %d bytes when it is unpacked.", limit)}
+	}
+
+	return file.Close()
+}
+
+// tellingReader keeps the error of the reader apart from that of the writer.
+type tellingReader struct {
+	from io.Reader
+	err  error
+}
+
+func (t *tellingReader) Read(p []byte) (int, error) {
+	n, err := t.from.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		t.err = err
+	}
+
+	return n, err
+}
+
+// toUTF8 makes a copy in UTF-8 if the option or a byte order mark says that the file is in something else.
+func (f *plainFile) toUTF8(tmp, name, label string, limit int64) error {
+	decoder, isUTF8, err := f.decoder(label)
+	if err != nil || isUTF8 {
+		return err
+	}
+
+	file, err := os.Open(f.path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+
+	path := filepath.Join(tmp, name+".utf8")
+	if err := store(path, transform.NewReader(bufio.NewReaderSize(f.counted(file), 1<<20), decoder), limit, func(err error) error {
+		return invalid("The file is not in the encoding %s: %v.", label, err)
+	}); err != nil {
+		return err
+	}
+
+	return f.become(path)
+}
+
+// decoder is what makes UTF-8 of the file, unless it is that already.
+func (f *plainFile) decoder(label string) (decoder *encoding.Decoder, isUTF8 bool, err error) {
+	if label == "" {
+		isUTF16 := bytes.HasPrefix(f.head, []byte{0xff, 0xfe}) || bytes.HasPrefix(f.head, []byte{0xfe, 0xff})
+
+		return unicode.UTF16(unicode.LittleEndian, unicode.ExpectBOM).NewDecoder(), !isUTF16, nil
+	}
+
+	// The registry of the web knows latin1 and not latin-1.
+	named, err := htmlindex.Get(strings.Replace(strings.ToLower(strings.TrimSpace(label)), "latin-", "latin", 1))
+	if err != nil {
+		return nil, false, &failure{engine.InvalidOptions, fmt.Sprintf("encoding: %q is not known. Try utf-8, utf-16, latin-1 or windows-1252.", label)}
+	}
+
+	known, err := htmlindex.Name(named)
+
+	return named.NewDecoder(), known == "utf-8", err
+}
+
+// binaries are beginnings of files that are no text, in words for their senders.
+func binaries() map[string]string {
+	return map[string]string{
+		"PK\x03\x04": "a zip archive or a workbook", "%PDF-": "a PDF document", "\xd0\xcf\x11\xe0": "an old Office document",
+		"\x89PNG": "a picture", "\xff\xd8\xff": "a picture", "7z\xbc\xaf": "a 7z archive", "BZh": "compressed with bzip2", "\xfd7zXZ": "compressed with xz",
+		"ORC": "an ORC file", "Obj\x01": "an Avro file", "SQLite format 3": "a SQLite database",
+	}
+}
+
+// recognize tells JSON from delimited text.
+func (f *plainFile) recognize() error {
+	for magic, what := range binaries() {
+		if bytes.HasPrefix(f.head, []byte(magic)) && (len(magic) > 3 || !utf8.Valid(f.head)) {
+			return invalid("The file is %s. Send CSV, TSV, JSON, NDJSON or Parquet, each also with gzip or zstd.", what)
+		}
+	}
+
+	if bytes.IndexByte(f.head, 0) >= 0 {
+		return invalid("The file has NUL bytes: it is none of CSV, TSV, JSON, NDJSON and Parquet, or in an encoding that the option encoding has to name.")
+	}
+
+	if f.format != "" {
+		return nil
+	}
+
+	f.format = engine.FormatText
+	if looksLikeJSON(f.text()) {
+		f.format = engine.FormatJSON
+	}
+
+	return nil
+}
+
+// looksLikeJSON: an object begins with a key or ends at once, an array with an object, a value or its end. A
+// header of CSV in square brackets is no array.
+func looksLikeJSON(head []byte) bool {
+	head = bytes.TrimLeft(head, " \t\r\n")
+	if len(head) == 0 {
+		return false
+	}
+
+	rest := bytes.TrimLeft(head[1:], " \t\r\n")
+
+	switch {
+	case len(rest) == 0:
+		return head[0] == '{' || head[0] == '['
+	case head[0] == '{':
+		return rest[0] == '"' || rest[0] == '}'
+	case head[0] == '[':
+		return strings.IndexByte("{[]\"-0123456789", rest[0]) >= 0 || bytes.HasPrefix(rest, []byte("true")) ||
+			bytes.HasPrefix(rest, []byte("false")) || bytes.HasPrefix(rest, []byte("null"))
+	default:
+		return false
+	}
+}
