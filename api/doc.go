@@ -3,7 +3,8 @@
 //
 // Operations with x-quern-planned are part of the contract and not built yet: they are left out of the
 // served document and of everything generated. Operations with x-quern-raw are served by handlers of
-// their own, so they are in the document and not in the generated server.
+// their own, so they are in the document and not in the generated code; those with x-quern-unread, whose
+// body the server does not read itself, are left out of the generated server alone.
 package api
 
 import _ "embed"

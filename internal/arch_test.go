@@ -26,8 +26,12 @@ func allowed() map[string][]string {
 
 		"internal/app": {"*"},
 
-		"internal/server": {"api", "internal/audit", "internal/auth", "internal/catalog", "internal/fault", "internal/upload"},
+		"internal/server": {"api", "internal/audit", "internal/auth", "internal/catalog", "internal/fault", "internal/ingest", "internal/upload"},
 
+		"internal/ingest": {
+			"internal/audit", "internal/auth", "internal/blob", "internal/catalog", "internal/engine", "internal/fault", "internal/job",
+			"internal/lake", "internal/postgres", "internal/upload",
+		},
 		"internal/upload":          {"internal/audit", "internal/auth", "internal/blob", "internal/fault", "internal/job", "internal/postgres"},
 		"internal/catalog":         {"internal/audit", "internal/auth", "internal/fault", "internal/lake", "internal/postgres"},
 		"internal/auth":            {"internal/audit", "internal/fault", "internal/postgres"},

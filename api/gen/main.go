@@ -31,7 +31,17 @@ func run(ctx context.Context) error {
 		return err
 	}
 
-	coded, err := load("x-quern-planned", "x-quern-raw")
+	// The body of some operations is read by hand, so the server is made without them, and the client with them.
+	if err := generate(ctx, "client.yaml", "x-quern-planned", "x-quern-raw"); err != nil {
+		return err
+	}
+
+	return generate(ctx, "server.yaml", "x-quern-planned", "x-quern-raw", "x-quern-unread")
+}
+
+// generate writes the Go code of the contract without the operations that carry one of the marks.
+func generate(ctx context.Context, config string, without ...string) error {
+	coded, err := load(without...)
 	if err != nil {
 		return err
 	}
@@ -49,10 +59,10 @@ func run(ctx context.Context) error {
 		return err
 	}
 
-	generate := exec.CommandContext(ctx, "oapi-codegen", "-config", "oapi-codegen.yaml", input)
-	generate.Stderr = os.Stderr
+	command := exec.CommandContext(ctx, "oapi-codegen", "-config", config, input)
+	command.Stderr = os.Stderr
 
-	return generate.Run()
+	return command.Run()
 }
 
 // load reads the contract without the operations and parameters that carry one of the marks.

@@ -24,7 +24,7 @@ import (
 func httpClient(c config.Connection) (*http.Client, error) {
 	transport := &http.Transport{
 		ForceAttemptHTTP2:   true,
-		MaxIdleConnsPerHost: 4,
+		MaxIdleConnsPerHost: 64,
 		IdleConnTimeout:     idleTimeout,
 		TLSHandshakeTimeout: c.Timeout,
 	}

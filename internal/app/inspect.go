@@ -4,10 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
+	"slices"
 	"time"
 
 	"quern.dev/quern/internal/blob"
 	"quern.dev/quern/internal/config"
+	"quern.dev/quern/internal/lake"
 	"quern.dev/quern/internal/postgres"
 	"quern.dev/quern/internal/upload"
 )
@@ -39,27 +42,51 @@ func (i Inspector) Fsck(ctx context.Context, age time.Duration, remove bool) err
 	return i.operator.withDatabase(ctx, func(db *postgres.DB) error {
 		uploads := upload.Uploads{DB: db, Store: i.store, Now: time.Now}
 
-		result, err := uploads.Inspect(ctx, age)
+		found, err := uploads.Inspect(ctx, age)
 		if err != nil {
 			return err
 		}
 
-		for _, key := range result.Lost {
+		tables, err := lake.New(lake.Config{DB: db, Store: i.store, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			return err
+		}
+
+		inTables, err := tables.Inspect(ctx)
+		if err != nil {
+			return err
+		}
+
+		lost, orphans := slices.Concat(found.Lost, inTables.Lost), len(found.Orphans)+len(inTables.Orphans)
+		for _, key := range lost {
 			_, _ = fmt.Fprintln(i.operator.out, "lost", key)
 		}
 
-		for _, orphan := range result.Orphans {
-			_, _ = fmt.Fprintln(i.operator.out, "orphan", orphan.Key, orphan.UploadID)
-
-			if remove {
-				if err := uploads.RemoveOrphan(ctx, orphan); err != nil {
-					return err
-				}
+		for _, orphan := range found.Orphans {
+			if err := i.orphan(orphan.Key, orphan.UploadID, remove, func() error { return uploads.RemoveOrphan(ctx, orphan) }); err != nil {
+				return err
 			}
 		}
 
-		return i.operator.said(nil, "%d lost, %d orphans%s", len(result.Lost), len(result.Orphans), map[bool]string{true: ", removed"}[remove])
+		for _, orphan := range inTables.Orphans {
+			if err := i.orphan(orphan.Key, orphan.UploadID, remove, func() error { return tables.RemoveOrphan(ctx, orphan) }); err != nil {
+				return err
+			}
+		}
+
+		return i.operator.said(nil, "%d lost, %d orphans%s", len(lost), orphans, map[bool]string{true: ", removed"}[remove])
 	})
+}
+
+// orphan says what no row knows, and removes it if it is told to.
+func (i Inspector) orphan(key, uploadID string, remove bool, do func() error) error {
+	_, _ = fmt.Fprintln(i.operator.out, "orphan", key, uploadID)
+
+	if !remove {
+		return nil
+	}
+
+	return do()
 }
 
 // AllowOrigins lets pages of these origins upload to the bucket and read from it.

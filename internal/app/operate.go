@@ -17,8 +17,11 @@ import (
 	"quern.dev/quern/internal/catalog"
 	"quern.dev/quern/internal/config"
 	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/ingest"
 	"quern.dev/quern/internal/job"
+	"quern.dev/quern/internal/lake"
 	"quern.dev/quern/internal/postgres"
+	"quern.dev/quern/internal/upload"
 )
 
 // Operator runs commands on the database. Each is audited with the actor "operator".
@@ -166,8 +169,23 @@ func (o Operator) TransferDataset(ctx context.Context, path, newOwner string) er
 	}
 
 	return o.withDatabase(ctx, func(db *postgres.DB) error {
-		return o.said(catalog.Catalog{DB: db, Now: time.Now}.TransferDataset(ctx, at, newOwner), "%s now belongs to %s", at, newOwner)
+		return o.said(catalog.Catalog{DB: db, Now: time.Now}.TransferDataset(ctx, at, newOwner, moveTable(ctx)), "%s now belongs to %s", at, newOwner)
 	})
+}
+
+// moveTable lets everything that is kept about a dataset's rows change its owner.
+func moveTable(ctx context.Context) func(tx postgres.Tx, from, to lake.Table) error {
+	return func(tx postgres.Tx, from, to lake.Table) error {
+		if err := lake.MoveTableTx(ctx, tx, from, to); err != nil {
+			return err
+		}
+
+		if err := upload.MoveTx(ctx, tx, from.Account, to.Account, to.Dataset); err != nil {
+			return err
+		}
+
+		return ingest.MoveTx(ctx, tx, from, to)
+	}
 }
 
 func noUser(username string) error {

@@ -28,7 +28,9 @@ import (
 	"quern.dev/quern/internal/config"
 	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/job"
+	"quern.dev/quern/internal/lake"
 	"quern.dev/quern/internal/postgres"
+	"quern.dev/quern/internal/sandbox"
 	"quern.dev/quern/internal/server"
 	"quern.dev/quern/internal/upload"
 )
@@ -72,6 +74,8 @@ type App struct {
 	db            *postgres.DB
 	store         *blob.Store
 	jobs          *job.Client
+	sandbox       *sandbox.Sandbox
+	lake          *lake.Lake
 	authenticator *auth.Authenticator
 	server        *server.Server
 	metrics       *prometheus.Registry
@@ -98,7 +102,12 @@ func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
 		MaxOpenSessions: c.Upload.MaxOpenSessions, MaxOpenBytes: int64(c.Upload.MaxOpenBytes), MaxFile: int64(c.Upload.MaxFile),
 	}
 
-	if a.jobs, err = a.newJobs(uploads); err != nil {
+	loading, err := a.newIngest(uploads)
+	if err != nil {
+		return nil, err
+	}
+
+	if a.jobs, err = a.newJobs(uploads, loading); err != nil {
 		return nil, err
 	}
 
@@ -128,11 +137,12 @@ func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
 		},
 		Catalog:   catalog.Catalog{DB: a.db, Now: time.Now},
 		Uploads:   uploads,
+		Ingest:    loading,
 		Audit:     audit.Log{DB: a.db},
 		PublicURL: string(c.Server.PublicURL), Issuer: string(c.OIDC.Issuer),
 		TrustedProxies: c.Server.TrustedProxies, CORSOrigins: c.Server.CORSOrigins,
 		RateLimit: c.Server.RateLimit, RateBurst: c.Server.RateBurst,
-		MaxBody: int64(c.Server.MaxBody), RequestTimeout: c.Server.RequestTimeout,
+		MaxBody: int64(c.Server.MaxBody), MaxRows: int64(c.Ingest.MaxRows), RequestTimeout: c.Server.RequestTimeout,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("server: %w", err)
@@ -145,7 +155,17 @@ func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
 func (a *App) Handler() http.Handler { return a.server.Handler() }
 
 // Close gives back what New took. Run closes by itself.
-func (a *App) Close() { a.db.Close() }
+func (a *App) Close() {
+	if a.sandbox != nil {
+		a.sandbox.Close()
+	}
+
+	if a.lake != nil {
+		_ = a.lake.Close() // only a lock
+	}
+
+	a.db.Close()
+}
 
 // Run serves until a stop signal, then leaves in order: not ready, no new connections, running requests
 // end, background work ends, the pool closes. A second signal ends the process at once.

@@ -7,21 +7,30 @@ import (
 	"github.com/riverqueue/river"
 
 	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/ingest"
 	"quern.dev/quern/internal/job"
 	"quern.dev/quern/internal/upload"
 )
 
 // newJobs wires the workers. They reach the client, which is made with them, when they work.
-func (a *App) newJobs(uploads upload.Uploads) (*job.Client, error) {
+func (a *App) newJobs(uploads upload.Uploads, loading *ingest.Ingest) (*job.Client, error) {
 	workers := river.NewWorkers()
+	river.AddWorker(workers, &ingest.Runner{Ingest: loading})
+	river.AddWorker(workers, &ingest.Committer{Ingest: loading})
+	river.AddWorker(workers, &ingest.Cleaner{Ingest: loading})
 	river.AddWorker(workers, &upload.Cleaner{Uploads: uploads, Jobs: func() *job.Client { return a.jobs }})
 	river.AddWorker(workers, &upload.Sweeper{Uploads: uploads})
 
 	config := job.Config{
-		DB: a.db, Log: a.log, Notify: a.config.Job.Notify, Workers: workers, Periodic: upload.Periodic(),
+		DB: a.db, Log: a.log, Notify: a.config.Job.Notify, Workers: workers, Periodic: append(upload.Periodic(), ingest.Periodic()...),
+		Queues: map[string]int{},
 	}
 	if a.config.Job.Workers > 0 {
-		config.Queues = map[string]int{upload.CleanQueue: a.config.Job.Workers}
+		config.Queues[upload.CleanQueue] = a.config.Job.Workers
+	}
+
+	if a.config.Ingest.Workers > 0 {
+		config.Queues[ingest.Queue], config.Queues[ingest.LargeQueue] = a.config.Ingest.Workers, 1
 	}
 
 	return job.New(config)
@@ -29,7 +38,7 @@ func (a *App) newJobs(uploads upload.Uploads) (*job.Client, error) {
 
 // work runs jobs until ctx ends. A database that does not answer is no reason to give up.
 func (a *App) work(ctx context.Context) {
-	if a.config.Job.Workers == 0 {
+	if a.config.Job.Workers == 0 && a.config.Ingest.Workers == 0 {
 		return
 	}
 

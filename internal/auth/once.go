@@ -55,11 +55,38 @@ func (o Once) ClaimTx(ctx context.Context, tx postgres.Tx, account uuid.UUID, wh
 		return uuid.Nil, false, err
 	}
 
-	if subtle.ConstantTimeCompare(hash, o.RequestHash[:]) != 1 {
-		return uuid.Nil, false, fault.Invalid("Idempotency-Key", "was used with another request; use a new key")
+	return first, true, o.same(hash)
+}
+
+// Find returns what was made with the key, uuid.Nil if nothing was: for work that has to happen before the
+// transaction that claims it.
+//
+// Faults: ValidationFailed if the key came with another request.
+func (o Once) Find(ctx context.Context, q postgres.Querier, account uuid.UUID, who Principal, now time.Time) (uuid.UUID, error) {
+	var (
+		hash []byte
+		made uuid.UUID
+	)
+
+	err := q.QueryRow(ctx, sqlOnceFind, account, who.Credential(), o.Operation, o.Key, now.Add(-onceKept)).Scan(&hash, &made)
+
+	switch {
+	case postgres.NoRows(err):
+		return uuid.Nil, nil
+	case err != nil:
+		return uuid.Nil, err
 	}
 
-	return first, true, nil
+	return made, o.same(hash)
+}
+
+// same tells whether the key came with the same request.
+func (o Once) same(hash []byte) error {
+	if subtle.ConstantTimeCompare(hash, o.RequestHash[:]) != 1 {
+		return fault.Invalid("Idempotency-Key", "was used with another request; use a new key")
+	}
+
+	return nil
 }
 
 // ForgetTx gives a key back whose effect was taken back: a repeat then is a first request again.

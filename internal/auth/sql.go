@@ -88,6 +88,9 @@ const (
 	sqlOnceRead = `
 		SELECT request_hash, made_id FROM idempotency
 		WHERE account_id = $1 AND caller_id = $2 AND operation = $3 AND key = $4`
+	sqlOnceFind = `
+		SELECT request_hash, made_id FROM idempotency
+		WHERE account_id = $1 AND caller_id = $2 AND operation = $3 AND key = $4 AND created_at >= $5`
 )
 
 // tokenBearer is an API token with the account that it acts for.

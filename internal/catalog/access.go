@@ -151,6 +151,7 @@ func (n Namespace) audit() audit.Target {
 	return audit.Target{Kind: kindNamespace, ID: n.ID.String(), Namespace: n.Name}
 }
 
-func (d Dataset) audit() audit.Target {
+// Audit names the dataset in an audit entry.
+func (d Dataset) Audit() audit.Target {
 	return audit.Target{Kind: kindDataset, ID: d.ID.String(), Namespace: d.Namespace, Dataset: d.Name}
 }

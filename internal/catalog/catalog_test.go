@@ -194,7 +194,7 @@ func TestLesserTokens(t *testing.T) {
 	require.Equal(t, fault.Forbidden, code(err))
 	_, err = b.catalog.CreateNamespace(t.Context(), with(auth.Viewer), NewNamespace{Name: "m"})
 	require.Equal(t, fault.Forbidden, code(err))
-	_, err = b.catalog.ClearDataset(t.Context(), with(auth.Viewer), dataset("n", "d"))
+	_, err = clearAlone(b.catalog, t.Context(), with(auth.Viewer), dataset("n", "d"))
 	require.Equal(t, fault.Forbidden, code(err))
 
 	b.create(t, with(auth.Editor), "m", "e")

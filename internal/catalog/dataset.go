@@ -10,6 +10,7 @@ import (
 	"quern.dev/quern/internal/audit"
 	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/lake"
 	"quern.dev/quern/internal/postgres"
 )
 
@@ -25,6 +26,7 @@ type Dataset struct {
 	DataDescription string
 	Columns         []Column
 	RowCount        int64
+	SnapshotID      uuid.UUID // that columns and rows are of, uuid.Nil before the first rows
 	CreatedAt       time.Time
 	UpdatedAt       time.Time
 
@@ -37,6 +39,8 @@ type Column struct {
 	Type     string `json:"type"`
 	Nullable bool   `json:"nullable"`
 }
+
+func (d Dataset) table() lake.Table { return lake.Table{Account: d.Account, Dataset: d.ID} }
 
 // Role is what the caller may do with it.
 func (d Dataset) Role(who auth.Principal) auth.Role { return d.access.role(who) }
@@ -124,7 +128,7 @@ func (c Catalog) createDatasetTx(ctx context.Context, tx postgres.Tx, who auth.P
 		}
 	}
 
-	return audit.WriteTx(ctx, tx, who.Audit(who.Account, now, "dataset.create", made.audit()))
+	return audit.WriteTx(ctx, tx, who.Audit(who.Account, now, "dataset.create", made.Audit()))
 }
 
 // ensureNamespace returns the owner's namespace of that name, held so that it cannot be deleted before the
@@ -214,7 +218,7 @@ func (c Catalog) UpdateDataset(ctx context.Context, who auth.Principal, at Path,
 			return err
 		}
 
-		entry := who.Audit(found.Account, c.now(), "dataset.update", found.audit())
+		entry := who.Audit(found.Account, c.now(), "dataset.update", found.Audit())
 		entry.Detail = change.describe()
 
 		if isLive, err := updateDataset(ctx, tx, found, change, c.now()); err != nil || !isLive {
@@ -263,31 +267,79 @@ func (c Catalog) DeleteDataset(ctx context.Context, who auth.Principal, at Path)
 			return orAbsent(err)
 		}
 
-		return audit.WriteTx(ctx, tx, who.Audit(found.Account, c.now(), "dataset.delete", found.audit()))
+		if err := lake.RemoveTableTx(ctx, tx, found.table(), c.now()); err != nil {
+			return err
+		}
+
+		return audit.WriteTx(ctx, tx, who.Audit(found.Account, c.now(), "dataset.delete", found.Audit()))
 	})
 }
 
-// ClearDataset takes all rows away and keeps name, definition and grants.
-func (c Catalog) ClearDataset(ctx context.Context, who auth.Principal, at Path) (cleared Description, err error) {
-	err = c.DB.InTx(ctx, func(tx postgres.Tx) error {
-		found, err := c.Allow(ctx, tx, who, auth.Editor, at)
-		if err != nil {
-			return err
-		}
+// ClearTx raises the epoch of a dataset whose rows go away in the same transaction, and keeps name, definition
+// and grants. The snapshot is the one without rows, uuid.Nil if there never were any.
+//
+// Faults: NotFound, Forbidden.
+func (c Catalog) ClearTx(ctx context.Context, tx postgres.Tx, who auth.Principal, at Path, snapshot uuid.UUID) (Description, error) {
+	found, err := c.Allow(ctx, tx, who, auth.Editor, at)
+	if err != nil {
+		return Description{}, err
+	}
 
-		if isLive, err := clearDataset(ctx, tx, found, c.now()); err != nil || !isLive {
-			return orAbsent(err)
-		}
+	if isLive, err := clearDataset(ctx, tx, found, snapshot, c.now()); err != nil || !isLive {
+		return Description{}, orAbsent(err)
+	}
 
-		if err := audit.WriteTx(ctx, tx, who.Audit(found.Account, c.now(), "dataset.clear", found.audit())); err != nil {
-			return err
-		}
+	if err := audit.WriteTx(ctx, tx, who.Audit(found.Account, c.now(), "dataset.clear", found.Audit())); err != nil {
+		return Description{}, err
+	}
 
-		found.RowCount, found.Epoch, found.UpdatedAt = 0, found.Epoch+1, c.now()
-		cleared, err = c.withDefinition(ctx, tx, found)
+	found.RowCount, found.Epoch, found.UpdatedAt, found.SnapshotID = 0, found.Epoch+1, c.now(), snapshot
 
+	return c.withDefinition(ctx, tx, found)
+}
+
+// Content is what a dataset has in it.
+type Content struct {
+	Columns  []Column
+	Rows     int64
+	Snapshot uuid.UUID
+}
+
+// SetContentTx records a new snapshot of a dataset, unless it was cleared, deleted or restored since the epoch
+// that d has: then it returns false.
+func (c Catalog) SetContentTx(ctx context.Context, tx postgres.Tx, d Dataset, content Content) (bool, error) {
+	return updateContent(ctx, tx, d, content, c.now())
+}
+
+// RestoreTx raises the epoch of a dataset that goes back to an earlier content in the same transaction.
+//
+// Faults: NotFound, Forbidden.
+func (c Catalog) RestoreTx(ctx context.Context, tx postgres.Tx, who auth.Principal, at Path, content Content) error {
+	found, err := c.Allow(ctx, tx, who, auth.Owner, at)
+	if err != nil {
 		return err
-	})
+	}
 
-	return cleared, err
+	if isLive, err := clearDataset(ctx, tx, found, content.Snapshot, c.now()); err != nil || !isLive {
+		return orAbsent(err)
+	}
+
+	found.Epoch++
+
+	if isLive, err := updateContent(ctx, tx, found, content, c.now()); err != nil || !isLive {
+		return orAbsent(err)
+	}
+
+	entry := who.Audit(found.Account, c.now(), "snapshot.restore", found.Audit())
+	entry.Detail = content.Snapshot.String()
+
+	return audit.WriteTx(ctx, tx, entry)
+}
+
+// Live returns a dataset by id, nil if it is gone. It asks nobody's permission: for work that was permitted
+// when it was accepted.
+func (c Catalog) Live(ctx context.Context, q postgres.Querier, account, id uuid.UUID) (*Dataset, error) {
+	found, err := selectDatasetsByID(ctx, q, account, auth.Principal{Account: account}, []uuid.UUID{id})
+
+	return first(found, err)
 }

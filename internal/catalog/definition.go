@@ -106,7 +106,7 @@ func (c Catalog) saveDefinition(ctx context.Context, tx postgres.Tx, who auth.Pr
 		return err
 	}
 
-	entry := who.Audit(d.Account, now, "definition.put", d.audit())
+	entry := who.Audit(d.Account, now, "definition.put", d.Audit())
 	entry.Detail = fmt.Sprintf("revision %d", definition.Revision)
 
 	return audit.WriteTx(ctx, tx, entry)

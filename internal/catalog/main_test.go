@@ -13,6 +13,7 @@ import (
 
 	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/lake"
 	"quern.dev/quern/internal/postgres"
 	"quern.dev/quern/internal/postgres/pgtest"
 )
@@ -232,4 +233,20 @@ func (b *bundle) requireSound(t tester) {
 	} {
 		require.Zero(t, b.count(t, violations, uuid.Nil), rule)
 	}
+}
+
+// clearAlone clears a dataset that never had rows.
+func clearAlone(c Catalog, ctx context.Context, who auth.Principal, at Path) (cleared Description, err error) { //nolint:revive // as the method was called
+	err = c.DB.InTx(ctx, func(tx postgres.Tx) (err error) {
+		cleared, err = c.ClearTx(ctx, tx, who, at, uuid.Nil)
+
+		return err
+	})
+
+	return cleared, err
+}
+
+// moveTable is what others keep about a dataset that changes its owner, here its table alone.
+func moveTable(tx postgres.Tx, from, to lake.Table) error {
+	return lake.MoveTableTx(context.Background(), tx, from, to)
 }

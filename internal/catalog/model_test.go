@@ -525,7 +525,7 @@ func (r *round) clear() string {
 		found = r.m.find(at)
 	)
 
-	if cleared, err := r.b.catalog.ClearDataset(r.Context(), who.Principal, r.spelt(who, at)); r.expect(allowed(who.role(found), auth.Editor), err) {
+	if cleared, err := clearAlone(r.b.catalog, r.Context(), who.Principal, r.spelt(who, at)); r.expect(allowed(who.role(found), auth.Editor), err) {
 		found.epoch++
 		require.Equal(r, found.epoch, cleared.Epoch)
 	}
@@ -600,7 +600,7 @@ func (r *round) transfer() string {
 		want = fault.Conflict
 	}
 
-	if r.expect(want, r.b.catalog.TransferDataset(r.Context(), at, to.Username)) {
+	if r.expect(want, r.b.catalog.TransferDataset(r.Context(), at, to.Username, moveTable)) {
 		there.Namespace = found.parent.name
 		found.parent, found.owner = r.m.namespaceFor(there), to.Username
 		found.epoch += 2 // it goes, and comes back

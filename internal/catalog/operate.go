@@ -11,6 +11,7 @@ import (
 	"quern.dev/quern/internal/audit"
 	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/lake"
 	"quern.dev/quern/internal/postgres"
 )
 
@@ -70,16 +71,23 @@ func (c Catalog) reviveTx(ctx context.Context, tx postgres.Tx, d Dataset, action
 		return err
 	}
 
-	return audit.WriteTx(ctx, tx, audit.Entry{Account: d.Account, At: c.now(), Actor: audit.Operator, Action: action, Target: d.audit()})
+	if err := lake.KeepTableTx(ctx, tx, d.table()); err != nil {
+		return err
+	}
+
+	return audit.WriteTx(ctx, tx, audit.Entry{Account: d.Account, At: c.now(), Actor: audit.Operator, Action: action, Target: d.Audit()})
 }
 
 // TransferDataset hands a dataset over to another user, into a namespace of the same name. Definition and
-// grants go along. No transaction touches both accounts: the original becomes a tombstone, so that nobody
-// can change it any more; a hidden copy is made; the original goes; the copy is shown. Cut off in between,
-// the dataset is a tombstone at the old or at the new place, and RestoreDataset there brings it back.
+// grants go along. The original becomes a tombstone, so that nobody can change it any more; a hidden copy is
+// made; the original goes, and with it moves what others keep about the dataset; the copy is shown. Cut off in
+// between, the dataset is a tombstone at the old or at the new place, and RestoreDataset there brings it back.
+//
+// move is given the account and the dataset that change their owner. Its transaction is the only one of ours
+// that touches two accounts.
 //
 // Faults: NotFound, Conflict if the new owner has a dataset of the name.
-func (c Catalog) TransferDataset(ctx context.Context, at Path, newOwner string) error {
+func (c Catalog) TransferDataset(ctx context.Context, at Path, newOwner string, move func(tx postgres.Tx, from, to lake.Table) error) error {
 	var (
 		source, moved Dataset
 		target        auth.Principal
@@ -106,7 +114,13 @@ func (c Catalog) TransferDataset(ctx context.Context, at Path, newOwner string) 
 
 			return err
 		},
-		func(tx postgres.Tx) error { return removeDataset(ctx, tx, source) },
+		func(tx postgres.Tx) error {
+			if err := removeDataset(ctx, tx, source); err != nil {
+				return err
+			}
+
+			return move(tx, source.table(), moved.table())
+		},
 		func(tx postgres.Tx) error { return c.reviveTx(ctx, tx, moved, "dataset.receive") },
 	} {
 		if err := c.DB.InTx(ctx, step); err != nil {
@@ -123,13 +137,17 @@ func (c Catalog) withdrawTx(ctx context.Context, tx postgres.Tx, source Dataset,
 		return Dataset{}, contents{}, orAbsent(err)
 	}
 
+	if err := lake.RemoveTableTx(ctx, tx, source.table(), c.now()); err != nil {
+		return Dataset{}, contents{}, err
+	}
+
 	current, err := selectDatasetByID(ctx, tx, source.Account, source.ID, auth.Principal{Account: source.Account})
 	if err != nil || current == nil {
 		return Dataset{}, contents{}, orAbsent(err)
 	}
 
 	if err := audit.WriteTx(ctx, tx, audit.Entry{
-		Account: source.Account, At: c.now(), Actor: audit.Operator, Action: "dataset.transfer", Target: current.audit(), Detail: newOwner,
+		Account: source.Account, At: c.now(), Actor: audit.Operator, Action: "dataset.transfer", Target: current.Audit(), Detail: newOwner,
 	}); err != nil {
 		return Dataset{}, contents{}, err
 	}

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"testing"
@@ -83,17 +84,17 @@ func TestTransfer(t *testing.T) {
 		"of nothing":            {Path{Username: "ada", Namespace: "sales", Dataset: "nothing"}, "bob"},
 		"of somebody not there": {Path{Username: "nobody", Namespace: "sales", Dataset: "orders"}, "bob"},
 	} {
-		require.Equal(t, fault.NotFound, code(b.catalog.TransferDataset(t.Context(), test.at, test.to)), name)
+		require.Equal(t, fault.NotFound, code(b.catalog.TransferDataset(t.Context(), test.at, test.to, moveTable)), name)
 	}
 
 	b.create(t, bob, "SALES", "ORDERS")
-	require.Equal(t, fault.Conflict, code(b.catalog.TransferDataset(t.Context(), orders, "bob")))
+	require.Equal(t, fault.Conflict, code(b.catalog.TransferDataset(t.Context(), orders, "bob", moveTable)))
 	_, err := b.catalog.Describe(t.Context(), cyd, orders)
 	require.NoError(t, err, "nothing has changed")
 
 	require.NoError(t, b.catalog.DeleteDataset(t.Context(), bob, Path{Username: "bob", Namespace: "sales", Dataset: "orders"}))
 	require.NoError(t, b.catalog.DeleteNamespace(t.Context(), bob, Path{Username: "bob", Namespace: "sales"}))
-	require.NoError(t, b.catalog.TransferDataset(t.Context(), Path{Username: "ADA", Namespace: "SALES", Dataset: "ORDERS"}, "BOB"))
+	require.NoError(t, b.catalog.TransferDataset(t.Context(), Path{Username: "ADA", Namespace: "SALES", Dataset: "ORDERS"}, "BOB", moveTable))
 	requireMoved(t, b, bob, made)
 
 	_, err = b.catalog.Describe(t.Context(), ada, orders)
@@ -107,7 +108,7 @@ func TestTransfer(t *testing.T) {
 	require.Equal(t, 2, b.count(t, `SELECT count(*) FROM audit WHERE actor = 'operator' AND action IN ('dataset.transfer', 'dataset.receive') AND target = $1`, made.ID.String()))
 
 	// And back again.
-	require.NoError(t, b.catalog.TransferDataset(t.Context(), Path{Username: "bob", Namespace: "sales", Dataset: "orders"}, "ada"))
+	require.NoError(t, b.catalog.TransferDataset(t.Context(), Path{Username: "bob", Namespace: "sales", Dataset: "orders"}, "ada", moveTable))
 	back, err := b.catalog.Describe(t.Context(), ada, orders)
 	require.NoError(t, err)
 	require.Equal(t, made.ID, back.ID)
@@ -138,7 +139,7 @@ func TestTransferCutOff(t *testing.T) {
 
 			switch done {
 			case 0:
-				require.NoError(t, b.catalog.TransferDataset(t.Context(), orders, "bob"))
+				require.NoError(t, b.catalog.TransferDataset(t.Context(), orders, "bob", moveTable))
 			case 1, 2:
 				require.NoError(t, b.catalog.RestoreDataset(t.Context(), orders, grace), "back where it was")
 
@@ -151,7 +152,7 @@ func TestTransferCutOff(t *testing.T) {
 
 				from := orders
 				from.Dataset = "later"
-				require.NoError(t, b.catalog.TransferDataset(t.Context(), from, "bob"))
+				require.NoError(t, b.catalog.TransferDataset(t.Context(), from, "bob", moveTable))
 
 				there.Dataset = "later"
 				is, err := b.catalog.Describe(t.Context(), bob, there)
@@ -180,10 +181,10 @@ func takeSteps(t *testing.T, b *bundle, done int) {
 	t.Helper()
 
 	var (
-		source Dataset
-		target auth.Principal
-		goods  contents
-		ctx    = t.Context()
+		source, moved Dataset
+		target        auth.Principal
+		goods         contents
+		ctx           = t.Context()
 	)
 
 	require.NoError(t, b.db.Do(ctx, func(q postgres.Querier) (err error) {
@@ -198,12 +199,14 @@ func takeSteps(t *testing.T, b *bundle, done int) {
 
 			return err
 		},
-		func(tx postgres.Tx) error {
-			_, err := b.catalog.receiveTx(ctx, tx, target, source, goods)
+		func(tx postgres.Tx) (err error) {
+			moved, err = b.catalog.receiveTx(ctx, tx, target, source, goods)
 
 			return err
 		},
-		func(tx postgres.Tx) error { return removeDataset(ctx, tx, source) },
+		func(tx postgres.Tx) error {
+			return errors.Join(removeDataset(ctx, tx, source), moveTable(tx, source.table(), moved.table()))
+		},
 	}[:done] {
 		require.NoError(t, b.db.InTx(ctx, step))
 	}

@@ -394,7 +394,7 @@ func transferAgainstChange(a arena, name string) {
 	a.share(a, a.ada, dataset("n", name), "@group", auth.Viewer)
 
 	codes := atOnce(
-		func() error { return a.catalog.TransferDataset(a.Context(), dataset("n", name), "bob") },
+		func() error { return a.catalog.TransferDataset(a.Context(), dataset("n", name), "bob", moveTable) },
 		func() error { return a.catalog.Unshare(a.Context(), a.ada, dataset("n", name), "@group") },
 		func() error {
 			_, err := a.catalog.PutDefinition(a.Context(), a.ada, dataset("n", name), Change{DataDescription: new("late")}, nil)
@@ -407,7 +407,7 @@ func transferAgainstChange(a arena, name string) {
 			return err
 		},
 		func() error {
-			_, err := a.catalog.ClearDataset(a.Context(), a.ada, dataset("n", name))
+			_, err := clearAlone(a.catalog, a.Context(), a.ada, dataset("n", name))
 
 			return err
 		},

@@ -73,7 +73,7 @@ func (c Catalog) shared(ctx context.Context, q postgres.Querier, who auth.Princi
 
 	dataset, err := c.Allow(ctx, q, who, auth.Owner, at)
 
-	return dataset.access, dataset.audit(), err
+	return dataset.access, dataset.Audit(), err
 }
 
 // NewShare is a request to share with somebody. Sharing again replaces the role.

@@ -22,7 +22,7 @@ const (
 
 	sqlDatasetColumns = `
 		d.account_id, d.id, n.id, n.name, d.name, coalesce(d.exposure, n.exposure, ''), d.epoch, left(d.data_description, 200), d.columns, d.row_count,
-		d.created_at, d.updated_at,
+		coalesce(d.snapshot_id, '00000000-0000-0000-0000-000000000000'::uuid), d.created_at, d.updated_at,
 		ARRAY(SELECT g.role FROM unnest($2::text[], $3::text[]) AS s (kind, id)
 			JOIN grants g ON g.account_id = d.account_id AND g.target_id IN (n.id, d.id) AND g.subject_kind = s.kind AND g.subject_id = s.id)`
 	sqlDatasets = ` FROM datasets d JOIN namespaces n ON n.account_id = d.account_id AND n.id = d.namespace_id`
@@ -40,7 +40,7 @@ const (
 	sqlSelectDatasetByID  = `SELECT ` + sqlDatasetColumns + sqlDatasets + ` WHERE d.account_id = $1 AND d.id = $4`
 	sqlSelectDatasetsByID = `
 		WITH d AS MATERIALIZED (
-			SELECT account_id, id, namespace_id, name, exposure, epoch, data_description, columns, row_count, created_at, updated_at
+			SELECT account_id, id, namespace_id, name, exposure, epoch, data_description, columns, row_count, snapshot_id, created_at, updated_at
 			FROM datasets WHERE account_id = $1 AND id = ANY($4) AND deleted_at IS NULL)
 		SELECT ` + sqlDatasetColumns + ` FROM d JOIN namespaces n ON n.account_id = d.account_id AND n.id = d.namespace_id ORDER BY d.id`
 	sqlSelectDatasetsOf = `SELECT ` + sqlDatasetColumns + sqlDatasets + `
@@ -67,7 +67,10 @@ const (
 	sqlDeleteDataset = `
 		UPDATE datasets SET deleted_at = $3, epoch = epoch + 1 WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL`
 	sqlClearDataset = `
-		UPDATE datasets SET row_count = 0, epoch = epoch + 1, updated_at = $3 WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL`
+		UPDATE datasets SET row_count = 0, epoch = epoch + 1, snapshot_id = $4, updated_at = $3 WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL`
+	sqlUpdateContent = `
+		UPDATE datasets SET columns = $4, row_count = $5, snapshot_id = $6, updated_at = $7
+		WHERE account_id = $1 AND id = $2 AND epoch = $3 AND deleted_at IS NULL`
 
 	sqlSelectDefinition = `
 		SELECT definition_revision, data_description, schema_definition FROM datasets WHERE account_id = $1 AND id = $2`
@@ -137,12 +140,12 @@ const (
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
 	sqlInsertCopy = `
 		INSERT INTO datasets (account_id, id, namespace_id, name, name_key, exposure, epoch, definition_revision, data_description, schema_definition,
-			columns, row_count, created_at, updated_at, deleted_at)
-		VALUES ($1, $2, $3, $4, $5, nullif($6, ''), $7, $8, $9, $10, $11, $12, $13, $14, $14)
+			columns, row_count, created_at, updated_at, deleted_at, snapshot_id)
+		VALUES ($1, $2, $3, $4, $5, nullif($6, ''), $7, $8, $9, $10, $11, $12, $13, $14, $14, $15)
 		ON CONFLICT (account_id, id) DO UPDATE SET namespace_id = excluded.namespace_id, name = excluded.name, name_key = excluded.name_key,
 			exposure = excluded.exposure, epoch = excluded.epoch, definition_revision = excluded.definition_revision,
 			data_description = excluded.data_description, schema_definition = excluded.schema_definition, columns = excluded.columns,
-			row_count = excluded.row_count, updated_at = excluded.updated_at, deleted_at = excluded.deleted_at`
+			row_count = excluded.row_count, snapshot_id = excluded.snapshot_id, updated_at = excluded.updated_at, deleted_at = excluded.deleted_at`
 	sqlDeleteRevisions   = `DELETE FROM definitions WHERE account_id = $1 AND dataset_id = $2`
 	sqlSelectOwnExposure = `SELECT coalesce(exposure, '') FROM datasets WHERE account_id = $1 AND id = $2`
 	sqlRemoveDataset     = `
@@ -197,7 +200,7 @@ func scanNamespace(row pgx.CollectableRow) (n Namespace, err error) {
 
 func scanDataset(row pgx.CollectableRow) (d Dataset, err error) {
 	err = row.Scan(&d.Account, &d.ID, &d.NamespaceID, &d.Namespace, &d.Name, &d.Exposure, &d.Epoch, &d.DataDescription, &d.Columns, &d.RowCount,
-		&d.CreatedAt, &d.UpdatedAt, &d.access.granted)
+		&d.SnapshotID, &d.CreatedAt, &d.UpdatedAt, &d.access.granted)
 	d.access.account, d.access.namespace, d.access.dataset = d.Account, d.NamespaceID, d.ID
 
 	if d.Exposure == "" {
@@ -317,8 +320,20 @@ func deleteDataset(ctx context.Context, tx pgx.Tx, d Dataset, now time.Time) (is
 	return changed(ctx, tx, sqlDeleteDataset, d.Account, d.ID, now)
 }
 
-func clearDataset(ctx context.Context, tx pgx.Tx, d Dataset, now time.Time) (isLive bool, err error) {
-	return changed(ctx, tx, sqlClearDataset, d.Account, d.ID, now)
+func clearDataset(ctx context.Context, tx pgx.Tx, d Dataset, snapshot uuid.UUID, now time.Time) (isLive bool, err error) {
+	return changed(ctx, tx, sqlClearDataset, d.Account, d.ID, now, orNull(snapshot))
+}
+
+func updateContent(ctx context.Context, tx pgx.Tx, d Dataset, content Content, now time.Time) (fits bool, err error) {
+	return changed(ctx, tx, sqlUpdateContent, d.Account, d.ID, d.Epoch, content.Columns, content.Rows, orNull(content.Snapshot), now)
+}
+
+func orNull(id uuid.UUID) *uuid.UUID {
+	if id == uuid.Nil {
+		return nil
+	}
+
+	return &id
 }
 
 // holdTarget keeps a namespace or a dataset from being deleted or moved before the transaction ends, and
@@ -560,7 +575,7 @@ func insertCopy(ctx context.Context, tx pgx.Tx, d Dataset, c contents, now time.
 	}
 
 	if _, err := tx.Exec(ctx, sqlInsertCopy, d.Account, d.ID, d.NamespaceID, d.Name, nameKey(d.Name), c.exposure, d.Epoch,
-		c.definition.Revision, c.definition.DataDescription, c.definition.SchemaDefinition, d.Columns, d.RowCount, d.CreatedAt, now); err != nil {
+		c.definition.Revision, c.definition.DataDescription, c.definition.SchemaDefinition, d.Columns, d.RowCount, d.CreatedAt, now, orNull(d.SnapshotID)); err != nil {
 		return err
 	}
 

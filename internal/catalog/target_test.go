@@ -100,7 +100,7 @@ func TestTokenOfADataset(t *testing.T) {
 	_, err = b.datasets(t, bearer, Path{Username: auth.Self, Namespace: "own"}, 10)
 	require.Equal(t, fault.NotFound, code(err), "not even what is the bearer's own")
 
-	_, err = b.catalog.ClearDataset(t.Context(), bearer, orders)
+	_, err = clearAlone(b.catalog, t.Context(), bearer, orders)
 	require.NoError(t, err, "an editor's work")
 	require.Equal(t, fault.Forbidden, code(b.catalog.DeleteDataset(t.Context(), bearer, orders)))
 	require.Equal(t, fault.Forbidden, code(b.catalog.Share(t.Context(), bearer, orders, NewShare{Grantee: "cyd", Role: auth.Viewer})))

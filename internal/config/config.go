@@ -19,6 +19,9 @@ type Serve struct {
 	S3       S3       `prefix:"QUERN_S3_"`
 	Upload   Upload   `prefix:"QUERN_UPLOAD_"`
 	Job      Job      `prefix:"QUERN_JOB_"`
+	Sandbox  Sandbox  `prefix:"QUERN_SANDBOX_"`
+	Ingest   Ingest   `prefix:"QUERN_INGEST_"`
+	Cache    Cache    `prefix:"QUERN_CACHE_"`
 	OIDC     OIDC     `prefix:"QUERN_OIDC_"`
 	Token    Token    `prefix:"QUERN_TOKEN_"`
 	Log      Log      `prefix:"QUERN_LOG_"`
@@ -69,6 +72,11 @@ type Inspect struct {
 	S3 S3 `prefix:"QUERN_S3_"`
 }
 
+// Doctor is what `quernd doctor` looks at.
+type Doctor struct {
+	Sandbox Sandbox `prefix:"QUERN_SANDBOX_"`
+}
+
 // S3 is the object store.
 type S3 struct {
 	Endpoint       URL    `env:"ENDPOINT" required:"true" help:"The object store, for example https://s3.eu-central-1.amazonaws.com."`
@@ -93,6 +101,31 @@ type Upload struct {
 type Job struct {
 	Notify  bool `env:"NOTIFY" default:"false" help:"Wake workers by NOTIFY instead of letting them poll. It takes a lock of the whole database in each transaction that makes a job."`
 	Workers int  `env:"WORKERS" default:"4" help:"Housekeeping jobs that this process works at once; 0: none."`
+}
+
+// Sandbox is where and how people's bytes are read.
+type Sandbox struct {
+	Dir   string `env:"DIR" default:"/var/tmp/quern" help:"Folder for files on their way: what children read and write, and copies of data files. Local and fast; nothing in it is needed after a restart. Each process has one of its own."`
+	Least string `env:"LEAST" default:"reduced" oneof:"full reduced none" help:"Least isolation of the processes that read people's files. full: Landlock with network rules, and seccomp. reduced: an older Landlock, and seccomp. none: whatever the kernel gives; a hostile file can then do what the service can."`
+	Max   int    `env:"MAX" default:"16" help:"Sealed processes that work at once; more wait."`
+	Ready int    `env:"READY" default:"2" help:"Sealed processes that wait for work. Each takes about 20 MB."`
+}
+
+// Ingest is the rule for reading files.
+type Ingest struct {
+	Workers     int           `env:"WORKERS" default:"2" help:"Ingestions that this process works at once; 0: none. One more is for files above 64 MiB."`
+	Memory      Bytes         `env:"MEMORY" default:"1GiB" help:"Memory of one ingestion for the engine; its process may map twice as much and 512 MiB."`
+	Threads     int           `env:"THREADS" default:"2" help:"Threads of one ingestion."`
+	Disk        Bytes         `env:"DISK" default:"100GiB" help:"Disk that one ingestion may take."`
+	Time        time.Duration `env:"TIME" default:"1h" help:"Longest time for one ingestion."`
+	MaxRows     Bytes         `env:"MAX_ROWS" default:"64MiB" help:"Largest body of posted rows."`
+	MaxColumns  int           `env:"MAX_COLUMNS" default:"2000" help:"Most columns of a dataset."`
+	MaxUnpacked Bytes         `env:"MAX_UNPACKED" default:"64GiB" help:"Largest file when it is unpacked."`
+}
+
+// Cache is the copies of data files on the local disk.
+type Cache struct {
+	Bytes Bytes `env:"BYTES" default:"10GiB" help:"Room for copies of data files on the local disk, in a folder of SANDBOX_DIR."`
 }
 
 // OIDC is the issuer that says who people are.

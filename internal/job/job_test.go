@@ -123,3 +123,41 @@ func TestSchemaVersionIsRivers(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, migrator.AllVersions(), job.SchemaVersion)
 }
+
+// TestRescue: the job of a worker that died before it had its lease is delivered again; one whose lease is held
+// is left alone.
+func TestRescue(t *testing.T) {
+	t.Parallel()
+
+	db := pgtest.New(t)
+	worked := make(chan task, 10)
+	client := start(t, db, false, func(_ context.Context, args task) error {
+		worked <- args
+
+		return nil
+	})
+
+	stuck, held := task{Account: uuid.New(), Work: uuid.New()}, task{Account: uuid.New(), Work: uuid.New()}
+
+	err := client.Hold(t.Context(), job.Work{Account: held.Account, ID: held.Work, Job: held, Queue: "tasks"}, func(ctx context.Context, _ job.Lease) error {
+		require.NoError(t, db.InTx(ctx, func(tx postgres.Tx) error {
+			for _, args := range []task{stuck, held} {
+				if err := client.InsertTx(ctx, tx, args, &river.InsertOpts{Queue: "tasks", ScheduledAt: time.Now().Add(time.Hour)}); err != nil {
+					return err
+				}
+			}
+
+			_, err := tx.Exec(ctx, `UPDATE river_job SET state = 'running', attempt = 1, attempted_at = now() - interval '2 minutes'`)
+
+			return err
+		}))
+
+		require.Equal(t, stuck, <-worked)
+		time.Sleep(3 * time.Second) // more than one sweep
+		require.Empty(t, worked)
+
+		return nil
+	})
+	require.NoError(t, err)
+	require.Equal(t, held, <-worked, "nobody holds its lease any more")
+}

@@ -21,6 +21,8 @@ const (
 	leaseTime  = 15 * time.Second
 	renewEvery = 5 * time.Second
 	sweepEvery = 2 * time.Second
+	// rescueAfter is how long a worker may take to get its lease. Jobs without one are short.
+	rescueAfter = time.Minute
 )
 
 // Lease is the right to write for a piece of work.
@@ -110,7 +112,8 @@ func (c *Client) renew(ctx context.Context, lease Lease, lost context.CancelCaus
 // transaction ends. Every write of a worker begins with it.
 func (l Lease) FenceTx(ctx context.Context, tx postgres.Tx) error { return fence(ctx, tx, l) }
 
-// Sweep takes the leases that ran out from their holders and delivers their work again. Any replica may.
+// Sweep takes the leases that ran out from their holders and delivers their work again, and the jobs of workers
+// that died before they had a lease. Any replica may.
 func (c *Client) Sweep(ctx context.Context) error {
 	return c.db.InTx(ctx, func(tx postgres.Tx) error {
 		expired, err := takeExpired(ctx, tx, uuid.Must(uuid.NewV7()), leaseTime)
@@ -126,7 +129,7 @@ func (c *Client) Sweep(ctx context.Context) error {
 			c.log.WarnContext(ctx, "work whose worker died is delivered again", "job", work.kind, "work", work.id)
 		}
 
-		return nil
+		return rescue(ctx, tx, rescueAfter)
 	})
 }
 

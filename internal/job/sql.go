@@ -31,6 +31,14 @@ const (
 			WHERE until < now() AND (delivered_at IS NULL OR delivered_at < now() - $2::interval)
 			ORDER BY until LIMIT 100 FOR UPDATE SKIP LOCKED)
 		RETURNING job, queue, args, work_id`
+
+	// A worker that died after it got its job and before it had the lease left nothing but a job that runs for
+	// ever: River cannot know, and does not rescue jobs that may take as long as they like. A duplicate is
+	// harmless, so no worker has to say that it lives.
+	sqlRescue = `
+		UPDATE river_job r SET state = 'available', scheduled_at = now()
+		WHERE r.state = 'running' AND r.attempted_at < now() - $1::interval
+			AND NOT EXISTS (SELECT FROM leases l WHERE l.job = r.kind AND l.args = r.args)`
 )
 
 // acquire returns ErrLost if somebody else holds the lease.
@@ -59,6 +67,12 @@ func held(ctx context.Context, q postgres.Querier, statement string, args ...any
 	if err == nil && tag.RowsAffected() == 0 {
 		return ErrLost
 	}
+
+	return err
+}
+
+func rescue(ctx context.Context, tx pgx.Tx, after time.Duration) error {
+	_, err := tx.Exec(ctx, sqlRescue, after)
 
 	return err
 }

@@ -29,6 +29,7 @@ type operation struct {
 	params    []*openapi3.Parameter
 	body      *openapi3.Schema // nil if it takes none
 	bodyless  bool             // the body may be left out
+	rows      bool             // the body is rows, which a sealed child reads
 }
 
 func loadContract() (*contract, error) {
@@ -53,7 +54,9 @@ func loadContract() (*contract, error) {
 				}
 			}
 
-			if source.RequestBody != nil {
+			if source.RequestBody != nil && len(source.RequestBody.Value.Content) > 1 {
+				op.rows = true
+			} else if source.RequestBody != nil {
 				media := source.RequestBody.Value.Content["application/json"]
 				if media == nil {
 					return nil, fmt.Errorf("operation %s: only JSON bodies can be checked", op.id)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"quern.dev/quern/api"
 	"quern.dev/quern/internal/catalog"
 )
@@ -60,7 +62,7 @@ func (h handlers) DeleteDataset(ctx context.Context, request api.DeleteDatasetRe
 }
 
 func (h handlers) ClearDataset(ctx context.Context, request api.ClearDatasetRequestObject) (api.ClearDatasetResponseObject, error) {
-	cleared, err := h.catalog.ClearDataset(ctx, callOf(ctx).who, datasetPath(request.Username, request.Namespace, request.DatasetName))
+	cleared, err := h.ingest.Clear(ctx, callOf(ctx).who, datasetPath(request.Username, request.Namespace, request.DatasetName))
 	if err != nil {
 		return nil, err
 	}
@@ -115,6 +117,10 @@ func showDataset(d catalog.Description) api.Dataset {
 	metadata := api.DatasetMetadata{
 		ColumnNames: []string{}, Columns: []api.DatasetColumn{}, RowCount: d.RowCount, Engine: "duckdb",
 		DataDescription: d.Definition.DataDescription, SchemaDefinition: d.Definition.SchemaDefinition,
+	}
+
+	if d.SnapshotID != uuid.Nil {
+		metadata.SnapshotID = &d.SnapshotID
 	}
 
 	for _, column := range d.Columns {

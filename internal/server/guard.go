@@ -64,6 +64,10 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request, op *operation, c 
 		return fault.New(fault.Forbidden, "Only the owner may do this.")
 	}
 
+	if op.rows {
+		return s.checkRows(r)
+	}
+
 	if op.body == nil {
 		return nil
 	}

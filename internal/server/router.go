@@ -24,7 +24,7 @@ type router struct {
 func (s *Server) newRouter() (http.Handler, error) {
 	rt := &router{server: s, mux: http.NewServeMux(), served: map[string]bool{}}
 
-	strict := api.NewStrictHandlerWithOptions(handlers{tokens: s.config.Tokens, catalog: s.config.Catalog, uploads: s.config.Uploads, audit: s.config.Audit}, nil, api.StrictHTTPServerOptions{
+	strict := api.NewStrictHandlerWithOptions(handlers{tokens: s.config.Tokens, catalog: s.config.Catalog, uploads: s.config.Uploads, ingest: s.config.Ingest, audit: s.config.Audit}, nil, api.StrictHTTPServerOptions{
 		RequestErrorHandlerFunc:  s.failDecode,
 		ResponseErrorHandlerFunc: s.Fail,
 	})
@@ -35,6 +35,8 @@ func (s *Server) newRouter() (http.Handler, error) {
 		return nil, err
 	}
 
+	rt.HandleFunc("POST "+basePath+"/data/{username}/{namespace}/{datasetName}/rows", s.appendRows)
+	rt.HandleFunc("POST "+basePath+"/ingest/{namespace}/{datasetName}", s.appendRows)
 	rt.HandleFunc("GET "+basePath+"/openapi.json", docs.document)
 	rt.HandleFunc("GET "+basePath+"/docs", docs.page)
 	rt.mux.HandleFunc("GET /healthz", s.healthz)

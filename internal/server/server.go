@@ -15,6 +15,7 @@ import (
 	"quern.dev/quern/internal/audit"
 	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/catalog"
+	"quern.dev/quern/internal/ingest"
 	"quern.dev/quern/internal/upload"
 )
 
@@ -26,6 +27,7 @@ type Config struct {
 	Tokens         auth.Tokens
 	Catalog        catalog.Catalog
 	Uploads        upload.Uploads
+	Ingest         *ingest.Ingest
 	Audit          audit.Log
 	Ready          func(context.Context) []Check
 	PublicURL      string
@@ -35,6 +37,7 @@ type Config struct {
 	RateLimit      float64 // requests a second for each caller; 0 means no limit
 	RateBurst      int
 	MaxBody        int64
+	MaxRows        int64 // bytes of a body of rows
 	RequestTimeout time.Duration
 }
 
@@ -78,6 +81,7 @@ type handlers struct {
 	tokens  auth.Tokens
 	catalog catalog.Catalog
 	uploads upload.Uploads
+	ingest  *ingest.Ingest
 	audit   audit.Log
 }
 

@@ -34,7 +34,7 @@ const (
 		WHERE account_id = $1 AND session_id = $2 AND id = $3 AND status = 'preparing'`
 	sqlAbortFiles = `
 		UPDATE upload_files SET status = 'aborted', remove_at = CASE status WHEN 'completed' THEN $5::timestamptz ELSE $4::timestamptz END
-		WHERE account_id = $1 AND session_id = $2 AND status <> 'aborted' AND ($3::uuid IS NULL OR id = $3)`
+		WHERE account_id = $1 AND session_id = $2 AND status <> 'aborted' AND bound_dataset IS NULL AND ($3::uuid IS NULL OR id = $3)`
 	sqlUpdateSession = `UPDATE upload_sessions SET status = $3 WHERE account_id = $1 AND id = $2`
 	sqlCountFiles    = `
 		SELECT count(*) FILTER (WHERE status = 'preparing'), count(*) FILTER (WHERE status = 'completed')
@@ -49,6 +49,23 @@ const (
 		UPDATE upload_files SET removed_at = $4, status = 'aborted' WHERE account_id = $1 AND session_id = $2 AND id = $3 AND remove_at < $4`
 	sqlSelectCompleted = `
 		SELECT object_key, size FROM upload_files WHERE status = 'completed' AND removed_at IS NULL AND object_key > $1 ORDER BY object_key LIMIT $2`
+	sqlBindFiles = `
+		UPDATE upload_files SET bound_account = $4, bound_dataset = $5, bound_ingestion = $6, reserved_until = $7, remove_at = NULL
+		WHERE account_id = $1 AND session_id = $2 AND id = ANY($3) AND status = 'completed' AND removed_at IS NULL AND bound_dataset IS NULL`
+	sqlCountBound = `
+		SELECT count(*) FILTER (WHERE bound_ingestion = $5 OR reserved_until IS NULL), count(*) FROM upload_files
+		WHERE account_id = $1 AND session_id = $2 AND id = ANY($3) AND bound_dataset = $4`
+	sqlConfirmFiles = `
+		UPDATE upload_files SET reserved_until = NULL
+		WHERE account_id = $1 AND bound_account = $2 AND bound_dataset = $3 AND bound_ingestion = $4 AND reserved_until IS NOT NULL`
+	sqlReleaseFiles = `
+		UPDATE upload_files SET bound_account = NULL, bound_dataset = NULL, bound_ingestion = NULL, reserved_until = NULL, remove_at = $5
+		WHERE account_id = $1 AND bound_account = $2 AND bound_dataset = $3 AND bound_ingestion = $4 AND reserved_until IS NOT NULL`
+	sqlForsakeFiles   = `UPDATE upload_files SET reserved_until = NULL, remove_at = $3 WHERE bound_account = $1 AND bound_dataset = $2 AND remove_at IS NULL`
+	sqlMoveBound      = `UPDATE upload_files SET bound_account = $2 WHERE bound_account = $1 AND bound_dataset = $3`
+	sqlSelectReserved = `
+		SELECT account_id, bound_account, bound_dataset, bound_ingestion FROM upload_files
+		WHERE reserved_until < $1 ORDER BY reserved_until LIMIT $2`
 	sqlSelectKnown = `SELECT object_key, upload_id FROM upload_files WHERE object_key = ANY($1) AND removed_at IS NULL`
 )
 
@@ -227,4 +244,63 @@ func selectKnown(ctx context.Context, q postgres.Querier, keys []string) (map[st
 	})
 
 	return known, err
+}
+
+// bindFiles binds the files that are free, and counts those that this dataset has now, and those of them that no
+// other request has reserved.
+func bindFiles(ctx context.Context, tx pgx.Tx, s Session, files []uuid.UUID, to Binding, until time.Time) (certain, bound int, err error) {
+	if _, err := tx.Exec(ctx, sqlBindFiles, s.Account, s.ID, files, to.Account, to.Dataset, to.Ingestion, until); err != nil {
+		return 0, 0, err
+	}
+
+	err = tx.QueryRow(ctx, sqlCountBound, s.Account, s.ID, files, to.Dataset, to.Ingestion).Scan(&certain, &bound)
+
+	return certain, bound, err
+}
+
+func confirmFiles(ctx context.Context, tx pgx.Tx, account uuid.UUID, to Binding) error {
+	_, err := tx.Exec(ctx, sqlConfirmFiles, account, to.Account, to.Dataset, to.Ingestion)
+
+	return err
+}
+
+func releaseFiles(ctx context.Context, tx pgx.Tx, account uuid.UUID, to Binding, removeAt time.Time) error {
+	_, err := tx.Exec(ctx, sqlReleaseFiles, account, to.Account, to.Dataset, to.Ingestion, removeAt)
+
+	return err
+}
+
+// forsakeFiles may touch the files of several accounts: those of everybody who loaded into the dataset.
+func forsakeFiles(ctx context.Context, tx pgx.Tx, account, dataset uuid.UUID, now time.Time) error {
+	_, err := tx.Exec(ctx, sqlForsakeFiles, account, dataset, now)
+
+	return err
+}
+
+// MoveTx follows a dataset that changes its owner.
+func MoveTx(ctx context.Context, tx pgx.Tx, from, to, dataset uuid.UUID) error {
+	_, err := tx.Exec(ctx, sqlMoveBound, from, to, dataset)
+
+	return err
+}
+
+func selectReserved(ctx context.Context, q postgres.Querier, now time.Time, limit int) (map[Binding]uuid.UUID, error) {
+	rows, err := q.Query(ctx, sqlSelectReserved, now, limit)
+	if err != nil {
+		return nil, err
+	}
+
+	var (
+		list    = map[Binding]uuid.UUID{}
+		account uuid.UUID
+		to      Binding
+	)
+
+	_, err = pgx.ForEachRow(rows, []any{&account, &to.Account, &to.Dataset, &to.Ingestion}, func() error {
+		list[to] = account
+
+		return nil
+	})
+
+	return list, err
 }

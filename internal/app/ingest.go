@@ -1,0 +1,112 @@
+package app
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"quern.dev/quern/internal/catalog"
+	"quern.dev/quern/internal/config"
+	"quern.dev/quern/internal/engine"
+	"quern.dev/quern/internal/engine/duckdb"
+	"quern.dev/quern/internal/ingest"
+	"quern.dev/quern/internal/job"
+	"quern.dev/quern/internal/lake"
+	"quern.dev/quern/internal/sandbox"
+	"quern.dev/quern/internal/upload"
+)
+
+// toTheMillisecond is the clock of what people see.
+func toTheMillisecond() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
+
+// Child is `quernd sandbox PROGRAM`: the process that reads people's bytes.
+func Child(args []string) int {
+	return sandbox.Main(args, map[string]sandbox.Program{duckdb.Name: duckdb.Program()})
+}
+
+func openSandbox(c config.Sandbox, log *slog.Logger) (*sandbox.Sandbox, error) {
+	least, err := sandbox.ParseTier(c.Least)
+	if err != nil {
+		return nil, err
+	}
+
+	opened, err := sandbox.New(sandbox.Config{
+		Dir: filepath.Join(c.Dir, "sandbox"), Least: least, Ready: c.Ready, Programs: []string{duckdb.Name}, Log: log,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("the sandbox: %w", err)
+	}
+
+	return opened, nil
+}
+
+func (a *App) registerSandboxMetrics() {
+	now := func(read func(sandbox.Stats) int64) func() float64 {
+		return func() float64 { return float64(read(a.sandbox.Stats())) }
+	}
+
+	for name, of := range map[string]struct {
+		help string
+		read func(sandbox.Stats) int64
+	}{
+		"started_total": {"Processes that were started, those that wait included.", func(s sandbox.Stats) int64 { return s.Started }},
+		"used_total":    {"Processes that got work.", func(s sandbox.Stats) int64 { return s.Used }},
+		"killed_total":  {"Processes that died or were ended for a limit.", func(s sandbox.Stats) int64 { return s.Killed }},
+	} {
+		a.metrics.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "quern_sandbox_" + name, Help: of.help}, now(of.read)))
+	}
+
+	for name, of := range map[string]struct {
+		help string
+		read func(sandbox.Stats) int64
+	}{
+		"ready":   {"Processes that wait for work.", func(s sandbox.Stats) int64 { return s.Ready }},
+		"running": {"Processes that work.", func(s sandbox.Stats) int64 { return s.Running }},
+	} {
+		a.metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "quern_sandbox_" + name, Help: of.help}, now(of.read)))
+	}
+
+	a.metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "quern_sandbox_tier", Help: "How sealed they are.", ConstLabels: prometheus.Labels{"tier": a.sandbox.Tier().String()},
+	}, func() float64 { return 1 }))
+}
+
+// newIngest wires what loads files: the sealed children, the engine in them, and the lake.
+func (a *App) newIngest(uploads upload.Uploads) (*ingest.Ingest, error) {
+	var err error
+	if a.sandbox, err = openSandbox(a.config.Sandbox, a.log); err != nil {
+		return nil, err
+	}
+
+	a.registerSandboxMetrics()
+
+	a.lake, err = lake.New(lake.Config{
+		DB: a.db, Store: a.store, Now: time.Now, Log: a.log, Grace: a.config.Data.DeleteGrace,
+		CacheDir: filepath.Join(a.config.Sandbox.Dir, "cache"), CacheBytes: int64(a.config.Cache.Bytes),
+	})
+	if err != nil {
+		return nil, err
+	}
+
+	passing := filepath.Join(a.sandbox.Dir(), "passing")
+	if err := os.Mkdir(passing, 0o700); err != nil {
+		return nil, fmt.Errorf("the folder for files on their way: %w", err)
+	}
+
+	bounds := ingest.DefaultBounds()
+	bounds.Columns, bounds.Unpacked = a.config.Ingest.MaxColumns, int64(a.config.Ingest.MaxUnpacked)
+
+	return ingest.New(ingest.Config{
+		DB: a.db, Store: a.store, Lake: a.lake, Catalog: catalog.Catalog{DB: a.db, Now: time.Now}, Uploads: uploads,
+		Engine: engine.New(engine.Config{
+			Sandbox: a.sandbox, Program: duckdb.Name, Log: a.log, Sessions: a.config.Sandbox.Max, Memory: int64(a.config.Ingest.Memory), Threads: a.config.Ingest.Threads,
+			Disk: int64(a.config.Ingest.Disk),
+		}),
+		Jobs: func() *job.Client { return a.jobs }, Log: a.log, Now: toTheMillisecond, Dir: passing, Bounds: bounds,
+		Time: a.config.Ingest.Time, MaxBody: int64(a.config.Ingest.MaxRows),
+	}), nil
+}

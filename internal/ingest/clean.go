@@ -1,0 +1,91 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"quern.dev/quern/internal/job"
+	"quern.dev/quern/internal/lake"
+	"quern.dev/quern/internal/postgres"
+)
+
+const (
+	cleanAtOnce   = 100
+	strandedAfter = time.Minute
+	forgetAfter   = time.Minute
+)
+
+// clean removes objects that nobody needs, and settles reservations of files whose ingestion nobody knows of.
+func (g *Ingest) clean(ctx context.Context, _ job.Lease) error {
+	if err := g.Lake.Clean(ctx, func(tx postgres.Tx, t lake.Table) error { return g.forget(ctx, tx, t) }); err != nil {
+		return err
+	}
+
+	if err := g.settle(ctx); err != nil {
+		return err
+	}
+
+	for {
+		open, err := g.Uploads.Reserved(ctx, cleanAtOnce)
+		if err != nil || len(open) == 0 {
+			return err
+		}
+
+		for binding, account := range open {
+			var made bool
+
+			if err := g.DB.Do(ctx, func(q postgres.Querier) (err error) {
+				made, err = hasIngestion(ctx, q, binding.Account, binding.Dataset, binding.Ingestion)
+
+				return err
+			}); err != nil {
+				return err
+			}
+
+			settle := g.Uploads.Release
+			if made {
+				settle = g.Uploads.Confirm
+			}
+
+			if err := settle(ctx, account, binding); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// forget takes away what is known about a dataset whose table is gone for good, and lets its uploaded files go.
+func (g *Ingest) forget(ctx context.Context, tx postgres.Tx, t lake.Table) error {
+	// A transaction of its own, in the accounts of those who uploaded. If ours fails it is repeated.
+	if err := g.Uploads.Forsake(ctx, t.Account, t.Dataset); err != nil {
+		return err
+	}
+
+	return remove(ctx, tx, t)
+}
+
+// settle commits what was left ready, and ends what nobody works on any more.
+func (g *Ingest) settle(ctx context.Context) error {
+	var stranded []lake.Table
+
+	err := g.DB.Do(ctx, func(q postgres.Querier) (err error) {
+		if err = failForgotten(ctx, q, g.Now().Add(-forgetAfter), g.Now(), cleanAtOnce); err == nil {
+			stranded, err = selectStranded(ctx, q, g.Now().Add(-strandedAfter), cleanAtOnce)
+		}
+
+		return err
+	})
+	if err != nil {
+		return err
+	}
+
+	for _, table := range stranded {
+		err := g.Jobs().Hold(ctx, commitWork(table), func(ctx context.Context, lease job.Lease) error { return g.drain(ctx, table, lease) })
+		if err != nil && !errors.Is(err, job.ErrLost) {
+			return err
+		}
+	}
+
+	return nil
+}

@@ -1,0 +1,64 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"quern.dev/quern/internal/auth"
+	"quern.dev/quern/internal/catalog"
+	"quern.dev/quern/internal/job"
+	"quern.dev/quern/internal/lake"
+	"quern.dev/quern/internal/postgres"
+)
+
+// Clear takes all rows away and keeps name, definition and grants. What was accepted before and is not in a
+// snapshot yet ends with Conflict.
+//
+// Faults: NotFound, Forbidden, Unavailable.
+func (g *Ingest) Clear(ctx context.Context, who auth.Principal, at catalog.Path) (cleared catalog.Description, err error) {
+	dataset, err := g.allow(ctx, who, auth.Editor, at)
+	if err != nil {
+		return catalog.Description{}, err
+	}
+
+	table := lake.Table{Account: dataset.Account, Dataset: dataset.ID}
+
+	err = g.alone(ctx, table, func(ctx context.Context, lease job.Lease) error {
+		_, err := g.Lake.Commit(ctx, lake.Change{Table: table, Mode: lake.Clear}, func(tx postgres.Tx, made lake.Snapshot) error {
+			if err := lease.FenceTx(ctx, tx); err != nil {
+				return err
+			}
+
+			cleared, err = g.Catalog.ClearTx(ctx, tx, who, at, made.ID)
+
+			return err
+		})
+
+		return err
+	})
+
+	return cleared, err
+}
+
+// alone runs a change of a table while nobody commits to it.
+func (g *Ingest) alone(ctx context.Context, table lake.Table, do func(ctx context.Context, lease job.Lease) error) error {
+	done, err := g.commits.take(ctx, table)
+	if err != nil {
+		return err
+	}
+	defer done()
+
+	for {
+		err := g.Jobs().Hold(ctx, commitWork(table), do)
+		if !errors.Is(err, job.ErrLost) {
+			return err
+		}
+
+		select {
+		case <-time.After(commitPoll):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,461 @@
+package ingest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+
+	"quern.dev/quern/internal/audit"
+	"quern.dev/quern/internal/auth"
+	"quern.dev/quern/internal/blob"
+	"quern.dev/quern/internal/catalog"
+	"quern.dev/quern/internal/engine"
+	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/job"
+	"quern.dev/quern/internal/lake"
+	"quern.dev/quern/internal/postgres"
+	"quern.dev/quern/internal/upload"
+)
+
+// Config is what ingestions need.
+type Config struct {
+	DB      *postgres.DB
+	Store   *blob.Store
+	Lake    *lake.Lake
+	Engine  *engine.Engine
+	Catalog catalog.Catalog
+	Uploads upload.Uploads
+	Jobs    func() *job.Client // there only when everything is wired
+	Log     *slog.Logger
+	Now     func() time.Time
+
+	Dir     string        // for files on their way, on the file system of the sandbox
+	Bounds  engine.Bounds // of a file
+	Time    time.Duration // that an ingestion may take
+	MaxBody int64         // bytes of posted rows
+}
+
+// Ingest loads files and rows into datasets.
+type Ingest struct {
+	Config
+
+	commits *turns
+}
+
+// New returns an Ingest.
+func New(c Config) *Ingest { return &Ingest{Config: c, commits: newTurns()} }
+
+// The words of the packages below that callers need.
+type (
+	Format     = engine.Format
+	Inspection = engine.Inspection
+	Mode       = lake.Mode
+	Options    = engine.Options
+	Snapshot   = lake.Snapshot
+)
+
+// The formats that a body can have, and the two ways to add rows.
+const (
+	FormatText    = engine.FormatText
+	FormatJSON    = engine.FormatJSON
+	FormatParquet = engine.FormatParquet
+	FormatRows    = engine.FormatRows
+
+	Append  = lake.Append
+	Replace = lake.Replace
+)
+
+// Status is that of an ingestion.
+type Status string
+
+const (
+	Queued    Status = "queued"
+	Running   Status = "running"
+	Completed Status = "completed"
+	Failed    Status = "failed"
+	Cancelled Status = "cancelled"
+)
+
+// What an ingestion is doing.
+const (
+	phaseQueued     = "queued"
+	phaseFetching   = "fetching"
+	phaseInspecting = "inspecting"
+	phaseConverting = "converting"
+	phaseStoring    = "storing"
+	phaseCommitting = "committing"
+	phaseDone       = "done"
+)
+
+const (
+	kindFiles = "files"
+	kindRows  = "rows"
+)
+
+// Ingestion is a request to add files or rows to a dataset.
+type Ingestion struct {
+	Account  uuid.UUID
+	Dataset  uuid.UUID
+	ID       uuid.UUID
+	Caller   uuid.UUID
+	Session  uuid.UUID
+	Status   Status
+	Mode     lake.Mode
+	DryRun   bool
+	Epoch    int64
+	Options  engine.Options
+	Phase    string
+	Files    []File
+	Warnings []string
+	SetAside []SetAside
+
+	BytesDone, BytesTotal  int64
+	RowsDone, RowsSetAside int64
+
+	Preview      *engine.Inspection
+	ErrorCode    string
+	ErrorMessage string
+	Snapshot     uuid.UUID
+	CreatedAt    time.Time
+	StartedAt    time.Time
+	FinishedAt   time.Time
+
+	kind   string
+	format engine.Format // of a body, which only the process that got it can read
+	audit  *audit.Entry  // of a body, written when its rows are there
+	ready  bool
+}
+
+// File is an uploaded file of an ingestion.
+type File struct {
+	ID   uuid.UUID
+	Name string
+	Size int64
+	Key  string
+}
+
+// SetAside is a row that did not fit.
+type SetAside struct {
+	File   string
+	Row    int64
+	Reason string
+}
+
+func (i Ingestion) table() lake.Table { return lake.Table{Account: i.Account, Dataset: i.Dataset} }
+
+func (i Ingestion) work() job.Work {
+	args := RunArgs{Account: i.Account, Dataset: i.Dataset, Ingestion: i.ID}
+
+	return job.Work{Account: i.Account, ID: i.ID, Job: args, Queue: i.queue()}
+}
+
+// queue: large files never hold back small ones.
+func (i Ingestion) queue() string {
+	if i.BytesTotal > largeBytes {
+		return LargeQueue
+	}
+
+	return Queue
+}
+
+const largeBytes = 64 << 20
+
+// Request is for an ingestion of uploaded files.
+type Request struct {
+	Session uuid.UUID
+	Files   []uuid.UUID // all completed ones of the session if empty
+	Mode    lake.Mode
+	Options engine.Options
+	DryRun  bool
+	Once    auth.Once
+}
+
+// Create accepts uploaded files for a dataset.
+//
+// Faults: NotFound, Forbidden, ValidationFailed, InvalidState.
+func (g *Ingest) Create(ctx context.Context, who auth.Principal, at catalog.Path, request Request) (made Ingestion, err error) {
+	dataset, err := g.allow(ctx, who, auth.Editor, at)
+	if err != nil {
+		return Ingestion{}, err
+	}
+
+	if first, err := g.repeated(ctx, who, dataset, request.Once); err != nil || first != nil {
+		return orZero(first), err
+	}
+
+	made = Ingestion{
+		Account: dataset.Account, Dataset: dataset.ID, ID: uuid.Must(uuid.NewV7()), Caller: who.Account, Session: request.Session,
+		Status: Queued, Mode: request.Mode, DryRun: request.DryRun, Epoch: dataset.Epoch, Options: request.Options,
+		Phase: phaseQueued, CreatedAt: g.Now(), kind: kindFiles,
+	}
+	binding := upload.Binding{Account: dataset.Account, Dataset: dataset.ID, Ingestion: made.ID}
+
+	files, err := g.Uploads.Reserve(ctx, who, request.Session, request.Files, binding, request.DryRun)
+	if err != nil {
+		return Ingestion{}, err
+	}
+
+	for _, f := range files {
+		made.Files = append(made.Files, File{ID: f.ID, Name: f.Name, Size: f.Size, Key: f.Key})
+		made.BytesTotal += f.Size
+	}
+
+	first := made.ID
+
+	err = g.DB.InTx(ctx, func(tx postgres.Tx) (err error) {
+		var repeated bool
+		if first, repeated, err = request.Once.ClaimTx(ctx, tx, dataset.Account, who, made.ID, made.CreatedAt); err != nil || repeated {
+			return err
+		}
+
+		return g.insertTx(ctx, tx, who, dataset, made)
+	})
+
+	if err != nil || first != made.ID {
+		// The reservation of what did not come about ends by itself, if this cannot be written.
+		_ = g.Uploads.Release(context.WithoutCancel(ctx), who.Account, binding)
+	} else if !request.DryRun {
+		_ = g.Uploads.Confirm(context.WithoutCancel(ctx), who.Account, binding)
+	}
+
+	if err != nil {
+		return Ingestion{}, err
+	}
+
+	return g.load(ctx, dataset, first)
+}
+
+func orZero(i *Ingestion) Ingestion {
+	if i == nil {
+		return Ingestion{}
+	}
+
+	return *i
+}
+
+// repeated finds what an earlier request with the same key made, before anything is reserved again.
+func (g *Ingest) repeated(ctx context.Context, who auth.Principal, dataset catalog.Dataset, once auth.Once) (*Ingestion, error) {
+	if !once.Given() {
+		return nil, nil //nolint:nilnil // absence is not a failure here
+	}
+
+	made := uuid.Nil
+
+	err := g.DB.Do(ctx, func(q postgres.Querier) (err error) {
+		made, err = once.Find(ctx, q, dataset.Account, who, g.Now())
+
+		return err
+	})
+	if err != nil || made == uuid.Nil {
+		return nil, err
+	}
+
+	found, err := g.load(ctx, dataset, made)
+
+	return &found, err
+}
+
+func (g *Ingest) insertTx(ctx context.Context, tx postgres.Tx, who auth.Principal, dataset catalog.Dataset, made Ingestion) error {
+	twice, err := loadedBefore(ctx, tx, made)
+	if err != nil {
+		return err
+	}
+
+	for _, name := range twice {
+		made.Warnings = append(made.Warnings, fmt.Sprintf("The file %q was loaded into this dataset before: its rows will be there twice.", name))
+	}
+
+	if made.Mode == lake.Replace {
+		made.Warnings = nil // what was loaded before goes away
+	}
+
+	if err := insertIngestion(ctx, tx, made); err != nil {
+		return err
+	}
+
+	if err := g.Jobs().InsertTx(ctx, tx, made.work().Job, insertOpts(made.queue())); err != nil {
+		return err
+	}
+
+	entry := who.Audit(made.Account, made.CreatedAt, "ingestion.create", dataset.Audit())
+	entry.Detail = fmt.Sprintf("%s %s, %d files", made.Mode, made.ID, len(made.Files))
+
+	if made.DryRun {
+		entry.Detail += ", dry run"
+	}
+
+	return audit.WriteTx(ctx, tx, entry)
+}
+
+// Get returns an ingestion to whoever may see the dataset.
+func (g *Ingest) Get(ctx context.Context, who auth.Principal, at catalog.Path, id uuid.UUID) (Ingestion, error) {
+	dataset, err := g.allow(ctx, who, auth.Viewer, at)
+	if err != nil {
+		return Ingestion{}, err
+	}
+
+	return g.load(ctx, dataset, id)
+}
+
+// List returns ingestions of files before the given one, newest first.
+func (g *Ingest) List(ctx context.Context, who auth.Principal, at catalog.Path, before uuid.UUID, limit int) (list []Ingestion, err error) {
+	dataset, err := g.allow(ctx, who, auth.Viewer, at)
+	if err != nil {
+		return nil, err
+	}
+
+	err = g.DB.Do(ctx, func(q postgres.Querier) (err error) {
+		list, err = selectIngestions(ctx, q, dataset.Account, dataset.ID, before, limit)
+
+		return err
+	})
+
+	return list, err
+}
+
+// Retry queues a failed or cancelled ingestion again.
+//
+// Faults: NotFound, Forbidden, InvalidState, Conflict if the dataset was cleared.
+func (g *Ingest) Retry(ctx context.Context, who auth.Principal, at catalog.Path, id uuid.UUID) (Ingestion, error) {
+	return g.change(ctx, who, at, id, "ingestion.retry", func(tx postgres.Tx, dataset catalog.Dataset, i Ingestion) error {
+		switch {
+		case i.Status != Failed && i.Status != Cancelled:
+			return fault.New(fault.InvalidState, "Only a failed or cancelled ingestion can be tried again.")
+		case i.Epoch != dataset.Epoch:
+			return cleared()
+		}
+
+		if err := requeue(ctx, tx, i); err != nil {
+			return err
+		}
+
+		return g.Jobs().InsertTx(ctx, tx, i.work().Job, insertOpts(i.queue()))
+	})
+}
+
+// Cancel ends an ingestion that has not ended. Nothing of it is loaded.
+//
+// Faults: NotFound, Forbidden, InvalidState.
+func (g *Ingest) Cancel(ctx context.Context, who auth.Principal, at catalog.Path, id uuid.UUID) (Ingestion, error) {
+	return g.change(ctx, who, at, id, "ingestion.cancel", func(tx postgres.Tx, _ catalog.Dataset, i Ingestion) error {
+		switch i.Status {
+		case Cancelled:
+			return nil
+		case Completed, Failed:
+			return fault.New(fault.InvalidState, "The ingestion has ended already.")
+		case Queued, Running:
+		}
+
+		if err := finish(ctx, tx, i, Cancelled, nil, g.Now()); err != nil {
+			return err
+		}
+
+		return g.Lake.DropTx(ctx, tx, i.table(), i.ID)
+	})
+}
+
+// change does something with a locked ingestion, as an editor of its dataset.
+func (g *Ingest) change(
+	ctx context.Context, who auth.Principal, at catalog.Path, id uuid.UUID, action string,
+	do func(tx postgres.Tx, dataset catalog.Dataset, i Ingestion) error,
+) (changed Ingestion, err error) {
+	var dataset catalog.Dataset
+
+	err = g.DB.InTx(ctx, func(tx postgres.Tx) error {
+		if dataset, err = g.Catalog.Allow(ctx, tx, who, auth.Editor, at); err != nil {
+			return err
+		}
+
+		found, err := lockIngestion(ctx, tx, dataset.Account, dataset.ID, id)
+		if err != nil {
+			return err
+		}
+
+		if found == nil || found.kind != kindFiles {
+			return fault.Absent()
+		}
+
+		if err := do(tx, dataset, *found); err != nil {
+			return err
+		}
+
+		entry := who.Audit(dataset.Account, g.Now(), action, dataset.Audit())
+		entry.Detail = id.String()
+
+		return audit.WriteTx(ctx, tx, entry)
+	})
+	if err != nil {
+		return Ingestion{}, err
+	}
+
+	return g.load(ctx, dataset, id)
+}
+
+func (g *Ingest) allow(ctx context.Context, who auth.Principal, need auth.Role, at catalog.Path) (dataset catalog.Dataset, err error) {
+	err = g.DB.Do(ctx, func(q postgres.Querier) (err error) {
+		dataset, err = g.Catalog.Allow(ctx, q, who, need, at)
+
+		return err
+	})
+
+	return dataset, err
+}
+
+func (g *Ingest) load(ctx context.Context, dataset catalog.Dataset, id uuid.UUID) (Ingestion, error) {
+	var found *Ingestion
+
+	err := g.DB.Do(ctx, func(q postgres.Querier) (err error) {
+		found, err = selectIngestion(ctx, q, dataset.Account, dataset.ID, id)
+
+		return err
+	})
+
+	switch {
+	case err != nil:
+		return Ingestion{}, err
+	case found == nil || found.kind != kindFiles:
+		return Ingestion{}, fault.Absent()
+	}
+
+	return *found, nil
+}
+
+func cleared() *fault.Error {
+	return fault.New(fault.Conflict, "The dataset was cleared, deleted or restored after this was accepted.")
+}
+
+// failure is what is kept of an error.
+func failure(err error) (code, message string) {
+	if f, ok := errors.AsType[*engine.FileError](err); ok {
+		return string(codeOf(f.Code)), f.Message
+	}
+
+	e := fault.From(err)
+
+	return string(e.Code), e.Message
+}
+
+// codeOf is the code that callers know for a failure of a file.
+func codeOf(code string) fault.Code {
+	switch code {
+	case engine.TooManyColumns, engine.LineTooLong, engine.LimitExceeded:
+		return fault.LimitExceeded
+	default:
+		return fault.ValidationFailed
+	}
+}
+
+// asJSON is for columns of jsonb.
+func asJSON(value any) []byte {
+	encoded, err := json.Marshal(value)
+	if err != nil {
+		return []byte("null") // only values that marshal are given
+	}
+
+	return encoded
+}

@@ -1,0 +1,405 @@
+package ingest
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"quern.dev/quern/internal/audit"
+	"quern.dev/quern/internal/engine"
+	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/lake"
+	"quern.dev/quern/internal/postgres"
+)
+
+const (
+	sqlInsertIngestion = `
+		INSERT INTO ingestions (account_id, dataset_id, id, kind, caller_id, session_id, status, mode, dry_run, epoch, options, phase,
+			bytes_total, warnings, created_at, started_at, audit)
+		VALUES ($1, $2, $3, $4, $5, nullif($6, '00000000-0000-0000-0000-000000000000'::uuid), $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`
+	sqlInsertFile = `
+		INSERT INTO ingestion_files (account_id, dataset_id, ingestion_id, position, file_id, filename, size, object_key)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
+	sqlLoadedBefore = `
+		SELECT DISTINCT f.filename FROM ingestion_files f JOIN ingestions i ON i.account_id = f.account_id AND i.dataset_id = f.dataset_id AND i.id = f.ingestion_id
+		WHERE f.account_id = $1 AND f.dataset_id = $2 AND f.file_id = ANY($3) AND i.epoch = $4 AND i.status IN ('queued', 'running', 'completed')
+			AND NOT i.dry_run`
+
+	sqlColumns = `
+		account_id, dataset_id, id, kind, caller_id, coalesce(session_id, '00000000-0000-0000-0000-000000000000'::uuid), status, mode, dry_run, epoch,
+		options, phase, bytes_done, bytes_total, rows_done, rows_set_aside, warnings, preview, error_code, error_message,
+		coalesce(snapshot_id, '00000000-0000-0000-0000-000000000000'::uuid), created_at, started_at, ready_at IS NOT NULL, finished_at
+		FROM ingestions`
+	sqlSelectIngestion = `SELECT ` + sqlColumns + ` WHERE account_id = $1 AND dataset_id = $2 AND id = $3`
+	sqlLockIngestion   = `SELECT ` + sqlColumns + ` WHERE account_id = $1 AND dataset_id = $2 AND id = $3 FOR UPDATE`
+	sqlSelectListed    = `SELECT ` + sqlColumns + `
+		WHERE account_id = $1 AND dataset_id = $2 AND kind = 'files' AND id < $3 ORDER BY id DESC LIMIT $4`
+	sqlSelectReady = `SELECT ` + sqlColumns + `
+		WHERE account_id = $1 AND dataset_id = $2 AND status = 'running' AND ready_at IS NOT NULL ORDER BY ready_at, id LIMIT $3`
+	sqlSelectFiles = `
+		SELECT ingestion_id, file_id, filename, size, object_key FROM ingestion_files
+		WHERE account_id = $1 AND dataset_id = $2 AND ingestion_id = ANY($3) ORDER BY ingestion_id, position`
+	sqlSelectSetAside = `
+		SELECT s.ingestion_id, coalesce(f.filename, ''), s.row_number, s.reason
+		FROM set_aside_rows s LEFT JOIN ingestion_files f USING (account_id, dataset_id, ingestion_id, position)
+		WHERE s.account_id = $1 AND s.dataset_id = $2 AND s.ingestion_id = $3 ORDER BY s.position, s.row_number LIMIT $4`
+	sqlSelectStatus = `SELECT status, rows_done, error_code, error_message FROM ingestions WHERE account_id = $1 AND dataset_id = $2 AND id = $3`
+
+	sqlRequeue = `
+		UPDATE ingestions SET status = 'queued', phase = 'queued', bytes_done = 0, rows_done = 0, rows_set_aside = 0, error_code = '',
+			error_message = '', started_at = NULL, ready_at = NULL, finished_at = NULL
+		WHERE account_id = $1 AND dataset_id = $2 AND id = $3`
+	sqlStart = `
+		UPDATE ingestions SET status = 'running', started_at = coalesce(started_at, $4)
+		WHERE account_id = $1 AND dataset_id = $2 AND id = $3 AND status IN ('queued', 'running')`
+	sqlProgress = `
+		UPDATE ingestions SET phase = $4, bytes_done = $5, rows_done = $6, rows_set_aside = $7
+		WHERE account_id = $1 AND dataset_id = $2 AND id = $3 AND status = 'running'`
+	sqlReady = `
+		UPDATE ingestions SET ready_at = $4, phase = 'committing', bytes_done = bytes_total, rows_done = $5, rows_set_aside = $6
+		WHERE account_id = $1 AND dataset_id = $2 AND id = $3 AND status = 'running'`
+	sqlComplete = `
+		UPDATE ingestions SET status = 'completed', phase = 'done', snapshot_id = $4, finished_at = $5
+		WHERE account_id = $1 AND dataset_id = $2 AND id = ANY($3) AND status = 'running' AND ready_at IS NOT NULL`
+	sqlSelectAudit = `
+		SELECT audit FROM ingestions WHERE account_id = $1 AND dataset_id = $2 AND id = ANY($3) AND audit IS NOT NULL ORDER BY id`
+	sqlFinish = `
+		UPDATE ingestions SET status = $4, phase = 'done', preview = $5, error_code = $6, error_message = $7, finished_at = $8, ready_at = NULL
+		WHERE account_id = $1 AND dataset_id = $2 AND id = $3 AND status IN ('queued', 'running')`
+	sqlDeleteSetAside = `DELETE FROM set_aside_rows WHERE account_id = $1 AND dataset_id = $2 AND ingestion_id = $3`
+	sqlInsertSetAside = `
+		INSERT INTO set_aside_rows (account_id, dataset_id, ingestion_id, position, row_number, reason)
+		SELECT $1, $2, $3, $4, * FROM unnest($5::bigint[], $6::text[]) ON CONFLICT DO NOTHING`
+	sqlSelectStranded = `
+		SELECT DISTINCT account_id, dataset_id FROM ingestions WHERE status = 'running' AND ready_at IS NOT NULL AND ready_at < $1 LIMIT $2`
+	sqlFailForgotten = `
+		UPDATE ingestions SET status = 'failed', phase = 'done', error_code = 'UNAVAILABLE', error_message = 'The service stopped before the rows were stored.', finished_at = $2
+		WHERE (account_id, dataset_id, id) IN (SELECT account_id, dataset_id, id FROM ingestions
+			WHERE kind = 'rows' AND status = 'running' AND ready_at IS NULL AND created_at < $1
+				AND NOT EXISTS (SELECT FROM leases l WHERE l.account_id = ingestions.account_id AND l.work_id = ingestions.id) LIMIT $3)`
+	sqlHasUnfinished = `
+		SELECT EXISTS (SELECT FROM ingestions WHERE account_id = $1 AND dataset_id = $2 AND status IN ('queued', 'running'))`
+	sqlMoveIngestions   = `UPDATE ingestions SET account_id = $2 WHERE account_id = $1 AND dataset_id = $3`
+	sqlMoveFiles        = `UPDATE ingestion_files SET account_id = $2 WHERE account_id = $1 AND dataset_id = $3`
+	sqlMoveSetAside     = `UPDATE set_aside_rows SET account_id = $2 WHERE account_id = $1 AND dataset_id = $3`
+	sqlRemoveSetAside   = `DELETE FROM set_aside_rows WHERE account_id = $1 AND dataset_id = $2`
+	sqlRemoveFiles      = `DELETE FROM ingestion_files WHERE account_id = $1 AND dataset_id = $2`
+	sqlRemoveIngestions = `DELETE FROM ingestions WHERE account_id = $1 AND dataset_id = $2`
+	sqlHasIngestion     = `SELECT EXISTS (SELECT FROM ingestions WHERE account_id = $1 AND dataset_id = $2 AND id = $3)`
+)
+
+func insertIngestion(ctx context.Context, tx pgx.Tx, i Ingestion) error {
+	var started *time.Time
+	if !i.StartedAt.IsZero() {
+		started = &i.StartedAt
+	}
+
+	var entry []byte
+	if i.audit != nil {
+		entry = asJSON(i.audit)
+	}
+
+	if _, err := tx.Exec(ctx, sqlInsertIngestion, i.Account, i.Dataset, i.ID, i.kind, i.Caller, i.Session, i.Status, i.Mode, i.DryRun, i.Epoch,
+		asJSON(i.Options), i.Phase, i.BytesTotal, append([]string{}, i.Warnings...), i.CreatedAt, started, entry); err != nil || len(i.Files) == 0 {
+		return err
+	}
+
+	batch := &pgx.Batch{}
+	for position, f := range i.Files {
+		batch.Queue(sqlInsertFile, i.Account, i.Dataset, i.ID, position, f.ID, f.Name, f.Size, f.Key)
+	}
+
+	return tx.SendBatch(ctx, batch).Close()
+}
+
+// loadedBefore returns the names of files that this dataset has already, or is about to have.
+func loadedBefore(ctx context.Context, tx pgx.Tx, i Ingestion) ([]string, error) {
+	ids := make([]uuid.UUID, len(i.Files))
+	for n, f := range i.Files {
+		ids[n] = f.ID
+	}
+
+	rows, err := tx.Query(ctx, sqlLoadedBefore, i.Account, i.Dataset, ids, i.Epoch)
+	if err != nil {
+		return nil, err
+	}
+
+	return pgx.CollectRows(rows, pgx.RowTo[string])
+}
+
+func scanIngestion(row pgx.CollectableRow) (i Ingestion, err error) {
+	var (
+		options, preview  []byte
+		started, finished *time.Time
+	)
+
+	if err := row.Scan(&i.Account, &i.Dataset, &i.ID, &i.kind, &i.Caller, &i.Session, &i.Status, &i.Mode, &i.DryRun, &i.Epoch, &options, &i.Phase,
+		&i.BytesDone, &i.BytesTotal, &i.RowsDone, &i.RowsSetAside, &i.Warnings, &preview, &i.ErrorCode, &i.ErrorMessage,
+		&i.Snapshot, &i.CreatedAt, &started, &i.ready, &finished); err != nil {
+		return i, err
+	}
+
+	if started != nil {
+		i.StartedAt = *started
+	}
+
+	if finished != nil {
+		i.FinishedAt = *finished
+	}
+
+	if preview != nil {
+		i.Preview = &engine.Inspection{}
+		if err := json.Unmarshal(preview, i.Preview); err != nil {
+			return i, err
+		}
+	}
+
+	return i, json.Unmarshal(options, &i.Options)
+}
+
+func collect(ctx context.Context, q postgres.Querier, statement string, args ...any) ([]Ingestion, error) {
+	rows, err := q.Query(ctx, statement, args...)
+	if err != nil {
+		return nil, err
+	}
+
+	list, err := pgx.CollectRows(rows, scanIngestion)
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+
+	ids, at := make([]uuid.UUID, len(list)), map[uuid.UUID]int{}
+	for n, i := range list {
+		ids[n], at[i.ID] = i.ID, n
+	}
+
+	if rows, err = q.Query(ctx, sqlSelectFiles, list[0].Account, list[0].Dataset, ids); err != nil {
+		return nil, err
+	}
+
+	var (
+		owner uuid.UUID
+		file  File
+	)
+
+	_, err = pgx.ForEachRow(rows, []any{&owner, &file.ID, &file.Name, &file.Size, &file.Key}, func() error {
+		list[at[owner]].Files = append(list[at[owner]].Files, file)
+
+		return nil
+	})
+
+	return list, err
+}
+
+func first(list []Ingestion, err error) (*Ingestion, error) {
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+
+	return &list[0], nil
+}
+
+const shownSetAside = 100
+
+// selectIngestion returns nil if there is none.
+func selectIngestion(ctx context.Context, q postgres.Querier, account, dataset, id uuid.UUID) (*Ingestion, error) {
+	found, err := first(collect(ctx, q, sqlSelectIngestion, account, dataset, id))
+	if err != nil || found == nil || found.RowsSetAside == 0 {
+		return found, err
+	}
+
+	rows, err := q.Query(ctx, sqlSelectSetAside, account, dataset, id, shownSetAside)
+	if err != nil {
+		return nil, err
+	}
+
+	found.SetAside, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (s SetAside, err error) {
+		var owner uuid.UUID
+
+		err = row.Scan(&owner, &s.File, &s.Row, &s.Reason)
+
+		return s, err
+	})
+
+	return found, err
+}
+
+func lockIngestion(ctx context.Context, tx pgx.Tx, account, dataset, id uuid.UUID) (*Ingestion, error) {
+	return first(collect(ctx, tx, sqlLockIngestion, account, dataset, id))
+}
+
+func selectIngestions(ctx context.Context, q postgres.Querier, account, dataset, before uuid.UUID, limit int) ([]Ingestion, error) {
+	if before == uuid.Nil {
+		before = uuid.Max
+	}
+
+	return collect(ctx, q, sqlSelectListed, account, dataset, before, limit)
+}
+
+func selectReady(ctx context.Context, q postgres.Querier, t lake.Table, limit int) ([]Ingestion, error) {
+	return collect(ctx, q, sqlSelectReady, t.Account, t.Dataset, limit)
+}
+
+// outcome is how an ingestion stands.
+type outcome struct {
+	status        Status
+	rows          int64
+	code, message string
+}
+
+func selectOutcome(ctx context.Context, q postgres.Querier, i Ingestion) (o outcome, err error) {
+	err = q.QueryRow(ctx, sqlSelectStatus, i.Account, i.Dataset, i.ID).Scan(&o.status, &o.rows, &o.code, &o.message)
+
+	return o, err
+}
+
+// met runs a statement that meets the row only while the ingestion is in the right state.
+func met(ctx context.Context, tx pgx.Tx, statement string, args ...any) (bool, error) {
+	tag, err := tx.Exec(ctx, statement, args...)
+
+	return tag.RowsAffected() > 0, err
+}
+
+func requeue(ctx context.Context, tx pgx.Tx, i Ingestion) error {
+	_, err := tx.Exec(ctx, sqlRequeue, i.Account, i.Dataset, i.ID)
+
+	return err
+}
+
+func start(ctx context.Context, tx pgx.Tx, i Ingestion, now time.Time) (bool, error) {
+	return met(ctx, tx, sqlStart, i.Account, i.Dataset, i.ID, now)
+}
+
+func updateProgress(ctx context.Context, tx pgx.Tx, i Ingestion) (bool, error) {
+	return met(ctx, tx, sqlProgress, i.Account, i.Dataset, i.ID, i.Phase, i.BytesDone, i.RowsDone, i.RowsSetAside)
+}
+
+func updateReady(ctx context.Context, tx pgx.Tx, i Ingestion, now time.Time) (bool, error) {
+	return met(ctx, tx, sqlReady, i.Account, i.Dataset, i.ID, now, i.RowsDone, i.RowsSetAside)
+}
+
+func complete(ctx context.Context, tx pgx.Tx, t lake.Table, ids []uuid.UUID, snapshot uuid.UUID, now time.Time) (done int, err error) {
+	var made *uuid.UUID
+	if snapshot != uuid.Nil {
+		made = &snapshot
+	}
+
+	tag, err := tx.Exec(ctx, sqlComplete, t.Account, t.Dataset, ids, made, now)
+
+	return int(tag.RowsAffected()), err
+}
+
+// finish ends an ingestion without a snapshot: a dry run with its preview, a failure with its reason.
+func finish(ctx context.Context, tx pgx.Tx, i Ingestion, status Status, reason error, now time.Time) error {
+	var preview []byte
+	if i.Preview != nil {
+		preview = asJSON(i.Preview)
+	}
+
+	code, message := "", ""
+	if reason != nil {
+		code, message = failure(reason)
+	}
+
+	_, err := tx.Exec(ctx, sqlFinish, i.Account, i.Dataset, i.ID, status, preview, code, message, now)
+
+	return err
+}
+
+// insertSetAside replaces what an earlier attempt noted.
+func insertSetAside(ctx context.Context, tx pgx.Tx, i Ingestion, files [][]engine.SetAside) error {
+	if _, err := tx.Exec(ctx, sqlDeleteSetAside, i.Account, i.Dataset, i.ID); err != nil {
+		return err
+	}
+
+	for position, aside := range files {
+		if len(aside) == 0 {
+			continue
+		}
+
+		numbers, reasons := make([]int64, len(aside)), make([]string, len(aside))
+		for n, s := range aside {
+			numbers[n], reasons[n] = s.Row, s.Reason
+		}
+
+		if _, err := tx.Exec(ctx, sqlInsertSetAside, i.Account, i.Dataset, i.ID, position, numbers, reasons); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+func hasIngestion(ctx context.Context, q postgres.Querier, account, dataset, id uuid.UUID) (has bool, err error) {
+	err = q.QueryRow(ctx, sqlHasIngestion, account, dataset, id).Scan(&has)
+
+	return has, err
+}
+
+// selectStranded returns tables with something that has been ready for long.
+func selectStranded(ctx context.Context, q postgres.Querier, since time.Time, limit int) ([]lake.Table, error) {
+	rows, err := q.Query(ctx, sqlSelectStranded, since, limit)
+	if err != nil {
+		return nil, err
+	}
+
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[lake.Table])
+}
+
+// failForgotten ends posted rows whose process died before it had their lease, or could not even say that they failed.
+func failForgotten(ctx context.Context, q postgres.Querier, since, now time.Time, limit int) error {
+	_, err := q.Exec(ctx, sqlFailForgotten, since, now, limit)
+
+	return err
+}
+
+// MoveTx gives all ingestions of a dataset to another account. Those that have not ended could not be found by
+// their workers any more.
+//
+// Faults: Conflict if there is one.
+func MoveTx(ctx context.Context, tx pgx.Tx, from, to lake.Table) error {
+	var unfinished bool
+	if err := tx.QueryRow(ctx, sqlHasUnfinished, from.Account, from.Dataset).Scan(&unfinished); err != nil {
+		return err
+	}
+
+	if unfinished {
+		return fault.New(fault.Conflict, "An ingestion of the dataset has not ended. Restore the dataset, wait or cancel it, and transfer again.")
+	}
+
+	for _, statement := range []string{sqlMoveIngestions, sqlMoveFiles, sqlMoveSetAside} {
+		if _, err := tx.Exec(ctx, statement, from.Account, to.Account, from.Dataset); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// selectAudit returns the entries that are due when these ingestions are completed.
+func selectAudit(ctx context.Context, tx pgx.Tx, t lake.Table, ids []uuid.UUID) ([]audit.Entry, error) {
+	rows, err := tx.Query(ctx, sqlSelectAudit, t.Account, t.Dataset, ids)
+	if err != nil {
+		return nil, err
+	}
+
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (e audit.Entry, err error) {
+		err = row.Scan(&e)
+
+		return e, err
+	})
+}
+
+// remove takes away everything that is known about the ingestions of a dataset.
+func remove(ctx context.Context, tx pgx.Tx, t lake.Table) error {
+	for _, statement := range []string{sqlRemoveSetAside, sqlRemoveFiles, sqlRemoveIngestions} {
+		if _, err := tx.Exec(ctx, statement, t.Account, t.Dataset); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}

@@ -1,0 +1,324 @@
+package server
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"quern.dev/quern/api"
+	"quern.dev/quern/internal/auth"
+	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/ingest"
+)
+
+func (h handlers) CreateIngestion(ctx context.Context, request api.CreateIngestionRequestObject) (api.CreateIngestionResponseObject, error) {
+	want := ingest.Request{Session: request.Body.SessionID, Mode: ingest.Append, Once: once(ctx, request.Params.IdempotencyKey)}
+	if request.Body.FileIds != nil {
+		want.Files = *request.Body.FileIds
+	}
+
+	if request.Body.Mode != nil {
+		want.Mode = ingest.Mode(*request.Body.Mode)
+	}
+
+	if request.Body.DryRun != nil {
+		want.DryRun = *request.Body.DryRun
+	}
+
+	if request.Body.Options != nil {
+		want.Options = readOptions(*request.Body.Options)
+	}
+
+	made, err := h.ingest.Create(ctx, callOf(ctx).who, datasetPath(request.Username, request.Namespace, request.DatasetName), want)
+	if err != nil {
+		return nil, err
+	}
+
+	return api.CreateIngestion202JSONResponse(showIngestion(made)), nil
+}
+
+func (h handlers) GetIngestion(ctx context.Context, request api.GetIngestionRequestObject) (api.GetIngestionResponseObject, error) {
+	at := datasetPath(request.Username, request.Namespace, request.DatasetName)
+
+	found, err := h.ingest.Get(ctx, callOf(ctx).who, at, request.IngestionID)
+	if err != nil {
+		return nil, err
+	}
+
+	return api.GetIngestion200JSONResponse(showIngestion(found)), nil
+}
+
+func (h handlers) ListIngestions(ctx context.Context, request api.ListIngestionsRequestObject) (api.ListIngestionsResponseObject, error) {
+	before, err := cursorID(request.Params.Cursor)
+	if err != nil {
+		return nil, err
+	}
+
+	at, limit := datasetPath(request.Username, request.Namespace, request.DatasetName), pageLimit(request.Params.Limit)
+
+	list, err := h.ingest.List(ctx, callOf(ctx).who, at, before, limit)
+	if err != nil {
+		return nil, err
+	}
+
+	page := api.ListIngestions200JSONResponse{Data: make([]api.Ingestion, len(list))}
+	for n, i := range list {
+		page.Data[n] = showIngestion(i)
+	}
+
+	if len(list) == limit {
+		page.NextCursor = nextCursor(list[limit-1].ID)
+	}
+
+	return page, nil
+}
+
+func (h handlers) RetryIngestion(ctx context.Context, request api.RetryIngestionRequestObject) (api.RetryIngestionResponseObject, error) {
+	at := datasetPath(request.Username, request.Namespace, request.DatasetName)
+
+	queued, err := h.ingest.Retry(ctx, callOf(ctx).who, at, request.IngestionID)
+	if err != nil {
+		return nil, err
+	}
+
+	return api.RetryIngestion202JSONResponse(showIngestion(queued)), nil
+}
+
+func (h handlers) CancelIngestion(ctx context.Context, request api.CancelIngestionRequestObject) (api.CancelIngestionResponseObject, error) {
+	at := datasetPath(request.Username, request.Namespace, request.DatasetName)
+
+	cancelled, err := h.ingest.Cancel(ctx, callOf(ctx).who, at, request.IngestionID)
+	if err != nil {
+		return nil, err
+	}
+
+	return api.CancelIngestion200JSONResponse(showIngestion(cancelled)), nil
+}
+
+func (h handlers) ListSnapshots(ctx context.Context, request api.ListSnapshotsRequestObject) (api.ListSnapshotsResponseObject, error) {
+	place, err := decodeCursor(request.Params.Cursor, sequenceBytes)
+	if err != nil {
+		return nil, err
+	}
+
+	var before int64
+	if place != nil {
+		before = int64(binary.BigEndian.Uint64(place)) //nolint:gosec // what is not ours finds nothing
+	}
+
+	at, limit := datasetPath(request.Username, request.Namespace, request.DatasetName), pageLimit(request.Params.Limit)
+
+	list, err := h.ingest.Snapshots(ctx, callOf(ctx).who, at, before, limit)
+	if err != nil {
+		return nil, err
+	}
+
+	page := api.ListSnapshots200JSONResponse{Data: make([]api.Snapshot, len(list))}
+	for n, s := range list {
+		page.Data[n] = showSnapshot(s)
+	}
+
+	if len(list) == limit {
+		page.NextCursor = encodeCursor(binary.BigEndian.AppendUint64(nil, uint64(list[limit-1].Sequence))) //nolint:gosec // counted from 1
+	}
+
+	return page, nil
+}
+
+const sequenceBytes = 8
+
+func (h handlers) RestoreSnapshot(ctx context.Context, request api.RestoreSnapshotRequestObject) (api.RestoreSnapshotResponseObject, error) {
+	at := datasetPath(request.Username, request.Namespace, request.DatasetName)
+
+	made, err := h.ingest.Restore(ctx, callOf(ctx).who, at, request.SnapshotID)
+	if err != nil {
+		return nil, err
+	}
+
+	return api.RestoreSnapshot200JSONResponse(showSnapshot(made)), nil
+}
+
+func showSnapshot(s ingest.Snapshot) api.Snapshot {
+	return api.Snapshot{
+		SnapshotID: s.ID, CommittedAt: s.CommittedAt, Operation: api.SnapshotOperation(s.Operation), RowCount: s.Rows, Current: s.Current,
+	}
+}
+
+// readOptions: absent and empty are the same, except where nothing is a choice.
+func readOptions(o api.IngestionOptions) ingest.Options {
+	options := ingest.Options{
+		Delimiter: value(o.Delimiter), Quote: o.Quote, Decimal: value(o.Decimal), Thousands: o.Thousands, DateFormat: value(o.DateFormat),
+		Encoding: value(o.Encoding), Header: o.Header, Sheet: value(o.Sheet), NullValues: value(o.NullValues), Types: value(o.Types),
+	}
+	if o.SkipRows != nil {
+		options.SkipRows = int(*o.SkipRows)
+	}
+
+	return options
+}
+
+// value is what a pointer points to, or nothing.
+func value[T any](pointer *T) (v T) {
+	if pointer != nil {
+		v = *pointer
+	}
+
+	return v
+}
+
+func showIngestion(i ingest.Ingestion) api.Ingestion {
+	shown := api.Ingestion{
+		ID: i.ID, Status: api.IngestionStatus(i.Status), Mode: api.IngestionMode(i.Mode), DryRun: i.DryRun, SessionID: i.Session,
+		FileIds: make([]uuid.UUID, len(i.Files)), CreatedAt: i.CreatedAt, StartedAt: moment(i.StartedAt), FinishedAt: moment(i.FinishedAt),
+		Progress: api.IngestionProgress{
+			Phase: i.Phase, BytesDone: i.BytesDone, BytesTotal: i.BytesTotal, RowsDone: i.RowsDone, RowsSetAside: i.RowsSetAside,
+		},
+	}
+
+	for n, f := range i.Files {
+		shown.FileIds[n] = f.ID
+	}
+
+	if i.Snapshot != uuid.Nil {
+		shown.SnapshotID = &i.Snapshot
+	}
+
+	if len(i.Warnings) > 0 {
+		shown.Warnings = &i.Warnings
+	}
+
+	if i.ErrorCode != "" {
+		shown.Error = &api.Failure{Code: api.ErrorCode(i.ErrorCode), Message: i.ErrorMessage}
+	}
+
+	if len(i.SetAside) > 0 {
+		aside := make([]api.SetAsideRow, len(i.SetAside))
+		for n, s := range i.SetAside {
+			aside[n] = api.SetAsideRow{File: s.File, Row: s.Row, Reason: s.Reason}
+		}
+
+		shown.SetAside = &aside
+	}
+
+	if i.Preview != nil {
+		shown.Preview = showPreview(*i.Preview)
+	}
+
+	return shown
+}
+
+func showPreview(found ingest.Inspection) *api.IngestionPreview {
+	preview := &api.IngestionPreview{
+		Columns: make([]api.ResultColumn, len(found.Columns)), Rows: make([]api.Row, len(found.Rows)), Doubts: make([]api.Doubt, len(found.Doubts)),
+	}
+
+	for n, c := range found.Columns {
+		preview.Columns[n] = api.ResultColumn{Name: c.Name, Type: c.Type}
+	}
+
+	for n, row := range found.Rows {
+		preview.Rows[n] = row
+	}
+
+	for n, d := range found.Doubts {
+		preview.Doubts[n] = api.Doubt{Column: orNothing(d.Column), Option: orNothing(d.Option), Message: d.Message}
+	}
+
+	return preview
+}
+
+func orNothing(text string) *string {
+	if text == "" {
+		return nil
+	}
+
+	return &text
+}
+
+func moment(at time.Time) *time.Time {
+	if at.IsZero() {
+		return nil
+	}
+
+	return &at
+}
+
+// appendRows takes rows in the body. It is no generated handler, because the body is not read here: a sealed
+// child does that.
+func (s *Server) appendRows(w http.ResponseWriter, r *http.Request) {
+	c := callOf(r.Context())
+
+	owner := r.PathValue("username")
+	if owner == "" {
+		owner = auth.Self
+	}
+
+	hash := sha256.New()
+	rows := ingest.Rows{
+		Format: rowFormats()[mediaType(r)], Body: io.TeeReader(r.Body, hash),
+		Once: func() auth.Once {
+			if r.Header.Get("Idempotency-Key") == "" {
+				return auth.Once{}
+			}
+
+			return auth.Once{Key: r.Header.Get("Idempotency-Key"), Operation: c.operation, RequestHash: requestHash(r, hash.Sum(nil))}
+		},
+	}
+
+	stored, err := s.config.Ingest.Append(r.Context(), c.who, datasetPath(owner, r.PathValue("namespace"), r.PathValue("datasetName")), rows)
+	if err != nil {
+		s.Fail(w, r, err)
+
+		return
+	}
+
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = fmt.Fprintf(w, `{"indexed":%d}`+"\n", stored)
+}
+
+// rowFormats are the bodies that rows can come in.
+func rowFormats() map[string]ingest.Format {
+	return map[string]ingest.Format{
+		"application/json": ingest.FormatRows, "text/csv": ingest.FormatText, "application/x-ndjson": ingest.FormatJSON,
+		"application/vnd.apache.parquet": ingest.FormatParquet,
+	}
+}
+
+// mediaType of the body; JSON if the request does not say.
+func mediaType(r *http.Request) string {
+	if r.Header.Get("Content-Type") == "" {
+		return "application/json"
+	}
+
+	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil {
+		return ""
+	}
+
+	return media
+}
+
+// checkRows is what can be said of a body of rows before it is read.
+func (s *Server) checkRows(r *http.Request) error {
+	if _, ok := rowFormats()[mediaType(r)]; !ok {
+		return fault.New(fault.UnsupportedMediaType, "The body must be application/json, text/csv, application/x-ndjson or application/vnd.apache.parquet.")
+	}
+
+	if _, params, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); params["charset"] != "" && !strings.EqualFold(params["charset"], "utf-8") {
+		return fault.New(fault.UnsupportedMediaType, "The body must be in UTF-8.")
+	}
+
+	if r.ContentLength > s.config.MaxRows {
+		return tooLarge(s.config.MaxRows)
+	}
+
+	return nil
+}
