@@ -58,19 +58,30 @@ race: ## Run the package tests with the race detector, in random order
 e2e: ## Run the black-box tests against the real servers; long loops at a tenth
 	go test $(TEST_FLAGS) -count=1 -timeout 30m ./e2e/...
 
+# Trino takes a gigabyte of memory, so it does not stay.
+.PHONY: e2e-trino
+e2e-trino: ## Let Trino read the tables; fetches it first, half a gigabyte
+	stack/up trino
+	trap 'stack/trino down' EXIT
+	go test -tags trino -count=1 -timeout 15m -run '^TestTrino$$' -v ./e2e/...
+
 .PHONY: torture
 torture: ## Run the tests that have long loops with these at full length
 	QUERN_TEST_LOOPS=full go test $(TEST_FLAGS) -count=1 -timeout 6h ./e2e/... ./internal/catalog/...
 
 .PHONY: fuzz
-fuzz: ## Fuzz all operations for FUZZ_TIME (60s), every other target for 10s
+fuzz: ## Fuzz all operations for FUZZ_TIME (60s), every other target for 5s
 	go test -run '^$$' -fuzz '^FuzzOperations$$' -fuzztime $(FUZZ_TIME) ./internal/app
-	{ grep -rHoE --include='*_test.go' '^func Fuzz\w+' . | grep -v 'FuzzOperations$$' || true; } | while IFS=: read -r file func; do
-		go test -run '^$$' -fuzz "^$${func#func }$$" -fuzztime 10s "$$(dirname "$$file")"
+	dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT
+	for folder in $$(grep -rlE --include='*_test.go' '^func Fuzz\w+' . | xargs -n1 dirname | sort -u | grep -v '/internal/app$$'); do
+		go test -c -fuzz . -o "$$dir/fuzz.test" "$$folder"
+		for name in $$(grep -rhoE --include='*_test.go' '^func Fuzz\w+' "$$folder" | cut -c6-); do
+			(cd "$$folder" && "$$dir/fuzz.test" -test.run '^$$' -test.fuzz "^$$name$$" -test.fuzztime 5s -test.fuzzcachedir "$$dir/cache")
+		done
 	done
 
 .PHONY: bench
-bench: ## Measure beside the bare twin, all or NAME=read|size|load|upload|prepare; BENCH_FLAGS=-small as CI does
+bench: ## Measure beside the bare twin, all or NAME=read|size|load|upload|prepare|pickup|ingest|append|commit; BENCH_FLAGS=-small as CI does
 	go run ./bench $(BENCH_FLAGS) $(NAME)
 
 .PHONY: schemathesis

@@ -66,6 +66,30 @@ func auditedCalls() []auditedCall {
 			entries: []string{"dataset.clear dataset <namespace>/orders"},
 		},
 		{
+			request: authorizationRow{operation: "POST /ingest/{namespace}/{datasetName}", body: rowsBody}, status: 200,
+			entries: []string{"rows.append dataset <namespace>/orders <id>"},
+		},
+		{
+			request: authorizationRow{operation: "POST /data/{username}/{namespace}/{datasetName}/rows", body: rowsBody}, status: 200,
+			entries: []string{"rows.append dataset <namespace>/orders <id>"},
+		},
+		{
+			request: authorizationRow{operation: "POST /data/{username}/{namespace}/{datasetName}/ingestions", body: ingestionBody}, status: 202,
+			entries: []string{"ingestion.create dataset <namespace>/orders append <id>, 1 files"},
+		},
+		{
+			request: authorizationRow{operation: "POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/retry"}, status: 202,
+			entries: []string{"ingestion.retry dataset <namespace>/orders <ingestion>"},
+		},
+		{
+			request: authorizationRow{operation: "POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/cancel"}, status: 200,
+			entries: []string{"ingestion.cancel dataset <namespace>/orders <ingestion>"},
+		},
+		{
+			request: authorizationRow{operation: "POST /data/{username}/{namespace}/{datasetName}/snapshots/{snapshotId}/restore"}, status: 200,
+			entries: []string{"snapshot.restore dataset <namespace>/orders <id>"},
+		},
+		{
 			request: authorizationRow{operation: "PUT /data/{username}/{namespace}/{datasetName}/inferDefinition", body: `{"schemaDefinition": {"a": "A"}}`}, status: 201,
 			entries: []string{"definition.put dataset <namespace>/orders revision 1"},
 		},
@@ -92,7 +116,7 @@ type auditedCall struct {
 	request authorizationRow // without statuses
 	status  int
 	isEmpty bool     // the namespace must have no datasets
-	entries []string // action, kind, path and detail of each; none: it changes nothing
+	entries []string // action, kind, path and detail of each; <id> is one that is made; none: it changes nothing
 }
 
 // TestAuditComplete holds the audit against what happened: every change leaves entries that say who did it, with which
@@ -167,7 +191,7 @@ type auditor struct {
 func newAuditor(t *testing.T) *auditor {
 	t.Helper()
 
-	s := start(t, "QUERN_JOB_WORKERS=0") // nobody but the callers changes anything
+	s := start(t, "QUERN_JOB_WORKERS=0", "QUERN_INGEST_WORKERS=0") // nobody but the callers changes anything
 	key := s.newKey()
 	a := &auditor{service: s, t: t, owner: key.token("owner"), viewer: key.token("viewer"), editor: key.token("editor"), stranger: key.token("stranger")}
 
@@ -188,6 +212,7 @@ func newAuditor(t *testing.T) *auditor {
 			`CREATE TRIGGER refuse BEFORE INSERT ON audit FOR EACH ROW EXECUTE FUNCTION refuse('audit')`,
 			deferred("namespaces", "UPDATE"), deferred("datasets", "UPDATE"), deferred("definitions", "UPDATE"), deferred("grants", "UPDATE"),
 			deferred("tokens", "UPDATE OF revoked_at"), deferred("upload_sessions", "UPDATE"), deferred("upload_files", "UPDATE OF status"),
+			deferred("ingestions", "UPDATE OF status"),
 		} {
 			_, err := connection.Exec(ctx, statement)
 			require.NoError(t, err, statement)
@@ -239,6 +264,10 @@ func (a *auditor) thing(audited auditedCall) thing {
 	a.t.Helper()
 
 	made := newThing(a.t, a.service, a.owner, audited.request.operation)
+	if audited.request.body == ingestionBody {
+		made.completed = uploadFiles(a.t, a.service, a.owner, "a\n1\n")
+	}
+
 	if audited.isEmpty {
 		answer := call(a.t, http.MethodDelete, a.url+"/data/self/"+made.namespace+"/orders", a.owner, "")
 		require.Equal(a.t, http.StatusNoContent, answer.status, answer.body)
@@ -261,9 +290,18 @@ func (a *auditor) checkEntries(audited auditedCall) {
 	require.Len(a.t, entries, len(audited.entries), "%+v", entries)
 
 	for i, entry := range entries {
+		want := strings.NewReplacer("<namespace>", made.namespace, "<new>", name, "<file>", made.file().FileID, "<ingestion>", made.ingestion).Replace(audited.entries[i])
+
+		if before, after, found := strings.Cut(want, "<id>"); found {
+			id := strings.TrimSuffix(strings.TrimPrefix(entry.what, before), after)
+			require.NoError(a.t, uuid.Validate(id), entry.what)
+
+			want = before + id + after
+		}
+
 		require.Equal(a.t, auditEntry{
 			account: "owner", actor: "owner", token: a.apiTokenID, address: "127.0.0.1", requestID: answer.header.Get("X-Request-Id"), outcome: "done",
-			what: strings.NewReplacer("<namespace>", made.namespace, "<new>", name, "<file>", made.file().FileID).Replace(audited.entries[i]),
+			what: want,
 		}, entry.withoutTarget())
 		require.NoError(a.t, uuid.Validate(entry.target))
 
@@ -296,11 +334,15 @@ func (a *auditor) state() (digest string) {
 	a.t.Helper()
 	withDatabase(a.t, a.databaseURL, func(ctx context.Context, connection *pgx.Conn) {
 		var parts []string
-		for _, table := range []string{"namespaces", "datasets", "definitions", "grants", "directory_grants", "idempotency", "upload_sessions", "upload_files"} {
+		for _, table := range []string{"namespaces", "datasets", "definitions", "grants", "directory_grants", "idempotency", "upload_sessions", "ingestion_files"} {
 			parts = append(parts, `(SELECT string_agg(r::text, '' ORDER BY r::text) FROM `+table+` r)`)
 		}
 
-		parts = append(parts, `(SELECT string_agg(concat(id, revoked_at), '' ORDER BY id) FROM tokens)`)
+		parts = append(parts, `(SELECT string_agg(concat(id, revoked_at), '' ORDER BY id) FROM tokens)`,
+			// Posted rows are noted before they are stored, and then seen in the dataset.
+			`(SELECT string_agg(r::text, '' ORDER BY id) FROM ingestions r WHERE kind = 'files')`,
+			// A reservation that was taken back begins the time anew after which a file goes.
+			`(SELECT string_agg((to_jsonb(r) - 'remove_at')::text, '' ORDER BY id) FROM upload_files r)`)
 		require.NoError(a.t, connection.QueryRow(ctx, `SELECT md5(concat(`+strings.Join(parts, ", ")+`))`).Scan(&digest))
 	})
 
@@ -325,7 +367,10 @@ func (a *auditor) checkRefusals(audited auditedCall) {
 		require.Equal(a.t, before, a.entries(), answer.body)
 	}
 
-	nothing := thing{namespace: "absent", token: uuid.NewString(), session: prepared{SessionID: uuid.NewString()}}
+	nothing := thing{
+		namespace: "absent", token: uuid.NewString(), session: prepared{SessionID: uuid.NewString()},
+		completed: made.completed, ingestion: uuid.NewString(), snapshot: uuid.NewString(),
+	}
 	isMade := strings.HasPrefix(audited.request.operation, "POST /ingest/new") || // under the caller
 		slices.Contains([]string{"POST /user/token", "POST /file-upload/prepare"}, audited.request.operation)
 

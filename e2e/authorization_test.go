@@ -85,6 +85,24 @@ func authorizationTable() (columns string, rows []authorizationRow) {
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      403    403    204"},
 		{operation: "POST /data/{username}/{namespace}/{datasetName}/clear", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      403    200    200"},
+		{operation: "POST /ingest/{namespace}/{datasetName}", body: rowsBody, statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      403    200    200"},
+		{operation: "POST /data/{username}/{namespace}/{datasetName}/rows", body: rowsBody, statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      403    200    200"},
+		{operation: "GET /data/{username}/{namespace}/{datasetName}/ingestions", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
+		{operation: "POST /data/{username}/{namespace}/{datasetName}/ingestions", body: ingestionBody, statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      403    202    202"},
+		{operation: "GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
+		{operation: "POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/retry", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      403    202    202"},
+		{operation: "POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/cancel", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      403    200    200"},
+		{operation: "GET /data/{username}/{namespace}/{datasetName}/snapshots", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
+		{operation: "POST /data/{username}/{namespace}/{datasetName}/snapshots/{snapshotId}/restore", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      403    403    200"},
 		{operation: "GET /data/{username}/{namespace}/{datasetName}/inferDefinition", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
 		{operation: "PUT /data/{username}/{namespace}/{datasetName}/inferDefinition", body: `{"dataDescription": "x"}`, statuses: "" +
@@ -138,6 +156,24 @@ func sharingTable() (columns string, rows []authorizationRow) {
 			"403      403      403      403      403       403  403    404    403  403   403      403      403  403  404  403"},
 		{operation: "POST /data/{username}/{namespace}/{datasetName}/clear", statuses: "" +
 			"403      200      403      200      200       200  200    404    403  403   403      200      200  200  404  200"},
+		{operation: "POST /ingest/{namespace}/{datasetName}", body: rowsBody, statuses: "" + // under the caller's own name
+			"404      404      404      404      404       404  404    404    404  404   403      200      200  200  404  404"},
+		{operation: "POST /data/{username}/{namespace}/{datasetName}/rows", body: rowsBody, statuses: "" +
+			"403      200      403      200      200       200  200    404    403  403   403      200      200  200  404  200"},
+		{operation: "GET /data/{username}/{namespace}/{datasetName}/ingestions", statuses: "" +
+			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
+		{operation: "POST /data/{username}/{namespace}/{datasetName}/ingestions", body: ingestionBody, statuses: "" + // who reaches only a part has no uploads
+			"403      202      403      202      202       202  202    404    403  403   403      202      404  404  404  404"},
+		{operation: "GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}", statuses: "" +
+			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
+		{operation: "POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/retry", statuses: "" +
+			"403      202      403      202      202       202  202    404    403  403   403      202      202  202  404  202"},
+		{operation: "POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/cancel", statuses: "" +
+			"403      200      403      200      200       200  200    404    403  403   403      200      200  200  404  200"},
+		{operation: "GET /data/{username}/{namespace}/{datasetName}/snapshots", statuses: "" +
+			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
+		{operation: "POST /data/{username}/{namespace}/{datasetName}/snapshots/{snapshotId}/restore", statuses: "" +
+			"403      403      403      403      403       403  403    404    403  403   403      403      403  403  404  403"},
 		{operation: "GET /data/{username}/{namespace}/{datasetName}/inferDefinition", statuses: "" +
 			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
 		{operation: "PUT /data/{username}/{namespace}/{datasetName}/inferDefinition", body: `{"dataDescription": "x"}`, statuses: "" +
@@ -163,14 +199,21 @@ type authorizationRow struct {
 	statuses  string
 }
 
-// finishBody is for the file of a thing.
-const finishBody = `{"uploadId": "<uploadId>", "key": "<key>", "parts": [{"partNumber": 1, "etag": "x"}]}`
+// finishBody is for the file of a thing, ingestionBody for a session of the caller, rowsBody for the dataset.
+const (
+	finishBody    = `{"uploadId": "<uploadId>", "key": "<key>", "parts": [{"partNumber": 1, "etag": "x"}]}`
+	ingestionBody = `{"sessionId": "<session>"}`
+	rowsBody      = `{"data": [{"a": 1}]}`
+)
 
 // thing is what one request is about, made anew for it.
 type thing struct {
 	namespace string   // has the dataset orders
 	token     string   // id of an API token of the owner with the role editor
 	session   prepared // one file, whose only part is uploaded
+	completed string   // id of a session of the caller with a completed file; if empty, one is made for the request
+	ingestion string   // id of one of the dataset, which is queued; cancelled if it is to be tried again
+	snapshot  string   // id of the dataset's only one
 }
 
 func newThing(t *testing.T, s *service, owner, operation string) (made thing) {
@@ -187,6 +230,20 @@ func newThing(t *testing.T, s *service, owner, operation string) (made thing) {
 	if strings.Contains(operation, "{sessionId}") {
 		made.session = prepare(t, s, owner, 1)
 		require.Equal(t, http.StatusOK, put(t, made.session.Files[0].PresignedURLs[0].URL, "x").status)
+	}
+
+	if strings.Contains(operation, "{ingestionId}") {
+		made.ingestion = ingest(t, s, owner, "self/"+made.namespace+"/orders", uploadFiles(t, s, owner, "a\n1\n"))
+
+		if strings.HasSuffix(operation, "/retry") {
+			cancelled := call(t, http.MethodPost, s.url+"/data/self/"+made.namespace+"/orders/ingestions/"+made.ingestion+"/cancel", owner, "")
+			require.Equal(t, http.StatusOK, cancelled.status, cancelled.body)
+		}
+	}
+
+	if strings.Contains(operation, "{snapshotId}") {
+		postRows(t, s, owner, "self/"+made.namespace+"/orders", rowsBody)
+		made.snapshot = snapshots(t, s, owner, "self/"+made.namespace+"/orders")[0].SnapshotID
 	}
 
 	if strings.HasPrefix(operation, "DELETE /permissions/") {
@@ -206,7 +263,7 @@ func (made thing) address(path string) string {
 	}
 
 	return strings.NewReplacer("{username}", "owner", "{namespace}", made.namespace, "{datasetName}", dataset, "{id}", made.token,
-		"{sessionId}", made.session.SessionID, "{fileId}", made.file().FileID).Replace(path)
+		"{sessionId}", made.session.SessionID, "{fileId}", made.file().FileID, "{ingestionId}", made.ingestion, "{snapshotId}", made.snapshot).Replace(path)
 }
 
 // file is that of the session.
@@ -225,6 +282,11 @@ func (row authorizationRow) asks(t *testing.T, s *service, about thing, bearer s
 	method, path, _ := strings.Cut(row.operation, " ")
 
 	body := strings.NewReplacer("<new>", "n-"+uuid.NewString(), "<uploadId>", about.file().UploadID, "<key>", about.file().Key).Replace(row.body)
+	if strings.Contains(body, "<session>") && about.completed == "" {
+		about.completed = ownSession(t, s, bearer)
+	}
+
+	body = strings.ReplaceAll(body, "<session>", about.completed)
 
 	return call(t, method, s.url+about.address(path), bearer, body)
 }
@@ -232,7 +294,7 @@ func (row authorizationRow) asks(t *testing.T, s *service, about thing, bearer s
 func TestAuthorizationTable(t *testing.T) { //nolint:tparallel // the callers' tokens would expire in the queue
 	t.Parallel()
 
-	s := start(t, "QUERN_UPLOAD_MAX_OPEN_SESSIONS=1000")
+	s := start(t, "QUERN_UPLOAD_MAX_OPEN_SESSIONS=1000", "QUERN_INGEST_WORKERS=0") // what is queued stays so
 	key := s.newKey()
 	owner := key.token("owner")
 	callers := newCallers(t, s, key)
@@ -272,6 +334,17 @@ func TestAuthorizationTable(t *testing.T) { //nolint:tparallel // the callers' t
 
 		return row.asks(t, s, about, newSharer(t, s, key, about.namespace, column))
 	})
+}
+
+// ownSession is a session of the bearer with a completed file. Who cannot have one names one that is not there.
+func ownSession(t *testing.T, s *service, bearer string) (id string) {
+	t.Helper()
+
+	if call(t, http.MethodPost, s.url+"/file-upload/prepare", bearer, prepareBody(1)).status != http.StatusOK {
+		return uuid.NewString()
+	}
+
+	return uploadFiles(t, s, bearer, "a\n1\n")
 }
 
 // checkTable asks for each row and column, and misses rows for operations that the table is about.

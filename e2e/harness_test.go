@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	icebergio "github.com/apache/iceberg-go/io"
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -30,6 +31,7 @@ import (
 
 func TestMain(m *testing.M) {
 	openapi3filter.RegisterBodyDecoder("text/html", openapi3filter.FileBodyDecoder)
+	icebergio.Register("s3", openStore)
 
 	build := exec.Command("go", "build", "-o", binary(), "quern.dev/quern/cmd/quernd")
 	if output, err := build.CombinedOutput(); err != nil {
@@ -82,7 +84,7 @@ func start(t *testing.T, settings ...string) *service {
 	s.settings = slices.Concat([]string{
 		"QUERN_LISTEN_ADDR=127.0.0.1:0", "QUERN_ADMIN_ADDR=127.0.0.1:0", "QUERN_PUBLIC_URL=http://quern.test",
 		"QUERN_SECRET=" + secret, "QUERN_DATABASE_URL=" + s.databaseURL, "QUERN_OIDC_AUDIENCE=quern", "QUERN_OIDC_TIMEOUT=20s",
-		"QUERN_DRAIN_DELAY=0s",
+		"QUERN_DRAIN_DELAY=0s", "QUERN_SANDBOX_READY=1",
 	}, s.place.settings(), settings)
 
 	t.Cleanup(func() {
@@ -135,7 +137,8 @@ func (s *service) run() {
 	s.t.Helper()
 
 	s.process = exec.Command(binary(), "serve")
-	s.process.Env = s.settings
+	// A process has its folder for itself.
+	s.process.Env = slices.Concat([]string{"QUERN_SANDBOX_DIR=" + s.t.TempDir()}, s.settings)
 	s.process.Stderr = s.written
 	s.exited = make(chan struct{})
 	require.NoError(s.t, s.process.Start())

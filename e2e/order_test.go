@@ -49,6 +49,11 @@ func (o operation) schema() *openapi3.Schema {
 	return o.RequestBody.Value.Content["application/json"].Schema.Value
 }
 
+// isRows says whether the body is rows, which come in other forms than JSON too.
+func (o operation) isRows() bool {
+	return o.RequestBody != nil && o.RequestBody.Value.Content["text/csv"] != nil
+}
+
 // parameter returns the first one that fits, or nil.
 func (o operation) parameter(fits func(*openapi3.Parameter) bool) *openapi3.Parameter {
 	for _, reference := range o.Parameters {
@@ -105,13 +110,20 @@ func (o operation) body(t *testing.T) map[string]any {
 	return body
 }
 
-const maxBody = 64 << 10
+const (
+	maxBody  = 64 << 10
+	maxDepth = 10_000 // more than anybody takes
+)
 
 func TestOrderOfChecks(t *testing.T) {
 	t.Parallel()
 
-	s := start(t, fmt.Sprintf("QUERN_MAX_BODY=%d", maxBody), "QUERN_UPLOAD_MAX_OPEN_SESSIONS=100000")
+	s := start(t, fmt.Sprintf("QUERN_MAX_BODY=%d", maxBody), fmt.Sprintf("QUERN_INGEST_MAX_ROWS=%d", maxBody), "QUERN_UPLOAD_MAX_OPEN_SESSIONS=100000")
 	key := s.newKey()
+
+	// Rows are read after the dataset was found, by a process of their own.
+	made := call(t, http.MethodPost, s.url+"/ingest/new/x/x", key.token("reader"), "")
+	require.Equal(t, http.StatusCreated, made.status, made.body)
 
 	for _, operation := range operations() {
 		t.Run(operation.String(), func(t *testing.T) {
@@ -122,6 +134,10 @@ func TestOrderOfChecks(t *testing.T) {
 			}
 
 			token := key.token("checker")
+			if operation.isRows() {
+				token = key.token("reader")
+			}
+
 			checkOrder(t, s, operation, token)
 
 			if operation.parameter(isID) != nil {
@@ -321,7 +337,7 @@ func checkBodies(t *testing.T, s *service, operation operation, token string) {
 		"key twice, deep":  and(`"k":[{"a":{"b":1,"b":1}}]`),
 		"not UTF-8":        and(`"k":"` + "\xff" + `"`), "not UTF-8 key": and(`"` + "\xc3\x28" + `":1`), "UTF-16": "\xff\xfe{\x00}\x00",
 		"raw NUL": and(`"k":"` + "\x00" + `"`), "raw line break": and(`"k":"` + "\n" + `"`),
-		"deep array": strings.Repeat("[", maxBody/2), "deep object": and(strings.Repeat(`"k":{`, 999) + strings.Repeat("}", 999)),
+		"deep array": strings.Repeat("[", maxBody/2), "deep object": and(strings.Repeat(`"k":{`, maxDepth) + strings.Repeat("}", maxDepth)),
 		"leading zero": and(`"k":01`), "not a number": and(`"k":NaN`), "bad escape": and(`"k":"\x"`),
 	} {
 		try(what, 400, "BAD_REQUEST", body)
