@@ -76,7 +76,7 @@ func ask(client *http.Client, request *http.Request) ([]byte, error) {
 	defer response.Body.Close()
 
 	body, err := io.ReadAll(response.Body)
-	if err == nil && response.StatusCode != http.StatusOK {
+	if err == nil && response.StatusCode/100 != 2 {
 		err = fmt.Errorf("%s %s: %s %s", request.Method, request.URL, response.Status, body)
 	}
 

@@ -107,3 +107,27 @@ func (p *process) passed() (total int64, err error) {
 
 	return read + written, nil
 }
+
+// processorTime is what a process has taken, and all its children that have ended.
+func processorTime(pid int) (time.Duration, error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, err
+	}
+
+	// The name, in parentheses, may have anything in it. After it the times are the 12th to 15th.
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+
+	var ticks int64
+
+	for _, field := range fields[11:15] {
+		value, err := strconv.ParseInt(string(field), 10, 64)
+		if err != nil {
+			return 0, err
+		}
+
+		ticks += value
+	}
+
+	return time.Duration(ticks) * (time.Second / 100), nil // Linux counts hundredths there, everywhere
+}

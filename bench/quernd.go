@@ -20,6 +20,7 @@ type quernd struct {
 	api, admin string // addresses
 	place      *place
 	vacate     func() // the place
+	work       string // the folder for files on their way
 }
 
 // startQuernd migrates the database and starts the service on it and on a new place in the object store,
@@ -35,6 +36,11 @@ func (b *bench) startQuernd(ctx context.Context, databaseURL string, settings ..
 		return nil, err
 	}
 
+	work, err := os.MkdirTemp(b.dir, "work-")
+	if err != nil {
+		return nil, err
+	}
+
 	environment := slices.Concat([]string{
 		"QUERN_DATABASE_URL=" + databaseURL,
 		"QUERN_DATABASE_MAX_CONNS=" + strconv.Itoa(poolSize),
@@ -45,6 +51,7 @@ func (b *bench) startQuernd(ctx context.Context, databaseURL string, settings ..
 		"QUERN_LISTEN_ADDR=127.0.0.1:0",
 		"QUERN_ADMIN_ADDR=127.0.0.1:0",
 		"QUERN_DRAIN_DELAY=0s",
+		"QUERN_SANDBOX_DIR=" + work,
 	}, place.settings(), settings)
 
 	migrate := exec.CommandContext(ctx, b.quernd, "migrate")
@@ -59,7 +66,7 @@ func (b *bench) startQuernd(ctx context.Context, databaseURL string, settings ..
 		return nil, err
 	}
 
-	service := &quernd{process: started, place: place, vacate: vacate}
+	service := &quernd{process: started, place: place, vacate: vacate, work: work}
 	if err := service.wait(ctx); err != nil {
 		service.stop()
 
@@ -73,6 +80,10 @@ func (b *bench) startQuernd(ctx context.Context, databaseURL string, settings ..
 func (q *quernd) stop() {
 	q.process.stop()
 	q.vacate()
+
+	if err := os.RemoveAll(q.work); err != nil {
+		fmt.Fprintln(os.Stderr, "removing the files on their way:", err)
+	}
 }
 
 func (q *quernd) wait(ctx context.Context) (err error) {

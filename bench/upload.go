@@ -13,6 +13,7 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
 	"quern.dev/quern/api"
@@ -45,7 +46,11 @@ func runUpload(ctx context.Context, b *bench) ([]result, error) {
 				return 0, "", err
 			}
 
-			rate, err := s.place.timed(ctx, b.upload, func() (string, error) { return s.upload(ctx, b.upload, part) })
+			rate, err := s.place.timed(ctx, b.upload, func() (string, error) {
+				session, err := s.upload(ctx, again(part), b.upload)
+
+				return session.key, err
+			})
 			if err != nil {
 				return 0, "", err
 			}
@@ -56,7 +61,7 @@ func runUpload(ctx context.Context, b *bench) ([]result, error) {
 			return rate, fmt.Sprintf("%s, %d bytes through quernd", perSecond(rate), after-before), err
 		}},
 		side{"bare", func(ctx context.Context) (float64, string, error) {
-			rate, err := s.place.timed(ctx, b.upload, func() (string, error) { return s.place.upload(ctx, b.upload, part) })
+			rate, err := s.place.timed(ctx, b.upload, func() (string, error) { return s.place.upload(ctx, b.upload, again(part)) })
 
 			return rate, perSecond(rate), err
 		}})
@@ -89,63 +94,93 @@ func (p *place) timed(ctx context.Context, size int64, upload func() (key string
 	return float64(size) / took.Seconds(), p.remove(ctx, key)
 }
 
-// upload is what a client of ours does.
-func (s *service) upload(ctx context.Context, size int64, content []byte) (key string, err error) {
-	session, err := s.prepare(ctx, size)
+// content gives the bytes of a file from an offset on.
+type content func(offset, size int64) io.ReadSeeker
+
+// again is a file that has nothing but the same part.
+func again(part []byte) content {
+	return func(_, size int64) io.ReadSeeker { return bytes.NewReader(part[:size]) }
+}
+
+// ofFile is what is in a file.
+func ofFile(file io.ReaderAt) content {
+	return func(offset, size int64) io.ReadSeeker { return io.NewSectionReader(file, offset, size) }
+}
+
+// session is a completed upload.
+type session struct {
+	id  uuid.UUID
+	key string // of its last file
+}
+
+// upload is what a client of ours does: files of these sizes, all with the same content.
+func (s *service) upload(ctx context.Context, from content, sizes ...int64) (session, error) {
+	prepared, err := s.prepare(ctx, sizes...)
 	if err != nil {
-		return "", err
+		return session{}, err
 	}
 
-	file := session.Files[0]
+	var done api.FinishedUpload
+
+	for _, file := range prepared.Files {
+		parts, err := s.putParts(ctx, file, from)
+		if err != nil {
+			return session{}, err
+		}
+
+		path := fmt.Sprintf("/file-upload/%s/files/%s/finish", prepared.SessionID, file.FileID)
+		if err := s.ask(ctx, "ada", http.MethodPost, path, api.FinishUpload{Key: file.Key, UploadID: file.UploadID, Parts: parts}, &done); err != nil {
+			return session{}, err
+		}
+	}
+
+	if done.SessionStatus != api.UploadStatusCompleted {
+		return session{}, fmt.Errorf("the session is %s", done.SessionStatus)
+	}
+
+	return session{prepared.SessionID, prepared.Files[len(sizes)-1].Key}, nil
+}
+
+func (s *service) putParts(ctx context.Context, file api.PreparedFile, from content) ([]api.FinishedPart, error) {
 	if file.PartSize != uploadPart {
-		return "", fmt.Errorf("parts have %d bytes and not %d: the sides cannot be compared", file.PartSize, uploadPart)
+		return nil, fmt.Errorf("parts have %d bytes and not %d: the sides cannot be compared", file.PartSize, uploadPart)
 	}
 
-	finish := api.FinishUpload{Key: file.Key, UploadID: file.UploadID, Parts: make([]api.FinishedPart, len(file.PresignedUrls))}
+	parts := make([]api.FinishedPart, len(file.PresignedUrls))
 
 	puts, putting := errgroup.WithContext(ctx)
 	puts.SetLimit(uploadParallel)
 
 	for i, part := range file.PresignedUrls {
 		puts.Go(func() error {
-			etag, err := put(putting, s.place.http, part.URL, content[:part.PartSize])
-			finish.Parts[i] = api.FinishedPart{PartNumber: int32(i + 1), Etag: etag}
+			etag, err := put(putting, s.place.http, part.URL, from(int64(i)*file.PartSize, part.PartSize), part.PartSize)
+			parts[i] = api.FinishedPart{PartNumber: int32(i + 1), Etag: etag}
 
 			return err
 		})
 	}
 
-	if err := puts.Wait(); err != nil {
-		return "", err
-	}
-
-	var done api.FinishedUpload
-
-	path := fmt.Sprintf("/file-upload/%s/files/%s/finish", session.SessionID, file.FileID)
-	if err := s.ask(ctx, "ada", http.MethodPost, path, finish, &done); err != nil {
-		return "", err
-	}
-
-	if done.SessionStatus != api.Completed {
-		return "", fmt.Errorf("the session is %s", done.SessionStatus)
-	}
-
-	return file.Key, nil
+	return parts, puts.Wait()
 }
 
-func (s *service) prepare(ctx context.Context, size int64) (session api.PreparedUpload, err error) {
-	files := api.PrepareUpload{FilesToUpload: []api.FileToUpload{{Filename: "bench", Size: size}}}
+func (s *service) prepare(ctx context.Context, sizes ...int64) (prepared api.PreparedUpload, err error) {
+	files := make([]api.FileToUpload, len(sizes))
+	for i, size := range sizes {
+		files[i] = api.FileToUpload{Filename: fmt.Sprintf("bench-%d", i), Size: size}
+	}
 
-	err = s.ask(ctx, "ada", http.MethodPost, "/file-upload/prepare", files, &session)
+	err = s.ask(ctx, "ada", http.MethodPost, "/file-upload/prepare", api.PrepareUpload{FilesToUpload: files}, &prepared)
 
-	return session, err
+	return prepared, err
 }
 
-func put(ctx context.Context, client *http.Client, address string, content []byte) (etag string, err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPut, address, bytes.NewReader(content))
+func put(ctx context.Context, client *http.Client, address string, part io.Reader, size int64) (etag string, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPut, address, part)
 	if err != nil {
 		return "", err
 	}
+
+	request.ContentLength = size
 
 	response, err := client.Do(request)
 	if err != nil {
@@ -163,7 +198,7 @@ func put(ctx context.Context, client *http.Client, address string, content []byt
 
 // upload is the SDK alone. It signs no content, because presigned addresses do not either: summing it up
 // would make the SDK the slower one.
-func (p *place) upload(ctx context.Context, size int64, content []byte) (key string, err error) {
+func (p *place) upload(ctx context.Context, size int64, from content) (key string, err error) {
 	key = "bare/" + rand.Text()
 
 	begun, err := p.client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{Bucket: &p.bucket, Key: p.full(key)})
@@ -182,7 +217,7 @@ func (p *place) upload(ctx context.Context, size int64, content []byte) (key str
 
 			sent, err := p.client.UploadPart(putting, &s3.UploadPartInput{
 				Bucket: &p.bucket, Key: p.full(key), UploadId: begun.UploadId, PartNumber: number,
-				Body: bytes.NewReader(content[:min(uploadPart, size-int64(i)*uploadPart)]),
+				Body: from(int64(i)*uploadPart, min(uploadPart, size-int64(i)*uploadPart)),
 			}, s3.WithAPIOptions(v4.SwapComputePayloadSHA256ForUnsignedPayloadMiddleware))
 			if err != nil {
 				return err
