@@ -289,17 +289,11 @@ func (l *loadLoop) requireExact() {
 
 	var acknowledged, retried, unknown, there int
 
-	for _, load := range l.loads {
-		require.Empty(l.t, load.failure, "%s %s", load.address, load.body)
-		require.Equal(l.t, load.acknowledged, load.done)
-
-		retried += load.retried
-	}
-
-	// What nobody waits for must end too.
+	// What nobody waits for must end too, and nothing is delivered again for ever.
 	await(l.t, "all has ended", func() (ended bool) {
 		withDatabase(l.t, l.replicas[0].databaseURL, func(ctx context.Context, connection *pgx.Conn) {
-			require.NoError(l.t, connection.QueryRow(ctx, `SELECT NOT EXISTS (SELECT FROM ingestions WHERE status IN ('queued', 'running'))`).Scan(&ended))
+			require.NoError(l.t, connection.QueryRow(ctx, `
+				SELECT NOT EXISTS (SELECT FROM ingestions WHERE status IN ('queued', 'running')) AND NOT EXISTS (SELECT FROM leases)`).Scan(&ended))
 		})
 
 		return ended
@@ -334,6 +328,13 @@ func (l *loadLoop) requireExact() {
 		}
 
 		require.Empty(l.t, count, "rows that nobody sent, or that are there twice")
+	}
+
+	for _, load := range l.loads {
+		require.Empty(l.t, load.failure, "%s %s", load.address, load.body)
+		require.Equal(l.t, load.acknowledged, load.done)
+
+		retried += load.retried
 	}
 
 	l.t.Logf("%d acknowledged (%d tries more), %d not, of which %d are there; killed: %v", acknowledged, retried, unknown, there, l.killed)

@@ -33,11 +33,20 @@ func (c Catalog) RestoreDataset(ctx context.Context, at Path, grace time.Duratio
 		}
 
 		if found == nil {
-			return fault.New(fault.NotFound, fmt.Sprintf("Nothing that was deleted at %s can be restored.", at))
+			return cannotRestore(at)
 		}
 
-		return c.reviveTx(ctx, tx, *found, "dataset.restore")
+		err = c.reviveTx(ctx, tx, *found, "dataset.restore")
+		if fault.Is(err, fault.NotFound) { // its rows are gone for good
+			return cannotRestore(at)
+		}
+
+		return err
 	})
+}
+
+func cannotRestore(at Path) error {
+	return fault.New(fault.NotFound, fmt.Sprintf("Nothing that was deleted at %s can be restored.", at))
 }
 
 // reviveTx makes a tombstone a dataset again, in its namespace or in the one that has its name now.

@@ -47,7 +47,7 @@ func openReader(t *testing.T) reader {
 	t.Cleanup(children.Close)
 
 	sessions := engine.New(engine.Config{
-		Sandbox: children, Program: duckdb.Name, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Sessions: 4, Memory: 512 << 20, Threads: 2, Disk: 2 << 30,
+		Sandbox: children, Program: duckdb.Name, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Sessions: 4, Memory: 1 << 30, Threads: 2, Disk: 2 << 30,
 	})
 
 	return func(t *testing.T, files []string, given json.RawMessage) outcome {

@@ -32,8 +32,12 @@ func (g *Ingest) run(ctx context.Context, args RunArgs, last bool) error {
 
 		return err
 	})
-	if err != nil || found == nil || found.ended() {
+	if err != nil {
 		return err
+	}
+
+	if found == nil || found.ended() {
+		return g.giveBack(ctx, args)
 	}
 
 	return g.Jobs().Hold(ctx, found.work(), func(ctx context.Context, lease job.Lease) error {
@@ -51,6 +55,19 @@ func (g *Ingest) run(ctx context.Context, args RunArgs, last bool) error {
 
 		return errors.Join(w.fail(ctx, err), unlessFault(err))
 	})
+}
+
+// giveBack removes the lease of a worker that died after its ingestion had ended: otherwise it would be delivered
+// for ever.
+func (g *Ingest) giveBack(ctx context.Context, args RunArgs) error {
+	work := job.Work{Account: args.Account, ID: args.Ingestion, Job: args, Queue: Queue}
+
+	err := g.Jobs().Hold(ctx, work, func(context.Context, job.Lease) error { return nil })
+	if errors.Is(err, job.ErrLost) {
+		return nil // whoever holds it gives it back
+	}
+
+	return err
 }
 
 func (i Ingestion) ended() bool { return i.Status != Queued && i.Status != Running }

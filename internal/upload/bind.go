@@ -19,8 +19,9 @@ type Binding struct {
 	Ingestion uuid.UUID
 }
 
-// reservedTime is how long nobody asks whether the ingestion came about.
-const reservedTime = 10 * time.Minute
+// reservedTime is how long nobody asks whether the ingestion came about: longer than a request takes, and no longer
+// than somebody whose request was cut off should wait.
+const reservedTime = time.Minute
 
 // Reserve gives completed files of the caller's session to a dataset: those named, or all. The ingestion is
 // written in the dataset's account afterwards, so the reservation has to be confirmed; a file that only has
@@ -60,7 +61,7 @@ func (u Uploads) Reserve(ctx context.Context, who auth.Principal, session uuid.U
 		case bound < len(ids):
 			return fault.New(fault.InvalidState, "A file of the session was loaded into another dataset, or has expired. Upload it again.")
 		case certain < len(ids):
-			return fault.New(fault.Conflict, "Another request is about to load a file of the session.")
+			return fault.New(fault.Conflict, "Another request is about to load a file of the session. If it was cut off, try again in two minutes.")
 		}
 
 		return nil

@@ -149,12 +149,11 @@ func row[T any](d *database, statement string) (first T, err error) {
 }
 
 // progress is how far the running statement is, from 0 to 1, as far as DuckDB can tell.
-func (d *database) progress() (part float64, rows int64) {
+func (d *database) progress() float64 {
 	now := duckdb.QueryProgress(d.conn)
+	percent, _, _ := duckdb.QueryProgressTypeMembers(&now)
 
-	percent, done, _ := duckdb.QueryProgressTypeMembers(&now)
-
-	return min(max(percent/100, 0), 1), int64(done) //nolint:gosec // no file has 2^63 rows
+	return min(max(percent/100, 0), 1)
 }
 
 // text is a SQL literal.

@@ -146,7 +146,7 @@ func (l *lineWriter) copyEnvelope(decoder *json.Decoder) error {
 	}
 
 	if open != json.Delim('{') {
-		return l.noData(decoder)
+		return l.noData()
 	}
 
 	seen := map[string]bool{}
@@ -174,7 +174,7 @@ func (l *lineWriter) copyEnvelope(decoder *json.Decoder) error {
 	}
 
 	if !seen["data"] {
-		return l.noData(decoder)
+		return l.noData()
 	}
 
 	return l.nothingAfter(decoder)
@@ -185,6 +185,13 @@ func (l *lineWriter) copyMember(decoder *json.Decoder, name string) error {
 		var ignored json.RawMessage
 		if err := decoder.Decode(&ignored); err != nil {
 			return l.broken(decoder, err)
+		}
+
+		switch {
+		case depth(ignored) > maxDepth:
+			return invalid("The JSON is nested deeper than %d levels.", maxDepth)
+		case hasTwins(numberDecoder(ignored)):
+			return invalid("The JSON object has a key twice.")
 		}
 
 		return nil
@@ -203,16 +210,16 @@ func (l *lineWriter) copyMember(decoder *json.Decoder, name string) error {
 }
 
 // noData: what is not JSON at all is told first.
-func (l *lineWriter) noData(decoder *json.Decoder) error {
-	for {
-		_, err := decoder.Token()
-		if errors.Is(err, io.EOF) {
-			return &failure{engine.InvalidOptions, "data: is required"}
-		}
+func (l *lineWriter) noData() error {
+	body, err := os.ReadFile(l.file.path)
 
-		if err != nil {
-			return l.broken(decoder, err)
-		}
+	switch {
+	case err != nil:
+		return err
+	case !json.Valid(body):
+		return invalid("The body is not valid JSON.")
+	default:
+		return &failure{engine.InvalidOptions, "data: is required"}
 	}
 }
 

@@ -71,6 +71,10 @@ func (p *program) describeJSON(s *source, file string) error {
 	case err != nil:
 		return err
 	case len(members) == 0:
+		if s.file.format == engine.FormatRows {
+			return &failure{engine.InvalidOptions, "data: has no row with a value"}
+		}
+
 		return invalid("No object of the file has a member, so there is no column.")
 	case len(members) > p.bounds.Columns:
 		return tooMany(len(members), p.bounds)

@@ -89,17 +89,32 @@ func (p *program) answer(request engine.Request, conn *sandbox.Conn) (engine.Ans
 
 		return engine.Answer{Inspection: &inspection}, errors.Join(err, stop())
 	case request.Convert != nil:
-		stop := p.report(conn, func() engine.Progress {
-			part, done := p.db.progress()
-
-			return engine.Progress{Source: request.Convert.Source, Part: part, Rows: done}
-		})
+		stop := p.report(conn, func() engine.Progress { return p.converting(*request.Convert) })
 		converted, err := p.convert(*request.Convert)
 
 		return engine.Answer{Converted: &converted}, errors.Join(err, stop())
 	default:
 		return engine.Answer{}, errors.New("an empty request")
 	}
+}
+
+// writtenHalf is how much output counts as half of what writing adds to the progress.
+const writtenHalf = 64 << 20
+
+// converting is how far a conversion is. DuckDB's figure moves only when it is through with many megabytes, so
+// what is written counts a little too.
+func (p *program) converting(request engine.ConvertRequest) engine.Progress {
+	now := engine.Progress{Source: request.Source, Part: 0.9 * p.db.progress()}
+
+	if written, err := os.Stat(filepath.Join(p.tmp, filepath.Base(request.Output))); err == nil {
+		now.Part += 0.1 * float64(written.Size()) / float64(written.Size()+writtenHalf)
+	}
+
+	if request.Source >= 0 && request.Source < len(p.sources) {
+		now.Rows = int64(now.Part * float64(p.sources[request.Source].records))
+	}
+
+	return now
 }
 
 // inspected is about which part was inspected: a file is passed over up to four times.

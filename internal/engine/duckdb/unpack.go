@@ -44,6 +44,10 @@ func unpack(path, tmp string, source engine.Source, options engine.Options, boun
 
 	found.read = read
 
+	if found.format == engine.FormatRows {
+		return found, found.checkBody()
+	}
+
 	if packed := compression(found.head); packed != "" {
 		plain := filepath.Join(tmp, source.Name+".plain")
 		if err := found.decompress(plain, packed, bounds.Unpacked); err != nil {
@@ -161,6 +165,17 @@ func (t *tellingReader) Read(p []byte) (int, error) {
 	}
 
 	return n, err
+}
+
+// checkBody: rows in the body of a request are JSON in UTF-8 and nothing else. They are few enough to be looked at
+// as a whole.
+func (f *plainFile) checkBody() error {
+	body, err := os.ReadFile(f.path)
+	if err == nil && !utf8.Valid(body) {
+		err = invalid("The body is not JSON in UTF-8.")
+	}
+
+	return err
 }
 
 // toUTF8 makes a copy in UTF-8 if the option or a byte order mark says that the file is in something else.
