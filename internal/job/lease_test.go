@@ -9,6 +9,8 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -75,7 +77,8 @@ func TestLease(t *testing.T) {
 
 		heir := w.employ(t)
 		late.signal(t, syscall.SIGSTOP)
-		late.told(t, "write") // what it is about to do when it stops
+		late.stands(t)
+		late.told(t, "write") // the first thing that it does when it is awake again
 		heir.takesOver(t)
 
 		// While the other one works.
@@ -207,6 +210,25 @@ func (w workplace) employ(t *testing.T) *process {
 func (p *process) signal(t *testing.T, signal os.Signal) {
 	t.Helper()
 	require.NoError(t, p.cmd.Process.Signal(signal))
+}
+
+// stands waits until every thread has stopped: the signal only asks for it.
+func (p *process) stands(t *testing.T) {
+	t.Helper()
+
+	require.Eventually(t, func() bool {
+		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.cmd.Process.Pid))
+		require.NoError(t, err)
+
+		for _, thread := range threads {
+			stat, err := os.ReadFile(thread)
+			if _, state, _ := strings.Cut(string(stat), ") "); err == nil && !strings.HasPrefix(state, "T") {
+				return false
+			}
+		}
+
+		return len(threads) > 0
+	}, patience, time.Millisecond)
 }
 
 func (p *process) told(t *testing.T, commands ...string) {
