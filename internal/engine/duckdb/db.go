@@ -90,6 +90,10 @@ func (d *database) exec(statement string) error {
 
 // change runs a statement and tells how many rows it wrote.
 func (d *database) change(statement string) (rows int64, err error) {
+	if err := expressible(statement); err != nil {
+		return 0, err
+	}
+
 	var result duckdb.Result
 
 	state := duckdb.Query(d.conn, statement, &result)
@@ -105,6 +109,10 @@ func (d *database) change(statement string) (rows int64, err error) {
 // rows reads a small result into a slice. It travels as one JSON text: DuckDB writes it, encoding/json reads it.
 // No column can be called like the alias.
 func rows[T any](d *database, statement string) ([]T, error) {
+	if err := expressible(statement); err != nil {
+		return nil, err
+	}
+
 	var result duckdb.Result
 
 	state := duckdb.Query(d.conn, `SELECT CAST(coalesce(json_group_array(to_json(__row)), '[]') AS VARCHAR) FROM (`+statement+`) __row`, &result)
@@ -154,6 +162,15 @@ func (d *database) progress() float64 {
 	percent, _, _ := duckdb.QueryProgressTypeMembers(&now)
 
 	return min(max(percent/100, 0), 1)
+}
+
+// expressible: a NUL ends a statement, so what has one in its name cannot be asked for.
+func expressible(statement string) error {
+	if strings.ContainsRune(statement, 0) {
+		return invalid("A name has a NUL character. Take it out.")
+	}
+
+	return nil
 }
 
 // text is a SQL literal.
