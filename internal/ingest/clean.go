@@ -65,12 +65,16 @@ func (g *Ingest) forget(ctx context.Context, tx postgres.Tx, t lake.Table) error
 	return remove(ctx, tx, t)
 }
 
-// settle commits what was left ready, and ends what nobody works on any more.
+// settle commits what was left ready, and ends posted rows whose process died before it had their lease, or could
+// not even say that they failed.
 func (g *Ingest) settle(ctx context.Context) error {
-	var stranded []lake.Table
+	var (
+		stranded  []lake.Table
+		forgotten []RunArgs
+	)
 
 	err := g.DB.Do(ctx, func(q postgres.Querier) (err error) {
-		if err = failForgotten(ctx, q, g.Now().Add(-forgetAfter), g.Now(), cleanAtOnce); err == nil {
+		if forgotten, err = selectForgotten(ctx, q, g.Now().Add(-forgetAfter), cleanAtOnce); err == nil {
 			stranded, err = selectStranded(ctx, q, g.Now().Add(-strandedAfter), cleanAtOnce)
 		}
 
@@ -78,6 +82,12 @@ func (g *Ingest) settle(ctx context.Context) error {
 	})
 	if err != nil {
 		return err
+	}
+
+	for _, args := range forgotten {
+		if err := g.run(ctx, args, true); err != nil && !errors.Is(err, job.ErrLost) {
+			return err
+		}
 	}
 
 	for _, table := range stranded {

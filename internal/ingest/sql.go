@@ -75,11 +75,9 @@ const (
 		SELECT $1, $2, $3, $4, * FROM unnest($5::bigint[], $6::text[]) ON CONFLICT DO NOTHING`
 	sqlSelectStranded = `
 		SELECT DISTINCT account_id, dataset_id FROM ingestions WHERE status = 'running' AND ready_at IS NOT NULL AND ready_at < $1 LIMIT $2`
-	sqlFailForgotten = `
-		UPDATE ingestions SET status = 'failed', phase = 'done', error_code = 'UNAVAILABLE', error_message = 'The service stopped before the rows were stored.', finished_at = $2
-		WHERE (account_id, dataset_id, id) IN (SELECT account_id, dataset_id, id FROM ingestions
-			WHERE kind = 'rows' AND status = 'running' AND ready_at IS NULL AND created_at < $1
-				AND NOT EXISTS (SELECT FROM leases l WHERE l.account_id = ingestions.account_id AND l.work_id = ingestions.id) LIMIT $3)`
+	sqlSelectForgotten = `
+		SELECT account_id, dataset_id, id FROM ingestions
+		WHERE kind = 'rows' AND status = 'running' AND ready_at IS NULL AND created_at < $1 ORDER BY created_at LIMIT $2`
 	sqlHasUnfinished = `
 		SELECT EXISTS (SELECT FROM ingestions WHERE account_id = $1 AND dataset_id = $2 AND status IN ('queued', 'running'))`
 	sqlMoveIngestions   = `UPDATE ingestions SET account_id = $2 WHERE account_id = $1 AND dataset_id = $3`
@@ -349,11 +347,14 @@ func selectStranded(ctx context.Context, q postgres.Querier, since time.Time, li
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[lake.Table])
 }
 
-// failForgotten ends posted rows whose process died before it had their lease, or could not even say that they failed.
-func failForgotten(ctx context.Context, q postgres.Querier, since, now time.Time, limit int) error {
-	_, err := q.Exec(ctx, sqlFailForgotten, since, now, limit)
+// selectForgotten returns posted rows that were not stored for long.
+func selectForgotten(ctx context.Context, q postgres.Querier, since time.Time, limit int) ([]RunArgs, error) {
+	rows, err := q.Query(ctx, sqlSelectForgotten, since, limit)
+	if err != nil {
+		return nil, err
+	}
 
-	return err
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[RunArgs])
 }
 
 // MoveTx gives all ingestions of a dataset to another account. Those that have not ended could not be found by

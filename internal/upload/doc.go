@@ -11,6 +11,9 @@
 //     its day: keys begin with it.
 //   - What the store says is the truth about parts and sizes, not what the client says.
 //   - A file is completed in the transaction that may complete its session.
+//   - A completed file is reserved for an ingestion before that one exists, in the uploader's account; the
+//     reservation is confirmed or released afterwards, by the request or by whoever cleans. A file that was
+//     loaded belongs to one dataset and is kept as long as it.
 //   - Nothing is removed before its remove_at, and everything is removed by rows.
 //
 // Faults: NotFound for what is not the caller's, Forbidden, ValidationFailed, InvalidState,

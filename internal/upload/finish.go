@@ -26,16 +26,7 @@ type Finished struct {
 // Faults: NotFound, ValidationFailed naming a part that is missing or of the wrong size, InvalidState for a
 // file that was aborted, Unavailable.
 func (u Uploads) Finish(ctx context.Context, who auth.Principal, session, file uuid.UUID, uploadID, key string) (Finished, error) {
-	found, err := u.Get(ctx, who, session)
-	if err != nil {
-		return Finished{}, err
-	}
-
-	if err := mayUpload(who); err != nil {
-		return Finished{}, err
-	}
-
-	wanted, err := found.file(file)
+	found, wanted, err := u.own(ctx, who, session, file)
 
 	switch {
 	case err != nil:

@@ -405,21 +405,28 @@ func (u Uploads) load(ctx context.Context, q postgres.Querier, who auth.Principa
 
 // open returns a file that can still be uploaded to.
 func (u Uploads) open(ctx context.Context, who auth.Principal, session, file uuid.UUID) (File, error) {
-	found, err := u.Get(ctx, who, session)
-	if err != nil {
-		return File{}, err
-	}
-
-	if err := mayUpload(who); err != nil {
-		return File{}, err
-	}
-
-	wanted, err := found.file(file)
+	_, wanted, err := u.own(ctx, who, session, file)
 	if err == nil && wanted.Status != Preparing {
 		err = fault.New(fault.InvalidState, "The file is "+string(wanted.Status)+".")
 	}
 
 	return wanted, err
+}
+
+// own returns a file of the caller's, with its session, to somebody who may upload.
+func (u Uploads) own(ctx context.Context, who auth.Principal, session, file uuid.UUID) (Session, File, error) {
+	found, err := u.Get(ctx, who, session)
+	if err != nil {
+		return Session{}, File{}, err
+	}
+
+	if err := mayUpload(who); err != nil {
+		return Session{}, File{}, err
+	}
+
+	wanted, err := found.file(file)
+
+	return found, wanted, err
 }
 
 func (s Session) file(id uuid.UUID) (File, error) {

@@ -1,0 +1,317 @@
+package ingest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/google/uuid"
+
+	"quern.dev/quern/internal/engine"
+	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/job"
+	"quern.dev/quern/internal/lake"
+	"quern.dev/quern/internal/postgres"
+)
+
+// stage makes data files of the ingestion's files, or of a body, and stores them.
+func (w *working) stage(ctx context.Context, body *os.File) (err error) {
+	// What an earlier attempt left is no part of this one. A body has one attempt.
+	if body == nil {
+		if err := w.write(ctx, func(tx postgres.Tx) (bool, error) { return true, w.Lake.DropTx(ctx, tx, w.i.table(), w.i.ID) }); err != nil {
+			return err
+		}
+	}
+
+	if w.dir, err = os.MkdirTemp(w.Dir, "ingestion-"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(w.dir)
+
+	// The child dies with this context, so that an ingestion that was cancelled stops at once.
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+
+	w.stop = stop
+
+	session, err := w.Engine.Open(ctx, w.Time)
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+
+	if err := w.read(ctx, session, body); err != nil {
+		return cmp.Or(ended(ctx), err)
+	}
+
+	return nil
+}
+
+// ended is why the ingestion was stopped from within, nil if it was not.
+func ended(ctx context.Context) error {
+	if cause := context.Cause(ctx); errors.Is(cause, errStopped) || errors.Is(cause, job.ErrLost) {
+		return cause
+	}
+
+	return nil
+}
+
+// read takes the files through a session.
+func (w *working) read(ctx context.Context, session *engine.Session, body *os.File) error {
+	sources, err := w.link(ctx, session, body)
+	if err != nil {
+		return err
+	}
+
+	if err := w.tell(ctx, phaseInspecting); err != nil {
+		return err
+	}
+
+	session.Progress = func(p engine.Progress) { w.hear(ctx, phaseInspecting, p, 0, 0) }
+
+	if w.i.DryRun {
+		found, err := session.Preview(sources, w.i.Options, w.Bounds)
+		if err != nil {
+			return err
+		}
+
+		return w.preview(ctx, found)
+	}
+
+	found, err := session.Inspect(sources, w.i.Options, w.Bounds)
+	if err != nil {
+		return err
+	}
+
+	return w.convert(ctx, session, sources, found)
+}
+
+// link brings the files here and gives them to the session.
+func (w *working) link(ctx context.Context, session *engine.Session, body *os.File) (sources []engine.Source, err error) {
+	if body != nil {
+		return []engine.Source{{Name: "body", Format: w.i.format}}, session.Link(body.Name(), "body")
+	}
+
+	for n, f := range w.i.Files {
+		source := engine.Source{Name: fmt.Sprintf("file-%d", n)}
+		path := filepath.Join(w.dir, source.Name)
+
+		if err := w.fetch(ctx, f, path); err != nil {
+			return nil, err
+		}
+
+		if err := session.Link(path, source.Name); err != nil {
+			return nil, err
+		}
+
+		sources = append(sources, source)
+	}
+
+	return sources, nil
+}
+
+// fetch copies an uploaded file to the local disk.
+func (w *working) fetch(ctx context.Context, f File, path string) error {
+	from, err := w.Store.Read(ctx, f.Key, 0, -1)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+
+	to, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o400)
+	if err != nil {
+		return err
+	}
+	defer to.Close()
+
+	size, err := io.CopyBuffer(&counting{w: w, ctx: ctx, to: to}, struct{ io.Reader }{from}, make([]byte, 1<<20))
+	if err != nil {
+		return err
+	}
+
+	if size != f.Size {
+		return fault.Wrap(fmt.Errorf("%d bytes instead of %d", size, f.Size), fault.Internal, "The uploaded file is not what was uploaded.")
+	}
+
+	return to.Close()
+}
+
+// counting tells of the bytes that come in.
+type counting struct {
+	w   *working
+	ctx context.Context //nolint:containedctx // for the length of one copy
+	to  io.Writer
+}
+
+func (c *counting) Write(p []byte) (int, error) {
+	n, err := c.to.Write(p)
+	c.w.i.BytesDone += int64(n)
+
+	if err == nil {
+		err = c.w.tell(c.ctx, phaseFetching)
+	}
+
+	return n, err
+}
+
+func (w *working) preview(ctx context.Context, found engine.Inspection) error {
+	w.i.Preview = &found
+
+	return w.write(ctx, func(tx postgres.Tx) (bool, error) { return true, finish(ctx, tx, w.i, Completed, nil, w.Now()) })
+}
+
+// convert writes each file as Parquet with the table's columns, and stores it.
+func (w *working) convert(ctx context.Context, session *engine.Session, sources []engine.Source, found engine.Inspection) error {
+	columns, err := w.plan(ctx, found)
+	if err != nil {
+		return err
+	}
+
+	w.aside = make([][]engine.SetAside, len(sources))
+	rows := make([]int64, len(sources))
+	w.i.RowsDone, w.i.RowsSetAside, w.i.BytesDone = 0, 0, 0
+
+	if err := w.tell(ctx, phaseConverting); err != nil {
+		return err
+	}
+
+	for n, source := range sources {
+		done, before := w.i.RowsDone, w.i.BytesDone
+
+		converted, err := session.Convert(engine.ConvertRequest{Source: n, Columns: engineColumns(columns), Output: source.Name + outputSuffix},
+			func(p engine.Progress) { w.hear(ctx, phaseConverting, p, done, before) })
+		if err != nil {
+			return err
+		}
+
+		rows[n], w.aside[n] = converted.Rows, converted.SetAside
+		w.i.RowsDone, w.i.BytesDone = done+converted.Rows, before+w.size(n)
+		w.i.RowsSetAside += converted.SetAsideCount
+
+		if err := w.tell(ctx, phaseConverting); err != nil {
+			return err
+		}
+	}
+
+	if err := w.judge(); err != nil {
+		return err
+	}
+
+	return w.store(ctx, session, sources, columns, rows)
+}
+
+func (w *working) size(n int) int64 {
+	if n >= 0 && n < len(w.i.Files) { // it may be the child that says so
+		return w.i.Files[n].Size
+	}
+
+	return w.i.BytesTotal
+}
+
+// judge decides about rows that do not fit. Of a body, all rows are stored or none.
+func (w *working) judge() error {
+	if w.i.kind == kindFiles {
+		return TooManySetAside(w.i.RowsDone, w.i.RowsSetAside)
+	}
+
+	if w.i.RowsSetAside == 0 {
+		return nil
+	}
+
+	var subs []fault.Sub
+	for _, s := range w.aside[0][:min(len(w.aside[0]), shownSetAside)] {
+		subs = append(subs, fault.Sub{Code: fmt.Sprintf("data[%d]", s.Row-1), Message: s.Reason})
+	}
+
+	return fault.InvalidFields(subs...)
+}
+
+func (w *working) plan(ctx context.Context, found engine.Inspection) ([]lake.Column, error) {
+	want := make([]lake.Column, len(found.Columns))
+	for n, c := range found.Columns {
+		want[n] = lake.Column{Name: c.Name, Type: lake.Type(c.Type)}
+	}
+
+	return w.Lake.Plan(ctx, w.i.table(), want, w.i.Mode)
+}
+
+func engineColumns(columns []lake.Column) []engine.Column {
+	list := make([]engine.Column, len(columns))
+	for n, c := range columns {
+		list[n] = engine.Column{ID: c.ID, Name: c.Name, Type: string(c.Type)}
+	}
+
+	return list
+}
+
+// store takes the Parquet files from the child and puts them into the lake.
+func (w *working) store(ctx context.Context, session *engine.Session, sources []engine.Source, columns []lake.Column, rows []int64) error {
+	var staged []lake.Staged
+
+	if err := w.tell(ctx, phaseStoring); err != nil {
+		return err
+	}
+
+	for n, source := range sources {
+		path := filepath.Join(w.dir, source.Name+outputSuffix)
+		if _, err := session.Take(source.Name+outputSuffix, path); err != nil {
+			return err
+		}
+
+		written, err := w.storeOne(ctx, n, path, columns, rows[n])
+		if err != nil {
+			return err
+		}
+
+		staged = append(staged, written)
+
+		if err := w.tell(ctx, phaseStoring); err != nil {
+			return err
+		}
+	}
+
+	err := w.write(ctx, func(tx postgres.Tx) (bool, error) {
+		if err := insertSetAside(ctx, tx, w.i, w.aside); err != nil {
+			return false, err
+		}
+
+		running, err := updateReady(ctx, tx, w.i, w.Now())
+		if err != nil || !running {
+			return running, err
+		}
+
+		return true, w.Lake.ReadyTx(ctx, tx, staged)
+	})
+	w.i.ready = err == nil
+
+	return err
+}
+
+func (w *working) storeOne(ctx context.Context, n int, path string, columns []lake.Column, rows int64) (staged lake.Staged, err error) {
+	source := lake.Source{File: uuid.Nil, FirstRow: 1}
+	if n < len(w.i.Files) {
+		source.File = w.i.Files[n].ID
+	}
+
+	if err := w.write(ctx, func(tx postgres.Tx) (bool, error) {
+		staged, err = w.Lake.StageTx(ctx, tx, w.i.table(), w.i.ID, source)
+
+		return true, err
+	}); err != nil {
+		return staged, err
+	}
+
+	if staged, err = w.Lake.Write(ctx, staged, path, columns); err != nil {
+		return staged, err
+	}
+
+	if staged.Rows != rows {
+		return staged, fault.Wrap(fmt.Errorf("a child said %d rows and wrote %d", rows, staged.Rows), fault.Internal, "The file could not be read.")
+	}
+
+	return staged, nil
+}
