@@ -55,7 +55,7 @@ func (s *Store) ListParts(ctx context.Context, key, uploadID string) ([]Uploaded
 
 // CompleteUpload makes the object of all its parts and checks that it has the size. It can be repeated:
 // an upload that is not open any more but left an object of the size is done. NotFound: neither upload
-// nor object exists. Conflict: the parts are not what the store has, or do not make the size.
+// nor object exists, or another call puts it together at this moment. Conflict: the parts are not what the store has, or do not make the size.
 func (s *Store) CompleteUpload(ctx context.Context, key, uploadID string, parts []UploadedPart, size int64) error {
 	completed := make([]types.CompletedPart, len(parts))
 	for i, part := range parts {
