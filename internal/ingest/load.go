@@ -294,7 +294,11 @@ func (w *working) store(ctx context.Context, session *engine.Session, sources []
 func (w *working) storeOne(ctx context.Context, n int, path string, columns []lake.Column, rows int64) (staged lake.Staged, err error) {
 	source := lake.Source{File: uuid.Nil, FirstRow: 1}
 	if n < len(w.i.Files) {
-		source.File = w.i.Files[n].ID
+		source.File, source.Name = w.i.Files[n].ID, w.i.Files[n].Name
+	}
+
+	for _, s := range w.aside[n] {
+		source.Skipped = append(source.Skipped, s.Row)
 	}
 
 	if err := w.write(ctx, func(tx postgres.Tx) (bool, error) {

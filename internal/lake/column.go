@@ -1,6 +1,9 @@
 package lake
 
 import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strconv"
@@ -234,6 +237,16 @@ func merge(schema, columns []Column) ([]Column, error) {
 	}
 
 	return merged, nil
+}
+
+// shapeOf is a short hash of columns, whatever their order.
+func shapeOf(columns []Column) string {
+	hash := sha256.New()
+	for _, c := range slices.SortedFunc(slices.Values(columns), func(a, b Column) int { return cmp.Compare(a.ID, b.ID) }) {
+		_, _ = fmt.Fprintf(hash, "%d %q %s\n", c.ID, c.Name, c.Type)
+	}
+
+	return hex.EncodeToString(hash.Sum(nil)[:8])
 }
 
 // positions of columns in a list of up to several thousand.

@@ -102,10 +102,12 @@ func (l *Lake) Close() error {
 }
 
 // Source is where the rows of a data file come from: the row n of the data file, counted from 0, is the row
-// FirstRow + n of the uploaded file.
+// FirstRow + n of the uploaded file, and one more for each row before it that was skipped.
 type Source struct {
 	File     uuid.UUID // uuid.Nil for rows that were posted
+	Name     string    // of the uploaded file
 	FirstRow int64
+	Skipped  []int64 // numbers of the rows that are not in the data file
 }
 
 // Staged is a data file that is to be committed.
@@ -128,7 +130,9 @@ type File struct {
 	Rows      int64
 	Ingestion uuid.UUID
 	Source    uuid.UUID // uuid.Nil for rows that were posted
+	Name      string    // of the uploaded file
 	FirstRow  int64
+	Shape     string // of its columns; empty if it is not known
 }
 
 // Snapshot is a state of a table. It never changes.

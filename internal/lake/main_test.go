@@ -199,12 +199,16 @@ func (p place) stage(l *Lake, t Table, columns []Column, from, n int) uuid.UUID 
 }
 
 func stage(ctx context.Context, l *Lake, t Table, columns []Column, path string) (ingestion uuid.UUID, err error) {
+	return stageFrom(ctx, l, t, columns, path, Source{File: uuid.New(), Name: "file.csv", FirstRow: 7})
+}
+
+func stageFrom(ctx context.Context, l *Lake, t Table, columns []Column, path string, source Source) (ingestion uuid.UUID, err error) {
 	ingestion = uuid.Must(uuid.NewV7())
 
 	var staged Staged
 
 	err = l.db.InTx(ctx, func(tx postgres.Tx) error {
-		staged, err = l.StageTx(ctx, tx, t, ingestion, Source{File: uuid.New(), FirstRow: 7})
+		staged, err = l.StageTx(ctx, tx, t, ingestion, source)
 
 		return err
 	})

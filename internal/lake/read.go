@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
+	"time"
 
 	"github.com/apache/iceberg-go"
 	"github.com/google/uuid"
@@ -16,6 +18,38 @@ import (
 // was removed.
 func (l *Lake) Current(ctx context.Context, q postgres.Querier, t Table) (*Snapshot, []File, error) {
 	return selectCurrent(ctx, q, t)
+}
+
+// At returns the snapshot that was in force at a moment and its files; nil if there was none, and for a table that
+// was removed.
+func (l *Lake) At(ctx context.Context, q postgres.Querier, t Table, moment time.Time) (*Snapshot, []File, error) {
+	current, files, err := selectCurrent(ctx, q, t)
+	if err != nil || current == nil || !current.CommittedAt.After(moment) {
+		return current, files, err
+	}
+
+	found, err := selectMoment(ctx, q, t, moment)
+	if err != nil || found == nil {
+		return nil, nil, err
+	}
+
+	files, err = l.filesIn(ctx, t, *found)
+
+	return &found.Snapshot, files, err
+}
+
+// Skipped returns, by key, the numbers of the rows of the uploaded file that are not in the data file, in order.
+// Files without such rows are not in it.
+func (l *Lake) Skipped(ctx context.Context, q postgres.Querier, t Table, keys []string) (map[string][]int64, error) {
+	return selectSkipped(ctx, q, t, keys)
+}
+
+// Uniform tells whether all files are known to have the columns of the snapshot, with the names and types that it
+// has, so that they can be read without a look at field ids.
+func Uniform(s Snapshot, files []File) bool {
+	shape := shapeOf(s.Columns)
+
+	return len(files) > 0 && !slices.ContainsFunc(files, func(f File) bool { return f.Shape != shape })
 }
 
 // Snapshots returns the snapshots of a table, the newest first; before is the sequence of the last one that the
@@ -56,6 +90,10 @@ func (l *Lake) Files(ctx context.Context, t Table, snapshot uuid.UUID) ([]File, 
 		return nil, err
 	}
 
+	return l.filesIn(ctx, t, *e)
+}
+
+func (l *Lake) filesIn(ctx context.Context, t Table, e entry) ([]File, error) {
 	manifests, err := l.recallList(ctx, e.list)
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -29,12 +30,13 @@ const (
 		sqlSnapshotColumns + sqlFromTable + sqlWhereTable
 	// One statement, so that snapshot and files are of one moment whatever the caller's transaction is.
 	sqlSelectCurrent = `
-		SELECT t.removed_at IS NOT NULL, f.keys, f.sizes, f.counts, f.ingestions, f.sources, f.firsts,` + sqlSnapshotColumns + sqlFromTable + `
+		SELECT t.removed_at IS NOT NULL, f.keys, f.sizes, f.counts, f.ingestions, f.sources, f.names, f.firsts, f.shapes,` + sqlSnapshotColumns + sqlFromTable + `
 		LEFT JOIN LATERAL (
 			SELECT array_agg(o.object_key) AS keys, array_agg(o.size) AS sizes, array_agg(o.row_count) AS counts,
-				array_agg(o.ingestion_id) AS ingestions, array_agg(o.source_id) AS sources, array_agg(o.first_row) AS firsts
+				array_agg(o.ingestion_id) AS ingestions, array_agg(o.source_id) AS sources, array_agg(coalesce(o.source_name, '')) AS names,
+				array_agg(o.first_row) AS firsts, array_agg(coalesce(o.shape, '')) AS shapes
 			FROM (
-				SELECT object_key, size, row_count, ingestion_id, source_id, first_row FROM lake_files
+				SELECT object_key, size, row_count, ingestion_id, source_id, source_name, first_row, shape FROM lake_files
 				WHERE account_id = t.account_id AND dataset_id = t.dataset_id AND generation = t.generation ORDER BY id) o) f ON true` +
 		sqlWhereTable
 	sqlLockTable   = `SELECT dataset_id FROM lake_tables WHERE account_id = $1 AND dataset_id = $2 FOR UPDATE`
@@ -48,14 +50,17 @@ const (
 	sqlSelectSnapshots = `
 		SELECT t.snapshot_id = s.id,` + sqlSnapshotColumns + sqlFromSnapshots + ` AND s.sequence < $3 ORDER BY s.sequence DESC LIMIT $4`
 	sqlSelectSnapshot = `SELECT t.snapshot_id = s.id,` + sqlSnapshotColumns + sqlFromSnapshots + ` AND s.id = $3`
-	sqlHasSnapshot    = `SELECT EXISTS (SELECT 1 FROM lake_snapshots WHERE account_id = $1 AND dataset_id = $2 AND id = $3)`
+	sqlSelectMoment   = `
+		SELECT t.snapshot_id = s.id,` + sqlSnapshotColumns + sqlFromSnapshots + ` AND s.committed_at <= $3 ORDER BY s.sequence DESC LIMIT 1`
+	sqlHasSnapshot = `SELECT EXISTS (SELECT 1 FROM lake_snapshots WHERE account_id = $1 AND dataset_id = $2 AND id = $3)`
 
 	sqlInsertStaged = `
-		INSERT INTO lake_files (account_id, dataset_id, id, kind, state, object_key, ingestion_id, source_id, first_row, remove_at)
-		SELECT $1, $2, $3, 'data', 'writing', $4, $5, nullif($6, '00000000-0000-0000-0000-000000000000'::uuid), $7, $8
+		INSERT INTO lake_files (account_id, dataset_id, id, kind, state, object_key, ingestion_id, source_id, source_name, first_row,
+			skipped, remove_at)
+		SELECT $1, $2, $3, 'data', 'writing', $4, $5, nullif($6, '00000000-0000-0000-0000-000000000000'::uuid), $7, $8, $9, $10
 		WHERE NOT EXISTS (SELECT 1 FROM lake_tables WHERE account_id = $1 AND dataset_id = $2 AND removed_at IS NOT NULL)`
 	sqlUpdateReady = `
-		UPDATE lake_files SET state = 'ready', size = $4, row_count = $5, entry = $6, columns = $7::jsonb, remove_at = NULL
+		UPDATE lake_files SET state = 'ready', size = $4, row_count = $5, entry = $6, columns = $7::jsonb, shape = $8, remove_at = NULL
 		WHERE account_id = $1 AND dataset_id = $2 AND id = $3 AND state = 'writing'`
 	sqlDropStaged = `
 		UPDATE lake_files SET state = 'dropped', remove_at = CASE state WHEN 'writing' THEN $4::timestamptz ELSE $5::timestamptz END
@@ -64,8 +69,11 @@ const (
 		SELECT id, ingestion_id, source_id, first_row, object_key, size, row_count, entry, columns FROM lake_files
 		WHERE account_id = $1 AND dataset_id = $2 AND ingestion_id = ANY($3) AND state = 'ready' ORDER BY id`
 	sqlSelectOrigins = `
-		SELECT object_key, size, row_count, ingestion_id, source_id, first_row FROM lake_files
+		SELECT object_key, size, row_count, ingestion_id, source_id, coalesce(source_name, ''), first_row, coalesce(shape, '') FROM lake_files
 		WHERE account_id = $1 AND dataset_id = $2 AND object_key = ANY($3)`
+	sqlSelectSkipped = `
+		SELECT object_key, skipped FROM lake_files
+		WHERE account_id = $1 AND dataset_id = $2 AND object_key = ANY($3) AND skipped <> '{}'`
 
 	sqlInsertWritten = `
 		INSERT INTO lake_files (account_id, dataset_id, id, kind, state, object_key, size, remove_at)
@@ -194,7 +202,7 @@ func selectState(ctx context.Context, q postgres.Querier, t Table) (*state, erro
 func selectCurrent(ctx context.Context, q postgres.Querier, t Table) (*Snapshot, []File, error) {
 	var (
 		removed             bool
-		keys                []string
+		keys, names, shapes []string
 		sizes, rows, firsts []int64
 		ingestions, sources []uuid.NullUUID
 		id                  *uuid.UUID
@@ -202,7 +210,7 @@ func selectCurrent(ctx context.Context, q postgres.Querier, t Table) (*Snapshot,
 	)
 
 	err := q.QueryRow(ctx, sqlSelectCurrent, t.Account, t.Dataset).Scan(append(
-		[]any{&removed, &keys, &sizes, &rows, &ingestions, &sources, &firsts, &id}, e.targets()...)...)
+		[]any{&removed, &keys, &sizes, &rows, &ingestions, &sources, &names, &firsts, &shapes, &id}, e.targets()...)...)
 	if postgres.NoRows(err) || (err == nil && (removed || id == nil)) {
 		return nil, nil, nil
 	}
@@ -214,7 +222,8 @@ func selectCurrent(ctx context.Context, q postgres.Querier, t Table) (*Snapshot,
 	files := make([]File, len(keys))
 	for i, key := range keys {
 		files[i] = File{
-			Key: key, Size: sizes[i], Rows: rows[i], Ingestion: ingestions[i].UUID, Source: sources[i].UUID, FirstRow: firsts[i],
+			Key: key, Size: sizes[i], Rows: rows[i], Ingestion: ingestions[i].UUID, Source: sources[i].UUID, Name: names[i],
+			FirstRow: firsts[i], Shape: shapes[i],
 		}
 	}
 
@@ -268,7 +277,16 @@ func selectSnapshots(ctx context.Context, q postgres.Querier, t Table, before in
 
 // selectSnapshot returns nil if there is none.
 func selectSnapshot(ctx context.Context, q postgres.Querier, t Table, id uuid.UUID) (*entry, error) {
-	rows, err := q.Query(ctx, sqlSelectSnapshot, t.Account, t.Dataset, id)
+	return selectOne(ctx, q, sqlSelectSnapshot, t, id)
+}
+
+// selectMoment returns the snapshot that was in force at a moment, nil if there was none.
+func selectMoment(ctx context.Context, q postgres.Querier, t Table, moment time.Time) (*entry, error) {
+	return selectOne(ctx, q, sqlSelectMoment, t, moment)
+}
+
+func selectOne(ctx context.Context, q postgres.Querier, statement string, t Table, which any) (*entry, error) {
+	rows, err := q.Query(ctx, statement, t.Account, t.Dataset, which)
 	if err != nil {
 		return nil, err
 	}
@@ -305,13 +323,19 @@ func hasSnapshot(ctx context.Context, q postgres.Querier, t Table, id uuid.UUID)
 }
 
 func insertStaged(ctx context.Context, tx pgx.Tx, s Staged, removeAt time.Time) (done bool, err error) {
-	tag, err := tx.Exec(ctx, sqlInsertStaged, s.Table.Account, s.Table.Dataset, s.ID, s.Key, s.Ingestion, s.Source.File, s.Source.FirstRow, removeAt)
+	// An empty list is not NULL: it is known that nothing was skipped.
+	skipped := slices.AppendSeq([]int64{}, slices.Values(s.Source.Skipped))
+	slices.Sort(skipped)
+
+	tag, err := tx.Exec(ctx, sqlInsertStaged, s.Table.Account, s.Table.Dataset, s.ID, s.Key, s.Ingestion, s.Source.File, s.Source.Name,
+		s.Source.FirstRow, skipped, removeAt)
 
 	return tag.RowsAffected() == 1, err
 }
 
 func updateReady(ctx context.Context, tx pgx.Tx, s Staged) (done bool, err error) {
-	tag, err := tx.Exec(ctx, sqlUpdateReady, s.Table.Account, s.Table.Dataset, s.ID, s.Size, s.Rows, s.entry, document{s.Columns})
+	tag, err := tx.Exec(ctx, sqlUpdateReady, s.Table.Account, s.Table.Dataset, s.ID, s.Size, s.Rows, s.entry, document{s.Columns},
+		shapeOf(s.Columns))
 
 	return tag.RowsAffected() == 1, err
 }
@@ -351,9 +375,31 @@ func selectOrigins(ctx context.Context, q postgres.Querier, t Table, keys []stri
 		ingestion, source uuid.NullUUID
 	)
 
-	_, err = pgx.ForEachRow(rows, []any{&f.Key, &f.Size, &f.Rows, &ingestion, &source, &f.FirstRow}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&f.Key, &f.Size, &f.Rows, &ingestion, &source, &f.Name, &f.FirstRow, &f.Shape}, func() error {
 		f.Ingestion, f.Source = ingestion.UUID, source.UUID
 		found[f.Key] = f
+
+		return nil
+	})
+
+	return found, err
+}
+
+// selectSkipped returns the rows that are not in the files of these keys, by key.
+func selectSkipped(ctx context.Context, q postgres.Querier, t Table, keys []string) (map[string][]int64, error) {
+	rows, err := q.Query(ctx, sqlSelectSkipped, t.Account, t.Dataset, keys)
+	if err != nil {
+		return nil, err
+	}
+
+	var (
+		found   = map[string][]int64{}
+		key     string
+		skipped []int64
+	)
+
+	_, err = pgx.ForEachRow(rows, []any{&key, &skipped}, func() error {
+		found[key] = skipped
 
 		return nil
 	})
