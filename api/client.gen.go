@@ -264,6 +264,24 @@ func (e NewTokenRole) Valid() bool {
 	}
 }
 
+// Defines values for QueryMetadataTruncatedBy.
+const (
+	QueryMetadataTruncatedByBytes QueryMetadataTruncatedBy = "bytes"
+	QueryMetadataTruncatedByRows  QueryMetadataTruncatedBy = "rows"
+)
+
+// Valid indicates whether the value is a known member of the QueryMetadataTruncatedBy enum.
+func (e QueryMetadataTruncatedBy) Valid() bool {
+	switch e {
+	case QueryMetadataTruncatedByBytes:
+		return true
+	case QueryMetadataTruncatedByRows:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for Role.
 const (
 	RoleEditor Role = "editor"
@@ -360,6 +378,48 @@ func (e UploadStatus) Valid() bool {
 	case UploadStatusCompleted:
 		return true
 	case UploadStatusPreparing:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ExportFormat.
+const (
+	ExportFormatCsv     ExportFormat = "csv"
+	ExportFormatNdjson  ExportFormat = "ndjson"
+	ExportFormatParquet ExportFormat = "parquet"
+)
+
+// Valid indicates whether the value is a known member of the ExportFormat enum.
+func (e ExportFormat) Valid() bool {
+	switch e {
+	case ExportFormatCsv:
+		return true
+	case ExportFormatNdjson:
+		return true
+	case ExportFormatParquet:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ExportDatasetParamsFormat.
+const (
+	ExportDatasetParamsFormatCsv     ExportDatasetParamsFormat = "csv"
+	ExportDatasetParamsFormatNdjson  ExportDatasetParamsFormat = "ndjson"
+	ExportDatasetParamsFormatParquet ExportDatasetParamsFormat = "parquet"
+)
+
+// Valid indicates whether the value is a known member of the ExportDatasetParamsFormat enum.
+func (e ExportDatasetParamsFormat) Valid() bool {
+	switch e {
+	case ExportDatasetParamsFormatCsv:
+		return true
+	case ExportDatasetParamsFormatNdjson:
+		return true
+	case ExportDatasetParamsFormatParquet:
 		return true
 	default:
 		return false
@@ -853,6 +913,57 @@ type PresignedURL struct {
 	URL      string `json:"url"`
 }
 
+// QueryMetadata defines model for QueryMetadata.
+type QueryMetadata struct {
+	// Count Number of rows in `data`.
+	Count         int64          `json:"count"`
+	ElapsedMs     int64          `json:"elapsedMs"`
+	Engine        string         `json:"engine"`
+	ExecutedQuery string         `json:"executedQuery"`
+	Snapshots     []ReadSnapshot `json:"snapshots"`
+	Truncated     bool           `json:"truncated"`
+
+	// TruncatedBy What the result was cut by, if it was.
+	TruncatedBy *QueryMetadataTruncatedBy `json:"truncatedBy,omitempty"`
+}
+
+// QueryMetadataTruncatedBy What the result was cut by, if it was.
+type QueryMetadataTruncatedBy string
+
+// QueryRequest defines model for QueryRequest.
+type QueryRequest struct {
+	// AsOf The moment of the data; now if absent.
+	AsOf *time.Time `json:"asOf,omitempty"`
+
+	// Dataset Limits the statement to this dataset.
+	Dataset *string `json:"dataset,omitempty"`
+
+	// Explain Give the plan as rows instead of running the statement.
+	Explain *bool `json:"explain,omitempty"`
+
+	// Namespace Name of a namespace or dataset. Kept as written, compared without case.
+	Namespace ObjectName `json:"namespace"`
+
+	// Query One read-only SQL statement.
+	Query string `json:"query"`
+
+	// Username A username. Compared without case; `self` stands for the caller.
+	Username AccountName `json:"username"`
+}
+
+// QueryResult defines model for QueryResult.
+type QueryResult struct {
+	Columns  []ResultColumn `json:"columns"`
+	Data     []Row          `json:"data"`
+	Metadata QueryMetadata  `json:"metadata"`
+}
+
+// ReadSnapshot defines model for ReadSnapshot.
+type ReadSnapshot struct {
+	Dataset    string             `json:"dataset"`
+	SnapshotID openapi_types.UUID `json:"snapshotId"`
+}
+
 // RenewUploadUrls defines model for RenewUploadUrls.
 type RenewUploadUrls struct {
 	PartNumbers []int32 `json:"partNumbers"`
@@ -870,6 +981,13 @@ type Role string
 // Row Cells by column name, as typed JSON. Integers beyond 2^53, decimals that would lose digits, NaN and infinities are strings; the column's type says so.
 // Rows of an answer may carry `__metadata {score, source {file, row | page}}`, which is not a column.
 type Row map[string]interface{}
+
+// RowPage defines model for RowPage.
+type RowPage struct {
+	Columns    []ResultColumn `json:"columns"`
+	Data       []Row          `json:"data"`
+	NextCursor *string        `json:"nextCursor,omitempty"`
+}
 
 // SetAsideRow defines model for SetAsideRow.
 type SetAsideRow struct {
@@ -1041,6 +1159,9 @@ type Cursor = string
 // DatasetName Name of a namespace or dataset. Kept as written, compared without case.
 type DatasetName = ObjectName
 
+// ExportFormat defines model for ExportFormat.
+type ExportFormat string
+
 // FileID defines model for FileId.
 type FileID = openapi_types.UUID
 
@@ -1083,6 +1204,15 @@ type ListAuditParams struct {
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
+// ExportDatasetParams defines parameters for ExportDataset.
+type ExportDatasetParams struct {
+	// Format Format of the file.
+	Format *ExportDatasetParamsFormat `form:"format,omitempty" json:"format,omitempty"`
+}
+
+// ExportDatasetParamsFormat defines parameters for ExportDataset.
+type ExportDatasetParamsFormat string
+
 // PutInferDefinitionParams defines parameters for PutInferDefinition.
 type PutInferDefinitionParams struct {
 	// IfMatch The ETag of the definition that the change is based on.
@@ -1103,6 +1233,18 @@ type CreateIngestionParams struct {
 	// IdempotencyKey Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and makes nothing new,
 	// with another request 422, and while the first is still being worked on 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ListRowsParams defines parameters for ListRows.
+type ListRowsParams struct {
+	// Columns Names of the columns to show, separated by commas; all if absent.
+	Columns *string `form:"columns,omitempty" json:"columns,omitempty"`
+
+	// Cursor `nextCursor` of the page before.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit Length of a page.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
 // AppendRowsParams defines parameters for AppendRows.
@@ -1251,6 +1393,9 @@ type RevokeNamespaceShareJSONRequestBody = ShareRevocation
 // GrantNamespaceShareJSONRequestBody defines body for GrantNamespaceShare for application/json ContentType.
 type GrantNamespaceShareJSONRequestBody = NewShare
 
+// RunQueryJSONRequestBody defines body for RunQuery for application/json ContentType.
+type RunQueryJSONRequestBody = QueryRequest
+
 // CreateNamespaceJSONRequestBody defines body for CreateNamespace for application/json ContentType.
 type CreateNamespaceJSONRequestBody = NewNamespace
 
@@ -1382,6 +1527,14 @@ type ClientInterface interface {
 	// Corresponds with POST /data/{username}/{namespace}/{datasetName}/clear (the `ClearDataset` operationId).
 	ClearDataset(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ExportDataset Export the whole dataset as a file
+	//
+	// Up to 64 MiB the file is streamed. A larger export is written to the object store by a job: 202 with `Retry-After` while it is
+	// being written, then 303 to an address that works for 5 minutes and delivers the file as an attachment. Repeat the same request after 202.
+	//
+	// Corresponds with GET /data/{username}/{namespace}/{datasetName}/export (the `ExportDataset` operationId).
+	ExportDataset(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *ExportDatasetParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// GetInferDefinition Read the inference definition
 	//
 	// A dataset without a saved definition has an empty one.
@@ -1458,6 +1611,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/retry (the `RetryIngestion` operationId).
 	RetryIngestion(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListRows Preview the rows of a dataset
+	//
+	// All pages of one walk show the same snapshot, in the order in which the rows came.
+	//
+	// Corresponds with GET /data/{username}/{namespace}/{datasetName}/rows (the `ListRows` operationId).
+	ListRows(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *ListRowsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// AppendRowsWithBody Append rows to a dataset
 	//
@@ -1706,6 +1866,46 @@ type ClientInterface interface {
 	// Corresponds with POST /permissions/namespaces/{username}/{namespace}/shares (the `GrantNamespaceShare` operationId).
 	GrantNamespaceShare(ctx context.Context, username Username, namespace Namespace, params *GrantNamespaceShareParams, body GrantNamespaceShareJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// RunQueryWithBody Run one read-only SQL statement
+	//
+	// A bare name in the statement is a dataset of the namespace; `"namespace/dataset"` and `"owner/namespace/dataset"`, quoted, reach others that
+	// the caller may see. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
+	//
+	// A result has 10,000 rows at most, or as many as a LIMIT of the statement itself asks for up to 100,000; `metadata.truncated` tells when it
+	// was cut, `truncatedBy` by what. A statement may take 60 seconds (504). A statement that cannot be run is 422 QUERY_INVALID: `sub_errors` says
+	// where (`position`) and which names may have been meant (`candidate`).
+	//
+	// A SELECT can have joins, subqueries, windows, PIVOT and UNPIVOT in FROM, DESCRIBE and SUMMARIZE of a dataset, and the table functions unnest,
+	// generate_series, range, json_each and json_tree. `explain` gives the plan. Everything that changes something is refused.
+	//
+	// The answer is JSON, or by `Accept` an Arrow IPC stream, CSV or Parquet; these carry `count`, `truncated` and `snapshots` as JSON in
+	// the header `X-Quern-Result`. An answer in JSON that breaks off is not complete.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /query (the `RunQuery` operationId).
+	RunQueryWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RunQuery Run one read-only SQL statement
+	//
+	// A bare name in the statement is a dataset of the namespace; `"namespace/dataset"` and `"owner/namespace/dataset"`, quoted, reach others that
+	// the caller may see. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
+	//
+	// A result has 10,000 rows at most, or as many as a LIMIT of the statement itself asks for up to 100,000; `metadata.truncated` tells when it
+	// was cut, `truncatedBy` by what. A statement may take 60 seconds (504). A statement that cannot be run is 422 QUERY_INVALID: `sub_errors` says
+	// where (`position`) and which names may have been meant (`candidate`).
+	//
+	// A SELECT can have joins, subqueries, windows, PIVOT and UNPIVOT in FROM, DESCRIBE and SUMMARIZE of a dataset, and the table functions unnest,
+	// generate_series, range, json_each and json_tree. `explain` gives the plan. Everything that changes something is refused.
+	//
+	// The answer is JSON, or by `Accept` an Arrow IPC stream, CSV or Parquet; these carry `count`, `truncated` and `snapshots` as JSON in
+	// the header `X-Quern-Result`. An answer in JSON that breaks off is not complete.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /query (the `RunQuery` operationId).
+	RunQuery(ctx context.Context, body RunQueryJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// SearchDatasets List everything the caller may see
 	//
 	// First what is the caller's own, then what is shared with the caller.
@@ -1927,6 +2127,24 @@ func (c *Client) ClearDataset(ctx context.Context, username Username, namespace 
 	return c.Client.Do(req)
 }
 
+// ExportDataset Export the whole dataset as a file
+//
+// Up to 64 MiB the file is streamed. A larger export is written to the object store by a job: 202 with `Retry-After` while it is
+// being written, then 303 to an address that works for 5 minutes and delivers the file as an attachment. Repeat the same request after 202.
+//
+// Corresponds with GET /data/{username}/{namespace}/{datasetName}/export (the `ExportDataset` operationId).
+func (c *Client) ExportDataset(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *ExportDatasetParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewExportDatasetRequest(c.Server, username, namespace, datasetName, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // GetInferDefinition Read the inference definition
 //
 // A dataset without a saved definition has an empty one.
@@ -2084,6 +2302,23 @@ func (c *Client) CancelIngestion(ctx context.Context, username Username, namespa
 // Corresponds with POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/retry (the `RetryIngestion` operationId).
 func (c *Client) RetryIngestion(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewRetryIngestionRequest(c.Server, username, namespace, datasetName, ingestionID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListRows Preview the rows of a dataset
+//
+// All pages of one walk show the same snapshot, in the order in which the rows came.
+//
+// Corresponds with GET /data/{username}/{namespace}/{datasetName}/rows (the `ListRows` operationId).
+func (c *Client) ListRows(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *ListRowsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListRowsRequest(c.Server, username, namespace, datasetName, params)
 	if err != nil {
 		return nil, err
 	}
@@ -2601,6 +2836,66 @@ func (c *Client) GrantNamespaceShareWithBody(ctx context.Context, username Usern
 // Corresponds with POST /permissions/namespaces/{username}/{namespace}/shares (the `GrantNamespaceShare` operationId).
 func (c *Client) GrantNamespaceShare(ctx context.Context, username Username, namespace Namespace, params *GrantNamespaceShareParams, body GrantNamespaceShareJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGrantNamespaceShareRequest(c.Server, username, namespace, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RunQueryWithBody Run one read-only SQL statement
+//
+// A bare name in the statement is a dataset of the namespace; `"namespace/dataset"` and `"owner/namespace/dataset"`, quoted, reach others that
+// the caller may see. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
+//
+// A result has 10,000 rows at most, or as many as a LIMIT of the statement itself asks for up to 100,000; `metadata.truncated` tells when it
+// was cut, `truncatedBy` by what. A statement may take 60 seconds (504). A statement that cannot be run is 422 QUERY_INVALID: `sub_errors` says
+// where (`position`) and which names may have been meant (`candidate`).
+//
+// A SELECT can have joins, subqueries, windows, PIVOT and UNPIVOT in FROM, DESCRIBE and SUMMARIZE of a dataset, and the table functions unnest,
+// generate_series, range, json_each and json_tree. `explain` gives the plan. Everything that changes something is refused.
+//
+// The answer is JSON, or by `Accept` an Arrow IPC stream, CSV or Parquet; these carry `count`, `truncated` and `snapshots` as JSON in
+// the header `X-Quern-Result`. An answer in JSON that breaks off is not complete.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /query (the `RunQuery` operationId).
+func (c *Client) RunQueryWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRunQueryRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RunQuery Run one read-only SQL statement
+//
+// A bare name in the statement is a dataset of the namespace; `"namespace/dataset"` and `"owner/namespace/dataset"`, quoted, reach others that
+// the caller may see. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
+//
+// A result has 10,000 rows at most, or as many as a LIMIT of the statement itself asks for up to 100,000; `metadata.truncated` tells when it
+// was cut, `truncatedBy` by what. A statement may take 60 seconds (504). A statement that cannot be run is 422 QUERY_INVALID: `sub_errors` says
+// where (`position`) and which names may have been meant (`candidate`).
+//
+// A SELECT can have joins, subqueries, windows, PIVOT and UNPIVOT in FROM, DESCRIBE and SUMMARIZE of a dataset, and the table functions unnest,
+// generate_series, range, json_each and json_tree. `explain` gives the plan. Everything that changes something is refused.
+//
+// The answer is JSON, or by `Accept` an Arrow IPC stream, CSV or Parquet; these carry `count`, `truncated` and `snapshots` as JSON in
+// the header `X-Quern-Result`. An answer in JSON that breaks off is not complete.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /query (the `RunQuery` operationId).
+func (c *Client) RunQuery(ctx context.Context, body RunQueryJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRunQueryRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -3134,6 +3429,81 @@ func NewClearDatasetRequest(server string, username Username, namespace Namespac
 	return req, nil
 }
 
+// NewExportDatasetRequest constructs an http.Request for the ExportDataset method
+func NewExportDatasetRequest(server string, username Username, namespace Namespace, datasetName DatasetName, params *ExportDatasetParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "username", username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "namespace", namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam2 string
+
+	pathParam2, err = runtime.StyleParamWithOptions("simple", false, "datasetName", datasetName, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/data/%s/%s/%s/export", pathParam0, pathParam1, pathParam2)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Format != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "format", *params.Format, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewGetInferDefinitionRequest constructs an http.Request for the GetInferDefinition method
 func NewGetInferDefinitionRequest(server string, username Username, namespace Namespace, datasetName DatasetName) (*http.Request, error) {
 	var err error
@@ -3579,6 +3949,105 @@ func NewRetryIngestionRequest(server string, username Username, namespace Namesp
 	}
 
 	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListRowsRequest constructs an http.Request for the ListRows method
+func NewListRowsRequest(server string, username Username, namespace Namespace, datasetName DatasetName, params *ListRowsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "username", username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "namespace", namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam2 string
+
+	pathParam2, err = runtime.StyleParamWithOptions("simple", false, "datasetName", datasetName, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/data/%s/%s/%s/rows", pathParam0, pathParam1, pathParam2)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Columns != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "columns", *params.Columns, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -4583,6 +5052,46 @@ func NewGrantNamespaceShareRequestWithBody(server string, username Username, nam
 	return req, nil
 }
 
+// NewRunQueryRequest calls the generic RunQuery builder with application/json body
+func NewRunQueryRequest(server string, body RunQueryJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRunQueryRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewRunQueryRequestWithBody constructs an http.Request for the RunQuery method, with any body, and a specified content type
+func NewRunQueryRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/query")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewSearchDatasetsRequest constructs an http.Request for the SearchDatasets method
 func NewSearchDatasetsRequest(server string, params *SearchDatasetsParams) (*http.Request, error) {
 	var err error
@@ -5268,6 +5777,16 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /data/{username}/{namespace}/{datasetName}/clear (the `ClearDataset` operationId).
 	ClearDatasetWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*ClearDatasetResponse, error)
 
+	// ExportDatasetWithResponse Export the whole dataset as a file
+	//
+	// Up to 64 MiB the file is streamed. A larger export is written to the object store by a job: 202 with `Retry-After` while it is
+	// being written, then 303 to an address that works for 5 minutes and delivers the file as an attachment. Repeat the same request after 202.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /data/{username}/{namespace}/{datasetName}/export (the `ExportDataset` operationId).
+	ExportDatasetWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *ExportDatasetParams, reqEditors ...RequestEditorFn) (*ExportDatasetResponse, error)
+
 	// GetInferDefinitionWithResponse Read the inference definition
 	//
 	// A dataset without a saved definition has an empty one.
@@ -5354,6 +5873,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/retry (the `RetryIngestion` operationId).
 	RetryIngestionWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, reqEditors ...RequestEditorFn) (*RetryIngestionResponse, error)
+
+	// ListRowsWithResponse Preview the rows of a dataset
+	//
+	// All pages of one walk show the same snapshot, in the order in which the rows came.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /data/{username}/{namespace}/{datasetName}/rows (the `ListRows` operationId).
+	ListRowsWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *ListRowsParams, reqEditors ...RequestEditorFn) (*ListRowsResponse, error)
 
 	// AppendRowsWithBodyWithResponse Append rows to a dataset
 	//
@@ -5615,6 +6143,46 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /permissions/namespaces/{username}/{namespace}/shares (the `GrantNamespaceShare` operationId).
 	GrantNamespaceShareWithResponse(ctx context.Context, username Username, namespace Namespace, params *GrantNamespaceShareParams, body GrantNamespaceShareJSONRequestBody, reqEditors ...RequestEditorFn) (*GrantNamespaceShareResponse, error)
+
+	// RunQueryWithBodyWithResponse Run one read-only SQL statement
+	//
+	// A bare name in the statement is a dataset of the namespace; `"namespace/dataset"` and `"owner/namespace/dataset"`, quoted, reach others that
+	// the caller may see. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
+	//
+	// A result has 10,000 rows at most, or as many as a LIMIT of the statement itself asks for up to 100,000; `metadata.truncated` tells when it
+	// was cut, `truncatedBy` by what. A statement may take 60 seconds (504). A statement that cannot be run is 422 QUERY_INVALID: `sub_errors` says
+	// where (`position`) and which names may have been meant (`candidate`).
+	//
+	// A SELECT can have joins, subqueries, windows, PIVOT and UNPIVOT in FROM, DESCRIBE and SUMMARIZE of a dataset, and the table functions unnest,
+	// generate_series, range, json_each and json_tree. `explain` gives the plan. Everything that changes something is refused.
+	//
+	// The answer is JSON, or by `Accept` an Arrow IPC stream, CSV or Parquet; these carry `count`, `truncated` and `snapshots` as JSON in
+	// the header `X-Quern-Result`. An answer in JSON that breaks off is not complete.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /query (the `RunQuery` operationId).
+	RunQueryWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RunQueryResponse, error)
+
+	// RunQueryWithResponse Run one read-only SQL statement
+	//
+	// A bare name in the statement is a dataset of the namespace; `"namespace/dataset"` and `"owner/namespace/dataset"`, quoted, reach others that
+	// the caller may see. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
+	//
+	// A result has 10,000 rows at most, or as many as a LIMIT of the statement itself asks for up to 100,000; `metadata.truncated` tells when it
+	// was cut, `truncatedBy` by what. A statement may take 60 seconds (504). A statement that cannot be run is 422 QUERY_INVALID: `sub_errors` says
+	// where (`position`) and which names may have been meant (`candidate`).
+	//
+	// A SELECT can have joins, subqueries, windows, PIVOT and UNPIVOT in FROM, DESCRIBE and SUMMARIZE of a dataset, and the table functions unnest,
+	// generate_series, range, json_each and json_tree. `explain` gives the plan. Everything that changes something is refused.
+	//
+	// The answer is JSON, or by `Accept` an Arrow IPC stream, CSV or Parquet; these carry `count`, `truncated` and `snapshots` as JSON in
+	// the header `X-Quern-Result`. An answer in JSON that breaks off is not complete.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /query (the `RunQuery` operationId).
+	RunQueryWithResponse(ctx context.Context, body RunQueryJSONRequestBody, reqEditors ...RequestEditorFn) (*RunQueryResponse, error)
 
 	// SearchDatasetsWithResponse List everything the caller may see
 	//
@@ -6007,6 +6575,68 @@ func (r ClearDatasetResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ClearDatasetResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ExportDatasetResponse202Headers the declared response headers of an HTTP 202 response for ExportDataset
+type ExportDatasetResponse202Headers struct {
+	RetryAfter *int
+}
+
+// ExportDatasetResponse303Headers the declared response headers of an HTTP 303 response for ExportDataset
+type ExportDatasetResponse303Headers struct {
+	Location *string
+}
+
+// ExportDatasetResponseDefaultHeaders the declared response headers of an HTTP default response for ExportDataset
+type ExportDatasetResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type ExportDatasetResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// Headers202 the parsed response headers for an HTTP 202 response
+	Headers202 *ExportDatasetResponse202Headers
+	// Headers303 the parsed response headers for an HTTP 303 response
+	Headers303 *ExportDatasetResponse303Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ExportDatasetResponseDefaultHeaders
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ExportDatasetResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ExportDatasetResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ExportDatasetResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ExportDatasetResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ExportDatasetResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -6406,6 +7036,61 @@ func (r RetryIngestionResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r RetryIngestionResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListRowsResponseDefaultHeaders the declared response headers of an HTTP default response for ListRows
+type ListRowsResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type ListRowsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *RowPage
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ListRowsResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListRowsResponse) GetJSON200() *RowPage {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ListRowsResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListRowsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListRowsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListRowsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListRowsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -7319,6 +8004,68 @@ func (r GrantNamespaceShareResponse) ContentType() string {
 	return ""
 }
 
+// RunQueryResponse200Headers the declared response headers of an HTTP 200 response for RunQuery
+type RunQueryResponse200Headers struct {
+	XQuernResult *string
+}
+
+// RunQueryResponseDefaultHeaders the declared response headers of an HTTP default response for RunQuery
+type RunQueryResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type RunQueryResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *QueryResult
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *RunQueryResponse200Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *RunQueryResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r RunQueryResponse) GetJSON200() *QueryResult {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r RunQueryResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RunQueryResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RunQueryResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RunQueryResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RunQueryResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // SearchDatasetsResponseDefaultHeaders the declared response headers of an HTTP default response for SearchDatasets
 type SearchDatasetsResponseDefaultHeaders struct {
 	XRequestID *string
@@ -8002,6 +8749,22 @@ func (c *ClientWithResponses) ClearDatasetWithResponse(ctx context.Context, user
 	return ParseClearDatasetResponse(rsp)
 }
 
+// ExportDatasetWithResponse Export the whole dataset as a file
+//
+// Up to 64 MiB the file is streamed. A larger export is written to the object store by a job: 202 with `Retry-After` while it is
+// being written, then 303 to an address that works for 5 minutes and delivers the file as an attachment. Repeat the same request after 202.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /data/{username}/{namespace}/{datasetName}/export (the `ExportDataset` operationId).
+func (c *ClientWithResponses) ExportDatasetWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *ExportDatasetParams, reqEditors ...RequestEditorFn) (*ExportDatasetResponse, error) {
+	rsp, err := c.ExportDataset(ctx, username, namespace, datasetName, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseExportDatasetResponse(rsp)
+}
+
 // GetInferDefinitionWithResponse Read the inference definition
 //
 // A dataset without a saved definition has an empty one.
@@ -8141,6 +8904,21 @@ func (c *ClientWithResponses) RetryIngestionWithResponse(ctx context.Context, us
 		return nil, err
 	}
 	return ParseRetryIngestionResponse(rsp)
+}
+
+// ListRowsWithResponse Preview the rows of a dataset
+//
+// All pages of one walk show the same snapshot, in the order in which the rows came.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /data/{username}/{namespace}/{datasetName}/rows (the `ListRows` operationId).
+func (c *ClientWithResponses) ListRowsWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *ListRowsParams, reqEditors ...RequestEditorFn) (*ListRowsResponse, error) {
+	rsp, err := c.ListRows(ctx, username, namespace, datasetName, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListRowsResponse(rsp)
 }
 
 // AppendRowsWithBodyWithResponse Append rows to a dataset
@@ -8564,6 +9342,58 @@ func (c *ClientWithResponses) GrantNamespaceShareWithResponse(ctx context.Contex
 		return nil, err
 	}
 	return ParseGrantNamespaceShareResponse(rsp)
+}
+
+// RunQueryWithBodyWithResponse Run one read-only SQL statement
+//
+// A bare name in the statement is a dataset of the namespace; `"namespace/dataset"` and `"owner/namespace/dataset"`, quoted, reach others that
+// the caller may see. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
+//
+// A result has 10,000 rows at most, or as many as a LIMIT of the statement itself asks for up to 100,000; `metadata.truncated` tells when it
+// was cut, `truncatedBy` by what. A statement may take 60 seconds (504). A statement that cannot be run is 422 QUERY_INVALID: `sub_errors` says
+// where (`position`) and which names may have been meant (`candidate`).
+//
+// A SELECT can have joins, subqueries, windows, PIVOT and UNPIVOT in FROM, DESCRIBE and SUMMARIZE of a dataset, and the table functions unnest,
+// generate_series, range, json_each and json_tree. `explain` gives the plan. Everything that changes something is refused.
+//
+// The answer is JSON, or by `Accept` an Arrow IPC stream, CSV or Parquet; these carry `count`, `truncated` and `snapshots` as JSON in
+// the header `X-Quern-Result`. An answer in JSON that breaks off is not complete.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /query (the `RunQuery` operationId).
+func (c *ClientWithResponses) RunQueryWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RunQueryResponse, error) {
+	rsp, err := c.RunQueryWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRunQueryResponse(rsp)
+}
+
+// RunQueryWithResponse Run one read-only SQL statement
+//
+// A bare name in the statement is a dataset of the namespace; `"namespace/dataset"` and `"owner/namespace/dataset"`, quoted, reach others that
+// the caller may see. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
+//
+// A result has 10,000 rows at most, or as many as a LIMIT of the statement itself asks for up to 100,000; `metadata.truncated` tells when it
+// was cut, `truncatedBy` by what. A statement may take 60 seconds (504). A statement that cannot be run is 422 QUERY_INVALID: `sub_errors` says
+// where (`position`) and which names may have been meant (`candidate`).
+//
+// A SELECT can have joins, subqueries, windows, PIVOT and UNPIVOT in FROM, DESCRIBE and SUMMARIZE of a dataset, and the table functions unnest,
+// generate_series, range, json_each and json_tree. `explain` gives the plan. Everything that changes something is refused.
+//
+// The answer is JSON, or by `Accept` an Arrow IPC stream, CSV or Parquet; these carry `count`, `truncated` and `snapshots` as JSON in
+// the header `X-Quern-Result`. An answer in JSON that breaks off is not complete.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /query (the `RunQuery` operationId).
+func (c *ClientWithResponses) RunQueryWithResponse(ctx context.Context, body RunQueryJSONRequestBody, reqEditors ...RequestEditorFn) (*RunQueryResponse, error) {
+	rsp, err := c.RunQuery(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRunQueryResponse(rsp)
 }
 
 // SearchDatasetsWithResponse List everything the caller may see
@@ -9004,6 +9834,71 @@ func ParseClearDatasetResponse(rsp *http.Response) (*ClearDatasetResponse, error
 	return response, nil
 }
 
+// ParseExportDatasetResponse parses an HTTP response from a ExportDatasetWithResponse call
+func ParseExportDatasetResponse(rsp *http.Response) (*ExportDatasetResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ExportDatasetResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 202:
+		break // No content-type
+
+	case rsp.StatusCode == 303:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 202:
+		var headers ExportDatasetResponse202Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers202 = &headers
+	case rsp.StatusCode == 303:
+		var headers ExportDatasetResponse303Headers
+		if values := rsp.Header.Values("Location"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Location", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: "uri"}); err != nil {
+				return nil, err
+			}
+			headers.Location = &value
+		}
+		response.Headers303 = &headers
+	case true:
+		var headers ExportDatasetResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
 // ParseGetInferDefinitionResponse parses an HTTP response from a GetInferDefinitionWithResponse call
 func ParseGetInferDefinitionResponse(rsp *http.Response) (*GetInferDefinitionResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -9333,6 +10228,52 @@ func ParseRetryIngestionResponse(rsp *http.Response) (*RetryIngestionResponse, e
 	switch {
 	case true:
 		var headers RetryIngestionResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListRowsResponse parses an HTTP response from a ListRowsWithResponse call
+func ParseListRowsResponse(rsp *http.Response) (*ListRowsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListRowsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest RowPage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ListRowsResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
@@ -10099,6 +11040,65 @@ func ParseGrantNamespaceShareResponse(rsp *http.Response) (*GrantNamespaceShareR
 	switch {
 	case true:
 		var headers GrantNamespaceShareResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseRunQueryResponse parses an HTTP response from a RunQueryWithResponse call
+func ParseRunQueryResponse(rsp *http.Response) (*RunQueryResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RunQueryResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest QueryResult
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	case rsp.StatusCode == 200:
+		// Content-type (text/csv) unsupported
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers RunQueryResponse200Headers
+		if values := rsp.Header.Values("X-Quern-Result"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Quern-Result", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XQuernResult = &value
+		}
+		response.Headers200 = &headers
+	case true:
+		var headers RunQueryResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {

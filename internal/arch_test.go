@@ -26,8 +26,12 @@ func allowed() map[string][]string {
 
 		"internal/app": {"*"},
 
-		"internal/server": {"api", "internal/audit", "internal/auth", "internal/catalog", "internal/fault", "internal/ingest", "internal/upload"},
+		"internal/server": {"api", "internal/audit", "internal/auth", "internal/catalog", "internal/fault", "internal/ingest", "internal/query", "internal/upload"},
 
+		"internal/query": {
+			"internal/audit", "internal/auth", "internal/blob", "internal/catalog", "internal/engine", "internal/fault", "internal/job",
+			"internal/lake", "internal/postgres",
+		},
 		"internal/ingest": {
 			"internal/audit", "internal/auth", "internal/blob", "internal/catalog", "internal/engine", "internal/fault", "internal/job",
 			"internal/lake", "internal/postgres", "internal/upload",
@@ -67,7 +71,7 @@ func systems() map[string][]string {
 		"github.com/aws/smithy-go":             {"internal/blob"},
 		"github.com/coreos/go-oidc/v3":         {"internal/auth"},
 		"github.com/go-jose/go-jose/v4":        {"internal/auth"},
-		"golang.org/x/sync":                    {"internal/auth", "internal/blob", "internal/lake", "internal/upload"},
+		"golang.org/x/sync":                    {"internal/auth", "internal/blob", "internal/lake", "internal/query", "internal/upload"},
 		"golang.org/x/sys":                     {"internal/sandbox"},
 		"golang.org/x/text":                    {"internal/engine/duckdb"},
 		"github.com/klauspost/compress":        {"internal/engine/duckdb"},
@@ -75,7 +79,7 @@ func systems() map[string][]string {
 		"github.com/landlock-lsm/go-landlock":  {"internal/sandbox"},
 		"github.com/elastic/go-seccomp-bpf":    {"internal/sandbox"},
 		"github.com/apache/iceberg-go":         {"internal/lake"},
-		"github.com/apache/arrow-go/v18":       {"internal/lake"},
+		"github.com/apache/arrow-go/v18":       {"internal/lake", "internal/engine/duckdb"},
 		"golang.org/x/time":                    {"internal/auth", "internal/server"},
 		"github.com/hashicorp/golang-lru/v2":   {"internal/auth", "internal/server"},
 		"github.com/getkin/kin-openapi":        {"internal/server", "api/gen"},

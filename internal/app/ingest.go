@@ -75,28 +75,30 @@ func (a *App) registerSandboxMetrics() {
 	}, func() float64 { return 1 }))
 }
 
-// newIngest wires what loads files: the sealed children, the engine in them, and the lake.
-func (a *App) newIngest(uploads upload.Uploads) (*ingest.Ingest, error) {
-	var err error
+// openLake opens what both loading and querying stand on: the sealed children, the tables, and a folder for files on
+// their way between the two.
+func (a *App) openLake() (err error) {
 	if a.sandbox, err = openSandbox(a.config.Sandbox, a.log); err != nil {
-		return nil, err
+		return err
 	}
 
 	a.registerSandboxMetrics()
+
+	a.passing = filepath.Join(a.sandbox.Dir(), "passing")
+	if err := os.Mkdir(a.passing, 0o700); err != nil {
+		return fmt.Errorf("the folder for files on their way: %w", err)
+	}
 
 	a.lake, err = lake.New(lake.Config{
 		DB: a.db, Store: a.store, Now: time.Now, Log: a.log, Grace: a.config.Data.DeleteGrace,
 		CacheDir: filepath.Join(a.config.Sandbox.Dir, "cache"), CacheBytes: int64(a.config.Cache.Bytes),
 	})
-	if err != nil {
-		return nil, err
-	}
 
-	passing := filepath.Join(a.sandbox.Dir(), "passing")
-	if err := os.Mkdir(passing, 0o700); err != nil {
-		return nil, fmt.Errorf("the folder for files on their way: %w", err)
-	}
+	return err
+}
 
+// newIngest wires what loads files.
+func (a *App) newIngest(uploads upload.Uploads) *ingest.Ingest {
 	bounds := ingest.DefaultBounds()
 	bounds.Columns, bounds.Unpacked = a.config.Ingest.MaxColumns, int64(a.config.Ingest.MaxUnpacked)
 
@@ -106,7 +108,7 @@ func (a *App) newIngest(uploads upload.Uploads) (*ingest.Ingest, error) {
 			Sandbox: a.sandbox, Program: duckdb.Name, Log: a.log, Sessions: a.config.Sandbox.Max, Memory: int64(a.config.Ingest.Memory), Threads: a.config.Ingest.Threads,
 			Disk: int64(a.config.Ingest.Disk),
 		}),
-		Jobs: func() *job.Client { return a.jobs }, Log: a.log, Now: toTheMillisecond, Dir: passing, Bounds: bounds,
+		Jobs: func() *job.Client { return a.jobs }, Log: a.log, Now: toTheMillisecond, Dir: a.passing, Bounds: bounds,
 		Time: a.config.Ingest.Time, MaxBody: int64(a.config.Ingest.MaxRows),
-	}), nil
+	})
 }

@@ -76,6 +76,7 @@ type App struct {
 	jobs          *job.Client
 	sandbox       *sandbox.Sandbox
 	lake          *lake.Lake
+	passing       string // folder for files on their way
 	authenticator *auth.Authenticator
 	server        *server.Server
 	metrics       *prometheus.Registry
@@ -102,10 +103,11 @@ func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
 		MaxOpenSessions: c.Upload.MaxOpenSessions, MaxOpenBytes: int64(c.Upload.MaxOpenBytes), MaxFile: int64(c.Upload.MaxFile),
 	}
 
-	loading, err := a.newIngest(uploads)
-	if err != nil {
+	if err := a.openLake(); err != nil {
 		return nil, err
 	}
+
+	loading, asking := a.newIngest(uploads), a.newQuery()
 
 	if a.jobs, err = a.newJobs(uploads, loading); err != nil {
 		return nil, err
@@ -138,11 +140,13 @@ func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
 		Catalog:   catalog.Catalog{DB: a.db, Now: time.Now},
 		Uploads:   uploads,
 		Ingest:    loading,
+		Query:     asking,
 		Audit:     audit.Log{DB: a.db},
 		PublicURL: string(c.Server.PublicURL), Issuer: string(c.OIDC.Issuer),
 		TrustedProxies: c.Server.TrustedProxies, CORSOrigins: c.Server.CORSOrigins,
 		RateLimit: c.Server.RateLimit, RateBurst: c.Server.RateBurst,
 		MaxBody: int64(c.Server.MaxBody), MaxRows: int64(c.Ingest.MaxRows), RequestTimeout: c.Server.RequestTimeout,
+		QueryTimeout: c.Query.Time + c.Query.Wait + c.Server.RequestTimeout, Dir: a.passing,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("server: %w", err)

@@ -137,34 +137,11 @@ func (c Catalog) isVisible(ctx context.Context, q postgres.Querier, who auth.Pri
 // Faults: NotFound if the caller may see none of it.
 func (c Catalog) Datasets(ctx context.Context, who auth.Principal, at Path, after uuid.UUID, limit int) (page []Item, next uuid.UUID, err error) {
 	err = c.DB.Do(ctx, func(q postgres.Querier) error {
-		owner, err := c.owner(ctx, q, who, at.Username)
+		found, err := c.datasets(ctx, q, who, at, after, limit+1)
 		if err != nil {
 			return err
 		}
 
-		namespace, err := selectNamespace(ctx, q, owner, nameKey(at.Namespace), who)
-		if err != nil || namespace == nil {
-			return orAbsent(err)
-		}
-
-		if visible, err := c.isVisible(ctx, q, who, *namespace); err != nil || !visible {
-			return orAbsent(err)
-		}
-
-		walk := walk{q: q, who: who, limit: limit + 1, next: within(c.sharedEntries(q, who), *namespace)}
-		place := entry{owner, namespace.ID, after}
-
-		if namespace.access.role(who) != "" {
-			err = walk.namespace(ctx, place)
-		} else {
-			err = walk.from(ctx, place)
-		}
-
-		if err != nil {
-			return err
-		}
-
-		found := walk.page
 		if len(found) > limit {
 			found = found[:limit]
 			next = found[limit-1].ID
@@ -176,6 +153,66 @@ func (c Catalog) Datasets(ctx context.Context, who auth.Principal, at Path, afte
 	})
 
 	return page, next, err
+}
+
+func (c Catalog) datasets(ctx context.Context, q postgres.Querier, who auth.Principal, at Path, after uuid.UUID, limit int) ([]Dataset, error) {
+	namespace, err := c.visibleNamespace(ctx, q, who, at)
+	if err != nil {
+		return nil, err
+	}
+
+	walk := walk{q: q, who: who, limit: limit, next: within(c.sharedEntries(q, who), namespace)}
+	place := entry{namespace.Account, namespace.ID, after}
+
+	if namespace.access.role(who) != "" {
+		err = walk.namespace(ctx, place)
+	} else {
+		err = walk.from(ctx, place)
+	}
+
+	return walk.page, err
+}
+
+// visibleNamespace returns a namespace of which the caller may see something.
+func (c Catalog) visibleNamespace(ctx context.Context, q postgres.Querier, who auth.Principal, at Path) (Namespace, error) {
+	owner, err := c.owner(ctx, q, who, at.Username)
+	if err != nil {
+		return Namespace{}, err
+	}
+
+	namespace, err := selectNamespace(ctx, q, owner, nameKey(at.Namespace), who)
+	if err != nil || namespace == nil {
+		return Namespace{}, orAbsent(err)
+	}
+
+	if visible, err := c.isVisible(ctx, q, who, *namespace); err != nil || !visible {
+		return Namespace{}, orAbsent(err)
+	}
+
+	return *namespace, nil
+}
+
+// Visible decides whether the caller may see anything of a namespace.
+//
+// Faults: NotFound.
+func (c Catalog) Visible(ctx context.Context, q postgres.Querier, who auth.Principal, at Path) error {
+	_, err := c.visibleNamespace(ctx, q, who, at)
+
+	return err
+}
+
+// Names gives the names of the first datasets of a namespace that the caller may see.
+//
+// Faults: NotFound if the caller may see none of it.
+func (c Catalog) Names(ctx context.Context, q postgres.Querier, who auth.Principal, at Path, limit int) ([]string, error) {
+	found, err := c.datasets(ctx, q, who, at, uuid.Nil, limit)
+	names := make([]string, len(found))
+
+	for i, d := range found {
+		names[i] = d.Name
+	}
+
+	return names, err
 }
 
 // All lists everything that the caller may see.

@@ -21,6 +21,7 @@ type Serve struct {
 	Job      Job      `prefix:"QUERN_JOB_"`
 	Sandbox  Sandbox  `prefix:"QUERN_SANDBOX_"`
 	Ingest   Ingest   `prefix:"QUERN_INGEST_"`
+	Query    Query    `prefix:"QUERN_QUERY_"`
 	Cache    Cache    `prefix:"QUERN_CACHE_"`
 	OIDC     OIDC     `prefix:"QUERN_OIDC_"`
 	Token    Token    `prefix:"QUERN_TOKEN_"`
@@ -121,6 +122,21 @@ type Ingest struct {
 	MaxRows     Bytes         `env:"MAX_ROWS" default:"64MiB" help:"Largest body of posted rows."`
 	MaxColumns  int           `env:"MAX_COLUMNS" default:"2000" help:"Most columns of a dataset."`
 	MaxUnpacked Bytes         `env:"MAX_UNPACKED" default:"64GiB" help:"Largest file when it is unpacked."`
+}
+
+// Query is the rule for statements.
+type Query struct {
+	Time    time.Duration `env:"TIME" default:"60s" help:"Longest time for one statement; then TIMEOUT."`
+	Memory  Bytes         `env:"MEMORY" default:"1GiB" help:"Memory of one statement for the engine; what does not fit goes to disk. Its process may map twice as much and 512 MiB."`
+	Threads int           `env:"THREADS" default:"0" help:"Threads of one statement; 0: as many as there are processors."`
+	Disk    Bytes         `env:"DISK" default:"10GiB" help:"Disk that one statement may take, its result included."`
+	Rows    int           `env:"ROWS" default:"10000" help:"Rows of a result, unless the statement has a LIMIT of its own."`
+	MaxRows int           `env:"MAX_ROWS" default:"100000" help:"Rows of a result, whatever LIMIT says."`
+	Bytes   Bytes         `env:"BYTES" default:"64MiB" help:"Bytes of a result in JSON; what is more is cut off."`
+	Running int           `env:"RUNNING" default:"0" help:"Statements that run at once in this process; 0: as many as there is memory for, of the container if it has a limit, and at most four for each processor."`
+	PerUser int           `env:"PER_USER" default:"10" help:"Statements that one user may have running or waiting on this process; then RATE_LIMITED."`
+	Queue   int           `env:"QUEUE" default:"100" help:"Statements that may wait for a place; then UNAVAILABLE."`
+	Wait    time.Duration `env:"WAIT" default:"5s" help:"How long a statement waits for a place; then UNAVAILABLE."`
 }
 
 // Cache is the copies of data files on the local disk.

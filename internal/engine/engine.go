@@ -24,6 +24,7 @@ type Config struct {
 	Memory   int64 // DuckDB's own limit; the process may have more
 	Threads  int
 	Disk     int64 // bytes that a session may write
+	Data     int64 // bytes of rows that may come out of a session
 }
 
 const overhead = 512 << 20
@@ -58,7 +59,7 @@ func (e *Engine) Open(ctx context.Context, lasting time.Duration) (*Session, err
 
 	child, err := e.config.Sandbox.Start(ctx, e.config.Program, sandbox.Limits{
 		// What counts is what is mapped, and DuckDB's allocator keeps what it no longer uses.
-		Memory: 2*e.config.Memory + overhead, Disk: e.config.Disk, Wall: lasting, CPU: lasting * time.Duration(e.config.Threads+1),
+		Memory: 2*e.config.Memory + overhead, Disk: e.config.Disk, Data: e.config.Data, Wall: lasting, CPU: lasting * time.Duration(e.config.Threads+1),
 	})
 	if err != nil {
 		<-e.places

@@ -1,5 +1,7 @@
 package engine
 
+import "encoding/json"
+
 // Format is how a file is to be read. It is found out by content if it is empty.
 type Format string
 
@@ -98,6 +100,8 @@ type Progress struct {
 type Request struct {
 	Inspect *InspectRequest `json:"inspect,omitempty"`
 	Convert *ConvertRequest `json:"convert,omitempty"`
+	Parse   *ParseRequest   `json:"parse,omitempty"`
+	Query   *Query          `json:"query,omitempty"`
 }
 
 // InspectRequest asks about files.
@@ -123,6 +127,11 @@ type Answer struct {
 	Inspection *Inspection `json:"inspection,omitempty"`
 	Converted  *Converted  `json:"converted,omitempty"`
 	Failure    *FileError  `json:"failure,omitempty"`
+
+	Parsed    json.RawMessage `json:"parsed,omitempty"`
+	Described *Described      `json:"described,omitempty"`
+	Ran       *Ran            `json:"ran,omitempty"`
+	Refused   *StatementError `json:"refused,omitempty"`
 }
 
 // FileError is why a request cannot be done, in words for whoever sent the file.

@@ -30,6 +30,7 @@ type operation struct {
 	body      *openapi3.Schema // nil if it takes none
 	bodyless  bool             // the body may be left out
 	rows      bool             // the body is rows, which a sealed child reads
+	statement bool             // it runs one
 }
 
 func loadContract() (*contract, error) {
@@ -46,6 +47,7 @@ func loadContract() (*contract, error) {
 				id:        source.OperationID,
 				public:    source.Security != nil && len(*source.Security) == 0,
 				ownerOnly: source.Extensions["x-quern-owner-only"] == true,
+				statement: slices.Contains([]string{"runQuery", "listRows", "exportDataset"}, source.OperationID),
 			}
 
 			for _, list := range []openapi3.Parameters{item.Parameters, source.Parameters} {

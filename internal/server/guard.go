@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -27,7 +28,7 @@ func (s *Server) guard(op *operation, next http.HandlerFunc) http.Handler {
 		c := callOf(r.Context())
 		c.operation = op.id
 
-		ctx, cancel := context.WithTimeout(r.Context(), s.config.RequestTimeout)
+		ctx, cancel := context.WithTimeout(r.Context(), s.timeout(w, op))
 		defer cancel()
 
 		r = r.WithContext(ctx)
@@ -40,6 +41,18 @@ func (s *Server) guard(op *operation, next http.HandlerFunc) http.Handler {
 
 		next(w, r)
 	})
+}
+
+// timeout is how long a request may take. One that runs a statement may take longer than the listener lets
+// others, so its connection is told.
+func (s *Server) timeout(w http.ResponseWriter, op *operation) time.Duration {
+	if !op.statement {
+		return s.config.RequestTimeout
+	}
+
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(2 * s.config.QueryTimeout)) // only tests have none
+
+	return s.config.QueryTimeout
 }
 
 func (s *Server) check(w http.ResponseWriter, r *http.Request, op *operation, c *call) error {

@@ -37,6 +37,9 @@ func (s *Server) newRouter() (http.Handler, error) {
 
 	rt.HandleFunc("POST "+basePath+"/data/{username}/{namespace}/{datasetName}/rows", s.appendRows)
 	rt.HandleFunc("POST "+basePath+"/ingest/{namespace}/{datasetName}", s.appendRows)
+	rt.HandleFunc("POST "+basePath+"/query", s.runQuery)
+	rt.HandleFunc("GET "+basePath+"/data/{username}/{namespace}/{datasetName}/rows", s.listRows)
+	rt.HandleFunc("GET "+basePath+"/data/{username}/{namespace}/{datasetName}/export", s.exportDataset)
 	rt.HandleFunc("GET "+basePath+"/openapi.json", docs.document)
 	rt.HandleFunc("GET "+basePath+"/docs", docs.page)
 	rt.mux.HandleFunc("GET /healthz", s.healthz)
@@ -147,7 +150,7 @@ func (s *Server) cors(next http.Handler) http.Handler {
 		AllowedHeaders: []string{
 			"Authorization", "Content-Type", "Accept", "Idempotency-Key", "If-Match", "If-None-Match", "Prefer", "Last-Event-ID", "A2A-Version",
 		},
-		ExposedHeaders: []string{"X-Request-Id", "ETag", "Retry-After", "Allow", "WWW-Authenticate"},
+		ExposedHeaders: []string{"X-Request-Id", "X-Quern-Result", "ETag", "Retry-After", "Allow", "WWW-Authenticate"},
 		MaxAge:         600,
 	}).Handler(next)
 }

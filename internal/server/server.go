@@ -16,6 +16,7 @@ import (
 	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/catalog"
 	"quern.dev/quern/internal/ingest"
+	"quern.dev/quern/internal/query"
 	"quern.dev/quern/internal/upload"
 )
 
@@ -28,6 +29,7 @@ type Config struct {
 	Catalog        catalog.Catalog
 	Uploads        upload.Uploads
 	Ingest         *ingest.Ingest
+	Query          *query.Query
 	Audit          audit.Log
 	Ready          func(context.Context) []Check
 	PublicURL      string
@@ -39,6 +41,8 @@ type Config struct {
 	MaxBody        int64
 	MaxRows        int64 // bytes of a body of rows
 	RequestTimeout time.Duration
+	QueryTimeout   time.Duration // of requests that run statements
+	Dir            string        // for results on their way, on the file system of the sandbox
 }
 
 // Server serves the contract.

@@ -71,11 +71,15 @@ func (p *program) serve(conn *sandbox.Conn) error {
 			answer, err = engine.Answer{Failure: &engine.FileError{Code: fault.code, Message: fault.message}}, nil
 		}
 
+		if refused, ok := errors.AsType[*refusal](err); ok {
+			answer, err = engine.Answer{Refused: &refused.said}, nil
+		}
+
 		if err != nil {
 			return err
 		}
 
-		if err := conn.Send(answer); err != nil {
+		if err := conn.Send(answer); err != nil || request.Query != nil {
 			return err
 		}
 	}
@@ -93,6 +97,10 @@ func (p *program) answer(request engine.Request, conn *sandbox.Conn) (engine.Ans
 		converted, err := p.convert(*request.Convert)
 
 		return engine.Answer{Converted: &converted}, errors.Join(err, stop())
+	case request.Parse != nil:
+		return p.parse(*request.Parse)
+	case request.Query != nil:
+		return p.query(*request.Query, conn)
 	default:
 		return engine.Answer{}, errors.New("an empty request")
 	}

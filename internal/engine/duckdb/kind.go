@@ -1,0 +1,238 @@
+package duckdb
+
+import (
+	"fmt"
+	"strings"
+
+	duckdb "github.com/duckdb/duckdb-go-bindings"
+)
+
+// kind is a type of a result's column: its name, and SQL that makes its values into JSON and into what files
+// can have. Nil means that DuckDB's own way is right.
+type kind struct {
+	name string
+	json func(value string) string
+	file func(value string) string // for Parquet
+	line func(value string) string // for delimited text
+}
+
+const safeInteger = 9007199254740991 // beyond, readers of JSON lose digits
+
+func asText(value string) string { return `CAST(` + value + ` AS VARCHAR)` }
+
+// integer is a number as long as nobody loses digits.
+func integer(value string) string {
+	return fmt.Sprintf(`CASE WHEN %[1]s BETWEEN -%[2]d AND %[2]d THEN to_json(CAST(%[1]s AS BIGINT)) ELSE to_json(CAST(%[1]s AS VARCHAR)) END`, value, safeInteger)
+}
+
+// float: JSON has no NaN and no infinity. The text of a float has its own digits, not those of the double.
+func float(value string) string {
+	return fmt.Sprintf(`CASE WHEN isfinite(%[1]s) THEN CAST(CAST(%[1]s AS VARCHAR) AS JSON) WHEN isnan(%[1]s) THEN to_json('NaN') `+
+		`WHEN %[1]s > 0 THEN to_json('Infinity') WHEN %[1]s < 0 THEN to_json('-Infinity') END`, value)
+}
+
+// moment is a timestamp as ISO 8601 has it.
+func moment(value string) string {
+	return `replace(replace(CAST(` + value + ` AS VARCHAR), ' ', 'T'), 'T(BC)', ' (BC)')`
+}
+
+func zonedMoment(value string) string { return `regexp_replace(` + moment(value) + `, '\+00$', 'Z')` }
+
+// exactDigits is how many digits a double has for sure.
+const exactDigits = 15
+
+// kindOf describes a type of DuckDB.
+func kindOf(logical duckdb.LogicalType) kind {
+	if duckdb.LogicalTypeGetAlias(logical) == "JSON" {
+		return kind{name: "json"}
+	}
+
+	switch duckdb.GetTypeId(logical) {
+	case duckdb.TypeBoolean:
+		return kind{name: "boolean"}
+	case duckdb.TypeTinyInt:
+		return kind{name: "tinyint"}
+	case duckdb.TypeSmallInt:
+		return kind{name: "smallint"}
+	case duckdb.TypeInteger:
+		return kind{name: "integer"}
+	case duckdb.TypeUTinyInt:
+		return kind{name: "utinyint"}
+	case duckdb.TypeUSmallInt:
+		return kind{name: "usmallint"}
+	case duckdb.TypeUInteger:
+		return kind{name: "uinteger"}
+	case duckdb.TypeBigInt:
+		return kind{name: "bigint", json: integer}
+	case duckdb.TypeUBigInt:
+		return kind{name: "ubigint", json: integer}
+	case duckdb.TypeHugeInt:
+		return kind{name: "hugeint", json: integer, file: func(value string) string { return `CAST(` + value + ` AS DECIMAL(38, 0))` }}
+	case duckdb.TypeUHugeInt:
+		return kind{name: "uhugeint", json: integer, file: asText}
+	case duckdb.TypeFloat:
+		return kind{name: "float", json: float}
+	case duckdb.TypeDouble:
+		return kind{name: "double", json: float}
+	case duckdb.TypeDecimal:
+		return decimalKind(int(duckdb.DecimalWidth(logical)), int(duckdb.DecimalScale(logical)))
+	case duckdb.TypeVarchar, duckdb.TypeStringLiteral:
+		return kind{name: "varchar"}
+	case duckdb.TypeDate:
+		return kind{name: "date", json: asText}
+	case duckdb.TypeTimestamp, duckdb.TypeTimestampS, duckdb.TypeTimestampMS, duckdb.TypeTimestampNS:
+		return kind{name: "timestamp", json: moment}
+	case duckdb.TypeTimestampTZ:
+		return kind{name: "timestamp with time zone", json: zonedMoment}
+	case duckdb.TypeTime, duckdb.TypeTimeNS:
+		return kind{name: "time", json: asText}
+	case duckdb.TypeUUID:
+		return kind{name: "uuid", json: asText}
+	case duckdb.TypeEnum:
+		return kind{name: "varchar", json: asText, file: asText}
+	case duckdb.TypeBlob:
+		base64 := func(value string) string { return `to_base64(` + value + `)` }
+
+		return kind{name: "blob", json: base64, line: base64}
+	case duckdb.TypeSQLNull:
+		return kind{name: "null", file: asText}
+	default:
+		return nestedKind(logical)
+	}
+}
+
+func decimalKind(width, scale int) kind {
+	k := kind{name: fmt.Sprintf("decimal(%d,%d)", width, scale)}
+
+	if width > exactDigits {
+		k.json = func(value string) string {
+			return fmt.Sprintf(`CASE WHEN abs(%[1]s) < CAST('1e%[2]d' AS DOUBLE) THEN CAST(CAST(%[1]s AS VARCHAR) AS JSON) ELSE to_json(CAST(%[1]s AS VARCHAR)) END`, value, max(exactDigits-scale, 0))
+		}
+	} else {
+		k.json = func(value string) string { return `CAST(CAST(` + value + ` AS VARCHAR) AS JSON)` }
+	}
+
+	return k
+}
+
+func nestedKind(logical duckdb.LogicalType) kind {
+	switch duckdb.GetTypeId(logical) {
+	case duckdb.TypeList:
+		inner := duckdb.ListTypeChildType(logical)
+		defer duckdb.DestroyLogicalType(&inner)
+
+		return listKind(kindOf(inner), "[]")
+	case duckdb.TypeArray:
+		inner := duckdb.ArrayTypeChildType(logical)
+		defer duckdb.DestroyLogicalType(&inner)
+
+		return listKind(kindOf(inner), fmt.Sprintf("[%d]", duckdb.ArrayTypeArraySize(logical)))
+	case duckdb.TypeStruct:
+		return structKind(logical)
+	case duckdb.TypeMap:
+		return mapKind(logical)
+	default: // INTERVAL, TIMETZ, BIT, BIGNUM, UNION and whatever comes
+		names := map[duckdb.Type]string{
+			duckdb.TypeInterval: "interval", duckdb.TypeTimeTZ: "time with time zone", duckdb.TypeBit: "bit", duckdb.TypeBigNum: "bignum",
+			duckdb.TypeUnion: "union", duckdb.TypeVariant: "variant", duckdb.TypeGeometry: "geometry",
+		}
+
+		kindName, known := names[duckdb.GetTypeId(logical)]
+		if !known {
+			kindName = "other"
+		}
+
+		return kind{name: kindName, json: asText, file: asText}
+	}
+}
+
+// asJSON is SQL for a value of the kind as JSON.
+func (k kind) asJSON(value string) string {
+	if k.json == nil {
+		return `to_json(` + value + `)`
+	}
+
+	return `to_json(` + k.json(value) + `)`
+}
+
+// asLine is SQL for delimited text: what is nested is JSON there.
+func (k kind) asLine(value string) string {
+	if k.line != nil {
+		return k.line(value)
+	}
+
+	return value
+}
+
+func (k kind) asFile(value string) string {
+	if k.file != nil {
+		return k.file(value)
+	}
+
+	return value
+}
+
+// nested is how kinds with kinds in them go: what is in them may not be what files can have, so that it is text.
+func nested(kindName string, plain bool, json func(string) string) kind {
+	k := kind{name: kindName, json: json, line: func(value string) string { return `CAST(` + json(value) + ` AS VARCHAR)` }}
+	if !plain {
+		k.file = k.line
+	}
+
+	return k
+}
+
+func listKind(inner kind, suffix string) kind {
+	return nested(inner.name+suffix, inner.file == nil, func(value string) string {
+		return `to_json(list_transform(` + value + `, lambda e: ` + inner.asJSON("e") + `))`
+	})
+}
+
+func structKind(logical duckdb.LogicalType) kind {
+	var (
+		names, shown []string
+		fields       []kind
+		plain        = true
+	)
+
+	for i := range duckdb.StructTypeChildCount(logical) {
+		inner := duckdb.StructTypeChildType(logical, i)
+		field := kindOf(inner)
+		duckdb.DestroyLogicalType(&inner)
+
+		names, fields = append(names, duckdb.StructTypeChildName(logical, i)), append(fields, field)
+		shown = append(shown, strings.TrimSpace(names[i]+" "+field.name))
+		plain = plain && field.file == nil && names[i] != ""
+	}
+
+	return nested("struct("+strings.Join(shown, ", ")+")", plain, func(value string) string {
+		members := make([]string, len(fields))
+
+		for i, field := range fields {
+			if names[i] == "" { // of a row without names, a list comes out
+				members[i] = field.asJSON(fmt.Sprintf(`struct_extract(%s, %d)`, value, i+1))
+			} else {
+				members[i] = text(names[i]) + `, ` + field.asJSON(`struct_extract(`+value+`, `+text(names[i])+`)`)
+			}
+		}
+
+		make := "json_object"
+		if len(names) > 0 && names[0] == "" {
+			make = "json_array"
+		}
+
+		return `CASE WHEN ` + value + ` IS NOT NULL THEN ` + make + `(` + strings.Join(members, ", ") + `) END`
+	})
+}
+
+func mapKind(logical duckdb.LogicalType) kind {
+	key, value := duckdb.MapTypeKeyType(logical), duckdb.MapTypeValueType(logical)
+	defer duckdb.DestroyLogicalType(&key)
+	defer duckdb.DestroyLogicalType(&value)
+
+	keys, values := kindOf(key), kindOf(value)
+
+	return nested("map("+keys.name+", "+values.name+")", keys.file == nil && values.file == nil, func(of string) string {
+		return `to_json(map_from_entries(list_transform(map_entries(` + of + `), lambda e: {k: CAST(e.key AS VARCHAR), v: ` + values.asJSON("e.value") + `})))`
+	})
+}

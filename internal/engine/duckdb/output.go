@@ -1,0 +1,264 @@
+package duckdb
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"unsafe"
+
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/file"
+	"github.com/apache/arrow-go/v18/parquet/pqarrow"
+	duckdb "github.com/duckdb/duckdb-go-bindings"
+
+	"quern.dev/quern/internal/engine"
+	"quern.dev/quern/internal/sandbox"
+)
+
+// stream writes the rows as they come, one JSON object a line, after file and row if they are traced.
+func (p *program) stream(d described, q engine.Query, conn *sandbox.Conn) (ran engine.Ran, err error) {
+	members := make([]string, len(d.columns))
+	for i, c := range d.columns {
+		members[i] = text(c.name) + ", " + c.kind.asJSON(name(c.name))
+	}
+
+	line := `CAST(json_object(` + strings.Join(members, ", ") + `) AS VARCHAR)`
+	if d.traced {
+		line = fmt.Sprintf(`concat(%s, ' ', %s, ' ', %s)`, name(engine.TracedFile), name(engine.TracedRow), line)
+	}
+
+	statement := `SELECT ` + line + ` FROM ` + result
+	if q.Rows > 0 {
+		statement += fmt.Sprintf(` LIMIT %d`, q.Rows+1)
+	}
+
+	out := bufio.NewWriterSize(conn.Data, 1<<18)
+
+	var bytes int64
+
+	err = p.db.lines(statement, func(line string) bool {
+		bytes += int64(len(line)) + 1
+
+		switch {
+		case q.Rows > 0 && ran.Rows == q.Rows:
+			ran.Truncated = engine.ByRows
+		case q.Bytes > 0 && bytes > q.Bytes:
+			ran.Truncated = engine.ByBytes
+		default:
+			ran.Rows++
+			_, _ = out.WriteString(line) // its error stays, and Flush tells
+			_ = out.WriteByte('\n')
+
+			return true
+		}
+
+		return false
+	})
+	if err != nil {
+		return ran, err
+	}
+
+	return ran, out.Flush()
+}
+
+const (
+	outputFile = "result"
+	cutResult  = "__cut"
+)
+
+// file writes the whole result to a file. One that is bounded is kept first, to see whether it was cut.
+func (p *program) file(d described, q engine.Query) (ran engine.Ran, err error) {
+	from := result
+
+	if q.Rows > 0 {
+		from = cutResult
+
+		count, err := p.db.change(fmt.Sprintf(`CREATE TEMP TABLE %s AS SELECT * FROM %s LIMIT %d`, cutResult, result, q.Rows+1))
+		if err != nil {
+			return ran, err
+		}
+
+		if count > q.Rows {
+			ran.Truncated = engine.ByRows
+		}
+	}
+
+	columns := make([]string, len(d.columns))
+
+	for i, c := range d.columns {
+		as := c.kind.asFile
+		if q.Form == engine.CSV {
+			as = c.kind.asLine
+		}
+
+		columns[i] = as(name(c.name)) + ` AS ` + name(c.name)
+	}
+
+	statement := `SELECT ` + strings.Join(columns, ", ") + ` FROM ` + from
+	if q.Rows > 0 {
+		statement += fmt.Sprintf(` LIMIT %d`, q.Rows)
+	}
+
+	ran.File = outputFile
+	options := `FORMAT parquet, COMPRESSION zstd`
+
+	if q.Form == engine.CSV {
+		options = `FORMAT csv, HEADER true`
+	}
+
+	ran.Rows, err = p.db.change(`COPY (` + statement + `) TO ` + text(filepath.Join(p.tmp, outputFile)) + ` (` + options + `)`)
+	if err == nil && q.Form == engine.Arrow {
+		ran.File, err = arrowFile, p.toArrow()
+	}
+
+	return ran, err
+}
+
+const (
+	arrowFile  = "result.arrow"
+	arrowBatch = 16 << 10 // rows
+)
+
+// toArrow makes an Arrow stream of the Parquet file that was written.
+func (p *program) toArrow() error {
+	from, err := file.OpenParquetFile(filepath.Join(p.tmp, outputFile), false, file.WithReadProps(parquet.NewReaderProperties(memory.DefaultAllocator)))
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+
+	reader, err := pqarrow.NewFileReader(from, pqarrow.ArrowReadProperties{BatchSize: arrowBatch}, memory.DefaultAllocator)
+	if err != nil {
+		return err
+	}
+
+	records, err := reader.GetRecordReader(nil, nil, nil)
+	if err != nil {
+		return err
+	}
+	defer records.Release()
+
+	to, err := os.OpenFile(filepath.Join(p.tmp, arrowFile), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer to.Close()
+
+	writer := ipc.NewWriter(to, ipc.WithSchema(records.Schema()))
+
+	for records.Next() {
+		if err := writer.Write(records.RecordBatch()); err != nil {
+			return err
+		}
+	}
+
+	if err := records.Err(); err != nil {
+		return err
+	}
+
+	if err := writer.Close(); err != nil {
+		return err
+	}
+
+	return to.Close()
+}
+
+// prepare binds a statement.
+func (d *database) prepare(statement string) (prepared duckdb.PreparedStatement, err error) {
+	if err := expressible(statement); err != nil {
+		return prepared, err
+	}
+
+	if duckdb.Prepare(d.conn, statement, &prepared) == duckdb.StateError {
+		err = &statementError{duckdb.PrepareError(prepared)}
+		duckdb.DestroyPrepare(&prepared)
+	}
+
+	return prepared, err
+}
+
+// lines gives the texts of a statement's one column while it runs, until there are no more or the caller has
+// enough. The result is never in memory as a whole.
+func (d *database) lines(statement string, each func(string) bool) error {
+	prepared, err := d.prepare(statement)
+	if err != nil {
+		return err
+	}
+	defer duckdb.DestroyPrepare(&prepared)
+
+	var rows duckdb.Result
+
+	state := duckdb.ExecutePreparedStreaming(prepared, &rows)
+	defer duckdb.DestroyResult(&rows)
+
+	if state == duckdb.StateError {
+		return &statementError{duckdb.ResultError(&rows)}
+	}
+
+	for {
+		chunk := duckdb.FetchChunk(rows)
+		size := int(duckdb.DataChunkGetSize(chunk)) //nolint:gosec // at most a vector
+
+		if size == 0 {
+			duckdb.DestroyDataChunk(&chunk)
+
+			if message := duckdb.ResultError(&rows); message != "" {
+				return &statementError{message}
+			}
+
+			return nil
+		}
+
+		data := unsafe.Slice((*duckdb.StringT)(duckdb.VectorGetData(duckdb.DataChunkGetVector(chunk, 0))), size)
+		for i := range data {
+			if !each(duckdb.StringTData(&data[i])) {
+				duckdb.DestroyDataChunk(&chunk)
+
+				return nil
+			}
+		}
+
+		duckdb.DestroyDataChunk(&chunk)
+	}
+}
+
+// value reads the one text of a statement.
+func (d *database) value(statement string) (value string, err error) {
+	found := false
+	err = d.lines(statement, func(line string) bool {
+		value, found = line, true
+
+		return false
+	})
+
+	if err == nil && !found {
+		err = fmt.Errorf("DuckDB gave no value")
+	}
+
+	return value, err
+}
+
+// plan reads the second column of EXPLAIN.
+func (d *database) plan(statement string) (string, error) {
+	var rows duckdb.Result
+
+	state := duckdb.Query(d.conn, statement, &rows)
+	defer duckdb.DestroyResult(&rows)
+
+	if state == duckdb.StateError {
+		return "", &statementError{duckdb.ResultError(&rows)}
+	}
+
+	chunk := duckdb.FetchChunk(rows)
+	defer duckdb.DestroyDataChunk(&chunk)
+
+	if duckdb.DataChunkGetSize(chunk) == 0 {
+		return "", nil
+	}
+
+	return duckdb.StringTData((*duckdb.StringT)(duckdb.VectorGetData(duckdb.DataChunkGetVector(chunk, 1)))), nil
+}

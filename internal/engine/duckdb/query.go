@@ -1,0 +1,339 @@
+package duckdb
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	duckdb "github.com/duckdb/duckdb-go-bindings"
+
+	"quern.dev/quern/internal/engine"
+	"quern.dev/quern/internal/sandbox"
+)
+
+// result is the view that the statement becomes, and resultIs what stands before it.
+const (
+	result   = "__result"
+	resultIs = "CREATE TEMP VIEW " + result + " AS "
+)
+
+// parse gives the tree of a statement. Nothing of it runs.
+func (p *program) parse(request engine.ParseRequest) (engine.Answer, error) {
+	tree, err := p.tree(request.Statement)
+	if err != nil {
+		return engine.Answer{}, err
+	}
+
+	return engine.Answer{Parsed: tree}, nil
+}
+
+func (p *program) tree(statement string) (json.RawMessage, error) {
+	said, err := p.db.value(`SELECT json_serialize_sql(` + text(statement) + `)`)
+	if err != nil {
+		return nil, err
+	}
+
+	var parsed struct {
+		Error    bool   `json:"error"`
+		Type     string `json:"error_type"`
+		Message  string `json:"error_message"`
+		Subtype  string `json:"error_subtype"`
+		Position string `json:"position"`
+	}
+
+	if err := json.Unmarshal([]byte(said), &parsed); err != nil {
+		return nil, err
+	}
+
+	if parsed.Error {
+		return nil, &refusal{engine.StatementError{
+			Kind: parsed.Type, Subtype: parsed.Subtype, Message: parsed.Message, Position: position(parsed.Position, 0),
+		}}
+	}
+
+	return json.RawMessage(said), nil
+}
+
+// refusal is a statement's fault.
+type refusal struct{ said engine.StatementError }
+
+func (r *refusal) Error() string { return r.said.Error() }
+
+// refuse reads DuckDB's error, which is JSON here.
+func refuse(err error) error {
+	failed, ok := errors.AsType[*statementError](err)
+	if !ok {
+		return err
+	}
+
+	var said struct {
+		Type       string `json:"exception_type"`
+		Message    string `json:"exception_message"`
+		Subtype    string `json:"error_subtype"`
+		Name       string `json:"name"`
+		Candidates string `json:"candidates"`
+		Position   string `json:"position"`
+	}
+
+	_, object, found := strings.Cut(failed.message, "{")
+	if !found || json.NewDecoder(strings.NewReader("{"+object)).Decode(&said) != nil {
+		said.Message = failed.message
+	}
+
+	refused := engine.StatementError{
+		Kind: strings.ToLower(said.Type), Subtype: said.Subtype, Message: said.Message, Name: said.Name,
+		Position: position(said.Position, len(resultIs)),
+	}
+	if said.Candidates != "" {
+		refused.Candidates = strings.Split(said.Candidates, ", ")
+	}
+
+	return &refusal{refused}
+}
+
+// position is one in the statement, which begins after so many bytes.
+func position(text string, before int) int {
+	at, err := strconv.Atoi(text)
+	if err != nil || at < before {
+		return -1
+	}
+
+	return at - before
+}
+
+// query runs a checked statement to its end.
+func (p *program) query(q engine.Query, conn *sandbox.Conn) (engine.Answer, error) {
+	described, err := p.prepareQuery(q)
+	if err != nil {
+		return engine.Answer{}, err
+	}
+
+	shown := engine.Described{Traced: described.traced}
+	for _, c := range described.columns {
+		shown.Columns = append(shown.Columns, engine.Column{Name: c.name, Type: c.kind.name})
+	}
+
+	if err := conn.Send(engine.Answer{Described: &shown}); err != nil {
+		return engine.Answer{}, err
+	}
+
+	var ran engine.Ran
+
+	switch {
+	case q.Explain:
+		ran, err = p.plan(conn)
+	case q.Form == engine.Rows:
+		ran, err = p.stream(described, q, conn)
+	default:
+		ran, err = p.file(described, q)
+	}
+
+	return engine.Answer{Ran: &ran}, refuse(err)
+}
+
+// described is what the result will have.
+type described struct {
+	columns []resultColumn
+	traced  bool
+}
+
+type resultColumn struct {
+	name string
+	kind kind
+}
+
+// prepareQuery makes the views, and of the statement one more.
+func (p *program) prepareQuery(q engine.Query) (d described, err error) {
+	for _, setting := range []string{
+		`SET errors_as_json = true`,
+		fmt.Sprintf(`SET max_temp_directory_size = '%dB'`, q.Disk),
+	} {
+		if err := p.db.exec(setting); err != nil {
+			return d, err
+		}
+	}
+
+	if err := p.db.limit(q.Memory, q.Threads); err != nil {
+		return d, err
+	}
+
+	for _, view := range q.Views {
+		if err := p.db.exec(`CREATE VIEW ` + name(view.Name) + ` AS SELECT ` + columnsOf(view) + ` FROM ` + p.filesOf(view)); err != nil {
+			return d, fmt.Errorf("the view %s: %w", view.Name, err)
+		}
+	}
+
+	if d.traced = p.trace(q); !d.traced {
+		if err := p.db.exec(resultIs + q.Statement); err != nil {
+			return d, refuse(err)
+		}
+	}
+
+	if q.Explain {
+		d.traced, d.columns = false, []resultColumn{{"plan", kind{name: engine.Varchar}}}
+
+		return d, nil
+	}
+
+	d.columns, err = p.describeResult()
+	if d.traced {
+		d.columns = d.columns[:len(d.columns)-2]
+	}
+
+	return d, err
+}
+
+// trace makes the result of the traced tree, if DuckDB writes and binds exactly that tree: what it writes of a
+// tree is sometimes another one, and a statement over groups has no rows to trace.
+func (p *program) trace(q engine.Query) bool {
+	if q.Traced == nil || q.Source < 0 || q.Source >= len(q.Views) {
+		return false
+	}
+
+	statement, err := p.db.value(`SELECT json_deserialize_sql(` + text(string(q.Traced)) + `)`)
+	if err != nil {
+		return false
+	}
+
+	tree, err := p.tree(statement)
+	if err != nil || !sameTree(tree, q.Traced) {
+		return false
+	}
+
+	view := q.Views[q.Source]
+	if len(view.Files) == 0 {
+		return false
+	}
+
+	if err := p.db.exec(fmt.Sprintf(`CREATE VIEW %s AS SELECT %s, file_index AS %s, file_row_number AS %s FROM %s`,
+		name(engine.TracedView), columnsOf(view), name(engine.TracedFile), name(engine.TracedRow), p.filesOf(view))); err != nil {
+		return false
+	}
+
+	return p.db.exec(resultIs+statement) == nil
+}
+
+// sameTree compares two trees but for the places in the text.
+func sameTree(a, b json.RawMessage) bool {
+	var trees [2]any
+
+	for i, text := range []json.RawMessage{a, b} {
+		decoder := json.NewDecoder(bytes.NewReader(text))
+		decoder.UseNumber()
+
+		if decoder.Decode(&trees[i]) != nil {
+			return false
+		}
+
+		trees[i] = withoutPlaces(trees[i])
+	}
+
+	first, err := json.Marshal(trees[0])
+	second, alsoErr := json.Marshal(trees[1])
+
+	return err == nil && alsoErr == nil && bytes.Equal(first, second)
+}
+
+func withoutPlaces(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		delete(value, "query_location")
+
+		for key, inner := range value {
+			value[key] = withoutPlaces(inner)
+		}
+	case []any:
+		for i, inner := range value {
+			value[i] = withoutPlaces(inner)
+		}
+	}
+
+	return value
+}
+
+// columnsOf lists the columns of a dataset. JSON is text in the files.
+func columnsOf(view engine.View) string {
+	list := make([]string, len(view.Columns))
+
+	for i, c := range view.Columns {
+		list[i] = name(c.Name)
+
+		if len(view.Files) == 0 {
+			list[i] = `CAST(NULL AS ` + sqlType(c.Type) + `) AS ` + list[i]
+		}
+
+		if c.Type == engine.JSON {
+			list[i] = `CAST(` + strings.TrimSuffix(list[i], ` AS `+name(c.Name)) + ` AS JSON) AS ` + name(c.Name)
+		}
+	}
+
+	return strings.Join(list, ", ")
+}
+
+// filesOf is the relation of a dataset's files. By the ids of the columns DuckDB reads every file, but without
+// knowing how many rows there are and which values; so it does only if it must.
+func (p *program) filesOf(view engine.View) string {
+	if len(view.Files) == 0 {
+		return `(SELECT 1) WHERE false`
+	}
+
+	paths := make([]string, len(view.Files))
+	for i, file := range view.Files {
+		paths[i] = path(filepath.Join(p.in, filepath.Base(file)))
+	}
+
+	if !view.Mapped {
+		return `read_parquet([` + strings.Join(paths, ", ") + `])`
+	}
+
+	ids := make([]string, len(view.Columns))
+	for i, c := range view.Columns {
+		ids[i] = fmt.Sprintf(`%d: {name: %s, type: %s, default_value: NULL}`, c.ID, text(c.Name), text(sqlType(c.Type)))
+	}
+
+	return `read_parquet([` + strings.Join(paths, ", ") + `], schema = MAP {` + strings.Join(ids, ", ") + `})`
+}
+
+// describeResult finds out names and types. Nothing runs.
+func (p *program) describeResult() (columns []resultColumn, err error) {
+	statement, err := p.db.prepare(`SELECT * FROM ` + result)
+	if err != nil {
+		return nil, refuse(err)
+	}
+	defer duckdb.DestroyPrepare(&statement)
+
+	for i := range duckdb.PreparedStatementColumnCount(statement) {
+		logical := duckdb.PreparedStatementColumnLogicalType(statement, i)
+		columns = append(columns, resultColumn{duckdb.PreparedStatementColumnName(statement, i), kindOf(logical)})
+		duckdb.DestroyLogicalType(&logical)
+	}
+
+	return columns, nil
+}
+
+// plan tells how the statement would run. Where the files lie is nobody's business.
+func (p *program) plan(conn *sandbox.Conn) (ran engine.Ran, err error) {
+	text, err := p.db.plan(`EXPLAIN SELECT * FROM ` + result)
+	if err != nil {
+		return ran, err
+	}
+
+	for line := range strings.Lines(strings.ReplaceAll(text, p.in+"/", "")) {
+		row, err := json.Marshal(map[string]string{"plan": strings.TrimRight(line, "\n")})
+		if err != nil {
+			return ran, err
+		}
+
+		if _, err := conn.Data.Write(append(row, '\n')); err != nil {
+			return ran, err
+		}
+
+		ran.Rows++
+	}
+
+	return ran, nil
+}

@@ -1,0 +1,159 @@
+package query
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"quern.dev/quern/internal/auth"
+	"quern.dev/quern/internal/catalog"
+	"quern.dev/quern/internal/engine"
+	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/lake"
+	"quern.dev/quern/internal/postgres"
+)
+
+// Page is a wish for some rows of a dataset. The zero Snapshot is the one in force.
+type Page struct {
+	Columns  []string // all if empty
+	Snapshot uuid.UUID
+	Offset   int64
+	Limit    int
+}
+
+// Preview is some rows of a dataset at a snapshot, in the order in which they came.
+type Preview struct {
+	Columns  []Column
+	Rows     []json.RawMessage
+	Snapshot uuid.UUID
+	Next     int64 // the offset of the next page, 0 if there is none
+}
+
+// Preview gives a page of rows. It reads only the files that have them.
+//
+// Faults: NotFound, ValidationFailed, and as the package says.
+func (q *Query) Preview(ctx context.Context, who auth.Principal, at catalog.Path, page Page) (Preview, error) {
+	one, err := q.one(ctx, who, at, page.Snapshot)
+	if err != nil || one.snapshot.ID == uuid.Nil {
+		return Preview{}, err
+	}
+
+	text, err := one.page(page)
+	if err != nil {
+		return Preview{}, err
+	}
+
+	result, err := q.begin(ctx, who, q.Time, func(r *running) (*Result, error) {
+		checked, err := r.parse(text)
+		if err != nil {
+			return nil, err
+		}
+
+		r.action = "rows.list"
+
+		return r.run(ctx, who, checked, []reading{one}, engine.Query{Statement: text, Form: Rows, Rows: int64(page.Limit), Bytes: q.Bytes})
+	})
+	if err != nil {
+		return Preview{}, err
+	}
+	defer result.Close()
+
+	shown := Preview{Columns: result.Columns, Snapshot: one.snapshot.ID}
+
+	for {
+		row, err := result.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+
+		if err != nil {
+			return Preview{}, err
+		}
+
+		shown.Rows = append(shown.Rows, slices.Clone(row))
+	}
+
+	if next := page.Offset + int64(len(shown.Rows)); len(shown.Rows) > 0 && next < one.snapshot.Rows {
+		shown.Next = next
+	}
+
+	return shown, nil
+}
+
+// one resolves a dataset by its path at a snapshot, the one in force if there is none given. Without rows it has
+// no snapshot.
+func (q *Query) one(ctx context.Context, who auth.Principal, at catalog.Path, snapshot uuid.UUID) (one reading, err error) {
+	var old bool
+
+	err = q.DB.Do(ctx, func(db postgres.Querier) error {
+		dataset, err := q.Catalog.Allow(ctx, db, who, auth.Viewer, at)
+		if err != nil {
+			return err
+		}
+
+		one = reading{Dataset: dataset, owner: ownerName(who, at.Username), name: dataset.Name}
+
+		current, files, err := q.Lake.Current(ctx, db, one.table())
+		if err != nil || current == nil {
+			return err
+		}
+
+		one.snapshot, one.files = *current, files
+
+		if old = snapshot != uuid.Nil && snapshot != current.ID; !old {
+			return nil
+		}
+
+		one.snapshot, err = q.Lake.Snapshot(ctx, db, one.table(), snapshot)
+		if fault.Is(err, fault.NotFound) {
+			return fault.Invalid("cursor", "is of rows that are no longer there; begin anew")
+		}
+
+		return err
+	})
+	if err != nil || !old {
+		return one, err
+	}
+
+	one.files, err = q.Lake.Files(ctx, one.table(), snapshot)
+
+	return one, err
+}
+
+// page is the statement for a page. Files before and after it are left out.
+func (r *reading) page(page Page) (text string, err error) {
+	offset := page.Offset
+
+	for len(r.files) > 1 && offset >= r.files[0].Rows {
+		offset -= r.files[0].Rows
+		r.files = r.files[1:]
+	}
+
+	r.files = first(r.files, offset+int64(page.Limit))
+
+	columns := make([]string, 0, len(page.Columns))
+
+	for _, name := range page.Columns {
+		i := slices.IndexFunc(r.snapshot.Columns, func(c lake.Column) bool { return strings.EqualFold(c.Name, name) })
+		if i < 0 {
+			return "", fault.Invalid("columns", fmt.Sprintf("There is no column %q.", name))
+		}
+
+		columns = append(columns, identifier(r.snapshot.Columns[i].Name))
+	}
+
+	if len(columns) == 0 {
+		columns = append(columns, "*")
+	}
+
+	return fmt.Sprintf(`SELECT %s FROM %s LIMIT %d OFFSET %d`, strings.Join(columns, ", "), identifier(r.name), page.Limit, offset), nil
+}
+
+// identifier is a name in SQL.
+func identifier(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }

@@ -1,0 +1,414 @@
+package query
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+
+	"quern.dev/quern/internal/audit"
+	"quern.dev/quern/internal/auth"
+	"quern.dev/quern/internal/catalog"
+	"quern.dev/quern/internal/engine"
+	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/lake"
+	"quern.dev/quern/internal/postgres"
+)
+
+// Config is what statements need.
+type Config struct {
+	DB      *postgres.DB
+	Catalog catalog.Catalog
+	Lake    *lake.Lake
+	Engine  *engine.Engine
+	Log     *slog.Logger
+	Now     func() time.Time
+
+	Time       time.Duration // that a statement may take
+	Rows       int64         // of a result, unless the statement has a LIMIT
+	MaxRows    int64         // of a result, whatever the statement says
+	Bytes      int64         // of a result
+	CacheBytes int64         // for copies of data files
+
+	Running int           // statements at once
+	PerUser int           // of one caller
+	Queue   int           // that may wait
+	Wait    time.Duration // at most
+}
+
+// Query runs statements.
+type Query struct {
+	Config
+
+	gate    *gate
+	invalid atomic.Int64
+	given   atomic.Int64
+}
+
+// New returns a Query.
+func New(c Config) *Query {
+	return &Query{Config: c, gate: newGate(c.Running, c.PerUser, c.Queue, c.Wait)}
+}
+
+// The words of the packages below that callers need.
+type (
+	Column = engine.Column
+	Form   = engine.Form
+)
+
+// The forms of a result.
+const (
+	Rows    = engine.Rows
+	CSV     = engine.CSV
+	Parquet = engine.Parquet
+	Arrow   = engine.Arrow
+)
+
+// Statement is what a caller wants to know.
+type Statement struct {
+	Username  string
+	Namespace string
+	Dataset   string // if it may read only this one
+	Text      string
+	Explain   bool
+	AsOf      time.Time // the moment of the data; zero is now
+	Form      Form
+}
+
+// Read is a snapshot that was read.
+type Read struct {
+	Dataset     string // owner/namespace/name
+	Snapshot    uuid.UUID
+	CommittedAt time.Time
+}
+
+// Result is a statement that runs. The caller closes it.
+type Result struct {
+	Columns []Column
+	Reads   []Read
+
+	result *engine.Result
+	source *sources
+	end    engine.Ran
+	began  time.Time
+	given  *atomic.Int64
+	close  func()
+}
+
+// Run runs one statement with the rights of the caller.
+//
+// Faults: as the package says.
+func (q *Query) Run(ctx context.Context, who auth.Principal, want Statement) (*Result, error) {
+	result, err := q.begin(ctx, who, q.Time, func(r *running) (*Result, error) {
+		checked, err := r.parse(want.Text)
+		if err != nil {
+			return nil, err
+		}
+
+		reads, err := r.resolve(ctx, who, want, checked.tables)
+		if err != nil {
+			return nil, err
+		}
+
+		if err := r.narrow(ctx, checked, reads); err != nil {
+			return nil, err
+		}
+
+		query := engine.Query{Statement: want.Text, Explain: want.Explain, Form: want.Form, Rows: r.rows(checked), Bytes: r.Bytes}
+		r.action = "query.run"
+
+		return r.run(ctx, who, checked, reads, query)
+	})
+
+	if fault.Is(err, fault.QueryInvalid) {
+		q.invalid.Add(1)
+	}
+
+	return result, locate(err, want.Text)
+}
+
+// begin takes a place and a child, which whatever comes of it gives back.
+func (q *Query) begin(ctx context.Context, who auth.Principal, lasting time.Duration, run func(*running) (*Result, error)) (*Result, error) {
+	began := q.Now()
+
+	leave, err := q.gate.enter(ctx, who.Account)
+	if err != nil {
+		return nil, err
+	}
+
+	session, err := q.Engine.Open(ctx, lasting)
+	if err != nil {
+		leave()
+
+		return nil, err
+	}
+
+	r := &running{Query: q, session: session, leave: leave, began: began}
+
+	result, err := run(r)
+	if err != nil {
+		r.close()
+
+		return nil, err
+	}
+
+	return result, nil
+}
+
+// running is a statement with what it holds.
+type running struct {
+	*Query
+
+	session  *engine.Session
+	leave    func()
+	releases []func()
+	began    time.Time
+	action   string // for the audit
+}
+
+func (r *running) close() {
+	r.session.Close()
+
+	for _, release := range r.releases {
+		release()
+	}
+
+	r.leave()
+}
+
+// parse lets the child read the statement, and checks it.
+func (r *running) parse(text string) (*statement, error) {
+	tree, err := r.session.Parse(text)
+	if err != nil {
+		return nil, refused(err, nil)
+	}
+
+	return check(tree)
+}
+
+// rows is how many rows a result may have: a LIMIT of the statement itself may ask for more than the default.
+func (r *running) rows(s *statement) int64 {
+	if limit, _, ok := s.limit(); ok && limit > r.Rows {
+		return min(limit, r.MaxRows)
+	}
+
+	return r.Rows
+}
+
+// narrow leaves out files that cannot matter: for the first rows of a dataset the first files are enough.
+func (r *running) narrow(_ context.Context, s *statement, reads []reading) error {
+	if name, rows, ok := s.firstRows(); ok {
+		one := find(reads, name)
+		one.files = first(one.files, rows)
+	}
+
+	return nil
+}
+
+// find is the dataset that the statement gives the name.
+func find(reads []reading, name string) *reading {
+	return &reads[slices.IndexFunc(reads, func(one reading) bool { return strings.EqualFold(one.name, name) })]
+}
+
+// first are the files with so many first rows.
+func first(files []lake.File, rows int64) []lake.File {
+	for i, file := range files {
+		if rows -= file.Rows; rows <= 0 {
+			return files[:i+1]
+		}
+	}
+
+	return files
+}
+
+// run brings the files together and begins. The audit is written meanwhile; no row goes out before it stands.
+func (r *running) run(ctx context.Context, who auth.Principal, s *statement, reads []reading, query engine.Query) (*Result, error) {
+	numbers, err := r.link(ctx, reads)
+	if err != nil {
+		return nil, err
+	}
+
+	for _, one := range reads {
+		query.Views = append(query.Views, one.view(func(file lake.File) string { return numbers[file.Key] }))
+	}
+
+	if tree, name := s.trace(); tree != nil && query.Form == Rows {
+		query.Traced = tree
+		query.Source = slices.IndexFunc(reads, func(one reading) bool { return strings.EqualFold(one.name, name) })
+	}
+
+	written := make(chan error, 1)
+
+	go func() { written <- r.audit(ctx, who, reads) }()
+
+	began, err := r.session.Run(query)
+	if unaudited := <-written; unaudited != nil {
+		return nil, unaudited
+	}
+
+	if err != nil {
+		return nil, refused(err, columnNames(reads))
+	}
+
+	result := &Result{Columns: began.Columns, result: began, began: r.began, given: &r.given, close: r.close}
+	for _, one := range reads {
+		result.Reads = append(result.Reads, Read{Dataset: one.path(), Snapshot: one.snapshot.ID, CommittedAt: one.snapshot.CommittedAt})
+	}
+
+	if began.Traced {
+		result.source, err = r.sources(ctx, reads[query.Source])
+	}
+
+	return result, err
+}
+
+// fetches is how many files come from the store at once.
+const fetches = 8
+
+// link gives the child the files under numbers, each once.
+func (r *running) link(ctx context.Context, reads []reading) (map[string]string, error) {
+	var (
+		numbers = map[string]string{}
+		files   []lake.File
+		size    int64
+	)
+
+	for _, one := range reads {
+		for _, file := range one.files {
+			if _, met := numbers[file.Key]; !met {
+				numbers[file.Key] = strconv.Itoa(len(files)) + ".parquet"
+				files, size = append(files, file), size+file.Size
+			}
+		}
+	}
+
+	if size > r.CacheBytes {
+		return nil, fault.New(fault.LimitExceeded, fmt.Sprintf("The statement reads data files of %d bytes; this server has room for %d. Read fewer datasets, or a part that a filter can pick out.", size, r.CacheBytes))
+	}
+
+	releases := make([]func(), len(files))
+
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(fetches)
+
+	for i, file := range files {
+		group.Go(func() error {
+			path, release, err := r.Lake.Fetch(ctx, file)
+			if err != nil {
+				return err
+			}
+
+			releases[i] = release
+
+			return r.session.Link(path, numbers[file.Key])
+		})
+	}
+
+	err := group.Wait()
+	r.releases = append(r.releases, slices.DeleteFunc(releases, func(release func()) bool { return release == nil })...)
+
+	return numbers, err
+}
+
+// audit writes into the account of each owner that the dataset was read, and into the caller's that a statement ran
+// that read none.
+func (r *running) audit(ctx context.Context, who auth.Principal, reads []reading) error {
+	entries := map[uuid.UUID][]audit.Entry{}
+	if len(reads) == 0 {
+		entries[who.Account] = []audit.Entry{who.Audit(who.Account, r.Now(), r.action, audit.Target{})}
+	}
+
+	for _, one := range reads {
+		entries[one.Account] = append(entries[one.Account], who.Audit(one.Account, r.Now(), r.action, one.Audit()))
+	}
+
+	for _, list := range entries {
+		err := r.DB.InTx(ctx, func(tx postgres.Tx) error {
+			for _, entry := range list {
+				if err := audit.WriteTx(ctx, tx, entry); err != nil {
+					return err
+				}
+			}
+
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+func columnNames(reads []reading) (names []string) {
+	for _, one := range reads {
+		for _, c := range one.snapshot.Columns {
+			if !slices.Contains(names, c.Name) {
+				names = append(names, c.Name)
+			}
+		}
+	}
+
+	return names
+}
+
+// Next gives the next row as a JSON object, with __metadata; io.EOF after the last one. It is valid until the next
+// call.
+func (r *Result) Next() (json.RawMessage, error) {
+	row, err := r.next()
+	if err != nil {
+		return nil, err
+	}
+
+	return r.source.mark(row), nil
+}
+
+func (r *Result) next() (engine.Row, error) {
+	row, err := r.result.Next()
+	if errors.Is(err, io.EOF) {
+		r.end, _ = r.result.Finish()
+		r.given.Add(r.end.Rows)
+
+		return row, io.EOF
+	}
+
+	return row, refused(err, nil)
+}
+
+// End is how the result ended: how many rows it has, and by which limit it was cut if it was. It is known after
+// the last row.
+func (r *Result) End() (rows int64, truncated string) { return r.end.Rows, r.end.Truncated }
+
+// Bare is Next without __metadata.
+func (r *Result) Bare() (json.RawMessage, error) {
+	r.source = nil
+
+	row, err := r.next()
+
+	return row.JSON, err
+}
+
+// Elapsed is the time since the statement came.
+func (r *Result) Elapsed(now time.Time) time.Duration { return now.Sub(r.began) }
+
+// File waits for a result in the form of a file and moves it to a new place.
+func (r *Result) File(to string) (size int64, err error) {
+	if r.end, err = r.result.Finish(); err != nil {
+		return 0, refused(err, nil)
+	}
+
+	return r.result.Take(to)
+}
+
+// Close ends the statement, also one that still runs.
+func (r *Result) Close() { r.close() }

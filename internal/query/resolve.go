@@ -1,0 +1,218 @@
+package query
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"quern.dev/quern/internal/auth"
+	"quern.dev/quern/internal/catalog"
+	"quern.dev/quern/internal/engine"
+	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/lake"
+	"quern.dev/quern/internal/postgres"
+)
+
+// reading is a dataset that is read, at a snapshot.
+type reading struct {
+	catalog.Dataset
+
+	owner    string
+	name     string // in the statement
+	snapshot lake.Snapshot
+	files    []lake.File // those that are needed
+}
+
+func (r reading) table() lake.Table { return lake.Table{Account: r.Account, Dataset: r.ID} }
+
+// path is how people name it.
+func (r reading) path() string { return r.owner + "/" + r.Namespace + "/" + r.Name }
+
+// view is how the engine sees it; its files are linked by their numbers.
+func (r reading) view(number func(lake.File) string) engine.View {
+	view := engine.View{Name: r.name, Mapped: !lake.Uniform(r.snapshot, r.files)}
+
+	for _, c := range r.snapshot.Columns {
+		view.Columns = append(view.Columns, engine.Column{ID: c.ID, Name: c.Name, Type: string(c.Type)})
+	}
+
+	for _, file := range r.files {
+		view.Files = append(view.Files, number(file))
+	}
+
+	return view
+}
+
+// resolver finds the datasets that a statement names.
+type resolver struct {
+	*Query
+
+	who  auth.Principal
+	want Statement
+	only uuid.UUID // the one dataset that may be read, if the caller said so
+}
+
+// resolve gives each name its dataset and snapshot, all of them of one moment.
+//
+// Faults: NotFound for the namespace or the dataset of the request, QueryInvalid for names in the statement.
+func (q *Query) resolve(ctx context.Context, who auth.Principal, want Statement, tables []table) (found []reading, err error) {
+	err = q.DB.Do(ctx, func(db postgres.Querier) error {
+		r := resolver{Query: q, who: who, want: want}
+		found = nil
+
+		if err := r.restrict(ctx, db); err != nil {
+			return err
+		}
+
+		met := map[string]bool{}
+		inNamespace := r.only != uuid.Nil
+
+		for _, t := range tables {
+			key := strings.ToLower(t.name)
+			if met[key] {
+				continue
+			}
+
+			met[key] = true
+
+			one, err := r.dataset(ctx, db, t)
+			if err != nil {
+				return err
+			}
+
+			inNamespace = inNamespace || !strings.Contains(t.name, "/")
+			found = append(found, one)
+		}
+
+		if inNamespace {
+			return nil
+		}
+
+		return q.Catalog.Visible(ctx, db, who, catalog.Path{Username: want.Username, Namespace: want.Namespace})
+	})
+
+	return found, err
+}
+
+// restrict finds the one dataset that the request limits the statement to.
+func (r *resolver) restrict(ctx context.Context, db postgres.Querier) error {
+	if r.want.Dataset == "" {
+		return nil
+	}
+
+	found, err := r.Catalog.Allow(ctx, db, r.who, auth.Viewer, catalog.Path{Username: r.want.Username, Namespace: r.want.Namespace, Dataset: r.want.Dataset})
+	r.only = found.ID
+
+	return err
+}
+
+const pathParts = 3
+
+// path reads a name in the statement: dataset, namespace/dataset or owner/namespace/dataset. What is left out is
+// that of the request.
+func (r *resolver) path(name string) catalog.Path {
+	parts := strings.Split(name, "/")
+	path := catalog.Path{Username: r.want.Username, Namespace: r.want.Namespace, Dataset: parts[len(parts)-1]}
+
+	if len(parts) > 1 {
+		path.Namespace = parts[len(parts)-2]
+	}
+
+	if len(parts) == pathParts {
+		path.Username = parts[0]
+	}
+
+	if len(parts) > pathParts {
+		path.Dataset = "" // names nothing
+	}
+
+	return path
+}
+
+func (r *resolver) dataset(ctx context.Context, db postgres.Querier, t table) (reading, error) {
+	path := r.path(t.name)
+
+	dataset, err := r.Catalog.Allow(ctx, db, r.who, auth.Viewer, path)
+	if fault.Is(err, fault.NotFound) {
+		return reading{}, r.absent(ctx, db, t, path)
+	}
+
+	if err != nil {
+		return reading{}, err
+	}
+
+	if r.only != uuid.Nil && dataset.ID != r.only {
+		return reading{}, invalid(t.at, fmt.Sprintf("The request limits the statement to the dataset %s; it also names %s.", r.want.Dataset, t.name))
+	}
+
+	one := reading{Dataset: dataset, owner: ownerName(r.who, path.Username), name: t.name}
+
+	err = r.fix(ctx, db, &one, t.at)
+
+	return one, err
+}
+
+// fix settles the snapshot: the one in force, or that of the moment asked for.
+func (r *resolver) fix(ctx context.Context, db postgres.Querier, one *reading, at int) error {
+	var (
+		snapshot *lake.Snapshot
+		files    []lake.File
+		err      error
+	)
+
+	if r.want.AsOf.IsZero() {
+		snapshot, files, err = r.Lake.Current(ctx, db, one.table())
+	} else {
+		snapshot, files, err = r.Lake.At(ctx, db, one.table(), r.want.AsOf)
+	}
+
+	if err != nil {
+		return err
+	}
+
+	if snapshot == nil || len(snapshot.Columns) == 0 {
+		message := "The dataset %s has no rows yet."
+		if !r.want.AsOf.IsZero() {
+			message = "The dataset %s had no rows at that moment."
+		}
+
+		return invalid(at, fmt.Sprintf(message, one.name))
+	}
+
+	one.snapshot, one.files = *snapshot, files
+
+	return nil
+}
+
+// ownerName is the name of the account that a path begins with.
+func ownerName(who auth.Principal, username string) string {
+	if strings.EqualFold(username, auth.Self) {
+		return who.Username
+	}
+
+	return strings.ToLower(username)
+}
+
+const maxNames = 200
+
+// absent says that there is no such dataset, in the same words whether it does not exist or may not be seen, and
+// names those in its place that may be.
+func (r *resolver) absent(ctx context.Context, db postgres.Querier, t table, path catalog.Path) error {
+	names, err := r.Catalog.Names(ctx, db, r.who, path, maxNames)
+	if fault.Is(err, fault.NotFound) && !strings.Contains(t.name, "/") {
+		return err // the namespace of the request itself
+	}
+
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return err
+	}
+
+	prefix := t.name[:strings.LastIndexByte(t.name, '/')+1]
+	for i := range names {
+		names[i] = prefix + names[i]
+	}
+
+	return withCandidates(invalid(t.at, fmt.Sprintf("There is no dataset %q that you can see.", t.name)), t.name, names)
+}

@@ -1,0 +1,332 @@
+package query
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"quern.dev/quern/internal/fault"
+)
+
+// object is a node of DuckDB's tree of a statement.
+type object = map[string]any
+
+// statement is a checked statement.
+type statement struct {
+	tree   object // with the list of statements
+	root   object // the node of the one statement
+	tables []table
+}
+
+// table is a name in the statement that must be a dataset.
+type table struct {
+	name  string
+	at    int
+	depth int // 0 if it stands in the outermost FROM alone
+}
+
+// check reads the tree of a statement and refuses what is not one read of datasets by their names.
+//
+// Faults: QueryInvalid.
+func check(tree json.RawMessage) (*statement, error) {
+	decoder := json.NewDecoder(bytes.NewReader(tree))
+	decoder.UseNumber()
+
+	var whole object
+	if err := decoder.Decode(&whole); err != nil {
+		return nil, fault.Wrap(err, fault.Internal, "The statement could not be read.")
+	}
+
+	list := items(whole["statements"])
+
+	switch len(list) {
+	case 0:
+		return nil, invalid(-1, "There is no statement. Write one SELECT.")
+	case 1:
+	default:
+		return nil, invalid(place(child(child(list[1], "node"), "from_table")), "There are several statements. Send one at a time.")
+	}
+
+	if len(items(list[0]["named_param_map"])) > 0 {
+		return nil, invalid(-1, "The statement has parameters. Write the values into it.")
+	}
+
+	s := &statement{tree: whole, root: child(list[0], "node")}
+	w := walker{}
+
+	if err := w.node(s.root, nil); err != nil {
+		return nil, err
+	}
+
+	// Whatever the walk did not meet was not checked.
+	if refs, calls := count(whole); refs != w.refs || calls != w.calls {
+		return nil, invalid(-1, "The statement has a part that is not supported here.")
+	}
+
+	s.tables = w.tables
+
+	return s, nil
+}
+
+// walker goes through a tree and checks every part of it.
+type walker struct {
+	tables      []table
+	refs, calls int
+}
+
+// node checks a query with its own names for subqueries.
+func (w *walker) node(n object, names []string) error {
+	kind, _ := n["type"].(string)
+
+	switch kind {
+	case "SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE":
+	default:
+		return unsupported(n, "This kind of query")
+	}
+
+	names = slices.Clone(names)
+
+	if kind == "RECURSIVE_CTE_NODE" || kind == "CTE_NODE" {
+		name, _ := n["cte_name"].(string)
+		names = append(names, strings.ToLower(name))
+	}
+
+	for _, cte := range items(child(n, "cte_map")["map"]) {
+		name, _ := cte["key"].(string)
+		query := child(child(child(cte, "value"), "query"), "node")
+
+		if err := w.node(query, names); err != nil {
+			return err
+		}
+
+		names = append(names, strings.ToLower(name))
+	}
+
+	for key, value := range n {
+		var err error
+
+		switch key {
+		case "cte_map":
+		case "from_table":
+			err = w.reference(child(n, key), names)
+		default:
+			err = w.anything(value, names)
+		}
+
+		if err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// reference checks what stands in a FROM.
+func (w *walker) reference(r object, names []string) error {
+	w.refs++
+
+	kind, _ := r["type"].(string)
+
+	switch kind {
+	case "BASE_TABLE":
+		return w.table(r, names)
+	case "TABLE_FUNCTION":
+		return w.tableFunction(r, names)
+	case "SUBQUERY", "EXPRESSION_LIST", "EMPTY", "EMPTY_FROM", "JOIN", "PIVOT":
+	case "SHOW_REF":
+		if show, _ := r["show_type"].(string); (show != "DESCRIBE" && show != "SUMMARY") || r["query"] == nil {
+			return invalid(place(r), "SHOW is not possible here. Datasets are listed by GET /schema; DESCRIBE and SUMMARIZE work on a dataset.")
+		}
+	default:
+		return unsupported(r, "This in FROM")
+	}
+
+	for key, value := range r {
+		var err error
+
+		switch key {
+		case "left", "right", "source":
+			err = w.reference(child(r, key), names)
+		default:
+			err = w.anything(value, names)
+		}
+
+		if err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+func (w *walker) table(r object, names []string) error {
+	name, _ := r["table_name"].(string)
+	schema, _ := r["schema_name"].(string)
+	catalog, _ := r["catalog_name"].(string)
+
+	switch {
+	case schema != "" || catalog != "":
+		return invalid(place(r), fmt.Sprintf("A dataset is named %q, %q or %q, in double quotes if there is a slash, a point or a hyphen in it; %s is none of these.",
+			"dataset", "namespace/dataset", "owner/namespace/dataset", strings.Join(slices.DeleteFunc([]string{catalog, schema, name}, func(s string) bool { return s == "" }), ".")))
+	case r["at_clause"] != nil:
+		return invalid(place(r), "AT is not possible here. Give the moment of the data as asOf.")
+	case slices.Contains(names, strings.ToLower(name)):
+		return w.anything(r["sample"], names)
+	}
+
+	w.tables = append(w.tables, table{name: name, at: place(r)})
+
+	return nil
+}
+
+// tableFunctions are those that make rows of nothing but their arguments.
+var tableFunctions = []string{"unnest", "generate_series", "range", "json_each", "json_tree"} //nolint:gochecknoglobals // read only
+
+func (w *walker) tableFunction(r object, names []string) error {
+	call := child(r, "function")
+	name, _ := call["function_name"].(string)
+
+	if !slices.Contains(tableFunctions, strings.ToLower(name)) {
+		return invalid(place(r), fmt.Sprintf("The table function %s is not possible here; %s are. Datasets are read by their names.", name, strings.Join(tableFunctions, ", ")))
+	}
+
+	return w.anything(r["function"], names)
+}
+
+// anything goes through what is neither a query nor in a FROM, down to those that are.
+func (w *walker) anything(value any, names []string) error {
+	switch value := value.(type) {
+	case []any:
+		for _, inner := range value {
+			if err := w.anything(inner, names); err != nil {
+				return err
+			}
+		}
+	case object:
+		if _, isNode := value["cte_map"]; isNode {
+			return w.node(value, names)
+		}
+
+		class, _ := value["class"].(string)
+
+		switch class {
+		case "CONSTANT":
+			return nil
+		case "FUNCTION", "WINDOW":
+			if err := w.call(value); err != nil {
+				return err
+			}
+		case "PARAMETER":
+			return invalid(place(value), "The statement has parameters. Write the values into it.")
+		}
+
+		for _, inner := range value {
+			if err := w.anything(inner, names); err != nil {
+				return err
+			}
+		}
+	}
+
+	return nil
+}
+
+// call checks a function's name. They cannot reach anything, but some tell of the machine that they run on.
+func (w *walker) call(f object) error {
+	w.calls++
+
+	name, _ := f["function_name"].(string)
+	schema, _ := f["schema"].(string)
+	catalog, _ := f["catalog"].(string)
+	name = strings.ToLower(name)
+
+	if catalog != "" || (schema != "" && schema != "main") || isForbidden(name) {
+		return invalid(place(f), fmt.Sprintf("The function %s is not possible here.", name))
+	}
+
+	return nil
+}
+
+func isForbidden(name string) bool {
+	for _, prefix := range []string{"duckdb_", "pg_", "pragma_", "read_", "sniff_", "parquet_", "json_execute", "json_serialize", "json_deserialize", "enable_", "disable_", "query_", "current_s", "in_search", "txid_", "add_"} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+
+	return slices.Contains([]string{
+		"query", "getenv", "getvariable", "nextval", "currval", "write_log", "glob", "has_schema_privilege", "has_database_privilege", "inet_client_addr",
+		"current_database", "current_catalog", "current_query", "current_connection_id", "current_query_id", "current_transaction_id", "set_config", "checkpoint", "force_checkpoint", "sql_auto_complete", "from_substrait", "test_all_types", "repeat_row", "arrow_scan",
+	}, name)
+}
+
+// count finds out, without knowing anything of trees, how many references to tables and calls there are.
+func count(value any) (refs, calls int) {
+	add := func(inner any) {
+		r, c := count(inner)
+		refs, calls = refs+r, calls+c
+	}
+
+	switch value := value.(type) {
+	case []any:
+		for _, inner := range value {
+			add(inner)
+		}
+	case object:
+		class, isExpression := value["class"].(string)
+		_, hasSample := value["sample"]
+		_, hasNames := value["cte_map"]
+
+		switch {
+		case class == "CONSTANT":
+			return 0, 0
+		case class == "FUNCTION" || class == "WINDOW":
+			calls++
+		case !isExpression && hasSample && !hasNames:
+			refs++
+		}
+
+		for _, inner := range value {
+			add(inner)
+		}
+	}
+
+	return refs, calls
+}
+
+// child is an object in an object, empty if there is none.
+func child(o object, key string) object {
+	inner, _ := o[key].(object)
+
+	return inner
+}
+
+// items are the objects of a list.
+func items(value any) (list []object) {
+	found, _ := value.([]any)
+	for _, item := range found {
+		if o, ok := item.(object); ok {
+			list = append(list, o)
+		}
+	}
+
+	return list
+}
+
+// place is where something stands in the text, -1 if unknown.
+func place(o object) int {
+	number, _ := o["query_location"].(json.Number)
+
+	at, err := number.Int64()
+	if err != nil || at < 0 || at > math.MaxInt32 {
+		return -1
+	}
+
+	return int(at)
+}
+
+func unsupported(o object, what string) error {
+	return invalid(place(o), what+" is not possible here.")
+}

@@ -1,0 +1,421 @@
+package server
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"quern.dev/quern/api"
+	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/query"
+)
+
+// forms are what a result can be asked for as, the preferred first.
+var forms = []struct { //nolint:gochecknoglobals // read only
+	media, ending string
+	form          query.Form
+}{
+	{"application/json", "json", query.Rows},
+	{"application/vnd.apache.arrow.stream", "arrows", query.Arrow},
+	{"text/csv", "csv", query.CSV},
+	{"application/vnd.apache.parquet", "parquet", query.Parquet},
+	{"application/x-ndjson", "ndjson", query.Rows},
+}
+
+// runQuery is POST /query.
+func (s *Server) runQuery(w http.ResponseWriter, r *http.Request) {
+	media, form, err := negotiate(r.Header.Values("Accept"))
+	if err != nil {
+		s.Fail(w, r, err)
+
+		return
+	}
+
+	var body api.QueryRequest
+	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+		s.failDecode(w, r, err)
+
+		return
+	}
+
+	want := query.Statement{Username: body.Username, Namespace: body.Namespace, Text: body.Query, Form: form}
+	if body.Dataset != nil {
+		want.Dataset = *body.Dataset
+	}
+
+	if body.Explain != nil {
+		want.Explain = *body.Explain
+	}
+
+	if body.AsOf != nil {
+		want.AsOf = *body.AsOf
+	}
+
+	result, err := s.config.Query.Run(r.Context(), callOf(r.Context()).who, want)
+	if err != nil {
+		s.Fail(w, r, err)
+
+		return
+	}
+	defer result.Close()
+
+	if form == query.Rows {
+		s.writeRows(w, r, result, want)
+	} else {
+		s.writeFile(w, r, result, media)
+	}
+}
+
+// negotiate picks the form of a result: what the client likes best, and of several the first of ours.
+func negotiate(accept []string) (media string, form query.Form, err error) {
+	const answers = 4 // of forms, those that a statement can have
+
+	best := 0.0
+
+	for _, offered := range forms[:answers] {
+		if liked := quality(accept, offered.media); liked > best {
+			best, media, form = liked, offered.media, offered.form
+		}
+	}
+
+	if best == 0 {
+		return "", "", fault.New(fault.NotAcceptable, "The answer is JSON, an Arrow stream, CSV or Parquet: none of these is in Accept.")
+	}
+
+	return media, form, nil
+}
+
+// quality is how much a client likes a media type: what is named exactly counts before a pattern.
+func quality(accept []string, media string) float64 {
+	if len(accept) == 0 {
+		accept = []string{"application/json, */*;q=0.1"}
+	}
+
+	kind, _, _ := strings.Cut(media, "/")
+	liked, exact := 0.0, -1
+
+	for part := range strings.SplitSeq(strings.Join(accept, ","), ",") {
+		name, parameters, err := mime.ParseMediaType(part)
+		if err != nil {
+			continue
+		}
+
+		rank := map[string]int{"*/*": 0, kind + "/*": 1, media: 2}
+
+		how, fits := rank[name]
+		if !fits || how < exact {
+			continue
+		}
+
+		q := 1.0
+		if given, ok := parameters["q"]; ok {
+			if q, err = strconv.ParseFloat(given, 64); err != nil {
+				q = 0
+			}
+		}
+
+		liked, exact = q, how
+	}
+
+	return liked
+}
+
+// heldBack is how much of an answer is kept until it begins: an error before is still an error.
+const heldBack = 1 << 20
+
+// writeRows writes a result as it comes. If it fails after it began only a broken connection can tell.
+func (s *Server) writeRows(w http.ResponseWriter, r *http.Request, result *query.Result, want query.Statement) {
+	out := &holding{w: w, media: "application/json"}
+
+	columns := make([]api.ResultColumn, len(result.Columns))
+	for i, c := range result.Columns {
+		columns[i] = api.ResultColumn{Name: c.Name, Type: c.Type}
+	}
+
+	out.json(`{"columns":`, columns)
+	out.text(`,"data":[`)
+
+	separator := ""
+
+	for {
+		row, err := result.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+
+		if err != nil {
+			s.breakOff(w, r, out, err)
+
+			return
+		}
+
+		out.text(separator)
+		out.bytes(row)
+
+		separator = ","
+	}
+
+	metadata := s.metadata(result)
+	metadata.ExecutedQuery, metadata.Engine = want.Text, engineName
+
+	out.json(`],"metadata":`, metadata)
+	out.text("}\n")
+	out.begin()
+}
+
+const engineName = "duckdb"
+
+func (s *Server) metadata(result *query.Result) api.QueryMetadata {
+	rows, truncated := result.End()
+	shown := api.QueryMetadata{
+		Count: rows, Truncated: truncated != "", ElapsedMs: result.Elapsed(time.Now()).Milliseconds(), Snapshots: []api.ReadSnapshot{},
+	}
+
+	if truncated != "" {
+		shown.TruncatedBy = new(api.QueryMetadataTruncatedBy(truncated))
+	}
+
+	for _, read := range result.Reads {
+		shown.Snapshots = append(shown.Snapshots, api.ReadSnapshot{Dataset: read.Dataset, SnapshotID: read.Snapshot})
+	}
+
+	return shown
+}
+
+// breakOff ends an answer that cannot be completed.
+func (s *Server) breakOff(w http.ResponseWriter, r *http.Request, out *holding, err error) {
+	if !out.begun {
+		s.Fail(w, r, err)
+
+		return
+	}
+
+	callOf(r.Context()).err = err
+
+	panic(http.ErrAbortHandler)
+}
+
+// holding keeps the beginning of an answer back.
+type holding struct {
+	w     http.ResponseWriter
+	media string
+	held  bytes.Buffer
+	begun bool
+}
+
+func (h *holding) text(text string) { h.bytes([]byte(text)) }
+
+func (h *holding) json(before string, value any) {
+	encoded, err := json.Marshal(value)
+	if err != nil {
+		panic(err) // our own types
+	}
+
+	h.text(before)
+	h.bytes(encoded)
+}
+
+func (h *holding) bytes(data []byte) {
+	if h.begun {
+		_, _ = h.w.Write(data) // a client that left is seen by the context
+
+		return
+	}
+
+	h.held.Write(data)
+
+	if h.held.Len() > heldBack {
+		h.begin()
+	}
+}
+
+func (h *holding) begin() {
+	if h.begun {
+		return
+	}
+
+	h.begun = true
+	h.w.Header().Set("Content-Type", h.media)
+	h.w.WriteHeader(http.StatusOK)
+	_, _ = h.w.Write(h.held.Bytes())
+	h.held = bytes.Buffer{}
+}
+
+// writeFile writes a result that is a file, which is whole before the first byte goes out.
+func (s *Server) writeFile(w http.ResponseWriter, r *http.Request, result *query.Result, media string) {
+	path := filepath.Join(s.config.Dir, "result-"+uuid.NewString())
+	defer os.Remove(path)
+
+	size, err := result.File(path)
+	if err != nil {
+		s.Fail(w, r, err)
+
+		return
+	}
+
+	file, err := os.Open(path)
+	if err != nil {
+		s.Fail(w, r, err)
+
+		return
+	}
+	defer file.Close()
+
+	info, err := json.Marshal(s.metadata(result))
+	if err != nil {
+		s.Fail(w, r, err)
+
+		return
+	}
+
+	w.Header().Set("Content-Type", media)
+	w.Header().Set("Content-Length", strconv.FormatInt(size, 10))
+	w.Header().Set("X-Quern-Result", string(info))
+	w.WriteHeader(http.StatusOK)
+
+	_, _ = io.Copy(w, file) // a client that left
+}
+
+// listRows is GET …/rows.
+func (s *Server) listRows(w http.ResponseWriter, r *http.Request) {
+	page, err := readPage(r)
+	if err != nil {
+		s.Fail(w, r, err)
+
+		return
+	}
+
+	at := datasetPath(r.PathValue("username"), r.PathValue("namespace"), r.PathValue("datasetName"))
+
+	found, err := s.config.Query.Preview(r.Context(), callOf(r.Context()).who, at, page)
+	if err != nil {
+		s.Fail(w, r, err)
+
+		return
+	}
+
+	shown := struct {
+		Columns    []api.ResultColumn `json:"columns"`
+		Data       []json.RawMessage  `json:"data"`
+		NextCursor *string            `json:"nextCursor,omitempty"`
+	}{[]api.ResultColumn{}, found.Rows, nextRow(found)}
+
+	for _, c := range found.Columns {
+		shown.Columns = append(shown.Columns, api.ResultColumn{Name: c.Name, Type: c.Type})
+	}
+
+	if shown.Data == nil {
+		shown.Data = []json.RawMessage{}
+	}
+
+	writeJSON(w, http.StatusOK, shown)
+}
+
+// readPage reads what the guard has checked.
+func readPage(r *http.Request) (page query.Page, err error) {
+	values := r.URL.Query()
+	page.Limit = defaultPage
+
+	if values.Has("limit") {
+		if page.Limit, err = strconv.Atoi(values.Get("limit")); err != nil {
+			return page, fault.Invalid("limit", "is not a whole number")
+		}
+	}
+
+	if values.Has("columns") {
+		page.Columns = strings.Split(values.Get("columns"), ",")
+	}
+
+	if !values.Has("cursor") {
+		return page, nil
+	}
+
+	place, err := decodeCursor(new(values.Get("cursor")), idBytes+offsetBytes)
+	if err != nil {
+		return page, err
+	}
+
+	page.Snapshot = uuid.UUID(place[:idBytes])
+	page.Offset = int64(binary.BigEndian.Uint64(place[idBytes:]) >> 1) //nolint:gosec // made positive
+
+	return page, nil
+}
+
+const offsetBytes = 8
+
+func nextRow(found query.Preview) *string {
+	if found.Next == 0 {
+		return nil
+	}
+
+	return encodeCursor(binary.BigEndian.AppendUint64(found.Snapshot[:], uint64(found.Next)<<1)) //nolint:gosec // positive
+}
+
+// exportDataset is GET …/export.
+func (s *Server) exportDataset(w http.ResponseWriter, r *http.Request) {
+	wanted := r.URL.Query().Get("format")
+	if wanted == "" {
+		wanted = "csv"
+	}
+
+	at := datasetPath(r.PathValue("username"), r.PathValue("namespace"), r.PathValue("datasetName"))
+
+	for _, f := range forms {
+		if f.ending != wanted {
+			continue
+		}
+
+		result, err := s.config.Query.Export(r.Context(), callOf(r.Context()).who, at, f.form)
+		if err != nil {
+			s.Fail(w, r, err)
+
+			return
+		}
+		defer result.Close()
+
+		w.Header().Set("Content-Disposition", fmt.Sprintf(`attachment; filename="%s.%s"`, at.Dataset, f.ending))
+
+		if f.form == query.Rows {
+			s.writeLines(w, r, result, f.media)
+		} else {
+			s.writeFile(w, r, result, f.media)
+		}
+
+		return
+	}
+}
+
+// writeLines writes rows as one object a line.
+func (s *Server) writeLines(w http.ResponseWriter, r *http.Request, result *query.Result, media string) {
+	out := &holding{w: w, media: media}
+
+	for {
+		row, err := result.Bare()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+
+		if err != nil {
+			s.breakOff(w, r, out, err)
+
+			return
+		}
+
+		out.bytes(row)
+		out.text("\n")
+	}
+
+	out.begin()
+}
