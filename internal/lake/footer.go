@@ -21,15 +21,19 @@ const (
 	// trailer is the footer's length and the magic word at the end of a Parquet file.
 	trailer = 8
 
-	// measured is how many columns get bounds: a table of thousands would carry more statistics than data.
-	measured = 200
-
 	formatVersion = 2
 )
 
-// describe reads the footer of a Parquet file that must have exactly these columns, and returns what a
-// manifest says of it. Whatever the footer holds, the outcome is an error at worst.
-func describe(file io.ReaderAt, size int64, address string, columns []Column) (entry []byte, rows int64, err error) {
+// description is what we have to know of a data file.
+type description struct {
+	entry  []byte // as a manifest has it
+	rows   int64
+	bounds map[int]bound
+}
+
+// describe reads the footer of a Parquet file that must have exactly these columns. Whatever the footer holds, the
+// outcome is an error at worst.
+func describe(file io.ReaderAt, size int64, address string, columns []Column) (d description, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = fmt.Errorf("the footer of the data file: %v", cause)
@@ -38,40 +42,42 @@ func describe(file io.ReaderAt, size int64, address string, columns []Column) (e
 
 	content, err := footer(file, size)
 	if err != nil {
-		return nil, 0, err
+		return d, err
 	}
 
 	meta, err := metadata.NewFileMetaData(content, nil)
 	if err != nil {
-		return nil, 0, fmt.Errorf("the footer of the data file: %w", err)
+		return d, fmt.Errorf("the footer of the data file: %w", err)
 	}
 
 	if err := check(meta, columns); err != nil {
-		return nil, 0, err
+		return d, err
+	}
+
+	whole, err := measurable(meta, columns)
+	if err != nil {
+		return d, err
 	}
 
 	described, err := table.DataFileFromMetadata(table.DataFileArgs{
 		Schema: schemaOf(columns), Spec: *iceberg.UnpartitionedSpec, Format: iceberg.ParquetFile, Metadata: meta,
 		FilePath: address, FileSize: size, Content: iceberg.EntryContentData, FormatVersion: formatVersion,
-		Properties: metrics(columns),
+		Properties: metrics(whole),
 	})
 	if err != nil {
-		return nil, 0, err
+		return d, err
 	}
 
-	entry, err = codec.EncodeDataFile(described, *iceberg.UnpartitionedSpec, schemaOf(columns), formatVersion)
+	d.rows, d.bounds = described.Count(), boundsOf(described, whole)
+	d.entry, err = codec.EncodeDataFile(described, *iceberg.UnpartitionedSpec, schemaOf(columns), formatVersion)
 
-	return entry, described.Count(), err
+	return d, err
 }
 
 // metrics says of which columns bounds are kept.
 func metrics(columns []Column) iceberg.Properties {
-	if len(columns) <= measured {
-		return nil
-	}
-
 	properties := iceberg.Properties{table.DefaultWriteMetricsModeKey: "none"}
-	for _, column := range columns[:measured] {
+	for _, column := range columns {
 		properties[table.MetricsModeColumnConfPrefix+"."+column.Name] = table.DefaultWriteMetricsModeDefault
 	}
 

@@ -28,7 +28,7 @@ func everyType() []Column {
 	}
 }
 
-func describeBytes(content []byte, columns []Column) (entry []byte, rows int64, err error) {
+func describeBytes(content []byte, columns []Column) (description, error) {
 	return describe(bytes.NewReader(content), int64(len(content)), "s3://bucket/key", columns)
 }
 
@@ -44,9 +44,9 @@ func TestFooter(t *testing.T) {
 	t.Parallel()
 
 	good := parquetBytes(t, everyType(), 0, 50)
-	_, rows, err := describeBytes(good, everyType())
+	found, err := describeBytes(good, everyType())
 	require.NoError(t, err)
-	require.Equal(t, int64(50), rows)
+	require.Equal(t, int64(50), found.rows)
 
 	length := binary.LittleEndian.Uint32(good[len(good)-trailer:])
 	footer := good[len(good)-trailer-int(length) : len(good)-trailer]
@@ -72,34 +72,34 @@ func TestFooter(t *testing.T) {
 		"one more":          append(everyType(), Column{12, "z", Bigint}),
 		"none":              {},
 	} {
-		_, _, err := describeBytes(good, columns)
+		_, err := describeBytes(good, columns)
 		require.Error(t, err, name)
 	}
 
 	zoned := parquetOf(t, arrow.Field{Name: "at", Type: arrow.FixedWidthTypes.Timestamp_us, Nullable: true, Metadata: fieldID(1)})
-	_, _, err = describeBytes(zoned, []Column{{1, "at", Timestamp}})
+	_, err = describeBytes(zoned, []Column{{1, "at", Timestamp}})
 	require.Error(t, err, "with a zone")
 
 	whole := parquetOf(t, arrow.Field{Name: "n", Type: arrow.PrimitiveTypes.Int32, Nullable: true, Metadata: fieldID(1)})
-	_, _, err = describeBytes(whole, []Column{{1, "n", Bigint}})
+	_, err = describeBytes(whole, []Column{{1, "n", Bigint}})
 	require.Error(t, err, "32 bits")
 
 	anonymous := parquetOf(t, arrow.Field{Name: "n", Type: arrow.PrimitiveTypes.Int64, Nullable: true})
-	_, _, err = describeBytes(anonymous, []Column{{1, "n", Bigint}})
+	_, err = describeBytes(anonymous, []Column{{1, "n", Bigint}})
 	require.Error(t, err, "without an id: it would read as null")
 
 	nested := parquetOf(t, arrow.Field{Name: "n", Type: arrow.ListOf(arrow.PrimitiveTypes.Int64), Nullable: true, Metadata: fieldID(1)})
-	_, _, err = describeBytes(nested, []Column{{1, "n", Bigint}})
+	_, err = describeBytes(nested, []Column{{1, "n", Bigint}})
 	require.Error(t, err, "nested")
 
 	// Whatever is cut off or turned around, it is an error or harmless, and cheap.
 	for cut := range footer {
-		_, _, err := describeBytes(withFooter(footer[:cut]), everyType())
+		_, err := describeBytes(withFooter(footer[:cut]), everyType())
 		require.Error(t, err, cut)
 	}
 
 	for _, size := range []int{0, 1, 8, 11, 12, len(good) - 1} {
-		_, _, err := describeBytes(good[:size], everyType())
+		_, err := describeBytes(good[:size], everyType())
 		require.Error(t, err)
 	}
 
@@ -107,7 +107,7 @@ func TestFooter(t *testing.T) {
 		lying := slices.Clone(good)
 		binary.LittleEndian.PutUint32(lying[len(lying)-trailer:], claimed)
 
-		_, _, err := describeBytes(lying, everyType())
+		_, err := describeBytes(lying, everyType())
 		require.Error(t, err, claimed)
 	}
 
@@ -121,7 +121,7 @@ func TestFooter(t *testing.T) {
 		{0x15, 0x02, 0x19, 0x0c, 0x16, 0x00, 0x19, 0xfc, 0x80, 0x94, 0xeb, 0xdc, 0x03}, // row groups
 		{0x15, 0x02, 0x18, 0xff, 0xff, 0xff, 0xff, 0x07},                               // a name of two gigabytes
 	} {
-		_, _, err := describeBytes(withFooter(append(list, make([]byte, 100)...)), everyType())
+		_, err := describeBytes(withFooter(append(list, make([]byte, 100)...)), everyType())
 		require.Error(t, err)
 	}
 
@@ -142,10 +142,11 @@ func TestWideFooter(t *testing.T) {
 		columns[i] = Column{ID: i + 1, Name: "column " + strconv.Itoa(i), Type: Bigint}
 	}
 
-	entry, rows, err := describeBytes(parquetBytes(t, columns, 0, 3), columns)
+	d, err := describeBytes(parquetBytes(t, columns, 0, 3), columns)
 	require.NoError(t, err)
-	require.Equal(t, int64(3), rows)
-	require.Less(t, len(entry), 16<<10)
+	require.Equal(t, int64(3), d.rows)
+	require.Less(t, len(d.entry), 16<<10)
+	require.Len(t, d.bounds, measured)
 }
 
 // FuzzFooter: no footer makes us panic, or believe what is not so.
@@ -157,10 +158,10 @@ func FuzzFooter(f *testing.F) {
 	f.Add([]byte{0x15, 0x02, 0x19, 0xfc, 0x80, 0x94, 0xeb, 0xdc, 0x03})
 
 	f.Fuzz(func(t *testing.T, footer []byte) {
-		entry, rows, err := describeBytes(withFooter(footer), columns)
+		d, err := describeBytes(withFooter(footer), columns)
 		if err == nil {
-			require.NotEmpty(t, entry)
-			require.GreaterOrEqual(t, rows, int64(0))
+			require.NotEmpty(t, d.entry)
+			require.GreaterOrEqual(t, d.rows, int64(0))
 		}
 	})
 }

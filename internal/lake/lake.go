@@ -121,6 +121,7 @@ type Staged struct {
 	Size      int64    // after Write
 	Columns   []Column // after Write
 	entry     []byte   // as a manifest has it
+	bounds    map[int]bound
 }
 
 // File is a data file of a snapshot.

@@ -60,7 +60,8 @@ const (
 		SELECT $1, $2, $3, 'data', 'writing', $4, $5, nullif($6, '00000000-0000-0000-0000-000000000000'::uuid), $7, $8, $9, $10
 		WHERE NOT EXISTS (SELECT 1 FROM lake_tables WHERE account_id = $1 AND dataset_id = $2 AND removed_at IS NOT NULL)`
 	sqlUpdateReady = `
-		UPDATE lake_files SET state = 'ready', size = $4, row_count = $5, entry = $6, columns = $7::jsonb, shape = $8, remove_at = NULL
+		UPDATE lake_files SET state = 'ready', size = $4, row_count = $5, entry = $6, columns = $7::jsonb, shape = $8, bounds = $9::jsonb,
+			remove_at = NULL
 		WHERE account_id = $1 AND dataset_id = $2 AND id = $3 AND state = 'writing'`
 	sqlDropStaged = `
 		UPDATE lake_files SET state = 'dropped', remove_at = CASE state WHEN 'writing' THEN $4::timestamptz ELSE $5::timestamptz END
@@ -335,7 +336,7 @@ func insertStaged(ctx context.Context, tx pgx.Tx, s Staged, removeAt time.Time) 
 
 func updateReady(ctx context.Context, tx pgx.Tx, s Staged) (done bool, err error) {
 	tag, err := tx.Exec(ctx, sqlUpdateReady, s.Table.Account, s.Table.Dataset, s.ID, s.Size, s.Rows, s.entry, document{s.Columns},
-		shapeOf(s.Columns))
+		shapeOf(s.Columns), document{s.bounds})
 
 	return tag.RowsAffected() == 1, err
 }

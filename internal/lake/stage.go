@@ -119,10 +119,12 @@ func (l *Lake) Write(ctx context.Context, s Staged, path string, columns []Colum
 		return s, err
 	}
 
-	s.Columns, s.Size = columns, info.Size()
-	if s.entry, s.Rows, err = describe(file, s.Size, l.base+s.Key, columns); err != nil {
+	d, err := describe(file, info.Size(), l.base+s.Key, columns)
+	if err != nil {
 		return s, err
 	}
+
+	s.Columns, s.Size, s.Rows, s.entry, s.bounds = columns, info.Size(), d.rows, d.entry, d.bounds
 
 	return s, l.store.WriteFile(ctx, s.Key, file, s.Size)
 }
