@@ -5,6 +5,7 @@ import (
 	"database/sql/driver"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -72,6 +73,9 @@ const (
 	sqlSelectOrigins = `
 		SELECT object_key, size, row_count, ingestion_id, source_id, coalesce(source_name, ''), first_row, coalesce(shape, '') FROM lake_files
 		WHERE account_id = $1 AND dataset_id = $2 AND object_key = ANY($3)`
+	sqlSelectBounds = `
+		SELECT f.object_key, (SELECT jsonb_object_agg(c.id, f.bounds -> c.id) FROM unnest($4::text[]) AS c (id) WHERE f.bounds ? c.id)
+		FROM lake_files f WHERE f.account_id = $1 AND f.dataset_id = $2 AND f.object_key = ANY($3) AND f.bounds ?| $4::text[]`
 	sqlSelectSkipped = `
 		SELECT object_key, skipped FROM lake_files
 		WHERE account_id = $1 AND dataset_id = $2 AND object_key = ANY($3) AND skipped <> '{}'`
@@ -406,6 +410,37 @@ func selectSkipped(ctx context.Context, q postgres.Querier, t Table, keys []stri
 	})
 
 	return found, err
+}
+
+// selectBounds returns the bounds of some columns of the files, by key and id of the column.
+func selectBounds(ctx context.Context, q postgres.Querier, t Table, keys []string, columns []int) (map[string]map[int]bound, error) {
+	ids := make([]string, len(columns))
+	for i, id := range columns {
+		ids[i] = strconv.Itoa(id)
+	}
+
+	rows, err := q.Query(ctx, sqlSelectBounds, t.Account, t.Dataset, keys, ids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+
+	found := make(map[string]map[int]bound, len(keys))
+
+	for rows.Next() {
+		var (
+			key    string
+			bounds map[int]bound // a new one for each row: what is there already would stay
+		)
+
+		if err := rows.Scan(&key, &bounds); err != nil {
+			return nil, err
+		}
+
+		found[key] = bounds
+	}
+
+	return found, rows.Err()
 }
 
 func insertWritten(ctx context.Context, q postgres.Querier, t Table, written []object, removeAt time.Time) error {
