@@ -110,7 +110,7 @@ type Result struct {
 // Faults: as the package says.
 func (q *Query) Run(ctx context.Context, who auth.Principal, want Statement) (*Result, error) {
 	result, err := q.begin(ctx, who, q.Time, func(r *running) (*Result, error) {
-		checked, err := r.parse(want.Text)
+		checked, text, err := r.read(want.Text)
 		if err != nil {
 			return nil, err
 		}
@@ -124,7 +124,7 @@ func (q *Query) Run(ctx context.Context, who auth.Principal, want Statement) (*R
 			return nil, err
 		}
 
-		query := engine.Query{Statement: want.Text, Explain: want.Explain, Form: want.Form, Rows: r.rows(checked), Bytes: r.Bytes}
+		query := engine.Query{Statement: text, Explain: want.Explain, Form: want.Form, Rows: r.rows(checked), Bytes: r.Bytes}
 		r.action = "query.run"
 
 		return r.run(ctx, who, checked, reads, query)
@@ -186,6 +186,19 @@ func (r *running) close() {
 	r.leave()
 }
 
+// read parses what people write. DESCRIBE and SUMMARIZE are no queries to DuckDB unless they stand in one.
+func (r *running) read(text string) (*statement, string, error) {
+	checked, err := r.parse(text)
+	if err != nil || child(checked.root, "from_table")["type"] != "SHOW_REF" {
+		return checked, text, err
+	}
+
+	text = "SELECT * FROM (" + strings.TrimRight(text, "; \t\r\n") + "\n)"
+	checked, err = r.parse(text)
+
+	return checked, text, err
+}
+
 // parse lets the child read the statement, and checks it.
 func (r *running) parse(text string) (*statement, error) {
 	tree, err := r.session.Parse(text)
@@ -205,19 +218,31 @@ func (r *running) rows(s *statement) int64 {
 	return r.Rows
 }
 
-// narrow leaves out files that cannot matter: for the first rows of a dataset the first files are enough.
-func (r *running) narrow(_ context.Context, s *statement, reads []reading) error {
-	if name, rows, ok := s.firstRows(); ok {
-		one := find(reads, name)
-		one.files = first(one.files, rows)
+// narrow leaves out files that cannot matter: those without a row for the conditions, and for the first rows of a
+// dataset all but the first files.
+func (r *running) narrow(ctx context.Context, s *statement, reads []reading) error {
+	if len(reads) != 1 {
+		return nil
 	}
 
-	return nil
-}
+	one := &reads[0]
 
-// find is the dataset that the statement gives the name.
-func find(reads []reading, name string) *reading {
-	return &reads[slices.IndexFunc(reads, func(one reading) bool { return strings.EqualFold(one.name, name) })]
+	if rows, ok := s.firstRows(); ok {
+		one.files = first(one.files, rows)
+
+		return nil
+	}
+
+	conditions := s.conditions(one.snapshot.Columns)
+	if len(conditions) == 0 || len(one.files) < 2 {
+		return nil
+	}
+
+	return r.DB.Do(ctx, func(q postgres.Querier) (err error) {
+		one.files, err = r.Lake.Prune(ctx, q, one.table(), one.files, one.snapshot.Columns, conditions)
+
+		return err
+	})
 }
 
 // first are the files with so many first rows.

@@ -142,23 +142,21 @@ func (s *statement) limit() (rows, offset int64, ok bool) {
 }
 
 // firstRows is how many of the first rows of its dataset are enough for a statement; false if it may need all.
-func (s *statement) firstRows() (name string, rows int64, ok bool) {
-	from, isPlain := s.plain()
+func (s *statement) firstRows() (rows int64, ok bool) {
+	_, isPlain := s.plain()
 	limit, offset, isLimited := s.limit()
 
 	if !isPlain || !isLimited || s.root["where_clause"] != nil || len(items(s.root["modifiers"])) != 1 || len(s.tables) != 1 {
-		return "", 0, false
+		return 0, false
 	}
 
 	for _, column := range items(s.root["select_list"]) {
 		if column["class"] != "COLUMN_REF" && column["class"] != "CONSTANT" && (column["class"] != "STAR" || len(list(column["replace_list"])) > 0 || column["expr"] != nil) {
-			return "", 0, false
+			return 0, false
 		}
 	}
 
-	name, _ = from["table_name"].(string)
-
-	return name, limit + offset, true
+	return limit + offset, true
 }
 
 // wholeNumber is the value of a constant.

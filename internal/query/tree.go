@@ -23,9 +23,8 @@ type statement struct {
 
 // table is a name in the statement that must be a dataset.
 type table struct {
-	name  string
-	at    int
-	depth int // 0 if it stands in the outermost FROM alone
+	name string
+	at   int
 }
 
 // check reads the tree of a statement and refuses what is not one read of datasets by their names.
