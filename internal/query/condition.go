@@ -134,12 +134,14 @@ func constant(o object, of lake.Type) any {
 	case isNumber && (kind == "INTEGER" || kind == "BIGINT"):
 		return numberConstant(number.String(), 0, of)
 	case isNumber && kind == "DECIMAL":
-		scale, err := child(child(value, "type"), "type_info")["scale"].(json.Number).Int64()
-		if err != nil {
+		scale, _ := child(child(value, "type"), "type_info")["scale"].(json.Number)
+
+		places, err := scale.Int64()
+		if err != nil || places < 0 || places > 38 {
 			return nil
 		}
 
-		return numberConstant(number.String(), scale, of)
+		return numberConstant(number.String(), places, of)
 	default:
 		return nil
 	}
