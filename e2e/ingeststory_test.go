@@ -230,6 +230,19 @@ func ingestSetAside(t *testing.T, s *service, key *signer) {
 	require.Contains(t, done.SetAside[0].Reason, "n")
 	require.Len(t, d.table().rows, 99)
 
+	// The data file knows it too, so that each of its rows has a number.
+	withDatabase(t, s.databaseURL, func(ctx context.Context, connection *pgx.Conn) {
+		var (
+			name    string
+			skipped []int64
+		)
+
+		require.NoError(t, connection.QueryRow(ctx, `
+			SELECT source_name, skipped FROM lake_files WHERE ingestion_id = $1 AND shape <> '' AND bounds <> '{}'`, done.ID).Scan(&name, &skipped))
+		require.Equal(t, "file 0", name)
+		require.Equal(t, []int64{42}, skipped)
+	})
+
 	// A few are dirt, many are a misunderstanding.
 	failed := d.load(`"mode": "replace", "options": {"types": {"name": "bigint"}}`, content.String())
 	require.Equal(t, "failed", failed.Status)

@@ -53,7 +53,7 @@ var (
 )
 
 func comparison(o object, alias string, columns []lake.Column) []lake.Condition {
-	make := func(left, right object, operator string) []lake.Condition {
+	compare := func(left, right object, operator string) []lake.Condition {
 		column, isColumn := columnOf(left, alias, columns)
 		if !isColumn || operator == "" {
 			return nil
@@ -76,13 +76,13 @@ func comparison(o object, alias string, columns []lake.Column) []lake.Condition 
 			left, right, operator = right, left, turned[operator]
 		}
 
-		return make(left, right, operator)
+		return compare(left, right, operator)
 	case "BETWEEN":
 		if kind != "COMPARE_BETWEEN" {
 			return nil
 		}
 
-		return append(make(child(o, "input"), child(o, "lower"), ">="), make(child(o, "input"), child(o, "upper"), "<=")...)
+		return append(compare(child(o, "input"), child(o, "lower"), ">="), compare(child(o, "input"), child(o, "upper"), "<=")...)
 	default:
 		return nil
 	}

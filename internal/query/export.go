@@ -25,7 +25,7 @@ func (q *Query) Export(ctx context.Context, who auth.Principal, at catalog.Path,
 	}
 
 	return q.begin(ctx, who, q.Time, func(r *running) (*Result, error) {
-		text := `SELECT * FROM ` + identifier(one.name)
+		text := `FROM ` + identifier(one.name)
 
 		checked, err := r.parse(text)
 		if err != nil {

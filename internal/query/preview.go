@@ -152,7 +152,7 @@ func (r *reading) page(page Page) (text string, err error) {
 		columns = append(columns, "*")
 	}
 
-	return fmt.Sprintf(`SELECT %s FROM %s LIMIT %d OFFSET %d`, strings.Join(columns, ", "), identifier(r.name), page.Limit, offset), nil
+	return fmt.Sprintf(`FROM %s SELECT %s LIMIT %d OFFSET %d`, identifier(r.name), strings.Join(columns, ", "), page.Limit, offset), nil
 }
 
 // identifier is a name in SQL.

@@ -193,7 +193,7 @@ func (r *running) read(text string) (*statement, string, error) {
 		return checked, text, err
 	}
 
-	text = "SELECT * FROM (" + strings.TrimRight(text, "; \t\r\n") + "\n)"
+	text = "FROM (" + strings.TrimRight(text, "; \t\r\n") + "\n)"
 	checked, err = r.parse(text)
 
 	return checked, text, err

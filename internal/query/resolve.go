@@ -25,13 +25,13 @@ type reading struct {
 	files    []lake.File // those that are needed
 }
 
-func (r reading) table() lake.Table { return lake.Table{Account: r.Account, Dataset: r.ID} }
+func (r *reading) table() lake.Table { return lake.Table{Account: r.Account, Dataset: r.ID} }
 
 // path is how people name it.
-func (r reading) path() string { return r.owner + "/" + r.Namespace + "/" + r.Name }
+func (r *reading) path() string { return r.owner + "/" + r.Namespace + "/" + r.Name }
 
 // view is how the engine sees it; its files are linked by their numbers.
-func (r reading) view(number func(lake.File) string) engine.View {
+func (r *reading) view(number func(lake.File) string) engine.View {
 	view := engine.View{Name: r.name, Mapped: !lake.Uniform(r.snapshot, r.files)}
 
 	for _, c := range r.snapshot.Columns {

@@ -348,7 +348,7 @@ func readPage(r *http.Request) (page query.Page, err error) {
 	}
 
 	page.Snapshot = uuid.UUID(place[:idBytes])
-	page.Offset = int64(binary.BigEndian.Uint64(place[idBytes:]) >> 1) //nolint:gosec // made positive
+	page.Offset = int64(binary.BigEndian.Uint64(place[idBytes:]) >> 1)
 
 	return page, nil
 }

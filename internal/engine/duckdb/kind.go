@@ -216,12 +216,12 @@ func structKind(logical duckdb.LogicalType) kind {
 			}
 		}
 
-		make := "json_object"
+		build := "json_object"
 		if len(names) > 0 && names[0] == "" {
-			make = "json_array"
+			build = "json_array"
 		}
 
-		return `CASE WHEN ` + value + ` IS NOT NULL THEN ` + make + `(` + strings.Join(members, ", ") + `) END`
+		return `CASE WHEN ` + value + ` IS NOT NULL THEN ` + build + `(` + strings.Join(members, ", ") + `) END`
 	})
 }
 

@@ -2,6 +2,8 @@ package duckdb
 
 import (
 	"bufio"
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -77,7 +79,7 @@ func (p *program) file(d described, q engine.Query) (ran engine.Ran, err error) 
 	if q.Rows > 0 {
 		from = cutResult
 
-		count, err := p.db.change(fmt.Sprintf(`CREATE TEMP TABLE %s AS SELECT * FROM %s LIMIT %d`, cutResult, result, q.Rows+1))
+		count, err := p.db.change(fmt.Sprintf(`CREATE TEMP TABLE %s AS FROM %s LIMIT %d`, cutResult, result, q.Rows+1))
 		if err != nil {
 			return ran, err
 		}
@@ -136,7 +138,7 @@ func (p *program) toArrow() error {
 		return err
 	}
 
-	records, err := reader.GetRecordReader(nil, nil, nil)
+	records, err := reader.GetRecordReader(context.Background(), nil, nil)
 	if err != nil {
 		return err
 	}
@@ -236,7 +238,7 @@ func (d *database) value(statement string) (value string, err error) {
 	})
 
 	if err == nil && !found {
-		err = fmt.Errorf("DuckDB gave no value")
+		err = errors.New("DuckDB gave no value")
 	}
 
 	return value, err

@@ -300,7 +300,7 @@ func (p *program) filesOf(view engine.View) string {
 
 // describeResult finds out names and types. Nothing runs.
 func (p *program) describeResult() (columns []resultColumn, err error) {
-	statement, err := p.db.prepare(`SELECT * FROM ` + result)
+	statement, err := p.db.prepare(`FROM ` + result)
 	if err != nil {
 		return nil, refuse(err)
 	}
@@ -317,7 +317,7 @@ func (p *program) describeResult() (columns []resultColumn, err error) {
 
 // plan tells how the statement would run. Where the files lie is nobody's business.
 func (p *program) plan(conn *sandbox.Conn) (ran engine.Ran, err error) {
-	text, err := p.db.plan(`EXPLAIN SELECT * FROM ` + result)
+	text, err := p.db.plan(`EXPLAIN FROM ` + result)
 	if err != nil {
 		return ran, err
 	}
