@@ -252,7 +252,7 @@ func (s *Session) translate(err error) error {
 }
 
 func unavailable(err error) error {
-	e := fault.Wrap(err, fault.Unavailable, "The process that reads files is not there. Try again.")
+	e := fault.Wrap(err, fault.Unavailable, "The process that reads data is not there. Try again.")
 	e.RetryAfter = time.Second
 
 	return e

@@ -10,6 +10,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/sandbox"
@@ -308,6 +309,8 @@ func (s *Session) explain(err error) error {
 		return fault.Wrap(err, fault.LimitExceeded, fmt.Sprintf("The statement needs more disk than the %s that it may have, or its result is too large.", size(s.engine.config.Disk)))
 	case errors.Is(err, sandbox.ErrTimeout):
 		return fault.Wrap(err, fault.Timeout, "The statement took too long. Read fewer rows, or ask for less.")
+	case errors.Is(err, sandbox.ErrKilled) && s.child.Close().Signal == syscall.SIGKILL:
+		return unavailable(err) // by somebody outside, perhaps for want of memory
 	case errors.Is(err, sandbox.ErrKilled):
 		return fault.Wrap(err, fault.QueryInvalid, "The engine cannot run this statement: it makes it fail.")
 	default:

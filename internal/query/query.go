@@ -333,7 +333,11 @@ func (r *running) link(ctx context.Context, reads []reading) (map[string]string,
 				return err
 			}
 
-			releases[i] = release
+			releases[i] = func() {
+				_ = r.Lake.Verify(path) // what is not trusted had it; a changed copy is thrown away and stands in the log
+
+				release()
+			}
 
 			return r.session.Link(path, numbers[file.Key])
 		})

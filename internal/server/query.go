@@ -55,8 +55,14 @@ func (s *Server) runQuery(w http.ResponseWriter, r *http.Request) {
 		want.Dataset = *body.Dataset
 	}
 
-	if body.Explain != nil {
-		want.Explain = *body.Explain
+	if body.Explain != nil && *body.Explain {
+		if form != query.Rows {
+			s.Fail(w, r, fault.New(fault.NotAcceptable, "A plan is JSON, which is not in Accept."))
+
+			return
+		}
+
+		want.Explain = true
 	}
 
 	if body.AsOf != nil {

@@ -15,6 +15,9 @@ import (
 	"quern.dev/quern/internal/sandbox"
 )
 
+// maxTree is less than what the parent takes in one piece.
+const maxTree = 8 << 20
+
 // result is the view that the statement becomes, and resultIs what stands before it.
 const (
 	result   = "__result"
@@ -53,6 +56,10 @@ func (p *program) tree(statement string) (json.RawMessage, error) {
 		return nil, &refusal{engine.StatementError{
 			Kind: parsed.Type, Subtype: parsed.Subtype, Message: parsed.Message, Position: position(parsed.Position, 0),
 		}}
+	}
+
+	if len(said) > maxTree {
+		return nil, &refusal{engine.StatementError{Kind: "parser", Message: "it has too many parts", Position: -1}}
 	}
 
 	return json.RawMessage(said), nil
