@@ -103,35 +103,22 @@ func (l *Lake) filesIn(ctx context.Context, t Table, e entry) ([]File, error) {
 }
 
 // filesOf reads the manifests, and asks the rows where the files come from.
-func (l *Lake) filesOf(ctx context.Context, t Table, manifests []iceberg.ManifestFile) ([]File, error) {
+func (l *Lake) filesOf(ctx context.Context, t Table, manifests []iceberg.ManifestFile) (files []File, err error) {
 	keys, err := l.keysOf(ctx, manifests)
 	if err != nil {
 		return nil, err
 	}
 
-	var origins map[string]File
-
 	err = l.db.Do(ctx, func(q querier) error {
-		origins, err = selectOrigins(ctx, q, t, keys)
+		files, err = selectOrigins(ctx, q, t, keys)
 
 		return err
 	})
-	if err != nil {
-		return nil, err
+	if err == nil && len(files) != len(keys) {
+		err = errors.New("the table has a file that no row knows")
 	}
 
-	files := make([]File, len(keys))
-
-	for i, key := range keys {
-		file, known := origins[key]
-		if !known {
-			return nil, errors.New("the table has a file that no row knows")
-		}
-
-		files[i] = file
-	}
-
-	return files, nil
+	return files, err
 }
 
 func (l *Lake) keysOf(ctx context.Context, manifests []iceberg.ManifestFile) ([]string, error) {

@@ -72,7 +72,7 @@ const (
 		WHERE account_id = $1 AND dataset_id = $2 AND ingestion_id = ANY($3) AND state = 'ready' ORDER BY id`
 	sqlSelectOrigins = `
 		SELECT object_key, size, row_count, ingestion_id, source_id, coalesce(source_name, ''), first_row, coalesce(shape, '') FROM lake_files
-		WHERE account_id = $1 AND dataset_id = $2 AND object_key = ANY($3)`
+		WHERE account_id = $1 AND dataset_id = $2 AND object_key = ANY($3) ORDER BY id`
 	sqlSelectBounds = `
 		SELECT f.object_key, (SELECT jsonb_object_agg(c.id, f.bounds -> c.id) FROM unnest($4::text[]) AS c (id) WHERE f.bounds ? c.id)
 		FROM lake_files f WHERE f.account_id = $1 AND f.dataset_id = $2 AND f.object_key = ANY($3) AND f.bounds ?| $4::text[]`
@@ -367,22 +367,22 @@ func selectReady(ctx context.Context, q postgres.Querier, t Table, ingestions []
 	})
 }
 
-// selectOrigins returns the files of these keys, by key.
-func selectOrigins(ctx context.Context, q postgres.Querier, t Table, keys []string) (map[string]File, error) {
+// selectOrigins returns the files of these keys, in the order that the current snapshot's have too.
+func selectOrigins(ctx context.Context, q postgres.Querier, t Table, keys []string) ([]File, error) {
 	rows, err := q.Query(ctx, sqlSelectOrigins, t.Account, t.Dataset, keys)
 	if err != nil {
 		return nil, err
 	}
 
 	var (
-		found             = make(map[string]File, len(keys))
+		found             = make([]File, 0, len(keys))
 		f                 File
 		ingestion, source uuid.NullUUID
 	)
 
 	_, err = pgx.ForEachRow(rows, []any{&f.Key, &f.Size, &f.Rows, &ingestion, &source, &f.Name, &f.FirstRow, &f.Shape}, func() error {
 		f.Ingestion, f.Source = ingestion.UUID, source.UUID
-		found[f.Key] = f
+		found = append(found, f)
 
 		return nil
 	})
