@@ -52,3 +52,15 @@ func (s seal) tier() Tier {
 		return None
 	}
 }
+
+// seal is the most of Full, and the least of the tiers below.
+func (t Tier) seal() seal {
+	switch t {
+	case Full:
+		return seal{Landlock: newestLandlock(), Seccomp: true}
+	case Reduced:
+		return seal{Landlock: 1, Seccomp: true}
+	default:
+		return seal{}
+	}
+}

@@ -34,56 +34,54 @@ func nest(t *testing.T) string {
 func TestHostileFiles(t *testing.T) {
 	t.Parallel()
 
-	sealed := children(t)
+	var free, names int
 
-	t.Run("the kernel alone refuses", func(t *testing.T) {
-		t.Parallel()
+	for _, r := range reaches(nest(t), listen(t)) {
+		names++
 
-		var free, names int
-
-		for _, r := range reaches(nest(t), listen(t)) {
-			names++
-
-			if said := tryFreely(t, r); r.reached(said) {
-				free++
-			} else {
-				t.Log("not even free:", r.name, said.Error)
-			}
+		if said := tryFreely(t, r); r.reached(said) {
+			free++
+		} else {
+			t.Log("not even free:", r.name, said.Error)
 		}
+	}
 
-		require.GreaterOrEqual(t, free, names*3/4, "positive control")
+	require.GreaterOrEqual(t, free, names*3/4, "positive control")
 
-		for _, r := range reaches(nest(t), listen(t)) {
-			said := trySealed(t, sealed, r)
-			require.False(t, r.reached(said), "%s: %+v", r.name, said)
-			require.NotContains(t, said.Said, canary, r.name)
-		}
-	})
+	for _, tier := range []sandbox.Tier{sandbox.Full, sandbox.Reduced} { // full is what the machine has
+		t.Run(tier.String(), func(t *testing.T) {
+			t.Parallel()
+			hostileFiles(t, children(t, tier))
+		})
+	}
+}
 
-	t.Run("what lies in the folder", func(t *testing.T) {
-		t.Parallel()
-		inFolder(t, sealed)
-	})
+func hostileFiles(t *testing.T, sealed *sandbox.Sandbox) {
+	t.Helper()
 
-	t.Run("content", func(t *testing.T) {
-		t.Parallel()
-		hostileContent(t, sealed)
-	})
+	for name, try := range map[string]func(*testing.T, *sandbox.Sandbox){
+		"the kernel alone refuses":      onlyKernel,
+		"what lies in the folder":       inFolder,
+		"content":                       hostileContent,
+		"names":                         hostileNames,
+		"options":                       hostileOptions,
+		"Parquet that points elsewhere": pointingParquet,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			try(t, sealed)
+		})
+	}
+}
 
-	t.Run("names", func(t *testing.T) {
-		t.Parallel()
-		hostileNames(t, sealed)
-	})
+func onlyKernel(t *testing.T, s *sandbox.Sandbox) {
+	t.Helper()
 
-	t.Run("options", func(t *testing.T) {
-		t.Parallel()
-		hostileOptions(t, sealed)
-	})
-
-	t.Run("Parquet that points elsewhere", func(t *testing.T) {
-		t.Parallel()
-		pointingParquet(t, sealed)
-	})
+	for _, r := range reaches(nest(t), listen(t)) {
+		said := trySealed(t, s, r)
+		require.False(t, r.reached(said), "%s: %+v", r.name, said)
+		require.NotContains(t, said.Said, canary, r.name)
+	}
 }
 
 func tryFreely(t *testing.T, r reach) (said attacked) {

@@ -35,11 +35,11 @@ func TestMain(m *testing.M) {
 // room is more than any of these tests takes, also with the race detector, whose shadow memory counts.
 const room = 1 << 48
 
-func children(t *testing.T) *sandbox.Sandbox {
+func children(t *testing.T, tier sandbox.Tier) *sandbox.Sandbox {
 	t.Helper()
 
 	s, err := sandbox.New(sandbox.Config{
-		Dir: filepath.Join(t.TempDir(), "jobs"), Least: sandbox.Reduced, Ready: 1, Programs: []string{Name, attacker}, Log: slog.New(slog.DiscardHandler),
+		Dir: filepath.Join(t.TempDir(), "jobs"), Least: sandbox.Reduced, Most: tier, Ready: 1, Programs: []string{Name, attacker}, Log: slog.New(slog.DiscardHandler),
 	})
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
