@@ -132,7 +132,7 @@ func checkParameters(r *http.Request, op *operation) error {
 		case openapi3.ParameterInQuery:
 			values = query[param.Name]
 		case openapi3.ParameterInHeader:
-			values = r.Header.Values(param.Name)
+			values = headerValues(r.Header, param.Name)
 		}
 
 		switch {
@@ -152,6 +152,15 @@ func checkParameters(r *http.Request, op *operation) error {
 	}
 
 	return nil
+}
+
+// headerValues: several lines of a header that is a list are one list, for the handlers too (RFC 9110, 5.3).
+func headerValues(header http.Header, name string) []string {
+	if lines := header.Values(name); len(lines) > 1 && name == "If-Match" {
+		header.Set(name, strings.Join(lines, ", "))
+	}
+
+	return header.Values(name)
 }
 
 // checkParameter reads text as the type of the schema and holds it against it.
