@@ -3,6 +3,7 @@ package duckdb
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -180,8 +181,8 @@ func (f *plainFile) checkBody() error {
 
 // toUTF8 makes a copy in UTF-8 if the option or a byte order mark says that the file is in something else.
 func (f *plainFile) toUTF8(tmp, name, label string, limit int64) error {
-	decoder, isUTF8, err := f.decoder(label)
-	if err != nil || isUTF8 {
+	decoder, named, err := f.decoder(label)
+	if err != nil || named == "utf-8" {
 		return err
 	}
 
@@ -192,8 +193,14 @@ func (f *plainFile) toUTF8(tmp, name, label string, limit int64) error {
 	defer file.Close()
 
 	path := filepath.Join(tmp, name+".utf8")
-	if err := store(path, transform.NewReader(bufio.NewReaderSize(f.counted(file), 1<<20), decoder), limit, func(err error) error {
-		return invalid("The file is not in the encoding %s: %v.", label, err)
+	strict := &strictDecoder{Transformer: decoder, encoding: named}
+
+	if err := store(path, transform.NewReader(bufio.NewReaderSize(f.counted(file), 1<<20), strict), limit, func(err error) error {
+		if errors.Is(err, errUndecodable) {
+			return invalid("Line %d is not in the encoding %s.", strict.seen.lines+1, cmp.Or(label, named))
+		}
+
+		return invalid("The file is not in the encoding %s: %v.", cmp.Or(label, named), err)
 	}); err != nil {
 		return err
 	}
@@ -201,23 +208,67 @@ func (f *plainFile) toUTF8(tmp, name, label string, limit int64) error {
 	return f.become(path)
 }
 
-// decoder is what makes UTF-8 of the file, unless it is that already.
-func (f *plainFile) decoder(label string) (decoder *encoding.Decoder, isUTF8 bool, err error) {
-	if label == "" {
-		isUTF16 := bytes.HasPrefix(f.head, []byte{0xff, 0xfe}) || bytes.HasPrefix(f.head, []byte{0xfe, 0xff})
+// strictDecoder fails where its decoder would put U+FFFD for bytes that mean nothing.
+type strictDecoder struct {
+	transform.Transformer
 
-		return unicode.UTF16(unicode.LittleEndian, unicode.ExpectBOM).NewDecoder(), !isUTF16, nil
+	encoding string
+	seen     lineCounter
+}
+
+var errUndecodable = errors.New("bytes that mean nothing")
+
+func (d *strictDecoder) Transform(dst, src []byte, last bool) (written, read int, err error) {
+	written, read, err = d.Transformer.Transform(dst, src, last)
+	made := dst[:written]
+
+	given := 0
+	if strings.HasPrefix(d.encoding, "utf-16") {
+		given = replacements(src[:read])
+	}
+
+	if bytes.Count(made, []byte(replacement)) > given {
+		made, _, _ = bytes.Cut(made, []byte(replacement))
+		err = errUndecodable
+	}
+
+	_, _ = d.seen.Write(made)
+
+	return len(made), read, err
+}
+
+const replacement = "\ufffd"
+
+// replacements counts the U+FFFD that are in UTF-16 already, in either order of the bytes.
+func replacements(src []byte) (n int) {
+	for i := 0; i+1 < len(src); i += 2 {
+		if src[i] == 0xff && src[i+1] == 0xfd || src[i] == 0xfd && src[i+1] == 0xff {
+			n++
+		}
+	}
+
+	return n
+}
+
+// decoder is what makes UTF-8 of the file, and the name of its encoding.
+func (f *plainFile) decoder(label string) (decoder *encoding.Decoder, name string, err error) {
+	if label == "" {
+		if bytes.HasPrefix(f.head, []byte{0xff, 0xfe}) || bytes.HasPrefix(f.head, []byte{0xfe, 0xff}) {
+			return unicode.UTF16(unicode.LittleEndian, unicode.ExpectBOM).NewDecoder(), "utf-16", nil
+		}
+
+		return nil, "utf-8", nil
 	}
 
 	// The registry of the web knows latin1 and not latin-1.
 	named, err := htmlindex.Get(strings.Replace(strings.ToLower(strings.TrimSpace(label)), "latin-", "latin", 1))
 	if err != nil {
-		return nil, false, &failure{engine.InvalidOptions, fmt.Sprintf("encoding: %q is not known. Try utf-8, utf-16, latin-1 or windows-1252.", label)}
+		return nil, "", &failure{engine.InvalidOptions, fmt.Sprintf("encoding: %q is not known. Try utf-8, utf-16, latin-1 or windows-1252.", label)}
 	}
 
-	known, err := htmlindex.Name(named)
+	name, err = htmlindex.Name(named)
 
-	return named.NewDecoder(), known == "utf-8", err
+	return named.NewDecoder(), name, err
 }
 
 // binaries are beginnings of files that are no text, in words for their senders.
