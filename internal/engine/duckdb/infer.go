@@ -13,8 +13,9 @@ import (
 type candidate struct {
 	reading
 
-	alias string
-	form  *regexp.Regexp // the pattern, to look at a text here
+	alias   string
+	against bool           // it reads numbers in another way than the options say
+	form    *regexp.Regexp // the pattern, to look at a text here
 }
 
 func (c candidate) takes(text string) bool { return c.form.MatchString(text) }
@@ -60,7 +61,11 @@ func candidates(options engine.Options) ([]candidate, error) {
 
 		// Whole numbers and dates are what they are; a number with a sign in it is read as the option says.
 		first = append(first, list[0], list[1], candidate{reading: numbers(engine.Double, decimal, thousands)})
-		list = slices.DeleteFunc(list[2:], func(c candidate) bool { return c.kind == engine.Double })
+		list = list[2:]
+
+		for i := range list {
+			list[i].against = list[i].kind == engine.Double
+		}
 	}
 
 	return compiled(append(first, list...)), nil
@@ -86,7 +91,9 @@ func (p *program) findTypes(s *source, data []byte) error {
 		return err
 	}
 
-	tallies, err := p.tallyFirst(s, s.trials(list, data, p.options), list)
+	trials := s.trials(list, data, p.options)
+
+	tallies, err := p.tallyFirst(s, slices.Clone(trials), list)
 	if err != nil {
 		return err
 	}
@@ -103,7 +110,29 @@ func (p *program) findTypes(s *source, data []byte) error {
 		}
 	}
 
+	if p.options.DateFormat != "" {
+		s.doubtDates(p.options.DateFormat, trials, tallies)
+	}
+
 	return p.findSigned(s, list, tallies)
+}
+
+// doubtDates tells where a given format of dates, which is the first candidate, does not fit.
+func (s *source) doubtDates(format string, trials []trial, tallies map[int]tally) {
+	texts, dates := false, false
+
+	for i, c := range s.columns {
+		fits := tallies[i].Fits[0]
+		texts, dates = texts || tallies[i].Texts > 0, dates || fits || trials[i].dated
+
+		if trials[i].dated && !fits {
+			s.doubts = append(s.doubts, engine.Doubt{Column: c.name, Option: "dateFormat", Message: fmt.Sprintf("Not all values are dates in the form %s.", format)})
+		}
+	}
+
+	if texts && !dates {
+		s.doubts = append(s.doubts, engine.Doubt{Option: "dateFormat", Message: fmt.Sprintf("No column has dates in the form %s.", format)})
+	}
 }
 
 func fits(list []candidate, t tally, alias string) bool {
@@ -125,6 +154,10 @@ func (s *source) decide(c *column, list []candidate, t tally, commaFile bool) {
 	}
 
 	switch {
+	case chosen.against:
+		doubt("decimal", "The values look like numbers, but not with the signs of the options decimal and thousands.")
+
+		return
 	case t.Marked > 0:
 		doubt("nullValues", "All values but %q are of the type %s. Add it to nullValues if it means that there is no value.", shorten(t.Marker), chosen.kind)
 

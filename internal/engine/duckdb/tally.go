@@ -25,6 +25,7 @@ type trial struct {
 	alive  []int
 	texts  int64 // that were seen
 	signed bool  // all of them may have a sign
+	dated  bool  // one of them has the form of the option dateFormat
 }
 
 // all is a trial of all candidates.
@@ -63,6 +64,7 @@ func (s *source) trials(list []candidate, data []byte, options engine.Options) [
 
 			t := &trials[i]
 			t.texts++
+			t.dated = t.dated || (options.DateFormat != "" && list[0].takes(cell))
 			t.alive = slices.DeleteFunc(t.alive, func(c int) bool { return !list[c].takes(cell) })
 			t.signed = t.signed && (before.MatchString(cell) || after.MatchString(cell))
 		}
