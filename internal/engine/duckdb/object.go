@@ -190,8 +190,15 @@ func (p *program) findJSONTypes(s *source) error {
 		return err
 	}
 
+	given := false
+
 	for _, t := range trials {
+		given = given || tallies[t.column].Fits[0]
 		s.decideJSON(&s.columns[t.column], list, tallies[t.column])
+	}
+
+	if p.options.DateFormat != "" && !given {
+		s.doubts = append(s.doubts, engine.Doubt{Option: "dateFormat", Message: fmt.Sprintf("No column has nothing but dates in the form %s.", p.options.DateFormat)})
 	}
 
 	return nil
