@@ -81,7 +81,7 @@ func (c *column) value(kind string, options engine.Options, otherwise string) (s
 
 	if nulls == "" && r.usual != nil && !c.wide {
 		when, value := r.usual(raw)
-		sql = `CASE WHEN ` + when + ` THEN ` + value + ` ELSE ` + sql + ` END`
+		sql = fmt.Sprintf(`CASE WHEN %s THEN coalesce(%s, %s) ELSE %s END`, when, value, otherwise, sql)
 	}
 
 	return sql, absent

@@ -17,8 +17,8 @@ type reading struct {
 	pattern string                   // of the whole text, without blanks around it
 	value   func(text string) string // SQL for the value of a SQL text; NULL if it has none after all
 
-	// usual is SQL for a condition that most texts meet and that is cheaper than the pattern, and the value of
-	// these, which is there.
+	// usual is SQL for a condition that most texts meet and that is cheaper than the pattern, which these fit, and
+	// their value; NULL if they have none after all.
 	usual func(text string) (when, value string)
 
 	decimal, thousands string // of numbers, if not those of SQL
@@ -107,9 +107,7 @@ func givenBack(t string) (when, value string) {
 // shaped: of the texts of this shape that begin with a digit DuckDB takes only those that are meant.
 func shaped(kind, shape string) func(string) (when, value string) {
 	return func(t string) (when, value string) {
-		value = `TRY_CAST(` + t + ` AS ` + kind + `)`
-
-		return fmt.Sprintf(`(%[1]s LIKE '%[2]s' AND %[1]s >= '0' AND %[1]s < ':' AND %[3]s IS NOT NULL)`, t, shape, value), value
+		return fmt.Sprintf(`(%[1]s LIKE '%[2]s' AND %[1]s >= '0' AND %[1]s < ':')`, t, shape), `TRY_CAST(` + t + ` AS ` + kind + `)`
 	}
 }
 
