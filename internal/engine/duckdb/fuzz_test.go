@@ -332,7 +332,7 @@ func FuzzSample(f *testing.F) {
 		file, err := newPlain(written(t, string(data)), engine.FormatText)
 		require.NoError(t, err)
 
-		sample, err := file.sample(t.TempDir(), "x", int64(longest))
+		sample, err := file.sample(t.TempDir(), int64(longest))
 		if err != nil {
 			require.ErrorAs(t, err, new(*failure))
 

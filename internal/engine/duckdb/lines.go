@@ -174,7 +174,7 @@ func (d dialect) copyLines(from io.Reader, to *bufio.Writer) error {
 }
 
 // sample is the first lines of the file, or all of it. It is on these that what a file is like is found out.
-func (f *plainFile) sample(tmp, name string, longest int64) (plainFile, error) {
+func (f *plainFile) sample(tmp string, longest int64) (plainFile, error) {
 	from, err := os.Open(f.path)
 	if err != nil {
 		return *f, err
@@ -204,7 +204,7 @@ func (f *plainFile) sample(tmp, name string, longest int64) (plainFile, error) {
 		return *f, &failure{engine.LineTooLong, fmt.Sprintf("The first line has more than %d bytes.", longest)}
 	}
 
-	path := filepath.Join(tmp, name+".sample")
+	path := filepath.Join(tmp, filepath.Base(f.path)+".sample")
 	if err := os.WriteFile(path, data[:end], 0o600); err != nil {
 		return *f, err
 	}

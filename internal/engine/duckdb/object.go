@@ -57,7 +57,7 @@ func (p *program) describeJSON(s *source, file string) error {
 		return err
 	}
 
-	if s.sample, err = s.file.sample(p.tmp, file, p.bounds.Record+1); err != nil {
+	if s.sample, err = s.file.sample(p.tmp, p.bounds.Record+1); err != nil {
 		return err
 	}
 

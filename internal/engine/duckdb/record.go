@@ -114,7 +114,7 @@ func (d dialect) look(from io.Reader, newline byte, positions []int64) (survey, 
 	var (
 		s      = survey{unclosed: -1}
 		lines  = scanLines(from, newline, d.longest)
-		record = recordKind{dialect: d}
+		record = recordKind{dialect: &d}
 		skip   = d.skip
 		header = d.header
 		quoted bool
@@ -137,7 +137,7 @@ func (d dialect) look(from io.Reader, newline byte, positions []int64) (survey, 
 		}
 
 		s.longest = max(s.longest, at-start)
-		start, record = at, recordKind{dialect: d}
+		start, record = at, recordKind{dialect: &d}
 	}
 
 	for lines.Scan() {
@@ -224,7 +224,7 @@ func (f *plainFile) look(d dialect, positions []int64) (survey, error) {
 
 // recordKind tells whether a record is nothing but blanks, or nothing but delimiters.
 type recordKind struct {
-	dialect
+	*dialect
 
 	other    bool // neither
 	spaces   bool

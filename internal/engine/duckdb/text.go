@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"quern.dev/quern/internal/engine"
@@ -81,27 +82,59 @@ func checkOptions(o engine.Options) error {
 	}
 }
 
-// describeText finds out the dialect, the names and the types of delimited text.
-func (p *program) describeText(s *source, name string) (err error) {
-	d := &dialect{delimiter: p.options.Delimiter, quote: `"`, skip: p.options.SkipRows, longest: p.bounds.Record + 2}
+// describeText finds out the dialect, the names and the types of delimited text. Its bytes are checked meanwhile:
+// what was found out about a file that is no text does not count.
+func (p *program) describeText(s *source, name string) error {
+	var (
+		whole    = s.file
+		ends     lineEnds
+		bad      error
+		checking sync.WaitGroup
+	)
+
+	checking.Go(func() { ends, bad = whole.check() })
+
+	err := p.describeRecords(s)
+
+	checking.Wait()
+
+	switch {
+	case bad != nil:
+		return bad
+	case ends.mixed():
+		if err := whole.oneLineEnd(p.tmp, name, p.givenDialect()); err != nil {
+			return err
+		}
+	case !whole.onlyCR:
+		return err
+	}
+
+	*s = source{file: whole}
+
+	return p.describeRecords(s)
+}
+
+// givenDialect is what the options say about it.
+func (p *program) givenDialect() dialect {
+	d := dialect{delimiter: p.options.Delimiter, quote: `"`, skip: p.options.SkipRows, longest: p.bounds.Record + 2}
 	if p.options.Quote != nil {
 		d.quote = *p.options.Quote
 	}
 
+	return d
+}
+
+// describeRecords does it for a text whose lines all end alike.
+func (p *program) describeRecords(s *source) (err error) {
+	d := new(p.givenDialect())
 	s.dialect = d
 
-	ends, err := s.file.check()
-	if err != nil {
+	if s.sample, err = s.file.sample(p.tmp, p.bounds.Record); err != nil {
 		return err
 	}
 
-	if ends.mixed() {
-		if err := s.file.oneLineEnd(p.tmp, name, *d); err != nil {
-			return err
-		}
-	}
-
-	if s.sample, err = s.file.sample(p.tmp, name, p.bounds.Record); err != nil {
+	// DuckDB gets nothing that was not checked.
+	if _, err := s.sample.check(); err != nil {
 		return err
 	}
 
