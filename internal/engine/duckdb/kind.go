@@ -25,6 +25,11 @@ func integer(value string) string {
 	return fmt.Sprintf(`CASE WHEN %[1]s BETWEEN -%[2]d AND %[2]d THEN to_json(CAST(%[1]s AS BIGINT)) ELSE to_json(CAST(%[1]s AS VARCHAR)) END`, value, safeInteger)
 }
 
+// unsigned is integer for numbers that do not fit the type of a negative one.
+func unsigned(value string) string {
+	return fmt.Sprintf(`CASE WHEN %[1]s <= CAST(%[2]d AS UHUGEINT) THEN to_json(CAST(%[1]s AS BIGINT)) ELSE to_json(CAST(%[1]s AS VARCHAR)) END`, value, safeInteger)
+}
+
 // float: JSON has no NaN and no infinity. The text of a float has its own digits, not those of the double.
 func float(value string) string {
 	return fmt.Sprintf(`CASE WHEN isfinite(%[1]s) THEN CAST(CAST(%[1]s AS VARCHAR) AS JSON) WHEN isnan(%[1]s) THEN to_json('NaN') `+
@@ -69,7 +74,7 @@ func kindOf(logical duckdb.LogicalType) kind {
 	case duckdb.TypeHugeInt:
 		return kind{name: "hugeint", json: integer, file: func(value string) string { return `CAST(` + value + ` AS DECIMAL(38, 0))` }}
 	case duckdb.TypeUHugeInt:
-		return kind{name: "uhugeint", json: integer, file: asText}
+		return kind{name: "uhugeint", json: unsigned, file: asText}
 	case duckdb.TypeFloat:
 		return kind{name: "float", json: float}
 	case duckdb.TypeDouble:
