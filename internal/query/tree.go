@@ -2,8 +2,10 @@ package query
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -65,12 +67,14 @@ func check(tree json.RawMessage) (*statement, error) {
 		return nil, invalid(-1, "The statement has a part that is not supported here.")
 	}
 
+	slices.SortStableFunc(w.tables, func(a, b table) int { return cmp.Compare(a.at, b.at) })
 	s.tables = w.tables
 
 	return s, nil
 }
 
-// walker goes through a tree and checks every part of it.
+// walker goes through a tree and checks every part of it, always in the same order: of several faults the same one
+// is told.
 type walker struct {
 	tables      []table
 	refs, calls int
@@ -104,7 +108,7 @@ func (w *walker) node(n object, names []string) error {
 		names = append(names, strings.ToLower(name))
 	}
 
-	for key, value := range n {
+	for _, key := range slices.Sorted(maps.Keys(n)) {
 		var err error
 
 		switch key {
@@ -112,7 +116,7 @@ func (w *walker) node(n object, names []string) error {
 		case "from_table":
 			err = w.reference(child(n, key), names)
 		default:
-			err = w.anything(value, names)
+			err = w.anything(n[key], names)
 		}
 
 		if err != nil {
@@ -143,14 +147,14 @@ func (w *walker) reference(r object, names []string) error {
 		return unsupported(r, "This in FROM")
 	}
 
-	for key, value := range r {
+	for _, key := range slices.Sorted(maps.Keys(r)) {
 		var err error
 
 		switch key {
 		case "left", "right", "source":
 			err = w.reference(child(r, key), names)
 		default:
-			err = w.anything(value, names)
+			err = w.anything(r[key], names)
 		}
 
 		if err != nil {
@@ -222,8 +226,8 @@ func (w *walker) anything(value any, names []string) error {
 			return invalid(place(value), "The statement has parameters. Write the values into it.")
 		}
 
-		for _, inner := range value {
-			if err := w.anything(inner, names); err != nil {
+		for _, key := range slices.Sorted(maps.Keys(value)) {
+			if err := w.anything(value[key], names); err != nil {
 				return err
 			}
 		}
