@@ -274,7 +274,7 @@ func (r *running) run(ctx context.Context, who auth.Principal, s *statement, rea
 
 	written := make(chan error, 1)
 
-	go func() { written <- r.audit(ctx, who, reads) }()
+	go func() { written <- r.audit(ctx, who, distinct(reads)) }()
 
 	began, err := r.session.Run(query)
 	if unaudited := <-written; unaudited != nil {
@@ -286,7 +286,7 @@ func (r *running) run(ctx context.Context, who auth.Principal, s *statement, rea
 	}
 
 	result := &Result{Columns: began.Columns, result: began, began: r.began, given: &r.given, close: r.close}
-	for _, one := range reads {
+	for _, one := range distinct(reads) {
 		result.Reads = append(result.Reads, Read{Dataset: one.path(), Snapshot: one.snapshot.ID, CommittedAt: one.snapshot.CommittedAt})
 	}
 
@@ -377,6 +377,17 @@ func (r *running) audit(ctx context.Context, who auth.Principal, reads []reading
 	}
 
 	return nil
+}
+
+// distinct are the datasets, whatever the statement calls them.
+func distinct(reads []reading) (datasets []reading) {
+	for _, one := range reads {
+		if !slices.ContainsFunc(datasets, func(other reading) bool { return other.ID == one.ID }) {
+			datasets = append(datasets, one)
+		}
+	}
+
+	return datasets
 }
 
 func columnNames(reads []reading) (names []string) {

@@ -82,6 +82,13 @@ func (q *Query) resolve(ctx context.Context, who auth.Principal, want Statement,
 				return err
 			}
 
+			// The same dataset by another name is the same snapshot.
+			for _, other := range found {
+				if other.ID == one.ID {
+					one.snapshot, one.files = other.snapshot, other.files
+				}
+			}
+
 			inNamespace = inNamespace || !strings.Contains(t.name, "/")
 			found = append(found, one)
 		}
