@@ -267,7 +267,7 @@ func (r *running) run(ctx context.Context, who auth.Principal, s *statement, rea
 		query.Views = append(query.Views, one.view(func(file lake.File) string { return numbers[file.Key] }))
 	}
 
-	if tree, name := s.trace(); tree != nil && query.Form == Rows {
+	if tree, name := s.trace(); tree != nil && query.Form == Rows && !query.Explain {
 		query.Traced = tree
 		query.Source = slices.IndexFunc(reads, func(one reading) bool { return strings.EqualFold(one.name, name) })
 	}

@@ -61,7 +61,7 @@ func (s *statement) trace() (tree json.RawMessage, name string) {
 		return nil, ""
 	case contains(s.root, func(o object) bool { return isStar(o) && (o["columns"] == true || o["expr"] != nil) }):
 		return nil, ""
-	case contains(s.root, func(o object) bool { return isWholeRow(o, alias) }):
+	case contains(s.root, func(o object) bool { return isWholeRow(o, alias) || isOurs(o) }):
 		return nil, ""
 	}
 
@@ -107,6 +107,15 @@ func isWholeRow(o object, alias string) bool {
 	name, _ := names[0].(string)
 
 	return strings.EqualFold(name, alias)
+}
+
+// isOurs: what is added must not become known by its name.
+func isOurs(o object) bool {
+	return o["class"] == "COLUMN_REF" && slices.ContainsFunc(list(o["column_names"]), func(part any) bool {
+		name, _ := part.(string)
+
+		return strings.EqualFold(name, engine.TracedFile) || strings.EqualFold(name, engine.TracedRow)
+	})
 }
 
 func (s *statement) copy() (tree object, err error) {
