@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// auditedCalls has one good request for every operation that writes, and what the audit says of it, oldest first.
+// auditedCalls has one good request for every operation that writes or reads rows, and what the audit says of it, oldest first.
 // What it is about is made as for authorizationTable, with the same names.
 func auditedCalls() []auditedCall {
 	return []auditedCall{
@@ -74,6 +74,18 @@ func auditedCalls() []auditedCall {
 			entries: []string{"rows.append dataset <namespace>/orders <id>"},
 		},
 		{
+			request: authorizationRow{operation: "GET /data/{username}/{namespace}/{datasetName}/rows"}, status: 200,
+			entries: []string{"rows.list dataset <namespace>/orders"},
+		},
+		{
+			request: authorizationRow{operation: "GET /data/{username}/{namespace}/{datasetName}/export"}, status: 200,
+			entries: []string{"dataset.export dataset <namespace>/orders"},
+		},
+		{
+			request: authorizationRow{operation: "POST /query", body: queryBody}, status: 200,
+			entries: []string{"query.run dataset <namespace>/orders"},
+		},
+		{
 			request: authorizationRow{operation: "POST /data/{username}/{namespace}/{datasetName}/ingestions", body: ingestionBody}, status: 202,
 			entries: []string{"ingestion.create dataset <namespace>/orders append <id>, 1 files"},
 		},
@@ -119,7 +131,7 @@ type auditedCall struct {
 	entries []string // action, kind, path and detail of each; <id> is one that is made; none: it changes nothing
 }
 
-// TestAuditComplete holds the audit against what happened: every change leaves entries that say who did it, with which
+// TestAuditComplete holds the audit against what happened: every change and every read of rows leaves entries that say who did it, with which
 // token and from where, in the account whose things they are; and nothing else leaves any.
 func TestAuditComplete(t *testing.T) { //nolint:tparallel // the whole audit is counted, and the database refuses things in between
 	t.Parallel()
@@ -128,13 +140,13 @@ func TestAuditComplete(t *testing.T) { //nolint:tparallel // the whole audit is 
 
 	missing := map[string]bool{}
 	for _, operation := range operations() {
-		if operation.method != http.MethodGet {
+		if operation.method != http.MethodGet || readsRows(operation.String()) {
 			missing[operation.String()] = true
 		}
 	}
 
 	for _, audited := range auditedCalls() {
-		require.True(t, missing[audited.request.operation], "%s stands twice, or writes nothing", audited.request.operation)
+		require.True(t, missing[audited.request.operation], "%s stands twice, or is not audited", audited.request.operation)
 		delete(missing, audited.request.operation)
 
 		t.Run(audited.request.operation, func(t *testing.T) {
@@ -151,7 +163,7 @@ func TestAuditComplete(t *testing.T) { //nolint:tparallel // the whole audit is 
 		})
 	}
 
-	require.Empty(t, missing, "operations that write and are not audited here")
+	require.Empty(t, missing, "operations that are audited, and not here")
 
 	t.Run("states that refuse", func(t *testing.T) {
 		a := *a
@@ -177,6 +189,55 @@ func TestAuditComplete(t *testing.T) { //nolint:tparallel // the whole audit is 
 			what: "dataset.clear dataset " + made.namespace + "/orders",
 		}, after[len(before)].withoutTarget())
 	})
+
+	t.Run("what is read stands with each owner", func(t *testing.T) {
+		a := *a
+		a.t = t
+
+		a.checkReads()
+	})
+}
+
+// checkReads runs statements of a viewer over datasets of two owners, and over none.
+func (a *auditor) checkReads() {
+	a.t.Helper()
+
+	one, two := newThing(a.t, a.service, a.owner, "POST /query"), newThing(a.t, a.service, a.editor, "POST /query")
+	share(a.t, a.service, a.owner, "namespaces/self/"+one.namespace, "viewer", "viewer")
+	share(a.t, a.service, a.editor, "datasets/self/"+two.namespace+"/orders", "viewer", "viewer")
+
+	theirs := `\"editor/` + two.namespace + `/orders\"`
+
+	for _, read := range []struct {
+		statement string
+		status    int
+		entries   []string // account and what
+	}{
+		{"SELECT * FROM orders JOIN " + theirs + " USING (a)", 200, []string{"editor query.run dataset " + two.namespace + "/orders", "owner query.run dataset " + one.namespace + "/orders"}},
+		{"SELECT * FROM orders o, orders p", 200, []string{"owner query.run dataset " + one.namespace + "/orders"}},
+		{"SELECT * FROM " + theirs, 200, []string{"editor query.run dataset " + two.namespace + "/orders"}},
+		{"SELECT 1", 200, []string{"viewer query.run"}},
+		// A fault can tell of values, so it is a read.
+		{"SELECT ('x' || a)::int FROM orders", 422, []string{"owner query.run dataset " + one.namespace + "/orders"}},
+		{"SELECT * FROM orders, absent", 422, nil},
+		{"SELECT * FROM orders WHERE", 422, nil},
+	} {
+		before := a.entries()
+		answer := call(a.t, http.MethodPost, a.url+"/query", a.viewer, `{"username": "owner", "namespace": "`+one.namespace+`", "query": "`+read.statement+`"}`)
+		require.Equal(a.t, read.status, answer.status, "%s: %s", read.statement, answer.body)
+
+		var entries []string
+
+		for _, entry := range a.entries()[len(before):] {
+			require.Equal(a.t, "viewer", entry.actor)
+			require.Equal(a.t, answer.header.Get("X-Request-Id"), entry.requestID)
+
+			entries = append(entries, entry.account+" "+entry.what)
+		}
+
+		slices.Sort(entries) // they are of one moment
+		require.Equal(a.t, read.entries, entries, read.statement)
+	}
 }
 
 // auditor is a service whose audit is read past it.
@@ -312,11 +373,15 @@ func (a *auditor) checkEntries(audited auditedCall) {
 }
 
 // checkRollback makes the call while the database refuses the change, and while it refuses the entry: neither is there
-// without the other.
+// without the other, and no row goes out without its entry.
 func (a *auditor) checkRollback(audited auditedCall) {
 	a.t.Helper()
 
 	for _, what := range []string{"changes", "audit"} {
+		if what == "changes" && readsRows(audited.request.operation) {
+			continue
+		}
+
 		made := a.thing(audited)
 		before, state := a.entries(), a.state()
 		a.exec(`UPDATE refused SET what = $1`, what)
@@ -381,8 +446,11 @@ func (a *auditor) checkRefusals(audited auditedCall) {
 
 	if !isMade {
 		refuse(audited.request, made, a.stranger, http.StatusForbidden, http.StatusNotFound)
-		refuse(audited.request, made, a.viewer, http.StatusForbidden, http.StatusNotFound)
 		refuse(audited.request, made, "garbage", http.StatusUnauthorized)
+	}
+
+	if !isMade && !readsRows(audited.request.operation) {
+		refuse(audited.request, made, a.viewer, http.StatusForbidden, http.StatusNotFound)
 	}
 
 	if audited.request.body != "" {

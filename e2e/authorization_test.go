@@ -16,7 +16,7 @@ import (
 )
 
 // authorizationTable says for every operation and every kind of caller which status the caller gets. The request is
-// always the same and valid, and it is about something that the account "owner" has: where the path names a namespace,
+// always the same and valid, and it is about something that the account "owner" has: where the request names a namespace,
 // one that is made for the request, with the dataset "orders", and shared with the users "viewer" and "editor".
 //
 //	no          token at all
@@ -89,6 +89,12 @@ func authorizationTable() (columns string, rows []authorizationRow) {
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      403    200    200"},
 		{operation: "POST /data/{username}/{namespace}/{datasetName}/rows", body: rowsBody, statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      403    200    200"},
+		{operation: "GET /data/{username}/{namespace}/{datasetName}/rows", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
+		{operation: "GET /data/{username}/{namespace}/{datasetName}/export", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
+		{operation: "POST /query", body: queryBody, statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
 		{operation: "GET /data/{username}/{namespace}/{datasetName}/ingestions", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
 		{operation: "POST /data/{username}/{namespace}/{datasetName}/ingestions", body: ingestionBody, statuses: "" +
@@ -124,7 +130,7 @@ func authorizationTable() (columns string, rows []authorizationRow) {
 }
 
 // sharingTable is the same for the ways in which somebody can have rights on a namespace or a dataset, for every
-// operation whose path names one. The request and what it is about are those of authorizationTable, without its grants:
+// operation that names one. The request and what it is about are those of authorizationTable, without its grants:
 // each is given, and taken away, for the request.
 //
 //	viewer@d    … editor@d: users with that role on the dataset alone
@@ -160,6 +166,12 @@ func sharingTable() (columns string, rows []authorizationRow) {
 			"404      404      404      404      404       404  404    404    404  404   403      200      200  200  404  404"},
 		{operation: "POST /data/{username}/{namespace}/{datasetName}/rows", body: rowsBody, statuses: "" +
 			"403      200      403      200      200       200  200    404    403  403   403      200      200  200  404  200"},
+		{operation: "GET /data/{username}/{namespace}/{datasetName}/rows", statuses: "" +
+			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
+		{operation: "GET /data/{username}/{namespace}/{datasetName}/export", statuses: "" +
+			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
+		{operation: "POST /query", body: queryBody, statuses: "" +
+			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
 		{operation: "GET /data/{username}/{namespace}/{datasetName}/ingestions", statuses: "" +
 			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
 		{operation: "POST /data/{username}/{namespace}/{datasetName}/ingestions", body: ingestionBody, statuses: "" + // who reaches only a part has no uploads
@@ -199,11 +211,12 @@ type authorizationRow struct {
 	statuses  string
 }
 
-// finishBody is for the file of a thing, ingestionBody for a session of the caller, rowsBody for the dataset.
+// finishBody is for the file of a thing, ingestionBody for a session of the caller, rowsBody and queryBody for the dataset.
 const (
 	finishBody    = `{"uploadId": "<uploadId>", "key": "<key>", "parts": [{"partNumber": 1, "etag": "x"}]}`
 	ingestionBody = `{"sessionId": "<session>"}`
 	rowsBody      = `{"data": [{"a": 1}]}`
+	queryBody     = `{"username": "owner", "namespace": "<namespace>", "query": "SELECT * FROM orders"}`
 )
 
 // thing is what one request is about, made anew for it.
@@ -223,8 +236,12 @@ func newThing(t *testing.T, s *service, owner, operation string) (made thing) {
 		made.token, _ = newToken(t, s, owner, "editor")
 	}
 
-	if strings.Contains(operation, "{namespace}") {
+	if namesNamespace(operation) {
 		made.namespace = makeDataset(t, s, owner)
+	}
+
+	if readsRows(operation) {
+		postRows(t, s, owner, "self/"+made.namespace+"/orders", rowsBody)
 	}
 
 	if strings.Contains(operation, "{sessionId}") {
@@ -255,6 +272,16 @@ func newThing(t *testing.T, s *service, owner, operation string) (made thing) {
 	return made
 }
 
+// namesNamespace says whether a request is about a namespace, or a dataset in one.
+func namesNamespace(operation string) bool {
+	return strings.Contains(operation, "{namespace}") || operation == "POST /query"
+}
+
+// readsRows says whether rows of a dataset come back.
+func readsRows(operation string) bool {
+	return operation == "POST /query" || strings.HasPrefix(operation, "GET ") && (strings.HasSuffix(operation, "/rows") || strings.HasSuffix(operation, "/export"))
+}
+
 // address is where the operation finds it. What is to be created has a new name.
 func (made thing) address(path string) string {
 	dataset := "orders"
@@ -281,7 +308,7 @@ func (row authorizationRow) asks(t *testing.T, s *service, about thing, bearer s
 
 	method, path, _ := strings.Cut(row.operation, " ")
 
-	body := strings.NewReplacer("<new>", "n-"+uuid.NewString(), "<uploadId>", about.file().UploadID, "<key>", about.file().Key).Replace(row.body)
+	body := strings.NewReplacer("<new>", "n-"+uuid.NewString(), "<uploadId>", about.file().UploadID, "<key>", about.file().Key, "<namespace>", about.namespace).Replace(row.body)
 	if strings.Contains(body, "<session>") && about.completed == "" {
 		about.completed = ownSession(t, s, bearer)
 	}
@@ -326,7 +353,7 @@ func TestAuthorizationTable(t *testing.T) { //nolint:tparallel // the callers' t
 	})
 
 	columns, rows = sharingTable()
-	named := func(o operation) bool { return strings.Contains(o.path, "{namespace}") }
+	named := func(o operation) bool { return namesNamespace(o.String()) }
 	checkTable(t, columns, rows, named, func(t *testing.T, row authorizationRow, column string) *answer {
 		t.Helper()
 
