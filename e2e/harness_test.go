@@ -30,7 +30,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	openapi3filter.RegisterBodyDecoder("text/html", openapi3filter.FileBodyDecoder)
+	for _, media := range []string{"text/html", "application/x-ndjson", "application/vnd.apache.parquet", "application/vnd.apache.arrow.stream"} {
+		openapi3filter.RegisterBodyDecoder(media, openapi3filter.FileBodyDecoder)
+	}
+
 	icebergio.Register("s3", openStore)
 
 	build := exec.Command("go", "build", "-o", binary(), "quern.dev/quern/cmd/quernd")
