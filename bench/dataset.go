@@ -20,8 +20,10 @@ type dataset struct {
 }
 
 func (s *service) newDataset(ctx context.Context) (dataset, error) {
-	name := "bench-" + rand.Text()
+	return s.namedDataset(ctx, "bench-"+rand.Text())
+}
 
+func (s *service) namedDataset(ctx context.Context, name string) (dataset, error) {
 	var made api.Dataset
 
 	return dataset{s, "/data/ada/bench/" + name}, s.ask(ctx, "ada", http.MethodPost, "/ingest/new/bench/"+name, nil, &made)

@@ -51,6 +51,11 @@ func measures() []measure {
 		{name: "ingest", goal: 0.77, run: runIngest}, // at most 1.3 times as long
 		{name: "append", goal: 0.5, run: runAppend},  // at most twice as long
 		{name: "commit", goal: 0.33, run: runCommit}, // the lease and our own rows are three more transactions
+		{name: "query", goal: 0.87, run: runQuery},   // at most 1.15 times as long, and 20 ms
+		{name: "query-small", goal: 1, run: runQuerySmall},
+		{name: "query-parallel", goal: 0.8, run: runQueryParallel, twin: serveQueryTwin},
+		{name: "query-cold", goal: 1, run: runQueryCold},
+		{name: "query-many", goal: 0.8, run: runQueryMany}, // at most 1.25 times as long
 	}
 }
 
@@ -70,6 +75,9 @@ type bench struct {
 	loads   int           // rounds of it
 	posts   int           // of rows, to one dataset
 	commits int
+	queries int // rounds of one statement
+	smalls  int // statements over few rows
+	colds   int // services that know no file
 }
 
 const longest = 20 * time.Minute // for one measure with all its tries
@@ -104,12 +112,13 @@ func run(ctx context.Context) error {
 
 	b := &bench{
 		profile: *profile, rounds: 5, round: 4 * time.Second, large: 1_000_000, steady: time.Minute, upload: 1 << 30, uploads: 9,
-		pickups: 200, rows: 10_000_000, loads: 3, posts: 1000, commits: 9,
+		pickups: 200, rows: 10_000_000, loads: 3, posts: 1000, commits: 9, queries: 9, smalls: 200, colds: 5,
 	}
 	if *small {
 		b.rounds, b.round, b.large, b.steady = 3, 1500*time.Millisecond, 20_000, 10*time.Second
 		b.upload, b.uploads = 64<<20, 3
 		b.pickups, b.rows, b.loads, b.posts, b.commits = 40, 200_000, 3, 100, 3
+		b.queries, b.smalls, b.colds = 3, 30, 2
 	}
 
 	if b.dir, err = os.MkdirTemp("", "quern-bench-"); err != nil {

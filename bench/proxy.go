@@ -6,6 +6,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -14,6 +15,8 @@ import (
 // counter stands before the object store and sees each request.
 type counter struct {
 	*httptest.Server
+
+	delay atomic.Int64 // nanoseconds that each request takes more
 
 	mu   sync.Mutex
 	seen []request
@@ -43,6 +46,7 @@ func startCounter(endpoint string) (*counter, error) {
 	c.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		begun := time.Now()
 
+		time.Sleep(time.Duration(c.delay.Load()))
 		proxy.ServeHTTP(w, r)
 
 		c.mu.Lock()
