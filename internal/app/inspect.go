@@ -12,6 +12,7 @@ import (
 	"quern.dev/quern/internal/config"
 	"quern.dev/quern/internal/lake"
 	"quern.dev/quern/internal/postgres"
+	"quern.dev/quern/internal/query"
 	"quern.dev/quern/internal/upload"
 )
 
@@ -57,7 +58,16 @@ func (i Inspector) Fsck(ctx context.Context, age time.Duration, remove bool) err
 			return err
 		}
 
-		lost, orphans := slices.Concat(found.Lost, inTables.Lost), len(found.Orphans)+len(inTables.Orphans)
+		exports := query.New(query.Config{DB: db, Exports: query.Exports{Store: i.store}})
+
+		exported, err := exports.Inspect(ctx)
+		if err != nil {
+			return err
+		}
+
+		lost := slices.Concat(found.Lost, inTables.Lost, exported.Lost)
+		orphans := len(found.Orphans) + len(inTables.Orphans) + len(exported.Orphans)
+
 		for _, key := range lost {
 			_, _ = fmt.Fprintln(i.operator.out, "lost", key)
 		}
@@ -70,6 +80,12 @@ func (i Inspector) Fsck(ctx context.Context, age time.Duration, remove bool) err
 
 		for _, orphan := range inTables.Orphans {
 			if err := i.orphan(orphan.Key, orphan.UploadID, remove, func() error { return tables.RemoveOrphan(ctx, orphan) }); err != nil {
+				return err
+			}
+		}
+
+		for _, orphan := range exported.Orphans {
+			if err := i.orphan(orphan.Key, orphan.UploadID, remove, func() error { return exports.RemoveOrphan(ctx, orphan) }); err != nil {
 				return err
 			}
 		}

@@ -15,6 +15,7 @@ import (
 	"quern.dev/quern/internal/catalog"
 	"quern.dev/quern/internal/engine"
 	"quern.dev/quern/internal/engine/duckdb"
+	"quern.dev/quern/internal/job"
 	"quern.dev/quern/internal/query"
 )
 
@@ -42,10 +43,25 @@ func (a *App) newQuery() *query.Query {
 		}),
 		Time: c.Time, Rows: int64(c.Rows), MaxRows: int64(c.MaxRows), Bytes: int64(c.Bytes), CacheBytes: int64(a.config.Cache.Bytes),
 		Running: running, PerUser: c.PerUser, Queue: c.Queue, Wait: c.Wait,
+		Exports: a.newExports(threads),
 	})
 	a.registerQueryMetrics(made)
 
 	return made
+}
+
+// newExports gives exports children of their own, so that they take no place of a statement.
+func (a *App) newExports(threads int) query.Exports {
+	c := a.config.Export
+
+	return query.Exports{
+		Store: a.store, Jobs: func() *job.Client { return a.jobs }, Dir: a.passing,
+		Engine: engine.New(engine.Config{
+			Sandbox: a.sandbox, Program: duckdb.Name, Log: a.log, Sessions: c.Workers, Memory: int64(a.config.Query.Memory), Threads: threads,
+			Disk: int64(c.Disk), Data: int64(c.Disk),
+		}),
+		Stream: int64(c.Stream), Time: c.Time, Keep: c.Keep,
+	}
 }
 
 const (
@@ -54,8 +70,8 @@ const (
 	perProcessor = 4
 )
 
-// room is how many statements can run at once so that, with all ingestions, they never take more memory than there
-// is: a container that takes more is killed as a whole.
+// room is how many statements can run at once so that, with all ingestions and exports, they never take more memory
+// than there is: a container that takes more is killed as a whole.
 func (a *App) room(memory int64) int {
 	ingestions := int64(a.config.Ingest.Workers)
 	if ingestions > 0 {
@@ -63,7 +79,7 @@ func (a *App) room(memory int64) int {
 	}
 
 	left := memory - serverMemory - ingestions*(int64(a.config.Ingest.Memory)+childMemory)
-	fits := left / (int64(a.config.Query.Memory) + childMemory)
+	fits := left/(int64(a.config.Query.Memory)+childMemory) - int64(a.config.Export.Workers)
 
 	return int(min(max(fits, 1), int64(perProcessor*runtime.NumCPU())))
 }

@@ -109,7 +109,7 @@ func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
 
 	loading, asking := a.newIngest(uploads), a.newQuery()
 
-	if a.jobs, err = a.newJobs(uploads, loading); err != nil {
+	if a.jobs, err = a.newJobs(uploads, loading, asking); err != nil {
 		return nil, err
 	}
 

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/riverqueue/river"
@@ -9,21 +10,24 @@ import (
 	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/ingest"
 	"quern.dev/quern/internal/job"
+	"quern.dev/quern/internal/query"
 	"quern.dev/quern/internal/upload"
 )
 
 // newJobs wires the workers. They reach the client, which is made with them, when they work.
-func (a *App) newJobs(uploads upload.Uploads, loading *ingest.Ingest) (*job.Client, error) {
+func (a *App) newJobs(uploads upload.Uploads, loading *ingest.Ingest, asking *query.Query) (*job.Client, error) {
 	workers := river.NewWorkers()
 	river.AddWorker(workers, &ingest.Runner{Ingest: loading})
 	river.AddWorker(workers, &ingest.Committer{Ingest: loading})
 	river.AddWorker(workers, &ingest.Cleaner{Ingest: loading})
+	river.AddWorker(workers, &query.Exporter{Query: asking})
+	river.AddWorker(workers, &query.Cleaner{Query: asking})
 	river.AddWorker(workers, &upload.Cleaner{Uploads: uploads, Jobs: func() *job.Client { return a.jobs }})
 	river.AddWorker(workers, &upload.Sweeper{Uploads: uploads})
 
 	config := job.Config{
-		DB: a.db, Log: a.log, Notify: a.config.Job.Notify, Workers: workers, Periodic: append(upload.Periodic(), ingest.Periodic()...),
-		Queues: map[string]int{},
+		DB: a.db, Log: a.log, Notify: a.config.Job.Notify, Workers: workers, Queues: map[string]int{},
+		Periodic: slices.Concat(upload.Periodic(), ingest.Periodic(), query.Periodic()),
 	}
 	if a.config.Job.Workers > 0 {
 		config.Queues[upload.CleanQueue] = a.config.Job.Workers
@@ -33,12 +37,16 @@ func (a *App) newJobs(uploads upload.Uploads, loading *ingest.Ingest) (*job.Clie
 		config.Queues[ingest.Queue], config.Queues[ingest.LargeQueue] = a.config.Ingest.Workers, 1
 	}
 
+	if a.config.Export.Workers > 0 {
+		config.Queues[query.ExportQueue] = a.config.Export.Workers
+	}
+
 	return job.New(config)
 }
 
 // work runs jobs until ctx ends. A database that does not answer is no reason to give up.
 func (a *App) work(ctx context.Context) {
-	if a.config.Job.Workers == 0 && a.config.Ingest.Workers == 0 {
+	if a.config.Job.Workers == 0 && a.config.Ingest.Workers == 0 && a.config.Export.Workers == 0 {
 		return
 	}
 

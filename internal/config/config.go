@@ -22,6 +22,7 @@ type Serve struct {
 	Sandbox  Sandbox  `prefix:"QUERN_SANDBOX_"`
 	Ingest   Ingest   `prefix:"QUERN_INGEST_"`
 	Query    Query    `prefix:"QUERN_QUERY_"`
+	Export   Export   `prefix:"QUERN_EXPORT_"`
 	Cache    Cache    `prefix:"QUERN_CACHE_"`
 	OIDC     OIDC     `prefix:"QUERN_OIDC_"`
 	Token    Token    `prefix:"QUERN_TOKEN_"`
@@ -137,6 +138,15 @@ type Query struct {
 	PerUser int           `env:"PER_USER" default:"10" help:"Statements that one user may have running or waiting on this process; then RATE_LIMITED."`
 	Queue   int           `env:"QUEUE" default:"100" help:"Statements that may wait for a place; then UNAVAILABLE."`
 	Wait    time.Duration `env:"WAIT" default:"5s" help:"How long a statement waits for a place; then UNAVAILABLE."`
+}
+
+// Export is the rule for datasets as files.
+type Export struct {
+	Stream  Bytes         `env:"STREAM" default:"64MiB" help:"A dataset whose data files are at most this large is exported in the answer. A larger one is written to the object store by a job."`
+	Workers int           `env:"WORKERS" default:"1" help:"Such exports that this process writes at once; 0: none. Each takes the memory and the threads of a statement."`
+	Time    time.Duration `env:"TIME" default:"1h" help:"Longest time for writing one."`
+	Disk    Bytes         `env:"DISK" default:"100GiB" help:"Disk that one may take while it is written; also the largest file."`
+	Keep    time.Duration `env:"KEEP" default:"24h" help:"How long a file is given to those who ask for the same snapshot and format. It is removed soon after."`
 }
 
 // Cache is the copies of data files on the local disk.

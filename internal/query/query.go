@@ -44,6 +44,8 @@ type Config struct {
 	PerUser int           // of one caller
 	Queue   int           // that may wait
 	Wait    time.Duration // at most
+
+	Exports Exports
 }
 
 // Query runs statements.

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -31,8 +30,10 @@ var forms = []struct { //nolint:gochecknoglobals // read only
 	{"application/vnd.apache.arrow.stream", "arrows", query.Arrow},
 	{"text/csv", "csv", query.CSV},
 	{"application/vnd.apache.parquet", "parquet", query.Parquet},
-	{"application/x-ndjson", "ndjson", query.Rows},
+	{ndjson, "ndjson", query.Rows},
 }
+
+const ndjson = "application/x-ndjson"
 
 // runQuery is POST /query.
 func (s *Server) runQuery(w http.ResponseWriter, r *http.Request) {
@@ -383,23 +384,45 @@ func (s *Server) exportDataset(w http.ResponseWriter, r *http.Request) {
 			continue
 		}
 
-		result, err := s.config.Query.Export(r.Context(), callOf(r.Context()).who, at, f.form)
+		exported, err := s.config.Query.Export(r.Context(), callOf(r.Context()).who, at, f.form)
 		if err != nil {
 			s.Fail(w, r, err)
 
 			return
 		}
-		defer result.Close()
 
-		w.Header().Set("Content-Disposition", fmt.Sprintf(`attachment; filename="%s.%s"`, at.Dataset, f.ending))
-
-		if f.form == query.Rows {
-			s.writeLines(w, r, result, f.media)
-		} else {
-			s.writeFile(w, r, result, f.media)
-		}
+		s.writeExport(w, r, exported, f.media)
 
 		return
+	}
+}
+
+// exportRetry is when a client that waits for an export should ask again, in seconds.
+const exportRetry = "2"
+
+// writeExport writes the file, or where it is, or that it is not there yet.
+func (s *Server) writeExport(w http.ResponseWriter, r *http.Request, exported query.Exported, media string) {
+	switch {
+	case exported.Result == nil && exported.Address == "":
+		w.Header().Set("Retry-After", exportRetry)
+		w.WriteHeader(http.StatusAccepted)
+
+		return
+	case exported.Result == nil:
+		w.Header().Set("Location", exported.Address)
+		w.WriteHeader(http.StatusSeeOther)
+
+		return
+	}
+
+	defer exported.Result.Close()
+
+	w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": exported.Name}))
+
+	if media == ndjson {
+		s.writeLines(w, r, exported.Result, media)
+	} else {
+		s.writeFile(w, r, exported.Result, media)
 	}
 }
 
