@@ -372,7 +372,7 @@ func nuisances() map[string]func(*sandbox.Conn, job) (string, error) {
 		},
 		"leave a grandchild": func(*sandbox.Conn, job) (string, error) {
 			// Started in its own session, with all pipes of the child: it survives the kill of the group.
-			cmd := exec.CommandContext(context.Background(), "/bin/sleep", "3")
+			cmd := exec.CommandContext(context.Background(), "/bin/sleep", "20")
 			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 			cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 			cmd.ExtraFiles = []*os.File{os.NewFile(4, "control"), os.NewFile(5, "data")}
