@@ -70,7 +70,7 @@ func (q *Query) resolve(ctx context.Context, who auth.Principal, want Statement,
 		inNamespace := r.only != uuid.Nil
 
 		for _, t := range tables {
-			key := strings.ToLower(t.name)
+			key := folded(t.name)
 			if met[key] {
 				continue
 			}

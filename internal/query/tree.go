@@ -92,11 +92,6 @@ func (w *walker) node(n object, names []string) error {
 
 	names = slices.Clone(names)
 
-	if kind == "RECURSIVE_CTE_NODE" || kind == "CTE_NODE" {
-		name, _ := n["cte_name"].(string)
-		names = append(names, strings.ToLower(name))
-	}
-
 	for _, cte := range items(child(n, "cte_map")["map"]) {
 		name, _ := cte["key"].(string)
 		query := child(child(child(cte, "value"), "query"), "node")
@@ -105,7 +100,13 @@ func (w *walker) node(n object, names []string) error {
 			return err
 		}
 
-		names = append(names, strings.ToLower(name))
+		names = append(names, folded(name))
+	}
+
+	// A query knows its own name only where it goes on: where it begins, the name is that of something else.
+	own := names
+	if name, isNamed := n["cte_name"].(string); isNamed {
+		own = append(slices.Clone(names), folded(name))
 	}
 
 	for _, key := range slices.Sorted(maps.Keys(n)) {
@@ -115,6 +116,8 @@ func (w *walker) node(n object, names []string) error {
 		case "cte_map":
 		case "from_table":
 			err = w.reference(child(n, key), names)
+		case "right", "child":
+			err = w.anything(n[key], own)
 		default:
 			err = w.anything(n[key], names)
 		}
@@ -176,13 +179,24 @@ func (w *walker) table(r object, names []string) error {
 			"dataset", "namespace/dataset", "owner/namespace/dataset", strings.Join(slices.DeleteFunc([]string{catalog, schema, name}, func(s string) bool { return s == "" }), ".")))
 	case r["at_clause"] != nil:
 		return invalid(place(r), "AT is not possible here. Give the moment of the data as asOf.")
-	case slices.Contains(names, strings.ToLower(name)):
+	case slices.Contains(names, folded(name)):
 		return w.anything(r["sample"], names)
 	}
 
 	w.tables = append(w.tables, table{name: name, at: place(r)})
 
 	return nil
+}
+
+// folded is a name as DuckDB compares names: only the letters of ASCII have no case.
+func folded(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'A' && r <= 'Z' {
+			return r + 'a' - 'A'
+		}
+
+		return r
+	}, name)
 }
 
 // tableFunctions are those that make rows of nothing but their arguments.
