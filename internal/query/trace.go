@@ -2,6 +2,7 @@ package query
 
 import (
 	"encoding/json"
+	"math"
 	"slices"
 	"strings"
 
@@ -60,6 +61,8 @@ func (s *statement) trace() (tree json.RawMessage, name string) {
 	case contains(s.root["modifiers"], isStar): // ORDER BY ALL would order by what we add
 		return nil, ""
 	case contains(s.root, func(o object) bool { return isStar(o) && (o["columns"] == true || o["expr"] != nil) }):
+		return nil, ""
+	case slices.ContainsFunc(items(s.root["select_list"]), func(o object) bool { return !isStar(o) && contains(o, isStar) }): // * LIKE '%'
 		return nil, ""
 	case contains(s.root, func(o object) bool { return isWholeRow(o, alias) || isOurs(o) }):
 		return nil, ""
@@ -155,7 +158,7 @@ func (s *statement) firstRows() (rows int64, ok bool) {
 	_, isPlain := s.plain()
 	limit, offset, isLimited := s.limit()
 
-	if !isPlain || !isLimited || s.root["where_clause"] != nil || len(items(s.root["modifiers"])) != 1 || len(s.tables) != 1 {
+	if !isPlain || !isLimited || limit > math.MaxInt64-offset || s.root["where_clause"] != nil || len(items(s.root["modifiers"])) != 1 || len(s.tables) != 1 {
 		return 0, false
 	}
 
