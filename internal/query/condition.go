@@ -113,8 +113,12 @@ func columnOf(o object, alias string, columns []lake.Column) (lake.Column, bool)
 func constant(o object, of lake.Type) any {
 	if o["class"] == "CAST" {
 		kind, _ := child(o, "cast_type")["id"].(string)
-		if (of == lake.Date && kind == "DATE") || (of == lake.Timestamp && (kind == "TIMESTAMP" || kind == "DATE")) {
+		if (of == lake.Date && kind == "DATE") || (of == lake.Timestamp && kind == "TIMESTAMP") {
 			o = child(o, "child")
+		}
+
+		if of == lake.Timestamp && kind == "DATE" { // whatever hour its text has does not count
+			return constant(o, lake.Date)
 		}
 	}
 
@@ -159,7 +163,7 @@ func textConstant(text string, of lake.Type) any {
 
 	for _, layout := range layouts[of] {
 		if moment, err := time.Parse(layout, text); err == nil {
-			return moment
+			return moment.Truncate(time.Microsecond) // as DuckDB does
 		}
 	}
 
