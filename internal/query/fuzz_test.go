@@ -1,0 +1,164 @@
+package query
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"quern.dev/quern/internal/engine"
+	"quern.dev/quern/internal/lake"
+)
+
+func seedTrees(f *testing.F) {
+	f.Helper()
+
+	for _, name := range []string{"allowed", "refused", "traced", "untraced", "limits", "conditions"} {
+		for _, tree := range trees(f, name) {
+			f.Add([]byte(tree))
+		}
+	}
+}
+
+// FuzzCheck: whatever is allowed has no table but those that are found, and none of the functions that are not
+// possible, wherever in the tree they stand.
+func FuzzCheck(f *testing.F) {
+	seedTrees(f)
+
+	f.Fuzz(func(t *testing.T, tree []byte) {
+		s, err := check(tree)
+		if err != nil {
+			return
+		}
+
+		names := map[string]bool{}
+		for _, found := range s.tables {
+			names[found.name] = true
+		}
+
+		for _, cte := range named(s.tree) {
+			names[cte] = true
+		}
+
+		require.False(t, contains(s.tree, func(o object) bool {
+			name, _ := o["table_name"].(string)
+
+			return o["type"] == "BASE_TABLE" && o["class"] == nil && isReference(o) && !names[folded(name)] && !names[name]
+		}), "a table that was not found")
+
+		require.False(t, contains(s.tree, func(o object) bool {
+			name, _ := o["function_name"].(string)
+
+			return o["class"] == "FUNCTION" && isForbidden(strings.ToLower(name))
+		}) && !inConstant(s.tree), "a function that is not possible")
+
+		s.firstRows()
+		s.conditions([]lake.Column{{ID: 1, Name: "id", Type: lake.Bigint}, {ID: 2, Name: "moment", Type: lake.Timestamp}, {ID: 3, Name: "amount", Type: lake.Decimal(9, 2)}})
+	})
+}
+
+// isReference: members of constants are values, whatever they look like.
+func isReference(o object) bool {
+	_, hasSample := o["sample"]
+
+	return hasSample
+}
+
+func inConstant(tree object) bool {
+	return contains(tree, func(o object) bool {
+		return o["class"] == "CONSTANT" && contains(o["value"], func(object) bool { return true })
+	})
+}
+
+// named are the names of all queries in a tree.
+func named(value any) (names []string) {
+	switch value := value.(type) {
+	case []any:
+		for _, inner := range value {
+			names = append(names, named(inner)...)
+		}
+	case object:
+		if name, ok := value["cte_name"].(string); ok {
+			names = append(names, folded(name))
+		}
+
+		if name, ok := value["key"].(string); ok {
+			names = append(names, folded(name))
+		}
+
+		for _, inner := range value {
+			names = append(names, named(inner)...)
+		}
+	}
+
+	return names
+}
+
+// FuzzTrace: a traced tree reads the traced view once, and is otherwise as it was.
+func FuzzTrace(f *testing.F) {
+	seedTrees(f)
+
+	f.Fuzz(func(t *testing.T, tree []byte) {
+		s, err := check(tree)
+		if err != nil {
+			return
+		}
+
+		before, err := json.Marshal(s.tree)
+		require.NoError(t, err)
+
+		made, name := s.trace()
+
+		after, err := json.Marshal(s.tree)
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(before, after))
+
+		if made == nil {
+			return
+		}
+
+		require.True(t, slices.ContainsFunc(s.tables, func(found table) bool { return found.name == name }))
+
+		var changed object
+		require.NoError(t, json.Unmarshal(made, &changed))
+
+		root := child(items(changed["statements"])[0], "node")
+		require.Equal(t, engine.TracedView, child(root, "from_table")["table_name"])
+		require.Len(t, list(root["select_list"]), len(list(s.root["select_list"]))+2)
+	})
+}
+
+func FuzzNearest(f *testing.F) {
+	f.Add("custmer", "customer,customs,id")
+	f.Add("", "a,,b")
+	f.Add("größe", "grösse,\xff")
+
+	f.Fuzz(func(t *testing.T, wanted, names string) {
+		if len(wanted)+len(names) > 1000 {
+			return
+		}
+
+		known := strings.Split(names, ",")
+		found := nearest(wanted, known)
+		require.LessOrEqual(t, len(found), maxCandidates)
+		require.Subset(t, known, found)
+
+		for _, name := range known {
+			distance := editDistance(wanted, name)
+			require.Equal(t, distance, editDistance(name, wanted))
+			require.Equal(t, []rune(wanted) == nil && []rune(name) == nil || string([]rune(wanted)) == string([]rune(name)), distance == 0)
+			require.LessOrEqual(t, distance, max(len([]rune(wanted)), len([]rune(name))))
+		}
+	})
+}
+
+func FuzzLocate(f *testing.F) {
+	f.Add("SELECT\n 'ä'", 9)
+
+	f.Fuzz(func(t *testing.T, statement string, at int) {
+		require.Error(t, locate(invalid(at, "No."), statement))
+	})
+}

@@ -1,0 +1,163 @@
+package query
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"quern.dev/quern/internal/fault"
+)
+
+// trees are statements with what DuckDB makes of them. A test of the engine keeps them current.
+func trees(tb testing.TB, name string) map[string]json.RawMessage {
+	tb.Helper()
+
+	content, err := os.ReadFile(filepath.Join("testdata", "trees", name+".json"))
+	require.NoError(tb, err)
+
+	var found map[string]json.RawMessage
+	require.NoError(tb, json.Unmarshal(content, &found))
+
+	return found
+}
+
+// tree is that of a statement in one of the files; each is asked for once at most.
+func checked(t *testing.T, known map[string]json.RawMessage, text string) *statement {
+	t.Helper()
+
+	require.Contains(t, known, text)
+	s, err := check(known[text])
+	require.NoError(t, err, text)
+	delete(known, text)
+
+	return s
+}
+
+func TestCheckAllows(t *testing.T) {
+	t.Parallel()
+
+	known := trees(t, "allowed")
+
+	for text, tables := range map[string]string{
+		"SELECT 1":                           "",
+		"VALUES (1), (2)":                    "",
+		"FROM orders":                        "orders",
+		"TABLE orders":                       "orders",
+		"SELECT * FROM orders":               "orders",
+		`SELECT * FROM "ann/sales/orders" o`: "ann/sales/orders",
+		"SELECT * FROM Orders, orders":       "Orders orders",
+		"SELECT count(*) FROM orders GROUP BY ALL HAVING count(*) > 1 ORDER BY 1": "orders",
+		"SELECT DISTINCT ON (id) * FROM orders ORDER BY id, moment DESC":          "orders",
+
+		"SELECT o.id FROM orders o JOIN items i USING (id) LEFT JOIN people p ON p.id = o.buyer":               "items orders people",
+		"SELECT * FROM orders, LATERAL (SELECT * FROM items WHERE items.id = orders.id)":                       "items orders",
+		"SELECT * FROM orders POSITIONAL JOIN items":                                                           "items orders",
+		"SELECT * FROM orders ASOF JOIN items ON orders.at >= items.at":                                        "items orders",
+		"SELECT id FROM orders UNION ALL SELECT id FROM items EXCEPT SELECT id FROM people INTERSECT SELECT 1": "items orders people",
+
+		// Queries within queries, in every clause.
+		"SELECT (SELECT max(id) FROM items), EXISTS (SELECT 1 FROM people), 1 IN (SELECT id FROM goods) FROM orders":                                                                                                                                                                  "goods items orders people",
+		"SELECT * FROM orders WHERE id > ANY (SELECT id FROM items) ORDER BY (SELECT 1 FROM people) LIMIT (SELECT 5 FROM goods)":                                                                                                                                                      "goods items orders people",
+		"SELECT count(*) FILTER (WHERE (SELECT true FROM items)), sum(id) OVER (PARTITION BY (SELECT 1 FROM people) ORDER BY id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM orders GROUP BY (SELECT 1 FROM goods) HAVING (SELECT true FROM tags) QUALIFY (SELECT true FROM towns)": "goods items orders people tags towns",
+		"SELECT * FROM orders JOIN items ON (SELECT true FROM people)":                                                                                                                                                                                                                "items orders people",
+		"SELECT CASE WHEN id IN (SELECT id FROM items) THEN (FROM people SELECT 1) ELSE [x FOR x IN (SELECT [1] FROM goods)] END FROM orders":                                                                                                                                         "goods items orders people",
+		"SELECT * FROM (SELECT * FROM (SELECT * FROM (SELECT * FROM orders)))":                                                                                                                                                                                                        "orders",
+
+		// Names of queries are not datasets, but only where DuckDB knows them.
+		"WITH a AS (SELECT * FROM orders), b AS MATERIALIZED (SELECT * FROM a JOIN items USING (id)) SELECT * FROM b, A": "items orders",
+		"WITH orders AS (SELECT * FROM orders) SELECT * FROM orders":                                                     "orders",
+		"WITH a AS (SELECT * FROM b), b AS (SELECT 1) SELECT * FROM a":                                                   "b",
+		"SELECT * FROM (WITH a AS (SELECT 1) SELECT * FROM a), a":                                                        "a",
+		"WITH a AS (WITH b AS (SELECT * FROM orders) SELECT * FROM b) SELECT * FROM a, b":                                "b orders",
+		"WITH RECURSIVE a AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM a WHERE n < 9) SELECT * FROM a":                  "",
+		"WITH RECURSIVE a AS (SELECT id FROM orders UNION SELECT id FROM a JOIN items USING (id)) SELECT * FROM a":       "items orders",
+		"WITH RECURSIVE a AS (SELECT * FROM a UNION ALL SELECT * FROM a) SELECT * FROM a":                                "a",
+		"WITH RECURSIVE a AS (SELECT * FROM a) SELECT * FROM a":                                                          "a",
+		"WITH \"boo\u212as\" AS (SELECT 1) SELECT * FROM books":                                                          "books",
+		"WITH A AS (SELECT 1) SELECT * FROM a":                                                                           "",
+
+		"SELECT * FROM range(3), generate_series(1, (SELECT max(id) FROM orders)), unnest([1]), json_each('{}'), json_tree('{}')": "orders",
+		"SELECT unnest(tags) FROM orders":                          "orders",
+		"FROM orders PIVOT (sum(amount) FOR year IN (2024, 2025))": "orders",
+		"FROM orders UNPIVOT (v FOR n IN (a, b))":                  "orders",
+		"SELECT * FROM (DESCRIBE orders)":                          "orders",
+		"SELECT * FROM (SUMMARIZE orders)":                         "orders",
+		"DESCRIBE orders":                                          "orders",
+		"SUMMARIZE orders":                                         "orders",
+		"DESCRIBE SELECT * FROM orders":                            "orders",
+		"SHOW orders":                                              "orders",
+		"SELECT * FROM main.range(3)":                              "",
+		"SELECT * FROM orders TABLESAMPLE 10%":                     "orders",
+		"SELECT * FROM orders USING SAMPLE 5 ROWS":                 "orders",
+		"SELECT lower(name), main.upper(name), name ~ 'x', list_transform(l, lambda x: x + 1) FROM orders": "orders",
+		`SELECT 'SELECT * FROM secret', '{"class":"FUNCTION","sample":null}'`:                              "",
+		"SELECT * FROM 'file.csv'": "file.csv",
+		"SELECT COLUMNS('a.*'), * EXCLUDE (a) REPLACE (b AS c), * LIKE 'x%' FROM orders": "orders",
+	} {
+		s := checked(t, known, text)
+
+		var names []string
+		for _, found := range s.tables {
+			names = append(names, found.name)
+
+			if found.at >= 0 {
+				require.True(t, strings.HasPrefix(strings.TrimLeft(text[found.at:], `"'`), found.name), "%s at %d", text, found.at)
+			}
+		}
+
+		require.ElementsMatch(t, strings.Fields(tables), names, text)
+	}
+
+	require.Empty(t, known, "recorded, but not expected")
+}
+
+func TestCheckRefuses(t *testing.T) {
+	t.Parallel()
+
+	for text, tree := range trees(t, "refused") {
+		_, err := check(tree)
+		require.True(t, fault.Is(err, fault.QueryInvalid), "%s: %v", text, err)
+
+		said := fault.From(err).Message
+
+		switch {
+		case text == "":
+			require.Contains(t, said, "no statement")
+		case strings.Contains(text, "1; "):
+			require.Contains(t, said, "several statements")
+		case strings.ContainsAny(text, "?$"):
+			require.Contains(t, said, "parameters")
+		case strings.HasPrefix(text, "SHOW") || strings.Contains(text, "(SHOW"):
+			require.Contains(t, said, "SHOW is not possible")
+		case strings.Contains(text, " AT "):
+			require.Contains(t, said, "asOf")
+		case strings.Contains(text, "FROM main.orders") || strings.Contains(text, "memory.main") || strings.Contains(text, "information_schema"):
+			require.Contains(t, said, "owner/namespace/dataset")
+		default:
+			require.Regexp(t, `^The (table )?function [a-zA-Z_]+ is not possible here`, said, text)
+		}
+	}
+}
+
+// TestCheckOfNoTrees: what a child says is no tree, or one of a DuckDB that we do not know.
+func TestCheckOfNoTrees(t *testing.T) {
+	t.Parallel()
+
+	select1 := string(trees(t, "allowed")["SELECT 1"])
+	table := string(trees(t, "allowed")["FROM orders"])
+
+	for _, tree := range []string{
+		``, `[]`, `null`, `7`, `{}`, `{"statements":7}`, `{"statements":[7]}`, `{"statements":[{}]}`, `{"statements":[{"node":null}]}`,
+		strings.Replace(select1, "SELECT_NODE", "STATEMENT_NODE", 1),
+		strings.Replace(select1, `"EMPTY"`, `"COLUMN_DATA"`, 1),
+		strings.Replace(table, `"BASE_TABLE"`, `"DELIM_GET"`, 1),
+		strings.Replace(table, `"from_table":`, `"from_elsewhere":`, 1), // the walk does not know what it is, the count does
+	} {
+		_, err := check(json.RawMessage(tree))
+		require.Error(t, err, tree)
+	}
+}
