@@ -106,15 +106,20 @@ func kindOf(logical duckdb.LogicalType) kind {
 	}
 }
 
+// decimalKind is a number as long as it has few enough digits.
 func decimalKind(width, scale int) kind {
-	k := kind{name: fmt.Sprintf("decimal(%d,%d)", width, scale)}
+	digits := asText
+	if width == scale { // DuckDB writes .5, which is no JSON
+		digits = func(value string) string { return `regexp_replace(` + asText(value) + `, '^(-?)\.', '\10.')` }
+	}
 
+	number := func(value string) string { return `CAST(` + digits(value) + ` AS JSON)` }
+
+	k := kind{name: fmt.Sprintf("decimal(%d,%d)", width, scale), json: number}
 	if width > exactDigits {
 		k.json = func(value string) string {
-			return fmt.Sprintf(`CASE WHEN abs(%[1]s) < CAST('1e%[2]d' AS DOUBLE) THEN CAST(CAST(%[1]s AS VARCHAR) AS JSON) ELSE to_json(CAST(%[1]s AS VARCHAR)) END`, value, max(exactDigits-scale, 0))
+			return fmt.Sprintf(`CASE WHEN abs(%s) < CAST('1e%d' AS DOUBLE) THEN %s ELSE to_json(%s) END`, value, exactDigits-scale, number(value), digits(value))
 		}
-	} else {
-		k.json = func(value string) string { return `CAST(CAST(` + value + ` AS VARCHAR) AS JSON)` }
 	}
 
 	return k
