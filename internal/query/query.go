@@ -111,8 +111,14 @@ type Result struct {
 //
 // Faults: as the package says.
 func (q *Query) Run(ctx context.Context, who auth.Principal, want Statement) (*Result, error) {
+	before := 0 // bytes before the statement in what is run
+
 	result, err := q.begin(ctx, who, q.Time, func(r *running) (*Result, error) {
 		checked, text, err := r.read(want.Text)
+		if text != want.Text {
+			before = len(wrapped)
+		}
+
 		if err != nil {
 			return nil, err
 		}
@@ -136,7 +142,7 @@ func (q *Query) Run(ctx context.Context, who auth.Principal, want Statement) (*R
 		q.invalid.Add(1)
 	}
 
-	return result, locate(err, want.Text)
+	return result, locate(err, want.Text, before)
 }
 
 // begin takes a place and a child, which whatever comes of it gives back.
@@ -188,6 +194,8 @@ func (r *running) close() {
 	r.leave()
 }
 
+const wrapped = "FROM ("
+
 // read parses what people write. DESCRIBE and SUMMARIZE are no queries to DuckDB unless they stand in one.
 func (r *running) read(text string) (*statement, string, error) {
 	checked, err := r.parse(text)
@@ -195,7 +203,7 @@ func (r *running) read(text string) (*statement, string, error) {
 		return checked, text, err
 	}
 
-	text = "FROM (" + strings.TrimRight(text, "; \t\r\n") + "\n)"
+	text = wrapped + strings.TrimRight(text, "; \t\r\n") + "\n)"
 	checked, err = r.parse(text)
 
 	return checked, text, err
@@ -284,7 +292,7 @@ func (r *running) run(ctx context.Context, who auth.Principal, s *statement, rea
 	}
 
 	if err != nil {
-		return nil, refused(err, columnNames(reads))
+		return nil, refused(err, reads)
 	}
 
 	result := &Result{Columns: began.Columns, result: began, began: r.began, given: &r.given, close: r.close}

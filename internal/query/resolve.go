@@ -221,5 +221,10 @@ func (r *resolver) absent(ctx context.Context, db postgres.Querier, t table, pat
 		names[i] = prefix + names[i]
 	}
 
-	return withCandidates(invalid(t.at, fmt.Sprintf("There is no dataset %q that you can see.", t.name)), t.name, names)
+	message, near := fmt.Sprintf("There is no dataset %q that you can see.", t.name), nearest(t.name, names)
+	if len(near) == 0 && len(names) > 0 {
+		message += " There are " + strings.Join(names[:min(len(names), maxListed)], ", ") + "."
+	}
+
+	return withCandidates(invalid(t.at, message), near)
 }

@@ -175,8 +175,10 @@ func (w *walker) table(r object, names []string) error {
 
 	switch {
 	case schema != "" || catalog != "":
-		return invalid(place(r), fmt.Sprintf("A dataset is named %q, %q or %q, in double quotes if there is a slash, a point or a hyphen in it; %s is none of these.",
-			"dataset", "namespace/dataset", "owner/namespace/dataset", strings.Join(slices.DeleteFunc([]string{catalog, schema, name}, func(s string) bool { return s == "" }), ".")))
+		parts := slices.DeleteFunc([]string{catalog, schema, name}, func(s string) bool { return s == "" })
+
+		return withCandidates(invalid(place(r), fmt.Sprintf("A dataset is named %q, %q or %q, in double quotes if there is a slash, a point or a hyphen in it; %s is none of these.",
+			"dataset", "namespace/dataset", "owner/namespace/dataset", strings.Join(parts, "."))), []string{identifier(strings.Join(parts, "/"))})
 	case r["at_clause"] != nil:
 		return invalid(place(r), "AT is not possible here. Give the moment of the data as asOf.")
 	case slices.Contains(names, folded(name)):
