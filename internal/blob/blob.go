@@ -13,6 +13,7 @@ package blob
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"os"
 	"strings"
 	"time"
 
@@ -58,8 +60,8 @@ type Config struct {
 	SecretKey      string
 	PathStyle      bool // the bucket is in the path, not in the host name
 
-	// Client makes the calls. Its Timeout is for one try of a call that the store answers at once;
-	// those that carry a file's bytes or make the store put a file together end with their context.
+	// Client makes the calls. Its Timeout is for one try of a call that the store answers at once, and until a
+	// read begins; those that carry a file's bytes or make the store put a file together end with their context.
 	Client *http.Client
 	Now    func() time.Time
 }
@@ -68,6 +70,7 @@ type Config struct {
 type Store struct {
 	calls     *s3.Client // with the client's timeout
 	transfers *s3.Client // without
+	reads     *s3.Client // with it until the answer begins
 	signer    *v4.Signer
 	public    url.URL // of the prefix, as clients reach it
 	keys      aws.Credentials
@@ -108,10 +111,16 @@ func New(c Config) (*Store, error) {
 	calls.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	transfers := calls
 	transfers.Timeout = 0
+	reads := transfers
+
+	if calls.Timeout > 0 {
+		reads.Transport = beginning{cmp.Or(calls.Transport, http.DefaultTransport), calls.Timeout}
+	}
 
 	return &Store{
 		calls:     c.client(&calls),
 		transfers: c.client(&transfers),
+		reads:     c.client(&reads),
 		signer:    v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true }),
 		public:    *public,
 		keys:      c.credentials(),
@@ -120,6 +129,52 @@ func New(c Config) (*Store, error) {
 		prefix:    c.Prefix,
 		now:       c.Now,
 	}, nil
+}
+
+// beginning gives up a request whose answer does not begin in time: a store that is silent shall not hold whoever
+// waits for a file.
+type beginning struct {
+	next    http.RoundTripper
+	timeout time.Duration
+}
+
+var errSilent = fmt.Errorf("no answer began: %w", os.ErrDeadlineExceeded)
+
+func (b beginning) RoundTrip(r *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancelCause(r.Context())
+	silent := time.AfterFunc(b.timeout, func() { cancel(errSilent) })
+
+	answer, err := b.next.RoundTrip(r.WithContext(ctx))
+	if silent.Stop() && err == nil {
+		answer.Body = ending{answer.Body, cancel}
+
+		return answer, nil
+	}
+
+	if err == nil {
+		_ = answer.Body.Close()
+	}
+
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+
+	cancel(nil)
+
+	return nil, err
+}
+
+// ending is a body with whose end the request ends.
+type ending struct {
+	io.ReadCloser
+
+	cancel context.CancelCauseFunc
+}
+
+func (e ending) Close() error {
+	defer e.cancel(nil)
+
+	return e.ReadCloser.Close()
 }
 
 // address is that of the prefix behind an endpoint.
@@ -216,7 +271,7 @@ func (s *Store) Read(ctx context.Context, key string, offset, length int64) (io.
 		input.Range = new(fmt.Sprintf("bytes=%d-", offset))
 	}
 
-	object, err := s.transfers.GetObject(ctx, input)
+	object, err := s.reads.GetObject(ctx, input)
 	if hasStatus(err, http.StatusRequestedRangeNotSatisfiable) {
 		return http.NoBody, nil
 	}
