@@ -1,9 +1,13 @@
 package e2e
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -12,35 +16,564 @@ import (
 func (d *filled) ask(statement, more string, headers ...string) *answer {
 	d.t.Helper()
 
+	return send(d.t, d.question(statement, more, headers...))
+}
+
+// question is the request of ask. More are further members of its body.
+func (d *filled) question(statement, more string, headers ...string) *http.Request {
+	d.t.Helper()
+
 	if more != "" {
 		more = ", " + more
 	}
 
-	return call(d.t, http.MethodPost, d.s.url+"/query", d.bearer, fmt.Sprintf(`{"username": %q, "namespace": %q, "query": %q%s}`, d.owner, d.namespace, statement, more), headers...)
+	return newRequest(d.t, http.MethodPost, d.s.url+"/query", d.bearer,
+		fmt.Sprintf(`{"username": %q, "namespace": %q, "query": %s%s}`, d.owner, d.namespace, encode(d.t, statement), more), headers...)
 }
 
-func TestSmoke(t *testing.T) {
+// by is the same dataset as somebody else asks about it.
+func (d *filled) by(bearer string) *filled {
+	other := *d
+	other.bearer = bearer
+
+	return &other
+}
+
+// beside makes another dataset in the namespace, with rows.
+func (d *filled) beside(name, body string) *filled {
+	d.t.Helper()
+
+	other := *d
+	other.name = name
+
+	made := call(d.t, http.MethodPost, d.s.url+"/ingest/new/"+d.namespace+"/"+name, d.bearer, "")
+	require.Equal(d.t, http.StatusCreated, made.status, made.body)
+
+	if body != "" {
+		postRows(d.t, d.s, d.bearer, other.path(), body)
+	}
+
+	return &other
+}
+
+// queried is the answer to a statement.
+type queried struct {
+	Columns  []struct{ Name, Type string }
+	Data     []map[string]any
+	Metadata struct {
+		Count         int
+		Truncated     bool
+		ExecutedQuery string
+		Snapshots     []struct{ Dataset, SnapshotID string }
+		Engine        string
+	}
+}
+
+// result asks a statement that must succeed.
+func (d *filled) result(statement, more string) (found queried) {
+	d.t.Helper()
+
+	return d.resultOf(d.ask(statement, more))
+}
+
+func (d *filled) resultOf(answer *answer) (found queried) {
+	d.t.Helper()
+	require.Equal(d.t, http.StatusOK, answer.status, answer.body)
+	answer.json(d.t, &found)
+	require.Len(d.t, found.Data, found.Metadata.Count)
+
+	return found
+}
+
+// rows are the cells of a result in the order of its columns.
+func (q queried) rows() (rows [][]any) {
+	for _, row := range q.Data {
+		var cells []any
+		for _, column := range q.Columns {
+			cells = append(cells, row[column.Name])
+		}
+
+		rows = append(rows, cells)
+	}
+
+	return rows
+}
+
+// noDataset is the answer to a name that is no dataset for the caller.
+func noDataset(name string, more ...string) string {
+	return `{"error_code": "QUERY_INVALID", "message": "There is no dataset ` + strings.ReplaceAll(encodeText(name), `"`, `\"`) + ` that you can see.", "error_message": "",
+		"sub_errors": [` + strings.Join(more, ", ") + `]}`
+}
+
+func encodeText(text string) string {
+	encoded, _ := json.Marshal(text) //nolint:errchkjson // a text
+
+	return string(encoded)
+}
+
+func at(line, column int) string {
+	return fmt.Sprintf(`{"code": "position", "message": "line %d, column %d"}`, line, column)
+}
+
+func TestQueryScenarios(t *testing.T) {
+	t.Parallel()
+
 	s := start(t)
 	key := s.newKey()
-	name, bearer := "smoker", key.token("smoker")
-	d := newFilled(t, s, name, bearer)
-	d.loaded("", "id,region,total,day,note\n1,north,19.90,2026-01-02,a\n2,south,5.00,2026-02-03,\n3,north,7.25,2026-03-04,c\n")
-	for _, q := range []string{
-		"SELECT * FROM orders", "select region, count(*) n, sum(total) s from orders group by 1 order by 1", "select o.id, o.day from orders o where total > 6 order by id desc limit 1",
-		"selec 1", "select regoin from orders", "select * from order", "select * from orders; select 1", "drop table orders", "describe orders", "summarize orders", "select * from (describe orders)", "from orders", "table orders", "values (1, 'a')",
-		"select 9007199254740993 as big, 'nan'::double n, 1.5::decimal(10,2) d, [1,2] l, {'a': 1} s, map{'k': 1.5} m, now()::timestamptz is not null z, timestamp '2026-01-01 10:00:00' ts, timestamptz '2026-01-01 10:00:00+02' tz, interval 3 day i, 'x'::blob b, null nn, 1 a, 2 a",
-		"select read_text('/etc/passwd')", "select * from read_csv('/etc/passwd')", "select * from '/etc/passwd'", "select 'a'::int from orders", "with t as (select * from orders) select count(*) from t", "select current_setting('threads')", "select id from orders limit 2", "select \"nope/orders\".* from \"nope/orders\"", "select * from information_schema.tables", "pivot orders on region using sum(total)", "select $1", "",
+
+	for name, play := range map[string]func(*testing.T, *service, *signer){
+		"a CSV goes in, SQL comes out":          queryStory,
+		"shared and revoked between statements": querySharing,
+		"restricted tokens":                     queryTokens,
+		"one dataset of a namespace":            queryOneOfMany,
+		"limited to a dataset":                  queryLimited,
+		"renamed and deleted while it runs":     queryMoves,
+		"the moment of the data":                queryAsOf,
+		"replaced between pages":                queryPages,
+		"a dataset without rows":                queryEmpty,
+		"without a store":                       queryStoreDown,
+		"without a database":                    queryDatabaseDown,
 	} {
-		a := d.ask(q, "")
-		t.Log(q, "→", a.status, a.body)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			play(t, s, key)
+		})
 	}
-	t.Log(d.ask("select count(*) from orders", `"explain": true`).body)
-	for _, accept := range []string{"text/csv", "application/vnd.apache.parquet", "application/vnd.apache.arrow.stream", "image/png"} {
-		a := d.ask("select * from orders", "", "Accept", accept)
-		t.Log(accept, a.status, len(a.body), a.header)
+}
+
+func queryStory(t *testing.T, s *service, key *signer) {
+	t.Helper()
+
+	d := newFilled(t, s, "teller", key.token("teller"))
+	loaded := d.loaded("", "id,region,total,day\n1,north,19.90,2026-01-02\n2,south,5.00,2026-02-03\n3,north,7.25,\n")
+
+	const statement = "SELECT region, count(*) AS n, sum(total) AS sum, max(day) AS last FROM orders GROUP BY region ORDER BY region"
+
+	found := d.result(statement, "")
+	require.Equal(t, []struct{ Name, Type string }{{"region", "varchar"}, {"n", "bigint"}, {"sum", "double"}, {"last", "date"}}, found.Columns)
+	require.Equal(t, [][]any{{"north", 2.0, 27.15, "2026-01-02"}, {"south", 1.0, 5.0, "2026-02-03"}}, found.rows())
+	require.Equal(t, []struct{ Dataset, SnapshotID string }{{d.path(), loaded.SnapshotID}}, found.Metadata.Snapshots)
+	require.Equal(t, statement, found.Metadata.ExecutedQuery)
+	require.Equal(t, "duckdb", found.Metadata.Engine)
+	require.False(t, found.Metadata.Truncated)
+	require.Equal(t, map[string]any{"score": 1.0}, found.Data[0]["__metadata"])
+
+	found = d.result("SELECT id FROM orders WHERE total < 6", "")
+	require.Equal(t, map[string]any{"score": 1.0, "source": map[string]any{"file": "file 0", "row": 2.0}}, found.Data[0]["__metadata"])
+
+	table := d.ask("FROM orders ORDER BY id", "", "Accept: text/csv")
+	require.Equal(t, "text/csv", table.header.Get("Content-Type"))
+	require.Equal(t, "id,region,total,day\n1,north,19.9,2026-01-02\n2,south,5.0,2026-02-03\n3,north,7.25,\n", table.body)
+	require.Contains(t, table.header.Get("X-Quern-Result"), loaded.SnapshotID)
+
+	plan := d.result("SELECT count(*) FROM orders WHERE id = 1", `"explain": true`)
+	require.Contains(t, fmt.Sprint(plan.Data), "AGGREGATE")
+	require.Equal(t, loaded.SnapshotID, plan.Metadata.Snapshots[0].SnapshotID)
+
+	cut := d.result("SELECT * FROM range(20000)", "")
+	require.True(t, cut.Metadata.Truncated)
+	require.Equal(t, 10_000, cut.Metadata.Count)
+	require.Equal(t, 20_000, d.result("SELECT * FROM range(30000) LIMIT 20000", "").Metadata.Count)
+
+	for statement, words := range map[string]string{
+		"SELECT regoin FROM orders":         `"region"`,
+		"SELECT * FROM ordres":              `"orders"`,
+		"DELETE FROM orders":                "Only one SELECT",
+		"SELECT 1; SELECT 2":                "several statements",
+		"SELECT * FROM read_text('/x')":     "read_text",
+		"SELECT region::int FROM orders":    "north",
+		"SELECT getenv('PATH') FROM orders": "getenv",
+	} {
+		refused := d.ask(statement, "")
+		requireFault(t, statement, refused, http.StatusUnprocessableEntity, "QUERY_INVALID")
+		require.Contains(t, refused.body, words)
 	}
-	t.Log(d.call("GET", "/rows?limit=2&columns=id,note", "").body)
-	t.Log(d.call("GET", "/export?format=csv", "").body)
-	t.Log(d.call("GET", "/export?format=ndjson", "").body)
-	require.True(t, true)
+
+	require.Equal(t, http.StatusNotAcceptable, d.ask("SELECT 1", "", "Accept: image/png").status)
+}
+
+// querySharing gives and takes access in each way; every statement is about what holds when it comes.
+func querySharing(t *testing.T, s *service, key *signer) {
+	t.Helper()
+
+	d := newFilled(t, s, "giver", key.token("giver"))
+	require.Equal(t, http.StatusOK, d.post(`{"data": [{"n": 1}]}`).status)
+
+	claims := key.claims("taker")
+	claims["groups"] = []string{"others", "takers"}
+	taker := d.by(key.sign(claims))
+	alone := d.by(key.token("alone"))
+	own := newFilled(t, s, "taker", taker.bearer)
+	require.Equal(t, http.StatusOK, own.post(`{"data": [{"n": 1, "own": "yes"}]}`).status)
+
+	byName := fmt.Sprintf(`SELECT own FROM orders JOIN "%s" USING (n)`, d.path())
+
+	sees := func(yes bool) {
+		t.Helper()
+
+		answer, named := taker.ask("SELECT n FROM orders", ""), own.ask(byName, "")
+
+		if yes {
+			require.Equal(t, [][]any{{1.0}}, d.resultOf(answer).rows())
+			require.Equal(t, [][]any{{"yes"}}, d.resultOf(named).rows())
+		} else {
+			require.Equal(t, http.StatusNotFound, answer.status)
+			require.JSONEq(t, absent, answer.body)
+			require.Equal(t, http.StatusUnprocessableEntity, named.status)
+			require.JSONEq(t, noDataset(d.path(), at(1, 29)), named.body)
+		}
+
+		require.JSONEq(t, absent, alone.ask("SELECT n FROM orders", "").body)
+	}
+
+	for _, path := range []string{"namespaces/self/" + d.namespace, "datasets/self/" + d.namespace + "/orders"} {
+		for _, grantee := range []string{"taker", "@takers"} {
+			sees(false)
+			share(t, s, d.bearer, path, grantee, "viewer")
+			sees(true)
+			unshare(t, s, d.bearer, path, grantee)
+		}
+	}
+
+	sees(false)
+}
+
+func queryTokens(t *testing.T, s *service, key *signer) {
+	t.Helper()
+
+	d := newFilled(t, s, "carrier", key.token("carrier"))
+	require.Equal(t, http.StatusOK, d.post(`{"data": [{"n": 1}]}`).status)
+	d.beside("notes", `{"data": [{"n": 2}]}`)
+
+	elsewhere := newFilled(t, s, "carrier", d.bearer)
+	require.Equal(t, http.StatusOK, elsewhere.post(`{"data": [{"n": 3}]}`).status)
+
+	one := d.by(restrictedToken(t, s, d.bearer, target("self", d.namespace, "orders")))
+	all := d.by(restrictedToken(t, s, d.bearer, target("self", d.namespace, "")))
+	other := d.by(restrictedToken(t, s, d.bearer, target("self", elsewhere.namespace, "")))
+	_, viewer := newToken(t, s, d.bearer, "viewer")
+
+	const both = "SELECT o.n + m.n AS n FROM orders o, notes m"
+
+	require.Equal(t, [][]any{{3.0}}, d.result(both, "").rows())
+	require.Equal(t, [][]any{{3.0}}, d.by(viewer).result(both, "").rows())
+	require.Equal(t, [][]any{{3.0}}, all.result(both, "").rows())
+	require.Equal(t, [][]any{{1.0}}, one.result("FROM orders", "").rows())
+	require.JSONEq(t, noDataset("notes", at(1, 38)), one.ask(both, "").body)
+	require.JSONEq(t, absent, other.ask("FROM orders", "").body)
+	require.JSONEq(t, absent, other.ask("SELECT 1", "").body)
+
+	far := fmt.Sprintf(`FROM "%s/orders"`, elsewhere.namespace)
+	require.Equal(t, [][]any{{3.0}}, d.result(far, "").rows())
+	require.JSONEq(t, noDataset(elsewhere.namespace+"/orders", at(1, 6)), all.ask(far, "").body)
+	require.JSONEq(t, noDataset("carrier/"+elsewhere.namespace+"/orders", at(1, 6)), one.ask(fmt.Sprintf(`FROM "carrier/%s/orders"`, elsewhere.namespace), "").body)
+
+	revokedID, revoked := newToken(t, s, d.bearer, "viewer")
+	require.Equal(t, http.StatusOK, d.by(revoked).ask("FROM orders", "").status)
+	require.Equal(t, http.StatusNoContent, call(t, http.MethodDelete, s.url+"/user/token/"+revokedID, d.bearer, "").status)
+	require.Equal(t, http.StatusUnauthorized, d.by(revoked).ask("FROM orders", "").status)
+}
+
+// queryOneOfMany: of a namespace only one dataset is shared. The others are not even candidates for a name.
+func queryOneOfMany(t *testing.T, s *service, key *signer) {
+	t.Helper()
+
+	d := newFilled(t, s, "keeper", key.token("keeper"))
+	require.Equal(t, http.StatusOK, d.post(`{"data": [{"n": 1}]}`).status)
+	d.beside("orderx", `{"data": [{"hidden": 2}]}`)
+	share(t, s, d.bearer, "datasets/self/"+d.namespace+"/orders", "peeker", "viewer")
+
+	guest := d.by(key.token("peeker"))
+	require.Equal(t, [][]any{{1.0}}, guest.result("FROM orders", "").rows())
+	require.Equal(t, [][]any{{1.0}}, guest.result("SELECT 1", "").rows())
+
+	candidate := func(name string) string { return `{"code": "candidate", "message": "` + name + `"}` }
+
+	require.JSONEq(t, noDataset("ordery", at(1, 6), candidate("orders"), candidate("orderx")), d.ask("FROM ordery", "").body)
+	require.JSONEq(t, noDataset("ordery", at(1, 6), candidate("orders")), guest.ask("FROM ordery", "").body)
+	require.JSONEq(t, noDataset("orderx", at(1, 6), candidate("orders")), guest.ask("FROM orderx", "").body)
+
+	for _, name := range []string{"%s", d.namespace + "/%s", "keeper/" + d.namespace + "/%s", "KEEPER/" + d.namespace + "/%s"} {
+		hidden, missing := fmt.Sprintf(name, "orderx"), fmt.Sprintf(name, "orderq")
+		seen, unseen := guest.ask(fmt.Sprintf("FROM %q", hidden), ""), guest.ask(fmt.Sprintf("FROM %q", missing), "")
+		require.Equal(t, http.StatusUnprocessableEntity, seen.status)
+		require.Equal(t, unseen.body, strings.ReplaceAll(seen.body, hidden+`\"`, missing+`\"`), "but for the name that was asked for")
+	}
+
+	require.JSONEq(t, absent, guest.ask("SELECT hidden FROM orders", `"dataset": "orderx"`).body)
+	require.NotContains(t, guest.ask("SELECT hiddem FROM orders", "").body, `"hidden"`)
+}
+
+func queryLimited(t *testing.T, s *service, key *signer) {
+	t.Helper()
+
+	d := newFilled(t, s, "limiter", key.token("limiter"))
+	require.Equal(t, http.StatusOK, d.post(`{"data": [{"n": 1}]}`).status)
+	d.beside("notes", `{"data": [{"n": 2}]}`)
+
+	for _, name := range []string{"orders", "ORDERS", d.namespace + "/orders", "limiter/" + d.namespace + "/Orders", "self/" + d.namespace + "/orders"} {
+		require.Equal(t, [][]any{{1.0}}, d.result(fmt.Sprintf("FROM %q", name), `"dataset": "Orders"`).rows(), name)
+	}
+
+	for _, statement := range []string{"FROM notes", "FROM orders, notes", fmt.Sprintf(`FROM orders WHERE n IN (SELECT n FROM "%s/notes")`, d.namespace)} {
+		refused := d.ask(statement, `"dataset": "orders"`)
+		requireFault(t, statement, refused, http.StatusUnprocessableEntity, "QUERY_INVALID")
+		require.Contains(t, refused.body, "limits the statement to the dataset orders")
+	}
+
+	require.Equal(t, [][]any{{2.0}}, d.result("WITH orders AS (FROM notes) FROM orders", `"dataset": "notes"`).rows())
+	require.JSONEq(t, absent, d.ask("SELECT 1", `"dataset": "missing"`).body)
+
+	self := *d
+	self.owner = "self"
+	found := self.result("SELECT n FROM orders", "")
+	require.Equal(t, [][]any{{1.0}}, found.rows())
+	require.Equal(t, d.path(), found.Metadata.Snapshots[0].Dataset, "answers give the real name")
+	require.JSONEq(t, absent, self.by(key.token("another")).ask("SELECT n FROM orders", "").body)
+}
+
+// queryMoves holds statements back at the store: what was resolved is read, whatever becomes of its name.
+func queryMoves(t *testing.T, s *service, key *signer) {
+	t.Helper()
+
+	between, settings := newStoreProxy(t)
+	slow := start(t, append(settings, "QUERN_OIDC_ISSUER="+s.realm.issuer())...)
+
+	for _, move := range []struct {
+		name string
+		do   func(d *filled)
+		undo func(d *filled)
+	}{
+		{"rename", func(d *filled) {
+			require.Equal(t, http.StatusOK, d.call(http.MethodPatch, "", `{"name": "renamed"}`).status)
+		}, func(d *filled) {
+			d.name = "renamed"
+			require.Equal(t, http.StatusOK, d.call(http.MethodPatch, "", `{"name": "orders"}`).status)
+		}},
+		{"delete", func(d *filled) {
+			require.Equal(t, http.StatusNoContent, d.call(http.MethodDelete, "", "").status)
+		}, func(d *filled) { slow.quernd("dataset", "restore", d.path()) }},
+	} {
+		d := newFilled(t, slow, "runner", key.token("runner"))
+		between.set(behaviour{})
+		require.Equal(t, http.StatusOK, d.post(`{"data": [{"n": 1}]}`).status)
+		dropCache(t, slow)
+		between.set(behaviour{delay: patience})
+
+		before, answered := between.requests(".parquet"), make(chan *answer, 1)
+		question := d.question("SELECT n FROM orders", "")
+
+		go func() {
+			answer, _ := try(question)
+			answered <- answer
+		}()
+
+		await(t, "its file is on the way", func() bool { return between.requests(".parquet") > before })
+		move.do(d)
+
+		gone := d.ask("SELECT n FROM orders", "")
+		require.Equal(t, http.StatusUnprocessableEntity, gone.status, move.name)
+		require.Contains(t, gone.body, "There is no dataset")
+
+		between.set(behaviour{})
+
+		answer := <-answered
+		require.NotNil(t, answer, move.name)
+		require.Equal(t, [][]any{{1.0}}, d.resultOf(answer).rows(), move.name)
+
+		move.undo(d)
+		require.Equal(t, [][]any{{1.0}}, d.result("SELECT n FROM orders", "").rows(), move.name)
+	}
+}
+
+func queryAsOf(t *testing.T, s *service, key *signer) {
+	t.Helper()
+
+	d := newFilled(t, s, "historian", key.token("historian"))
+	born := time.Now()
+
+	// moment is after what was done before it and before what is done after it.
+	moment := func() string {
+		time.Sleep(20 * time.Millisecond)
+		defer time.Sleep(20 * time.Millisecond)
+
+		return time.Now().UTC().Format(time.RFC3339Nano)
+	}
+
+	first := d.loaded("", "n\n1\n").SnapshotID
+	one := moment()
+	second := d.loaded("", "n,more\n2,x\n").SnapshotID
+	two := moment()
+	third := d.loaded(`"mode": "replace"`, "m\n9\n").SnapshotID
+	three := moment()
+
+	for _, then := range []struct {
+		asOf, snapshot string
+		columns        int
+		rows           [][]any
+	}{
+		{one, first, 1, [][]any{{1.0}}},
+		{two, second, 2, [][]any{{1.0, nil}, {2.0, "x"}}},
+		{three, third, 1, [][]any{{9.0}}},
+		{time.Now().Add(time.Hour).UTC().Format(time.RFC3339), third, 1, [][]any{{9.0}}},
+	} {
+		found := d.result("SELECT * FROM orders ORDER BY ALL", fmt.Sprintf(`"asOf": %q`, then.asOf))
+		require.Len(t, found.Columns, then.columns)
+		require.Equal(t, then.rows, found.rows())
+		require.Equal(t, then.snapshot, found.Metadata.Snapshots[0].SnapshotID)
+	}
+
+	require.Equal(t, third, d.result("FROM orders", "").Metadata.Snapshots[0].SnapshotID)
+
+	early := d.ask("FROM orders", fmt.Sprintf(`"asOf": %q`, born.Add(-time.Hour).UTC().Format(time.RFC3339)))
+	requireFault(t, "before its first rows", early, http.StatusUnprocessableEntity, "QUERY_INVALID")
+	require.Contains(t, early.body, "had no rows at that moment")
+}
+
+type rowPage struct {
+	Columns    []struct{ Name, Type string }
+	Data       []map[string]any
+	NextCursor string
+}
+
+func (d *filled) preview(query string) (page rowPage) {
+	d.t.Helper()
+
+	answer := d.call(http.MethodGet, "/rows"+query, "")
+	require.Equal(d.t, http.StatusOK, answer.status, answer.body)
+	answer.json(d.t, &page)
+
+	return page
+}
+
+// walk gives a column of all pages.
+func (d *filled) walk(query, column string, between func()) (cells []any) {
+	d.t.Helper()
+
+	for cursor := ""; ; {
+		page := d.preview("?limit=2" + query + cursor)
+		for _, row := range page.Data {
+			cells = append(cells, row[column])
+		}
+
+		if page.NextCursor == "" {
+			return cells
+		}
+
+		cursor = "&cursor=" + url.QueryEscape(page.NextCursor)
+
+		between()
+	}
+}
+
+func queryPages(t *testing.T, s *service, key *signer) {
+	t.Helper()
+
+	d := newFilled(t, s, "walker", key.token("walker"))
+	d.loaded("", "n,x\n1,a\n2,b\n3,c\n", "n,x\n4,d\n5,e\n")
+
+	all := []any{1.0, 2.0, 3.0, 4.0, 5.0}
+	changes := []func(){
+		func() { d.loaded(`"mode": "replace"`, "m\nx\ny\nz\n") },
+		func() { d.loaded("", "m\nw\n") },
+	}
+
+	require.Equal(t, all, d.walk("", "n", func() {}))
+	require.Equal(t, all, d.walk("&columns=N", "n", func() {
+		if len(changes) > 0 {
+			changes[0]()
+			changes = changes[1:]
+		}
+	}), "a walk stays with its snapshot")
+	require.Equal(t, []any{"x", "y", "z", "w"}, d.walk("", "m", func() {}))
+
+	page := d.preview("?columns=m&limit=1")
+	require.Equal(t, []struct{ Name, Type string }{{"m", "varchar"}}, page.Columns)
+	require.Equal(t, map[string]any{"m": "x", "__metadata": map[string]any{"score": 1.0, "source": map[string]any{"file": "file 0", "row": 1.0}}}, page.Data[0])
+
+	for query, field := range map[string]string{"?columns=n": "columns", "?columns=m,,": "columns", "?cursor=nonsense": "cursor", "?limit=101": "limit"} {
+		require.Equal(t, []string{field}, requireFault(t, query, d.call(http.MethodGet, "/rows"+query, ""), http.StatusUnprocessableEntity, "VALIDATION_FAILED"))
+	}
+
+	// A cursor is no way to the rows of another dataset.
+	other := newFilled(t, s, "walker", d.bearer)
+	other.loaded("", "n\n7\n")
+	require.Equal(t, []string{"cursor"}, requireFault(t, "another's cursor",
+		other.call(http.MethodGet, "/rows?limit=1&cursor="+url.QueryEscape(page.NextCursor), ""), http.StatusUnprocessableEntity, "VALIDATION_FAILED"))
+}
+
+func queryEmpty(t *testing.T, s *service, key *signer) {
+	t.Helper()
+
+	d := newFilled(t, s, "hollow", key.token("hollow"))
+	refused := d.ask("SELECT count(*) FROM orders", "")
+	requireFault(t, "no rows yet", refused, http.StatusUnprocessableEntity, "QUERY_INVALID")
+	require.Contains(t, refused.body, "has no rows yet")
+	require.JSONEq(t, `{"columns": [], "data": []}`, d.call(http.MethodGet, "/rows", "").body)
+	requireFault(t, "nothing to export", d.call(http.MethodGet, "/export", ""), http.StatusUnprocessableEntity, "INVALID_STATE")
+
+	d.loaded("", "n,x\n1,a\n")
+	require.Equal(t, http.StatusOK, d.call(http.MethodPost, "/clear", "").status)
+	require.Equal(t, [][]any{{0.0}}, d.result("SELECT count(*) FROM orders", "").rows())
+	require.Equal(t, []struct{ Name, Type string }{{"n", "bigint"}, {"x", "varchar"}}, d.result("SELECT * FROM orders", "").Columns)
+	require.JSONEq(t, `{"columns": [{"name": "n", "type": "bigint"}, {"name": "x", "type": "varchar"}], "data": []}`, d.call(http.MethodGet, "/rows", "").body)
+	require.Equal(t, "n,x\n", d.call(http.MethodGet, "/export", "").body)
+	require.Equal(t, "n,x\n", d.ask("FROM orders", "", "Accept: text/csv").body)
+}
+
+// dropCache ends and begins the service again: copies of data files do not outlive the process.
+func dropCache(t *testing.T, s *service) {
+	t.Helper()
+	s.stop()
+	s.restart()
+}
+
+func queryStoreDown(t *testing.T, s *service, key *signer) {
+	t.Helper()
+
+	between, settings := newStoreProxy(t)
+	cut := start(t, append(settings, "QUERN_S3_TIMEOUT=1s", "QUERN_OIDC_ISSUER="+s.realm.issuer())...)
+	d := newFilled(t, cut, "offline", value(t, call(t, http.MethodPost, cut.url+"/user/token", key.token("offline"), `{"name": "asker"}`)))
+	require.Equal(t, http.StatusOK, d.post(`{"data": [{"n": 1}]}`).status)
+	require.Equal(t, [][]any{{1.0}}, d.result("FROM orders", "").rows())
+
+	between.set(behaviour{refuse: true})
+	require.Equal(t, [][]any{{1.0}}, d.result("FROM orders", "").rows(), "its file is here")
+	require.Equal(t, [][]any{{1.0}}, d.result("SELECT 1", "").rows())
+	require.Equal(t, "n\n1\n", d.call(http.MethodGet, "/export", "").body)
+
+	dropCache(t, cut)
+
+	for _, down := range []behaviour{{refuse: true}, {status: http.StatusServiceUnavailable}, {blackhole: true}} {
+		between.set(down)
+
+		began := time.Now()
+		requireUnavailable(t, d.ask("FROM orders", ""))
+		requireUnavailable(t, d.call(http.MethodGet, "/rows", ""))
+		requireUnavailable(t, d.call(http.MethodGet, "/export", ""))
+		require.Less(t, time.Since(began), 3*10*time.Second)
+		require.Equal(t, [][]any{{1.0}}, d.result("SELECT 1", "").rows())
+	}
+
+	between.set(behaviour{})
+	require.Equal(t, [][]any{{1.0}}, d.result("FROM orders", "").rows())
+}
+
+func queryDatabaseDown(t *testing.T, s *service, key *signer) {
+	t.Helper()
+
+	database := newPostgres(t)
+	cut := database.serve(t, "QUERN_OIDC_ISSUER="+s.realm.issuer())
+	d := newFilled(t, cut, "offline", key.token("offline"))
+	require.Equal(t, http.StatusOK, d.post(`{"data": [{"n": 1}]}`).status)
+	require.Equal(t, [][]any{{1.0}}, d.result("FROM orders", "").rows())
+
+	database.run("stop")
+	requireUnavailable(t, d.ask("FROM orders", ""))
+	requireUnavailable(t, d.ask("SELECT 1", ""))
+	requireUnavailable(t, d.call(http.MethodGet, "/rows", ""))
+	requireUnavailable(t, d.call(http.MethodGet, "/export", ""))
+
+	database.run("up")
+	await(t, "the database is found again", func() bool { return d.ask("FROM orders", "").status == http.StatusOK })
 }
