@@ -184,14 +184,18 @@ type running struct {
 	action   string // for the audit
 }
 
+// close does not wait for the child: until the kernel has taken a process apart the caller would have no end of the
+// answer. The engine has a place for another one only then, so that memory is still counted.
 func (r *running) close() {
-	r.session.Close()
-
-	for _, release := range r.releases {
-		release()
-	}
-
 	r.leave()
+
+	go func() {
+		r.session.Close()
+
+		for _, release := range r.releases {
+			release()
+		}
+	}()
 }
 
 const wrapped = "FROM ("
