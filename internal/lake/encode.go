@@ -2,7 +2,9 @@ package lake
 
 import (
 	"bytes"
+	"compress/flate"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,8 +12,6 @@ import (
 	"strconv"
 
 	"github.com/apache/iceberg-go"
-	"github.com/apache/iceberg-go/codec"
-	"github.com/apache/iceberg-go/table"
 	"golang.org/x/sync/errgroup"
 
 	"quern.dev/quern/internal/fault"
@@ -23,27 +23,21 @@ const (
 	fullManifest = 2000
 
 	readers = 8
+
+	// blockEnd is how many bytes the end of a block in an Avro file has.
+	blockEnd = 16
 )
+
+var errChanged = errors.New("the table was changed by another program")
 
 // encode writes the manifest, the manifest list and the metadata, in memory.
 func (l *Lake) encode(ctx context.Context, d *draft, manifests []iceberg.ManifestFile) error {
-	builder, err := l.builder(ctx, d)
+	metadata, err := l.metadata(ctx, d)
 	if err != nil {
 		return err
 	}
 
-	schema := schemaOf(d.made.Columns)
-	if err := errors.Join(builder.AddSchema(schema), builder.SetCurrentSchemaID(-1)); err != nil {
-		return err
-	}
-
-	schema = builder.CurrentSchema()
-
-	if d.base.location == "" {
-		if err := found(builder, l.base+tableKey(d.table)); err != nil {
-			return err
-		}
-	}
+	schema := metadata.adopt(schemaOf(d.made.Columns))
 
 	manifests, err = l.encodeManifest(ctx, d, schema, manifests)
 	if err != nil {
@@ -72,21 +66,16 @@ func (l *Lake) encode(ctx context.Context, d *draft, manifests []iceberg.Manifes
 
 	d.made.list = d.add("%s.avro", content.Bytes(), manifests)
 
-	return l.encodeMetadata(d, builder, table.Snapshot{
-		SnapshotID: d.made.Number, ParentSnapshotID: parent, SequenceNumber: d.made.Sequence, TimestampMs: d.made.CommittedAt.UnixMilli(),
-		ManifestList: l.base + d.made.list, Summary: d.summary(), SchemaID: &schema.ID,
+	return l.encodeMetadata(d, metadata, tableSnapshot{
+		ID: d.made.Number, Parent: parent, Sequence: d.made.Sequence, Timestamp: d.made.CommittedAt.UnixMilli(),
+		List: l.base + d.made.list, Summary: d.summary(), Schema: &schema.ID,
 	})
 }
 
-// builder starts from the metadata that the table has.
-func (l *Lake) builder(ctx context.Context, d *draft) (*table.MetadataBuilder, error) {
+// metadata is a copy of what the table has, to which the new snapshot is added.
+func (l *Lake) metadata(ctx context.Context, d *draft) (*tableMetadata, error) {
 	if d.base.location == "" {
-		builder, err := table.NewMetadataBuilder(formatVersion)
-		if err != nil {
-			return nil, err
-		}
-
-		return builder, builder.SetUUID(d.table.Dataset)
+		return newMetadata(d.table, l.base+tableKey(d.table)), nil
 	}
 
 	var err error
@@ -94,7 +83,7 @@ func (l *Lake) builder(ctx context.Context, d *draft) (*table.MetadataBuilder, e
 		return nil, err
 	}
 
-	metadata, err := l.recallMetadata(ctx, d.retired)
+	known, err := l.recallMetadata(ctx, d.retired)
 	if fault.Is(err, fault.NotFound) {
 		return nil, fmt.Errorf("%w: %s is gone", errLost, d.retired) // replaced long ago, and we were very slow
 	}
@@ -103,38 +92,22 @@ func (l *Lake) builder(ctx context.Context, d *draft) (*table.MetadataBuilder, e
 		return nil, err
 	}
 
-	if last := metadata.CurrentSnapshot(); d.base.current == nil || last == nil || last.SnapshotID != d.base.current.Number {
-		return nil, errors.New("the table was changed by another program")
+	if d.base.current == nil || known.CurrentSnapshot != d.base.current.Number {
+		return nil, errChanged
 	}
 
-	return table.MetadataBuilderFromBase(metadata, d.base.location)
-}
+	copied := *known
+	copied.MetadataLog = []metadataLogEntry{{d.base.location, known.Updated}}
 
-// found gives a new table what it keeps for ever.
-func found(builder *table.MetadataBuilder, location string) error {
-	return errors.Join(
-		builder.AddSortOrder(&table.UnsortedSortOrder), builder.SetDefaultSortOrderID(-1),
-		builder.AddPartitionSpec(iceberg.UnpartitionedSpec, true), builder.SetDefaultSpecID(-1),
-		builder.SetLoc(location),
-		builder.SetProperties(iceberg.Properties{
-			table.MetadataPreviousVersionsMaxKey: "1",
-			"gc.enabled":                         "false", // whoever else expires snapshots deletes no files: we keep them
-		}),
-	)
+	return &copied, nil
 }
 
 // encodeManifest makes one manifest of the new files and, if there are too many small ones, of what those
 // have. It returns the manifests of the snapshot.
 func (l *Lake) encodeManifest(ctx context.Context, d *draft, schema *iceberg.Schema, manifests []iceberg.ManifestFile) ([]iceberg.ManifestFile, error) {
-	entries := make([]iceberg.ManifestEntry, 0, len(d.staged))
-
-	for _, s := range d.staged {
-		file, err := codec.DecodeDataFile(s.entry, *iceberg.UnpartitionedSpec, schemaOf(s.Columns), formatVersion)
-		if err != nil {
-			return nil, err
-		}
-
-		entries = append(entries, iceberg.NewManifestEntry(iceberg.EntryStatusADDED, &d.made.Number, nil, nil, file))
+	entries, err := decodeEntries(d.staged, d.made.Number)
+	if err != nil {
+		return nil, err
 	}
 
 	if len(manifests) > maxManifests {
@@ -170,6 +143,53 @@ func (l *Lake) encodeManifest(ctx context.Context, d *draft, schema *iceberg.Sch
 	last.content, last.decoded = content.Bytes(), content.Bytes()
 
 	return append(slices.Clone(manifests), manifest), nil
+}
+
+// decodeEntries reads entries of staged files. iceberg-go reads them from a manifest alone, so one is put around them.
+func decodeEntries(staged []Staged, number int64) ([]iceberg.ManifestEntry, error) {
+	if len(staged) == 0 {
+		return nil, nil
+	}
+
+	var manifest, packed bytes.Buffer
+
+	// The writer starts with the head of an Avro file, whose end is also the end of each block.
+	_, err := iceberg.NewManifestWriter(formatVersion, &manifest, *iceberg.UnpartitionedSpec, schemaOf(nil), number)
+	if err != nil {
+		return nil, err
+	}
+
+	end := bytes.Clone(manifest.Bytes()[manifest.Len()-blockEnd:])
+
+	pack, err := flate.NewWriter(&packed, flate.NoCompression)
+	if err != nil {
+		return nil, err
+	}
+
+	for _, s := range staged {
+		packed.Reset()
+		pack.Reset(&packed)
+
+		_, err := pack.Write(s.entry)
+		if err := errors.Join(err, pack.Close()); err != nil {
+			return nil, err
+		}
+
+		_, _ = manifest.Write(binary.AppendVarint(binary.AppendVarint(nil, 1), int64(packed.Len())))
+		_, _ = manifest.Write(packed.Bytes())
+		_, _ = manifest.Write(end)
+	}
+
+	entries, err := iceberg.ReadManifest(iceberg.NewManifestFile(formatVersion, "", 0, 0, number).Build(), &manifest, false)
+	if err == nil && len(entries) != len(staged) {
+		err = errors.New("entries of staged files are lost")
+	}
+
+	for i, e := range entries {
+		entries[i] = iceberg.NewManifestEntry(iceberg.EntryStatusADDED, &number, nil, nil, e.DataFile())
+	}
+
+	return entries, err
 }
 
 // divide separates the manifests that are full from those that can be merged.
@@ -210,25 +230,9 @@ func (l *Lake) entries(ctx context.Context, manifests []iceberg.ManifestFile) ([
 }
 
 // encodeMetadata adds the snapshot, and takes out those that are too old and schemas that none has any more.
-func (l *Lake) encodeMetadata(d *draft, builder *table.MetadataBuilder, snapshot table.Snapshot) error {
-	err := errors.Join(builder.AddSnapshot(&snapshot), builder.SetSnapshotRef(table.MainBranch, snapshot.SnapshotID, table.BranchRef))
-	if err != nil {
+func (l *Lake) encodeMetadata(d *draft, metadata *tableMetadata, snapshot tableSnapshot) error {
+	if err := errors.Join(metadata.add(snapshot), metadata.expire(l.keep)); err != nil {
 		return err
-	}
-
-	metadata, err := builder.Build()
-	if err != nil {
-		return err
-	}
-
-	if expired, unused := l.expired(metadata); len(expired)+len(unused) > 0 {
-		if err := errors.Join(builder.RemoveSnapshots(expired, false), builder.RemoveSchemas(unused)); err != nil {
-			return err
-		}
-
-		if metadata, err = builder.Build(); err != nil {
-			return err
-		}
 	}
 
 	content, err := json.Marshal(metadata)
@@ -241,50 +245,31 @@ func (l *Lake) encodeMetadata(d *draft, builder *table.MetadataBuilder, snapshot
 	return nil
 }
 
-func (l *Lake) expired(metadata table.Metadata) (snapshots []int64, schemas []int) {
-	all := metadata.Snapshots()
-	used := map[int]bool{metadata.CurrentSchema().ID: true}
-
-	for i, snapshot := range all {
-		if i < len(all)-l.keep {
-			snapshots = append(snapshots, snapshot.SnapshotID)
-		} else if snapshot.SchemaID != nil {
-			used[*snapshot.SchemaID] = true
-		}
-	}
-
-	for _, schema := range metadata.Schemas() {
-		if !used[schema.ID] {
-			schemas = append(schemas, schema.ID)
-		}
-	}
-
-	return snapshots, schemas
-}
-
 // summary is what Iceberg's readers show of a snapshot.
-func (d *draft) summary() *table.Summary {
+func (d *draft) summary() map[string]string {
 	var addedRows, addedBytes int64
 	for _, s := range d.staged {
 		addedRows += s.Rows
 		addedBytes += s.Size
 	}
 
+	operation := "append"
+
+	switch d.made.Operation {
+	case Replace, Restore:
+		operation = "overwrite"
+	case Clear:
+		operation = "delete"
+	case Append:
+	}
+
 	count := func(n int64) string { return strconv.FormatInt(n, 10) }
-	summary := &table.Summary{Operation: table.OpAppend, Properties: iceberg.Properties{
+
+	return map[string]string{
+		"operation":        operation,
 		"added-data-files": count(int64(len(d.staged))), "added-records": count(addedRows), "added-files-size": count(addedBytes),
 		"total-data-files": count(int64(d.made.Files)), "total-records": count(d.made.Rows), "total-files-size": count(d.made.Bytes),
 		"total-delete-files": "0", "total-position-deletes": "0", "total-equality-deletes": "0",
 		"quern.operation": string(d.made.Operation),
-	}}
-
-	switch d.made.Operation {
-	case Replace, Restore:
-		summary.Operation = table.OpOverwrite
-	case Clear:
-		summary.Operation = table.OpDelete
-	case Append:
 	}
-
-	return summary
 }

@@ -6,13 +6,12 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/metadata"
 	"github.com/apache/arrow-go/v18/parquet/schema"
 	"github.com/apache/iceberg-go"
-	"github.com/apache/iceberg-go/codec"
-	"github.com/apache/iceberg-go/table"
 )
 
 const (
@@ -54,34 +53,100 @@ func describe(file io.ReaderAt, size int64, address string, columns []Column) (d
 		return d, err
 	}
 
-	whole, err := measurable(meta, columns)
+	metrics, err := measure(meta, columns)
 	if err != nil {
 		return d, err
 	}
 
-	described, err := table.DataFileFromMetadata(table.DataFileArgs{
-		Schema: schemaOf(columns), Spec: *iceberg.UnpartitionedSpec, Format: iceberg.ParquetFile, Metadata: meta,
-		FilePath: address, FileSize: size, Content: iceberg.EntryContentData, FormatVersion: formatVersion,
-		Properties: metrics(whole),
-	})
-	if err != nil {
-		return d, err
-	}
-
-	d.rows, d.bounds = described.Count(), boundsOf(described, whole)
-	d.entry, err = codec.EncodeDataFile(described, *iceberg.UnpartitionedSpec, schemaOf(columns), formatVersion)
+	d.rows, d.bounds = meta.GetNumRows(), map[int]bound{}
+	d.entry, err = d.encode(meta, metrics, address, size)
 
 	return d, err
 }
 
-// metrics says of which columns bounds are kept.
-func metrics(columns []Column) iceberg.Properties {
-	properties := iceberg.Properties{table.DefaultWriteMetricsModeKey: "none"}
-	for _, column := range columns {
-		properties[table.MetricsModeColumnConfPrefix+"."+column.Name] = table.DefaultWriteMetricsModeDefault
+// encode makes the entry and the bounds.
+func (d *description) encode(meta *metadata.FileMetaData, metrics map[int]*metric, address string, size int64) ([]byte, error) {
+	var (
+		sizes, values, nulls = map[int]int64{}, map[int]int64{}, map[int]int64{}
+		lower, upper         = map[int][]byte{}, map[int][]byte{}
+	)
+
+	for id, m := range metrics {
+		low, high, err := m.bounds()
+		if err != nil {
+			return nil, err
+		}
+
+		sizes[id], values[id], nulls[id] = m.size, m.values, m.nulls
+		b := bound{Nulls: &m.nulls}
+
+		if len(low) > 0 {
+			lower[id] = low
+		}
+
+		if len(high) > 0 {
+			upper[id] = high
+		}
+
+		if len(low) <= maxBound {
+			b.Lower = lower[id]
+		}
+
+		if len(high) <= maxBound {
+			b.Upper = upper[id]
+		}
+
+		d.bounds[id] = b
 	}
 
-	return properties
+	offsets, err := offsetsOf(meta)
+	if err != nil {
+		return nil, err
+	}
+
+	builder, err := iceberg.NewDataFileBuilder(
+		*iceberg.UnpartitionedSpec, iceberg.EntryContentData, address, iceberg.ParquetFile, nil, nil, nil, d.rows, size)
+	if err != nil {
+		return nil, err
+	}
+
+	builder.ColumnSizes(sizes).ValueCounts(values).NullValueCounts(nulls).NaNValueCounts(map[int]int64{}).SplitOffsets(offsets)
+
+	if len(lower) > 0 {
+		builder.LowerBoundValues(lower)
+	}
+
+	if len(upper) > 0 {
+		builder.UpperBoundValues(upper)
+	}
+
+	entry, canBeEncoded := builder.Build().(iceberg.AvroEntryMarshaler)
+	if !canBeEncoded {
+		return nil, errors.ErrUnsupported
+	}
+
+	return entry.MarshalAvroEntry(*iceberg.UnpartitionedSpec, schemaOf(nil), formatVersion)
+}
+
+// offsetsOf returns where the row groups begin.
+func offsetsOf(meta *metadata.FileMetaData) ([]int64, error) {
+	offsets := make([]int64, meta.NumRowGroups())
+
+	for i := range offsets {
+		first, err := meta.RowGroup(i).ColumnChunk(0)
+		if err != nil {
+			return nil, err
+		}
+
+		offsets[i] = first.DataPageOffset()
+		if first.HasDictionaryPage() {
+			offsets[i] = min(offsets[i], first.DictionaryPageOffset())
+		}
+	}
+
+	slices.Sort(offsets)
+
+	return offsets, nil
 }
 
 // footer returns the encoded footer, of which nothing is known yet but that it can be decoded cheaply.

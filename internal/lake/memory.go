@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/apache/iceberg-go"
-	"github.com/apache/iceberg-go/table"
 )
 
 const (
@@ -107,8 +106,8 @@ func recall[T any](ctx context.Context, l *Lake, key string, decode func([]byte)
 	return value, nil
 }
 
-func (l *Lake) recallMetadata(ctx context.Context, key string) (table.Metadata, error) {
-	return recall(ctx, l, key, table.ParseMetadataBytes)
+func (l *Lake) recallMetadata(ctx context.Context, key string) (*tableMetadata, error) {
+	return recall(ctx, l, key, parseMetadata)
 }
 
 func (l *Lake) recallList(ctx context.Context, key string) ([]iceberg.ManifestFile, error) {
