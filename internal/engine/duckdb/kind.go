@@ -8,7 +8,8 @@ import (
 )
 
 // kind is a type of a result's column: its name, and SQL that makes its values into JSON and into what files
-// can have. Nil means that DuckDB's own way is right.
+// can have. Nil means that DuckDB's own way is right. What is JSON already is never made JSON again: DuckDB would
+// read and write it once more.
 type kind struct {
 	name string
 	json func(value string) string
@@ -20,6 +21,8 @@ const safeInteger = 9007199254740991 // beyond, readers of JSON lose digits
 
 func asText(value string) string { return `CAST(` + value + ` AS VARCHAR)` }
 
+func quoted(value string) string { return `to_json(` + asText(value) + `)` }
+
 // integer is a number as long as nobody loses digits.
 func integer(value string) string {
 	return fmt.Sprintf(`CASE WHEN %[1]s BETWEEN -%[2]d AND %[2]d THEN to_json(CAST(%[1]s AS BIGINT)) ELSE to_json(CAST(%[1]s AS VARCHAR)) END`, value, safeInteger)
@@ -30,18 +33,27 @@ func unsigned(value string) string {
 	return fmt.Sprintf(`CASE WHEN %[1]s <= CAST(%[2]d AS UHUGEINT) THEN to_json(CAST(%[1]s AS BIGINT)) ELSE to_json(CAST(%[1]s AS VARCHAR)) END`, value, safeInteger)
 }
 
-// float: JSON has no NaN and no infinity. The text of a float has its own digits, not those of the double.
-func float(value string) string {
-	return fmt.Sprintf(`CASE WHEN isfinite(%[1]s) THEN CAST(CAST(%[1]s AS VARCHAR) AS JSON) WHEN isnan(%[1]s) THEN to_json('NaN') `+
-		`WHEN %[1]s > 0 THEN to_json('Infinity') WHEN %[1]s < 0 THEN to_json('-Infinity') END`, value)
+// double: JSON has no NaN and no infinity.
+func double(value string) string { return numberOrName(value, `to_json(`+value+`)`) }
+
+// float: its text has its own digits, not those of the double.
+func float(value string) string { return numberOrName(value, `CAST(`+asText(value)+` AS JSON)`) }
+
+func numberOrName(value, number string) string {
+	return fmt.Sprintf(`CASE WHEN isfinite(%[1]s) THEN %[2]s WHEN isnan(%[1]s) THEN to_json('NaN') `+
+		`WHEN %[1]s > 0 THEN to_json('Infinity') WHEN %[1]s < 0 THEN to_json('-Infinity') END`, value, number)
 }
 
 // moment is a timestamp as ISO 8601 has it.
-func moment(value string) string {
-	return `replace(replace(CAST(` + value + ` AS VARCHAR), ' ', 'T'), 'T(BC)', ' (BC)')`
+func moment(value string) string { return `to_json(` + isoText(value) + `)` }
+
+func zonedMoment(value string) string {
+	return `to_json(regexp_replace(` + isoText(value) + `, '\+00$', 'Z'))`
 }
 
-func zonedMoment(value string) string { return `regexp_replace(` + moment(value) + `, '\+00$', 'Z')` }
+func isoText(value string) string {
+	return `replace(replace(` + asText(value) + `, ' ', 'T'), 'T(BC)', ' (BC)')`
+}
 
 // exactDigits is how many digits a double has for sure.
 const exactDigits = 15
@@ -78,27 +90,27 @@ func kindOf(logical duckdb.LogicalType) kind {
 	case duckdb.TypeFloat:
 		return kind{name: "float", json: float}
 	case duckdb.TypeDouble:
-		return kind{name: "double", json: float}
+		return kind{name: "double", json: double}
 	case duckdb.TypeDecimal:
 		return decimalKind(int(duckdb.DecimalWidth(logical)), int(duckdb.DecimalScale(logical)))
 	case duckdb.TypeVarchar, duckdb.TypeStringLiteral:
 		return kind{name: "varchar"}
 	case duckdb.TypeDate:
-		return kind{name: "date", json: asText}
+		return kind{name: "date", json: quoted}
 	case duckdb.TypeTimestamp, duckdb.TypeTimestampS, duckdb.TypeTimestampMS, duckdb.TypeTimestampNS:
 		return kind{name: "timestamp", json: moment}
 	case duckdb.TypeTimestampTZ:
 		return kind{name: "timestamp with time zone", json: zonedMoment}
 	case duckdb.TypeTime, duckdb.TypeTimeNS:
-		return kind{name: "time", json: asText}
+		return kind{name: "time", json: quoted}
 	case duckdb.TypeUUID:
-		return kind{name: "uuid", json: asText}
+		return kind{name: "uuid", json: quoted}
 	case duckdb.TypeEnum:
-		return kind{name: "varchar", json: asText, file: asText}
+		return kind{name: "varchar", json: quoted, file: asText}
 	case duckdb.TypeBlob:
 		base64 := func(value string) string { return `to_base64(` + value + `)` }
 
-		return kind{name: "blob", json: base64, line: base64}
+		return kind{name: "blob", json: func(value string) string { return `to_json(` + base64(value) + `)` }, line: base64}
 	case duckdb.TypeSQLNull:
 		return kind{name: "null", file: asText}
 	default:
@@ -106,14 +118,17 @@ func kindOf(logical duckdb.LogicalType) kind {
 	}
 }
 
-// decimalKind is a number as long as it has few enough digits.
+// decimalKind is a number as long as a double has all its digits.
 func decimalKind(width, scale int) kind {
 	digits := asText
-	if width == scale { // DuckDB writes .5, which is no JSON
+	if width == scale { // DuckDB writes .5
 		digits = func(value string) string { return `regexp_replace(` + asText(value) + `, '^(-?)\.', '\10.')` }
 	}
 
-	number := func(value string) string { return `CAST(` + digits(value) + ` AS JSON)` }
+	number := func(value string) string { return `to_json(` + value + `)` }
+	if scale == 0 {
+		number = func(value string) string { return `to_json(CAST(` + value + ` AS BIGINT))` } // not 7.0
+	}
 
 	k := kind{name: fmt.Sprintf("decimal(%d,%d)", width, scale), json: number}
 	if width > exactDigits {
@@ -152,7 +167,7 @@ func nestedKind(logical duckdb.LogicalType) kind {
 			kindName = "other"
 		}
 
-		return kind{name: kindName, json: asText, file: asText}
+		return kind{name: kindName, json: quoted, file: asText}
 	}
 }
 
@@ -162,7 +177,7 @@ func (k kind) asJSON(value string) string {
 		return `to_json(` + value + `)`
 	}
 
-	return `to_json(` + k.json(value) + `)`
+	return k.json(value)
 }
 
 // asLine is SQL for delimited text: what is nested is JSON there.
