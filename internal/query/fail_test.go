@@ -30,7 +30,7 @@ func TestLocate(t *testing.T) {
 		{"", 0, "line 1, column 1"},
 		{"ä", 1, "line 1, column 2"}, // never in the middle of one, and no panic if it were
 	} {
-		err := locate(invalid(c.at, "No."), c.statement)
+		err := locate(invalid(c.at, "No."), c.statement, 0)
 		require.True(t, fault.Is(err, fault.QueryInvalid))
 
 		var shown string
@@ -43,8 +43,8 @@ func TestLocate(t *testing.T) {
 	}
 
 	other := errors.New("other")
-	require.Equal(t, other, locate(other, "SELECT"))
-	require.NoError(t, locate(nil, "SELECT"))
+	require.Equal(t, other, locate(other, "SELECT", 0))
+	require.NoError(t, locate(nil, "SELECT", 0))
 }
 
 func TestRefused(t *testing.T) {

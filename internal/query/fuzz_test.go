@@ -159,6 +159,6 @@ func FuzzLocate(f *testing.F) {
 	f.Add("SELECT\n 'ä'", 9)
 
 	f.Fuzz(func(t *testing.T, statement string, at int) {
-		require.Error(t, locate(invalid(at, "No."), statement))
+		require.Error(t, locate(invalid(at, "No."), statement, 0))
 	})
 }

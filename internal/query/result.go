@@ -1,0 +1,84 @@
+package query
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"quern.dev/quern/internal/engine"
+)
+
+// Read is a snapshot that was read.
+type Read struct {
+	Dataset     string // owner/namespace/name
+	Snapshot    uuid.UUID
+	CommittedAt time.Time
+}
+
+// Result is a statement that runs. The caller closes it.
+type Result struct {
+	Columns []Column
+	Reads   []Read
+
+	result *engine.Result
+	source *sources
+	end    engine.Ran
+	began  time.Time
+	given  *atomic.Int64
+	close  func()
+}
+
+// Next gives the next row as a JSON object, with __metadata; io.EOF after the last one. It is valid until the next
+// call.
+func (r *Result) Next() (json.RawMessage, error) {
+	row, err := r.next()
+	if err != nil {
+		return nil, err
+	}
+
+	return r.source.mark(row), nil
+}
+
+func (r *Result) next() (engine.Row, error) {
+	row, err := r.result.Next()
+	if errors.Is(err, io.EOF) {
+		r.end, _ = r.result.Finish()
+		r.given.Add(r.end.Rows)
+
+		return row, io.EOF
+	}
+
+	return row, refused(err, nil)
+}
+
+// End is how the result ended: how many rows it has, and by which limit it was cut if it was. It is known after
+// the last row.
+func (r *Result) End() (rows int64, truncated string) { return r.end.Rows, r.end.Truncated }
+
+// Bare is Next without __metadata.
+func (r *Result) Bare() (json.RawMessage, error) {
+	r.source = nil
+
+	row, err := r.next()
+
+	return row.JSON, err
+}
+
+// Elapsed is the time since the statement came.
+func (r *Result) Elapsed(now time.Time) time.Duration { return now.Sub(r.began) }
+
+// File waits for a result in the form of a file and moves it to a new place.
+func (r *Result) File(to string) (size int64, err error) {
+	if r.end, err = r.result.Finish(); err != nil {
+		return 0, refused(err, nil)
+	}
+
+	return r.result.Take(to)
+}
+
+// Close ends the statement, also one that still runs.
+func (r *Result) Close() { r.close() }
