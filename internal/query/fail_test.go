@@ -9,6 +9,7 @@ import (
 
 	"quern.dev/quern/internal/engine"
 	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/lake"
 )
 
 func TestLocate(t *testing.T) {
@@ -50,7 +51,7 @@ func TestLocate(t *testing.T) {
 func TestRefused(t *testing.T) {
 	t.Parallel()
 
-	columns := []string{"customer", "customs", "amount"}
+	reads := []reading{{snapshot: lake.Snapshot{Columns: []lake.Column{{Name: "customer"}, {Name: "customs"}, {Name: "amount"}}}}}
 
 	for _, c := range []struct {
 		said       engine.StatementError
@@ -64,7 +65,7 @@ func TestRefused(t *testing.T) {
 		{engine.StatementError{Kind: "binder", Message: `Ambiguous reference to column name "id" (use: "a.id" or "b.id")`}, `The column "id" is in several datasets.`, nil},
 		{engine.StatementError{Kind: "binder", Message: `Ambiguous reference`}, `The column "" is in several datasets.`, nil},
 		{engine.StatementError{Kind: "binder", Message: `column "id" must appear in the GROUP BY clause or must be part of an aggregate function.` + "\nEither …"}, `The column "id" is neither in GROUP BY nor in an aggregate`, nil},
-		{engine.StatementError{Kind: "conversion", Message: "Could not convert string 'x' to INT32\nLINE 1: …"}, "The statement cannot be run: Could not convert string 'x' to INT32.", nil},
+		{engine.StatementError{Kind: "conversion", Message: "Could not convert string 'x' to INT32\nLINE 1: …"}, "The statement cannot be run: Could not convert string 'x' to INTEGER. TRY_CAST", nil},
 		{engine.StatementError{Kind: "out of range", Message: "Overflow in multiplication!"}, "The statement cannot be run: Overflow in multiplication.", nil},
 		{engine.StatementError{Kind: "binder"}, "The engine cannot run this statement.", nil},
 		{engine.StatementError{Kind: "io", Message: "/var/lib/quern/jobs/7/in/0.parquet"}, "The engine cannot run this statement.", nil},
@@ -73,7 +74,7 @@ func TestRefused(t *testing.T) {
 	} {
 		c.said.Position = -1
 
-		err := refused(&c.said, columns)
+		err := refused(&c.said, reads)
 		require.True(t, fault.Is(err, fault.QueryInvalid), c.want)
 		require.True(t, strings.HasPrefix(fault.From(err).Message, c.want), fault.From(err).Message)
 
@@ -105,7 +106,7 @@ func TestNearest(t *testing.T) {
 		"order":                            {"orders", "orders_2025", "orders_2026"},
 		"grösse":                           {"größe"},
 		"zzz":                              {},
-		"":                                 {"Customs", "amount", "created_at"}, // everything contains nothing
+		"":                                 {},
 		"di":                               {"id"},
 		"nothing at all like any of these": {},
 	} {
