@@ -60,11 +60,13 @@ func (p *program) stream(d described, q engine.Query, conn *sandbox.Conn) (ran e
 
 		return false
 	})
-	if err != nil {
-		return ran, err
+
+	// Also before an error: the parent takes half a row for a child gone wrong.
+	if flushed := out.Flush(); err == nil {
+		err = flushed
 	}
 
-	return ran, out.Flush()
+	return ran, err
 }
 
 const (
@@ -79,12 +81,16 @@ func (p *program) file(d described, q engine.Query) (ran engine.Ran, err error) 
 	if q.Rows > 0 {
 		from = cutResult
 
-		count, err := p.db.change(fmt.Sprintf(`CREATE TEMP TABLE %s AS FROM %s LIMIT %d`, cutResult, result, q.Rows+1))
+		if err := p.db.exec(fmt.Sprintf(`CREATE TEMP TABLE %s AS FROM %s LIMIT %d`, cutResult, result, q.Rows+1)); err != nil {
+			return ran, err
+		}
+
+		more, err := p.db.value(fmt.Sprintf(`SELECT CAST(count(*) > %d AS VARCHAR) FROM %s`, q.Rows, cutResult))
 		if err != nil {
 			return ran, err
 		}
 
-		if count > q.Rows {
+		if more == "true" {
 			ran.Truncated = engine.ByRows
 		}
 	}
