@@ -77,7 +77,13 @@ func (c *column) value(kind string, options engine.Options, otherwise string) (s
 	}
 
 	r := c.readingFor(kind, options)
-	sql = fmt.Sprintf(`CASE WHEN %s THEN NULL WHEN %s THEN coalesce(%s, %s) ELSE %s END`, absent, r.fits(trimmed), r.value(trimmed), otherwise, otherwise)
+	fits := r.fits(trimmed)
+
+	if c.isJSON && kind == engine.Double { // NaN as such is no JSON, only "NaN" is
+		fits += ` AND (isfinite(TRY_CAST(` + trimmed + ` AS DOUBLE)) OR json_type(` + c.raw + `) = 'VARCHAR')`
+	}
+
+	sql = fmt.Sprintf(`CASE WHEN %s THEN NULL WHEN %s THEN coalesce(%s, %s) ELSE %s END`, absent, fits, r.value(trimmed), otherwise, otherwise)
 
 	if nulls == "" && r.usual != nil && !c.wide {
 		when, value := r.usual(raw)

@@ -32,6 +32,8 @@ const (
 	clock    = `(?:[01]?[0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:\.[0-9]{1,6})?)?`
 	offset   = ` ?(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)`
 
+	scientific = `-?[0-9]+(?:\.[0-9]+)?[eE][+-]?[0-9]{1,2}`
+
 	// A comma decides between 1,5 and 1,500: these prove which one it is.
 	groupedComma = `-?[0-9]{1,3}(?:\.[0-9]{3})+(?:,[0-9]+)?|-?(?:0|[1-9][0-9]*),[0-9]+|` + whole
 	groupedPoint = `-?[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|` + fraction + `|` + whole
@@ -95,6 +97,16 @@ func commaDoubles() reading {
 
 func pointDoubles() reading {
 	return read(engine.Double, groupedPoint, func(t string) string { return finite(`replace(` + t + `, ',', '')`) }).written(".", ",")
+}
+
+// exactly: JSON has an exponent for what is small, and a cast would round it.
+func exactly(kind string, scale int) func(string) string {
+	return func(t string) string {
+		value := as(sqlType(kind))(t)
+
+		return fmt.Sprintf(`CASE WHEN NOT regexp_matches(%[1]s, '[eE]') THEN %[2]s
+			WHEN length(regexp_extract(%[1]s, '\.([0-9]*?)0*[eE]', 1)) - CAST(regexp_extract(%[1]s, '[eE]\+?(-?[0-9]+)$', 1) AS INTEGER) <= %[3]d THEN %[2]s END`, t, value, scale)
+	}
 }
 
 // givenBack: a text that a cast gives back was not bent by it.
@@ -250,7 +262,9 @@ func plain(kind string) (reading, bool) {
 	case engine.Bigint:
 		return read(engine.Bigint, `-?(?:0|[1-9][0-9]{0,18})`, as("BIGINT")).usually(givenBack), true
 	case engine.Double:
-		return read(engine.Double, `-?[0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]{1,3})?`, finite).usually(plainNumber), true
+		return read(engine.Double, `-?[0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]{1,3})?|NaN|-?Infinity`, func(t string) string {
+			return `CASE WHEN ` + t + ` IN ('NaN', 'Infinity', '-Infinity') THEN TRY_CAST(` + t + ` AS DOUBLE) ELSE ` + finite(t) + ` END`
+		}).usually(plainNumber), true
 	case engine.Date:
 		return isoDates(), true
 	case engine.Timestamp:
@@ -262,7 +276,7 @@ func plain(kind string) (reading, bool) {
 	}
 
 	if _, scale, ok := decimalOf(kind); ok {
-		return read(kind, `-?[0-9]*(?:\.[0-9]{0,`+strconv.Itoa(scale)+`}0*)?`, as(sqlType(kind))), true
+		return read(kind, `-?[0-9]*(?:\.[0-9]{0,`+strconv.Itoa(scale)+`}0*)?|`+scientific, exactly(kind, scale)), true
 	}
 
 	return reading{}, false
