@@ -270,6 +270,7 @@ func TestExportFailureIsToldOnce(t *testing.T) {
 
 	_, err := e.ask()
 	require.Equal(t, fault.Absent().Error(), err.Error())
+	require.Equal(t, 1, e.count(countJobs), "who is told may not want another attempt")
 	e.waits()
 	require.Equal(t, exportQueued, e.live().state)
 	require.Equal(t, 2, e.count(countJobs))

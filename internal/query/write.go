@@ -80,11 +80,9 @@ func (q *Query) giveBack(ctx context.Context, args ExportArgs) error {
 	return err
 }
 
-// passing tells whether a later try may succeed. The statement is ours, so it is not to blame if the engine does not
-// take it: a child that was killed looks the same.
-func passing(err error) bool {
-	return fault.Is(err, fault.Unavailable) || fault.Is(err, fault.Timeout) || fault.Is(err, fault.QueryInvalid)
-}
+// passing tells whether a later try may succeed. The statement is ours: that a child cannot run it only says that
+// something happened to the child.
+func passing(err error) bool { return !fault.Is(err, fault.LimitExceeded) && !fault.Is(err, fault.NotFound) }
 
 // unlessFault keeps what is no answer to the caller for the log.
 func unlessFault(err error) error {
