@@ -1,0 +1,427 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+)
+
+// byJob makes exports of small datasets what those of large ones are.
+const byJob = "QUERN_EXPORT_STREAM=1KiB"
+
+// exportRows is a file of which the table is larger than that.
+func exportRows(first, count int) string {
+	var lines strings.Builder
+
+	lines.WriteString("id,region,total,day,note\n")
+
+	for i := range count {
+		fmt.Fprintf(&lines, "%d,r%d,%d.%02d,2026-01-%02d,%s\n", first+i, i%7, i, i%100, i%28+1, uuid.NewString())
+	}
+
+	return lines.String()
+}
+
+func (d *filled) export(format string) *answer {
+	d.t.Helper()
+
+	return d.call(http.MethodGet, "/export?format="+format, "")
+}
+
+// ready asks until the file is there, and returns its address.
+func (d *filled) ready(format string) (address string) {
+	d.t.Helper()
+
+	await(d.t, "the export is ready", func() bool {
+		answer := d.export(format)
+		require.Contains(d.t, []int{http.StatusAccepted, http.StatusSeeOther}, answer.status, answer.body)
+		address = answer.header.Get("Location")
+
+		return answer.status == http.StatusSeeOther
+	})
+
+	return address
+}
+
+// download gets a file as anybody who has its address.
+func download(t *testing.T, address string) *answer {
+	t.Helper()
+
+	answer, err := try(newRequest(t, http.MethodGet, address, "", ""))
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, answer.status, answer.body)
+
+	return answer
+}
+
+// streamer is another replica of a service, which exports in its answers and works no jobs.
+func streamer(t *testing.T, s *service) *service {
+	t.Helper()
+
+	return start(t, slices.Concat(s.place.settings(), []string{
+		"QUERN_DATABASE_URL=" + s.databaseURL, "QUERN_OIDC_ISSUER=" + s.realm.issuer(),
+		"QUERN_EXPORT_WORKERS=0", "QUERN_INGEST_WORKERS=0", "QUERN_JOB_WORKERS=0",
+	})...)
+}
+
+// streamed is the export of the dataset in one answer.
+func (d *filled) streamed(from *service, format string) *answer {
+	d.t.Helper()
+
+	answer := call(d.t, http.MethodGet, from.url+"/data/"+d.path()+"/export?format="+format, d.bearer, "")
+	require.Equal(d.t, http.StatusOK, answer.status, answer.body)
+
+	return answer
+}
+
+// count asks the database for a number.
+func (s *service) count(query string, args ...any) (number int) {
+	s.t.Helper()
+	withDatabase(s.t, s.databaseURL, func(ctx context.Context, connection *pgx.Conn) {
+		require.NoError(s.t, connection.QueryRow(ctx, query, args...).Scan(&number))
+	})
+
+	return number
+}
+
+// exportObjects are the keys of all exports in the store.
+func (p *place) exportObjects() (keys []string) {
+	p.t.Helper()
+
+	for key := range p.objects() {
+		if strings.HasPrefix(key, "exports/") {
+			keys = append(keys, key)
+		}
+	}
+
+	return keys
+}
+
+func TestExports(t *testing.T) {
+	t.Parallel()
+
+	s := start(t, byJob)
+	whole, key := streamer(t, s), s.newKey()
+
+	for name, play := range map[string]func(*testing.T, *service, *service, *signer){
+		"each format":                exportFormats,
+		"one for all who may see it": exportShared,
+		"of its snapshot":            exportChanged,
+		"a small dataset":            exportSmall,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			play(t, s, whole, key)
+		})
+	}
+}
+
+func exportFormats(t *testing.T, s, whole *service, key *signer) {
+	t.Helper()
+
+	d := newFilled(t, s, "ada", key.token("ada"))
+	require.Equal(t, http.StatusUnprocessableEntity, d.export("csv").status, "nothing to export")
+	d.loaded("", exportRows(0, 1000), exportRows(1000, 500))
+
+	for _, format := range []string{"csv", "ndjson", "parquet"} {
+		first := d.export(format)
+		require.Equal(t, http.StatusAccepted, first.status, first.body)
+
+		address, err := url.Parse(d.ready(format))
+		require.NoError(t, err)
+		require.Equal(t, "300", address.Query().Get("X-Amz-Expires"))
+		require.NotContains(t, address.Path, d.namespace)
+		require.NotContains(t, address.Path, "orders")
+
+		file, inOne := download(t, address.String()), d.streamed(whole, format)
+		require.Equal(t, "attachment; filename=orders."+format, file.header.Get("Content-Disposition"))
+		require.Equal(t, "attachment; filename=orders."+format, inOne.header.Get("Content-Disposition"))
+		require.Len(t, file.body, len(inOne.body))
+		require.True(t, inOne.body == file.body, "the bytes are the same") //nolint:testifylint // nobody wants to read them
+
+		head := d.call(http.MethodHead, "/export?format="+format, "")
+		require.Equal(t, http.StatusSeeOther, head.status)
+		require.NotEmpty(t, head.header.Get("Location"))
+
+		// A client that knows nothing of all this.
+		response, err := http.DefaultClient.Do(newRequest(t, http.MethodGet, d.url()+"/export?format="+format, d.bearer, ""))
+		require.NoError(t, err)
+
+		defer func() { _ = response.Body.Close() }()
+
+		got, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		require.Equal(t, http.StatusOK, response.StatusCode)
+		require.Len(t, got, len(inOne.body))
+	}
+
+	require.Equal(t, 1501, strings.Count(download(t, d.ready("csv")).body, "\n"))
+}
+
+// exportShared: of many who ask at once one starts the job; each who gets the file stands in the audit.
+func exportShared(t *testing.T, s, _ *service, key *signer) {
+	t.Helper()
+
+	d := newFilled(t, s, "ada", key.token("ada"))
+	viewer := &filled{t, s, key.token("bob"), d.owner, d.namespace, d.name}
+	stranger := &filled{t, s, key.token("eve"), d.owner, d.namespace, d.name}
+
+	me(t, s, viewer.bearer)
+	share(t, s, d.bearer, "datasets/"+d.path(), "bob", "viewer")
+	d.loaded("", exportRows(0, 1000))
+
+	var asking sync.WaitGroup
+
+	for range 5 {
+		for _, who := range []*filled{d, viewer} {
+			asking.Go(func() {
+				answer, err := try(newRequest(t, http.MethodGet, who.url()+"/export", who.bearer, ""))
+				if err != nil || (answer.status != http.StatusAccepted && answer.status != http.StatusSeeOther) {
+					t.Errorf("%v %+v", err, answer)
+				}
+			})
+		}
+	}
+
+	asking.Wait()
+
+	_, id := s.tableName(d.owner, d.namespace, d.name)
+	require.Equal(t, 1, s.count(`SELECT count(*) FROM exports WHERE dataset_id = $1`, id))
+	require.Equal(t, 1, s.count(`SELECT count(*) FROM river_job WHERE kind = 'query.export' AND args ->> 'dataset' = $1`, id))
+
+	d.ready("csv")
+
+	audited := func() int {
+		return s.count(`SELECT count(*) FROM audit WHERE action = 'dataset.export' AND target = $1`, id)
+	}
+	before := audited()
+
+	require.Equal(t, http.StatusSeeOther, viewer.export("csv").status)
+	require.Equal(t, http.StatusNotFound, stranger.export("csv").status)
+	require.Equal(t, before+1, audited())
+
+	unshare(t, s, d.bearer, "datasets/"+d.path(), "bob")
+	require.Equal(t, http.StatusNotFound, viewer.export("csv").status, "that it is there gives nobody the right to it")
+	require.Equal(t, before+1, audited())
+}
+
+// exportChanged: a dataset that changes has another export; the first stays what it was.
+func exportChanged(t *testing.T, s, whole *service, key *signer) {
+	t.Helper()
+
+	d := newFilled(t, s, "ada", key.token("ada"))
+	d.loaded("", exportRows(0, 1000))
+
+	first := d.ready("csv")
+	before := download(t, first).body
+
+	d.loaded("", exportRows(1000, 10))
+	require.Equal(t, http.StatusAccepted, d.export("csv").status)
+
+	second := download(t, d.ready("csv")).body
+	require.Equal(t, d.streamed(whole, "csv").body, second)
+	require.Equal(t, 1011, strings.Count(second, "\n"))
+	require.Equal(t, before, download(t, first).body)
+}
+
+func exportSmall(t *testing.T, s, _ *service, key *signer) {
+	t.Helper()
+
+	d := newFilled(t, s, "ada", key.token("ada"))
+	d.loaded("", "n\n1\n2\n")
+
+	answer := d.export("csv")
+	require.Equal(t, http.StatusOK, answer.status, answer.body)
+	require.Equal(t, "n\n1\n2\n", answer.body)
+}
+
+// TestExportLater: exports that nobody works on, that fail, whose store is away, and whose time is over.
+func TestExportLater(t *testing.T) {
+	t.Parallel()
+
+	between, settings := newStoreProxy(t)
+	s := start(t, append(settings, byJob, "QUERN_EXPORT_WORKERS=0", "QUERN_S3_TIMEOUT=2s")...)
+	key := s.newKey()
+	d := newFilled(t, s, "ada", value(t, call(t, http.MethodPost, s.url+"/user/token", key.token("ada"), `{"name": "exporter"}`)))
+	d.loaded("", exportRows(0, 1000))
+
+	again := func(more ...string) {
+		s.stop()
+
+		s.settings = append(s.settings, more...)
+		s.restart()
+	}
+
+	// Asked for, then changed: it is still of its snapshot.
+	require.Equal(t, http.StatusAccepted, d.export("csv").status)
+	d.loaded(`"mode": "replace"`, exportRows(5000, 300))
+	again("QUERN_EXPORT_WORKERS=1")
+	await(t, "the export is written", func() bool { return s.count(`SELECT count(*) FROM exports WHERE state = 'ready'`) == 1 })
+
+	old, err := s.place.client.GetObject(t.Context(), &s3.GetObjectInput{Bucket: &s.place.bucket, Key: new(s.place.prefix + s.place.exportObjects()[0])})
+	require.NoError(t, err)
+
+	content, err := io.ReadAll(old.Body)
+	require.NoError(t, err)
+	require.Equal(t, 1001, strings.Count(string(content), "\n"))
+	require.Equal(t, 301, strings.Count(download(t, d.ready("csv")).body, "\n"))
+
+	// The store is away, and comes back.
+	between.set(behaviour{refuse: true})
+	require.Equal(t, http.StatusAccepted, d.export("parquet").status)
+	await(t, "an attempt has failed", func() bool {
+		return s.count(`SELECT count(*) FROM river_job WHERE kind = 'query.export' AND cardinality(errors) > 0`) > 0
+	})
+	require.Equal(t, http.StatusAccepted, d.export("parquet").status)
+	require.Equal(t, http.StatusSeeOther, d.export("csv").status, "the address of what is there can be given")
+	between.set(behaviour{})
+	d.ready("parquet")
+	require.Equal(t, "0 lost, 0 orphans\n", s.quernd("fsck"))
+
+	// What fails says why, once.
+	again("QUERN_EXPORT_TIME=1ms")
+	require.Equal(t, http.StatusAccepted, d.export("ndjson").status)
+	await(t, "it has failed", func() bool { return s.count(`SELECT count(*) FROM exports WHERE state = 'failed'`) == 1 })
+
+	failed := d.export("ndjson")
+	require.Equal(t, http.StatusGatewayTimeout, failed.status)
+	require.JSONEq(t, plainFault("TIMEOUT", "It took longer than 1ms to write the export."), failed.body)
+	require.Equal(t, http.StatusAccepted, d.export("ndjson").status)
+	again("QUERN_EXPORT_TIME=1h")
+
+	// What was lost and what nobody knows shows.
+	lost := s.place.exportObjects()[0]
+	_, err = s.place.client.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &s.place.bucket, Key: new(s.place.prefix + lost)})
+	require.NoError(t, err)
+
+	begun := s.place.begin("exports/nobody")
+	require.Equal(t, "lost "+lost+"\norphan exports/nobody "+begun+"\n1 lost, 1 orphans, removed\n", s.quernd("fsck", "--delete"))
+	require.Empty(t, s.place.uploads())
+
+	// When its time is over it goes, also if there is no dataset any more.
+	deleted := call(t, http.MethodDelete, d.url(), key.token("ada"), "")
+	require.Equal(t, http.StatusNoContent, deleted.status, deleted.body)
+	require.Equal(t, http.StatusNotFound, d.export("csv").status)
+	s.forgetExports()
+	require.Empty(t, s.place.exportObjects())
+	require.Equal(t, "0 lost, 0 orphans\n", s.quernd("fsck"))
+}
+
+// forgetExports lets the time of all exports be over and waits until they are gone.
+func (s *service) forgetExports() {
+	s.t.Helper()
+	await(s.t, "no export is being written", func() bool { return s.count(`SELECT count(*) FROM exports WHERE state IN ('queued', 'running')`) == 0 })
+	s.stop()
+	withDatabase(s.t, s.databaseURL, func(ctx context.Context, connection *pgx.Conn) {
+		_, err := connection.Exec(ctx, `UPDATE exports SET expires_at = now() - interval '1 hour'`)
+		require.NoError(s.t, err)
+	})
+	s.cleanAtStart()
+	s.restart()
+	await(s.t, "the exports are gone", func() bool { return s.count(`SELECT count(*) FROM exports`) == 0 })
+}
+
+// TestExportKillLoop: the process dies while an export is written: at any moment, when the store gets the file or has
+// it, when parts of it are there; its children die, and leases run out. The export becomes ready all the same, and
+// nothing is left behind.
+func TestExportKillLoop(t *testing.T) {
+	t.Parallel()
+
+	between, settings := newStoreProxy(t)
+	s := start(t, append(settings, byJob)...)
+	d := newFilled(t, s, "ada", value(t, call(t, http.MethodPost, s.url+"/user/token", s.newKey().token("ada"), `{"name": "exporter"}`)))
+	d.loaded("", exportRows(0, 100_000), exportRows(100_000, 100_000), exportRows(200_000, 100_000)) // of which CSV and NDJSON go in parts
+
+	expected := map[string]int{}
+	killed := map[string]int{}
+
+	for _, format := range []string{"csv", "ndjson", "parquet"} {
+		expected[format] = len(download(t, d.ready(format)).body)
+	}
+
+	for i := range max(6, loops(60)) {
+		s.exec(`UPDATE exports SET expires_at = now() WHERE state = 'ready' AND format = $1`, formatOf(i))
+		require.Equal(t, http.StatusAccepted, d.export(formatOf(i)).status)
+
+		process := s.process.Process
+		dies := func(early bool, method, query string) {
+			between.set(behaviour{early: early, cut: func() { _ = process.Kill() }, cuts: func(r *http.Request) bool {
+				return r.Method == method && strings.Contains(r.URL.Path, "/exports/") && strings.Contains(r.URL.RawQuery, query)
+			}})
+
+			select {
+			case <-s.exited:
+				killed[fmt.Sprintf("%s %s early=%t", method, query, early)]++
+			case <-time.After(patience):
+				require.Fail(t, "nobody wrote")
+			}
+
+			between.set(behaviour{})
+		}
+
+		switch i % 6 {
+		case 0:
+			dies(true, http.MethodPut, "partNumber=2")
+		case 1:
+			dies(false, http.MethodPost, "uploadId=") // it is there, and nobody knows
+		case 2:
+			dies(false, http.MethodPut, "")
+		case 3:
+			time.Sleep(rand.N(time.Second))
+			s.kill()
+			killed["any moment"]++
+		case 4:
+			time.Sleep(rand.N(time.Second))
+
+			for _, child := range childrenOf(process.Pid) {
+				if syscall.Kill(child, syscall.SIGKILL) == nil {
+					killed["child"]++
+				}
+			}
+		case 5:
+			time.Sleep(rand.N(time.Second))
+			s.expireLeases()
+			killed["lease"]++
+		}
+
+		if !s.running() {
+			s.restart()
+			s.expireLeases()
+		}
+
+		require.Len(t, download(t, d.ready(formatOf(i))).body, expected[formatOf(i)])
+	}
+
+	t.Logf("killed: %v", killed)
+	require.Equal(t, "0 lost, 0 orphans\n", s.quernd("fsck"))
+	require.Zero(t, s.count(`SELECT count(*) FROM exports WHERE state IN ('queued', 'running', 'failed')`))
+	s.forgetExports()
+	require.Empty(t, s.place.exportObjects())
+	require.Empty(t, s.place.uploads())
+	await(t, "no lease is left", func() bool { return s.count(`SELECT count(*) FROM leases WHERE job = 'query.export'`) == 0 })
+}
+
+func formatOf(i int) string { return []string{"csv", "ndjson", "parquet"}[i%3] }
+
+// expireLeases lets all leases run out before their time.
+func (s *service) expireLeases() {
+	s.t.Helper()
+	withDatabase(s.t, s.databaseURL, func(ctx context.Context, connection *pgx.Conn) {
+		_, err := connection.Exec(ctx, `UPDATE leases SET until = now() - interval '1 second'`)
+		require.NoError(s.t, err)
+	})
+}
