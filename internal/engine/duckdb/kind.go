@@ -44,6 +44,11 @@ func numberOrName(value, number string) string {
 		`WHEN %[1]s > 0 THEN to_json('Infinity') WHEN %[1]s < 0 THEN to_json('-Infinity') END`, value, number)
 }
 
+// floatLine has the words that a column of doubles is read with.
+func floatLine(value string) string {
+	return fmt.Sprintf(`CASE WHEN isfinite(%[1]s) THEN CAST(%[1]s AS VARCHAR) WHEN isnan(%[1]s) THEN 'NaN' WHEN %[1]s > 0 THEN 'Infinity' WHEN %[1]s < 0 THEN '-Infinity' END`, value)
+}
+
 // moment is a timestamp as ISO 8601 has it.
 func moment(value string) string { return `to_json(` + isoText(value) + `)` }
 
@@ -88,9 +93,9 @@ func kindOf(logical duckdb.LogicalType) kind {
 	case duckdb.TypeUHugeInt:
 		return kind{name: "uhugeint", json: unsigned, file: asText}
 	case duckdb.TypeFloat:
-		return kind{name: "float", json: float}
+		return kind{name: "float", json: float, line: floatLine}
 	case duckdb.TypeDouble:
-		return kind{name: "double", json: double}
+		return kind{name: "double", json: double, line: floatLine}
 	case duckdb.TypeDecimal:
 		return decimalKind(int(duckdb.DecimalWidth(logical)), int(duckdb.DecimalScale(logical)))
 	case duckdb.TypeVarchar, duckdb.TypeStringLiteral:
@@ -250,6 +255,7 @@ func structKind(logical duckdb.LogicalType) kind {
 	})
 }
 
+// mapKind: a result can have a column e, whose field e.key would be.
 func mapKind(logical duckdb.LogicalType) kind {
 	key, value := duckdb.MapTypeKeyType(logical), duckdb.MapTypeValueType(logical)
 	defer duckdb.DestroyLogicalType(&key)
@@ -258,6 +264,6 @@ func mapKind(logical duckdb.LogicalType) kind {
 	keys, values := kindOf(key), kindOf(value)
 
 	return nested("map("+keys.name+", "+values.name+")", keys.file == nil && values.file == nil, func(of string) string {
-		return `to_json(map_from_entries(list_transform(map_entries(` + of + `), lambda e: {k: CAST(e.key AS VARCHAR), v: ` + values.asJSON("e.value") + `})))`
+		return `to_json(map_from_entries(list_transform(map_entries(` + of + `), lambda e: {k: CAST(struct_extract(e, 'key') AS VARCHAR), v: ` + values.asJSON(`struct_extract(e, 'value')`) + `})))`
 	})
 }

@@ -99,8 +99,12 @@ func (p *program) file(d described, q engine.Query) (ran engine.Ran, err error) 
 
 	for i, c := range d.columns {
 		as := c.kind.asFile
-		if q.Form == engine.CSV {
+
+		switch {
+		case q.Form == engine.CSV:
 			as = c.kind.asLine
+		case q.Form == engine.Arrow && c.kind.name == engine.JSON: // bytes, to readers of Arrow
+			as = asText
 		}
 
 		columns[i] = as(name(c.name)) + ` AS ` + name(c.name)
