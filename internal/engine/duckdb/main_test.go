@@ -17,11 +17,18 @@ import (
 // TestMain is also the sealed child, and the free one that the attacks are first tried in.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "sandbox" {
-		os.Exit(sandbox.Main(os.Args[2:], map[string]sandbox.Program{Name: Program(), attacker: {Prepare: prepareAttack}}))
+		os.Exit(sandbox.Main(os.Args[2:], map[string]sandbox.Program{
+			Name: Program(), attacker: {Prepare: prepareAttack}, intruder: {Prepare: prepareIntruder},
+		}))
 	}
 
 	if len(os.Args) > 1 && os.Args[1] == "free" {
 		attackFreely()
+		os.Exit(0)
+	}
+
+	if len(os.Args) > 1 && os.Args[1] == intruder {
+		intrudeFreely()
 		os.Exit(0)
 	}
 

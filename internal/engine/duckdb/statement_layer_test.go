@@ -1,0 +1,413 @@
+package duckdb
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"quern.dev/quern/internal/auth"
+	"quern.dev/quern/internal/blob"
+	"quern.dev/quern/internal/catalog"
+	"quern.dev/quern/internal/engine"
+	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/lake"
+	"quern.dev/quern/internal/postgres"
+	"quern.dev/quern/internal/postgres/pgtest"
+	"quern.dev/quern/internal/query"
+	"quern.dev/quern/internal/sandbox"
+	"quern.dev/quern/stack"
+)
+
+// layer is what stands between a statement and the canaries.
+type layer struct {
+	name string
+	try  func(t *testing.T, steps []string, b *bait) outcome
+}
+
+// seals gives sandboxes whose children are this program without the race detector, whose memory counts.
+type seals struct {
+	dir   string
+	child string
+}
+
+func newSeals(t *testing.T, dir string) *seals {
+	t.Helper()
+
+	s := &seals{dir: dir, child: filepath.Join(dir, "child")}
+	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-o", s.child, ".")
+	build.Stderr = t.Output()
+	require.NoError(t, build.Run())
+
+	return s
+}
+
+// open makes a sandbox that uses no newer Landlock. Beside its jobs lies one of somebody else.
+func (s *seals) open(t *testing.T, landlock int, tier sandbox.Tier) *sandbox.Sandbox {
+	t.Helper()
+
+	opened, err := sandbox.New(sandbox.Config{
+		Dir: filepath.Join(s.dir, fmt.Sprintf("jobs-%d", landlock)), Least: sandbox.Reduced, Ready: 2, Programs: []string{Name, intruder},
+		Command: []string{s.child, "sandbox"}, Landlock: landlock, Log: slog.New(slog.DiscardHandler),
+	})
+	require.NoError(t, err)
+	t.Cleanup(opened.Close)
+	require.Equal(t, tier, opened.Tier())
+	require.NoError(t, os.CopyFS(filepath.Join(opened.Dir(), "other"), os.DirFS(filepath.Join(s.dir, "pattern", "other"))))
+
+	return opened
+}
+
+func newEngine(s *sandbox.Sandbox) *engine.Engine {
+	return engine.New(engine.Config{
+		Sandbox: s, Program: Name, Log: slog.New(slog.DiscardHandler), Sessions: 16, Memory: mayUse, Threads: 1, Disk: mayWrite, Data: 1 << 40,
+	})
+}
+
+// door is all of it: check, settings, kernel.
+type door struct {
+	query  *query.Query
+	beside *query.Query // of others, who have more time
+	who    auth.Principal
+	cache  string
+}
+
+func openDoor(t *testing.T, s *seals, opened *sandbox.Sandbox) *door {
+	t.Helper()
+
+	d := &door{cache: filepath.Join(s.dir, "cache"), who: auth.Principal{Account: uuid.Must(uuid.NewV7()), Username: "ada"}}
+	db := pgtest.New(t)
+	table := lake.Table{Account: d.who.Account}
+
+	pathStyle, err := strconv.ParseBool(stack.Env(t, "QUERN_TEST_S3_PATH_STYLE"))
+	require.NoError(t, err)
+
+	store, err := blob.New(blob.Config{
+		Endpoint: stack.Env(t, "QUERN_TEST_S3_ENDPOINT"), Region: stack.Env(t, "QUERN_TEST_S3_REGION"), Bucket: stack.Env(t, "QUERN_TEST_S3_BUCKET"),
+		AccessKey: stack.Env(t, "QUERN_TEST_S3_ACCESS_KEY"), SecretKey: stack.Env(t, "QUERN_TEST_S3_SECRET_KEY"), PathStyle: pathStyle,
+		Prefix: "statements-test/" + uuid.NewString(), Client: &http.Client{Timeout: 20 * time.Second}, Now: time.Now,
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		for object, err := range store.List(context.Background(), "") {
+			require.NoError(t, err)
+			require.NoError(t, store.Delete(context.Background(), object.Key))
+		}
+	})
+
+	tables, err := lake.New(lake.Config{
+		DB: db, Store: store, Now: time.Now, Log: slog.New(slog.DiscardHandler), Grace: time.Hour, CacheDir: d.cache, CacheBytes: 1 << 30,
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, tables.Close()) })
+
+	names := catalog.Catalog{DB: db, Now: time.Now}
+
+	require.NoError(t, db.Do(t.Context(), func(q postgres.Querier) error {
+		_, err := q.Exec(t.Context(), `INSERT INTO directory_names (username, account_id) VALUES ($1, $2)`, d.who.Username, d.who.Account)
+
+		return err
+	}))
+
+	made, err := names.CreateDataset(t.Context(), d.who, catalog.NewDataset{Namespace: "default", Name: "notes"})
+	require.NoError(t, err)
+
+	table.Dataset = made.ID
+	load(t, db, tables, table, filepath.Join(s.dir, "pattern", "given.parquet"))
+
+	config := query.Config{
+		DB: db, Catalog: names, Lake: tables, Engine: newEngine(opened), Log: slog.New(slog.DiscardHandler), Now: time.Now,
+		Time: mayTake, Rows: 1000, MaxRows: 2000, Bytes: mayGive, CacheBytes: 1 << 30, Running: 16, PerUser: 16, Queue: 16, Wait: time.Minute,
+	}
+	d.query = query.New(config)
+	config.Time = time.Minute
+	d.beside = query.New(config)
+
+	return d
+}
+
+// load makes a file the content of a table.
+func load(t *testing.T, db *postgres.DB, tables *lake.Lake, table lake.Table, file string) {
+	t.Helper()
+
+	columns, err := tables.Plan(t.Context(), table, []lake.Column{{Name: "id", Type: lake.Bigint}, {Name: "v", Type: lake.Varchar}}, lake.Append)
+	require.NoError(t, err)
+
+	var (
+		ingestion = uuid.Must(uuid.NewV7())
+		staged    lake.Staged
+	)
+
+	require.NoError(t, db.InTx(t.Context(), func(tx postgres.Tx) error {
+		staged, err = tables.StageTx(t.Context(), tx, table, ingestion, lake.Source{Name: "notes.csv"})
+
+		return err
+	}))
+
+	staged, err = tables.Write(t.Context(), staged, file, columns)
+	require.NoError(t, err)
+	require.NoError(t, db.InTx(t.Context(), func(tx postgres.Tx) error { return tables.ReadyTx(t.Context(), tx, []lake.Staged{staged}) }))
+
+	_, err = tables.Commit(t.Context(), lake.Change{Table: table, Mode: lake.Append, Ingestions: []uuid.UUID{ingestion}},
+		func(postgres.Tx, lake.Snapshot) error { return nil })
+	require.NoError(t, err)
+}
+
+func (d *door) try(t *testing.T, steps []string, _ *bait) (o outcome) {
+	t.Helper()
+
+	want := query.Statement{Username: d.who.Username, Namespace: "default", Text: strings.Join(steps, "; "), Form: query.Rows}
+	want.Text, want.Explain = strings.CutPrefix(want.Text, "EXPLAIN ")
+
+	began := time.Now()
+	err := d.run(t.Context(), d.query, want, &o)
+	o.took = time.Since(began)
+
+	failed, isFault := errors.AsType[*fault.Error](err)
+
+	switch {
+	case err == nil:
+	case !isFault:
+		o.hear([]byte(err.Error()))
+
+		o.failed = stopped
+	default:
+		// What the caller gets to see; causes stay in the log.
+		o.hear(fmt.Appendln(nil, failed.Code, failed.Message, failed.Subs))
+
+		o.failed = stopped
+		if failed.Code == fault.QueryInvalid && !strings.Contains(failed.Message, "makes it fail") {
+			o.failed = refusedIt
+		}
+
+		require.NotEqual(t, fault.Internal, failed.Code, "%s: %v", want.Text, err)
+	}
+
+	return o
+}
+
+func (d *door) run(ctx context.Context, q *query.Query, want query.Statement, o *outcome) error {
+	result, err := q.Run(ctx, d.who, want)
+	if err != nil {
+		return err
+	}
+
+	defer result.Close()
+
+	o.hear(fmt.Appendln(nil, result.Columns))
+
+	for {
+		row, err := result.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+
+		if err != nil {
+			return err
+		}
+
+		o.hear(append(row, '\n'))
+	}
+}
+
+// good is what others ask meanwhile.
+func (d *door) good(ctx context.Context) error {
+	var o outcome
+
+	err := d.run(ctx, d.beside, query.Statement{Username: d.who.Username, Namespace: "default", Text: "SELECT sum(id) AS s, count(*) AS n FROM notes", Form: query.Rows}, &o)
+	if err == nil && !strings.Contains(o.said, `"s":499500`) && !strings.Contains(o.said, `"s":"499500"`) {
+		err = fmt.Errorf("the rows are %s", o.said)
+	}
+
+	return err
+}
+
+// settings is the engine without the check.
+func settings(sessions *engine.Engine) func(*testing.T, []string, *bait) outcome {
+	return func(t *testing.T, steps []string, b *bait) (o outcome) {
+		t.Helper()
+
+		began := time.Now()
+
+		session, err := sessions.Open(t.Context(), mayTake)
+		require.NoError(t, err)
+
+		defer func() {
+			o.used.memory = session.Close()
+			o.took = time.Since(began)
+		}()
+
+		require.NoError(t, session.Link(filepath.Join(b.dir, "given.parquet"), "0.parquet"))
+
+		text, explain := strings.CutPrefix(pastCheck(steps), "EXPLAIN ")
+
+		result, err := session.Run(engine.Query{
+			Statement: text, Explain: explain, Form: engine.Rows, Rows: 1000, Bytes: mayGive,
+			Views: []engine.View{{Name: "notes", Files: []string{"0.parquet"}, Columns: []engine.Column{{ID: 1, Name: "id", Type: engine.Bigint}, {ID: 2, Name: "v", Type: engine.Varchar}}}},
+		})
+
+		for err == nil {
+			var row engine.Row
+			if row, err = result.Next(); err == nil {
+				o.hear(append(row.JSON, '\n'))
+			}
+		}
+
+		if errors.Is(err, io.EOF) {
+			return o
+		}
+
+		o.hear([]byte(err.Error()))
+
+		o.failed = stopped
+		if _, isRefused := errors.AsType[*engine.StatementError](err); isRefused {
+			o.failed = refusedIt
+		}
+
+		return o
+	}
+}
+
+// pastCheck makes of the steps a text that the engine runs, as all that stands behind the view of the result: what is
+// no query comes behind one, and the last query becomes the result.
+func pastCheck(steps []string) string {
+	last := len(steps) - 1
+	if last == 0 && (asks(steps[0]) || strings.HasPrefix(steps[0], "EXPLAIN ")) {
+		return steps[0]
+	}
+
+	text := "SELECT 1 AS one; " + strings.Join(steps[:last], "; ")
+
+	if asks(steps[last]) {
+		return text + "; CREATE OR REPLACE TEMP VIEW __result AS " + steps[last]
+	}
+
+	return text + "; " + steps[last]
+}
+
+// kernel is neither the check nor DuckDB's settings.
+func kernel(s *sandbox.Sandbox) func(*testing.T, []string, *bait) outcome {
+	return func(t *testing.T, steps []string, b *bait) (o outcome) {
+		t.Helper()
+
+		began := time.Now()
+
+		child, err := s.Start(t.Context(), intruder, sandbox.Limits{Memory: 640 << 20, Disk: mayWrite, Data: mayGive, Wall: mayTake, CPU: 2 * mayTake})
+		require.NoError(t, err)
+
+		require.NoError(t, child.Link(filepath.Join(b.dir, "given.parquet"), "0.parquet"))
+		require.NoError(t, child.Send(intrusion{steps}))
+
+		buffer := make([]byte, 64<<10)
+		for err == nil {
+			var n int
+
+			n, err = child.Data().Read(buffer)
+			o.hear(buffer[:n])
+		}
+
+		var said intruded
+
+		err = child.Receive(&said)
+		o.used.memory = child.Close().Memory
+		o.took = time.Since(began)
+
+		switch {
+		case err != nil:
+			o.failed = stopped
+			o.hear([]byte(err.Error()))
+		case said.Error != "":
+			o.failed = refusedIt
+			o.hear([]byte(said.Error))
+		}
+
+		return o
+	}
+}
+
+// free is none of it, the positive control. It has some patience: a machine can be busy.
+func (s *seals) free(t *testing.T, steps []string, b *bait, patience time.Duration) (o outcome) {
+	t.Helper()
+
+	tmp, in := filepath.Join(b.dir, "job", "tmp"), filepath.Join(b.dir, "job", "in")
+	require.NoError(t, os.MkdirAll(tmp, 0o700))
+	require.NoError(t, os.MkdirAll(in, 0o700))
+	require.NoError(t, os.Link(filepath.Join(b.dir, "given.parquet"), filepath.Join(in, "0.parquet")))
+
+	input, err := json.Marshal(intrusion{steps})
+	require.NoError(t, err)
+
+	var end bytes.Buffer
+
+	command := exec.CommandContext(t.Context(), s.child, intruder)
+	command.Dir = tmp
+	command.Env = []string{"CANARY=" + canary, "HOME=" + filepath.Join(b.dir, "home-"+canary)}
+	command.Stdin, command.Stderr = bytes.NewReader(input), &end
+
+	rows, err := command.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, command.Start())
+
+	began, ended, killed := time.Now(), make(chan struct{}), make(chan bool, 1)
+
+	go func() {
+		for {
+			select {
+			case <-ended:
+				killed <- false
+
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
+
+			o.used.most(usageOf(command.Process.Pid))
+
+			// Enough was seen.
+			if time.Since(began) > patience || o.used.memory > usedMuch || o.used.disk > wroteMuch || o.used.threads > manyTasks {
+				_ = command.Process.Kill()
+				killed <- true
+
+				return
+			}
+		}
+	}()
+
+	buffer := make([]byte, 64<<10)
+	for err == nil && o.bytes <= gaveMuch {
+		var n int
+
+		n, err = rows.Read(buffer)
+		o.hear(buffer[:n])
+	}
+
+	enough := o.bytes > gaveMuch
+	if enough {
+		_ = command.Process.Kill()
+	}
+
+	err = command.Wait()
+	close(ended)
+
+	var said intruded
+
+	wasKilled := <-killed
+	o.took = time.Since(began)
+	o.died = err != nil && !wasKilled && !enough || json.Unmarshal(end.Bytes(), &said) == nil && said.Ruined
+	o.hear(end.Bytes()[:min(end.Len(), 64<<10)])
+
+	return o
+}
