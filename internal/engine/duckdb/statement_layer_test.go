@@ -56,13 +56,13 @@ func newSeals(t *testing.T, dir string) *seals {
 	return s
 }
 
-// open makes a sandbox that uses no newer Landlock. Beside its jobs lies one of somebody else.
-func (s *seals) open(t *testing.T, landlock int, tier sandbox.Tier) *sandbox.Sandbox {
+// open makes a sandbox of the tier. Beside its jobs lies one of somebody else.
+func (s *seals) open(t *testing.T, tier sandbox.Tier) *sandbox.Sandbox {
 	t.Helper()
 
 	opened, err := sandbox.New(sandbox.Config{
-		Dir: filepath.Join(s.dir, fmt.Sprintf("jobs-%d", landlock)), Least: sandbox.Reduced, Ready: 2, Programs: []string{Name, intruder},
-		Command: []string{s.child, "sandbox"}, Landlock: landlock, Log: slog.New(slog.DiscardHandler),
+		Dir: filepath.Join(s.dir, "jobs-"+tier.String()), Least: sandbox.Reduced, Ready: 2, Programs: []string{Name, intruder},
+		Command: []string{s.child, "sandbox"}, Most: tier, Log: slog.New(slog.DiscardHandler),
 	})
 	require.NoError(t, err)
 	t.Cleanup(opened.Close)

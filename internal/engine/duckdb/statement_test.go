@@ -29,8 +29,8 @@ func TestHostileStatements(t *testing.T) { //nolint:tparallel // the layers run 
 		dir    = t.TempDir()
 		baits  = newBaits(t, dir)
 		seals  = newSeals(t, dir)
-		full   = seals.open(t, 0, sandbox.Full)
-		old    = seals.open(t, 1, sandbox.Reduced) // later ones only add
+		full   = seals.open(t, sandbox.Full)
+		old    = seals.open(t, sandbox.Reduced)
 		door   = openDoor(t, seals, full)
 		tries  = sampled(hostileStatements(t))
 		result = &caught{}
@@ -50,7 +50,7 @@ func TestHostileStatements(t *testing.T) { //nolint:tparallel // the layers run 
 			unharmed := others(t, door)
 			most := watch(t)
 
-			each(t, tries, func(one try) {
+			forEach(t, tries, func(one try) {
 				b := baits.lay(t)
 				o := layer.try(t, one.against(b), b)
 
@@ -86,7 +86,7 @@ func TestHostileStatements(t *testing.T) { //nolint:tparallel // the layers run 
 	require.Equal(t, cached, tree(door.cache), "files of datasets")
 
 	t.Run("control", func(t *testing.T) {
-		each(t, tries, func(one try) {
+		forEach(t, tries, func(one try) {
 			b := baits.lay(t)
 			patience := tookLong + busy
 			if one.canary == "lasts" {
@@ -220,8 +220,8 @@ func sampled(tries []try) (list []try) {
 	return list
 }
 
-// each goes through the tries, a few at a time.
-func each(t *testing.T, tries []try, do func(try)) {
+// forEach goes through the tries, a few at a time.
+func forEach(t *testing.T, tries []try, do func(try)) {
 	t.Helper()
 
 	var (
