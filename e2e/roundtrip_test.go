@@ -210,14 +210,14 @@ func arrowType(field arrow.Field) string {
 	return field.Type.String()
 }
 
-// rowPage is one answer of GET …/rows.
-type rowPage struct {
+// rawPage is one answer of GET …/rows.
+type rawPage struct {
 	Columns    []struct{ Name, Type string }
 	Data       []json.RawMessage
 	NextCursor string
 }
 
-func (d *filled) page(query string) (page rowPage) {
+func (d *filled) page(query string) (page rawPage) {
 	d.t.Helper()
 
 	answer := d.call(http.MethodGet, "/rows?"+query, "")
@@ -232,7 +232,7 @@ func previewPages(t *testing.T, s *service, key *signer) {
 
 	d := newHard(t, s, key, "leafer")
 
-	var whole rowPage
+	var whole rawPage
 	d.ask("FROM orders", "").json(t, &whole)
 	require.Len(t, whole.Data, 5+len(hardTexts())+2)
 
@@ -260,7 +260,7 @@ func previewPages(t *testing.T, s *service, key *signer) {
 			cursor = "&cursor=" + url.QueryEscape(page.NextCursor)
 		}
 
-		require.Equal(t, data(t, whole), data(t, rowPage{Data: rows}), "by %d: rows and where they come from, in their order", limit)
+		require.Equal(t, data(t, whole), data(t, rawPage{Data: rows}), "by %d: rows and where they come from, in their order", limit)
 	}
 
 	// What comes or goes meanwhile does not matter to who has begun.
@@ -268,16 +268,16 @@ func previewPages(t *testing.T, s *service, key *signer) {
 	d.stored(`{"data": [{"n": 300}]}`)
 
 	second := d.page("limit=30&cursor=" + url.QueryEscape(first.NextCursor))
-	require.Equal(t, data(t, whole), data(t, rowPage{Data: slices.Concat(first.Data, second.Data)}))
+	require.Equal(t, data(t, whole), data(t, rawPage{Data: slices.Concat(first.Data, second.Data)}))
 	require.Empty(t, second.NextCursor)
 
 	d.named(`"mode": "replace"`, "new.csv", "n,other\n1,2\n")
 	second = d.page("limit=30&cursor=" + url.QueryEscape(first.NextCursor))
-	require.Equal(t, data(t, whole), data(t, rowPage{Data: slices.Concat(first.Data, second.Data)}))
+	require.Equal(t, data(t, whole), data(t, rawPage{Data: slices.Concat(first.Data, second.Data)}))
 
 	require.Equal(t, http.StatusOK, d.call(http.MethodPost, "/clear", "").status)
 	second = d.page("limit=30&cursor=" + url.QueryEscape(first.NextCursor))
-	require.Equal(t, data(t, whole), data(t, rowPage{Data: slices.Concat(first.Data, second.Data)}))
+	require.Equal(t, data(t, whole), data(t, rawPage{Data: slices.Concat(first.Data, second.Data)}))
 
 	fresh := d.page("")
 	require.Empty(t, fresh.Data)
@@ -295,7 +295,7 @@ func previewColumns(t *testing.T, s *service, key *signer) {
 	answer := d.call(http.MethodGet, "/rows?limit=2&columns=NAME,id", "")
 	require.Equal(t, http.StatusOK, answer.status, answer.body)
 
-	var page rowPage
+	var page rawPage
 	answer.json(t, &page)
 	require.JSONEq(t, `[{"name": "a", "id": 1, "__metadata": {"score": 1, "source": {"file": "a.csv", "row": 1}}}, {"name": "b", "id": 2, "__metadata": {"score": 1, "source": {"file": "a.csv", "row": 2}}}]`, data(t, page))
 	require.Equal(t, []struct{ Name, Type string }{{"name", "varchar"}, {"id", "bigint"}}, page.Columns)
@@ -310,7 +310,7 @@ func previewColumns(t *testing.T, s *service, key *signer) {
 	require.Equal(t, []string{"cursor"}, requireFault(t, "no cursor of ours", d.call(http.MethodGet, "/rows?cursor=x", ""), 422, "VALIDATION_FAILED"))
 }
 
-func data(t *testing.T, page rowPage) string {
+func data(t *testing.T, page rawPage) string {
 	t.Helper()
 
 	text, err := json.Marshal(page.Data)
