@@ -20,11 +20,11 @@ import (
 // Exports is how datasets leave that are too large for an answer: a job writes the file to the store, one for each
 // snapshot and format, and whoever asks again gets its address.
 //
-//	 asked for           worker             worker
-//	───────────▶ queued ────────▶ running ──────────▶ ready
-//	                                 │                  │ expired
-//	                                 └──▶ failed ───────┴──▶ dropped ──cleaner──▶ gone
-//	                                             told
+//	   request        worker        written
+//	──────────▶ queued ─────▶ running ──────▶ ready
+//	                             │              │ expired
+//	                             └──▶ failed ───┴──▶ dropped ──cleaner──▶ gone
+//	                                       told
 //
 // The row stands before the object, and goes after it. Each attempt to write has a key of its own, so that what a
 // late worker writes is nobody's file; the keys of those before stay known in rows that are dropped.

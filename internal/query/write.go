@@ -82,7 +82,9 @@ func (q *Query) giveBack(ctx context.Context, args ExportArgs) error {
 
 // passing tells whether a later try may succeed. The statement is ours: that a child cannot run it only says that
 // something happened to the child.
-func passing(err error) bool { return !fault.Is(err, fault.LimitExceeded) && !fault.Is(err, fault.NotFound) }
+func passing(err error) bool {
+	return !fault.Is(err, fault.LimitExceeded) && !fault.Is(err, fault.NotFound)
+}
 
 // unlessFault keeps what is no answer to the caller for the log.
 func unlessFault(err error) error {
