@@ -126,12 +126,13 @@ func kindOf(logical duckdb.LogicalType) kind {
 // decimalKind is a number as long as a double has all its digits.
 func decimalKind(width, scale int) kind {
 	digits := asText
-	if width == scale { // DuckDB writes .5
-		digits = func(value string) string { return `regexp_replace(` + asText(value) + `, '^(-?)\.', '\10.')` }
-	}
-
 	number := func(value string) string { return `to_json(` + value + `)` }
-	if scale == 0 {
+
+	switch scale {
+	case width: // DuckDB writes .5, which is no JSON, also of its own
+		digits = func(value string) string { return `regexp_replace(` + asText(value) + `, '^(-?)\.', '\10.')` }
+		number = func(value string) string { return `CAST(` + digits(value) + ` AS JSON)` }
+	case 0:
 		number = func(value string) string { return `to_json(CAST(` + value + ` AS BIGINT))` } // not 7.0
 	}
 
