@@ -85,7 +85,7 @@ func (c tableContents) texts() (rows []string) {
 	return rows
 }
 
-func (d *filled) export(format string) *answer {
+func (d *filled) exported(format string) *answer {
 	d.t.Helper()
 
 	answer := d.call(http.MethodGet, "/export?format="+format, "")
@@ -128,7 +128,7 @@ func exportAgain(t *testing.T, s *service, key *signer) {
 		"csv":     {"text/csv", fmt.Sprintf(`{"header": true, "types": %s}`, given)},
 		"ndjson":  {"application/x-ndjson", fmt.Sprintf(`{"types": %s}`, given)},
 	} {
-		exported := d.export(format)
+		exported := d.exported(format)
 		require.Equal(t, c.media, exported.header.Get("Content-Type"))
 
 		if format == "parquet" {
@@ -146,7 +146,7 @@ func exportAgain(t *testing.T, s *service, key *signer) {
 		require.Equal(t, want.texts(), got.texts(), format)
 	}
 
-	require.Equal(t, d.export("csv").body, d.call(http.MethodGet, "/export", "").body, "CSV unless another is named")
+	require.Equal(t, d.exported("csv").body, d.call(http.MethodGet, "/export", "").body, "CSV unless another is named")
 }
 
 // readParquet gives the types and the rows of a file.
@@ -490,10 +490,10 @@ func exportRefused(t *testing.T, s *service, key *signer) {
 	// Cleared, it has columns and no rows.
 	d.stored(`{"data": [{"n": 1, "text": "a"}]}`)
 	require.Equal(t, http.StatusOK, d.call(http.MethodPost, "/clear", "").status)
-	require.Equal(t, "n,text\n", d.export("csv").body)
-	require.Empty(t, d.export("ndjson").body)
+	require.Equal(t, "n,text\n", d.exported("csv").body)
+	require.Empty(t, d.exported("ndjson").body)
 
-	types, rows := readParquet(t, d.export("parquet").body)
+	types, rows := readParquet(t, d.exported("parquet").body)
 	require.Equal(t, []string{"int64", "utf8"}, types)
 	require.Empty(t, rows)
 }
