@@ -213,9 +213,9 @@ func (a *auditor) checkReads() {
 		status    int
 		entries   []string // account and what
 	}{
-		{"SELECT * FROM orders JOIN " + theirs + " USING (a)", 200, []string{"editor query.run dataset " + two.namespace + "/orders", "owner query.run dataset " + one.namespace + "/orders"}},
+		{"FROM orders JOIN " + theirs + " USING (a)", 200, []string{"editor query.run dataset " + two.namespace + "/orders", "owner query.run dataset " + one.namespace + "/orders"}},
 		{"SELECT * FROM orders o, orders p", 200, []string{"owner query.run dataset " + one.namespace + "/orders"}},
-		{"SELECT * FROM " + theirs, 200, []string{"editor query.run dataset " + two.namespace + "/orders"}},
+		{"FROM " + theirs, 200, []string{"editor query.run dataset " + two.namespace + "/orders"}},
 		{"SELECT 1", 200, []string{"viewer query.run"}},
 		// A fault can tell of values, so it is a read.
 		{"SELECT ('x' || a)::int FROM orders", 422, []string{"owner query.run dataset " + one.namespace + "/orders"}},

@@ -216,7 +216,7 @@ const (
 	finishBody    = `{"uploadId": "<uploadId>", "key": "<key>", "parts": [{"partNumber": 1, "etag": "x"}]}`
 	ingestionBody = `{"sessionId": "<session>"}`
 	rowsBody      = `{"data": [{"a": 1}]}`
-	queryBody     = `{"username": "owner", "namespace": "<namespace>", "query": "SELECT * FROM orders"}`
+	queryBody     = `{"username": "owner", "namespace": "<namespace>", "query": "FROM orders"}`
 )
 
 // thing is what one request is about, made anew for it.
