@@ -10,7 +10,8 @@ import (
 )
 
 // plain is the one dataset in the outermost FROM of a statement whose rows are rows of that dataset: no join, set
-// operation, DISTINCT, GROUP BY, window or derived table. That it has no aggregate either only DuckDB can tell.
+// operation, DISTINCT, GROUP BY, window or derived table. That it has no aggregate either only DuckDB can tell; the
+// usual ones are known here, because to ask takes longer than many of them.
 func (s *statement) plain() (from object, ok bool) {
 	n := s.root
 	from = child(n, "from_table")
@@ -24,6 +25,8 @@ func (s *statement) plain() (from object, ok bool) {
 		return nil, false
 	case n["aggregate_handling"] != "STANDARD_HANDLING" || contains(n, func(o object) bool { return o["class"] == "WINDOW" }):
 		return nil, false
+	case slices.ContainsFunc(list(n["select_list"]), aggregates):
+		return nil, false
 	}
 
 	for _, modifier := range items(n["modifiers"]) {
@@ -33,6 +36,31 @@ func (s *statement) plain() (from object, ok bool) {
 	}
 
 	return from, true
+}
+
+// aggregates tells whether an expression has a usual aggregate, subqueries aside.
+func aggregates(value any) bool {
+	switch value := value.(type) {
+	case []any:
+		return slices.ContainsFunc(value, aggregates)
+	case object:
+		if value["class"] == "SUBQUERY" {
+			return false
+		}
+
+		switch value["function_name"] {
+		case "count_star", "count", "sum", "avg", "min", "max":
+			return true
+		}
+
+		for _, inner := range value {
+			if aggregates(inner) {
+				return true
+			}
+		}
+	}
+
+	return false
 }
 
 // names tells whether a reference names a dataset and not a subquery.
