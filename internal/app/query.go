@@ -91,8 +91,8 @@ func memoryLimit(groups, mounted, machine string) int64 {
 
 	if text, err := os.ReadFile(machine); err == nil {
 		if _, after, ok := bytes.Cut(text, []byte("MemTotal:")); ok {
-			fields := strings.Fields(string(after))
-			if kilobytes, err := strconv.ParseInt(fields[0], 10, 64); err == nil {
+			number, _, _ := strings.Cut(strings.TrimSpace(string(after)), " ")
+			if kilobytes, err := strconv.ParseInt(number, 10, 64); err == nil {
 				limit = kilobytes << 10
 			}
 		}
