@@ -181,6 +181,8 @@ func (r *Result) Next() (Row, error) {
 		return Row{}, io.EOF
 	case errors.Is(err, io.EOF):
 		return Row{}, r.session.wrong("half a row")
+	case errors.Is(err, errLong):
+		return Row{}, r.session.wrong(err.Error())
 	case err != nil:
 		return Row{}, r.session.explain(err)
 	}
@@ -204,16 +206,23 @@ func (r *Result) Next() (Row, error) {
 	return row, nil
 }
 
-// line reads up to a newline. Its length is bounded by what the child may write at all.
+var errLong = errors.New("a row without end")
+
+// line reads up to a newline. It is not longer than all rows may be together, nor than the child's memory.
 func (r *Result) line() ([]byte, error) {
 	line, err := r.lines.ReadSlice('\n')
 	if !errors.Is(err, bufio.ErrBufferFull) {
 		return line, err
 	}
 
+	longest := min(r.bytes, r.session.engine.config.Memory)
 	whole := bytes.Clone(line)
 
 	for errors.Is(err, bufio.ErrBufferFull) {
+		if int64(len(whole)) > longest {
+			return nil, errLong
+		}
+
 		line, err = r.lines.ReadSlice('\n')
 		whole = append(whole, line...)
 	}
@@ -311,6 +320,8 @@ func (s *Session) explain(err error) error {
 		return fault.Wrap(err, fault.Timeout, "The statement took too long. Read fewer rows, or ask for less.")
 	case errors.Is(err, sandbox.ErrKilled) && s.child.Close().Signal == syscall.SIGKILL:
 		return unavailable(err) // by somebody outside, perhaps for want of memory
+	case errors.Is(err, io.EOF): // would look like the end of the rows
+		return s.wrong("no answer")
 	case errors.Is(err, sandbox.ErrKilled):
 		return fault.Wrap(err, fault.QueryInvalid, "The engine cannot run this statement: it makes it fail.")
 	default:
