@@ -25,7 +25,7 @@ func trees(tb testing.TB, name string) map[string]json.RawMessage {
 	return found
 }
 
-// tree is that of a statement in one of the files; each is asked for once at most.
+// checked is a recorded statement, which is asked for once at most.
 func checked(t *testing.T, known map[string]json.RawMessage, text string) *statement {
 	t.Helper()
 

@@ -18,7 +18,7 @@ import (
 	"quern.dev/quern/internal/sandbox"
 )
 
-// child is the program without a sandbox around it, for one statement.
+// inProcess is the program without a sandbox around it, for one statement.
 func inProcess(tb testing.TB) *program {
 	tb.Helper()
 
@@ -149,11 +149,11 @@ func values() []value {
 		{`NULL::INTEGER[]`, "integer[]", `null`, ``, "INTEGER[]", "list<element: int32, nullable>"},
 		{`[9007199254740993, 1]`, "bigint[]", `["9007199254740993",1]`, `"[""9007199254740993"",1]"`, "BIGINT[]", "list<element: int64, nullable>"},
 		{`['nan'::DOUBLE, NULL]`, "double[]", `["NaN",null]`, `"[""NaN"",null]"`, "DOUBLE[]", "list<element: float64, nullable>"},
-		{`[[1], [], NULL]`, "integer[][]", `[[1],[],null]`, `"[[1],[],null]"`, "INTEGER[][]", "list<element: list<element: int32, nullable>, nullable>"},
+		{`[[1], [], NULL]`, "integer[][]", `[[1],[],null]`, `"[[1],[],null]"`, "INTEGER[][]", "list<element: list<element: int32, nullable>, nullable>"}, //nolint:dupword // Arrow's own words
 		{`[1, 2]::INTEGER[2]`, "integer[2]", `[1,2]`, `"[1,2]"`, "INTEGER[]", "list<element: int32, nullable>"},
 		{`[DATE '2026-01-31']`, "date[]", `["2026-01-31"]`, `"[""2026-01-31""]"`, "DATE[]", "list<element: date32, nullable>"},
 		{`[INTERVAL '1 day']`, "interval[]", `["1 day"]`, `"[""1 day""]"`, "VARCHAR", "utf8"},
-		{`{'a': 1, 'b c': NULL, 'd''e': {'f': [2.50]}}`, "struct(a integer, b c integer, d'e struct(f decimal(3,2)[]))", `{"a":1,"b c":null,"d'e":{"f":[2.5]}}`, `"{""a"":1,""b c"":null,""d'e"":{""f"":[2.5]}}"`, `STRUCT(a INTEGER, "b c" INTEGER, "d'e" STRUCT(f DECIMAL(3,2)[]))`, "struct<a: int32 nullable, b c: int32 nullable, d'e: struct<f: list<element: decimal(3, 2), nullable> nullable> nullable>"},
+		{`{'a': 1, 'b c': NULL, 'd''e': {'f': [2.50]}}`, "struct(a integer, b c integer, d'e struct(f decimal(3,2)[]))", `{"a":1,"b c":null,"d'e":{"f":[2.5]}}`, `"{""a"":1,""b c"":null,""d'e"":{""f"":[2.5]}}"`, `STRUCT(a INTEGER, "b c" INTEGER, "d'e" STRUCT(f DECIMAL(3,2)[]))`, "struct<a: int32 nullable, b c: int32 nullable, d'e: struct<f: list<element: decimal(3, 2), nullable> nullable> nullable>"}, //nolint:dupword // Arrow's own words
 		{`{'a': 1, 'b': '2'::BLOB}`, "struct(a integer, b blob)", `{"a":1,"b":"Mg=="}`, `"{""a"":1,""b"":""Mg==""}"`, "STRUCT(a INTEGER, b BLOB)", "struct<a: int32 nullable, b: binary nullable>"},
 		{`row(1, 'x')`, "struct(integer, varchar)", `[1,"x"]`, `"[1,""x""]"`, "VARCHAR", "utf8"},
 		{`NULL::STRUCT(a INTEGER)`, "struct(a integer)", `null`, ``, "STRUCT(a INTEGER)", "struct<a: int32 nullable>"},
