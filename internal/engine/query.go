@@ -146,8 +146,10 @@ func (s *Session) Run(q Query) (*Result, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case answer.Described == nil || len(answer.Described.Columns) > maxNames:
+	case answer.Described == nil:
 		return nil, s.wrong("no description")
+	case len(answer.Described.Columns) > maxNames:
+		return nil, fault.New(fault.LimitExceeded, fmt.Sprintf("The result has %d columns; %d are allowed.", len(answer.Described.Columns), maxNames))
 	}
 
 	for i := range answer.Described.Columns {
