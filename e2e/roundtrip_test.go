@@ -90,7 +90,7 @@ func (d *filled) exported(format string) *answer {
 
 	answer := d.call(http.MethodGet, "/export?format="+format, "")
 	require.Equal(d.t, http.StatusOK, answer.status, answer.body)
-	require.Equal(d.t, `attachment; filename="orders.`+format+`"`, answer.header.Get("Content-Disposition"))
+	require.Equal(d.t, "attachment; filename=orders."+format, answer.header.Get("Content-Disposition"))
 
 	return answer
 }
