@@ -67,7 +67,7 @@ e2e-trino: ## Let Trino read the tables; fetches it first, half a gigabyte
 
 .PHONY: torture
 torture: ## Run the tests that have long loops with these at full length
-	QUERN_TEST_LOOPS=full go test $(TEST_FLAGS) -count=1 -timeout 6h ./e2e/... ./internal/catalog/...
+	QUERN_TEST_LOOPS=full go test $(TEST_FLAGS) -count=1 -timeout 6h ./e2e/... ./internal/catalog/... ./internal/engine/duckdb/...
 
 .PHONY: fuzz
 fuzz: ## Fuzz all operations for FUZZ_TIME (60s), every other target for 5s
