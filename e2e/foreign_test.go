@@ -344,7 +344,7 @@ func (w *world) form() (text string, plain bool) {
 		`SELECT * FROM $A a JOIN $B b ON a.n % 1000 = b.n % 1000`,
 		`SELECT a.text, b.text FROM $A a LEFT JOIN $B b ON a.text = b.text`,
 		`SELECT * FROM $A a, $B b LIMIT 5`,
-		`SELECT * FROM $A POSITIONAL JOIN $B`,
+		`SELECT * FROM $A a POSITIONAL JOIN $B b`,
 		`SELECT text, n FROM $A UNION ALL SELECT text, n FROM $B`,
 		`SELECT n FROM $A EXCEPT SELECT n FROM $B`,
 		`FROM $A UNION ALL BY NAME FROM $B`,

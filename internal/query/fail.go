@@ -129,6 +129,8 @@ func refusedBinding(said *engine.StatementError, first, rest string, reads []rea
 	}
 
 	switch {
+	case strings.HasPrefix(first, "Ambiguous reference to table") && strings.HasPrefix(name, "memory."): // DuckDB's own name for it
+		return invalid(at, "A dataset stands several times in FROM. Give each an alias of its own.")
 	case strings.HasPrefix(first, "Ambiguous reference to table"):
 		return invalid(at, fmt.Sprintf("The name %q stands for several datasets in FROM. Give each an alias of its own.", name))
 	case strings.HasPrefix(first, "Ambiguous reference"):
