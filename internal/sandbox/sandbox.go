@@ -205,6 +205,8 @@ func (s *Sandbox) keep(program string) {
 		if err == nil {
 			pause = shortest
 
+			s.rest(child)
+
 			continue
 		}
 
@@ -219,6 +221,22 @@ func (s *Sandbox) keep(program string) {
 			pause = min(2*pause, longest)
 		case <-s.closed.Done():
 		}
+	}
+}
+
+// restAtMost is how long a child that was handed out may work before the next one is started.
+const restAtMost = time.Second
+
+// rest waits until a child that was handed out is done, or works for long: to start the next one takes processors
+// that the work needs.
+func (s *Sandbox) rest(child *Child) {
+	timer := time.NewTimer(restAtMost)
+	defer timer.Stop()
+
+	select {
+	case <-child.ended:
+	case <-timer.C:
+	case <-s.closed.Done():
 	}
 }
 
