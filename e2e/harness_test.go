@@ -90,6 +90,7 @@ func start(t *testing.T, settings ...string) *service {
 		"QUERN_DRAIN_DELAY=0s", "QUERN_SANDBOX_READY=1",
 	}, s.place.settings(), settings)
 
+	t.TempDir() // The first call decides that folders go after the service has ended.
 	t.Cleanup(func() {
 		if s.running() {
 			s.stop()
