@@ -132,6 +132,8 @@ type Row struct {
 const (
 	maxNames  = 5000
 	rowBuffer = 64 << 10
+
+	maxCellDepth = 5000 // readers of JSON go twice as deep
 )
 
 // Run begins to run a checked statement; its error is about the statement's names and types, later ones about
@@ -199,6 +201,10 @@ func (r *Result) Next() (Row, error) {
 		if row, err = traced(row.JSON); err != nil {
 			return Row{}, r.session.wrong(err.Error())
 		}
+	}
+
+	if Depth(row.JSON) > maxCellDepth {
+		return Row{}, fault.New(fault.LimitExceeded, fmt.Sprintf("A row is nested deeper than %d levels.", maxCellDepth))
 	}
 
 	if len(row.JSON) < 2 || row.JSON[0] != '{' || !json.Valid(row.JSON) {
@@ -361,4 +367,26 @@ func (r *Result) Take(to string) (int64, error) {
 	}
 
 	return size, nil
+}
+
+// Depth is how deep JSON is nested.
+func Depth(value []byte) (deepest int) {
+	level, inText := 0, false
+
+	for i := 0; i < len(value); i++ {
+		switch c := value[i]; {
+		case inText && c == '\\':
+			i++
+		case c == '"':
+			inText = !inText
+		case inText:
+		case c == '{' || c == '[':
+			level++
+			deepest = max(deepest, level)
+		case c == '}' || c == ']':
+			level--
+		}
+	}
+
+	return deepest
 }

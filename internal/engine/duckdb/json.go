@@ -188,7 +188,7 @@ func (l *lineWriter) copyMember(decoder *json.Decoder, name string) error {
 		}
 
 		switch {
-		case depth(ignored) > maxDepth:
+		case engine.Depth(ignored) > maxDepth:
 			return invalid("The JSON is nested deeper than %d levels.", maxDepth)
 		case hasTwins(numberDecoder(ignored)):
 			return invalid("The JSON object has a key twice.")
@@ -323,7 +323,7 @@ func (l *lineWriter) write(value json.RawMessage) error {
 		return &failure{engine.LineTooLong, fmt.Sprintf("Object %d has more than %d bytes.", l.count, l.limit)}
 	}
 
-	if depth(value) > maxDepth {
+	if engine.Depth(value) > maxDepth {
 		return invalid("Object %d is nested deeper than %d levels.", l.count, maxDepth)
 	}
 
@@ -338,25 +338,4 @@ func (l *lineWriter) write(value json.RawMessage) error {
 	_, err := l.to.Write(l.line.Bytes())
 
 	return err
-}
-
-func depth(value []byte) (deepest int) {
-	level, inText := 0, false
-
-	for i := 0; i < len(value); i++ {
-		switch c := value[i]; {
-		case inText && c == '\\':
-			i++
-		case c == '"':
-			inText = !inText
-		case inText:
-		case c == '{' || c == '[':
-			level++
-			deepest = max(deepest, level)
-		case c == '}' || c == ']':
-			level--
-		}
-	}
-
-	return deepest
 }

@@ -15,8 +15,11 @@ import (
 	"quern.dev/quern/internal/sandbox"
 )
 
-// maxTree is less than what the parent takes in one piece.
-const maxTree = 8 << 20
+// A tree is less than what the parent takes in one piece, and not deeper than decoders of JSON go.
+const (
+	maxTree      = 8 << 20
+	maxTreeDepth = 5000
+)
 
 // result is the view that the statement becomes, and resultIs what stands before it.
 const (
@@ -37,7 +40,11 @@ func (p *program) parse(request engine.ParseRequest) (engine.Answer, error) {
 func (p *program) tree(statement string) (json.RawMessage, error) {
 	said, err := p.db.value(`SELECT json_serialize_sql(` + text(statement) + `)`)
 	if err != nil {
-		return nil, err
+		return nil, refuse(err)
+	}
+
+	if len(said) > maxTree || engine.Depth([]byte(said)) > maxTreeDepth {
+		return nil, &refusal{engine.StatementError{Kind: "parser", Message: "it has too many parts, or too many in one another", Position: -1}}
 	}
 
 	var parsed struct {
@@ -56,10 +63,6 @@ func (p *program) tree(statement string) (json.RawMessage, error) {
 		return nil, &refusal{engine.StatementError{
 			Kind: parsed.Type, Subtype: parsed.Subtype, Message: parsed.Message, Position: position(parsed.Position, 0),
 		}}
-	}
-
-	if len(said) > maxTree {
-		return nil, &refusal{engine.StatementError{Kind: "parser", Message: "it has too many parts", Position: -1}}
 	}
 
 	return json.RawMessage(said), nil

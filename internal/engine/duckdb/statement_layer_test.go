@@ -194,7 +194,7 @@ func (d *door) try(t *testing.T, steps []string, _ *bait) (o outcome) {
 			o.failed = refusedIt
 		}
 
-		require.NotEqual(t, fault.Internal, failed.Code, "%s: %v", want.Text, err)
+		require.NotEqual(t, fault.Internal, failed.Code, "%.200s: %.500s", want.Text, err.Error())
 	}
 
 	return o
