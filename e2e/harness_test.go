@@ -97,7 +97,7 @@ func start(t *testing.T, settings ...string) *service {
 		}
 
 		if t.Failed() {
-			t.Logf("quernd wrote:\n%s", s.log())
+			t.Logf("quernd wrote, without the requests that went well:\n%s", wentWell.ReplaceAllString(s.log(), ""))
 		}
 
 		require.NotContains(t, s.log(), secret, "the log holds QUERN_SECRET")
@@ -133,6 +133,9 @@ func password(t *testing.T, address string) string {
 
 	return secret
 }
+
+// wentWell finds the lines of requests that were answered as asked: thousands of them would hide what failed.
+var wentWell = regexp.MustCompile(`(?m)^.*"level":"INFO","msg":"request".*"status":[23].*\n`)
 
 // tokenPattern finds access tokens of an issuer (JSON, signed) and API tokens.
 var tokenPattern = regexp.MustCompile(`eyJ[\w-]+\.|quern_[0-9A-Za-z]{33}`)

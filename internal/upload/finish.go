@@ -74,9 +74,25 @@ func (u Uploads) afterRace(ctx context.Context, who auth.Principal, session, fil
 	}
 }
 
-// assemble makes the object. That it was made before, by a request whose answer was lost or that runs at
-// the same moment, is as good.
+// assemble makes the object. While another request does so the store may show parts that are going, so
+// parts that do not fit are looked at twice.
 func (u Uploads) assemble(ctx context.Context, file File) error {
+	err := u.tryAssemble(ctx, file)
+	if !fault.Is(err, fault.ValidationFailed) && !fault.Is(err, fault.Conflict) {
+		return err
+	}
+
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(assembleTime / 20):
+		return u.tryAssemble(ctx, file)
+	}
+}
+
+// tryAssemble makes the object once. That it was made before, by a request whose answer was lost or that
+// runs at the same moment, is as good.
+func (u Uploads) tryAssemble(ctx context.Context, file File) error {
 	parts, err := u.Store.ListParts(ctx, file.Key, file.UploadID)
 	if err == nil {
 		if err := checkParts(file, parts); err != nil {
