@@ -90,7 +90,7 @@ func (a *App) openLake() (err error) {
 	}
 
 	a.lake, err = lake.New(lake.Config{
-		DB: a.db, Store: a.store, Now: time.Now, Log: a.log, Grace: a.config.Data.DeleteGrace,
+		DB: a.db, Store: a.store, Now: time.Now, Log: a.log, Grace: a.config.Data.DeleteGrace, Quiet: a.config.Upkeep.Quiet,
 		CacheDir: filepath.Join(a.config.Sandbox.Dir, "cache"), CacheBytes: int64(a.config.Cache.Bytes),
 	})
 
@@ -110,5 +110,12 @@ func (a *App) newIngest(uploads upload.Uploads) *ingest.Ingest {
 		}),
 		Jobs: func() *job.Client { return a.jobs }, Log: a.log, Now: toTheMillisecond, Dir: a.passing, Bounds: bounds,
 		Time: a.config.Ingest.Time, MaxBody: int64(a.config.Ingest.MaxRows),
+		Upkeep: ingest.Upkeep{
+			Every: a.config.Upkeep.Every, Time: a.config.Upkeep.Time,
+			Engine: engine.New(engine.Config{
+				Sandbox: a.sandbox, Program: duckdb.Name, Log: a.log, Sessions: max(a.config.Upkeep.Workers, 1), Memory: int64(a.config.Upkeep.Memory), Threads: 1,
+				Disk: int64(a.config.Upkeep.Disk), Data: int64(a.config.Upkeep.Disk),
+			}),
+		},
 	})
 }

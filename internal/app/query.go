@@ -70,7 +70,7 @@ const (
 	perProcessor = 4
 )
 
-// room is how many statements can run at once so that, with all ingestions and exports, they never take more memory
+// room is how many statements can run at once so that, with all ingestions, exports and upkeep, they never take more memory
 // than there is: a container that takes more is killed as a whole.
 func (a *App) room(memory int64) int {
 	ingestions := int64(a.config.Ingest.Workers)
@@ -78,7 +78,8 @@ func (a *App) room(memory int64) int {
 		ingestions++ // for large files
 	}
 
-	left := memory - serverMemory - ingestions*(int64(a.config.Ingest.Memory)+childMemory)
+	left := memory - serverMemory - ingestions*(int64(a.config.Ingest.Memory)+childMemory) -
+		int64(a.config.Upkeep.Workers)*(int64(a.config.Upkeep.Memory)+childMemory)
 	fits := left/(int64(a.config.Query.Memory)+childMemory) - int64(a.config.Export.Workers)
 
 	return int(min(max(fits, 1), int64(perProcessor*runtime.NumCPU())))

@@ -20,6 +20,8 @@ func (a *App) newJobs(uploads upload.Uploads, loading *ingest.Ingest, asking *qu
 	river.AddWorker(workers, &ingest.Runner{Ingest: loading})
 	river.AddWorker(workers, &ingest.Committer{Ingest: loading})
 	river.AddWorker(workers, &ingest.Cleaner{Ingest: loading})
+	river.AddWorker(workers, &ingest.Overseer{Ingest: loading})
+	river.AddWorker(workers, &ingest.Keeper{Ingest: loading})
 	river.AddWorker(workers, &query.Exporter{Query: asking})
 	river.AddWorker(workers, &query.Cleaner{Query: asking})
 	river.AddWorker(workers, &upload.Cleaner{Uploads: uploads, Jobs: func() *job.Client { return a.jobs }})
@@ -27,7 +29,7 @@ func (a *App) newJobs(uploads upload.Uploads, loading *ingest.Ingest, asking *qu
 
 	config := job.Config{
 		DB: a.db, Log: a.log, Notify: a.config.Job.Notify, Workers: workers, Queues: map[string]int{},
-		Periodic: slices.Concat(upload.Periodic(), ingest.Periodic(), query.Periodic()),
+		Periodic: slices.Concat(upload.Periodic(), loading.Periodic(), query.Periodic()),
 	}
 	if a.config.Job.Workers > 0 {
 		config.Queues[upload.CleanQueue] = a.config.Job.Workers
@@ -35,6 +37,10 @@ func (a *App) newJobs(uploads upload.Uploads, loading *ingest.Ingest, asking *qu
 
 	if a.config.Ingest.Workers > 0 {
 		config.Queues[ingest.Queue], config.Queues[ingest.LargeQueue] = a.config.Ingest.Workers, 1
+	}
+
+	if a.config.Upkeep.Workers > 0 {
+		config.Queues[ingest.UpkeepQueue] = a.config.Upkeep.Workers
 	}
 
 	if a.config.Export.Workers > 0 {
@@ -46,7 +52,7 @@ func (a *App) newJobs(uploads upload.Uploads, loading *ingest.Ingest, asking *qu
 
 // work runs jobs until ctx ends. A database that does not answer is no reason to give up.
 func (a *App) work(ctx context.Context) {
-	if a.config.Job.Workers == 0 && a.config.Ingest.Workers == 0 && a.config.Export.Workers == 0 {
+	if a.config.Job.Workers+a.config.Ingest.Workers+a.config.Upkeep.Workers+a.config.Export.Workers == 0 {
 		return
 	}
 

@@ -21,6 +21,7 @@ type Serve struct {
 	Job      Job      `prefix:"QUERN_JOB_"`
 	Sandbox  Sandbox  `prefix:"QUERN_SANDBOX_"`
 	Ingest   Ingest   `prefix:"QUERN_INGEST_"`
+	Upkeep   Upkeep   `prefix:"QUERN_UPKEEP_"`
 	Query    Query    `prefix:"QUERN_QUERY_"`
 	Export   Export   `prefix:"QUERN_EXPORT_"`
 	Cache    Cache    `prefix:"QUERN_CACHE_"`
@@ -123,6 +124,16 @@ type Ingest struct {
 	MaxRows     Bytes         `env:"MAX_ROWS" default:"64MiB" help:"Largest body of posted rows."`
 	MaxColumns  int           `env:"MAX_COLUMNS" default:"2000" help:"Most columns of a dataset."`
 	MaxUnpacked Bytes         `env:"MAX_UNPACKED" default:"64GiB" help:"Largest file when it is unpacked."`
+}
+
+// Upkeep is the rule for what tables need besides their rows: profiles and compaction.
+type Upkeep struct {
+	Workers int           `env:"WORKERS" default:"1" help:"Tables that this process cares for at once; 0: none. Each takes QUERN_UPKEEP_MEMORY."`
+	Every   time.Duration `env:"EVERY" default:"10s" help:"How often it looks which tables need something."`
+	Quiet   time.Duration `env:"QUIET" default:"30s" help:"A dataset is profiled when nothing was added for so long, or when it has grown by a tenth."`
+	Memory  Bytes         `env:"MEMORY" default:"512MiB" help:"Memory for the engine; what does not fit goes to disk. Its process may map twice as much and 512 MiB."`
+	Disk    Bytes         `env:"DISK" default:"10GiB" help:"Disk that it may take for one table."`
+	Time    time.Duration `env:"TIME" default:"30m" help:"Longest time for one table."`
 }
 
 // Query is the rule for statements.

@@ -29,6 +29,7 @@ type Config struct {
 	Bounds  engine.Bounds // of a file
 	Time    time.Duration // that an ingestion may take
 	MaxBody int64         // bytes of posted rows
+	Upkeep  Upkeep
 }
 
 // Ingest loads files and rows into datasets.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
 
 	"quern.dev/quern/internal/job"
 	"quern.dev/quern/internal/lake"
@@ -15,7 +16,9 @@ import (
 const (
 	Queue      = "ingest"
 	LargeQueue = "ingest-large"
-	cleanQueue = "housekeeping"
+	// UpkeepQueue is what tables need besides their commits.
+	UpkeepQueue = "upkeep"
+	cleanQueue  = "housekeeping"
 )
 
 func insertOpts(queue string) *river.InsertOpts { return &river.InsertOpts{Queue: queue} }
@@ -90,9 +93,65 @@ func (c *Cleaner) Work(ctx context.Context, j *river.Job[CleanArgs]) error {
 	return job.Snooze(c.Ingest.Jobs().Hold(ctx, job.Work{ID: cleanWork, Job: j.Args, Queue: cleanQueue}, c.Ingest.clean))
 }
 
-// Periodic inserts the cleaning again and again.
-func Periodic() []*river.PeriodicJob {
-	return []*river.PeriodicJob{river.NewPeriodicJob(river.PeriodicInterval(cleanEvery), func() (river.JobArgs, *river.InsertOpts) {
-		return CleanArgs{}, &river.InsertOpts{Queue: cleanQueue, UniqueOpts: river.UniqueOpts{ByPeriod: cleanEvery}}
-	}, &river.PeriodicJobOpts{RunOnStart: true})}
+// UpkeepArgs is the job that looks which chores are due.
+type UpkeepArgs struct{}
+
+// Kind names the job.
+func (UpkeepArgs) Kind() string { return "ingest.upkeep" }
+
+// upkeepWork is the one lease of all that look.
+var upkeepWork = uuid.NewSHA1(uuid.NameSpaceOID, []byte("ingest.upkeep")) //nolint:gochecknoglobals // a constant
+
+// Overseer works UpkeepArgs.
+type Overseer struct {
+	river.WorkerDefaults[UpkeepArgs]
+
+	Ingest *Ingest
+}
+
+// Work looks what is due, unless another does.
+func (o *Overseer) Work(ctx context.Context, j *river.Job[UpkeepArgs]) error {
+	return job.Snooze(o.Ingest.Jobs().Hold(ctx, job.Work{ID: upkeepWork, Job: j.Args, Queue: cleanQueue}, o.Ingest.findChores))
+}
+
+// ChoreArgs is the job of one chore.
+type ChoreArgs struct {
+	Account uuid.UUID  `json:"account"`
+	Dataset uuid.UUID  `json:"dataset"`
+	Chore   lake.Chore `json:"chore"`
+}
+
+// Kind names the job.
+func (ChoreArgs) Kind() string { return "ingest.chore" }
+
+func choreOpts() *river.InsertOpts {
+	return &river.InsertOpts{Queue: UpkeepQueue, MaxAttempts: 1, UniqueOpts: river.UniqueOpts{ByArgs: true, ByState: []rivertype.JobState{
+		rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRunning, rivertype.JobStateRetryable, rivertype.JobStateScheduled,
+	}}}
+}
+
+// Keeper works ChoreArgs.
+type Keeper struct {
+	river.WorkerDefaults[ChoreArgs]
+
+	Ingest *Ingest
+}
+
+// Work does the chore, unless another does.
+func (k *Keeper) Work(ctx context.Context, j *river.Job[ChoreArgs]) error {
+	return job.Snooze(k.Ingest.doChore(ctx, j.Args))
+}
+
+// Periodic inserts again and again what looks for work.
+func (g *Ingest) Periodic() []*river.PeriodicJob {
+	return []*river.PeriodicJob{
+		periodic(CleanArgs{}, cleanQueue, cleanEvery),
+		periodic(UpkeepArgs{}, cleanQueue, g.Upkeep.Every),
+	}
+}
+
+func periodic(args river.JobArgs, queue string, every time.Duration) *river.PeriodicJob {
+	return river.NewPeriodicJob(river.PeriodicInterval(every), func() (river.JobArgs, *river.InsertOpts) {
+		return args, &river.InsertOpts{Queue: queue, UniqueOpts: river.UniqueOpts{ByPeriod: every}}
+	}, &river.PeriodicJobOpts{RunOnStart: true})
 }

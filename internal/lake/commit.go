@@ -157,7 +157,9 @@ func (l *Lake) swap(ctx context.Context, d *draft, also func(tx postgres.Tx, mad
 			return refused
 		}
 
-		done, err := commitRows(ctx, tx, *d, l.now().Add(l.grace))
+		now := l.now()
+
+		done, err := commitRows(ctx, tx, *d, commitTimes{now: now, retire: now.Add(l.grace), profile: now.Add(l.quiet)})
 		if _, twice := postgres.ViolatesUnique(err); twice || (err == nil && !done) {
 			refused = errLost
 

@@ -47,6 +47,8 @@ type Config struct {
 	Log   *slog.Logger
 	// Grace is how long an object stays after nothing needs it any more.
 	Grace time.Duration
+	// Quiet is how long a table must have been without commits before it is profiled.
+	Quiet time.Duration
 	// KeepSnapshots is how many snapshots Iceberg's metadata names; older ones stay readable here.
 	KeepSnapshots int
 	// CacheDir holds local copies of data files and belongs to this process alone; empty: Fetch does not work.
@@ -63,6 +65,7 @@ type Lake struct {
 	now   func() time.Time
 	log   *slog.Logger
 	grace time.Duration
+	quiet time.Duration
 	keep  int
 	base  string // of all addresses of objects
 	known *memory
@@ -78,7 +81,7 @@ func New(c Config) (*Lake, error) {
 	}
 
 	l := &Lake{
-		db: c.DB, store: c.Store, now: c.Now, log: c.Log, grace: c.Grace, keep: c.KeepSnapshots, base: c.Store.URI(""),
+		db: c.DB, store: c.Store, now: c.Now, log: c.Log, grace: c.Grace, quiet: c.Quiet, keep: c.KeepSnapshots, base: c.Store.URI(""),
 		known: newMemory(memoryBytes), patience: patience,
 	}
 

@@ -115,6 +115,31 @@ const (
 	sqlCommitRetired = `
 		UPDATE lake_files SET remove_at = $4 WHERE account_id = $1 AND dataset_id = $2 AND object_key = $3`
 
+	// A chore that waits is put off by a commit, but not for ever, and not if there is much more to see than before.
+	sqlCommitProfile = `
+		INSERT INTO lake_upkeep (account_id, dataset_id, chore, snapshot_id, since, due_at) VALUES ($1, $2, 'profile', $3, $4, $5)
+		ON CONFLICT (account_id, dataset_id, chore) DO UPDATE SET snapshot_id = excluded.snapshot_id, due_at = CASE
+			WHEN $6 >= 1.1 * (SELECT coalesce(profiled_rows, 0) FROM lake_tables WHERE account_id = $1 AND dataset_id = $2)
+			THEN least(lake_upkeep.due_at, excluded.due_at) ELSE least(lake_upkeep.since + $7::interval, excluded.due_at) END`
+	sqlSelectDue = `
+		SELECT account_id, dataset_id, snapshot_id FROM lake_upkeep WHERE chore = $1 AND due_at <= $2 ORDER BY due_at LIMIT $3`
+	sqlUpdateDue = `UPDATE lake_upkeep SET due_at = $4 WHERE account_id = $1 AND dataset_id = $2 AND chore = $3`
+	sqlDeleteDue = `
+		WITH done AS (
+			DELETE FROM lake_upkeep WHERE account_id = $1 AND dataset_id = $2 AND chore = $3 AND snapshot_id = $4 RETURNING 1)
+		UPDATE lake_upkeep SET since = $5 WHERE account_id = $1 AND dataset_id = $2 AND chore = $3 AND NOT EXISTS (SELECT 1 FROM done)`
+	sqlUpdateProfiled = `UPDATE lake_tables SET profiled_rows = $3 WHERE account_id = $1 AND dataset_id = $2`
+
+	sqlInsertObject = `
+		INSERT INTO lake_files (account_id, dataset_id, id, kind, state, object_key, remove_at)
+		SELECT $1, $2, $3, 'derived', 'writing', $4, $5
+		WHERE NOT EXISTS (SELECT 1 FROM lake_tables WHERE account_id = $1 AND dataset_id = $2 AND removed_at IS NOT NULL)`
+	sqlKeepObject = `
+		UPDATE lake_files SET state = 'committed', size = $4, remove_at = NULL
+		WHERE account_id = $1 AND dataset_id = $2 AND id = $3 AND state = 'writing'`
+	sqlDropObject = `
+		UPDATE lake_files SET remove_at = $4 WHERE account_id = $1 AND dataset_id = $2 AND object_key = $3 AND kind = 'derived'`
+
 	sqlRemoveTable = `
 		INSERT INTO lake_tables (account_id, dataset_id, removed_at) VALUES ($1, $2, $3)
 		ON CONFLICT (account_id, dataset_id) DO UPDATE SET removed_at = coalesce(lake_tables.removed_at, excluded.removed_at)`
@@ -134,12 +159,14 @@ const (
 				AND NOT EXISTS (SELECT 1 FROM lake_files f WHERE f.account_id = $1 AND f.dataset_id = $2)
 			RETURNING t.account_id, t.dataset_id),
 		snapshots AS (DELETE FROM lake_snapshots s USING gone WHERE s.account_id = gone.account_id AND s.dataset_id = gone.dataset_id),
-		schemas AS (DELETE FROM lake_schemas c USING gone WHERE c.account_id = gone.account_id AND c.dataset_id = gone.dataset_id)
+		schemas AS (DELETE FROM lake_schemas c USING gone WHERE c.account_id = gone.account_id AND c.dataset_id = gone.dataset_id),
+		upkeep AS (DELETE FROM lake_upkeep u USING gone WHERE u.account_id = gone.account_id AND u.dataset_id = gone.dataset_id)
 		SELECT count(*) = 1 FROM gone`
 
 	sqlMoveTable     = `UPDATE lake_tables SET account_id = $3, dataset_id = $4 WHERE account_id = $1 AND dataset_id = $2`
 	sqlMoveSchemas   = `UPDATE lake_schemas SET account_id = $3, dataset_id = $4 WHERE account_id = $1 AND dataset_id = $2`
 	sqlMoveSnapshots = `UPDATE lake_snapshots SET account_id = $3, dataset_id = $4 WHERE account_id = $1 AND dataset_id = $2`
+	sqlMoveUpkeep    = `UPDATE lake_upkeep SET account_id = $3, dataset_id = $4 WHERE account_id = $1 AND dataset_id = $2`
 	sqlMoveFiles     = `UPDATE lake_files SET account_id = $3, dataset_id = $4 WHERE account_id = $1 AND dataset_id = $2`
 	sqlMovePointer   = `
 		UPDATE iceberg_tables SET table_namespace = $3, table_name = $4
@@ -148,7 +175,7 @@ const (
 	sqlClaimRemovable = `
 		UPDATE lake_files SET state = 'removing' WHERE (account_id, dataset_id, id) IN (
 			SELECT account_id, dataset_id, id FROM lake_files WHERE remove_at < $1 ORDER BY remove_at LIMIT $2 FOR UPDATE SKIP LOCKED)
-		RETURNING account_id, dataset_id, id, object_key, kind = 'data' AND row_count = 0`
+		RETURNING account_id, dataset_id, id, object_key, CASE kind WHEN 'data' THEN row_count = 0 WHEN 'derived' THEN size = 0 ELSE false END`
 	sqlDeleteFile = `
 		DELETE FROM lake_files WHERE account_id = $1 AND dataset_id = $2 AND id = $3 AND state = 'removing'`
 
@@ -469,9 +496,12 @@ func idsOf(written []object) []uuid.UUID {
 	return ids
 }
 
+// commitTimes are the moments that a commit writes down.
+type commitTimes struct{ now, retire, profile time.Time }
+
 // commitRows does all of a commit that is in the database, in one round trip. It returns false if the table is
 // not what the draft was made of, or one of its files is no longer to be had.
-func commitRows(ctx context.Context, tx pgx.Tx, d draft, retireAt time.Time) (done bool, err error) {
+func commitRows(ctx context.Context, tx pgx.Tx, d draft, times commitTimes) (done bool, err error) {
 	var (
 		t        = d.table
 		account  = t.Account.String()
@@ -505,7 +535,7 @@ func commitRows(ctx context.Context, tx pgx.Tx, d draft, retireAt time.Time) (do
 		batch.Queue(sqlCommitNamespace, account)
 	} else {
 		must(1, sqlCommitPointer, account, dataset, d.base.location, d.location)
-		must(1, sqlCommitRetired, t.Account, t.Dataset, d.retired, retireAt)
+		must(1, sqlCommitRetired, t.Account, t.Dataset, d.retired, times.retire)
 	}
 
 	if d.newSchema {
@@ -516,6 +546,7 @@ func commitRows(ctx context.Context, tx pgx.Tx, d draft, retireAt time.Time) (do
 		d.made.Rows, d.made.Bytes, d.made.Files, d.made.list, d.made.CommittedAt)
 	must(len(ids), sqlCommitFiles, t.Account, t.Dataset, ids, d.generation)
 	must(len(d.restored), sqlCommitRestored, t.Account, t.Dataset, d.restored, d.generation)
+	must(1, sqlCommitProfile, t.Account, t.Dataset, d.made.ID, times.now, times.profile, d.made.Rows, patientFor)
 
 	return done, tx.SendBatch(ctx, batch).Close()
 }
@@ -528,6 +559,56 @@ func (d document) Value() (driver.Value, error) {
 	content, err := json.Marshal(d.content)
 
 	return string(content), err
+}
+
+func selectDue(ctx context.Context, q postgres.Querier, chore Chore, now time.Time, limit int) ([]Due, error) {
+	rows, err := q.Query(ctx, sqlSelectDue, chore, now, limit)
+	if err != nil {
+		return nil, err
+	}
+
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (Due, error) {
+		due := Due{Chore: chore}
+		err := row.Scan(&due.Table.Account, &due.Table.Dataset, &due.Snapshot)
+
+		return due, err
+	})
+}
+
+func updateDue(ctx context.Context, tx pgx.Tx, due Due, at time.Time) error {
+	_, err := tx.Exec(ctx, sqlUpdateDue, due.Table.Account, due.Table.Dataset, due.Chore, at)
+
+	return err
+}
+
+func deleteDue(ctx context.Context, tx pgx.Tx, due Due, now time.Time) error {
+	_, err := tx.Exec(ctx, sqlDeleteDue, due.Table.Account, due.Table.Dataset, due.Chore, due.Snapshot, now)
+
+	return err
+}
+
+func updateProfiled(ctx context.Context, tx pgx.Tx, t Table, rows int64) error {
+	_, err := tx.Exec(ctx, sqlUpdateProfiled, t.Account, t.Dataset, rows)
+
+	return err
+}
+
+func insertObject(ctx context.Context, tx pgx.Tx, o Object, removeAt time.Time) (done bool, err error) {
+	tag, err := tx.Exec(ctx, sqlInsertObject, o.Table.Account, o.Table.Dataset, o.ID, o.Key, removeAt)
+
+	return tag.RowsAffected() == 1, err
+}
+
+func keepObject(ctx context.Context, tx pgx.Tx, o Object) (done bool, err error) {
+	tag, err := tx.Exec(ctx, sqlKeepObject, o.Table.Account, o.Table.Dataset, o.ID, o.Size)
+
+	return tag.RowsAffected() == 1, err
+}
+
+func dropObject(ctx context.Context, tx pgx.Tx, t Table, key string, at time.Time) error {
+	_, err := tx.Exec(ctx, sqlDropObject, t.Account, t.Dataset, key, at)
+
+	return err
 }
 
 func removeTable(ctx context.Context, tx pgx.Tx, t Table, now time.Time) error {
@@ -584,7 +665,7 @@ func endRemoval(ctx context.Context, q postgres.Querier, t Table) (ended bool, e
 func moveTable(ctx context.Context, tx pgx.Tx, from, to Table) error {
 	batch := &pgx.Batch{}
 
-	for _, statement := range []string{sqlMoveTable, sqlMoveSchemas, sqlMoveSnapshots, sqlMoveFiles} {
+	for _, statement := range []string{sqlMoveTable, sqlMoveSchemas, sqlMoveSnapshots, sqlMoveFiles, sqlMoveUpkeep} {
 		batch.Queue(statement, from.Account, from.Dataset, to.Account, to.Dataset)
 	}
 
