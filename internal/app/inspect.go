@@ -66,43 +66,24 @@ func (i Inspector) Fsck(ctx context.Context, age time.Duration, remove bool) err
 		}
 
 		lost := slices.Concat(found.Lost, inTables.Lost, exported.Lost)
-		orphans := len(found.Orphans) + len(inTables.Orphans) + len(exported.Orphans)
+		orphans := slices.Concat(found.Orphans, inTables.Orphans, exported.Orphans)
 
 		for _, key := range lost {
 			_, _ = fmt.Fprintln(i.operator.out, "lost", key)
 		}
 
-		for _, orphan := range found.Orphans {
-			if err := i.orphan(orphan.Key, orphan.UploadID, remove, func() error { return uploads.RemoveOrphan(ctx, orphan) }); err != nil {
-				return err
+		for _, orphan := range orphans {
+			_, _ = fmt.Fprintln(i.operator.out, "orphan", orphan.Key, orphan.UploadID)
+
+			if remove {
+				if err := i.store.RemoveOrphan(ctx, orphan); err != nil {
+					return err
+				}
 			}
 		}
 
-		for _, orphan := range inTables.Orphans {
-			if err := i.orphan(orphan.Key, orphan.UploadID, remove, func() error { return tables.RemoveOrphan(ctx, orphan) }); err != nil {
-				return err
-			}
-		}
-
-		for _, orphan := range exported.Orphans {
-			if err := i.orphan(orphan.Key, orphan.UploadID, remove, func() error { return exports.RemoveOrphan(ctx, orphan) }); err != nil {
-				return err
-			}
-		}
-
-		return i.operator.said(nil, "%d lost, %d orphans%s", len(lost), orphans, map[bool]string{true: ", removed"}[remove])
+		return i.operator.said(nil, "%d lost, %d orphans%s", len(lost), len(orphans), map[bool]string{true: ", removed"}[remove])
 	})
-}
-
-// orphan says what no row knows, and removes it if it is told to.
-func (i Inspector) orphan(key, uploadID string, remove bool, do func() error) error {
-	_, _ = fmt.Fprintln(i.operator.out, "orphan", key, uploadID)
-
-	if !remove {
-		return nil
-	}
-
-	return do()
 }
 
 // AllowOrigins lets pages of these origins upload to the bucket and read from it.

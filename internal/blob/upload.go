@@ -127,3 +127,18 @@ func (s *Store) Uploads(ctx context.Context, prefix string) iter.Seq2[Upload, er
 		}
 	}
 }
+
+// DeleteBegun removes an object whose writing may have ended halfway, with the uploads of it that were begun.
+func (s *Store) DeleteBegun(ctx context.Context, key string) error {
+	for upload, err := range s.Uploads(ctx, key) {
+		if err != nil {
+			return err
+		}
+
+		if err := s.AbortUpload(ctx, upload.Key, upload.ID); err != nil {
+			return err
+		}
+	}
+
+	return s.Delete(ctx, key)
+}

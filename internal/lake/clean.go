@@ -2,11 +2,11 @@ package lake
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"quern.dev/quern/internal/blob"
 	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/postgres"
 )
@@ -14,9 +14,6 @@ import (
 const (
 	cleanBatch = 200
 	cleaners   = 8
-
-	// everything is where all objects are.
-	everything = "lake/"
 )
 
 // RemoveTableTx marks the table of a dataset that is deleted. From then on nobody commits to it; its objects go
@@ -130,157 +127,19 @@ func (l *Lake) cleanFiles(ctx context.Context) error {
 }
 
 func (l *Lake) removeFile(ctx context.Context, file removable) error {
+	remove := l.store.Delete
 	if file.incomplete {
-		for upload, err := range l.store.Uploads(ctx, file.key) {
-			if err != nil {
-				return err
-			}
-
-			if err := l.store.AbortUpload(ctx, upload.Key, upload.ID); err != nil {
-				return err
-			}
-		}
+		remove = l.store.DeleteBegun
 	}
 
-	if err := l.store.Delete(ctx, file.key); err != nil {
+	if err := remove(ctx, file.key); err != nil {
 		return err
 	}
 
 	return l.db.Do(ctx, func(q querier) error { return deleteFile(ctx, q, file) })
 }
 
-// Orphan is something in the store that no row knows.
-type Orphan struct {
-	Key      string
-	UploadID string // of a multipart upload that was begun
-	Size     int64
-}
-
-// Inspection is what a comparison of rows and store found.
-type Inspection struct {
-	Orphans []Orphan
-	Lost    []string // keys of committed files whose object is not there, or not of its size
-}
-
 // Inspect compares all rows with all of the store, and changes nothing.
-func (l *Lake) Inspect(ctx context.Context) (result Inspection, err error) {
-	if result.Orphans, err = l.orphans(ctx); err != nil {
-		return result, err
-	}
-
-	result.Lost, err = l.lost(ctx)
-
-	return result, err
-}
-
-// RemoveOrphan removes what Inspect found.
-func (l *Lake) RemoveOrphan(ctx context.Context, orphan Orphan) error {
-	if orphan.UploadID != "" {
-		return l.store.AbortUpload(ctx, orphan.Key, orphan.UploadID)
-	}
-
-	return l.store.Delete(ctx, orphan.Key)
-}
-
-func (l *Lake) orphans(ctx context.Context) (orphans []Orphan, err error) {
-	var batch []Orphan
-
-	flush := func() error {
-		found, err := l.unknown(ctx, batch)
-		orphans = append(orphans, found...)
-		batch = batch[:0]
-
-		return err
-	}
-
-	add := func(o Orphan, err error) error {
-		if err != nil {
-			return err
-		}
-
-		if batch = append(batch, o); len(batch) < cleanBatch {
-			return nil
-		}
-
-		return flush()
-	}
-
-	for o, err := range l.store.List(ctx, everything) {
-		if err := add(Orphan{Key: o.Key, Size: o.Size}, err); err != nil {
-			return nil, err
-		}
-	}
-
-	for u, err := range l.store.Uploads(ctx, everything) {
-		if err := add(Orphan{Key: u.Key, UploadID: u.ID}, err); err != nil {
-			return nil, err
-		}
-	}
-
-	return orphans, flush()
-}
-
-func (l *Lake) unknown(ctx context.Context, batch []Orphan) (orphans []Orphan, err error) {
-	keys := make([]string, len(batch))
-	for i, o := range batch {
-		keys[i] = o.Key
-	}
-
-	err = l.db.Do(ctx, func(q querier) error {
-		known, err := selectKnown(ctx, q, keys)
-
-		for _, o := range batch {
-			if !known[o.Key] {
-				orphans = append(orphans, o)
-			}
-		}
-
-		return err
-	})
-
-	return orphans, err
-}
-
-func (l *Lake) lost(ctx context.Context) (lost []string, err error) {
-	var mu sync.Mutex
-
-	for after := ""; ; {
-		var files []File
-
-		err := l.db.Do(ctx, func(q querier) (err error) {
-			files, err = selectCommitted(ctx, q, after, cleanBatch)
-
-			return err
-		})
-		if err != nil || len(files) == 0 {
-			return lost, err
-		}
-
-		after = files[len(files)-1].Key
-
-		group, ctx := errgroup.WithContext(ctx)
-		group.SetLimit(cleaners)
-
-		for _, file := range files {
-			group.Go(func() error {
-				object, err := l.store.Head(ctx, file.Key)
-				if err != nil && !fault.Is(err, fault.NotFound) {
-					return err
-				}
-
-				if err != nil || object.Size != file.Size {
-					mu.Lock()
-					defer mu.Unlock()
-
-					lost = append(lost, file.Key)
-				}
-
-				return nil
-			})
-		}
-
-		if err := group.Wait(); err != nil {
-			return lost, err
-		}
-	}
+func (l *Lake) Inspect(ctx context.Context) (blob.Inspection, error) {
+	return l.store.Inspect(ctx, stored(l.db))
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"quern.dev/quern/internal/blob"
 	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/postgres"
 )
@@ -347,10 +348,10 @@ func TestInspect(t *testing.T) {
 	found, err := p.Inspect(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{files[0].Key}, found.Lost)
-	require.Equal(t, []Orphan{{Key: "lake/data/00/stray.parquet", Size: 5}, {Key: "lake/data/00/begun.parquet", UploadID: upload}}, found.Orphans)
+	require.Equal(t, []blob.Orphan{{Key: "lake/data/00/stray.parquet", Size: 5}, {Key: "lake/data/00/begun.parquet", UploadID: upload}}, found.Orphans)
 
 	for _, orphan := range found.Orphans {
-		require.NoError(t, p.RemoveOrphan(t.Context(), orphan))
+		require.NoError(t, p.store.RemoveOrphan(t.Context(), orphan))
 	}
 
 	found, err = p.Inspect(t.Context())

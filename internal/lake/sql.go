@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"quern.dev/quern/internal/blob"
 	"quern.dev/quern/internal/postgres"
 )
 
@@ -179,7 +180,7 @@ const (
 	sqlDeleteFile = `
 		DELETE FROM lake_files WHERE account_id = $1 AND dataset_id = $2 AND id = $3 AND state = 'removing'`
 
-	sqlSelectKnown     = `SELECT object_key FROM lake_files WHERE object_key = ANY($1)`
+	sqlSelectKnown     = `SELECT object_key, '' FROM lake_files WHERE object_key = ANY($1)`
 	sqlSelectCommitted = `
 		SELECT object_key, size FROM lake_files WHERE state = 'committed' AND object_key > $1 ORDER BY object_key LIMIT $2`
 )
@@ -702,36 +703,15 @@ func deleteFile(ctx context.Context, q postgres.Querier, r removable) error {
 	return err
 }
 
-// selectKnown returns those of the keys that a row has.
-func selectKnown(ctx context.Context, q postgres.Querier, keys []string) (map[string]bool, error) {
-	rows, err := q.Query(ctx, sqlSelectKnown, keys)
-	if err != nil {
-		return nil, err
+// stored is all that is in the store for tables. A file may have been begun several times.
+func stored(db *postgres.DB) blob.Rows {
+	return blob.Rows{
+		Prefix: "lake/",
+		Known: func(ctx context.Context, keys []string) (map[string]string, error) {
+			return postgres.Map[string](ctx, db, sqlSelectKnown, keys)
+		},
+		Next: func(ctx context.Context, after string, limit int) (map[string]int64, error) {
+			return postgres.Map[int64](ctx, db, sqlSelectCommitted, after, limit)
+		},
 	}
-
-	var (
-		known = map[string]bool{}
-		key   string
-	)
-
-	_, err = pgx.ForEachRow(rows, []any{&key}, func() error {
-		known[key] = true
-
-		return nil
-	})
-
-	return known, err
-}
-
-func selectCommitted(ctx context.Context, q postgres.Querier, after string, limit int) ([]File, error) {
-	rows, err := q.Query(ctx, sqlSelectCommitted, after, limit)
-	if err != nil {
-		return nil, err
-	}
-
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (f File, err error) {
-		err = row.Scan(&f.Key, &f.Size)
-
-		return f, err
-	})
 }

@@ -122,6 +122,32 @@ func (db *DB) Do(ctx context.Context, do func(q Querier) error) error {
 	return db.with(ctx, func(conn *pgxpool.Conn) error { return do(conn) })
 }
 
+// Map runs a statement that gives two columns, the first of them a text that does not come twice.
+func Map[V any](ctx context.Context, db *DB, statement string, arguments ...any) (found map[string]V, err error) {
+	err = db.Do(ctx, func(q Querier) error {
+		rows, err := q.Query(ctx, statement, arguments...)
+		if err != nil {
+			return err
+		}
+
+		var (
+			key   string
+			value V
+		)
+
+		found = map[string]V{}
+		_, err = pgx.ForEachRow(rows, []any{&key, &value}, func() error {
+			found[key] = value
+
+			return nil
+		})
+
+		return err
+	})
+
+	return found, err
+}
+
 func (db *DB) with(ctx context.Context, do func(conn *pgxpool.Conn) error) error {
 	acquiring, cancel := context.WithTimeout(ctx, db.acquireTimeout)
 	conn, err := db.pool.Acquire(acquiring)

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"quern.dev/quern/internal/blob"
 	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/lake"
 	"quern.dev/quern/internal/postgres"
@@ -41,7 +42,7 @@ const (
 		RETURNING account_id, dataset_id, id, object_key, size IS NULL`
 	sqlDeleteExport = `DELETE FROM exports WHERE account_id = $1 AND dataset_id = $2 AND id = $3`
 
-	sqlKnownExports = `SELECT object_key FROM exports WHERE object_key = ANY($1)`
+	sqlKnownExports = `SELECT object_key, '' FROM exports WHERE object_key = ANY($1)`
 	sqlReadyExports = `SELECT object_key, size FROM exports WHERE state = 'ready' AND object_key > $1 ORDER BY object_key LIMIT $2`
 )
 
@@ -138,42 +139,15 @@ func deleteExport(ctx context.Context, q postgres.Querier, r removable) error {
 	return err
 }
 
-// knownExports tells which of the keys are those of a row.
-func knownExports(ctx context.Context, q postgres.Querier, keys []string) (map[string]bool, error) {
-	rows, err := q.Query(ctx, sqlKnownExports, keys)
-	if err != nil {
-		return nil, err
+// storedExports is all that is in the store for exports. A file may have been begun several times.
+func storedExports(db *postgres.DB) blob.Rows {
+	return blob.Rows{
+		Prefix: exportPrefix,
+		Known: func(ctx context.Context, keys []string) (map[string]string, error) {
+			return postgres.Map[string](ctx, db, sqlKnownExports, keys)
+		},
+		Next: func(ctx context.Context, after string, limit int) (map[string]int64, error) {
+			return postgres.Map[int64](ctx, db, sqlReadyExports, after, limit)
+		},
 	}
-
-	var (
-		known = map[string]bool{}
-		key   string
-	)
-
-	_, err = pgx.ForEachRow(rows, []any{&key}, func() error {
-		known[key] = true
-
-		return nil
-	})
-
-	return known, err
-}
-
-// written is a file as it should be in the store.
-type written struct {
-	key  string
-	size int64
-}
-
-func readyExports(ctx context.Context, q postgres.Querier, after string, limit int) ([]written, error) {
-	rows, err := q.Query(ctx, sqlReadyExports, after, limit)
-	if err != nil {
-		return nil, err
-	}
-
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (w written, err error) {
-		err = row.Scan(&w.key, &w.size)
-
-		return w, err
-	})
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"quern.dev/quern/internal/blob"
 	"quern.dev/quern/internal/postgres"
 )
 
@@ -212,38 +213,18 @@ func updateRemoved(ctx context.Context, tx pgx.Tx, r removable, now time.Time) e
 	return err
 }
 
-func selectCompleted(ctx context.Context, q postgres.Querier, after string, limit int) ([]File, error) {
-	rows, err := q.Query(ctx, sqlSelectCompleted, after, limit)
-	if err != nil {
-		return nil, err
+// stored is all that is in the store for uploads. A repeat of a prepare that died begins another upload of the same
+// key: the first is nobody's.
+func stored(db *postgres.DB, prefix string) blob.Rows {
+	return blob.Rows{
+		Prefix: prefix,
+		Known: func(ctx context.Context, keys []string) (map[string]string, error) {
+			return postgres.Map[string](ctx, db, sqlSelectKnown, keys)
+		},
+		Next: func(ctx context.Context, after string, limit int) (map[string]int64, error) {
+			return postgres.Map[int64](ctx, db, sqlSelectCompleted, after, limit)
+		},
 	}
-
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (f File, err error) {
-		err = row.Scan(&f.Key, &f.Size)
-
-		return f, err
-	})
-}
-
-// selectKnown returns the ids of the uploads of those keys that belong to a row.
-func selectKnown(ctx context.Context, q postgres.Querier, keys []string) (map[string]string, error) {
-	rows, err := q.Query(ctx, sqlSelectKnown, keys)
-	if err != nil {
-		return nil, err
-	}
-
-	var (
-		known         = map[string]string{}
-		key, uploadID string
-	)
-
-	_, err = pgx.ForEachRow(rows, []any{&key, &uploadID}, func() error {
-		known[key] = uploadID
-
-		return nil
-	})
-
-	return known, err
 }
 
 // bindFiles binds the files that are free, and counts those that this dataset has now, and those of them that no
