@@ -73,7 +73,7 @@ func systems() map[string][]string {
 		"github.com/go-jose/go-jose/v4":        {"internal/auth"},
 		"golang.org/x/sync":                    {"internal/auth", "internal/blob", "internal/lake", "internal/query", "internal/upload"},
 		"golang.org/x/sys":                     {"internal/sandbox"},
-		"golang.org/x/text":                    {"internal/engine/duckdb"},
+		"golang.org/x/text":                    {"internal/catalog", "internal/engine/duckdb"},
 		"github.com/klauspost/compress":        {"internal/engine/duckdb"},
 		"github.com/duckdb/duckdb-go-bindings": {"internal/engine/duckdb"},
 		"github.com/landlock-lsm/go-landlock":  {"internal/sandbox"},

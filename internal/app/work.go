@@ -7,6 +7,7 @@ import (
 
 	"github.com/riverqueue/river"
 
+	"quern.dev/quern/internal/catalog"
 	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/ingest"
 	"quern.dev/quern/internal/job"
@@ -17,6 +18,7 @@ import (
 // newJobs wires the workers. They reach the client, which is made with them, when they work.
 func (a *App) newJobs(uploads upload.Uploads, loading *ingest.Ingest, asking *query.Query) (*job.Client, error) {
 	workers := river.NewWorkers()
+	river.AddWorker(workers, &catalog.Indexer{Catalog: loading.Catalog})
 	river.AddWorker(workers, &ingest.Runner{Ingest: loading})
 	river.AddWorker(workers, &ingest.Committer{Ingest: loading})
 	river.AddWorker(workers, &ingest.Cleaner{Ingest: loading})
@@ -29,7 +31,7 @@ func (a *App) newJobs(uploads upload.Uploads, loading *ingest.Ingest, asking *qu
 
 	config := job.Config{
 		DB: a.db, Log: a.log, Notify: a.config.Job.Notify, Workers: workers, Queues: map[string]int{},
-		Periodic: slices.Concat(upload.Periodic(), loading.Periodic(), query.Periodic()),
+		Periodic: slices.Concat(catalog.Periodic(), upload.Periodic(), loading.Periodic(), query.Periodic()),
 	}
 	if a.config.Job.Workers > 0 {
 		config.Queues[upload.CleanQueue] = a.config.Job.Workers

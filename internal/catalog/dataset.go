@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -128,6 +129,10 @@ func (c Catalog) createDatasetTx(ctx context.Context, tx postgres.Tx, who auth.P
 		}
 	}
 
+	if err := c.indexTx(ctx, tx, made.Account, made.ID); err != nil {
+		return err
+	}
+
 	return audit.WriteTx(ctx, tx, who.Audit(who.Account, now, "dataset.create", made.Audit()))
 }
 
@@ -229,6 +234,12 @@ func (c Catalog) UpdateDataset(ctx context.Context, who auth.Principal, at Path,
 			return orAbsent(err)
 		}
 
+		if change.Name != "" {
+			if err := c.indexTx(ctx, tx, found.Account, found.ID); err != nil {
+				return err
+			}
+		}
+
 		if err := audit.WriteTx(ctx, tx, entry); err != nil {
 			return err
 		}
@@ -289,6 +300,10 @@ func (c Catalog) ClearTx(ctx context.Context, tx postgres.Tx, who auth.Principal
 		return Description{}, orAbsent(err)
 	}
 
+	if err := c.SetValuesTx(ctx, tx, found.Account, found.ID, nil); err != nil {
+		return Description{}, err
+	}
+
 	if err := audit.WriteTx(ctx, tx, who.Audit(found.Account, c.now(), "dataset.clear", found.Audit())); err != nil {
 		return Description{}, err
 	}
@@ -308,7 +323,15 @@ type Content struct {
 // SetContentTx records a new snapshot of a dataset, unless it was cleared, deleted or restored since the epoch
 // that d has: then it returns false.
 func (c Catalog) SetContentTx(ctx context.Context, tx postgres.Tx, d Dataset, content Content) (bool, error) {
-	return updateContent(ctx, tx, d, content, c.now())
+	if fits, err := updateContent(ctx, tx, d, content, c.now()); err != nil || !fits {
+		return false, err
+	}
+
+	if slices.Equal(d.Columns, content.Columns) {
+		return true, nil
+	}
+
+	return true, c.indexTx(ctx, tx, d.Account, d.ID)
 }
 
 // RestoreTx raises the epoch of a dataset that goes back to an earlier content in the same transaction.
@@ -326,8 +349,12 @@ func (c Catalog) RestoreTx(ctx context.Context, tx postgres.Tx, who auth.Princip
 
 	found.Epoch++
 
-	if isLive, err := updateContent(ctx, tx, found, content, c.now()); err != nil || !isLive {
+	if isLive, err := c.SetContentTx(ctx, tx, found, content); err != nil || !isLive {
 		return orAbsent(err)
+	}
+
+	if err := c.SetValuesTx(ctx, tx, found.Account, found.ID, nil); err != nil {
+		return err
 	}
 
 	entry := who.Audit(found.Account, c.now(), "snapshot.restore", found.Audit())

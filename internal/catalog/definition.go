@@ -89,7 +89,11 @@ func (c Catalog) PutDefinition(ctx context.Context, who auth.Principal, at Path,
 		saved = change.apply(*current)
 		saved.Revision++
 
-		return c.saveDefinition(ctx, tx, who, found, current.Revision, saved, c.now())
+		if err := c.saveDefinition(ctx, tx, who, found, current.Revision, saved, c.now()); err != nil {
+			return err
+		}
+
+		return c.indexTx(ctx, tx, found.Account, found.ID)
 	})
 
 	return saved, err

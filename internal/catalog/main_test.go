@@ -227,6 +227,13 @@ func (b *bundle) requireSound(t tester) {
 		"a dataset that lives in a dead namespace": `
 			SELECT count(*) FROM datasets d LEFT JOIN namespaces n ON n.account_id = d.account_id AND n.id = d.namespace_id AND n.deleted_at IS NULL
 			WHERE d.deleted_at IS NULL AND n.id IS NULL AND $1::uuid IS NOT NULL`,
+		"a dataset that is not searched as it is now": `
+			SELECT count(*) FROM datasets d LEFT JOIN dataset_search h ON h.account_id = d.account_id AND h.dataset_id = d.id
+			WHERE d.deleted_at IS NULL AND $1::uuid IS NOT NULL AND (h.stale IS DISTINCT FROM false OR NOT h.document @@
+				format('%L & %L', '@n' || replace(d.namespace_id::text, '-', ''), '=' || lower(regexp_replace(d.name, '[^A-Za-z0-9]', '', 'g')))::tsquery)`,
+		"something searched of what is gone": `
+			SELECT count(*) FROM dataset_search h LEFT JOIN datasets d ON d.account_id = h.account_id AND d.id = h.dataset_id AND d.deleted_at IS NULL
+			WHERE d.id IS NULL AND length(h.document) > 0 AND $1::uuid IS NOT NULL`,
 		"a gap in the revisions of a definition": `
 			SELECT count(*) FROM datasets d WHERE $1::uuid IS NOT NULL AND ARRAY(SELECT generate_series(1, d.definition_revision)) IS DISTINCT FROM
 				ARRAY(SELECT revision FROM definitions r WHERE r.account_id = d.account_id AND r.dataset_id = d.id ORDER BY revision)`,

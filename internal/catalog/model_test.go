@@ -671,7 +671,11 @@ func (r *round) check() {
 
 // checkReads compares what the operations that begin with such an access give.
 func (r *round) checkReads() {
+	limit := rapid.IntRange(1, 3).Draw(r.T, "limit of hits")
+
 	for _, who := range r.callers() {
+		r.checkSearch(who, rapid.SampledFrom(r.places).Draw(r.T, "where to look"), limit)
+
 		for _, at := range r.places {
 			r.checkShares(who, at)
 
@@ -751,6 +755,33 @@ func (r *round) checkShares(who caller, at Path) {
 	}
 
 	require.ElementsMatch(r, want, list)
+}
+
+// checkSearch: everything that has the name and can be seen is found, and nothing that cannot be seen.
+func (r *round) checkSearch(who caller, at Path, limit int) {
+	all := visible(who, r.m.living(nil))
+
+	for _, name := range []string{"d1", "d2"} {
+		named := slices.DeleteFunc(r.m.living(nil), func(n *node) bool { return !strings.EqualFold(n.name, name) })
+		got := shown(who, r.b.found(r, who.Principal, Search{Words: name, Limit: limit}))
+
+		require.Subset(r, all, got, "%s looks for %s", who.Username, name)
+		require.ElementsMatch(r, visible(who, named), got[:min(len(got), len(visible(who, named)))], "%s looks for %s", who.Username, name)
+
+		at.Dataset = ""
+		list, _, err := r.b.catalog.Search(r.Context(), who.Principal, Search{Words: name, In: at, Limit: MaxHits})
+
+		if !r.m.sees(who, r.m.find(at)) {
+			require.Equal(r, fault.NotFound, code(err), "%s looks for %s in %s", who.Username, name, at)
+
+			continue
+		}
+
+		require.NoError(r, err)
+
+		within := visible(who, slices.DeleteFunc(named, func(n *node) bool { return n.parent != r.m.find(at) }))
+		require.ElementsMatch(r, within, shown(who, list), "%s looks for %s in %s", who.Username, name, at)
+	}
 }
 
 func (r *round) checkAll(who caller, limit int) {

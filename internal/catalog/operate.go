@@ -80,6 +80,10 @@ func (c Catalog) reviveTx(ctx context.Context, tx postgres.Tx, d Dataset, action
 		return err
 	}
 
+	if err := c.indexTx(ctx, tx, d.Account, d.ID); err != nil {
+		return err
+	}
+
 	if err := lake.KeepTableTx(ctx, tx, d.table()); err != nil {
 		return err
 	}

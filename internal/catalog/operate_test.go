@@ -31,6 +31,10 @@ func richDataset(t *testing.T, b *bundle, ada auth.Principal) Description {
 	}
 
 	b.exec(t, `UPDATE datasets SET columns = '[{"name": "total", "type": "DOUBLE", "nullable": true}]', row_count = 42 WHERE account_id = $1`, ada.Account)
+
+	_, err := b.catalog.indexStale(t.Context())
+	require.NoError(t, err)
+
 	b.share(t, ada, orders, "bob", auth.Viewer)
 	b.share(t, ada, orders, "cyd", auth.Editor)
 	b.share(t, ada, orders, "newcomer", auth.Editor)

@@ -146,9 +146,11 @@ const (
 			exposure = excluded.exposure, epoch = excluded.epoch, definition_revision = excluded.definition_revision,
 			data_description = excluded.data_description, schema_definition = excluded.schema_definition, columns = excluded.columns,
 			row_count = excluded.row_count, snapshot_id = excluded.snapshot_id, updated_at = excluded.updated_at, deleted_at = excluded.deleted_at`
-	sqlDeleteRevisions   = `DELETE FROM definitions WHERE account_id = $1 AND dataset_id = $2`
-	sqlSelectOwnExposure = `SELECT coalesce(exposure, '') FROM datasets WHERE account_id = $1 AND id = $2`
-	sqlRemoveDataset     = `
+	sqlDeleteRevisions = `DELETE FROM definitions WHERE account_id = $1 AND dataset_id = $2`
+	sqlSelectOwn       = `
+		SELECT coalesce(d.exposure, ''), coalesce(h.examples, '{}')
+		FROM datasets d LEFT JOIN dataset_search h ON h.account_id = d.account_id AND h.dataset_id = d.id WHERE d.account_id = $1 AND d.id = $2`
+	sqlRemoveDataset = `
 		WITH revisions AS (DELETE FROM definitions WHERE account_id = $1 AND dataset_id = $2)
 		DELETE FROM datasets WHERE account_id = $1 AND id = $2`
 	sqlSelectInverse = `
@@ -165,6 +167,63 @@ const (
 		INSERT INTO grants AS g (account_id, target_id, subject_kind, subject_id, role, created_at)
 		SELECT $1, $2, $7, $8, role, created_at FROM byname
 		ON CONFLICT (account_id, target_id, subject_kind, subject_id) DO NOTHING`
+
+	// The three that find candidates, and the one that ranks them, read documents of several accounts: each part of a
+	// condition is about one of them. A condition that is a subquery is read once, not for each row.
+	sqlFindWithin = `
+		SELECT w.i, h.account_id, h.dataset_id FROM unnest($1::text[]) WITH ORDINALITY AS w (match, i) CROSS JOIN LATERAL (
+			SELECT h.account_id, h.dataset_id FROM unnest($2::text[]) AS s (scope) CROSS JOIN LATERAL (
+				SELECT account_id, dataset_id FROM dataset_search WHERE document @@ (s.scope || ' & ' || w.match)::tsquery LIMIT $3) h
+			LIMIT $3) h`
+	sqlFindAmong = `
+		SELECT c.n, h.account_id, h.dataset_id FROM unnest($3::uuid[], $4::uuid[]) AS i (account_id, dataset_id)
+			JOIN dataset_search h ON h.account_id = i.account_id AND h.dataset_id = i.dataset_id
+			CROSS JOIN LATERAL (SELECT count(*) AS n FROM unnest($1::text[]::tsquery[]) AS w (match) WHERE h.document @@ w.match) c
+		WHERE c.n > 0 ORDER BY c.n DESC LIMIT $2`
+	sqlFindShared = `
+		SELECT c.n, h.account_id, h.dataset_id FROM unnest($3::text[], $4::text[]) AS s (kind, id) CROSS JOIN LATERAL (
+				SELECT account_id, namespace_id, dataset_id FROM directory_grants
+				WHERE subject_kind = s.kind AND subject_id = s.id ORDER BY account_id, namespace_id, dataset_id LIMIT $5) i
+			JOIN dataset_search h ON h.account_id = i.account_id AND h.dataset_id = i.dataset_id
+			CROSS JOIN LATERAL (SELECT count(*) AS n FROM unnest($1::text[]::tsquery[]) AS w (match) WHERE h.document @@ w.match) c
+		WHERE c.n > 0 ORDER BY c.n DESC LIMIT $2`
+	sqlRank = `
+		SELECT h.account_id, h.dataset_id, h.document @@ (SELECT $3::text::tsquery),
+			ARRAY(SELECT CASE WHEN h.document @@ w.a THEN 0 WHEN h.document @@ w.b THEN 1 WHEN h.document @@ w.c THEN 2
+					WHEN h.document @@ w.d THEN 3 WHEN h.document @@ w.e THEN 4 WHEN h.document @@ w.f THEN 5 ELSE 6 END::int2
+				FROM unnest($4::text[]::tsquery[], $5::text[]::tsquery[], $6::text[]::tsquery[], $7::text[]::tsquery[], $8::text[]::tsquery[],
+					$9::text[]::tsquery[]) AS w (a, b, c, d, e, f))
+		FROM unnest($1::uuid[], $2::uuid[]) AS i (account_id, dataset_id)
+			JOIN dataset_search h ON h.account_id = i.account_id AND h.dataset_id = i.dataset_id`
+	sqlSelectSharedNamespaces = `
+		SELECT DISTINCT i.namespace_id FROM unnest($1::text[], $2::text[]) AS s (kind, id) CROSS JOIN LATERAL (
+			SELECT account_id, namespace_id, dataset_id FROM directory_grants
+			WHERE subject_kind = s.kind AND subject_id = s.id ORDER BY account_id, namespace_id, dataset_id LIMIT $3) i
+		WHERE i.dataset_id = $4 AND i.account_id <> $5`
+	sqlSelectRanked = `
+		WITH d AS MATERIALIZED (
+			SELECT d.account_id, d.id, d.namespace_id, d.name, d.exposure, d.epoch, d.data_description, d.columns, d.row_count, d.snapshot_id,
+				d.created_at, d.updated_at, s.place
+			FROM unnest($1::uuid[], $4::uuid[]) WITH ORDINALITY AS s (account_id, id, place)
+				JOIN datasets d ON d.account_id = s.account_id AND d.id = s.id AND d.deleted_at IS NULL)
+		SELECT ` + sqlDatasetColumns + ` FROM d JOIN namespaces n ON n.account_id = d.account_id AND n.id = d.namespace_id ORDER BY d.place`
+
+	sqlLockSearched   = `SELECT examples FROM dataset_search WHERE account_id = $1 AND dataset_id = $2 FOR UPDATE`
+	sqlSelectSearched = `
+		SELECT id, namespace_id, name, data_description, schema_definition, columns FROM datasets
+		WHERE account_id = $1 AND id = ANY($2) AND deleted_at IS NULL`
+	sqlUpdateSearched = `
+		UPDATE dataset_search h SET document = s.document::tsvector, stale = false
+		FROM unnest($2::uuid[], $3::text[]) AS s (dataset_id, document) WHERE h.account_id = $1 AND h.dataset_id = s.dataset_id`
+	sqlUpdateExamples = `
+		UPDATE dataset_search SET examples = $3 WHERE account_id = $1 AND dataset_id = $2 AND examples <> $3`
+	sqlInsertExamples = `
+		INSERT INTO dataset_search (account_id, dataset_id, examples, stale) VALUES ($1, $2, $3, false)
+		ON CONFLICT (account_id, dataset_id) DO UPDATE SET examples = excluded.examples`
+	sqlLockStale = `
+		SELECT account_id, dataset_id, examples FROM dataset_search
+		WHERE stale AND account_id = (SELECT account_id FROM dataset_search WHERE stale ORDER BY account_id LIMIT 1)
+		ORDER BY dataset_id LIMIT $1 FOR UPDATE SKIP LOCKED`
 
 	sqlSelectUsage = `
 		SELECT coalesce(u.kind, l.kind), coalesce(u.amount, 0), l.amount
@@ -523,6 +582,7 @@ type contents struct {
 	definition Definition
 	revisions  []revision
 	grants     []grant
+	examples   []string
 }
 
 type revision struct {
@@ -534,7 +594,7 @@ type revision struct {
 }
 
 func selectContents(ctx context.Context, tx pgx.Tx, d Dataset) (c contents, err error) {
-	if err = tx.QueryRow(ctx, sqlSelectOwnExposure, d.Account, d.ID).Scan(&c.exposure); err != nil {
+	if err = tx.QueryRow(ctx, sqlSelectOwn, d.Account, d.ID).Scan(&c.exposure, &c.examples); err != nil {
 		return c, err
 	}
 
@@ -579,6 +639,10 @@ func insertCopy(ctx context.Context, tx pgx.Tx, d Dataset, c contents, now time.
 		return err
 	}
 
+	if _, err := tx.Exec(ctx, sqlInsertExamples, d.Account, d.ID, c.examples); err != nil {
+		return err
+	}
+
 	for _, r := range c.revisions {
 		if _, err := tx.Exec(ctx, sqlInsertRevision, d.Account, d.ID, r.Revision, r.DataDescription, r.SchemaDefinition, r.actorID, r.actor, r.at); err != nil {
 			return err
@@ -618,4 +682,176 @@ func bindGrant(ctx context.Context, tx pgx.Tx, target access, from, to auth.Subj
 	_, err := tx.Exec(ctx, sqlBindGrant, target.account, target.id(), target.namespace, target.dataset, from.Kind, from.ID, to.Kind, to.ID)
 
 	return err
+}
+
+// found is a candidate: the number of a condition that it fulfils, or how many.
+type found struct {
+	n  int64
+	at entry
+}
+
+func scanFound(row pgx.CollectableRow) (f found, err error) {
+	err = row.Scan(&f.n, &f.at.account, &f.at.dataset)
+
+	return f, err
+}
+
+// findWithin gives the first that fulfil each of the conditions, in accounts and namespaces.
+func findWithin(ctx context.Context, q postgres.Querier, conditions, scopes []string) ([]found, error) {
+	rows, err := q.Query(ctx, sqlFindWithin, conditions, scopes, maxCandidates)
+	if err != nil {
+		return nil, err
+	}
+
+	return pgx.CollectRows(rows, scanFound)
+}
+
+// findAmong gives those of the datasets that fulfil most of the conditions.
+func findAmong(ctx context.Context, q postgres.Querier, conditions []string, list []entry) ([]found, error) {
+	accounts, datasets := columnsOf(list)
+
+	rows, err := q.Query(ctx, sqlFindAmong, conditions, maxCandidates, accounts, datasets)
+	if err != nil {
+		return nil, err
+	}
+
+	return pgx.CollectRows(rows, scanFound)
+}
+
+// findShared is findAmong for the single datasets that are shared with the caller, the first of them. What is the
+// caller's own is among them too, if it is shared with a group that the caller is in.
+func findShared(ctx context.Context, q postgres.Querier, conditions []string, who auth.Principal) ([]found, error) {
+	kinds, ids := subjects(who.Subjects())
+
+	rows, err := q.Query(ctx, sqlFindShared, conditions, maxCandidates, kinds, ids, maxShares)
+	if err != nil {
+		return nil, err
+	}
+
+	return pgx.CollectRows(rows, scanFound)
+}
+
+// rankAll says how good candidates are.
+func rankAll(ctx context.Context, q postgres.Querier, want wanted, list []entry) ([]Rank, error) {
+	accounts, datasets := columnsOf(list)
+
+	args := []any{accounts, datasets, want.whole}
+	for _, place := range want.places {
+		args = append(args, place)
+	}
+
+	rows, err := q.Query(ctx, sqlRank, args...)
+	if err != nil {
+		return nil, err
+	}
+
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (r Rank, err error) {
+		var (
+			isWhole bool
+			at      []int16
+		)
+
+		err = row.Scan(&r.Account, &r.Dataset, &isWhole, &at)
+		r.Score = score(isWhole, at)
+
+		return r, err
+	})
+}
+
+// columnsOf gives the accounts and the datasets of entries.
+func columnsOf(list []entry) (accounts, datasets []uuid.UUID) {
+	accounts, datasets = make([]uuid.UUID, len(list)), make([]uuid.UUID, len(list))
+	for i, e := range list {
+		accounts[i], datasets[i] = e.account, e.dataset
+	}
+
+	return accounts, datasets
+}
+
+// selectSharedNamespaces gives those of others that are shared with the caller as a whole, among the first shares.
+func selectSharedNamespaces(ctx context.Context, q postgres.Querier, who auth.Principal) ([]uuid.UUID, error) {
+	kinds, ids := subjects(who.Subjects())
+
+	rows, err := q.Query(ctx, sqlSelectSharedNamespaces, kinds, ids, maxShares, uuid.Nil, who.Account)
+	if err != nil {
+		return nil, err
+	}
+
+	return pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+}
+
+// selectRanked gives datasets in the order of their ranks.
+func selectRanked(ctx context.Context, q postgres.Querier, who auth.Principal, ranks []Rank) ([]Dataset, error) {
+	accounts, datasets := make([]uuid.UUID, len(ranks)), make([]uuid.UUID, len(ranks))
+	for i, r := range ranks {
+		accounts[i], datasets[i] = r.Account, r.Dataset
+	}
+
+	kinds, ids := subjects(who.Subjects())
+
+	rows, err := q.Query(ctx, sqlSelectRanked, accounts, kinds, ids, datasets)
+	if err != nil {
+		return nil, err
+	}
+
+	return pgx.CollectRows(rows, scanDataset)
+}
+
+func lockSearched(ctx context.Context, tx pgx.Tx, account, dataset uuid.UUID) ([]searched, error) {
+	found := searched{account: account, dataset: dataset}
+
+	err := tx.QueryRow(ctx, sqlLockSearched, account, dataset).Scan(&found.values)
+	if postgres.NoRows(err) {
+		return nil, nil
+	}
+
+	return []searched{found}, err
+}
+
+func lockStale(ctx context.Context, tx pgx.Tx, limit int) ([]searched, error) {
+	rows, err := tx.Query(ctx, sqlLockStale, limit)
+	if err != nil {
+		return nil, err
+	}
+
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (s searched, err error) {
+		err = row.Scan(&s.account, &s.dataset, &s.values)
+
+		return s, err
+	})
+}
+
+func selectSearched(ctx context.Context, tx pgx.Tx, list []searched) (map[uuid.UUID]searched, error) {
+	ids := make([]uuid.UUID, len(list))
+	for i, s := range list {
+		ids[i] = s.dataset
+	}
+
+	rows, err := tx.Query(ctx, sqlSelectSearched, list[0].account, ids)
+	if err != nil {
+		return nil, err
+	}
+
+	found := map[uuid.UUID]searched{}
+
+	for rows.Next() {
+		var s searched
+		if err := rows.Scan(&s.dataset, &s.namespace, &s.name, &s.definition.DataDescription, &s.definition.SchemaDefinition, &s.columns); err != nil {
+			return nil, err
+		}
+
+		found[s.dataset] = s
+	}
+
+	return found, rows.Err()
+}
+
+func updateSearched(ctx context.Context, tx pgx.Tx, account uuid.UUID, ids []uuid.UUID, documents []string) error {
+	_, err := tx.Exec(ctx, sqlUpdateSearched, account, ids, documents)
+
+	return err
+}
+
+func updateExamples(ctx context.Context, tx pgx.Tx, account, dataset uuid.UUID, values []string) (isNew bool, err error) {
+	return changed(ctx, tx, sqlUpdateExamples, account, dataset, values)
 }
