@@ -1306,6 +1306,9 @@ type GrantNamespaceShareParams struct {
 
 // SearchDatasetsParams defines parameters for SearchDatasets.
 type SearchDatasetsParams struct {
+	// Q Words to look for. A cursor belongs to the words that it was given for.
+	Q *string `form:"q,omitempty" json:"q,omitempty"`
+
 	// Cursor `nextCursor` of the page before.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
@@ -1906,9 +1909,16 @@ type ClientInterface interface {
 	// Corresponds with POST /query (the `RunQuery` operationId).
 	RunQuery(ctx context.Context, body RunQueryJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SearchDatasets List everything the caller may see
+	// SearchDatasets List everything the caller may see, or search it
 	//
-	// First what is the caller's own, then what is shared with the caller.
+	// Without `q`: first what is the caller's own, then what is shared with the caller.
+	//
+	// With `q`: what has the words in its name, its columns, its descriptions or its values, the best first, and at most
+	// 200 datasets over all pages. A dataset that is called so comes first; then it counts how many of the words are found,
+	// how many of them as they are written and not only with a typing error, and where they stand: in the name, in columns,
+	// in descriptions, in values. Case, accents, the order of the words and the ending of a plural do not matter. Names are
+	// also found by the beginning of a word. Of more than eight words the longest eight count, and of what is shared with
+	// the caller the first 10,000 namespaces and datasets.
 	//
 	// Corresponds with GET /schema/datasets/all (the `SearchDatasets` operationId).
 	SearchDatasets(ctx context.Context, params *SearchDatasetsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -2906,9 +2916,16 @@ func (c *Client) RunQuery(ctx context.Context, body RunQueryJSONRequestBody, req
 	return c.Client.Do(req)
 }
 
-// SearchDatasets List everything the caller may see
+// SearchDatasets List everything the caller may see, or search it
 //
-// First what is the caller's own, then what is shared with the caller.
+// Without `q`: first what is the caller's own, then what is shared with the caller.
+//
+// With `q`: what has the words in its name, its columns, its descriptions or its values, the best first, and at most
+// 200 datasets over all pages. A dataset that is called so comes first; then it counts how many of the words are found,
+// how many of them as they are written and not only with a typing error, and where they stand: in the name, in columns,
+// in descriptions, in values. Case, accents, the order of the words and the ending of a plural do not matter. Names are
+// also found by the beginning of a word. Of more than eight words the longest eight count, and of what is shared with
+// the caller the first 10,000 namespaces and datasets.
 //
 // Corresponds with GET /schema/datasets/all (the `SearchDatasets` operationId).
 func (c *Client) SearchDatasets(ctx context.Context, params *SearchDatasetsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -5120,6 +5137,18 @@ func NewSearchDatasetsRequest(server string, params *SearchDatasetsParams) (*htt
 		// per the OpenAPI spec (e.g. "color=blue,black,brown").
 		var rawQueryFragments []string
 
+		if params.Q != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "q", *params.Q, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if params.Cursor != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
@@ -6184,9 +6213,16 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /query (the `RunQuery` operationId).
 	RunQueryWithResponse(ctx context.Context, body RunQueryJSONRequestBody, reqEditors ...RequestEditorFn) (*RunQueryResponse, error)
 
-	// SearchDatasetsWithResponse List everything the caller may see
+	// SearchDatasetsWithResponse List everything the caller may see, or search it
 	//
-	// First what is the caller's own, then what is shared with the caller.
+	// Without `q`: first what is the caller's own, then what is shared with the caller.
+	//
+	// With `q`: what has the words in its name, its columns, its descriptions or its values, the best first, and at most
+	// 200 datasets over all pages. A dataset that is called so comes first; then it counts how many of the words are found,
+	// how many of them as they are written and not only with a typing error, and where they stand: in the name, in columns,
+	// in descriptions, in values. Case, accents, the order of the words and the ending of a plural do not matter. Names are
+	// also found by the beginning of a word. Of more than eight words the longest eight count, and of what is shared with
+	// the caller the first 10,000 namespaces and datasets.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -9396,9 +9432,16 @@ func (c *ClientWithResponses) RunQueryWithResponse(ctx context.Context, body Run
 	return ParseRunQueryResponse(rsp)
 }
 
-// SearchDatasetsWithResponse List everything the caller may see
+// SearchDatasetsWithResponse List everything the caller may see, or search it
 //
-// First what is the caller's own, then what is shared with the caller.
+// Without `q`: first what is the caller's own, then what is shared with the caller.
+//
+// With `q`: what has the words in its name, its columns, its descriptions or its values, the best first, and at most
+// 200 datasets over all pages. A dataset that is called so comes first; then it counts how many of the words are found,
+// how many of them as they are written and not only with a typing error, and where they stand: in the name, in columns,
+// in descriptions, in values. Case, accents, the order of the words and the ending of a plural do not matter. Names are
+// also found by the beginning of a word. Of more than eight words the longest eight count, and of what is shared with
+// the caller the first 10,000 namespaces and datasets.
 //
 // Returns a wrapper object for the known response body format(s).
 //

@@ -100,7 +100,7 @@ type ServerInterface interface {
 	// GrantNamespaceShare Share a namespace
 	// (POST /permissions/namespaces/{username}/{namespace}/shares)
 	GrantNamespaceShare(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, params GrantNamespaceShareParams)
-	// SearchDatasets List everything the caller may see
+	// SearchDatasets List everything the caller may see, or search it
 	// (GET /schema/datasets/all)
 	SearchDatasets(w http.ResponseWriter, r *http.Request, params SearchDatasetsParams)
 	// ListNamespaces List a user's namespaces
@@ -1461,6 +1461,19 @@ func (siw *ServerInterfaceWrapper) SearchDatasets(w http.ResponseWriter, r *http
 
 	// Parameter object where we will unmarshal all parameters from the context
 	var params SearchDatasetsParams
+
+	// ------------- Optional query parameter "q" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "q", r.URL.Query(), &params.Q, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "q"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "q", Err: err})
+		}
+		return
+	}
 
 	// ------------- Optional query parameter "cursor" -------------
 
@@ -3813,7 +3826,7 @@ type StrictServerInterface interface {
 	// GrantNamespaceShare Share a namespace
 	// (POST /permissions/namespaces/{username}/{namespace}/shares)
 	GrantNamespaceShare(ctx context.Context, request GrantNamespaceShareRequestObject) (GrantNamespaceShareResponseObject, error)
-	// SearchDatasets List everything the caller may see
+	// SearchDatasets List everything the caller may see, or search it
 	// (GET /schema/datasets/all)
 	SearchDatasets(ctx context.Context, request SearchDatasetsRequestObject) (SearchDatasetsResponseObject, error)
 	// ListNamespaces List a user's namespaces
