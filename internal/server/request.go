@@ -102,6 +102,30 @@ func nextPosition(last *catalog.Position) *string {
 	return encodeCursor(place)
 }
 
+const scoreBytes = 4
+
+// cursorRank is a place among the hits of a search.
+func cursorRank(cursor *string) (catalog.Rank, error) {
+	place, err := decodeCursor(cursor, scoreBytes+2*idBytes)
+	if err != nil || place == nil {
+		return catalog.Rank{}, err
+	}
+
+	ids := place[scoreBytes:]
+
+	return catalog.Rank{Score: binary.BigEndian.Uint32(place), Account: uuid.UUID(ids[:idBytes]), Dataset: uuid.UUID(ids[idBytes:])}, nil
+}
+
+func nextRank(last *catalog.Rank) *string {
+	if last == nil {
+		return nil
+	}
+
+	place := binary.BigEndian.AppendUint32(nil, last.Score)
+
+	return encodeCursor(append(append(place, last.Account[:]...), last.Dataset[:]...))
+}
+
 const momentBytes = 8
 
 // cursorMoment is a place in the audit: microseconds, as the database keeps them, and an id.

@@ -84,6 +84,10 @@ func (h handlers) ListDatasets(ctx context.Context, request api.ListDatasetsRequ
 }
 
 func (h handlers) SearchDatasets(ctx context.Context, request api.SearchDatasetsRequestObject) (api.SearchDatasetsResponseObject, error) {
+	if request.Params.Q != nil {
+		return h.searchDatasets(ctx, *request.Params.Q, request.Params)
+	}
+
 	after, err := cursorPosition(request.Params.Cursor)
 	if err != nil {
 		return nil, err
@@ -97,6 +101,22 @@ func (h handlers) SearchDatasets(ctx context.Context, request api.SearchDatasets
 	}
 
 	return api.SearchDatasets200JSONResponse{Data: datasetItems(list, who), NextCursor: nextPosition(next)}, nil
+}
+
+func (h handlers) searchDatasets(ctx context.Context, words string, params api.SearchDatasetsParams) (api.SearchDatasetsResponseObject, error) {
+	after, err := cursorRank(params.Cursor)
+	if err != nil {
+		return nil, err
+	}
+
+	who := callOf(ctx).who
+
+	list, next, err := h.catalog.Search(ctx, who, catalog.Search{Words: words, After: after, Limit: pageLimit(params.Limit)})
+	if err != nil {
+		return nil, err
+	}
+
+	return api.SearchDatasets200JSONResponse{Data: datasetItems(list, who), NextCursor: nextRank(next)}, nil
 }
 
 func namespaceItem(n catalog.Namespace, owner string, who auth.Principal) api.NamespaceItem {
