@@ -45,6 +45,7 @@ func measures() []measure {
 		{name: "read", goal: 0.5, run: runRead, twin: serveReadTwin},
 		{name: "size", goal: 0.8, run: runSize},
 		{name: "load", goal: 1, run: runLoad},
+		{name: "search", goal: 0.5, run: runSearch}, // at most twice as long, or 30 ms
 		{name: "upload", goal: 0.9, run: runUpload},
 		{name: "prepare", goal: 1, run: runPrepare},
 		{name: "pickup", goal: 0.8, run: runPickup},
@@ -61,23 +62,24 @@ func measures() []measure {
 
 // bench is what measures share.
 type bench struct {
-	dir     string // for logs and the built program, removed at the end
-	quernd  string // the built program
-	profile string // where CPU profiles go; empty for none
-	rounds  int
-	round   time.Duration
-	large   int           // datasets and grants in a large catalog
-	steady  time.Duration // how long a load at a constant rate lasts
-	upload  int64         // bytes of an upload
-	uploads int           // rounds of them
-	pickups int           // jobs
-	rows    int           // of a file
-	loads   int           // rounds of it
-	posts   int           // of rows, to one dataset
-	commits int
-	queries int // rounds of one statement
-	smalls  int // statements over few rows
-	colds   int // services that know no file
+	dir      string // for logs and the built program, removed at the end
+	quernd   string // the built program
+	profile  string // where CPU profiles go; empty for none
+	rounds   int
+	round    time.Duration
+	large    int           // datasets and grants in a large catalog
+	searched int           // datasets of which one is sought
+	steady   time.Duration // how long a load at a constant rate lasts
+	upload   int64         // bytes of an upload
+	uploads  int           // rounds of them
+	pickups  int           // jobs
+	rows     int           // of a file
+	loads    int           // rounds of it
+	posts    int           // of rows, to one dataset
+	commits  int
+	queries  int // rounds of one statement
+	smalls   int // statements over few rows
+	colds    int // services that know no file
 }
 
 const longest = 20 * time.Minute // for one measure with all its tries
@@ -111,11 +113,11 @@ func run(ctx context.Context) error {
 	}
 
 	b := &bench{
-		profile: *profile, rounds: 5, round: 4 * time.Second, large: 1_000_000, steady: time.Minute, upload: 1 << 30, uploads: 9,
+		profile: *profile, rounds: 5, round: 4 * time.Second, large: 1_000_000, searched: 100_000, steady: time.Minute, upload: 1 << 30, uploads: 9,
 		pickups: 200, rows: 10_000_000, loads: 3, posts: 1000, commits: 9, queries: 9, smalls: 200, colds: 5,
 	}
 	if *small {
-		b.rounds, b.round, b.large, b.steady = 3, 1500*time.Millisecond, 20_000, 10*time.Second
+		b.rounds, b.round, b.large, b.searched, b.steady = 3, 1500*time.Millisecond, 20_000, 10_000, 10*time.Second
 		b.upload, b.uploads = 64<<20, 3
 		b.pickups, b.rows, b.loads, b.posts, b.commits = 40, 200_000, 3, 100, 3
 		b.queries, b.smalls, b.colds = 3, 30, 2
