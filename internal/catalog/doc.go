@@ -12,6 +12,8 @@
 //     itself when somebody signs in with that name, because names come from the issuer and stay.
 //   - Each grant has its inverse in the directory, written in the same transaction, so that "shared with
 //     me" is an index and not a search.
+//   - What is searched of a dataset is made in the transaction that changes it. A trigger marks it first, so that
+//     what was forgotten, or written by an older program, is made by a job.
 //   - The epoch of a dataset rises when it is cleared, deleted or restored.
 //
 // Faults: NotFound, Forbidden, Conflict (a name that is taken, a namespace that is not empty),
