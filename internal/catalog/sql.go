@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/google/uuid"
@@ -384,7 +385,19 @@ func clearDataset(ctx context.Context, tx pgx.Tx, d Dataset, snapshot uuid.UUID,
 }
 
 func updateContent(ctx context.Context, tx pgx.Tx, d Dataset, content Content, now time.Time) (fits bool, err error) {
-	return changed(ctx, tx, sqlUpdateContent, d.Account, d.ID, d.Epoch, content.Columns, content.Rows, orNull(content.Snapshot), now)
+	columns, err := asJSON(content.Columns)
+	if err != nil {
+		return false, err
+	}
+
+	return changed(ctx, tx, sqlUpdateContent, d.Account, d.ID, d.Epoch, columns, content.Rows, orNull(content.Snapshot), now)
+}
+
+// asJSON: behind a pooler nobody but us knows that a column is jsonb.
+func asJSON(columns []Column) (string, error) {
+	text, err := json.Marshal(append([]Column{}, columns...)) // none are an empty array
+
+	return string(text), err
 }
 
 func orNull(id uuid.UUID) *uuid.UUID {
@@ -634,8 +647,13 @@ func insertCopy(ctx context.Context, tx pgx.Tx, d Dataset, c contents, now time.
 		return err
 	}
 
+	columns, err := asJSON(d.Columns)
+	if err != nil {
+		return err
+	}
+
 	if _, err := tx.Exec(ctx, sqlInsertCopy, d.Account, d.ID, d.NamespaceID, d.Name, nameKey(d.Name), c.exposure, d.Epoch,
-		c.definition.Revision, c.definition.DataDescription, c.definition.SchemaDefinition, d.Columns, d.RowCount, d.CreatedAt, now, orNull(d.SnapshotID)); err != nil {
+		c.definition.Revision, c.definition.DataDescription, c.definition.SchemaDefinition, columns, d.RowCount, d.CreatedAt, now, orNull(d.SnapshotID)); err != nil {
 		return err
 	}
 
