@@ -102,6 +102,7 @@ type Request struct {
 	Convert *ConvertRequest `json:"convert,omitempty"`
 	Parse   *ParseRequest   `json:"parse,omitempty"`
 	Query   *Query          `json:"query,omitempty"`
+	Profile *ProfileRequest `json:"profile,omitempty"`
 }
 
 // InspectRequest asks about files.
@@ -132,6 +133,7 @@ type Answer struct {
 	Described *Described      `json:"described,omitempty"`
 	Ran       *Ran            `json:"ran,omitempty"`
 	Refused   *StatementError `json:"refused,omitempty"`
+	Profiled  *Profiled       `json:"profiled,omitempty"`
 }
 
 // FileError is why a request cannot be done, in words for whoever sent the file.

@@ -47,6 +47,10 @@ func lie(conn *sandbox.Conn) error {
 			continue
 		}
 
+		if request.Profile != nil {
+			return conn.Send(json.RawMessage(request.Profile.View.Name)) // the lie itself
+		}
+
 		return lies()[request.Query.Statement].tell(conn)
 	}
 }

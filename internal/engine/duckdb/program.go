@@ -36,6 +36,8 @@ type program struct {
 
 	read byteCount // while files are inspected
 	size atomic.Int64
+
+	profiled *profiling
 }
 
 // prepare opens DuckDB before there is anything hostile, and before the seal.
@@ -101,6 +103,8 @@ func (p *program) answer(request engine.Request, conn *sandbox.Conn) (engine.Ans
 		return p.parse(*request.Parse)
 	case request.Query != nil:
 		return p.query(*request.Query, conn)
+	case request.Profile != nil:
+		return p.profile(*request.Profile)
 	default:
 		return engine.Answer{}, errors.New("an empty request")
 	}

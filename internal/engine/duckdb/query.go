@@ -156,18 +156,23 @@ type resultColumn struct {
 	kind kind
 }
 
-// prepareQuery makes the views, and of the statement one more.
-func (p *program) prepareQuery(q engine.Query) (d described, err error) {
+// settle fixes the settings for statements.
+func (p *program) settle(memory int64, threads int, disk int64) error {
 	for _, setting := range []string{
 		`SET errors_as_json = true`,
-		fmt.Sprintf(`SET max_temp_directory_size = '%dB'`, q.Disk),
+		fmt.Sprintf(`SET max_temp_directory_size = '%dB'`, disk),
 	} {
 		if err := p.db.exec(setting); err != nil {
-			return d, err
+			return err
 		}
 	}
 
-	if err := p.db.limit(q.Memory, q.Threads); err != nil {
+	return p.db.limit(memory, threads)
+}
+
+// prepareQuery makes the views, and of the statement one more.
+func (p *program) prepareQuery(q engine.Query) (d described, err error) {
+	if err := p.settle(q.Memory, q.Threads, q.Disk); err != nil {
 		return d, err
 	}
 
