@@ -71,7 +71,7 @@ func systems() map[string][]string {
 		"github.com/aws/smithy-go":             {"internal/blob"},
 		"github.com/coreos/go-oidc/v3":         {"internal/auth"},
 		"github.com/go-jose/go-jose/v4":        {"internal/auth"},
-		"golang.org/x/sync":                    {"internal/auth", "internal/blob", "internal/lake", "internal/query", "internal/upload"},
+		"golang.org/x/sync":                    {"internal/auth", "internal/blob", "internal/lake", "internal/upload"},
 		"golang.org/x/sys":                     {"internal/sandbox"},
 		"golang.org/x/text":                    {"internal/catalog", "internal/engine/duckdb"},
 		"github.com/klauspost/compress":        {"internal/engine/duckdb"},

@@ -219,6 +219,22 @@ func (c Catalog) Names(ctx context.Context, q postgres.Querier, who auth.Princip
 	return names, err
 }
 
+// Seen gives those of some datasets of an account that the caller may see, with the names that they have now.
+func (c Catalog) Seen(ctx context.Context, q postgres.Querier, who auth.Principal, account uuid.UUID, ids []uuid.UUID) ([]Item, error) {
+	found, err := selectDatasetsByID(ctx, q, account, who, ids)
+	if err != nil {
+		return nil, err
+	}
+
+	return c.named(ctx, q, slices.DeleteFunc(found, func(d Dataset) bool { return d.access.role(who) == "" }))
+}
+
+// Neighbours gives a dataset and others of its namespace with their names, those first that were made last. Nobody is
+// asked who may see them: it is for what is filtered before somebody does.
+func (c Catalog) Neighbours(ctx context.Context, q postgres.Querier, account, dataset uuid.UUID, limit int) (names map[uuid.UUID]string, err error) {
+	return selectNeighbours(ctx, q, account, dataset, limit)
+}
+
 // All lists everything that the caller may see.
 func (c Catalog) All(ctx context.Context, who auth.Principal, after Position, limit int) (page []Item, next *Position, err error) {
 	err = c.DB.Do(ctx, func(q postgres.Querier) error {

@@ -47,6 +47,13 @@ const (
 	sqlSelectDatasetsOf = `SELECT ` + sqlDatasetColumns + sqlDatasets + `
 		WHERE d.account_id = $1 AND d.namespace_id = $4 AND d.id > $5 AND d.live ORDER BY d.id LIMIT $6`
 
+	sqlSelectNeighbours = `
+		SELECT id, name FROM datasets WHERE account_id = $1 AND id = $2 AND live
+		UNION (
+			SELECT id, name FROM datasets
+			WHERE account_id = $1 AND namespace_id = (SELECT namespace_id FROM datasets WHERE account_id = $1 AND id = $2) AND live
+			ORDER BY id DESC LIMIT $3)`
+
 	sqlInsertNamespace = `
 		INSERT INTO namespaces (account_id, id, name, name_key, exposure, created_at) VALUES ($1, $2, $3, $4, nullif($5, ''), $6)
 		ON CONFLICT (account_id, name_key) WHERE deleted_at IS NULL DO NOTHING`
@@ -321,6 +328,27 @@ func selectDatasetsByID(ctx context.Context, q postgres.Querier, account uuid.UU
 
 func selectDatasetsOf(ctx context.Context, q postgres.Querier, account uuid.UUID, who auth.Principal, namespace, after uuid.UUID, limit int) ([]Dataset, error) {
 	return list(ctx, q, scanDataset, sqlSelectDatasetsOf, account, who, namespace, after, limit)
+}
+
+func selectNeighbours(ctx context.Context, q postgres.Querier, account, dataset uuid.UUID, limit int) (map[uuid.UUID]string, error) {
+	rows, err := q.Query(ctx, sqlSelectNeighbours, account, dataset, limit)
+	if err != nil {
+		return nil, err
+	}
+
+	var (
+		names = map[uuid.UUID]string{}
+		id    uuid.UUID
+		name  string
+	)
+
+	_, err = pgx.ForEachRow(rows, []any{&id, &name}, func() error {
+		names[id] = name
+
+		return nil
+	})
+
+	return names, err
 }
 
 // changed runs a statement and tells whether it met a row.

@@ -30,7 +30,7 @@ const (
 
 // chores is what is done for a table while nobody else does the same. Each says itself what it has done (lake.DoneTx).
 func (g *Ingest) chores() map[lake.Chore]func(ctx context.Context, c chore) error {
-	return map[lake.Chore]func(ctx context.Context, c chore) error{}
+	return map[lake.Chore]func(ctx context.Context, c chore) error{lake.Profile: g.profile}
 }
 
 // chore is one table's, in the hands of the one who holds its lease.

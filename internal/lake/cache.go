@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"quern.dev/quern/internal/blob"
 	"quern.dev/quern/internal/fault"
 )
@@ -204,6 +206,56 @@ func (l *Lake) Fetch(ctx context.Context, file File) (path string, release func(
 	}
 
 	return l.cache.path(item.name), sync.OnceFunc(func() { l.cache.leave(item) }), nil
+}
+
+// fetches is how many files come from the store at once.
+const fetches = 8
+
+// FetchAll fetches files for a process that is not trusted: use gets the path of each and its place in the list, from
+// several goroutines. release is there also after an error.
+//
+// Faults: as Fetch, and LimitExceeded if they are more than the cache holds.
+func (l *Lake) FetchAll(ctx context.Context, files []File, use func(path string, n int) error) (release func(), err error) {
+	var size int64
+	for _, file := range files {
+		size += file.Size
+	}
+
+	if l.cache != nil && size > l.cache.room {
+		return func() {}, fault.New(fault.LimitExceeded, fmt.Sprintf("The data files have %d bytes; this server has room for %d.", size, l.cache.room))
+	}
+
+	releases := make([]func(), len(files))
+
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(fetches)
+
+	for n, file := range files {
+		group.Go(func() error {
+			path, release, err := l.Fetch(ctx, file)
+			if err != nil {
+				return err
+			}
+
+			releases[n] = func() {
+				_ = l.Verify(path) // a changed copy is thrown away and stands in the log
+
+				release()
+			}
+
+			return use(path, n)
+		})
+	}
+
+	err = group.Wait()
+
+	return func() {
+		for _, release := range releases {
+			if release != nil {
+				release()
+			}
+		}
+	}, err
 }
 
 // Verify checks that a copy is still what was fetched, which is cheap: whoever gave it to a process that is not

@@ -39,6 +39,9 @@ const (
 	Restore Mode = "restore"
 )
 
+// takesAway tells whether rows that were there may be gone afterwards.
+func (m Mode) takesAway() bool { return m == Replace || m == Clear || m == Restore }
+
 // Config is what the lake works with.
 type Config struct {
 	DB    *postgres.DB

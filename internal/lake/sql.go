@@ -90,7 +90,7 @@ const (
 
 	// What a commit changes, in this order: the row of the table is what everybody locks first.
 	sqlCommitTable = `
-		UPDATE lake_tables SET snapshot_id = $4, generation = $5
+		UPDATE lake_tables SET snapshot_id = $4, generation = $5, replaced_sequence = CASE WHEN $6 THEN $7 ELSE replaced_sequence END
 		WHERE account_id = $1 AND dataset_id = $2 AND snapshot_id IS NOT DISTINCT FROM $3 AND removed_at IS NULL`
 	sqlCommitPointer = `
 		UPDATE iceberg_tables SET metadata_location = $4, previous_metadata_location = $3
@@ -129,7 +129,37 @@ const (
 		WITH done AS (
 			DELETE FROM lake_upkeep WHERE account_id = $1 AND dataset_id = $2 AND chore = $3 AND snapshot_id = $4 RETURNING 1)
 		UPDATE lake_upkeep SET since = $5 WHERE account_id = $1 AND dataset_id = $2 AND chore = $3 AND NOT EXISTS (SELECT 1 FROM done)`
-	sqlUpdateProfiled = `UPDATE lake_tables SET profiled_rows = $3 WHERE account_id = $1 AND dataset_id = $2`
+	sqlUpdateProfiled = `UPDATE lake_tables SET profiled_rows = $3 WHERE account_id = $1 AND dataset_id = $2 AND removed_at IS NULL`
+	sqlSelectProfiles = `
+		SELECT p.dataset_id, p.snapshot_id, p.sequence, p.row_count, p.computed_at, p.profile_key, p.profile_size, p.values_key, p.values_size,
+			CASE WHEN $3 THEN p.summary END
+		FROM lake_profiles p JOIN lake_tables t USING (account_id, dataset_id)
+		WHERE p.account_id = $1 AND p.dataset_id = ANY($2) AND p.sequence >= t.replaced_sequence AND t.removed_at IS NULL`
+	sqlDeleteProfile = `
+		DELETE FROM lake_profiles WHERE account_id = $1 AND dataset_id = $2 RETURNING profile_key, values_key`
+	sqlInsertProfile = `
+		INSERT INTO lake_profiles (account_id, dataset_id, snapshot_id, sequence, row_count, computed_at, profile_key, profile_size, values_key,
+			values_size, summary)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::jsonb)`
+	// In one order, so that two who delete at once do not wait for each other.
+	sqlDeleteJoins = `
+		DELETE FROM lake_joins WHERE (account_id, dataset_id, other_id, column_name, other_column) IN (
+			SELECT account_id, dataset_id, other_id, column_name, other_column FROM lake_joins
+			WHERE account_id = $1 AND (dataset_id = $2 OR other_id = $2)
+			ORDER BY least(dataset_id, other_id), greatest(dataset_id, other_id), dataset_id, column_name, other_column FOR UPDATE)`
+	sqlInsertJoins = `
+		INSERT INTO lake_joins (account_id, dataset_id, column_name, other_id, other_column, share)
+		SELECT $1, a, b, c, d, share FROM (
+			SELECT $2::uuid AS a, column_name AS b, other_id AS c, other_column AS d, share
+			FROM unnest($3::text[], $4::uuid[], $5::text[], $6::real[]) AS found (column_name, other_id, other_column, share)
+			UNION ALL
+			SELECT other_id, other_column, $2::uuid, column_name, share
+			FROM unnest($3::text[], $4::uuid[], $5::text[], $6::real[]) AS found (column_name, other_id, other_column, share)) both_ways
+		ORDER BY least(a, c), greatest(a, c), a, b, d
+		ON CONFLICT (account_id, dataset_id, other_id, column_name, other_column) DO UPDATE SET share = excluded.share`
+	sqlSelectJoins = `
+		SELECT column_name, other_id, other_column, share FROM lake_joins
+		WHERE account_id = $1 AND dataset_id = $2 ORDER BY share DESC, other_id, column_name, other_column LIMIT $3`
 
 	sqlInsertObject = `
 		INSERT INTO lake_files (account_id, dataset_id, id, kind, state, object_key, remove_at)
@@ -161,13 +191,18 @@ const (
 			RETURNING t.account_id, t.dataset_id),
 		snapshots AS (DELETE FROM lake_snapshots s USING gone WHERE s.account_id = gone.account_id AND s.dataset_id = gone.dataset_id),
 		schemas AS (DELETE FROM lake_schemas c USING gone WHERE c.account_id = gone.account_id AND c.dataset_id = gone.dataset_id),
-		upkeep AS (DELETE FROM lake_upkeep u USING gone WHERE u.account_id = gone.account_id AND u.dataset_id = gone.dataset_id)
+		upkeep AS (DELETE FROM lake_upkeep u USING gone WHERE u.account_id = gone.account_id AND u.dataset_id = gone.dataset_id),
+		profiles AS (DELETE FROM lake_profiles p USING gone WHERE p.account_id = gone.account_id AND p.dataset_id = gone.dataset_id),
+		joins AS (
+			DELETE FROM lake_joins j USING gone
+			WHERE j.account_id = gone.account_id AND (j.dataset_id = gone.dataset_id OR j.other_id = gone.dataset_id))
 		SELECT count(*) = 1 FROM gone`
 
 	sqlMoveTable     = `UPDATE lake_tables SET account_id = $3, dataset_id = $4 WHERE account_id = $1 AND dataset_id = $2`
 	sqlMoveSchemas   = `UPDATE lake_schemas SET account_id = $3, dataset_id = $4 WHERE account_id = $1 AND dataset_id = $2`
 	sqlMoveSnapshots = `UPDATE lake_snapshots SET account_id = $3, dataset_id = $4 WHERE account_id = $1 AND dataset_id = $2`
 	sqlMoveUpkeep    = `UPDATE lake_upkeep SET account_id = $3, dataset_id = $4 WHERE account_id = $1 AND dataset_id = $2`
+	sqlMoveProfiles  = `UPDATE lake_profiles SET account_id = $3, dataset_id = $4 WHERE account_id = $1 AND dataset_id = $2`
 	sqlMoveFiles     = `UPDATE lake_files SET account_id = $3, dataset_id = $4 WHERE account_id = $1 AND dataset_id = $2`
 	sqlMovePointer   = `
 		UPDATE iceberg_tables SET table_namespace = $3, table_name = $4
@@ -529,7 +564,7 @@ func commitRows(ctx context.Context, tx pgx.Tx, d draft, times commitTimes) (don
 		ids = append(ids, staged.ID)
 	}
 
-	must(1, sqlCommitTable, t.Account, t.Dataset, previous, d.made.ID, d.generation)
+	must(1, sqlCommitTable, t.Account, t.Dataset, previous, d.made.ID, d.generation, d.made.Operation.takesAway(), d.made.Sequence)
 
 	if d.base.location == "" {
 		must(1, sqlCommitFirstPointer, account, dataset, d.location)
@@ -588,10 +623,96 @@ func deleteDue(ctx context.Context, tx pgx.Tx, due Due, now time.Time) error {
 	return err
 }
 
-func updateProfiled(ctx context.Context, tx pgx.Tx, t Table, rows int64) error {
-	_, err := tx.Exec(ctx, sqlUpdateProfiled, t.Account, t.Dataset, rows)
+// updateProfiled tells whether the table is there.
+func updateProfiled(ctx context.Context, tx pgx.Tx, t Table, rows int64) (there bool, err error) {
+	tag, err := tx.Exec(ctx, sqlUpdateProfiled, t.Account, t.Dataset, rows)
+
+	return tag.RowsAffected() == 1, err
+}
+
+func selectProfiles(ctx context.Context, q postgres.Querier, account uuid.UUID, datasets []uuid.UUID, summarized bool) (map[uuid.UUID]Profiled, error) {
+	rows, err := q.Query(ctx, sqlSelectProfiles, account, datasets, summarized)
+	if err != nil {
+		return nil, err
+	}
+
+	found := map[uuid.UUID]Profiled{}
+
+	var (
+		dataset uuid.UUID
+		p       Profiled
+	)
+
+	_, err = pgx.ForEachRow(rows, []any{
+		&dataset, &p.Snapshot, &p.Sequence, &p.Rows, &p.ComputedAt, &p.Profile.Key, &p.Profile.Size, &p.Values.Key, &p.Values.Size, &p.Summary,
+	}, func() error {
+		p.Profile.Table = Table{Account: account, Dataset: dataset}
+		p.Values.Table = p.Profile.Table
+		found[dataset] = p
+		p.Summary = nil
+
+		return nil
+	})
+
+	return found, err
+}
+
+// deleteProfile returns the keys of its objects.
+func deleteProfile(ctx context.Context, tx pgx.Tx, t Table) (keys []string, err error) {
+	if _, err := tx.Exec(ctx, sqlDeleteJoins, t.Account, t.Dataset); err != nil {
+		return nil, err
+	}
+
+	var profile, values string
+
+	err = tx.QueryRow(ctx, sqlDeleteProfile, t.Account, t.Dataset).Scan(&profile, &values)
+	if postgres.NoRows(err) {
+		return nil, nil
+	}
+
+	keys = append(keys, profile)
+	if values != "" {
+		keys = append(keys, values)
+	}
+
+	return keys, err
+}
+
+func insertProfile(ctx context.Context, tx pgx.Tx, t Table, p Profiled, joins []Join) error {
+	_, err := tx.Exec(ctx, sqlInsertProfile, t.Account, t.Dataset, p.Snapshot, p.Sequence, p.Rows, p.ComputedAt, p.Profile.Key, p.Profile.Size,
+		p.Values.Key, p.Values.Size, string(p.Summary))
+	if err != nil || len(joins) == 0 {
+		return err
+	}
+
+	var (
+		columns, to []string
+		others      []uuid.UUID
+		shares      []float64
+	)
+
+	for _, j := range joins {
+		columns, others, to, shares = append(columns, j.Column), append(others, j.Other), append(to, j.To), append(shares, j.Share)
+	}
+
+	_, err = tx.Exec(ctx, sqlInsertJoins, t.Account, t.Dataset, columns, others, to, shares)
 
 	return err
+}
+
+const maxJoins = 100
+
+func selectJoins(ctx context.Context, q postgres.Querier, t Table) ([]Join, error) {
+	rows, err := q.Query(ctx, sqlSelectJoins, t.Account, t.Dataset, maxJoins)
+	if err != nil {
+		return nil, err
+	}
+
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (j Join, err error) {
+		err = row.Scan(&j.Column, &j.Other, &j.To, &j.Share)
+
+		return j, err
+	})
 }
 
 func insertObject(ctx context.Context, tx pgx.Tx, o Object, removeAt time.Time) (done bool, err error) {
@@ -666,12 +787,13 @@ func endRemoval(ctx context.Context, q postgres.Querier, t Table) (ended bool, e
 func moveTable(ctx context.Context, tx pgx.Tx, from, to Table) error {
 	batch := &pgx.Batch{}
 
-	for _, statement := range []string{sqlMoveTable, sqlMoveSchemas, sqlMoveSnapshots, sqlMoveFiles, sqlMoveUpkeep} {
+	for _, statement := range []string{sqlMoveTable, sqlMoveSchemas, sqlMoveSnapshots, sqlMoveFiles, sqlMoveUpkeep, sqlMoveProfiles} {
 		batch.Queue(statement, from.Account, from.Dataset, to.Account, to.Dataset)
 	}
 
 	batch.Queue(sqlMovePointer, from.Account.String(), from.Dataset.String(), to.Account.String(), to.Dataset.String())
 	batch.Queue(sqlCommitNamespace, to.Account.String())
+	batch.Queue(sqlDeleteJoins, from.Account, from.Dataset) // they are of one account
 
 	return tx.SendBatch(ctx, batch).Close()
 }

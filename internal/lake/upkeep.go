@@ -43,8 +43,3 @@ func (l *Lake) PutOffTx(ctx context.Context, tx postgres.Tx, due Due, lasting ti
 func (l *Lake) DoneTx(ctx context.Context, tx postgres.Tx, due Due) error {
 	return deleteDue(ctx, tx, due, l.now())
 }
-
-// ProfiledTx notes how many rows the profile is of.
-func (l *Lake) ProfiledTx(ctx context.Context, tx postgres.Tx, t Table, rows int64) error {
-	return updateProfiled(ctx, tx, t, rows)
-}

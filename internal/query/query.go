@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"golang.org/x/sync/errgroup"
 
 	"quern.dev/quern/internal/audit"
 	"quern.dev/quern/internal/auth"
@@ -288,9 +287,6 @@ func (r *running) run(ctx context.Context, who auth.Principal, s *statement, rea
 	return result, err
 }
 
-// fetches is how many files come from the store at once.
-const fetches = 8
-
 // link gives the child the files under numbers, each once.
 func (r *running) link(ctx context.Context, reads []reading) (map[string]string, error) {
 	var (
@@ -312,30 +308,8 @@ func (r *running) link(ctx context.Context, reads []reading) (map[string]string,
 		return nil, fault.New(fault.LimitExceeded, fmt.Sprintf("The statement reads data files of %d bytes; this server has room for %d. Read fewer datasets, or a part that a filter can pick out.", size, r.CacheBytes))
 	}
 
-	releases := make([]func(), len(files))
-
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(fetches)
-
-	for i, file := range files {
-		group.Go(func() error {
-			path, release, err := r.Lake.Fetch(ctx, file)
-			if err != nil {
-				return err
-			}
-
-			releases[i] = func() {
-				_ = r.Lake.Verify(path) // what is not trusted had it; a changed copy is thrown away and stands in the log
-
-				release()
-			}
-
-			return r.session.Link(path, numbers[file.Key])
-		})
-	}
-
-	err := group.Wait()
-	r.releases = append(r.releases, slices.DeleteFunc(releases, func(release func()) bool { return release == nil })...)
+	release, err := r.Lake.FetchAll(ctx, files, func(path string, n int) error { return r.session.Link(path, numbers[files[n].Key]) })
+	r.releases = append(r.releases, release)
 
 	return numbers, err
 }

@@ -1,0 +1,162 @@
+package ingest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/google/uuid"
+
+	"quern.dev/quern/internal/engine"
+	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/lake"
+	"quern.dev/quern/internal/postgres"
+)
+
+// profile finds out what a table's values look like and puts that in the place of what was known before. Whatever it
+// dies of, the old profile stays and the chore is still due; an object that nobody kept goes by its row.
+func (g *Ingest) profile(ctx context.Context, c chore) error {
+	if len(c.snapshot.Columns) == 0 {
+		return g.fenced(ctx, c, func(tx postgres.Tx) error { return g.Lake.RemoveProfileTx(ctx, tx, c.due) })
+	}
+
+	dir, err := os.MkdirTemp(g.Dir, "profile-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+
+	found, err := g.look(ctx, c)
+	if fault.Is(err, fault.LimitExceeded) || fault.Is(err, fault.Timeout) || errors.Is(err, context.DeadlineExceeded) {
+		// It would come to the same soon.
+		g.Log.WarnContext(ctx, "a table is too much to be profiled", "dataset", c.due.Table.Dataset, "error", err)
+
+		return g.putOff(ctx, c.due, c.lease, choreIdle)
+	}
+
+	if err != nil {
+		return err
+	}
+
+	made := lake.Profiled{Snapshot: c.snapshot.ID, Sequence: c.snapshot.Sequence, Rows: c.snapshot.Rows, ComputedAt: g.Now()}
+	own := summarize(found)
+
+	if made.Summary, err = json.Marshal(own); err != nil {
+		return err
+	}
+
+	if made.Profile, err = g.storeProfile(ctx, c, found, filepath.Join(dir, "profile.json")); err != nil {
+		return err
+	}
+
+	joins, err := g.findJoins(ctx, c.due.Table, own)
+	if err != nil {
+		return err
+	}
+
+	return g.fenced(ctx, c, func(tx postgres.Tx) error { return g.Lake.SaveProfileTx(ctx, tx, c.due, made, joins) })
+}
+
+// fenced runs a transaction that only the holder of the lease may make.
+func (g *Ingest) fenced(ctx context.Context, c chore, do func(tx postgres.Tx) error) error {
+	return g.DB.InTx(ctx, func(tx postgres.Tx) error {
+		if err := c.lease.FenceTx(ctx, tx); err != nil {
+			return err
+		}
+
+		return do(tx)
+	})
+}
+
+// look lets a child look at the rows.
+func (g *Ingest) look(ctx context.Context, c chore) (engine.Profile, error) {
+	session, err := g.Upkeep.Engine.Open(ctx, g.Upkeep.Time)
+	if err != nil {
+		return engine.Profile{}, err
+	}
+
+	view := engine.View{Name: "rows", Columns: engineColumns(c.snapshot.Columns), Mapped: !lake.Uniform(c.snapshot, c.files)}
+	for n := range c.files {
+		view.Files = append(view.Files, fmt.Sprintf("%d.parquet", n))
+	}
+
+	release, err := g.Lake.FetchAll(ctx, c.files, func(path string, n int) error { return session.Link(path, view.Files[n]) })
+	defer release()
+	defer session.Close() // before the files are let go
+
+	if err != nil {
+		return engine.Profile{}, err
+	}
+
+	return session.Profile(view, c.snapshot.Rows)
+}
+
+// storeProfile writes the profile as an object, whose row stands first.
+func (g *Ingest) storeProfile(ctx context.Context, c chore, found engine.Profile, path string) (object lake.Object, err error) {
+	content, err := json.Marshal(found)
+	if err != nil {
+		return object, err
+	}
+
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		return object, err
+	}
+
+	if err := g.fenced(ctx, c, func(tx postgres.Tx) error {
+		object, err = g.Lake.StageObjectTx(ctx, tx, c.due.Table, ".json")
+
+		return err
+	}); err != nil {
+		return object, err
+	}
+
+	return g.Lake.WriteObject(ctx, object, path)
+}
+
+const maxNeighbours = 200
+
+// findJoins compares the columns with those of other datasets of the namespace.
+func (g *Ingest) findJoins(ctx context.Context, t lake.Table, own summary) (joins []lake.Join, err error) {
+	var (
+		names  map[uuid.UUID]string
+		others map[uuid.UUID]lake.Profiled
+	)
+
+	err = g.DB.Do(ctx, func(q postgres.Querier) error {
+		if names, err = g.Catalog.Neighbours(ctx, q, t.Account, t.Dataset, maxNeighbours); err != nil {
+			return err
+		}
+
+		ids := make([]uuid.UUID, 0, len(names))
+
+		for id := range names {
+			if id != t.Dataset {
+				ids = append(ids, id)
+			}
+		}
+
+		others, err = g.Lake.Summaries(ctx, q, t.Account, ids)
+
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+
+	for id, other := range others {
+		var theirs summary
+		if err := json.Unmarshal(other.Summary, &theirs); err != nil {
+			return nil, err
+		}
+
+		for _, found := range compare(named{names[t.Dataset], own}, named{names[id], theirs}) {
+			found.Other = id
+			joins = append(joins, found)
+		}
+	}
+
+	return joins, nil
+}
