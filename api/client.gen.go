@@ -477,6 +477,49 @@ type AuditTarget struct {
 // AuditTargetKind defines model for AuditTarget.Kind.
 type AuditTargetKind string
 
+// ColumnProfile Values are as in rows; texts are cut after 200 characters, after 50 in a dataset of more than 200 columns. JSON is text here.
+type ColumnProfile struct {
+	// AverageLength Characters of a text on average.
+	AverageLength *float64 `json:"averageLength,omitempty"`
+
+	// Distinct How many different values there are. An estimate, within 1 %, if `distinctExact` is false.
+	Distinct      int64 `json:"distinct"`
+	DistinctExact bool  `json:"distinctExact"`
+
+	// Examples Some of the values, the frequent no more than the others.
+	Examples []*interface{} `json:"examples"`
+
+	// Longest Characters of the longest text.
+	Longest *int64 `json:"longest,omitempty"`
+
+	// Max Largest value.
+	Max interface{} `json:"max,omitempty"`
+
+	// Mean Average of the numbers that are finite.
+	Mean *float64 `json:"mean,omitempty"`
+
+	// Min Smallest value.
+	Min   interface{} `json:"min,omitempty"`
+	Name  string      `json:"name"`
+	Nulls int64       `json:"nulls"`
+
+	// Quartiles The values up to which a quarter, half and three quarters of the numbers go.
+	Quartiles *[]*interface{} `json:"quartiles,omitempty"`
+
+	// Shape What most of the values look like, as `AA-999`.
+	Shape *string `json:"shape,omitempty"`
+
+	// Shapes What the values look like, the most frequent first.
+	Shapes *[]ValueShape `json:"shapes,omitempty"`
+
+	// Shortest Characters of the shortest text.
+	Shortest *int64 `json:"shortest,omitempty"`
+
+	// TopValues The most frequent values.
+	TopValues []ValueCount `json:"topValues"`
+	Type      string       `json:"type"`
+}
+
 // CompletedFile defines model for CompletedFile.
 type CompletedFile struct {
 	CompletedAt time.Time          `json:"completedAt"`
@@ -913,6 +956,31 @@ type PresignedURL struct {
 	URL      string `json:"url"`
 }
 
+// ProbableJoin defines model for ProbableJoin.
+type ProbableJoin struct {
+	Column      string `json:"column"`
+	Dataset     string `json:"dataset"`
+	Namespace   string `json:"namespace"`
+	OtherColumn string `json:"otherColumn"`
+
+	// Share About which part of the values of the one column the other has too.
+	Share    float64 `json:"share"`
+	Username string  `json:"username"`
+}
+
+// Profile defines model for Profile.
+type Profile struct {
+	// CandidateKeys Sets of columns whose values are unique together.
+	CandidateKeys [][]string      `json:"candidateKeys"`
+	Columns       []ColumnProfile `json:"columns"`
+	ComputedAt    time.Time       `json:"computedAt"`
+
+	// Joins Columns of other datasets of the namespace that it probably joins with.
+	Joins      []ProbableJoin     `json:"joins"`
+	RowCount   int64              `json:"rowCount"`
+	SnapshotID openapi_types.UUID `json:"snapshotId"`
+}
+
 // QueryMetadata defines model for QueryMetadata.
 type QueryMetadata struct {
 	// Count Number of rows in `data`.
@@ -1151,6 +1219,21 @@ type UsageItem struct {
 	// Limit Absent if there is none.
 	Limit *int64 `json:"limit,omitempty"`
 	Used  int64  `json:"used"`
+}
+
+// ValueCount defines model for ValueCount.
+type ValueCount struct {
+	Count int64       `json:"count"`
+	Value interface{} `json:"value"`
+}
+
+// ValueShape defines model for ValueShape.
+type ValueShape struct {
+	// Shape The text with `A` and `a` for letters and `9` for digits.
+	Shape string `json:"shape"`
+
+	// Share Of the rows that have a value.
+	Share float64 `json:"share"`
 }
 
 // Cursor defines model for Cursor.
@@ -1567,6 +1650,14 @@ type ClientInterface interface {
 	// Corresponds with PUT /data/{username}/{namespace}/{datasetName}/inferDefinition (the `PutInferDefinition` operationId).
 	PutInferDefinition(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *PutInferDefinitionParams, body PutInferDefinitionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// DraftInferDefinition Draft a definition from the profile
+	//
+	// Needs the viewer role. Made of sentences about the profile, without a model. Nothing is saved; send the draft, changed as you
+	// like, with PUT. 422 INVALID_STATE while there is no profile yet.
+	//
+	// Corresponds with POST /data/{username}/{namespace}/{datasetName}/inferDefinition/draft (the `DraftInferDefinition` operationId).
+	DraftInferDefinition(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListIngestions List the ingestions of a dataset
 	//
 	// Newest first.
@@ -1614,6 +1705,15 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/retry (the `RetryIngestion` operationId).
 	RetryIngestion(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetProfile Profile of a dataset's columns
+	//
+	// Computed when the dataset has been quiet for a while, so it may describe an earlier snapshot, which it names. 404 until the
+	// first one is there, and after rows were taken away (clear, replace, restore) until it is computed anew: it never shows values
+	// that are gone. Counts are exact up to 2,000,000 rows; `distinctExact` says where they are not.
+	//
+	// Corresponds with GET /data/{username}/{namespace}/{datasetName}/profile (the `GetProfile` operationId).
+	GetProfile(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListRows Preview the rows of a dataset
 	//
@@ -2214,6 +2314,24 @@ func (c *Client) PutInferDefinition(ctx context.Context, username Username, name
 	return c.Client.Do(req)
 }
 
+// DraftInferDefinition Draft a definition from the profile
+//
+// Needs the viewer role. Made of sentences about the profile, without a model. Nothing is saved; send the draft, changed as you
+// like, with PUT. 422 INVALID_STATE while there is no profile yet.
+//
+// Corresponds with POST /data/{username}/{namespace}/{datasetName}/inferDefinition/draft (the `DraftInferDefinition` operationId).
+func (c *Client) DraftInferDefinition(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDraftInferDefinitionRequest(c.Server, username, namespace, datasetName)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListIngestions List the ingestions of a dataset
 //
 // Newest first.
@@ -2312,6 +2430,25 @@ func (c *Client) CancelIngestion(ctx context.Context, username Username, namespa
 // Corresponds with POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/retry (the `RetryIngestion` operationId).
 func (c *Client) RetryIngestion(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewRetryIngestionRequest(c.Server, username, namespace, datasetName, ingestionID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetProfile Profile of a dataset's columns
+//
+// Computed when the dataset has been quiet for a while, so it may describe an earlier snapshot, which it names. 404 until the
+// first one is there, and after rows were taken away (clear, replace, restore) until it is computed anew: it never shows values
+// that are gone. Counts are exact up to 2,000,000 rows; `distinctExact` says where they are not.
+//
+// Corresponds with GET /data/{username}/{namespace}/{datasetName}/profile (the `GetProfile` operationId).
+func (c *Client) GetProfile(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetProfileRequest(c.Server, username, namespace, datasetName)
 	if err != nil {
 		return nil, err
 	}
@@ -3645,6 +3782,54 @@ func NewPutInferDefinitionRequestWithBody(server string, username Username, name
 	return req, nil
 }
 
+// NewDraftInferDefinitionRequest constructs an http.Request for the DraftInferDefinition method
+func NewDraftInferDefinitionRequest(server string, username Username, namespace Namespace, datasetName DatasetName) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "username", username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "namespace", namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam2 string
+
+	pathParam2, err = runtime.StyleParamWithOptions("simple", false, "datasetName", datasetName, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/data/%s/%s/%s/inferDefinition/draft", pathParam0, pathParam1, pathParam2)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListIngestionsRequest constructs an http.Request for the ListIngestions method
 func NewListIngestionsRequest(server string, username Username, namespace Namespace, datasetName DatasetName, params *ListIngestionsParams) (*http.Request, error) {
 	var err error
@@ -3966,6 +4151,54 @@ func NewRetryIngestionRequest(server string, username Username, namespace Namesp
 	}
 
 	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetProfileRequest constructs an http.Request for the GetProfile method
+func NewGetProfileRequest(server string, username Username, namespace Namespace, datasetName DatasetName) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "username", username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "namespace", namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam2 string
+
+	pathParam2, err = runtime.StyleParamWithOptions("simple", false, "datasetName", datasetName, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/data/%s/%s/%s/profile", pathParam0, pathParam1, pathParam2)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -5847,6 +6080,16 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PUT /data/{username}/{namespace}/{datasetName}/inferDefinition (the `PutInferDefinition` operationId).
 	PutInferDefinitionWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *PutInferDefinitionParams, body PutInferDefinitionJSONRequestBody, reqEditors ...RequestEditorFn) (*PutInferDefinitionResponse, error)
 
+	// DraftInferDefinitionWithResponse Draft a definition from the profile
+	//
+	// Needs the viewer role. Made of sentences about the profile, without a model. Nothing is saved; send the draft, changed as you
+	// like, with PUT. 422 INVALID_STATE while there is no profile yet.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /data/{username}/{namespace}/{datasetName}/inferDefinition/draft (the `DraftInferDefinition` operationId).
+	DraftInferDefinitionWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*DraftInferDefinitionResponse, error)
+
 	// ListIngestionsWithResponse List the ingestions of a dataset
 	//
 	// Newest first.
@@ -5902,6 +6145,17 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/retry (the `RetryIngestion` operationId).
 	RetryIngestionWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, reqEditors ...RequestEditorFn) (*RetryIngestionResponse, error)
+
+	// GetProfileWithResponse Profile of a dataset's columns
+	//
+	// Computed when the dataset has been quiet for a while, so it may describe an earlier snapshot, which it names. 404 until the
+	// first one is there, and after rows were taken away (clear, replace, restore) until it is computed anew: it never shows values
+	// that are gone. Counts are exact up to 2,000,000 rows; `distinctExact` says where they are not.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /data/{username}/{namespace}/{datasetName}/profile (the `GetProfile` operationId).
+	GetProfileWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*GetProfileResponse, error)
 
 	// ListRowsWithResponse Preview the rows of a dataset
 	//
@@ -6803,6 +7057,61 @@ func (r PutInferDefinitionResponse) ContentType() string {
 	return ""
 }
 
+// DraftInferDefinitionResponseDefaultHeaders the declared response headers of an HTTP default response for DraftInferDefinition
+type DraftInferDefinitionResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type DraftInferDefinitionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *InferDefinition
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *DraftInferDefinitionResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r DraftInferDefinitionResponse) GetJSON200() *InferDefinition {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r DraftInferDefinitionResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DraftInferDefinitionResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DraftInferDefinitionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DraftInferDefinitionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DraftInferDefinitionResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // ListIngestionsResponseDefaultHeaders the declared response headers of an HTTP default response for ListIngestions
 type ListIngestionsResponseDefaultHeaders struct {
 	XRequestID *string
@@ -7072,6 +7381,61 @@ func (r RetryIngestionResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r RetryIngestionResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetProfileResponseDefaultHeaders the declared response headers of an HTTP default response for GetProfile
+type GetProfileResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type GetProfileResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Profile
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *GetProfileResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetProfileResponse) GetJSON200() *Profile {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r GetProfileResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetProfileResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetProfileResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetProfileResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetProfileResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -8850,6 +9214,22 @@ func (c *ClientWithResponses) PutInferDefinitionWithResponse(ctx context.Context
 	return ParsePutInferDefinitionResponse(rsp)
 }
 
+// DraftInferDefinitionWithResponse Draft a definition from the profile
+//
+// Needs the viewer role. Made of sentences about the profile, without a model. Nothing is saved; send the draft, changed as you
+// like, with PUT. 422 INVALID_STATE while there is no profile yet.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /data/{username}/{namespace}/{datasetName}/inferDefinition/draft (the `DraftInferDefinition` operationId).
+func (c *ClientWithResponses) DraftInferDefinitionWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*DraftInferDefinitionResponse, error) {
+	rsp, err := c.DraftInferDefinition(ctx, username, namespace, datasetName, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDraftInferDefinitionResponse(rsp)
+}
+
 // ListIngestionsWithResponse List the ingestions of a dataset
 //
 // Newest first.
@@ -8940,6 +9320,23 @@ func (c *ClientWithResponses) RetryIngestionWithResponse(ctx context.Context, us
 		return nil, err
 	}
 	return ParseRetryIngestionResponse(rsp)
+}
+
+// GetProfileWithResponse Profile of a dataset's columns
+//
+// Computed when the dataset has been quiet for a while, so it may describe an earlier snapshot, which it names. 404 until the
+// first one is there, and after rows were taken away (clear, replace, restore) until it is computed anew: it never shows values
+// that are gone. Counts are exact up to 2,000,000 rows; `distinctExact` says where they are not.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /data/{username}/{namespace}/{datasetName}/profile (the `GetProfile` operationId).
+func (c *ClientWithResponses) GetProfileWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*GetProfileResponse, error) {
+	rsp, err := c.GetProfile(ctx, username, namespace, datasetName, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetProfileResponse(rsp)
 }
 
 // ListRowsWithResponse Preview the rows of a dataset
@@ -10054,6 +10451,52 @@ func ParsePutInferDefinitionResponse(rsp *http.Response) (*PutInferDefinitionRes
 	return response, nil
 }
 
+// ParseDraftInferDefinitionResponse parses an HTTP response from a DraftInferDefinitionWithResponse call
+func ParseDraftInferDefinitionResponse(rsp *http.Response) (*DraftInferDefinitionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DraftInferDefinitionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest InferDefinition
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers DraftInferDefinitionResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
 // ParseListIngestionsResponse parses an HTTP response from a ListIngestionsWithResponse call
 func ParseListIngestionsResponse(rsp *http.Response) (*ListIngestionsResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -10271,6 +10714,52 @@ func ParseRetryIngestionResponse(rsp *http.Response) (*RetryIngestionResponse, e
 	switch {
 	case true:
 		var headers RetryIngestionResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetProfileResponse parses an HTTP response from a GetProfileWithResponse call
+func ParseGetProfileResponse(rsp *http.Response) (*GetProfileResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetProfileResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Profile
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers GetProfileResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {

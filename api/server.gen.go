@@ -40,6 +40,9 @@ type ServerInterface interface {
 	// PutInferDefinition Create or update the inference definition
 	// (PUT /data/{username}/{namespace}/{datasetName}/inferDefinition)
 	PutInferDefinition(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, datasetName DatasetName, params PutInferDefinitionParams)
+	// DraftInferDefinition Draft a definition from the profile
+	// (POST /data/{username}/{namespace}/{datasetName}/inferDefinition/draft)
+	DraftInferDefinition(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, datasetName DatasetName)
 	// ListIngestions List the ingestions of a dataset
 	// (GET /data/{username}/{namespace}/{datasetName}/ingestions)
 	ListIngestions(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, datasetName DatasetName, params ListIngestionsParams)
@@ -55,6 +58,9 @@ type ServerInterface interface {
 	// RetryIngestion Try a failed ingestion again
 	// (POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/retry)
 	RetryIngestion(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID)
+	// GetProfile Profile of a dataset's columns
+	// (GET /data/{username}/{namespace}/{datasetName}/profile)
+	GetProfile(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, datasetName DatasetName)
 	// ListSnapshots History of a dataset
 	// (GET /data/{username}/{namespace}/{datasetName}/snapshots)
 	ListSnapshots(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, datasetName DatasetName, params ListSnapshotsParams)
@@ -478,6 +484,50 @@ func (siw *ServerInterfaceWrapper) PutInferDefinition(w http.ResponseWriter, r *
 	handler.ServeHTTP(w, r)
 }
 
+// DraftInferDefinition operation middleware
+func (siw *ServerInterfaceWrapper) DraftInferDefinition(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "username" -------------
+	var username Username
+
+	err = runtime.BindStyledParameterWithOptions("simple", "username", r.PathValue("username"), &username, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "username", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "namespace" -------------
+	var namespace Namespace
+
+	err = runtime.BindStyledParameterWithOptions("simple", "namespace", r.PathValue("namespace"), &namespace, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "namespace", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "datasetName" -------------
+	var datasetName DatasetName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "datasetName", r.PathValue("datasetName"), &datasetName, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "datasetName", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.DraftInferDefinition(w, r, username, namespace, datasetName)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // ListIngestions operation middleware
 func (siw *ServerInterfaceWrapper) ListIngestions(w http.ResponseWriter, r *http.Request) {
 
@@ -769,6 +819,50 @@ func (siw *ServerInterfaceWrapper) RetryIngestion(w http.ResponseWriter, r *http
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.RetryIngestion(w, r, username, namespace, datasetName, ingestionID)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetProfile operation middleware
+func (siw *ServerInterfaceWrapper) GetProfile(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "username" -------------
+	var username Username
+
+	err = runtime.BindStyledParameterWithOptions("simple", "username", r.PathValue("username"), &username, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "username", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "namespace" -------------
+	var namespace Namespace
+
+	err = runtime.BindStyledParameterWithOptions("simple", "namespace", r.PathValue("namespace"), &namespace, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "namespace", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "datasetName" -------------
+	var datasetName DatasetName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "datasetName", r.PathValue("datasetName"), &datasetName, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "datasetName", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetProfile(w, r, username, namespace, datasetName)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -2019,11 +2113,13 @@ func HandlerWithOptions(si ServerInterface, options StdHTTPServerOptions) http.H
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/data/{username}/{namespace}/{datasetName}/clear", wrapper.ClearDataset)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/data/{username}/{namespace}/{datasetName}/inferDefinition", wrapper.GetInferDefinition)
 	m.HandleFunc(http.MethodPut+" "+options.BaseURL+"/data/{username}/{namespace}/{datasetName}/inferDefinition", wrapper.PutInferDefinition)
+	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/data/{username}/{namespace}/{datasetName}/inferDefinition/draft", wrapper.DraftInferDefinition)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/data/{username}/{namespace}/{datasetName}/ingestions", wrapper.ListIngestions)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/data/{username}/{namespace}/{datasetName}/ingestions", wrapper.CreateIngestion)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}", wrapper.GetIngestion)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/cancel", wrapper.CancelIngestion)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/retry", wrapper.RetryIngestion)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/data/{username}/{namespace}/{datasetName}/profile", wrapper.GetProfile)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/data/{username}/{namespace}/{datasetName}/snapshots", wrapper.ListSnapshots)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/data/{username}/{namespace}/{datasetName}/snapshots/{snapshotId}/restore", wrapper.RestoreSnapshot)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/file-upload/prepare", wrapper.PrepareUpload)
@@ -2393,6 +2489,51 @@ func (response PutInferDefinitiondefaultJSONResponse) VisitPutInferDefinitionRes
 	return err
 }
 
+type DraftInferDefinitionRequestObject struct {
+	Username    Username    `json:"username"`
+	Namespace   Namespace   `json:"namespace"`
+	DatasetName DatasetName `json:"datasetName"`
+}
+
+type DraftInferDefinitionResponseObject interface {
+	VisitDraftInferDefinitionResponse(w http.ResponseWriter) error
+}
+
+type DraftInferDefinition200JSONResponse InferDefinition
+
+func (response DraftInferDefinition200JSONResponse) VisitDraftInferDefinitionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DraftInferDefinitiondefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response DraftInferDefinitiondefaultJSONResponse) VisitDraftInferDefinitionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListIngestionsRequestObject struct {
 	Username    Username    `json:"username"`
 	Namespace   Namespace   `json:"namespace"`
@@ -2610,6 +2751,51 @@ type RetryIngestiondefaultJSONResponse struct {
 }
 
 func (response RetryIngestiondefaultJSONResponse) VisitRetryIngestionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetProfileRequestObject struct {
+	Username    Username    `json:"username"`
+	Namespace   Namespace   `json:"namespace"`
+	DatasetName DatasetName `json:"datasetName"`
+}
+
+type GetProfileResponseObject interface {
+	VisitGetProfileResponse(w http.ResponseWriter) error
+}
+
+type GetProfile200JSONResponse Profile
+
+func (response GetProfile200JSONResponse) VisitGetProfileResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetProfiledefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response GetProfiledefaultJSONResponse) VisitGetProfileResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -3766,6 +3952,9 @@ type StrictServerInterface interface {
 	// PutInferDefinition Create or update the inference definition
 	// (PUT /data/{username}/{namespace}/{datasetName}/inferDefinition)
 	PutInferDefinition(ctx context.Context, request PutInferDefinitionRequestObject) (PutInferDefinitionResponseObject, error)
+	// DraftInferDefinition Draft a definition from the profile
+	// (POST /data/{username}/{namespace}/{datasetName}/inferDefinition/draft)
+	DraftInferDefinition(ctx context.Context, request DraftInferDefinitionRequestObject) (DraftInferDefinitionResponseObject, error)
 	// ListIngestions List the ingestions of a dataset
 	// (GET /data/{username}/{namespace}/{datasetName}/ingestions)
 	ListIngestions(ctx context.Context, request ListIngestionsRequestObject) (ListIngestionsResponseObject, error)
@@ -3781,6 +3970,9 @@ type StrictServerInterface interface {
 	// RetryIngestion Try a failed ingestion again
 	// (POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/retry)
 	RetryIngestion(ctx context.Context, request RetryIngestionRequestObject) (RetryIngestionResponseObject, error)
+	// GetProfile Profile of a dataset's columns
+	// (GET /data/{username}/{namespace}/{datasetName}/profile)
+	GetProfile(ctx context.Context, request GetProfileRequestObject) (GetProfileResponseObject, error)
 	// ListSnapshots History of a dataset
 	// (GET /data/{username}/{namespace}/{datasetName}/snapshots)
 	ListSnapshots(ctx context.Context, request ListSnapshotsRequestObject) (ListSnapshotsResponseObject, error)
@@ -4109,6 +4301,34 @@ func (sh *strictHandler) PutInferDefinition(w http.ResponseWriter, r *http.Reque
 	}
 }
 
+// DraftInferDefinition operation middleware
+func (sh *strictHandler) DraftInferDefinition(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, datasetName DatasetName) {
+	var request DraftInferDefinitionRequestObject
+
+	request.Username = username
+	request.Namespace = namespace
+	request.DatasetName = datasetName
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.DraftInferDefinition(ctx, request.(DraftInferDefinitionRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DraftInferDefinition")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(DraftInferDefinitionResponseObject); ok {
+		if err := validResponse.VisitDraftInferDefinitionResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // ListIngestions operation middleware
 func (sh *strictHandler) ListIngestions(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, datasetName DatasetName, params ListIngestionsParams) {
 	var request ListIngestionsRequestObject
@@ -4254,6 +4474,34 @@ func (sh *strictHandler) RetryIngestion(w http.ResponseWriter, r *http.Request, 
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(RetryIngestionResponseObject); ok {
 		if err := validResponse.VisitRetryIngestionResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetProfile operation middleware
+func (sh *strictHandler) GetProfile(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, datasetName DatasetName) {
+	var request GetProfileRequestObject
+
+	request.Username = username
+	request.Namespace = namespace
+	request.DatasetName = datasetName
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetProfile(ctx, request.(GetProfileRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetProfile")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetProfileResponseObject); ok {
+		if err := validResponse.VisitGetProfileResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {
