@@ -116,6 +116,11 @@ func authorizationTable() (columns string, rows []authorizationRow) {
 		{operation: "PUT /data/{username}/{namespace}/{datasetName}/inferDefinition", body: `{"dataDescription": "x"}`, statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      403    201    201"},
 
+		{operation: "POST /data/{username}/{namespace}/{datasetName}/inferDefinition/draft", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
+		{operation: "GET /data/{username}/{namespace}/{datasetName}/profile", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
+
 		{operation: "GET /permissions/namespaces/{username}/{namespace}/shares", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        403      403    403    200"},
 		{operation: "POST /permissions/namespaces/{username}/{namespace}/shares", body: `{"username": "x", "role": "viewer"}`, statuses: "" +
@@ -192,6 +197,10 @@ func sharingTable() (columns string, rows []authorizationRow) {
 			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
 		{operation: "PUT /data/{username}/{namespace}/{datasetName}/inferDefinition", body: `{"dataDescription": "x"}`, statuses: "" +
 			"403      201      403      201      201       201  201    404    403  403   403      201      201  201  404  201"},
+		{operation: "POST /data/{username}/{namespace}/{datasetName}/inferDefinition/draft", statuses: "" +
+			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
+		{operation: "GET /data/{username}/{namespace}/{datasetName}/profile", statuses: "" +
+			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
 		{operation: "GET /permissions/namespaces/{username}/{namespace}/shares", statuses: "" +
 			"403      403      403      403      403       403  403    403    403  403   403      403      403  404  404  403"},
 		{operation: "POST /permissions/namespaces/{username}/{namespace}/shares", body: `{"username": "x", "role": "viewer"}`, statuses: "" +
@@ -247,6 +256,11 @@ func newThing(t *testing.T, s *service, owner, operation string) (made thing) {
 		postRows(t, s, owner, "self/"+made.namespace+"/orders", rowsBody)
 	}
 
+	if readsProfile(operation) {
+		postRows(t, s, owner, "self/"+made.namespace+"/orders", rowsBody)
+		giveProfile(t, s, owner, made.namespace)
+	}
+
 	if strings.Contains(operation, "{sessionId}") {
 		made.session = prepare(t, s, owner, 1)
 		require.Equal(t, http.StatusOK, put(t, made.session.Files[0].PresignedURLs[0].URL, "x").status)
@@ -283,6 +297,26 @@ func namesNamespace(operation string) bool {
 // readsRows says whether rows of a dataset come back.
 func readsRows(operation string) bool {
 	return operation == "POST /query" || strings.HasPrefix(operation, "GET ") && (strings.HasSuffix(operation, "/rows") || strings.HasSuffix(operation, "/export"))
+}
+
+// readsProfile says whether the operation needs one.
+func readsProfile(operation string) bool {
+	return strings.HasSuffix(operation, "/profile") || strings.HasSuffix(operation, "/draft")
+}
+
+// giveProfile waits for the profile of a namespace's dataset, or lets it have a copy of one that is there already, since all have
+// the same rows.
+func giveProfile(t *testing.T, s *service, owner, namespace string) {
+	t.Helper()
+
+	s.exec(`
+		INSERT INTO lake_profiles SELECT (jsonb_populate_record(p, jsonb_build_object('dataset_id', d.id))).*
+		FROM (SELECT * FROM lake_profiles LIMIT 1) p, datasets d JOIN namespaces n ON n.account_id = d.account_id AND n.id = d.namespace_id
+		WHERE d.account_id = p.account_id AND n.name = $1 ON CONFLICT DO NOTHING`, namespace)
+
+	await(t, "a profile", func() bool {
+		return call(t, http.MethodGet, s.url+"/data/self/"+namespace+"/orders/profile", owner, "").status == http.StatusOK
+	})
 }
 
 // address is where the operation finds it. What is to be created has a new name.
@@ -324,7 +358,7 @@ func (row authorizationRow) asks(t *testing.T, s *service, about thing, bearer s
 func TestAuthorizationTable(t *testing.T) { //nolint:tparallel // the callers' tokens would expire in the queue
 	t.Parallel()
 
-	s := start(t, "QUERN_UPLOAD_MAX_OPEN_SESSIONS=1000", "QUERN_INGEST_WORKERS=0") // what is queued stays so
+	s := start(t, "QUERN_UPLOAD_MAX_OPEN_SESSIONS=1000", "QUERN_INGEST_WORKERS=0", "QUERN_UPKEEP_QUIET=1s", "QUERN_UPKEEP_EVERY=1s") // what is queued stays so
 	key := s.newKey()
 	owner := key.token("owner")
 	callers := newCallers(t, s, key)

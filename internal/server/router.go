@@ -24,7 +24,7 @@ type router struct {
 func (s *Server) newRouter() (http.Handler, error) {
 	rt := &router{server: s, mux: http.NewServeMux(), served: map[string]bool{}}
 
-	strict := api.NewStrictHandlerWithOptions(handlers{tokens: s.config.Tokens, catalog: s.config.Catalog, uploads: s.config.Uploads, ingest: s.config.Ingest, audit: s.config.Audit}, nil, api.StrictHTTPServerOptions{
+	strict := api.NewStrictHandlerWithOptions(handlers{tokens: s.config.Tokens, catalog: s.config.Catalog, uploads: s.config.Uploads, ingest: s.config.Ingest, query: s.config.Query, audit: s.config.Audit}, nil, api.StrictHTTPServerOptions{
 		RequestErrorHandlerFunc:  s.failDecode,
 		ResponseErrorHandlerFunc: s.Fail,
 	})

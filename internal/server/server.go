@@ -86,6 +86,7 @@ type handlers struct {
 	catalog catalog.Catalog
 	uploads upload.Uploads
 	ingest  *ingest.Ingest
+	query   *query.Query
 	audit   audit.Log
 }
 
