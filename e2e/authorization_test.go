@@ -310,9 +310,10 @@ func giveProfile(t *testing.T, s *service, owner, namespace string) {
 	t.Helper()
 
 	s.exec(`
-		INSERT INTO lake_profiles SELECT (jsonb_populate_record(p, jsonb_build_object('dataset_id', d.id))).*
-		FROM (SELECT * FROM lake_profiles LIMIT 1) p, datasets d JOIN namespaces n ON n.account_id = d.account_id AND n.id = d.namespace_id
-		WHERE d.account_id = p.account_id AND n.name = $1 ON CONFLICT DO NOTHING`, namespace)
+		INSERT INTO lake_profiles (account_id, dataset_id, snapshot_id, sequence, row_count, computed_at, profile_key, profile_size, summary)
+		SELECT p.account_id, d.id, p.snapshot_id, p.sequence, p.row_count, p.computed_at, p.profile_key, p.profile_size, p.summary
+		FROM lake_profiles p, datasets d JOIN namespaces n ON n.account_id = d.account_id AND n.id = d.namespace_id
+		WHERE d.account_id = p.account_id AND n.name = $1 LIMIT 1 ON CONFLICT DO NOTHING`, namespace)
 
 	await(t, "a profile", func() bool {
 		return call(t, http.MethodGet, s.url+"/data/self/"+namespace+"/orders/profile", owner, "").status == http.StatusOK

@@ -99,7 +99,8 @@ func profileStory(t *testing.T, s *service, key *signer) {
 		require.Len(t, c.TopValues, len(top), c.Name)
 
 		for i, row := range top {
-			require.Equal(t, row, []any{c.TopValues[i].Value, float64(c.TopValues[i].Count)}, c.Name)
+			require.Equal(t, row[0], c.TopValues[i].Value, c.Name)
+			require.EqualValues(t, row[1], c.TopValues[i].Count, c.Name)
 		}
 	}
 

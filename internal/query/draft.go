@@ -36,6 +36,7 @@ const (
 	maxShown       = 60     // characters of a value
 	fewValues      = 10     // are all named
 	someNames      = 20
+	often          = 10  // percent of the rows, for a value to be named
 	typicalShape   = 0.9 // of the rows, for a shape to be that of the column
 	percent        = 100
 )
@@ -161,7 +162,7 @@ func describeValues(c ColumnProfile, filled int64) (sentences []string) {
 		examples = append(examples, shown(example))
 	}
 
-	if top := c.TopValues; len(top) > 0 && top[0].Count*percent >= filled*fewValues {
+	if top := c.TopValues; len(top) > 0 && top[0].Count*percent >= filled*often {
 		sentences = append(sentences, "Most often "+shown(top[0].Value)+" ("+share(top[0].Count, filled)+").")
 	}
 
