@@ -57,7 +57,12 @@ func (g *Ingest) profile(ctx context.Context, c chore) error {
 		return err
 	}
 
-	return g.fenced(ctx, c, func(tx postgres.Tx) error { return g.Lake.SaveProfileTx(ctx, tx, c.due, made, joins) })
+	err = g.fenced(ctx, c, func(tx postgres.Tx) error { return g.Lake.SaveProfileTx(ctx, tx, c.due, made, joins) })
+	if fault.Is(err, fault.NotFound) {
+		return nil // of rows that are gone; it is due again for those that are there
+	}
+
+	return err
 }
 
 // fenced runs a transaction that only the holder of the lease may make.

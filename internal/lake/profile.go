@@ -3,6 +3,7 @@ package lake
 import (
 	"context"
 	"encoding/json"
+	"math"
 	"time"
 
 	"github.com/google/uuid"
@@ -54,10 +55,10 @@ func (l *Lake) Joins(ctx context.Context, q postgres.Querier, t Table) ([]Join, 
 // SaveProfileTx puts a profile, with the joins that were found with it, in the place of the one before, and says
 // that the chore is done.
 //
-// Faults: NotFound if the table was removed, ErrDropped if an object took too long.
+// Faults: NotFound if the table was removed, or rows were taken away since; ErrDropped if an object took too long.
 func (l *Lake) SaveProfileTx(ctx context.Context, tx postgres.Tx, due Due, made Profiled, joins []Join) error {
 	// The row of the table is what everybody locks first.
-	there, err := updateProfiled(ctx, tx, due.Table, made.Rows)
+	there, err := updateProfiled(ctx, tx, due.Table, made.Rows, made.Sequence)
 	if err == nil && !there {
 		err = fault.Absent()
 	}
@@ -89,7 +90,7 @@ func (l *Lake) SaveProfileTx(ctx context.Context, tx postgres.Tx, due Due, made 
 
 // RemoveProfileTx says that there is nothing to profile.
 func (l *Lake) RemoveProfileTx(ctx context.Context, tx postgres.Tx, due Due) error {
-	if _, err := updateProfiled(ctx, tx, due.Table, 0); err != nil {
+	if _, err := updateProfiled(ctx, tx, due.Table, 0, math.MaxInt64); err != nil {
 		return err
 	}
 

@@ -129,7 +129,9 @@ const (
 		WITH done AS (
 			DELETE FROM lake_upkeep WHERE account_id = $1 AND dataset_id = $2 AND chore = $3 AND snapshot_id = $4 RETURNING 1)
 		UPDATE lake_upkeep SET since = $5 WHERE account_id = $1 AND dataset_id = $2 AND chore = $3 AND NOT EXISTS (SELECT 1 FROM done)`
-	sqlUpdateProfiled = `UPDATE lake_tables SET profiled_rows = $3 WHERE account_id = $1 AND dataset_id = $2 AND removed_at IS NULL`
+	sqlUpdateProfiled = `
+		UPDATE lake_tables SET profiled_rows = $3
+		WHERE account_id = $1 AND dataset_id = $2 AND removed_at IS NULL AND replaced_sequence <= $4`
 	sqlSelectProfiles = `
 		SELECT p.dataset_id, p.snapshot_id, p.sequence, p.row_count, p.computed_at, p.profile_key, p.profile_size, p.values_key, p.values_size,
 			CASE WHEN $3 THEN p.summary END
@@ -623,9 +625,9 @@ func deleteDue(ctx context.Context, tx pgx.Tx, due Due, now time.Time) error {
 	return err
 }
 
-// updateProfiled tells whether the table is there.
-func updateProfiled(ctx context.Context, tx pgx.Tx, t Table, rows int64) (there bool, err error) {
-	tag, err := tx.Exec(ctx, sqlUpdateProfiled, t.Account, t.Dataset, rows)
+// updateProfiled tells whether the table is there, with all rows of the snapshot.
+func updateProfiled(ctx context.Context, tx pgx.Tx, t Table, rows, sequence int64) (there bool, err error) {
+	tag, err := tx.Exec(ctx, sqlUpdateProfiled, t.Account, t.Dataset, rows, sequence)
 
 	return tag.RowsAffected() == 1, err
 }

@@ -1,0 +1,192 @@
+package lake
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/postgres"
+)
+
+// profile keeps one of a snapshot, with the joins.
+func (p place) profile(at Table, of Snapshot, joins ...Join) (Profiled, error) {
+	p.t.Helper()
+
+	path := filepath.Join(p.t.TempDir(), "profile")
+	require.NoError(p.t, os.WriteFile(path, []byte(`{"of": "`+of.ID.String()+`"}`), 0o600))
+
+	made := Profiled{Snapshot: of.ID, Sequence: of.Sequence, Rows: of.Rows, ComputedAt: p.now().UTC().Truncate(time.Millisecond), Summary: json.RawMessage(`{"a": 1}`)}
+
+	require.NoError(p.t, p.db.InTx(p.t.Context(), func(tx postgres.Tx) (err error) {
+		made.Profile, err = p.StageObjectTx(p.t.Context(), tx, at, ".json")
+
+		return err
+	}))
+
+	var err error
+	made.Profile, err = p.WriteObject(p.t.Context(), made.Profile, path)
+	require.NoError(p.t, err)
+
+	return made, p.db.InTx(p.t.Context(), func(tx postgres.Tx) error {
+		return p.SaveProfileTx(p.t.Context(), tx, Due{Table: at, Chore: Profile, Snapshot: of.ID}, made, joins)
+	})
+}
+
+// profiled is the profile's snapshot, and whether the chore is due.
+func (p place) profiled(at Table) (snapshot uuid.UUID, isDue bool) {
+	p.t.Helper()
+
+	require.NoError(p.t, p.db.Do(p.t.Context(), func(q postgres.Querier) error {
+		found, err := p.Profiled(p.t.Context(), q, at)
+		require.NoError(p.t, err)
+
+		if found != nil {
+			snapshot = found.Snapshot
+		}
+
+		due, err := selectDue(p.t.Context(), q, Profile, p.now().Add(time.Hour), 100)
+		for _, d := range due {
+			isDue = isDue || d.Table == at
+		}
+
+		return err
+	}))
+
+	return snapshot, isDue
+}
+
+func TestProfiles(t *testing.T) {
+	t.Parallel()
+
+	p, at := newPlace(t), newTable()
+
+	columns, err := p.Plan(t.Context(), at, wanted(), Append)
+	require.NoError(t, err)
+
+	commit := func(mode Mode) Snapshot {
+		change := Change{Table: at, Mode: mode}
+		if mode == Append || mode == Replace {
+			change.Ingestions = []uuid.UUID{p.stage(p.Lake, at, columns, 0, 10)}
+		}
+
+		return p.commit(change)
+	}
+	shows := func(of Snapshot, due bool) {
+		t.Helper()
+
+		snapshot, isDue := p.profiled(at)
+		require.Equal(t, of.ID, snapshot)
+		require.Equal(t, due, isDue)
+	}
+
+	first := commit(Append)
+	shows(Snapshot{}, true)
+
+	old, err := p.profile(at, first)
+	require.NoError(t, err)
+	shows(first, false)
+
+	// What was added since is only missing; what was taken away is not shown from then on.
+	second := commit(Append)
+	shows(first, true)
+
+	replaced := commit(Replace)
+	shows(Snapshot{}, true)
+
+	// One that was still being made is not kept.
+	_, err = p.profile(at, second)
+	require.True(t, fault.Is(err, fault.NotFound), err)
+	shows(Snapshot{}, true)
+
+	made, err := p.profile(at, replaced)
+	require.NoError(t, err)
+	shows(replaced, false)
+
+	cleared := commit(Clear)
+	shows(Snapshot{}, true)
+	_, err = p.profile(at, cleared)
+	require.NoError(t, err)
+	shows(cleared, false)
+
+	restored := p.commit(Change{Table: at, Mode: Restore, Snapshot: first.ID})
+	shows(Snapshot{}, true)
+
+	last, err := p.profile(at, restored)
+	require.NoError(t, err)
+	shows(restored, false)
+
+	// One more than the grace later only the last object is there.
+	p.clock.advance(p.grace + 48*time.Hour)
+	require.NoError(t, p.Clean(t.Context(), func(postgres.Tx, Table) error { return nil }))
+
+	for _, o := range []Object{old.Profile, made.Profile} {
+		_, err := p.store.Head(t.Context(), o.Key)
+		require.True(t, fault.Is(err, fault.NotFound), err)
+	}
+
+	_, err = p.store.Head(t.Context(), last.Profile.Key)
+	require.NoError(t, err)
+}
+
+func TestJoins(t *testing.T) {
+	t.Parallel()
+
+	p, orders := newPlace(t), newTable()
+	customers := Table{Account: orders.Account, Dataset: uuid.New()}
+	snapshots := map[Table]Snapshot{}
+
+	for _, at := range []Table{orders, customers} {
+		columns, err := p.Plan(t.Context(), at, wanted(), Append)
+		require.NoError(t, err)
+
+		snapshots[at] = p.commit(Change{Table: at, Mode: Append, Ingestions: []uuid.UUID{p.stage(p.Lake, at, columns, 0, 1)}})
+	}
+
+	requireJoins := func(at Table, want ...Join) {
+		t.Helper()
+
+		require.NoError(t, p.db.Do(t.Context(), func(q postgres.Querier) error {
+			found, err := p.Joins(t.Context(), q, at)
+			require.ElementsMatch(t, want, found)
+
+			return err
+		}))
+	}
+
+	_, err := p.profile(orders, snapshots[orders])
+	require.NoError(t, err)
+	requireJoins(orders)
+
+	_, err = p.profile(customers, snapshots[customers], Join{Column: "id", Other: orders.Dataset, To: "customer_id", Share: 0.5})
+	require.NoError(t, err)
+	requireJoins(orders, Join{Column: "customer_id", Other: customers.Dataset, To: "id", Share: 0.5})
+	requireJoins(customers, Join{Column: "id", Other: orders.Dataset, To: "customer_id", Share: 0.5})
+
+	// Found again from the other side: what was is forgotten.
+	_, err = p.profile(orders, snapshots[orders], Join{Column: "customer_id", Other: customers.Dataset, To: "id", Share: 1})
+	require.NoError(t, err)
+	requireJoins(customers, Join{Column: "id", Other: orders.Dataset, To: "customer_id", Share: 1})
+
+	require.NoError(t, p.db.InTx(t.Context(), func(tx postgres.Tx) error {
+		return p.RemoveProfileTx(t.Context(), tx, Due{Table: orders, Chore: Profile, Snapshot: snapshots[orders].ID})
+	}))
+	requireJoins(customers)
+	requireJoins(orders)
+
+	none, _ := p.profiled(orders)
+	require.Equal(t, uuid.Nil, none)
+
+	// A table that was removed takes no profile.
+	err = p.db.InTx(t.Context(), func(tx postgres.Tx) error {
+		require.NoError(t, RemoveTableTx(t.Context(), tx, orders, p.now()))
+
+		return p.SaveProfileTx(t.Context(), tx, Due{Table: orders, Chore: Profile}, Profiled{Sequence: 1, Summary: json.RawMessage(`{}`)}, nil)
+	})
+	require.True(t, fault.Is(err, fault.NotFound), err)
+}
