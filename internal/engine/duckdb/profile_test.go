@@ -327,7 +327,7 @@ func shapesOf(values []string) (shapes []engine.Shape) {
 func TestProfileWide(t *testing.T) {
 	t.Parallel()
 
-	width := 400
+	width := 250
 	if os.Getenv("QUERN_TEST_LOOPS") == "full" {
 		width = 2000
 	}
