@@ -30,11 +30,11 @@ func allowed() map[string][]string {
 
 		"internal/query": {
 			"internal/audit", "internal/auth", "internal/blob", "internal/catalog", "internal/engine", "internal/fault", "internal/job",
-			"internal/lake", "internal/postgres",
+			"internal/lake", "internal/postgres", "internal/values",
 		},
 		"internal/ingest": {
 			"internal/audit", "internal/auth", "internal/blob", "internal/catalog", "internal/engine", "internal/fault", "internal/job",
-			"internal/lake", "internal/postgres", "internal/upload",
+			"internal/lake", "internal/postgres", "internal/upload", "internal/values",
 		},
 		"internal/upload":          {"internal/audit", "internal/auth", "internal/blob", "internal/fault", "internal/job", "internal/postgres"},
 		"internal/catalog":         {"internal/audit", "internal/auth", "internal/fault", "internal/lake", "internal/postgres"},
@@ -50,6 +50,7 @@ func allowed() map[string][]string {
 		"internal/postgres/pgtest": {"internal/job", "internal/postgres", "stack"}, // for tests
 
 		"internal/config": {},
+		"internal/values": {},
 		"internal/fault":  {},
 		"api":             {},
 		"api/gen":         {},
@@ -73,7 +74,7 @@ func systems() map[string][]string {
 		"github.com/go-jose/go-jose/v4":        {"internal/auth"},
 		"golang.org/x/sync":                    {"internal/auth", "internal/blob", "internal/lake", "internal/upload"},
 		"golang.org/x/sys":                     {"internal/sandbox"},
-		"golang.org/x/text":                    {"internal/catalog", "internal/engine/duckdb"},
+		"golang.org/x/text":                    {"internal/catalog", "internal/engine/duckdb", "internal/values"},
 		"github.com/klauspost/compress":        {"internal/engine/duckdb"},
 		"github.com/duckdb/duckdb-go-bindings": {"internal/engine/duckdb"},
 		"github.com/landlock-lsm/go-landlock":  {"internal/sandbox"},

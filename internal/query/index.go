@@ -1,0 +1,142 @@
+package query
+
+import (
+	recency "container/list"
+	"context"
+	"sync"
+
+	"quern.dev/quern/internal/lake"
+	"quern.dev/quern/internal/values"
+)
+
+// What open indexes take together at most, beyond those in use. An index of a million values takes 6 MB, and each
+// holds a file open.
+const (
+	indexMemory = 256 << 20
+	indexFiles  = 500
+)
+
+// indexes keeps value indexes open, those that were used last. Objects never change, so the key says everything.
+type indexes struct {
+	fetch func(ctx context.Context, file lake.File) (path string, release func(), err error)
+
+	mu     sync.Mutex
+	memory int64
+	open   map[string]*openIndex // by key
+	recent *recency.List         // of *openIndex, the last used first
+}
+
+// openIndex is an index that is open, or is being opened.
+type openIndex struct {
+	key   string
+	users int
+	at    *recency.Element // nil when it is no longer kept
+	done  chan struct{}
+	index *values.Index
+	err   error
+}
+
+func newIndexes(l *lake.Lake) *indexes {
+	return &indexes{fetch: l.Fetch, open: map[string]*openIndex{}, recent: recency.New()}
+}
+
+// take returns the open index of an object, which stays open until release is called.
+func (x *indexes) take(ctx context.Context, object lake.Object) (index *values.Index, release func(), err error) {
+	x.mu.Lock()
+
+	one, met := x.open[object.Key]
+	if !met {
+		one = &openIndex{key: object.Key, done: make(chan struct{})}
+		one.at = x.recent.PushFront(one)
+		x.open[object.Key] = one
+
+		// It is opened for whoever asks meanwhile too, so it does not end with the first one.
+		go x.fill(context.WithoutCancel(ctx), one, object)
+	} else {
+		x.recent.MoveToFront(one.at)
+	}
+
+	one.users++
+	x.mu.Unlock()
+
+	select {
+	case <-one.done:
+	case <-ctx.Done():
+		x.leave(one)
+
+		return nil, nil, ctx.Err()
+	}
+
+	if one.err != nil {
+		x.leave(one)
+
+		return nil, nil, one.err
+	}
+
+	return one.index, sync.OnceFunc(func() { x.leave(one) }), nil
+}
+
+// fill opens the file. Once open it needs its copy in the cache no more.
+func (x *indexes) fill(ctx context.Context, one *openIndex, object lake.Object) {
+	index, err := x.openFile(ctx, object)
+
+	x.mu.Lock()
+	defer x.mu.Unlock()
+
+	if one.index, one.err = index, err; err != nil {
+		x.forget(one)
+	} else {
+		x.memory += index.Memory()
+		x.shrink()
+	}
+
+	close(one.done)
+}
+
+func (x *indexes) openFile(ctx context.Context, object lake.Object) (*values.Index, error) {
+	path, release, err := x.fetch(ctx, object.File())
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+
+	return values.Open(path)
+}
+
+// leave counts a user off, and closes what is no longer kept.
+func (x *indexes) leave(one *openIndex) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+
+	one.users--
+	x.closeUnused(one)
+}
+
+// shrink lets go of those that were not used for the longest time. The caller holds mu.
+func (x *indexes) shrink() {
+	for at := x.recent.Back(); at != nil && (x.memory > indexMemory || x.recent.Len() > indexFiles); {
+		one, _ := at.Value.(*openIndex)
+		at = at.Prev()
+
+		if one.index != nil {
+			x.memory -= one.index.Memory()
+			x.forget(one)
+			x.closeUnused(one)
+		}
+	}
+}
+
+// forget keeps an index no longer. The caller holds mu.
+func (x *indexes) forget(one *openIndex) {
+	x.recent.Remove(one.at)
+	delete(x.open, one.key)
+
+	one.at = nil
+}
+
+func (x *indexes) closeUnused(one *openIndex) {
+	if one.at == nil && one.users == 0 && one.index != nil {
+		_ = one.index.Close() // it was only read
+		one.index = nil
+	}
+}

@@ -1,0 +1,191 @@
+package query
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/google/uuid"
+
+	"quern.dev/quern/internal/audit"
+	"quern.dev/quern/internal/auth"
+	"quern.dev/quern/internal/catalog"
+	"quern.dev/quern/internal/lake"
+	"quern.dev/quern/internal/postgres"
+	"quern.dev/quern/internal/values"
+)
+
+const (
+	maxLinked = 50  // datasets that a question is linked with
+	maxLinks  = 100 // of all of them together
+	linkers   = 8   // datasets at once
+)
+
+// LinkRequest asks which values the words of a question may mean.
+type LinkRequest struct {
+	Username  string
+	Namespace string
+	Datasets  []string // of the namespace; all if empty
+	Question  string
+}
+
+// Link is a value of a dataset that words of the question may mean.
+type Link struct {
+	Dataset string
+	values.Match
+}
+
+// Linked is what was found, the best first.
+type Linked struct {
+	Links      []Link
+	Incomplete []string // datasets that have no index yet
+	Truncated  bool     // the namespace has more datasets than were looked at
+}
+
+// Link finds the words of a question among the values of the datasets of a namespace, by their indexes. Rows that were
+// added since an index was made are not in it; values that may be gone are not shown.
+//
+// Faults: NotFound if the caller may see nothing of the namespace, or not one of the datasets.
+func (q *Query) Link(ctx context.Context, who auth.Principal, want LinkRequest) (Linked, error) {
+	datasets, truncated, err := q.linkable(ctx, who, want)
+	if err != nil || len(datasets) == 0 {
+		return Linked{Truncated: truncated}, err
+	}
+
+	var indexes map[uuid.UUID]lake.Object
+
+	if err := q.DB.Do(ctx, func(db postgres.Querier) (err error) {
+		ids := make([]uuid.UUID, len(datasets))
+		for i, d := range datasets {
+			ids[i] = d.ID
+		}
+
+		indexes, err = q.Lake.Indexes(ctx, db, datasets[0].Account, ids)
+
+		return err
+	}); err != nil {
+		return Linked{}, err
+	}
+
+	written := make(chan error, 1)
+
+	go func() { written <- q.auditLink(ctx, who, datasets[0]) }()
+
+	linked := q.link(ctx, datasets, indexes, values.Ask(want.Question))
+	linked.Truncated = truncated
+
+	return linked, <-written
+}
+
+// linkable are the datasets that the question is linked with, all of one account.
+func (q *Query) linkable(ctx context.Context, who auth.Principal, want LinkRequest) (datasets []catalog.Dataset, truncated bool, err error) {
+	at := catalog.Path{Username: want.Username, Namespace: want.Namespace}
+
+	if len(want.Datasets) > 0 {
+		err = q.DB.Do(ctx, func(db postgres.Querier) error {
+			datasets = nil
+
+			for _, at.Dataset = range want.Datasets[:min(len(want.Datasets), maxLinked)] {
+				one, err := q.Catalog.Allow(ctx, db, who, auth.Viewer, at)
+				if err != nil {
+					return err
+				}
+
+				if !slices.ContainsFunc(datasets, func(other catalog.Dataset) bool { return other.ID == one.ID }) {
+					datasets = append(datasets, one)
+				}
+			}
+
+			return nil
+		})
+
+		return datasets, len(want.Datasets) > maxLinked, err
+	}
+
+	page, next, err := q.Catalog.Datasets(ctx, who, at, uuid.Nil, maxLinked)
+	for _, item := range page {
+		datasets = append(datasets, item.Dataset)
+	}
+
+	return datasets, next != uuid.Nil, err
+}
+
+// link asks the indexes, several at once.
+func (q *Query) link(ctx context.Context, datasets []catalog.Dataset, indexes map[uuid.UUID]lake.Object, question *values.Question) (linked Linked) {
+	var (
+		found = make([][]values.Match, len(datasets))
+		none  = make([]bool, len(datasets))
+		next  atomic.Int64
+		group sync.WaitGroup
+	)
+
+	for range min(linkers, len(datasets)) {
+		group.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(datasets)); i = next.Add(1) - 1 {
+				object, ok := indexes[datasets[i].ID]
+				if ok {
+					found[i], ok = q.linkOne(ctx, object, question)
+				}
+
+				none[i] = !ok && datasets[i].RowCount > 0
+			}
+		})
+	}
+
+	group.Wait()
+
+	for i, matches := range found {
+		if none[i] {
+			linked.Incomplete = append(linked.Incomplete, datasets[i].Name)
+		}
+
+		for _, m := range matches {
+			linked.Links = append(linked.Links, Link{datasets[i].Name, m})
+		}
+	}
+
+	linked.Links = likely(linked.Links)
+
+	return linked
+}
+
+// linkOne is false if the index cannot be read: the question is answered from the others.
+func (q *Query) linkOne(ctx context.Context, object lake.Object, question *values.Question) ([]values.Match, bool) {
+	index, release, err := q.indexes.take(ctx, object)
+	if err != nil {
+		q.Log.WarnContext(ctx, "a value index cannot be read", "object", object.Key, "error", err)
+
+		return nil, false
+	}
+	defer release()
+
+	return index.Link(question), true
+}
+
+// likely leaves out guesses about words that are a value somewhere else: they were meant as they are written.
+func likely(links []Link) []Link {
+	all := make([]values.Match, len(links))
+	for i, l := range links {
+		all[i] = l.Match
+	}
+
+	links = slices.DeleteFunc(links, func(l Link) bool { return values.Overshadowed(l.Match, all) })
+	slices.SortStableFunc(links, func(a, b Link) int {
+		if order := values.Compare(a.Match, b.Match); order != 0 {
+			return order
+		}
+
+		return strings.Compare(a.Dataset, b.Dataset)
+	})
+
+	return links[:min(len(links), maxLinks)]
+}
+
+// auditLink writes that values of the namespace were read, once for all its datasets.
+func (q *Query) auditLink(ctx context.Context, who auth.Principal, one catalog.Dataset) error {
+	return q.DB.InTx(ctx, func(tx postgres.Tx) error {
+		return audit.WriteTx(ctx, tx, who.Audit(one.Account, q.Now(), "query.link", one.AuditNamespace()))
+	})
+}
