@@ -103,6 +103,7 @@ type Request struct {
 	Parse   *ParseRequest   `json:"parse,omitempty"`
 	Query   *Query          `json:"query,omitempty"`
 	Profile *ProfileRequest `json:"profile,omitempty"`
+	Values  *ValuesRequest  `json:"values,omitempty"`
 }
 
 // InspectRequest asks about files.
@@ -134,6 +135,7 @@ type Answer struct {
 	Ran       *Ran            `json:"ran,omitempty"`
 	Refused   *StatementError `json:"refused,omitempty"`
 	Profiled  *Profiled       `json:"profiled,omitempty"`
+	Listed    []ListedColumn  `json:"listed,omitempty"`
 }
 
 // FileError is why a request cannot be done, in words for whoever sent the file.

@@ -51,6 +51,10 @@ func lie(conn *sandbox.Conn) error {
 			return conn.Send(json.RawMessage(request.Profile.View.Name)) // the lie itself
 		}
 
+		if request.Values != nil {
+			return valueLies()[request.Values.View.Name].tell(conn)
+		}
+
 		return lies()[request.Query.Statement].tell(conn)
 	}
 }

@@ -81,7 +81,7 @@ func (p *program) serve(conn *sandbox.Conn) error {
 			return err
 		}
 
-		if err := conn.Send(answer); err != nil || request.Query != nil {
+		if err := conn.Send(answer); err != nil || request.Query != nil || request.Values != nil {
 			return err
 		}
 	}
@@ -105,6 +105,8 @@ func (p *program) answer(request engine.Request, conn *sandbox.Conn) (engine.Ans
 		return p.query(*request.Query, conn)
 	case request.Profile != nil:
 		return p.profile(*request.Profile)
+	case request.Values != nil:
+		return p.values(*request.Values, conn)
 	default:
 		return engine.Answer{}, errors.New("an empty request")
 	}
