@@ -384,6 +384,33 @@ func (e UploadStatus) Valid() bool {
 	}
 }
 
+// Defines values for ValueLinkMatch.
+const (
+	Exact  ValueLinkMatch = "exact"
+	Folded ValueLinkMatch = "folded"
+	Part   ValueLinkMatch = "part"
+	Plural ValueLinkMatch = "plural"
+	Typo   ValueLinkMatch = "typo"
+)
+
+// Valid indicates whether the value is a known member of the ValueLinkMatch enum.
+func (e ValueLinkMatch) Valid() bool {
+	switch e {
+	case Exact:
+		return true
+	case Folded:
+		return true
+	case Part:
+		return true
+	case Plural:
+		return true
+	case Typo:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ExportFormat.
 const (
 	ExportFormatCsv     ExportFormat = "csv"
@@ -810,6 +837,32 @@ type IngestionProgress struct {
 	RowsSetAside int64  `json:"rowsSetAside"`
 }
 
+// LinkRequest defines model for LinkRequest.
+type LinkRequest struct {
+	// Datasets Only these datasets of the namespace.
+	Datasets *[]ObjectName `json:"datasets,omitempty"`
+
+	// Namespace Name of a namespace or dataset. Kept as written, compared without case.
+	Namespace ObjectName `json:"namespace"`
+	Question  string     `json:"question"`
+
+	// Username A username. Compared without case; `self` stands for the caller.
+	Username AccountName `json:"username"`
+}
+
+// LinkResult defines model for LinkResult.
+type LinkResult struct {
+	// Incomplete Datasets whose values are not known yet.
+	Incomplete []ObjectName `json:"incomplete"`
+	Links      []ValueLink  `json:"links"`
+
+	// Sampled Columns that have more values than were looked at, the first 100.
+	Sampled []SampledColumn `json:"sampled"`
+
+	// Truncated The namespace has more datasets than were looked at.
+	Truncated bool `json:"truncated"`
+}
+
 // Me defines model for Me.
 type Me struct {
 	// Email As the identity provider gives it, or `""`.
@@ -1057,6 +1110,14 @@ type RowPage struct {
 	NextCursor *string        `json:"nextCursor,omitempty"`
 }
 
+// SampledColumn defines model for SampledColumn.
+type SampledColumn struct {
+	Column string `json:"column"`
+
+	// Dataset Name of a namespace or dataset. Kept as written, compared without case.
+	Dataset ObjectName `json:"dataset"`
+}
+
 // SetAsideRow defines model for SetAsideRow.
 type SetAsideRow struct {
 	File   string `json:"file"`
@@ -1226,6 +1287,27 @@ type ValueCount struct {
 	Count int64       `json:"count"`
 	Value interface{} `json:"value"`
 }
+
+// ValueLink defines model for ValueLink.
+type ValueLink struct {
+	Column string `json:"column"`
+
+	// Dataset Name of a namespace or dataset. Kept as written, compared without case.
+	Dataset ObjectName `json:"dataset"`
+
+	// Match How the words lead to the value, from the surest way to the least sure.
+	Match ValueLinkMatch `json:"match"`
+	Score float64        `json:"score"`
+
+	// Text The words of the question.
+	Text string `json:"text"`
+
+	// Value As it is in the data.
+	Value string `json:"value"`
+}
+
+// ValueLinkMatch How the words lead to the value, from the surest way to the least sure.
+type ValueLinkMatch string
 
 // ValueShape defines model for ValueShape.
 type ValueShape struct {
@@ -1481,6 +1563,9 @@ type GrantNamespaceShareJSONRequestBody = NewShare
 
 // RunQueryJSONRequestBody defines body for RunQuery for application/json ContentType.
 type RunQueryJSONRequestBody = QueryRequest
+
+// LinkQuestionJSONRequestBody defines body for LinkQuestion for application/json ContentType.
+type LinkQuestionJSONRequestBody = LinkRequest
 
 // CreateNamespaceJSONRequestBody defines body for CreateNamespace for application/json ContentType.
 type CreateNamespaceJSONRequestBody = NewNamespace
@@ -2008,6 +2093,34 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /query (the `RunQuery` operationId).
 	RunQuery(ctx context.Context, body RunQueryJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// LinkQuestionWithBody Find words of a question among the values of datasets
+	//
+	// Which values of text columns the words of a question may mean, the best first, without reading the rows: as they are written (`exact`), but
+	// for case, accents and signs (`folded`), but for the ending (`plural`), but for one letter (`typo`), or as one of several words (`part`).
+	//
+	// The datasets of the namespace that the caller may see are looked at, or those named: the first 50. They are looked at by an index that is
+	// computed when a dataset has been quiet for a while: rows added since are not in it, and values that may be gone are not shown. `incomplete`
+	// names datasets that have no index yet. Columns with more than 1,000,000 values are sampled; values of more than 100 characters are left out.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /query/link (the `LinkQuestion` operationId).
+	LinkQuestionWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// LinkQuestion Find words of a question among the values of datasets
+	//
+	// Which values of text columns the words of a question may mean, the best first, without reading the rows: as they are written (`exact`), but
+	// for case, accents and signs (`folded`), but for the ending (`plural`), but for one letter (`typo`), or as one of several words (`part`).
+	//
+	// The datasets of the namespace that the caller may see are looked at, or those named: the first 50. They are looked at by an index that is
+	// computed when a dataset has been quiet for a while: rows added since are not in it, and values that may be gone are not shown. `incomplete`
+	// names datasets that have no index yet. Columns with more than 1,000,000 values are sampled; values of more than 100 characters are left out.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /query/link (the `LinkQuestion` operationId).
+	LinkQuestion(ctx context.Context, body LinkQuestionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SearchDatasets List everything the caller may see, or search it
 	//
@@ -3043,6 +3156,54 @@ func (c *Client) RunQueryWithBody(ctx context.Context, contentType string, body 
 // Corresponds with POST /query (the `RunQuery` operationId).
 func (c *Client) RunQuery(ctx context.Context, body RunQueryJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewRunQueryRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// LinkQuestionWithBody Find words of a question among the values of datasets
+//
+// Which values of text columns the words of a question may mean, the best first, without reading the rows: as they are written (`exact`), but
+// for case, accents and signs (`folded`), but for the ending (`plural`), but for one letter (`typo`), or as one of several words (`part`).
+//
+// The datasets of the namespace that the caller may see are looked at, or those named: the first 50. They are looked at by an index that is
+// computed when a dataset has been quiet for a while: rows added since are not in it, and values that may be gone are not shown. `incomplete`
+// names datasets that have no index yet. Columns with more than 1,000,000 values are sampled; values of more than 100 characters are left out.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /query/link (the `LinkQuestion` operationId).
+func (c *Client) LinkQuestionWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewLinkQuestionRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// LinkQuestion Find words of a question among the values of datasets
+//
+// Which values of text columns the words of a question may mean, the best first, without reading the rows: as they are written (`exact`), but
+// for case, accents and signs (`folded`), but for the ending (`plural`), but for one letter (`typo`), or as one of several words (`part`).
+//
+// The datasets of the namespace that the caller may see are looked at, or those named: the first 50. They are looked at by an index that is
+// computed when a dataset has been quiet for a while: rows added since are not in it, and values that may be gone are not shown. `incomplete`
+// names datasets that have no index yet. Columns with more than 1,000,000 values are sampled; values of more than 100 characters are left out.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /query/link (the `LinkQuestion` operationId).
+func (c *Client) LinkQuestion(ctx context.Context, body LinkQuestionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewLinkQuestionRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -5342,6 +5503,46 @@ func NewRunQueryRequestWithBody(server string, contentType string, body io.Reade
 	return req, nil
 }
 
+// NewLinkQuestionRequest calls the generic LinkQuestion builder with application/json body
+func NewLinkQuestionRequest(server string, body LinkQuestionJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewLinkQuestionRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewLinkQuestionRequestWithBody constructs an http.Request for the LinkQuestion method, with any body, and a specified content type
+func NewLinkQuestionRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/query/link")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewSearchDatasetsRequest constructs an http.Request for the SearchDatasets method
 func NewSearchDatasetsRequest(server string, params *SearchDatasetsParams) (*http.Request, error) {
 	var err error
@@ -6466,6 +6667,34 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /query (the `RunQuery` operationId).
 	RunQueryWithResponse(ctx context.Context, body RunQueryJSONRequestBody, reqEditors ...RequestEditorFn) (*RunQueryResponse, error)
+
+	// LinkQuestionWithBodyWithResponse Find words of a question among the values of datasets
+	//
+	// Which values of text columns the words of a question may mean, the best first, without reading the rows: as they are written (`exact`), but
+	// for case, accents and signs (`folded`), but for the ending (`plural`), but for one letter (`typo`), or as one of several words (`part`).
+	//
+	// The datasets of the namespace that the caller may see are looked at, or those named: the first 50. They are looked at by an index that is
+	// computed when a dataset has been quiet for a while: rows added since are not in it, and values that may be gone are not shown. `incomplete`
+	// names datasets that have no index yet. Columns with more than 1,000,000 values are sampled; values of more than 100 characters are left out.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /query/link (the `LinkQuestion` operationId).
+	LinkQuestionWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*LinkQuestionResponse, error)
+
+	// LinkQuestionWithResponse Find words of a question among the values of datasets
+	//
+	// Which values of text columns the words of a question may mean, the best first, without reading the rows: as they are written (`exact`), but
+	// for case, accents and signs (`folded`), but for the ending (`plural`), but for one letter (`typo`), or as one of several words (`part`).
+	//
+	// The datasets of the namespace that the caller may see are looked at, or those named: the first 50. They are looked at by an index that is
+	// computed when a dataset has been quiet for a while: rows added since are not in it, and values that may be gone are not shown. `incomplete`
+	// names datasets that have no index yet. Columns with more than 1,000,000 values are sampled; values of more than 100 characters are left out.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /query/link (the `LinkQuestion` operationId).
+	LinkQuestionWithResponse(ctx context.Context, body LinkQuestionJSONRequestBody, reqEditors ...RequestEditorFn) (*LinkQuestionResponse, error)
 
 	// SearchDatasetsWithResponse List everything the caller may see, or search it
 	//
@@ -8466,6 +8695,61 @@ func (r RunQueryResponse) ContentType() string {
 	return ""
 }
 
+// LinkQuestionResponseDefaultHeaders the declared response headers of an HTTP default response for LinkQuestion
+type LinkQuestionResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type LinkQuestionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *LinkResult
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *LinkQuestionResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r LinkQuestionResponse) GetJSON200() *LinkResult {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r LinkQuestionResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r LinkQuestionResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r LinkQuestionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r LinkQuestionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r LinkQuestionResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // SearchDatasetsResponseDefaultHeaders the declared response headers of an HTTP default response for SearchDatasets
 type SearchDatasetsResponseDefaultHeaders struct {
 	XRequestID *string
@@ -9827,6 +10111,46 @@ func (c *ClientWithResponses) RunQueryWithResponse(ctx context.Context, body Run
 		return nil, err
 	}
 	return ParseRunQueryResponse(rsp)
+}
+
+// LinkQuestionWithBodyWithResponse Find words of a question among the values of datasets
+//
+// Which values of text columns the words of a question may mean, the best first, without reading the rows: as they are written (`exact`), but
+// for case, accents and signs (`folded`), but for the ending (`plural`), but for one letter (`typo`), or as one of several words (`part`).
+//
+// The datasets of the namespace that the caller may see are looked at, or those named: the first 50. They are looked at by an index that is
+// computed when a dataset has been quiet for a while: rows added since are not in it, and values that may be gone are not shown. `incomplete`
+// names datasets that have no index yet. Columns with more than 1,000,000 values are sampled; values of more than 100 characters are left out.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /query/link (the `LinkQuestion` operationId).
+func (c *ClientWithResponses) LinkQuestionWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*LinkQuestionResponse, error) {
+	rsp, err := c.LinkQuestionWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseLinkQuestionResponse(rsp)
+}
+
+// LinkQuestionWithResponse Find words of a question among the values of datasets
+//
+// Which values of text columns the words of a question may mean, the best first, without reading the rows: as they are written (`exact`), but
+// for case, accents and signs (`folded`), but for the ending (`plural`), but for one letter (`typo`), or as one of several words (`part`).
+//
+// The datasets of the namespace that the caller may see are looked at, or those named: the first 50. They are looked at by an index that is
+// computed when a dataset has been quiet for a while: rows added since are not in it, and values that may be gone are not shown. `incomplete`
+// names datasets that have no index yet. Columns with more than 1,000,000 values are sampled; values of more than 100 characters are left out.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /query/link (the `LinkQuestion` operationId).
+func (c *ClientWithResponses) LinkQuestionWithResponse(ctx context.Context, body LinkQuestionJSONRequestBody, reqEditors ...RequestEditorFn) (*LinkQuestionResponse, error) {
+	rsp, err := c.LinkQuestion(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseLinkQuestionResponse(rsp)
 }
 
 // SearchDatasetsWithResponse List everything the caller may see, or search it
@@ -11631,6 +11955,52 @@ func ParseRunQueryResponse(rsp *http.Response) (*RunQueryResponse, error) {
 		response.Headers200 = &headers
 	case true:
 		var headers RunQueryResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseLinkQuestionResponse parses an HTTP response from a LinkQuestionWithResponse call
+func ParseLinkQuestionResponse(rsp *http.Response) (*LinkQuestionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &LinkQuestionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest LinkResult
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers LinkQuestionResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {

@@ -106,6 +106,9 @@ type ServerInterface interface {
 	// GrantNamespaceShare Share a namespace
 	// (POST /permissions/namespaces/{username}/{namespace}/shares)
 	GrantNamespaceShare(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, params GrantNamespaceShareParams)
+	// LinkQuestion Find words of a question among the values of datasets
+	// (POST /query/link)
+	LinkQuestion(w http.ResponseWriter, r *http.Request)
 	// SearchDatasets List everything the caller may see, or search it
 	// (GET /schema/datasets/all)
 	SearchDatasets(w http.ResponseWriter, r *http.Request, params SearchDatasetsParams)
@@ -1547,6 +1550,20 @@ func (siw *ServerInterfaceWrapper) GrantNamespaceShare(w http.ResponseWriter, r 
 	handler.ServeHTTP(w, r)
 }
 
+// LinkQuestion operation middleware
+func (siw *ServerInterfaceWrapper) LinkQuestion(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.LinkQuestion(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // SearchDatasets operation middleware
 func (siw *ServerInterfaceWrapper) SearchDatasets(w http.ResponseWriter, r *http.Request) {
 
@@ -2135,6 +2152,7 @@ func HandlerWithOptions(si ServerInterface, options StdHTTPServerOptions) http.H
 	m.HandleFunc(http.MethodDelete+" "+options.BaseURL+"/permissions/namespaces/{username}/{namespace}/shares", wrapper.RevokeNamespaceShare)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/permissions/namespaces/{username}/{namespace}/shares", wrapper.ListNamespaceShares)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/permissions/namespaces/{username}/{namespace}/shares", wrapper.GrantNamespaceShare)
+	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/query/link", wrapper.LinkQuestion)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/schema/datasets/all", wrapper.SearchDatasets)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/schema/{username}/namespaces", wrapper.ListNamespaces)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/schema/{username}/namespaces", wrapper.CreateNamespace)
@@ -3461,6 +3479,49 @@ func (response GrantNamespaceSharedefaultJSONResponse) VisitGrantNamespaceShareR
 	return err
 }
 
+type LinkQuestionRequestObject struct {
+	Body *LinkQuestionJSONRequestBody
+}
+
+type LinkQuestionResponseObject interface {
+	VisitLinkQuestionResponse(w http.ResponseWriter) error
+}
+
+type LinkQuestion200JSONResponse LinkResult
+
+func (response LinkQuestion200JSONResponse) VisitLinkQuestionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type LinkQuestiondefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response LinkQuestiondefaultJSONResponse) VisitLinkQuestionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type SearchDatasetsRequestObject struct {
 	Params SearchDatasetsParams
 }
@@ -4018,6 +4079,9 @@ type StrictServerInterface interface {
 	// GrantNamespaceShare Share a namespace
 	// (POST /permissions/namespaces/{username}/{namespace}/shares)
 	GrantNamespaceShare(ctx context.Context, request GrantNamespaceShareRequestObject) (GrantNamespaceShareResponseObject, error)
+	// LinkQuestion Find words of a question among the values of datasets
+	// (POST /query/link)
+	LinkQuestion(ctx context.Context, request LinkQuestionRequestObject) (LinkQuestionResponseObject, error)
 	// SearchDatasets List everything the caller may see, or search it
 	// (GET /schema/datasets/all)
 	SearchDatasets(ctx context.Context, request SearchDatasetsRequestObject) (SearchDatasetsResponseObject, error)
@@ -4973,6 +5037,37 @@ func (sh *strictHandler) GrantNamespaceShare(w http.ResponseWriter, r *http.Requ
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(GrantNamespaceShareResponseObject); ok {
 		if err := validResponse.VisitGrantNamespaceShareResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// LinkQuestion operation middleware
+func (sh *strictHandler) LinkQuestion(w http.ResponseWriter, r *http.Request) {
+	var request LinkQuestionRequestObject
+
+	var body LinkQuestionJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.LinkQuestion(ctx, request.(LinkQuestionRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "LinkQuestion")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(LinkQuestionResponseObject); ok {
+		if err := validResponse.VisitLinkQuestionResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {
