@@ -29,7 +29,7 @@ func (g *Ingest) profile(ctx context.Context, c chore) error {
 	}
 	defer os.RemoveAll(dir)
 
-	found, err := g.look(ctx, c)
+	found, indexed, err := g.look(ctx, c, filepath.Join(dir, "values"))
 	if fault.Is(err, fault.LimitExceeded) || fault.Is(err, fault.Timeout) || errors.Is(err, context.DeadlineExceeded) {
 		// It would come to the same soon.
 		g.Log.WarnContext(ctx, "a table is too much to be profiled", "dataset", c.due.Table.Dataset, "error", err)
@@ -50,6 +50,12 @@ func (g *Ingest) profile(ctx context.Context, c chore) error {
 
 	if made.Profile, err = g.storeProfile(ctx, c, found, filepath.Join(dir, "profile.json")); err != nil {
 		return err
+	}
+
+	if indexed {
+		if made.Values, err = g.storeValues(ctx, c, filepath.Join(dir, "values")); err != nil {
+			return err
+		}
 	}
 
 	joins, err := g.findJoins(ctx, c.due.Table, own)
@@ -76,11 +82,12 @@ func (g *Ingest) fenced(ctx context.Context, c chore, do func(tx postgres.Tx) er
 	})
 }
 
-// look lets a child look at the rows.
-func (g *Ingest) look(ctx context.Context, c chore) (engine.Profile, error) {
+// look lets a child look at the rows, and writes the index of the values. A table whose values are too many to be
+// listed has a profile all the same.
+func (g *Ingest) look(ctx context.Context, c chore, index string) (found engine.Profile, indexed bool, err error) {
 	session, err := g.Upkeep.Engine.Open(ctx, g.Upkeep.Time)
 	if err != nil {
-		return engine.Profile{}, err
+		return found, false, err
 	}
 
 	view := engine.View{Name: "rows", Columns: engineColumns(c.snapshot.Columns), Mapped: !lake.Uniform(c.snapshot, c.files)}
@@ -93,10 +100,21 @@ func (g *Ingest) look(ctx context.Context, c chore) (engine.Profile, error) {
 	defer session.Close() // before the files are let go
 
 	if err != nil {
-		return engine.Profile{}, err
+		return found, false, err
 	}
 
-	return session.Profile(view, c.snapshot.Rows)
+	if found, err = session.Profile(view, c.snapshot.Rows); err != nil {
+		return found, false, err
+	}
+
+	err = indexValues(session, view, index)
+	if fault.Is(err, fault.LimitExceeded) {
+		g.Log.WarnContext(ctx, "a table has no value index", "dataset", c.due.Table.Dataset, "error", err)
+
+		return found, false, nil
+	}
+
+	return found, err == nil, err
 }
 
 // storeProfile writes the profile as an object, whose row stands first.

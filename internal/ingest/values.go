@@ -1,0 +1,71 @@
+package ingest
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"slices"
+
+	"quern.dev/quern/internal/engine"
+	"quern.dev/quern/internal/lake"
+	"quern.dev/quern/internal/postgres"
+	"quern.dev/quern/internal/values"
+)
+
+// indexValues writes the index of the values of the text columns. The session ends with it. A table without text has an
+// index too, which says that there is nothing to be found.
+func indexValues(session *engine.Session, view engine.View, path string) error {
+	var (
+		names  []string
+		listed []engine.ListedColumn
+		failed error
+		bounds = values.DefaultBounds()
+	)
+
+	for _, c := range view.Columns {
+		if c.Type == engine.Varchar {
+			names = append(names, c.Name)
+		}
+	}
+
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+
+	_, err = values.Build(file, func(yield func(values.Entry) bool) {
+		if len(names) == 0 {
+			return
+		}
+
+		listed, failed = session.Values(view, names, engine.ValueBounds{
+			Column: bounds.Column, Table: bounds.Table, Bytes: int64(bounds.Bytes), Length: bounds.Length,
+		}, func(v engine.Value) bool {
+			return yield(values.Entry{Column: names[v.Column], Value: v.Text, Count: v.Count})
+		})
+	}, bounds, func(column string) bool {
+		at := slices.Index(names, column)
+
+		return at < len(listed) && listed[at].Sampled
+	})
+
+	if err := cmp.Or(failed, err); err != nil {
+		return err
+	}
+
+	return file.Close()
+}
+
+// storeValues writes the index as an object, whose row stands first.
+func (g *Ingest) storeValues(ctx context.Context, c chore, path string) (object lake.Object, err error) {
+	if err := g.fenced(ctx, c, func(tx postgres.Tx) error {
+		object, err = g.Lake.StageObjectTx(ctx, tx, c.due.Table, ".values")
+
+		return err
+	}); err != nil {
+		return object, err
+	}
+
+	return g.Lake.WriteObject(ctx, object, path)
+}
