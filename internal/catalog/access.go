@@ -155,3 +155,8 @@ func (n Namespace) audit() audit.Target {
 func (d Dataset) Audit() audit.Target {
 	return audit.Target{Kind: kindDataset, ID: d.ID.String(), Namespace: d.Namespace, Dataset: d.Name}
 }
+
+// AuditNamespace names the dataset's namespace in an audit entry.
+func (d Dataset) AuditNamespace() audit.Target {
+	return audit.Target{Kind: kindNamespace, ID: d.NamespaceID.String(), Namespace: d.Namespace}
+}

@@ -47,6 +47,20 @@ func (l *Lake) Summaries(ctx context.Context, q postgres.Querier, account uuid.U
 	return selectProfiles(ctx, q, account, datasets, true)
 }
 
+// Indexes returns the value indexes of some datasets of an account without those that may show values that are gone.
+func (l *Lake) Indexes(ctx context.Context, q postgres.Querier, account uuid.UUID, datasets []uuid.UUID) (map[uuid.UUID]Object, error) {
+	found, err := selectProfiles(ctx, q, account, datasets, false)
+	indexes := make(map[uuid.UUID]Object, len(found))
+
+	for dataset, p := range found {
+		if p.Values.Key != "" {
+			indexes[dataset] = p.Values
+		}
+	}
+
+	return indexes, err
+}
+
 // Joins returns the probable joins of a table, the surest first.
 func (l *Lake) Joins(ctx context.Context, q postgres.Querier, t Table) ([]Join, error) {
 	return selectJoins(ctx, q, t)

@@ -9,7 +9,7 @@ import (
 	"quern.dev/quern/internal/values"
 )
 
-// What open indexes take together at most, beyond those in use. An index of a million values takes 6 MB, and each
+// What open indexes take together at most, beyond those in use. An index of a million values takes 7 MB, and each
 // holds a file open.
 const (
 	indexMemory = 256 << 20
@@ -18,7 +18,9 @@ const (
 
 // indexes keeps value indexes open, those that were used last. Objects never change, so the key says everything.
 type indexes struct {
-	fetch func(ctx context.Context, file lake.File) (path string, release func(), err error)
+	fetch  func(ctx context.Context, file lake.File) (path string, release func(), err error)
+	room   int64 // bytes of memory
+	places int   // files
 
 	mu     sync.Mutex
 	memory int64
@@ -37,7 +39,7 @@ type openIndex struct {
 }
 
 func newIndexes(l *lake.Lake) *indexes {
-	return &indexes{fetch: l.Fetch, open: map[string]*openIndex{}, recent: recency.New()}
+	return &indexes{fetch: l.Fetch, room: indexMemory, places: indexFiles, open: map[string]*openIndex{}, recent: recency.New()}
 }
 
 // take returns the open index of an object, which stays open until release is called.
@@ -114,7 +116,7 @@ func (x *indexes) leave(one *openIndex) {
 
 // shrink lets go of those that were not used for the longest time. The caller holds mu.
 func (x *indexes) shrink() {
-	for at := x.recent.Back(); at != nil && (x.memory > indexMemory || x.recent.Len() > indexFiles); {
+	for at := x.recent.Back(); at != nil && (x.memory > x.room || x.recent.Len() > x.places); {
 		one, _ := at.Value.(*openIndex)
 		at = at.Prev()
 

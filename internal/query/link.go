@@ -21,6 +21,8 @@ const (
 	maxLinked = 50  // datasets that a question is linked with
 	maxLinks  = 100 // of all of them together
 	linkers   = 8   // datasets at once
+
+	maxSampled = 100 // columns that are named
 )
 
 // LinkRequest asks which values the words of a question may mean.
@@ -37,11 +39,15 @@ type Link struct {
 	values.Match
 }
 
+// Sampled is a column of a dataset that has more values than its index.
+type Sampled struct{ Dataset, Column string }
+
 // Linked is what was found, the best first.
 type Linked struct {
 	Links      []Link
-	Incomplete []string // datasets that have no index yet
-	Truncated  bool     // the namespace has more datasets than were looked at
+	Incomplete []string  // datasets that have no index yet
+	Sampled    []Sampled // columns that have more values than their index
+	Truncated  bool      // the namespace has more datasets than were looked at
 }
 
 // Link finds the words of a question among the values of the datasets of a namespace, by their indexes. Rows that were
@@ -115,10 +121,11 @@ func (q *Query) linkable(ctx context.Context, who auth.Principal, want LinkReque
 // link asks the indexes, several at once.
 func (q *Query) link(ctx context.Context, datasets []catalog.Dataset, indexes map[uuid.UUID]lake.Object, question *values.Question) (linked Linked) {
 	var (
-		found = make([][]values.Match, len(datasets))
-		none  = make([]bool, len(datasets))
-		next  atomic.Int64
-		group sync.WaitGroup
+		found   = make([][]values.Match, len(datasets))
+		sampled = make([][]string, len(datasets))
+		none    = make([]bool, len(datasets))
+		next    atomic.Int64
+		group   sync.WaitGroup
 	)
 
 	for range min(linkers, len(datasets)) {
@@ -126,7 +133,7 @@ func (q *Query) link(ctx context.Context, datasets []catalog.Dataset, indexes ma
 			for i := next.Add(1) - 1; i < int64(len(datasets)); i = next.Add(1) - 1 {
 				object, ok := indexes[datasets[i].ID]
 				if ok {
-					found[i], ok = q.linkOne(ctx, object, question)
+					found[i], sampled[i], ok = q.linkOne(ctx, object, question)
 				}
 
 				none[i] = !ok && datasets[i].RowCount > 0
@@ -136,32 +143,37 @@ func (q *Query) link(ctx context.Context, datasets []catalog.Dataset, indexes ma
 
 	group.Wait()
 
-	for i, matches := range found {
+	for i, d := range datasets {
 		if none[i] {
-			linked.Incomplete = append(linked.Incomplete, datasets[i].Name)
+			linked.Incomplete = append(linked.Incomplete, d.Name)
 		}
 
-		for _, m := range matches {
-			linked.Links = append(linked.Links, Link{datasets[i].Name, m})
+		for _, m := range found[i] {
+			linked.Links = append(linked.Links, Link{d.Name, m})
+		}
+
+		for _, column := range sampled[i] {
+			linked.Sampled = append(linked.Sampled, Sampled{d.Name, column})
 		}
 	}
 
 	linked.Links = likely(linked.Links)
+	linked.Sampled = linked.Sampled[:min(len(linked.Sampled), maxSampled)]
 
 	return linked
 }
 
 // linkOne is false if the index cannot be read: the question is answered from the others.
-func (q *Query) linkOne(ctx context.Context, object lake.Object, question *values.Question) ([]values.Match, bool) {
+func (q *Query) linkOne(ctx context.Context, object lake.Object, question *values.Question) (found []values.Match, sampled []string, ok bool) {
 	index, release, err := q.indexes.take(ctx, object)
 	if err != nil {
 		q.Log.WarnContext(ctx, "a value index cannot be read", "object", object.Key, "error", err)
 
-		return nil, false
+		return nil, nil, false
 	}
 	defer release()
 
-	return index.Link(question), true
+	return index.Link(question), index.Sampled(), true
 }
 
 // likely leaves out guesses about words that are a value somewhere else: they were meant as they are written.

@@ -49,13 +49,14 @@ type Query struct {
 	Config
 
 	gate    *gate
+	indexes *indexes
 	invalid atomic.Int64
 	given   atomic.Int64
 }
 
 // New returns a Query.
 func New(c Config) *Query {
-	return &Query{Config: c, gate: newGate(c.Running, c.PerUser, c.Queue, c.Wait)}
+	return &Query{Config: c, gate: newGate(c.Running, c.PerUser, c.Queue, c.Wait), indexes: newIndexes(c.Lake)}
 }
 
 // The words of the packages below that callers need.

@@ -18,12 +18,24 @@ func (h handlers) LinkQuestion(ctx context.Context, request api.LinkQuestionRequ
 		return nil, err
 	}
 
-	shown := api.LinkResult{Links: make([]api.ValueLink, len(found.Links)), Incomplete: append([]string{}, found.Incomplete...), Truncated: found.Truncated}
+	return api.LinkQuestion200JSONResponse(showLinks(found, want.Question)), nil
+}
+
+func showLinks(found query.Linked, question string) api.LinkResult {
+	shown := api.LinkResult{
+		Links: make([]api.ValueLink, len(found.Links)), Incomplete: append([]string{}, found.Incomplete...),
+		Sampled: make([]api.SampledColumn, len(found.Sampled)), Truncated: found.Truncated,
+	}
+
 	for i, l := range found.Links {
 		shown.Links[i] = api.ValueLink{
-			Dataset: l.Dataset, Column: l.Column, Value: l.Value, Text: want.Question[l.Start:l.End], Match: api.ValueLinkMatch(l.How), Score: l.Score,
+			Dataset: l.Dataset, Column: l.Column, Value: l.Value, Text: question[l.Start:l.End], Match: api.ValueLinkMatch(l.How), Score: l.Score,
 		}
 	}
 
-	return api.LinkQuestion200JSONResponse(shown), nil
+	for i, s := range found.Sampled {
+		shown.Sampled[i] = api.SampledColumn{Dataset: s.Dataset, Column: s.Column}
+	}
+
+	return shown
 }
