@@ -86,6 +86,10 @@ func auditedCalls() []auditedCall {
 			entries: []string{"query.run dataset <namespace>/orders"},
 		},
 		{
+			request: authorizationRow{operation: "POST /query/link", body: linkBody}, status: 200,
+			entries: []string{"query.link namespace <namespace>"},
+		},
+		{
 			request: authorizationRow{operation: "POST /data/{username}/{namespace}/{datasetName}/ingestions", body: ingestionBody}, status: 202,
 			entries: []string{"ingestion.create dataset <namespace>/orders append <id>, 1 files"},
 		},

@@ -97,6 +97,8 @@ func authorizationTable() (columns string, rows []authorizationRow) {
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
 		{operation: "POST /query", body: queryBody, statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
+		{operation: "POST /query/link", body: linkBody, statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
 		{operation: "GET /data/{username}/{namespace}/{datasetName}/ingestions", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
 		{operation: "POST /data/{username}/{namespace}/{datasetName}/ingestions", body: ingestionBody, statuses: "" +
@@ -179,6 +181,8 @@ func sharingTable() (columns string, rows []authorizationRow) {
 			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
 		{operation: "POST /query", body: queryBody, statuses: "" +
 			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
+		{operation: "POST /query/link", body: linkBody, statuses: "" +
+			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
 		{operation: "GET /data/{username}/{namespace}/{datasetName}/ingestions", statuses: "" +
 			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
 		{operation: "POST /data/{username}/{namespace}/{datasetName}/ingestions", body: ingestionBody, statuses: "" + // who reaches only a part has no uploads
@@ -223,12 +227,14 @@ type authorizationRow struct {
 	statuses  string
 }
 
-// finishBody is for the file of a thing, ingestionBody for a session of the caller, rowsBody and queryBody for the dataset.
+// finishBody is for the file of a thing, ingestionBody for a session of the caller, rowsBody, queryBody and linkBody
+// for the dataset.
 const (
 	finishBody    = `{"uploadId": "<uploadId>", "key": "<key>", "parts": [{"partNumber": 1, "etag": "x"}]}`
 	ingestionBody = `{"sessionId": "<session>"}`
 	rowsBody      = `{"data": [{"a": 1}]}`
 	queryBody     = `{"username": "owner", "namespace": "<namespace>", "query": "FROM orders"}`
+	linkBody      = `{"username": "owner", "namespace": "<namespace>", "question": "orders from Zürich"}`
 )
 
 // thing is what one request is about, made anew for it.
@@ -291,12 +297,12 @@ func newThing(t *testing.T, s *service, owner, operation string) (made thing) {
 
 // namesNamespace says whether a request is about a namespace, or a dataset in one.
 func namesNamespace(operation string) bool {
-	return strings.Contains(operation, "{namespace}") || operation == "POST /query"
+	return strings.Contains(operation, "{namespace}") || strings.HasPrefix(operation, "POST /query")
 }
 
-// readsRows says whether rows of a dataset come back.
+// readsRows says whether rows of a dataset come back, or values of them.
 func readsRows(operation string) bool {
-	return operation == "POST /query" || strings.HasPrefix(operation, "GET ") && (strings.HasSuffix(operation, "/rows") || strings.HasSuffix(operation, "/export"))
+	return strings.HasPrefix(operation, "POST /query") || strings.HasPrefix(operation, "GET ") && (strings.HasSuffix(operation, "/rows") || strings.HasSuffix(operation, "/export"))
 }
 
 // readsProfile says whether the operation needs one.
