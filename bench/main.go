@@ -57,6 +57,7 @@ func measures() []measure {
 		{name: "query-parallel", goal: 0.8, run: runQueryParallel, twin: serveQueryTwin},
 		{name: "query-cold", goal: 1, run: runQueryCold},
 		{name: "query-many", goal: 0.8, run: runQueryMany}, // at most 1.25 times as long
+		{name: "link", goal: 1, run: runLink},              // or 20 ms
 	}
 }
 
