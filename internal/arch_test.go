@@ -42,7 +42,8 @@ func allowed() map[string][]string {
 		"internal/audit":           {"internal/fault", "internal/postgres"},
 		"internal/lake":            {"internal/blob", "internal/fault", "internal/postgres"},
 		"internal/engine":          {"internal/fault", "internal/sandbox"},
-		"internal/engine/duckdb":   {"internal/engine", "internal/sandbox"}, // linked into the server's binary alone
+		"internal/engine/duckdb":   {"internal/engine", "internal/engine/xlsx", "internal/sandbox"}, // linked into the server's binary alone
+		"internal/engine/xlsx":     {"internal/engine"},                                             // runs where engine/duckdb does
 		"internal/sandbox":         {},
 		"internal/job":             {"internal/fault", "internal/postgres"},
 		"internal/blob":            {"internal/fault"},

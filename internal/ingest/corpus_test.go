@@ -71,6 +71,7 @@ type expected struct {
 type expectedDoubt struct {
 	Column   string `json:"column"`
 	Option   string `json:"option"`   // any, if empty
+	Contains string `json:"contains"` // any message, if empty
 	Optional bool   `json:"optional"` // allowed, not required
 }
 
@@ -212,7 +213,7 @@ func (want expected) checkDoubts(t *testing.T, got []doubt) {
 		require.NotEmpty(t, doubt.Message)
 
 		at := slices.IndexFunc(open, func(e expectedDoubt) bool {
-			return e.Column == doubt.Column && (e.Option == "" || e.Option == doubt.Option)
+			return e.Column == doubt.Column && (e.Option == "" || e.Option == doubt.Option) && strings.Contains(doubt.Message, e.Contains)
 		})
 
 		switch {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"github.com/xuri/excelize/v2"
 
 	"quern.dev/quern/internal/engine"
 	"quern.dev/quern/internal/fault"
@@ -173,12 +174,15 @@ func hostileContent(t *testing.T, s *sandbox.Sandbox) {
 
 	csv.WriteString("id,v\n")
 
+	sheet := [][]any{{"id", "v"}}
+
 	for i, cell := range cells {
 		fmt.Fprintf(&csv, "%d,\"%s\"\n", i, strings.ReplaceAll(cell, `"`, `""`))
 		fmt.Fprintf(&ndjson, "{\"id\": %d, \"v\": %s}\n", i, encoded(t, cell))
+		sheet = append(sheet, []any{i, cell})
 	}
 
-	for _, content := range []string{csv.String(), ndjson.String()} {
+	for _, content := range []string{csv.String(), ndjson.String(), workbook(t, sheet)} {
 		found, err := session(t, s, written(t, content), "file").Preview([]engine.Source{{Name: "file"}}, engine.Options{}, bounds())
 		require.NoError(t, err)
 		require.Len(t, found.Rows, len(cells))
@@ -187,6 +191,23 @@ func hostileContent(t *testing.T, s *sandbox.Sandbox) {
 			require.Equal(t, cells[i], row["v"])
 		}
 	}
+}
+
+func workbook(t *testing.T, rows [][]any) string {
+	t.Helper()
+
+	book := excelize.NewFile()
+	defer book.Close()
+
+	for i := range rows {
+		require.NoError(t, book.SetSheetRow("Sheet1", fmt.Sprintf("A%d", i+1), &rows[i]))
+	}
+
+	var written bytes.Buffer
+
+	require.NoError(t, book.Write(&written))
+
+	return written.String()
 }
 
 // Names of columns and files are no SQL and no patterns.
@@ -199,15 +220,17 @@ func hostileNames(t *testing.T, s *sandbox.Sandbox) {
 
 	header := make([]string, len(columns))
 	object := map[string]int{}
+	sheet := make([][]any, 2)
 
 	for i, name := range columns {
+		sheet[0], sheet[1] = append(sheet[0], name), append(sheet[1], 1)
 		header[i] = `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
 		object[name] = 1
 	}
 
 	csv := strings.Join(header, ",") + "\n" + strings.Repeat("1,", len(columns)-1) + "1\n"
 
-	for _, content := range []string{csv, encoded(t, []any{object})} {
+	for _, content := range []string{csv, encoded(t, []any{object}), workbook(t, sheet)} {
 		for _, file := range []string{"file", "a*b?[c]", `q'"; DROP`, "-rf"} {
 			opened := session(t, s, written(t, content), file)
 			require.NoError(t, opened.Link(filepath.Join(dir, "secret.txt"), "aXbYc"))

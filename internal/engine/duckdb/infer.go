@@ -92,6 +92,7 @@ func (p *program) findTypes(s *source, data []byte) error {
 	}
 
 	trials := s.trials(list, data, p.options)
+	s.onlyTexts(trials, list)
 
 	tallies, err := p.tallyFirst(s, slices.Clone(trials), list)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"quern.dev/quern/internal/engine"
+	"quern.dev/quern/internal/engine/xlsx"
 )
 
 const mark = "\xef\xbb\xbf" // the byte order mark of UTF-8
@@ -21,6 +22,7 @@ type plainFile struct {
 	size   int64
 	onlyCR bool // lines end in \r alone
 	read   *byteCount
+	sheet  *xlsx.Table // if it was one
 }
 
 // newPlain looks at a file.
@@ -47,7 +49,7 @@ func newPlain(path string, format engine.Format) (plainFile, error) {
 // become makes it a copy that was made of it.
 func (f *plainFile) become(path string) error {
 	made, err := newPlain(path, f.format)
-	made.read = f.read
+	made.read, made.sheet = f.read, f.sheet
 	*f = made
 
 	return err

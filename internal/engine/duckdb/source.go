@@ -56,6 +56,10 @@ func (p *program) describe(s engine.Source) (*source, error) {
 		return nil, err
 	}
 
+	if file.sheet != nil {
+		found.doubts = append(file.sheet.Doubts, found.doubts...)
+	}
+
 	for forced, kind := range p.options.Types {
 		if !isType(kind) {
 			return nil, &failure{engine.InvalidOptions, fmt.Sprintf(

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"quern.dev/quern/internal/engine"
+	"quern.dev/quern/internal/engine/xlsx"
 )
 
 // dialect is how delimited text is written.
@@ -102,7 +103,7 @@ func (p *program) describeText(s *source, name string) error {
 	case bad != nil:
 		return bad
 	case ends.mixed():
-		if err := whole.oneLineEnd(p.tmp, name, p.givenDialect()); err != nil {
+		if err := whole.oneLineEnd(p.tmp, name, p.givenDialect(whole)); err != nil {
 			return err
 		}
 	case !whole.onlyCR:
@@ -114,8 +115,12 @@ func (p *program) describeText(s *source, name string) error {
 	return p.describeRecords(s)
 }
 
-// givenDialect is what the options say about it.
-func (p *program) givenDialect() dialect {
+// givenDialect is what the options say about it. That of a sheet is ours.
+func (p *program) givenDialect(file plainFile) dialect {
+	if file.sheet != nil {
+		return dialect{delimiter: xlsx.Delimiter, quote: xlsx.Quote, longest: p.bounds.Record + 2}
+	}
+
 	d := dialect{delimiter: p.options.Delimiter, quote: `"`, skip: p.options.SkipRows, longest: p.bounds.Record + 2}
 	if p.options.Quote != nil {
 		d.quote = *p.options.Quote
@@ -126,7 +131,7 @@ func (p *program) givenDialect() dialect {
 
 // describeRecords does it for a text whose lines all end alike.
 func (p *program) describeRecords(s *source) (err error) {
-	d := new(p.givenDialect())
+	d := new(p.givenDialect(s.file))
 	s.dialect = d
 
 	if s.sample, err = s.file.sample(p.tmp, p.bounds.Record); err != nil {
@@ -153,8 +158,8 @@ func (p *program) describeRecords(s *source) (err error) {
 	}
 
 	d.skip, d.single = skip, len(first) == 1
-	if d.header = isHeader(first); p.options.Header != nil {
-		d.header = *p.options.Header
+	if d.header = isHeader(first); p.header(s) != nil {
+		d.header = *p.header(s)
 	}
 
 	if len(first) > p.bounds.Columns {
@@ -170,6 +175,15 @@ func (p *program) describeRecords(s *source) (err error) {
 	}
 
 	return p.survey(s, d)
+}
+
+// header is whether the first row has the names, if the option or a sheet's merged cells say so.
+func (p *program) header(s *source) *bool {
+	if p.options.Header == nil && s.file.sheet != nil {
+		return s.file.sheet.Header
+	}
+
+	return p.options.Header
 }
 
 // survey looks at all records: DuckDB takes text apart in several places at once, and loses or invents rows
@@ -299,7 +313,7 @@ func (p *program) findNames(s *source, first []string, rest []byte) error {
 
 	s.rename()
 
-	if err := p.findTypes(s, rest); err != nil || p.options.Header != nil {
+	if err := p.findTypes(s, rest); err != nil || p.header(s) != nil {
 		return err
 	}
 

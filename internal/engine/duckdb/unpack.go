@@ -74,6 +74,10 @@ func unpack(path, tmp string, source engine.Source, options engine.Options, boun
 		return found, invalid("The file is not Parquet.")
 	}
 
+	if found.format == "" && found.isOffice() {
+		return found, found.fromSheet(filepath.Join(tmp, source.Name+".sheet"), options, bounds)
+	}
+
 	if err := found.toUTF8(tmp, source.Name, options.Encoding, bounds.Unpacked); err != nil {
 		return found, err
 	}
@@ -284,12 +288,12 @@ func binaries() map[string]string {
 func (f *plainFile) recognize() error {
 	for magic, what := range binaries() {
 		if bytes.HasPrefix(f.head, []byte(magic)) && (len(magic) > 3 || !utf8.Valid(f.head)) {
-			return invalid("The file is %s. Send CSV, TSV, JSON, NDJSON or Parquet, each also with gzip or zstd.", what)
+			return invalid("The file is %s. Send CSV, TSV, XLSX, JSON, NDJSON or Parquet, each also with gzip or zstd.", what)
 		}
 	}
 
 	if bytes.IndexByte(f.head, 0) >= 0 {
-		return invalid("The file has NUL bytes: it is none of CSV, TSV, JSON, NDJSON and Parquet, or in an encoding that the option encoding has to name.")
+		return invalid("The file has NUL bytes: it is none of CSV, TSV, XLSX, JSON, NDJSON and Parquet, or in an encoding that the option encoding has to name.")
 	}
 
 	if f.format != "" {
