@@ -280,6 +280,7 @@ func TestIngestScenarios(t *testing.T) {
 		"append and replace":                   ingestModes,
 		"files of a session: all or none":      ingestTogether,
 		"a dry run":                            ingestDryRun,
+		"a workbook":                           ingestWorkbook,
 		"options":                              ingestOptions,
 		"rows that do not fit":                 ingestSetAside,
 		"a file that fails, and fails again":   ingestFailing,
