@@ -806,7 +806,7 @@ type IngestionOptions struct {
 	NullValues *[]string `json:"nullValues,omitempty"`
 	Quote      *string   `json:"quote,omitempty"`
 
-	// Sheet Sheet of a workbook, by name.
+	// Sheet Sheet of a workbook, by name or by its number from 1. Without it the only one with something in it, or the first.
 	Sheet    *string `json:"sheet,omitempty"`
 	SkipRows *int32  `json:"skipRows,omitempty"`
 
