@@ -63,7 +63,7 @@ func allowed() map[string][]string {
 }
 
 // systems is which packages may know an outside library. One outside system, one package; a library
-// that is not here fails the test. Files named sql.go may use pgx, files named worker.go may use River.
+// that is not here fails the test. Files named sql.go or sql_….go may use pgx, files named worker.go may use River.
 func systems() map[string][]string {
 	return map[string][]string{
 		"github.com/jackc/pgx/v5":              {"internal/postgres", "internal/postgres/pgtest", "internal/job"}, // River's transactions are pgx's
@@ -148,7 +148,7 @@ func checkSystem(t *testing.T, file source, imported string) {
 			continue
 		}
 
-		statements := (library == "github.com/jackc/pgx/v5" && path.Base(file.path) == "sql.go") ||
+		statements := (library == "github.com/jackc/pgx/v5" && isSQL(file)) ||
 			(library == "github.com/riverqueue/river" && path.Base(file.path) == "worker.go")
 		if !statements && !slices.Contains(packages, file.pkg) && !slices.Contains(packages, "*") {
 			t.Errorf("%s: only %v may import %s", file.path, packages, library)

@@ -16,7 +16,7 @@ import (
 )
 
 // TestStatements prepares every SQL statement of the module against the migrated schema: a name that
-// does not exist is found here and not by a user. Statements are constants in files named sql.go.
+// does not exist is found here and not by a user. Statements are constants in files named sql.go or sql_….go.
 func TestStatements(t *testing.T) {
 	t.Parallel()
 
@@ -39,6 +39,13 @@ func TestStatements(t *testing.T) {
 	require.Greater(t, statements, 20, "the statements were not found")
 }
 
+// isSQL tells whether a file is one for statements.
+func isSQL(file source) bool {
+	name := path.Base(file.path)
+
+	return name == "sql.go" || strings.HasPrefix(name, "sql_")
+}
+
 var looksLikeSQL = regexp.MustCompile(`(?i)^\s*(SELECT|INSERT|UPDATE|DELETE|WITH|MERGE)\s+[^ ]`)
 
 // sqlConstants returns the statements of a file, and fails for one that stands anywhere else than in a
@@ -59,7 +66,7 @@ func sqlConstants(t *testing.T, file source) map[string]string {
 			values, _ := spec.(*ast.ValueSpec)
 			for i, value := range values.Values {
 				text := evaluate(t, file, value, inConstants)
-				if path.Base(file.path) == "sql.go" && looksLikeSQL.MatchString(text) {
+				if isSQL(file) && looksLikeSQL.MatchString(text) {
 					found[values.Names[i].Name] = text
 				}
 			}
@@ -73,7 +80,7 @@ func sqlConstants(t *testing.T, file source) map[string]string {
 	ast.Inspect(file.tree, func(node ast.Node) bool {
 		literal, ok := node.(*ast.BasicLit)
 		if ok && literal.Kind == token.STRING && !exempt && looksLikeSQL.MatchString(unquote(t, literal)) {
-			if !inConstants[literal] || path.Base(file.path) != "sql.go" {
+			if !inConstants[literal] || !isSQL(file) {
 				t.Errorf("%s: a statement that is not a constant in sql.go: %.60s", file.path, literal.Value)
 			}
 		}
