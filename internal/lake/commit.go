@@ -35,7 +35,7 @@ var errLost = errors.New("lost to another commit")
 // With nothing to commit (appending without a ready file and without a new column, clearing what never had a
 // snapshot) only also runs, and the result is the current snapshot or none.
 //
-// ErrConflict, ErrStale; NotFound for a snapshot or a table that is not there.
+// ErrConflict, ErrStale, ErrReplaced; NotFound for a snapshot or a table that is not there.
 func (l *Lake) Commit(ctx context.Context, change Change, also func(tx postgres.Tx, made Snapshot) error) (Snapshot, error) {
 	var lost error
 

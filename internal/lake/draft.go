@@ -21,6 +21,8 @@ type object struct {
 	key     string
 	content []byte
 	decoded any
+
+	isManifest bool
 }
 
 // draft is a commit before it is made.
@@ -31,7 +33,12 @@ type draft struct {
 	newSchema  bool
 	generation int64
 	staged     []Staged
-	restored   []string // keys of the files that the table has again
+	source     uuid.UUID               // the snapshot that is restored
+	restored   []string                // keys of the files and manifests that the table has again
+	left       []string                // keys of those that it has no longer, while the generation stays
+	adopted    []string                // keys of manifests that an older release did not say enough of
+	moved      []iceberg.ManifestEntry // of manifests that it has no longer
+	out        Snapshot                // what files count for that were taken out
 	written    []object
 	location   string // of the new metadata
 	retired    string // key of the metadata that it replaces
@@ -59,7 +66,7 @@ func (l *Lake) keyOf(address string) (string, error) {
 func (d *draft) add(name string, content []byte, decoded any) string {
 	id := uuid.Must(uuid.NewV7())
 	key := tableKey(d.table) + "/metadata/" + fmt.Sprintf(name, id)
-	d.written = append(d.written, object{id, key, content, decoded})
+	d.written = append(d.written, object{id: id, key: key, content: content, decoded: decoded})
 
 	return key
 }
@@ -79,12 +86,16 @@ func (l *Lake) draft(ctx context.Context, change Change, base state, staged []St
 		d.made.CommittedAt = latest(d.made.CommittedAt, base.current.CommittedAt)
 	}
 
-	if change.Mode != Append {
+	if change.Mode != Append && change.Mode != Compacted {
 		d.generation++
 	}
 
 	nothing, err := l.content(ctx, change, d, &manifests)
 	if err != nil || nothing {
+		return nil, err
+	}
+
+	if err := l.adopt(ctx, d); err != nil {
 		return nil, err
 	}
 
@@ -144,6 +155,8 @@ func (l *Lake) content(ctx context.Context, change Change, d *draft, manifests *
 		d.made.Columns = current.Columns
 	case Restore:
 		err = l.restore(ctx, change, d, manifests)
+	case Compacted:
+		err = l.compact(ctx, change, d, manifests)
 	default:
 		err = fmt.Errorf("a commit cannot be of the kind %q", change.Mode)
 	}
@@ -206,7 +219,40 @@ func (l *Lake) restore(ctx context.Context, change Change, d *draft, manifests *
 		return err
 	}
 
-	d.restored, err = l.keysOf(ctx, *manifests)
+	lists, err := l.manifestKeys(*manifests)
+	if err != nil {
+		return err
+	}
+
+	files, err := l.keysOf(ctx, *manifests)
+	d.source, d.restored = snapshot.ID, slices.Concat(files, lists)
+
+	return err
+}
+
+func (l *Lake) manifestKeys(manifests []iceberg.ManifestFile) (keys []string, err error) {
+	keys = make([]string, len(manifests))
+	for i, manifest := range manifests {
+		if keys[i], err = l.keyOf(manifest.FilePath()); err != nil {
+			return nil, err
+		}
+	}
+
+	return keys, nil
+}
+
+// adopt: a release that did not say what a snapshot means for manifests made the current one, so it is said now.
+func (l *Lake) adopt(ctx context.Context, d *draft) error {
+	if d.base.current == nil || d.base.current.generation != nil {
+		return nil
+	}
+
+	manifests, err := l.recallList(ctx, d.base.current.list)
+	if err != nil {
+		return err
+	}
+
+	d.adopted, err = l.manifestKeys(manifests)
 
 	return err
 }

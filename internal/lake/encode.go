@@ -120,10 +120,17 @@ func (l *Lake) encodeManifest(ctx context.Context, d *draft, schema *iceberg.Sch
 			return nil, err
 		}
 
-		for _, e := range merged {
-			number, sequence := e.SnapshotID(), e.SequenceNum()
-			entries = append(entries, iceberg.NewManifestEntry(iceberg.EntryStatusEXISTING, &number, &sequence, e.FileSequenceNum(), e.DataFile()))
+		keys, err := l.manifestKeys(small)
+		if err != nil {
+			return nil, err
 		}
+
+		d.moved, d.left = append(d.moved, merged...), append(d.left, keys...)
+	}
+
+	for _, e := range d.moved {
+		number, sequence := e.SnapshotID(), e.SequenceNum()
+		entries = append(entries, iceberg.NewManifestEntry(iceberg.EntryStatusEXISTING, &number, &sequence, e.FileSequenceNum(), e.DataFile()))
 	}
 
 	if len(entries) == 0 {
@@ -140,7 +147,7 @@ func (l *Lake) encodeManifest(ctx context.Context, d *draft, schema *iceberg.Sch
 	}
 
 	last := &d.written[len(d.written)-1]
-	last.content, last.decoded = content.Bytes(), content.Bytes()
+	last.content, last.decoded, last.isManifest = content.Bytes(), content.Bytes(), true
 
 	return append(slices.Clone(manifests), manifest), nil
 }
@@ -207,6 +214,13 @@ func divide(manifests []iceberg.ManifestFile) (full, small []iceberg.ManifestFil
 
 // entries returns what manifests say of their files, in their order.
 func (l *Lake) entries(ctx context.Context, manifests []iceberg.ManifestFile) ([]iceberg.ManifestEntry, error) {
+	lists, err := l.entryLists(ctx, manifests)
+
+	return slices.Concat(lists...), err
+}
+
+// entryLists returns what each manifest says of its files.
+func (l *Lake) entryLists(ctx context.Context, manifests []iceberg.ManifestFile) ([][]iceberg.ManifestEntry, error) {
 	lists := make([][]iceberg.ManifestEntry, len(manifests))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(readers)
@@ -224,9 +238,7 @@ func (l *Lake) entries(ctx context.Context, manifests []iceberg.ManifestFile) ([
 		})
 	}
 
-	err := group.Wait()
-
-	return slices.Concat(lists...), err
+	return lists, group.Wait()
 }
 
 // encodeMetadata adds the snapshot, and takes out those that are too old and schemas that none has any more.
@@ -260,16 +272,25 @@ func (d *draft) summary() map[string]string {
 		operation = "overwrite"
 	case Clear:
 		operation = "delete"
+	case Compacted:
+		operation = "replace"
 	case Append:
 	}
 
 	count := func(n int64) string { return strconv.FormatInt(n, 10) }
 
-	return map[string]string{
+	summary := map[string]string{
 		"operation":        operation,
 		"added-data-files": count(int64(len(d.staged))), "added-records": count(addedRows), "added-files-size": count(addedBytes),
 		"total-data-files": count(int64(d.made.Files)), "total-records": count(d.made.Rows), "total-files-size": count(d.made.Bytes),
 		"total-delete-files": "0", "total-position-deletes": "0", "total-equality-deletes": "0",
 		"quern.operation": string(d.made.Operation),
 	}
+
+	if d.out.Files > 0 {
+		summary["deleted-data-files"], summary["deleted-records"] = count(int64(d.out.Files)), count(d.out.Rows)
+		summary["removed-files-size"] = count(d.out.Bytes)
+	}
+
+	return summary
 }

@@ -20,6 +20,7 @@ func (p place) open(t Table) *table.Table {
 
 	db, err := sql.Open("pgx", p.url)
 	require.NoError(p.t, err)
+	db.SetMaxIdleConns(0)
 	p.t.Cleanup(func() { require.NoError(p.t, db.Close()) })
 
 	catalog, err := icesql.NewCatalog("quern", db, icesql.Postgres, iceberg.Properties{

@@ -19,6 +19,10 @@ var (
 	ErrStale = errors.New("the table has other columns now")
 	// ErrDropped says that a staged file was dropped while somebody wrote it.
 	ErrDropped = errors.New("the staged file was dropped")
+	// ErrReplaced says that files that were to become one are no longer in force.
+	ErrReplaced = errors.New("the table has other files now")
+	// ErrExpired says that a moment is older than all snapshots that are kept.
+	ErrExpired = errors.New("the snapshot of that moment is no longer kept")
 	// ErrChanged says that a cached file is not what was fetched.
 	ErrChanged = errors.New("a cached file was changed")
 )
@@ -33,10 +37,11 @@ type Table struct {
 type Mode string
 
 const (
-	Append  Mode = "append"
-	Replace Mode = "replace"
-	Clear   Mode = "clear"
-	Restore Mode = "restore"
+	Append    Mode = "append"
+	Replace   Mode = "replace"
+	Clear     Mode = "clear"
+	Restore   Mode = "restore"
+	Compacted Mode = "compact" // changes no row
 )
 
 // takesAway tells whether rows that were there may be gone afterwards.
@@ -130,7 +135,7 @@ type Staged struct {
 	bounds    map[int]bound
 }
 
-// File is a data file of a snapshot.
+// File is a data file of a snapshot. One that was made of others says nothing of where its rows come from: Parts does.
 type File struct {
 	Key       string
 	Size      int64
@@ -140,6 +145,7 @@ type File struct {
 	Name      string    // of the uploaded file
 	FirstRow  int64
 	Shape     string // of its columns; empty if it is not known
+	Compacted bool   // made of others
 }
 
 // Snapshot is a state of a table. It never changes.
@@ -166,4 +172,6 @@ type Change struct {
 	Columns []Column
 	// Snapshot to restore.
 	Snapshot uuid.UUID
+	// Files that the one of the ingestion takes the place of, when compacting.
+	Files []File
 }

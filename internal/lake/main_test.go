@@ -324,6 +324,12 @@ func parquetWith(tb testing.TB, fields []arrow.Field, from, n int) []byte {
 	record := builder.NewRecordBatch()
 	defer record.Release()
 
+	return parquetRecord(tb, record)
+}
+
+func parquetRecord(tb testing.TB, record arrow.RecordBatch) []byte {
+	tb.Helper()
+
 	var content bytes.Buffer
 
 	writer, err := pqarrow.NewFileWriter(record.Schema(), &content,

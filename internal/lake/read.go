@@ -21,7 +21,7 @@ func (l *Lake) Current(ctx context.Context, q postgres.Querier, t Table) (*Snaps
 }
 
 // At returns the snapshot that was in force at a moment and its files; nil if there was none, and for a table that
-// was removed.
+// was removed. ErrExpired: it is not known any more.
 func (l *Lake) At(ctx context.Context, q postgres.Querier, t Table, moment time.Time) (*Snapshot, []File, error) {
 	current, files, err := selectCurrent(ctx, q, t)
 	if err != nil || current == nil || !current.CommittedAt.After(moment) {
@@ -29,7 +29,16 @@ func (l *Lake) At(ctx context.Context, q postgres.Querier, t Table, moment time.
 	}
 
 	found, err := selectMoment(ctx, q, t, moment)
-	if err != nil || found == nil {
+	if err != nil {
+		return nil, nil, err
+	}
+
+	if found == nil {
+		forgotten, err := hasForgotten(ctx, q, t)
+		if err == nil && forgotten {
+			err = ErrExpired
+		}
+
 		return nil, nil, err
 	}
 

@@ -20,7 +20,7 @@ const (
 	sqlInsertTable = `INSERT INTO lake_tables (account_id, dataset_id) VALUES ($1, $2) ON CONFLICT DO NOTHING`
 
 	sqlSnapshotColumns = `
-		s.id, s.sequence, s.number, s.operation, s.schema_id, c.columns, s.row_count, s.byte_count, s.file_count, s.manifest_list, s.committed_at`
+		s.id, s.sequence, s.number, s.operation, s.schema_id, c.columns, s.row_count, s.byte_count, s.file_count, s.manifest_list, s.committed_at, s.generation`
 	sqlFromTable = `
 		FROM lake_tables t
 		LEFT JOIN iceberg_tables i ON i.catalog_name = 'quern' AND i.table_namespace = t.account_id::text AND i.table_name = t.dataset_id::text
@@ -32,14 +32,14 @@ const (
 		sqlSnapshotColumns + sqlFromTable + sqlWhereTable
 	// One statement, so that snapshot and files are of one moment whatever the caller's transaction is.
 	sqlSelectCurrent = `
-		SELECT t.removed_at IS NOT NULL, f.keys, f.sizes, f.counts, f.ingestions, f.sources, f.names, f.firsts, f.shapes,` + sqlSnapshotColumns + sqlFromTable + `
+		SELECT t.removed_at IS NOT NULL, f.keys, f.sizes, f.counts, f.ingestions, f.sources, f.names, f.firsts, f.shapes, f.compacted,` + sqlSnapshotColumns + sqlFromTable + `
 		LEFT JOIN LATERAL (
 			SELECT array_agg(o.object_key) AS keys, array_agg(o.size) AS sizes, array_agg(o.row_count) AS counts,
 				array_agg(o.ingestion_id) AS ingestions, array_agg(o.source_id) AS sources, array_agg(coalesce(o.source_name, '')) AS names,
-				array_agg(o.first_row) AS firsts, array_agg(coalesce(o.shape, '')) AS shapes
+				array_agg(o.first_row) AS firsts, array_agg(coalesce(o.shape, '')) AS shapes, array_agg(o.place IS NOT NULL) AS compacted
 			FROM (
-				SELECT object_key, size, row_count, ingestion_id, source_id, source_name, first_row, shape FROM lake_files
-				WHERE account_id = t.account_id AND dataset_id = t.dataset_id AND generation = t.generation ORDER BY id) o) f ON true` +
+				SELECT object_key, size, row_count, ingestion_id, source_id, source_name, first_row, shape, place FROM lake_files
+				WHERE account_id = t.account_id AND dataset_id = t.dataset_id AND generation = t.generation ORDER BY coalesce(place, id)) o) f ON true` +
 		sqlWhereTable
 	sqlLockTable   = `SELECT dataset_id FROM lake_tables WHERE account_id = $1 AND dataset_id = $2 FOR UPDATE`
 	sqlUpdateGiven = `UPDATE lake_tables SET given = $3::jsonb, last_column_id = $4 WHERE account_id = $1 AND dataset_id = $2`
@@ -72,8 +72,9 @@ const (
 		SELECT id, ingestion_id, source_id, first_row, object_key, size, row_count, entry, columns FROM lake_files
 		WHERE account_id = $1 AND dataset_id = $2 AND ingestion_id = ANY($3) AND state = 'ready' ORDER BY id`
 	sqlSelectOrigins = `
-		SELECT object_key, size, row_count, ingestion_id, source_id, coalesce(source_name, ''), first_row, coalesce(shape, '') FROM lake_files
-		WHERE account_id = $1 AND dataset_id = $2 AND object_key = ANY($3) ORDER BY id`
+		SELECT object_key, size, row_count, ingestion_id, source_id, coalesce(source_name, ''), first_row, coalesce(shape, ''),
+			place IS NOT NULL FROM lake_files
+		WHERE account_id = $1 AND dataset_id = $2 AND object_key = ANY($3) ORDER BY coalesce(place, id)`
 	sqlSelectBounds = `
 		SELECT f.object_key, (SELECT jsonb_object_agg(c.id, f.bounds -> c.id) FROM unnest($4::text[]) AS c (id) WHERE f.bounds ? c.id)
 		FROM lake_files f WHERE f.account_id = $1 AND f.dataset_id = $2 AND f.object_key = ANY($3) AND f.bounds ?| $4::text[]`
@@ -90,7 +91,8 @@ const (
 
 	// What a commit changes, in this order: the row of the table is what everybody locks first.
 	sqlCommitTable = `
-		UPDATE lake_tables SET snapshot_id = $4, generation = $5, replaced_sequence = CASE WHEN $6 THEN $7 ELSE replaced_sequence END
+		UPDATE lake_tables SET snapshot_id = $4, generation = $5, superseded_at = CASE WHEN snapshot_id IS NOT NULL THEN coalesce(superseded_at, $6) END,
+			replaced_sequence = CASE WHEN $7 THEN $8 ELSE replaced_sequence END
 		WHERE account_id = $1 AND dataset_id = $2 AND snapshot_id IS NOT DISTINCT FROM $3 AND removed_at IS NULL`
 	sqlCommitPointer = `
 		UPDATE iceberg_tables SET metadata_location = $4, previous_metadata_location = $3
@@ -105,14 +107,25 @@ const (
 		INSERT INTO lake_schemas (account_id, dataset_id, id, columns) VALUES ($1, $2, $3, $4::jsonb)`
 	sqlCommitSnapshot = `
 		INSERT INTO lake_snapshots (account_id, dataset_id, id, sequence, number, operation, schema_id, row_count, byte_count, file_count,
-			manifest_list, committed_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`
+			manifest_list, committed_at, generation)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`
 	sqlCommitFiles = `
 		UPDATE lake_files SET state = 'committed', entry = NULL, columns = NULL, remove_at = NULL,
-			generation = CASE kind WHEN 'data' THEN $4::bigint END
+			ingestion_id = CASE WHEN place IS NULL THEN ingestion_id END,
+			generation = CASE kind WHEN 'data' THEN $4::bigint END, manifest_generation = CASE WHEN id = ANY($5) THEN $4::bigint END
 		WHERE account_id = $1 AND dataset_id = $2 AND id = ANY($3) AND state = CASE kind WHEN 'data' THEN 'ready' ELSE 'writing' END`
+	sqlCommitAdopted = `
+		UPDATE lake_files SET manifest_generation = $4, left_sequence = NULL
+		WHERE account_id = $1 AND dataset_id = $2 AND object_key = ANY($3) AND state = 'committed'`
 	sqlCommitRestored = `
-		UPDATE lake_files SET generation = $4 WHERE account_id = $1 AND dataset_id = $2 AND object_key = ANY($3) AND state = 'committed'`
+		UPDATE lake_files SET left_sequence = NULL,
+			generation = CASE kind WHEN 'data' THEN $4::bigint END, manifest_generation = CASE kind WHEN 'metadata' THEN $4::bigint END
+		WHERE account_id = $1 AND dataset_id = $2 AND object_key = ANY($3) AND state = 'committed' AND remove_at IS NULL`
+	sqlCommitLeft = `
+		UPDATE lake_files SET left_sequence = $4, generation = NULL, manifest_generation = NULL
+		WHERE account_id = $1 AND dataset_id = $2 AND object_key = ANY($3) AND state = 'committed' AND (kind = 'metadata' OR generation = $5)`
+	sqlCommitKept = `
+		SELECT id FROM lake_snapshots WHERE account_id = $1 AND dataset_id = $2 AND id = $3`
 	sqlCommitRetired = `
 		UPDATE lake_files SET remove_at = $4 WHERE account_id = $1 AND dataset_id = $2 AND object_key = $3`
 
@@ -122,7 +135,11 @@ const (
 		ON CONFLICT (account_id, dataset_id, chore) DO UPDATE SET snapshot_id = excluded.snapshot_id, due_at = CASE
 			WHEN $6 >= 1.1 * (SELECT coalesce(profiled_rows, 0) FROM lake_tables WHERE account_id = $1 AND dataset_id = $2)
 			THEN least(lake_upkeep.due_at, excluded.due_at) ELSE least(lake_upkeep.since + $7::interval, excluded.due_at) END`
-	sqlSelectDue = `
+	sqlCommitCompact = `
+		INSERT INTO lake_upkeep (account_id, dataset_id, chore, snapshot_id, since, due_at) VALUES ($1, $2, 'compact', $3, $4, $4)
+		ON CONFLICT (account_id, dataset_id, chore) DO NOTHING`
+	sqlCommitUpkeep = `UPDATE lake_upkeep SET snapshot_id = $3 WHERE account_id = $1 AND dataset_id = $2`
+	sqlSelectDue    = `
 		SELECT account_id, dataset_id, snapshot_id FROM lake_upkeep WHERE chore = $1 AND due_at <= $2 ORDER BY due_at LIMIT $3`
 	sqlUpdateDue = `UPDATE lake_upkeep SET due_at = $4 WHERE account_id = $1 AND dataset_id = $2 AND chore = $3`
 	sqlDeleteDue = `
@@ -197,7 +214,8 @@ const (
 		profiles AS (DELETE FROM lake_profiles p USING gone WHERE p.account_id = gone.account_id AND p.dataset_id = gone.dataset_id),
 		joins AS (
 			DELETE FROM lake_joins j USING gone
-			WHERE j.account_id = gone.account_id AND (j.dataset_id = gone.dataset_id OR j.other_id = gone.dataset_id))
+			WHERE j.account_id = gone.account_id AND (j.dataset_id = gone.dataset_id OR j.other_id = gone.dataset_id)),
+		parts AS (DELETE FROM lake_parts p USING gone WHERE p.account_id = gone.account_id AND p.dataset_id = gone.dataset_id)
 		SELECT count(*) = 1 FROM gone`
 
 	sqlMoveTable     = `UPDATE lake_tables SET account_id = $3, dataset_id = $4 WHERE account_id = $1 AND dataset_id = $2`
@@ -206,6 +224,7 @@ const (
 	sqlMoveUpkeep    = `UPDATE lake_upkeep SET account_id = $3, dataset_id = $4 WHERE account_id = $1 AND dataset_id = $2`
 	sqlMoveProfiles  = `UPDATE lake_profiles SET account_id = $3, dataset_id = $4 WHERE account_id = $1 AND dataset_id = $2`
 	sqlMoveFiles     = `UPDATE lake_files SET account_id = $3, dataset_id = $4 WHERE account_id = $1 AND dataset_id = $2`
+	sqlMoveParts     = `UPDATE lake_parts SET account_id = $3, dataset_id = $4 WHERE account_id = $1 AND dataset_id = $2`
 	sqlMovePointer   = `
 		UPDATE iceberg_tables SET table_namespace = $3, table_name = $4
 		WHERE catalog_name = 'quern' AND table_namespace = $1 AND table_name = $2`
@@ -215,7 +234,10 @@ const (
 			SELECT account_id, dataset_id, id FROM lake_files WHERE remove_at < $1 ORDER BY remove_at LIMIT $2 FOR UPDATE SKIP LOCKED)
 		RETURNING account_id, dataset_id, id, object_key, CASE kind WHEN 'data' THEN row_count = 0 WHEN 'derived' THEN size = 0 ELSE false END`
 	sqlDeleteFile = `
-		DELETE FROM lake_files WHERE account_id = $1 AND dataset_id = $2 AND id = $3 AND state = 'removing'`
+		WITH gone AS (
+			DELETE FROM lake_files WHERE account_id = $1 AND dataset_id = $2 AND id = $3 AND state = 'removing'
+			RETURNING account_id, dataset_id, id)
+		DELETE FROM lake_parts p USING gone WHERE p.account_id = gone.account_id AND p.dataset_id = gone.dataset_id AND p.file_id = gone.id`
 
 	sqlSelectKnown     = `SELECT object_key, '' FROM lake_files WHERE object_key = ANY($1)`
 	sqlSelectCommitted = `
@@ -236,8 +258,9 @@ type state struct {
 type entry struct {
 	Snapshot
 
-	schema uuid.UUID
-	list   string // key of the manifest list
+	schema     uuid.UUID
+	list       string // key of the manifest list
+	generation *int64 // nil if it was not said
 }
 
 func insertTable(ctx context.Context, q postgres.Querier, t Table) error {
@@ -275,12 +298,13 @@ func selectCurrent(ctx context.Context, q postgres.Querier, t Table) (*Snapshot,
 		keys, names, shapes []string
 		sizes, rows, firsts []int64
 		ingestions, sources []uuid.NullUUID
+		compacted           []bool
 		id                  *uuid.UUID
 		e                   nullable
 	)
 
 	err := q.QueryRow(ctx, sqlSelectCurrent, t.Account, t.Dataset).Scan(append(
-		[]any{&removed, &keys, &sizes, &rows, &ingestions, &sources, &names, &firsts, &shapes, &id}, e.targets()...)...)
+		[]any{&removed, &keys, &sizes, &rows, &ingestions, &sources, &names, &firsts, &shapes, &compacted, &id}, e.targets()...)...)
 	if postgres.NoRows(err) || (err == nil && (removed || id == nil)) {
 		return nil, nil, nil
 	}
@@ -293,7 +317,7 @@ func selectCurrent(ctx context.Context, q postgres.Querier, t Table) (*Snapshot,
 	for i, key := range keys {
 		files[i] = File{
 			Key: key, Size: sizes[i], Rows: rows[i], Ingestion: ingestions[i].UUID, Source: sources[i].UUID, Name: names[i],
-			FirstRow: firsts[i], Shape: shapes[i],
+			FirstRow: firsts[i], Shape: shapes[i], Compacted: compacted[i],
 		}
 	}
 
@@ -305,20 +329,20 @@ func selectCurrent(ctx context.Context, q postgres.Querier, t Table) (*Snapshot,
 
 // nullable is a snapshot's row, which an outer join may leave out.
 type nullable struct {
-	sequence, number, rows, bytes *int64
-	operation, list               *string
-	schema                        *uuid.UUID
-	columns                       []Column
-	files                         *int
-	committedAt                   *time.Time
+	sequence, number, rows, bytes, generation *int64
+	operation, list                           *string
+	schema                                    *uuid.UUID
+	columns                                   []Column
+	files                                     *int
+	committedAt                               *time.Time
 }
 
 func (n *nullable) targets() []any {
-	return []any{&n.sequence, &n.number, &n.operation, &n.schema, &n.columns, &n.rows, &n.bytes, &n.files, &n.list, &n.committedAt}
+	return []any{&n.sequence, &n.number, &n.operation, &n.schema, &n.columns, &n.rows, &n.bytes, &n.files, &n.list, &n.committedAt, &n.generation}
 }
 
 func (n *nullable) entry(id uuid.UUID) *entry {
-	return &entry{schema: *n.schema, list: *n.list, Snapshot: Snapshot{
+	return &entry{schema: *n.schema, list: *n.list, generation: n.generation, Snapshot: Snapshot{
 		ID: id, Sequence: *n.sequence, Number: *n.number, Operation: Mode(*n.operation), Columns: n.columns,
 		Rows: *n.rows, Bytes: *n.bytes, Files: *n.files, CommittedAt: *n.committedAt,
 	}}
@@ -445,7 +469,7 @@ func selectOrigins(ctx context.Context, q postgres.Querier, t Table, keys []stri
 		ingestion, source uuid.NullUUID
 	)
 
-	_, err = pgx.ForEachRow(rows, []any{&f.Key, &f.Size, &f.Rows, &ingestion, &source, &f.Name, &f.FirstRow, &f.Shape}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&f.Key, &f.Size, &f.Rows, &ingestion, &source, &f.Name, &f.FirstRow, &f.Shape, &f.Compacted}, func() error {
 		f.Ingestion, f.Source = ingestion.UUID, source.UUID
 		found = append(found, f)
 
@@ -534,6 +558,18 @@ func idsOf(written []object) []uuid.UUID {
 	return ids
 }
 
+func manifestsOf(written []object) []uuid.UUID {
+	ids := []uuid.UUID{}
+
+	for _, o := range written {
+		if o.isManifest {
+			ids = append(ids, o.id)
+		}
+	}
+
+	return ids
+}
+
 // commitTimes are the moments that a commit writes down.
 type commitTimes struct{ now, retire, profile time.Time }
 
@@ -566,7 +602,7 @@ func commitRows(ctx context.Context, tx pgx.Tx, d draft, times commitTimes) (don
 		ids = append(ids, staged.ID)
 	}
 
-	must(1, sqlCommitTable, t.Account, t.Dataset, previous, d.made.ID, d.generation, d.made.Operation.takesAway(), d.made.Sequence)
+	must(1, sqlCommitTable, t.Account, t.Dataset, previous, d.made.ID, d.generation, d.made.CommittedAt, d.made.Operation.takesAway(), d.made.Sequence)
 
 	if d.base.location == "" {
 		must(1, sqlCommitFirstPointer, account, dataset, d.location)
@@ -581,12 +617,47 @@ func commitRows(ctx context.Context, tx pgx.Tx, d draft, times commitTimes) (don
 	}
 
 	must(1, sqlCommitSnapshot, t.Account, t.Dataset, d.made.ID, d.made.Sequence, d.made.Number, d.made.Operation, d.made.schema,
-		d.made.Rows, d.made.Bytes, d.made.Files, d.made.list, d.made.CommittedAt)
-	must(len(ids), sqlCommitFiles, t.Account, t.Dataset, ids, d.generation)
-	must(len(d.restored), sqlCommitRestored, t.Account, t.Dataset, d.restored, d.generation)
-	must(1, sqlCommitProfile, t.Account, t.Dataset, d.made.ID, times.now, times.profile, d.made.Rows, patientFor)
+		d.made.Rows, d.made.Bytes, d.made.Files, d.made.list, d.made.CommittedAt, d.generation)
+	must(len(ids), sqlCommitFiles, t.Account, t.Dataset, ids, d.generation, manifestsOf(d.written))
+	d.moveFiles(must)
+	d.ask(batch, times)
 
 	return done, tx.SendBatch(ctx, batch).Close()
+}
+
+// moveFiles says of files and manifests that were there before what the snapshot means for them.
+func (d *draft) moveFiles(must func(rows int, statement string, arguments ...any)) {
+	t := d.table
+
+	if len(d.adopted) > 0 {
+		must(len(d.adopted), sqlCommitAdopted, t.Account, t.Dataset, d.adopted, d.base.generation)
+	}
+
+	if d.made.Operation == Restore {
+		must(1, sqlCommitKept, t.Account, t.Dataset, d.source)
+		must(len(d.restored), sqlCommitRestored, t.Account, t.Dataset, d.restored, d.generation)
+	}
+
+	if len(d.left) > 0 {
+		must(len(d.left), sqlCommitLeft, t.Account, t.Dataset, d.left, d.made.Sequence, d.base.generation)
+	}
+}
+
+// ask notes which chores the snapshot makes due. Those that were due before are so for this one: compacting changes
+// nothing that a profile would show.
+func (d *draft) ask(batch *pgx.Batch, times commitTimes) {
+	t := d.table
+	batch.Queue(sqlCommitUpkeep, t.Account, t.Dataset, d.made.ID)
+
+	if d.made.Operation == Compacted {
+		return
+	}
+
+	batch.Queue(sqlCommitProfile, t.Account, t.Dataset, d.made.ID, times.now, times.profile, d.made.Rows, patientFor)
+
+	if d.made.Files >= compactFrom {
+		batch.Queue(sqlCommitCompact, t.Account, t.Dataset, d.made.ID, times.now)
+	}
 }
 
 // document is sent as JSON, also where the driver does not know what the column is.
@@ -789,7 +860,7 @@ func endRemoval(ctx context.Context, q postgres.Querier, t Table) (ended bool, e
 func moveTable(ctx context.Context, tx pgx.Tx, from, to Table) error {
 	batch := &pgx.Batch{}
 
-	for _, statement := range []string{sqlMoveTable, sqlMoveSchemas, sqlMoveSnapshots, sqlMoveFiles, sqlMoveUpkeep, sqlMoveProfiles} {
+	for _, statement := range []string{sqlMoveTable, sqlMoveSchemas, sqlMoveSnapshots, sqlMoveFiles, sqlMoveUpkeep, sqlMoveProfiles, sqlMoveParts} {
 		batch.Queue(statement, from.Account, from.Dataset, to.Account, to.Dataset)
 	}
 

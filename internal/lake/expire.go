@@ -1,0 +1,160 @@
+package lake
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"quern.dev/quern/internal/postgres"
+)
+
+const (
+	expireTables    = 200
+	expireSnapshots = 1000 // of a table in one transaction
+)
+
+// Expire forgets snapshots that are no longer in force for longer than the age, and lets go after the grace of what only
+// they need. Several may do so at once, and it can be cut off anywhere. A table that cannot be changed is left alone.
+func (l *Lake) Expire(ctx context.Context, age time.Duration) error {
+	before := l.now().Add(-max(age, l.grace))
+
+	for after := (superseded{}); ; {
+		var due []superseded
+
+		err := l.db.Do(ctx, func(q querier) (err error) {
+			due, err = selectSuperseded(ctx, q, before, after, expireTables)
+
+			return err
+		})
+		if err != nil || len(due) == 0 {
+			return err
+		}
+
+		for _, s := range due {
+			err := l.expireTable(ctx, s.table, before)
+
+			switch {
+			case ctx.Err() != nil:
+				return ctx.Err()
+			case errors.Is(err, errLost): // looked at again next time
+			case err != nil:
+				l.log.ErrorContext(ctx, "old snapshots of a table stay", "dataset", s.table.Dataset, "error", err)
+			}
+		}
+
+		after = due[len(due)-1]
+	}
+}
+
+func (l *Lake) expireTable(ctx context.Context, t Table, before time.Time) error {
+	for {
+		e := &expiry{table: t}
+
+		err := l.db.Do(ctx, func(q querier) (err error) {
+			if e.base, err = selectState(ctx, q, t); err == nil {
+				e.oldest, err = selectOldest(ctx, q, t, before, expireSnapshots)
+			}
+
+			return err
+		})
+		if err != nil || e.oldest == nil || e.base == nil || e.base.removed || e.base.current == nil {
+			return err
+		}
+
+		if err := l.expireMetadata(ctx, e); err != nil {
+			return err
+		}
+
+		if err := l.expire(ctx, e); err != nil {
+			return err
+		}
+	}
+}
+
+// expiry is what is done to forget the snapshots before one.
+type expiry struct {
+	table    Table
+	base     *state
+	oldest   *entry // that stays
+	written  []object
+	location string // of the new metadata, empty if Iceberg's has none of those that go
+	retired  string // key of the metadata that it replaces
+}
+
+// expireMetadata makes metadata that names none of the snapshots that go: nobody shall find one whose files are gone.
+func (l *Lake) expireMetadata(ctx context.Context, e *expiry) error {
+	key, err := l.keyOf(e.base.location)
+	if err != nil {
+		return err
+	}
+
+	known, err := l.recallMetadata(ctx, key)
+	if err != nil {
+		return err
+	}
+
+	if known.CurrentSnapshot != e.base.current.Number {
+		return errChanged
+	}
+
+	old := func(s tableSnapshot) bool { return s.Sequence < e.oldest.Sequence }
+	if !slices.ContainsFunc(known.Snapshots, old) {
+		return nil
+	}
+
+	metadata := *known
+	metadata.MetadataLog = []metadataLogEntry{{e.base.location, known.Updated}}
+	metadata.Updated = max(known.Updated, l.now().UnixMilli())
+	metadata.Refs = maps.Clone(known.Refs)
+	metadata.Snapshots = slices.DeleteFunc(slices.Clone(known.Snapshots), old)
+
+	if err := metadata.expire(len(metadata.Snapshots)); err != nil {
+		return err
+	}
+
+	content, err := json.Marshal(metadata)
+	if err != nil {
+		return err
+	}
+
+	id := uuid.Must(uuid.NewV7())
+	name := fmt.Sprintf("/metadata/%05d-%s.metadata.json", e.base.current.Sequence, id)
+	e.written = []object{{id: id, key: tableKey(e.table) + name, content: content, decoded: &metadata}}
+	e.location, e.retired = l.base+e.written[0].key, key
+
+	return nil
+}
+
+// expire writes the metadata, and forgets the rest in one transaction.
+func (l *Lake) expire(ctx context.Context, e *expiry) error {
+	if len(e.written) > 0 {
+		err := l.db.Do(ctx, func(q querier) error { return insertWritten(ctx, q, e.table, e.written, l.now().Add(commitTime)) })
+		if err != nil {
+			return err
+		}
+
+		if err := l.write(ctx, e.written); err != nil {
+			return err
+		}
+	}
+
+	err := l.db.InTx(ctx, func(tx postgres.Tx) error {
+		done, err := expireRows(ctx, tx, *e, l.now().Add(l.grace))
+		if err == nil && !done {
+			err = errLost
+		}
+
+		return err
+	})
+	if err == nil && len(e.written) > 0 {
+		l.known.put(e.written[0].key, e.written[0].decoded, decoded*int64(len(e.written[0].content)))
+	}
+
+	return err
+}
