@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -173,6 +174,10 @@ func (r *resolver) fix(ctx context.Context, db postgres.Querier, one *reading, a
 		snapshot, files, err = r.Lake.Current(ctx, db, one.table())
 	} else {
 		snapshot, files, err = r.Lake.At(ctx, db, one.table(), r.want.AsOf)
+	}
+
+	if errors.Is(err, lake.ErrExpired) {
+		return invalid(at, fmt.Sprintf("What the dataset %s had at that moment is no longer kept.", one.name))
 	}
 
 	if err != nil {

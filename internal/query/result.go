@@ -40,7 +40,7 @@ func (r *Result) Next() (json.RawMessage, error) {
 		return nil, err
 	}
 
-	return r.source.mark(row), nil
+	return r.source.mark(row)
 }
 
 func (r *Result) next() (engine.Row, error) {

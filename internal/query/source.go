@@ -15,24 +15,39 @@ import (
 
 // sources tells where the rows of a dataset come from; nil tells nothing.
 type sources struct {
-	files   []lake.File
-	skipped [][]int64 // of each file, the rows of its source that are not in it, less those before each
-	names   [][]byte  // as JSON
+	files []lake.File
+	known [][]origins // of each file
+	parts func(file lake.File, row int64) ([]lake.Part, error)
+}
+
+// origins are where rows of a data file come from that follow one another.
+type origins []origin
+
+type origin struct {
+	first, rows int64   // in the data file
+	name        []byte  // of the source as JSON, nil if there is none
+	firstRow    int64   // in the source
+	skipped     []int64 // the rows of the source that are not in the data file, less those before each
 }
 
 func (r *running) sources(ctx context.Context, one reading) (*sources, error) {
-	s := &sources{files: one.files, skipped: make([][]int64, len(one.files)), names: make([][]byte, len(one.files))}
-	keys := make([]string, len(one.files))
+	s := &sources{files: one.files, known: make([][]origins, len(one.files))}
+	s.parts = func(file lake.File, row int64) (parts []lake.Part, err error) {
+		err = r.DB.Do(ctx, func(q postgres.Querier) error {
+			parts, err = r.Lake.Parts(ctx, q, one.table(), file.Key, row)
 
-	for i, file := range one.files {
-		keys[i] = file.Key
+			return err
+		})
 
-		name, err := json.Marshal(file.Name)
-		if err != nil {
-			return nil, err
+		return parts, err
+	}
+
+	var keys []string
+
+	for _, file := range one.files {
+		if !file.Compacted {
+			keys = append(keys, file.Key)
 		}
-
-		s.names[i] = name
 	}
 
 	var skipped map[string][]int64
@@ -42,26 +57,93 @@ func (r *running) sources(ctx context.Context, one reading) (*sources, error) {
 
 		return err
 	})
+	if err != nil {
+		return nil, err
+	}
 
-	for i, key := range keys {
-		for n, row := range skipped[key] {
-			s.skipped[i] = append(s.skipped[i], row-int64(n))
+	for i, file := range one.files {
+		if file.Compacted {
+			continue // it may have very many parts: read when a row asks for it
+		}
+
+		from, err := newOrigin(0, file.Rows, lake.Source{File: file.Source, Name: file.Name, FirstRow: file.FirstRow, Skipped: skipped[file.Key]})
+		if err != nil {
+			return nil, err
+		}
+
+		s.known[i] = []origins{{from}}
+	}
+
+	return s, nil
+}
+
+func newOrigin(first, rows int64, source lake.Source) (o origin, err error) {
+	o = origin{first: first, rows: rows, firstRow: source.FirstRow}
+
+	for n, row := range source.Skipped {
+		o.skipped = append(o.skipped, row-int64(n))
+	}
+
+	if source.File != uuid.Nil {
+		o.name, err = json.Marshal(source.Name)
+	}
+
+	return o, err
+}
+
+// find returns where a row comes from, nil if it is not among them.
+func (o origins) find(number int64) *origin {
+	after := sort.Search(len(o), func(i int) bool { return o[i].first > number })
+	if after == 0 || number >= o[after-1].first+o[after-1].rows {
+		return nil
+	}
+
+	return &o[after-1]
+}
+
+// origin returns where a row of a data file comes from, nil if that is not known.
+func (s *sources) origin(file int, number int64) (*origin, error) {
+	if file < 0 || file >= len(s.files) || number < 0 || number >= s.files[file].Rows {
+		return nil, nil //nolint:nilnil // a child may say anything
+	}
+
+	for _, near := range s.known[file] {
+		if found := near.find(number); found != nil {
+			return found, nil
 		}
 	}
 
-	return s, err
+	if !s.files[file].Compacted {
+		return nil, nil //nolint:nilnil // not known
+	}
+
+	parts, err := s.parts(s.files[file], number)
+	if err != nil {
+		return nil, err
+	}
+
+	near := make(origins, len(parts))
+	for i, p := range parts {
+		if near[i], err = newOrigin(p.First, p.Rows, p.Source); err != nil {
+			return nil, err
+		}
+	}
+
+	s.known[file] = append(s.known[file], near)
+
+	return near.find(number), nil
 }
 
 // row is the row of the source that the data file's row is.
-func (s *sources) row(file int, number int64) int64 {
-	row := s.files[file].FirstRow + number
-	before := sort.Search(len(s.skipped[file]), func(i int) bool { return s.skipped[file][i] > row })
+func (o *origin) row(number int64) int64 {
+	row := o.firstRow + number - o.first
+	before := sort.Search(len(o.skipped), func(i int) bool { return o.skipped[i] > row })
 
 	return row + int64(before)
 }
 
 // mark adds __metadata to a row: what SQL finds has the score 1.
-func (s *sources) mark(row engine.Row) json.RawMessage {
+func (s *sources) mark(row engine.Row) (json.RawMessage, error) {
 	object := row.JSON[:len(row.JSON)-1]
 
 	marked := make([]byte, 0, len(object)+128) //nolint:mnd // room for what follows
@@ -73,13 +155,20 @@ func (s *sources) mark(row engine.Row) json.RawMessage {
 
 	marked = append(marked, `"__metadata":{"score":1`...)
 
-	if s != nil && row.File >= 0 && row.File < len(s.files) && s.files[row.File].Source != uuid.Nil {
-		marked = append(marked, `,"source":{"file":`...)
-		marked = append(marked, s.names[row.File]...)
-		marked = append(marked, `,"row":`...)
-		marked = strconv.AppendInt(marked, s.row(row.File, row.Number), 10)
-		marked = append(marked, '}')
+	if s != nil {
+		from, err := s.origin(row.File, row.Number)
+		if err != nil {
+			return nil, err
+		}
+
+		if from != nil && from.name != nil {
+			marked = append(marked, `,"source":{"file":`...)
+			marked = append(marked, from.name...)
+			marked = append(marked, `,"row":`...)
+			marked = strconv.AppendInt(marked, from.row(row.Number), 10)
+			marked = append(marked, '}')
+		}
 	}
 
-	return append(marked, "}}"...)
+	return append(marked, "}}"...), nil
 }

@@ -2,6 +2,7 @@ package query
 
 import (
 	"encoding/json"
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -12,16 +13,6 @@ import (
 	"quern.dev/quern/internal/engine"
 	"quern.dev/quern/internal/lake"
 )
-
-// lessBefore is how sources keeps the skipped rows of a file.
-func lessBefore(skipped []int64) []int64 {
-	kept := slices.Clone(skipped)
-	for i := range kept {
-		kept[i] -= int64(i)
-	}
-
-	return kept
-}
 
 // TestSourceRow: the row of the source is what one gets by counting.
 func TestSourceRow(t *testing.T) {
@@ -45,27 +36,56 @@ func TestSourceRow(t *testing.T) {
 
 		// The source became two data files.
 		cut := random.IntN(len(kept) + 1)
-		s := sources{files: []lake.File{{FirstRow: 1}, {FirstRow: int64(cut) + 1}}, skipped: [][]int64{lessBefore(skipped), lessBefore(skipped)}}
+
+		var files origins
+
+		for _, part := range []lake.Part{{Rows: int64(cut)}, {First: int64(cut), Rows: int64(len(kept) - cut)}} {
+			part.FirstRow, part.Skipped = part.First+1, skipped
+
+			from, err := newOrigin(part.First, part.Rows, part.Source)
+			require.NoError(t, err)
+
+			files = append(files, from)
+		}
 
 		for i, want := range kept {
-			file, number := 0, i
-			if i >= cut {
-				file, number = 1, i-cut
-			}
-
-			require.Equal(t, want, s.row(file, int64(number)), "kept %v, skipped %v", kept, skipped)
+			require.Equal(t, want, files.find(int64(i)).row(int64(i)), "kept %v, skipped %v", kept, skipped)
 		}
+
+		require.Nil(t, files.find(int64(len(kept))))
 	}
 }
 
 func TestMark(t *testing.T) {
 	t.Parallel()
 
+	asked := 0
 	s := &sources{
-		files:   []lake.File{{Source: uuid.New(), FirstRow: 1}, {FirstRow: 1}, {Source: uuid.New(), FirstRow: 101}},
-		skipped: [][]int64{nil, nil, lessBefore([]int64{1, 2, 103})},
-		names:   [][]byte{[]byte(`"a \"b\".csv"`), []byte(`""`), []byte(`"ä.csv"`)},
+		files: []lake.File{{Rows: 5}, {Rows: 5}, {Rows: 5}, {Rows: 5}, {Rows: 100, Compacted: true}},
+		parts: func(_ lake.File, row int64) ([]lake.Part, error) {
+			asked++
+
+			if row < 60 {
+				return []lake.Part{
+					{First: 10, Rows: 20, Source: lake.Source{Name: "posted", FirstRow: 1}},
+					{First: 30, Rows: 30, Source: lake.Source{File: uuid.New(), Name: "b.csv", FirstRow: 1, Skipped: []int64{2}}},
+				}, nil
+			}
+
+			return nil, errNoParts
+		},
 	}
+
+	for _, source := range []lake.Source{
+		{File: uuid.New(), Name: `a "b".csv`, FirstRow: 1}, {FirstRow: 1}, {File: uuid.New(), Name: "ä.csv", FirstRow: 101, Skipped: []int64{1, 2, 103}},
+	} {
+		from, err := newOrigin(0, 5, source)
+		require.NoError(t, err)
+
+		s.known = append(s.known, []origins{{from}})
+	}
+
+	s.known = append(s.known, nil, nil)
 
 	for _, c := range []struct {
 		sources *sources
@@ -78,11 +98,24 @@ func TestMark(t *testing.T) {
 		{s, engine.Row{JSON: json.RawMessage(`{"a":1}`), File: 1, Number: 4}, `{"a":1,"__metadata":{"score":1}}`}, // rows that were posted
 		{s, engine.Row{JSON: json.RawMessage(`{}`), File: 2, Number: 0}, `{"__metadata":{"score":1,"source":{"file":"ä.csv","row":104}}}`},
 		{s, engine.Row{JSON: json.RawMessage(`{"a":1}`), File: 3}, `{"a":1,"__metadata":{"score":1}}`},
+		{s, engine.Row{JSON: json.RawMessage(`{}`), File: 4, Number: 30}, `{"__metadata":{"score":1,"source":{"file":"b.csv","row":1}}}`},
+		{s, engine.Row{JSON: json.RawMessage(`{}`), File: 4, Number: 31}, `{"__metadata":{"score":1,"source":{"file":"b.csv","row":3}}}`},
+		{s, engine.Row{JSON: json.RawMessage(`{}`), File: 4, Number: 29}, `{"__metadata":{"score":1}}`},
+		{s, engine.Row{JSON: json.RawMessage(`{}`), File: 4, Number: 100}, `{"__metadata":{"score":1}}`}, // a child that lies
+		{s, engine.Row{JSON: json.RawMessage(`{}`), File: 5}, `{"__metadata":{"score":1}}`},
 		{s, engine.Row{JSON: json.RawMessage(`{"a":1}`), File: -1}, `{"a":1,"__metadata":{"score":1}}`},
 	} {
 		before := slices.Clone(c.row.JSON)
-		marked := c.sources.mark(c.row)
+		marked, err := c.sources.mark(c.row)
+		require.NoError(t, err)
 		require.JSONEq(t, c.want, string(marked))
 		require.Equal(t, before, c.row.JSON, "the line is read on into the same buffer")
 	}
+
+	require.Equal(t, 1, asked, "what was read is known")
+
+	_, err := s.mark(engine.Row{JSON: json.RawMessage(`{}`), File: 4, Number: 60})
+	require.ErrorIs(t, err, errNoParts)
 }
+
+var errNoParts = errors.New("no parts")
