@@ -148,6 +148,24 @@ func (s *Session) Convert(request ConvertRequest, progress func(Progress)) (Conv
 	return done, nil
 }
 
+// Merge writes the rows of our own data files as one file, under a name that Take knows.
+//
+// Faults: *FileError if the child may not have what it needs.
+func (s *Session) Merge(view View, output string) (rows int64, err error) {
+	request := MergeRequest{View: view, Output: output, Memory: s.engine.config.Memory, Threads: s.engine.config.Threads}
+
+	answer, err := s.ask(Request{Merge: &request}, nil)
+
+	switch {
+	case err != nil:
+		return 0, err
+	case answer.Converted == nil || answer.Converted.Rows < 0:
+		return 0, s.nonsense("no file")
+	}
+
+	return answer.Converted.Rows, nil
+}
+
 // ask sends a request and waits for what ends it.
 func (s *Session) ask(request Request, progress func(Progress)) (Answer, error) {
 	if err := s.child.Send(request); err != nil {

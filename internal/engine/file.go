@@ -104,6 +104,15 @@ type Request struct {
 	Query   *Query          `json:"query,omitempty"`
 	Profile *ProfileRequest `json:"profile,omitempty"`
 	Values  *ValuesRequest  `json:"values,omitempty"`
+	Merge   *MergeRequest   `json:"merge,omitempty"`
+}
+
+// MergeRequest asks for the rows of all files of a view in one Parquet file, in their order, with the ids of the columns.
+type MergeRequest struct {
+	View    View   `json:"view"`
+	Output  string `json:"output"`
+	Memory  int64  `json:"memory"`
+	Threads int    `json:"threads"`
 }
 
 // InspectRequest asks about files.

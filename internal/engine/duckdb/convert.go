@@ -113,6 +113,12 @@ type projection struct {
 	reasons []string // the same of each column
 }
 
+// add makes a column of SQL.
+func (p *projection) add(target engine.Column, sql string) {
+	p.columns = append(p.columns, sql+` AS `+name(target.Name))
+	p.fieldID = append(p.fieldID, name(target.Name)+`: `+strconv.Itoa(target.ID))
+}
+
 // project makes columns whose values are otherwise where they do not fit.
 func (s *source) project(targets []engine.Column, options engine.Options, otherwise string) projection {
 	p := projection{whole: "NULL"}
@@ -122,11 +128,9 @@ func (s *source) project(targets []engine.Column, options engine.Options, otherw
 	}
 
 	for _, target := range targets {
-		p.fieldID = append(p.fieldID, name(target.Name)+`: `+strconv.Itoa(target.ID))
-
 		i := slices.IndexFunc(s.columns, func(c column) bool { return strings.EqualFold(c.name, target.Name) })
 		if i < 0 {
-			p.columns = append(p.columns, `CAST(NULL AS `+sqlType(target.Type)+`) AS `+name(target.Name))
+			p.add(target, `CAST(NULL AS `+sqlType(target.Type)+`)`)
 
 			continue
 		}
@@ -134,7 +138,7 @@ func (s *source) project(targets []engine.Column, options engine.Options, otherw
 		c := &s.columns[i]
 
 		value, absent := c.value(target.Type, options, otherwise)
-		p.columns = append(p.columns, value+` AS `+name(target.Name))
+		p.add(target, value)
 
 		if absent != "" {
 			value, _ = c.value(target.Type, options, "NULL")
@@ -147,7 +151,7 @@ func (s *source) project(targets []engine.Column, options engine.Options, otherw
 }
 
 // fault is SQL for the first thing that is wrong with a row.
-func (p projection) fault() string {
+func (p *projection) fault() string {
 	return `coalesce(` + strings.Join(append([]string{p.whole}, p.reasons...), ", ") + `, NULL)`
 }
 

@@ -107,6 +107,10 @@ func (p *program) answer(request engine.Request, conn *sandbox.Conn) (engine.Ans
 		return p.profile(*request.Profile)
 	case request.Values != nil:
 		return p.values(*request.Values, conn)
+	case request.Merge != nil:
+		merged, err := p.mergeFiles(*request.Merge)
+
+		return engine.Answer{Converted: &merged}, err
 	default:
 		return engine.Answer{}, errors.New("an empty request")
 	}
