@@ -343,6 +343,7 @@ func (e ShareRole) Valid() bool {
 const (
 	SnapshotOperationAppend  SnapshotOperation = "append"
 	SnapshotOperationClear   SnapshotOperation = "clear"
+	SnapshotOperationCompact SnapshotOperation = "compact"
 	SnapshotOperationReplace SnapshotOperation = "replace"
 	SnapshotOperationRestore SnapshotOperation = "restore"
 )
@@ -353,6 +354,8 @@ func (e SnapshotOperation) Valid() bool {
 	case SnapshotOperationAppend:
 		return true
 	case SnapshotOperationClear:
+		return true
+	case SnapshotOperationCompact:
 		return true
 	case SnapshotOperationReplace:
 		return true
@@ -1159,13 +1162,15 @@ type Snapshot struct {
 	CommittedAt time.Time `json:"committedAt"`
 
 	// Current Whether it is the one in force.
-	Current    bool               `json:"current"`
+	Current bool `json:"current"`
+
+	// Operation compact is housekeeping, the rows are those of the snapshot before it.
 	Operation  SnapshotOperation  `json:"operation"`
 	RowCount   int64              `json:"rowCount"`
 	SnapshotID openapi_types.UUID `json:"snapshotId"`
 }
 
-// SnapshotOperation defines model for Snapshot.Operation.
+// SnapshotOperation compact is housekeeping, the rows are those of the snapshot before it.
 type SnapshotOperation string
 
 // SnapshotList defines model for SnapshotList.
@@ -1829,7 +1834,8 @@ type ClientInterface interface {
 
 	// ListSnapshots History of a dataset
 	//
-	// Newest first.
+	// Newest first. What was replaced longer ago than the operator keeps it (30 days unless said otherwise) is not listed,
+	// and cannot be read or restored any more.
 	//
 	// Corresponds with GET /data/{username}/{namespace}/{datasetName}/snapshots (the `ListSnapshots` operationId).
 	ListSnapshots(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *ListSnapshotsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -2631,7 +2637,8 @@ func (c *Client) AppendRows(ctx context.Context, username Username, namespace Na
 
 // ListSnapshots History of a dataset
 //
-// Newest first.
+// Newest first. What was replaced longer ago than the operator keeps it (30 days unless said otherwise) is not listed,
+// and cannot be read or restored any more.
 //
 // Corresponds with GET /data/{username}/{namespace}/{datasetName}/snapshots (the `ListSnapshots` operationId).
 func (c *Client) ListSnapshots(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *ListSnapshotsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -6389,7 +6396,8 @@ type ClientWithResponsesInterface interface {
 
 	// ListSnapshotsWithResponse History of a dataset
 	//
-	// Newest first.
+	// Newest first. What was replaced longer ago than the operator keeps it (30 days unless said otherwise) is not listed,
+	// and cannot be read or restored any more.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -9672,7 +9680,8 @@ func (c *ClientWithResponses) AppendRowsWithResponse(ctx context.Context, userna
 
 // ListSnapshotsWithResponse History of a dataset
 //
-// Newest first.
+// Newest first. What was replaced longer ago than the operator keeps it (30 days unless said otherwise) is not listed,
+// and cannot be read or restored any more.
 //
 // Returns a wrapper object for the known response body format(s).
 //
