@@ -334,6 +334,11 @@ func (c Catalog) SetContentTx(ctx context.Context, tx postgres.Tx, d Dataset, co
 	return true, c.indexTx(ctx, tx, d.Account, d.ID)
 }
 
+// SetSnapshotTx records a snapshot that has the same content as the one before it.
+func (c Catalog) SetSnapshotTx(ctx context.Context, tx postgres.Tx, account, id, snapshot uuid.UUID) error {
+	return updateSnapshot(ctx, tx, account, id, snapshot)
+}
+
 // RestoreTx raises the epoch of a dataset that goes back to an earlier content in the same transaction.
 //
 // Faults: NotFound, Forbidden.

@@ -79,6 +79,7 @@ const (
 	sqlUpdateContent = `
 		UPDATE datasets SET columns = $4, row_count = $5, snapshot_id = $6, updated_at = $7
 		WHERE account_id = $1 AND id = $2 AND epoch = $3 AND deleted_at IS NULL`
+	sqlUpdateSnapshot = `UPDATE datasets SET snapshot_id = $3 WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL`
 
 	sqlSelectDefinition = `
 		SELECT definition_revision, data_description, schema_definition FROM datasets WHERE account_id = $1 AND id = $2`
@@ -426,6 +427,12 @@ func asJSON(columns []Column) (string, error) {
 	text, err := json.Marshal(append([]Column{}, columns...)) // none are an empty array
 
 	return string(text), err
+}
+
+func updateSnapshot(ctx context.Context, tx pgx.Tx, account, id, snapshot uuid.UUID) error {
+	_, err := tx.Exec(ctx, sqlUpdateSnapshot, account, id, snapshot)
+
+	return err
 }
 
 func orNull(id uuid.UUID) *uuid.UUID {

@@ -67,6 +67,7 @@ type Database struct {
 // Data is the rule for what people keep.
 type Data struct {
 	DeleteGrace time.Duration `env:"DELETE_GRACE" default:"168h" help:"How long a deleted dataset can be restored. Must exceed the age of the oldest backup that you would restore."`
+	SnapshotAge time.Duration `env:"SNAPSHOT_AGE" default:"720h" help:"How long earlier states of a dataset can be read and restored after they were replaced; at least DELETE_GRACE. Their files go DELETE_GRACE later."`
 }
 
 // Inspect is what `quernd fsck` needs.

@@ -16,8 +16,12 @@ const (
 	forgetAfter   = time.Minute
 )
 
-// clean removes objects that nobody needs, and settles reservations of files whose ingestion nobody knows of.
+// clean forgets old snapshots, removes objects that nobody needs, and settles reservations of files whose ingestion nobody knows of.
 func (g *Ingest) clean(ctx context.Context, _ job.Lease) error {
+	if err := g.Lake.Expire(ctx, g.SnapshotAge); err != nil {
+		return err
+	}
+
 	if err := g.Lake.Clean(ctx, func(tx postgres.Tx, t lake.Table) error { return g.forget(ctx, tx, t) }); err != nil {
 		return err
 	}

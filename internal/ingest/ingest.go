@@ -30,6 +30,8 @@ type Config struct {
 	Time    time.Duration // that an ingestion may take
 	MaxBody int64         // bytes of posted rows
 	Upkeep  Upkeep
+
+	SnapshotAge time.Duration // that snapshots are kept which are no longer in force
 }
 
 // Ingest loads files and rows into datasets.

@@ -30,7 +30,7 @@ const (
 
 // chores is what is done for a table while nobody else does the same. Each says itself what it has done (lake.DoneTx).
 func (g *Ingest) chores() map[lake.Chore]func(ctx context.Context, c chore) error {
-	return map[lake.Chore]func(ctx context.Context, c chore) error{lake.Profile: g.profile}
+	return map[lake.Chore]func(ctx context.Context, c chore) error{lake.Profile: g.profile, lake.Compact: g.compact}
 }
 
 // chore is one table's, in the hands of the one who holds its lease.
@@ -83,16 +83,7 @@ func (g *Ingest) doChore(ctx context.Context, args ChoreArgs) error {
 }
 
 func (g *Ingest) doHeld(ctx context.Context, due lake.Due, lease job.Lease) error {
-	var (
-		snapshot *lake.Snapshot
-		files    []lake.File
-	)
-
-	err := g.DB.Do(ctx, func(q postgres.Querier) (err error) {
-		snapshot, files, err = g.Lake.Current(ctx, q, due.Table)
-
-		return err
-	})
+	snapshot, files, err := g.inForce(ctx, due.Table)
 	if err != nil {
 		return err
 	}
@@ -107,6 +98,17 @@ func (g *Ingest) doHeld(ctx context.Context, due lake.Due, lease job.Lease) erro
 	defer cancel()
 
 	return g.chores()[due.Chore](ctx, chore{due: due, snapshot: *snapshot, files: files, lease: lease})
+}
+
+// inForce is the current snapshot and its files, nil if there is none.
+func (g *Ingest) inForce(ctx context.Context, t lake.Table) (snapshot *lake.Snapshot, files []lake.File, err error) {
+	err = g.DB.Do(ctx, func(q postgres.Querier) (err error) {
+		snapshot, files, err = g.Lake.Current(ctx, q, t)
+
+		return err
+	})
+
+	return snapshot, files, err
 }
 
 func (g *Ingest) putOff(ctx context.Context, due lake.Due, lease job.Lease, lasting time.Duration) error {
