@@ -53,6 +53,9 @@ func binary() string {
 	return filepath.Join(os.TempDir(), fmt.Sprintf("quern-e2e-%d", os.Getpid()), "quernd")
 }
 
+// withoutUpkeep is for tests that count snapshots: none comes by itself.
+const withoutUpkeep = "QUERN_UPKEEP_EVERY=1h"
+
 // patience is how long anything may take that is only slow when the machine is busy.
 const patience = time.Minute
 

@@ -783,7 +783,7 @@ func ingestGone(t *testing.T, s *service, key *signer) {
 		return len(objects) == 0
 	})
 	withDatabase(t, brief.databaseURL, func(ctx context.Context, connection *pgx.Conn) {
-		for _, table := range []string{"lake_tables", "lake_files", "lake_snapshots", "lake_schemas", "iceberg_tables", "ingestions", "ingestion_files", "set_aside_rows"} {
+		for _, table := range []string{"lake_tables", "lake_files", "lake_snapshots", "lake_schemas", "lake_parts", "iceberg_tables", "ingestions", "ingestion_files", "set_aside_rows"} {
 			var count int
 
 			require.NoError(t, connection.QueryRow(ctx, `SELECT count(*) FROM `+table).Scan(&count))

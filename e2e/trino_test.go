@@ -23,7 +23,7 @@ import (
 func TestTrino(t *testing.T) {
 	t.Parallel()
 
-	s := start(t)
+	s := start(t, withoutUpkeep)
 	bearer := s.newKey().token("ada")
 
 	for name, story := range tableStories() {
@@ -39,6 +39,41 @@ func TestTrino(t *testing.T) {
 			q.requireHistory(table.account, table.name, story)
 		})
 	}
+
+	t.Run("compacted", func(t *testing.T) {
+		t.Parallel()
+		trinoCompacted(t)
+	})
+}
+
+// trinoCompacted: files that became one and snapshots that were forgotten are no riddle to another reader.
+func trinoCompacted(t *testing.T) {
+	t.Helper()
+
+	s := start(t, "QUERN_UPKEEP_EVERY=1s", "QUERN_DELETE_GRACE=1h", "QUERN_SNAPSHOT_AGE=1h")
+	d := newFilled(t, s, "ada", s.newKey().token("ada"))
+
+	for n := range 3 {
+		d.stored(fmt.Sprintf(`{"data": [{"n": %d}]}`, n))
+		d.stored(fmt.Sprintf(`{"data": [{"n": %d, "more": "text"}]}`, 10+n))
+	}
+
+	d.awaitCompacted()
+
+	q := newTrino(t, s.databaseURL)
+	account, id := s.tableName(d.owner, d.namespace, d.name)
+	table, history := q.named(account, id), q.named(account, id+"$snapshots")
+	require.Less(t, d.dataFiles(), 6)
+	require.Equal(t, "[[6 36 3]]", fmt.Sprint(q.query(`SELECT count(*), sum(n), count(more) FROM `+table)))
+	require.Contains(t, fmt.Sprint(q.query(`SELECT operation FROM `+history)), "replace")
+
+	for _, row := range q.query(`SELECT snapshot_id, element_at(summary, 'total-records') FROM ` + history) {
+		require.Equal(t, fmt.Sprint(row[1]), fmt.Sprint(q.query(fmt.Sprintf(`SELECT count(*) FROM %s FOR VERSION AS OF %v`, table, row[0]))[0][0]))
+	}
+
+	s.forgetOld(func() bool { return len(d.snapshots()) == 1 })
+	require.Len(t, q.query(`SELECT snapshot_id FROM `+history), 1)
+	require.Equal(t, "[[6 36 3]]", fmt.Sprint(q.query(`SELECT count(*), sum(n), count(more) FROM `+table)))
 }
 
 // trino is a catalog of the stack's Trino that shows the tables of one service.
