@@ -58,6 +58,7 @@ func measures() []measure {
 		{name: "query-cold", goal: 1, run: runQueryCold},
 		{name: "query-many", goal: 0.8, run: runQueryMany}, // at most 1.25 times as long
 		{name: "link", goal: 1, run: runLink},              // or 20 ms
+		{name: "compacted", goal: 0.77, run: runCompacted}, // at most 1.3 times as long
 	}
 }
 
