@@ -144,7 +144,10 @@ const (
 	sqlUpdateDue = `UPDATE lake_upkeep SET due_at = $4 WHERE account_id = $1 AND dataset_id = $2 AND chore = $3`
 	sqlDeleteDue = `
 		WITH done AS (
-			DELETE FROM lake_upkeep WHERE account_id = $1 AND dataset_id = $2 AND chore = $3 AND snapshot_id = $4 RETURNING 1)
+			DELETE FROM lake_upkeep u WHERE u.account_id = $1 AND u.dataset_id = $2 AND u.chore = $3 AND NOT EXISTS (
+				SELECT 1 FROM lake_snapshots later JOIN lake_snapshots seen USING (account_id, dataset_id)
+				WHERE later.account_id = $1 AND later.dataset_id = $2 AND later.id = u.snapshot_id AND seen.id = $4 AND later.sequence > seen.sequence)
+			RETURNING 1)
 		UPDATE lake_upkeep SET since = $5 WHERE account_id = $1 AND dataset_id = $2 AND chore = $3 AND NOT EXISTS (SELECT 1 FROM done)`
 	sqlUpdateProfiled = `
 		UPDATE lake_tables SET profiled_rows = $3
