@@ -51,6 +51,16 @@ func (d *filled) profiled() (found profile) {
 	return found
 }
 
+// foundBy tells whether a search for a word has the dataset.
+func (d *filled) foundBy(word string) bool {
+	d.t.Helper()
+
+	answer := call(d.t, http.MethodGet, d.s.url+"/schema/datasets/all?q="+word, d.bearer, "")
+	require.Equal(d.t, http.StatusOK, answer.status, answer.body)
+
+	return strings.Contains(answer.body, d.namespace)
+}
+
 func TestProfileScenarios(t *testing.T) {
 	t.Parallel()
 
@@ -105,6 +115,8 @@ func profileStory(t *testing.T, s *service, key *signer) {
 	}
 
 	require.Equal(t, "AA-999", found.Columns[1].Shape)
+	require.True(t, d.foundBy("south"))
+	require.False(t, d.foundBy("west"))
 
 	var draft struct {
 		DataDescription  string
@@ -215,9 +227,12 @@ func profileGone(t *testing.T, s *service, key *signer) {
 		for _, answer := range []*answer{d.call(http.MethodGet, "/profile", ""), d.call(http.MethodPost, "/inferDefinition/draft", "")} {
 			require.NotContains(t, answer.body, "secret", how)
 		}
+
+		require.False(t, d.foundBy("secret-one"), how)
 	}
 
 	require.Equal(t, "secret-one", d.profiled().Columns[0].Min)
+	require.True(t, d.foundBy("secret-one"))
 
 	d.loaded(`"mode": "replace"`, "who,n\npublic,1\n")
 	gone("replaced")

@@ -186,6 +186,10 @@ func (g *Ingest) commitTx(ctx context.Context, tx postgres.Tx, dataset catalog.D
 	}
 
 	fits, err := g.Catalog.SetContentTx(ctx, tx, dataset, content(made))
+	if err == nil && fits && made.Operation == lake.Replace {
+		err = g.Catalog.SetValuesTx(ctx, tx, dataset.Account, dataset.ID, nil) // nobody finds it by what is gone
+	}
+
 	if err != nil {
 		return err
 	}

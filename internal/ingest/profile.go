@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -20,7 +21,13 @@ import (
 // dies of, the old profile stays and the chore is still due; an object that nobody kept goes by its row.
 func (g *Ingest) profile(ctx context.Context, c chore) error {
 	if len(c.snapshot.Columns) == 0 {
-		return g.fenced(ctx, c, func(tx postgres.Tx) error { return g.Lake.RemoveProfileTx(ctx, tx, c.due) })
+		return g.fenced(ctx, c, func(tx postgres.Tx) error {
+			if err := g.Catalog.SetValuesTx(ctx, tx, c.due.Table.Account, c.due.Table.Dataset, nil); err != nil {
+				return err
+			}
+
+			return g.Lake.RemoveProfileTx(ctx, tx, c.due)
+		})
 	}
 
 	dir, err := os.MkdirTemp(g.Dir, "profile-")
@@ -63,12 +70,40 @@ func (g *Ingest) profile(ctx context.Context, c chore) error {
 		return err
 	}
 
-	err = g.fenced(ctx, c, func(tx postgres.Tx) error { return g.Lake.SaveProfileTx(ctx, tx, c.due, made, joins) })
+	err = g.fenced(ctx, c, func(tx postgres.Tx) error {
+		// Before the rows of the lake, as a commit does.
+		if err := g.Catalog.SetValuesTx(ctx, tx, c.due.Table.Account, c.due.Table.Dataset, frequent(found)); err != nil {
+			return err
+		}
+
+		return g.Lake.SaveProfileTx(ctx, tx, c.due, made, joins)
+	})
 	if fault.Is(err, fault.NotFound) {
 		return nil // of rows that are gone; it is due again for those that are there
 	}
 
 	return err
+}
+
+const maxFrequent = 500
+
+// frequent are values to find the dataset by: the most frequent text of each column, then the second of each, and so on.
+func frequent(p engine.Profile) (values []string) {
+	for rank := range engine.ProfileTop {
+		for _, c := range p.Columns {
+			var text string
+
+			if c.Type != engine.Varchar || rank >= len(c.TopValues) || json.Unmarshal(c.TopValues[rank].Value, &text) != nil || strings.TrimSpace(text) == "" {
+				continue
+			}
+
+			if values = append(values, text); len(values) == maxFrequent {
+				return values
+			}
+		}
+	}
+
+	return values
 }
 
 // fenced runs a transaction that only the holder of the lease may make.
