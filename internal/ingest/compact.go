@@ -111,38 +111,21 @@ func (g *Ingest) merge(ctx context.Context, c chore, files []lake.File, path str
 	view := engine.View{Columns: engineColumns(c.snapshot.Columns), Mapped: !lake.Uniform(c.snapshot, files)}
 	want := int64(0)
 
-	var releases []func()
-
-	defer func() { // after the child has ended
-		for _, release := range releases {
-			release()
-		}
-	}()
+	for n, file := range files {
+		view.Files, want = append(view.Files, strconv.Itoa(n)+outputSuffix), want+file.Rows
+	}
 
 	session, err := g.Upkeep.Engine.Open(ctx, g.Upkeep.Time)
 	if err != nil {
 		return err
 	}
-	defer session.Close()
 
-	for n, file := range files {
-		copied, release, err := g.Lake.Fetch(ctx, file)
-		if err != nil {
-			return err
-		}
+	release, err := g.Lake.FetchAll(ctx, files, func(path string, n int) error { return session.Link(path, view.Files[n]) })
+	defer release()
+	defer session.Close() // before the files are let go
 
-		releases = append(releases, func() {
-			_ = g.Lake.Verify(copied) // a changed copy is thrown away and stands in the log
-
-			release()
-		})
-
-		name := strconv.Itoa(n) + outputSuffix
-		if err := session.Link(copied, name); err != nil {
-			return err
-		}
-
-		view.Files, want = append(view.Files, name), want+file.Rows
+	if err != nil {
+		return err
 	}
 
 	rows, err := session.Merge(view, filepath.Base(path))

@@ -138,8 +138,7 @@ const (
 	sqlCommitCompact = `
 		INSERT INTO lake_upkeep (account_id, dataset_id, chore, snapshot_id, since, due_at) VALUES ($1, $2, 'compact', $3, $4, $4)
 		ON CONFLICT (account_id, dataset_id, chore) DO NOTHING`
-	sqlCommitUpkeep = `UPDATE lake_upkeep SET snapshot_id = $3 WHERE account_id = $1 AND dataset_id = $2`
-	sqlSelectDue    = `
+	sqlSelectDue = `
 		SELECT account_id, dataset_id, snapshot_id FROM lake_upkeep WHERE chore = $1 AND due_at <= $2 ORDER BY due_at LIMIT $3`
 	sqlUpdateDue = `UPDATE lake_upkeep SET due_at = $4 WHERE account_id = $1 AND dataset_id = $2 AND chore = $3`
 	sqlDeleteDue = `
@@ -646,12 +645,9 @@ func (d *draft) moveFiles(must func(rows int, statement string, arguments ...any
 	}
 }
 
-// ask notes which chores the snapshot makes due. Those that were due before are so for this one: compacting changes
-// nothing that a profile would show.
+// ask notes which chores the snapshot makes due. Compacting changes nothing that a profile would show.
 func (d *draft) ask(batch *pgx.Batch, times commitTimes) {
 	t := d.table
-	batch.Queue(sqlCommitUpkeep, t.Account, t.Dataset, d.made.ID)
-
 	if d.made.Operation == Compacted {
 		return
 	}
