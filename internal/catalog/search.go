@@ -25,7 +25,7 @@ const (
 
 	maxWords      = 8
 	maxShares     = 10_000
-	maxCandidates = 500 // of each word, and those that are ranked
+	maxCandidates = 500 // of each word; twice as many are ranked
 	scopesAtOnce  = 32  // namespaces that one look into the index finds words within
 )
 
@@ -207,14 +207,15 @@ func search(ctx context.Context, q postgres.Querier, want wanted, in scope) ([]R
 		return cmp.Or(candidates[b]-candidates[a], a.compare(b))
 	})
 
-	ranks, err := rankAll(ctx, q, want, list[:min(maxCandidates, len(list))])
+	ranks, err := rankAll(ctx, q, want, list[:min(2*maxCandidates, len(list))])
 	slices.SortFunc(ranks, Rank.compare)
 
 	return ranks[:min(MaxHits, len(ranks))], err
 }
 
-// candidates are what may be a hit, with the number of words that are known to be found. Words that few have give all
-// that have them. Of words that too many have, those are sought that have all of them, from the strictest sense on.
+// candidates are what may be a hit, and how promising it is. Words that few have give all that have them, and each of
+// them counts for more than all the words that too many have. Of those, datasets are sought that have all of them, from
+// the strictest sense on.
 func (w wanted) candidates(ctx context.Context, q postgres.Querier, in scope) (map[entry]int, error) {
 	var (
 		candidates = map[entry]int{}
@@ -228,7 +229,7 @@ func (w wanted) candidates(ctx context.Context, q postgres.Querier, in scope) (m
 	}
 
 	for _, f := range singles {
-		candidates[f.at] = int(f.n)
+		candidates[f.at] = int(f.n) * len(w.words)
 	}
 
 	within, err := findWithin(ctx, q, conditions, in.wholes)
@@ -242,7 +243,7 @@ func (w wanted) candidates(ctx context.Context, q postgres.Querier, in scope) (m
 
 	for _, f := range within {
 		if counts[f.n-1] < maxCandidates {
-			candidates[f.at]++
+			candidates[f.at] += len(w.words)
 		}
 	}
 

@@ -288,6 +288,33 @@ func TestSearchBackfill(t *testing.T) {
 	b.requireSound(t)
 }
 
+// TestSearchFrequent: words that every dataset has do not hide the one that tells them apart.
+func TestSearchFrequent(t *testing.T) {
+	t.Parallel()
+
+	b := newBundle(t)
+	ada := b.signIn(t, "ada")
+	home := b.create(t, ada, "n", "alpha").NamespaceID
+
+	b.exec(t, `
+		INSERT INTO datasets (account_id, id, namespace_id, name, name_key, data_description, created_at, updated_at)
+		SELECT $1, gen_random_uuid(), $2, 'dataset-' || i, 'dataset-' || i, 'region of the order', now(), now() FROM generate_series(1, $3::int) i`,
+		ada.Account, home, 2*maxCandidates)
+
+	for made := 1; made > 0; {
+		var err error
+
+		made, err = b.catalog.indexStale(t.Context())
+		require.NoError(t, err)
+	}
+
+	for _, words := range []string{"region of order 777", "dataset 777", "777", "datasets orders 777 region", "dataset777"} {
+		require.Equal(t, "dataset-777", b.hits(t, ada, words)[0], words)
+	}
+
+	require.Len(t, b.hits(t, ada, "order"), MaxHits)
+}
+
 // TestSearchLeavesPostsAlone: rows that are added to the columns that are there write nothing that is searched.
 func TestSearchLeavesPostsAlone(t *testing.T) {
 	t.Parallel()
