@@ -19,7 +19,7 @@ const (
 // runCompacted measures a count of rows that came in many posts, when housekeeping has been there, beside the same rows
 // in one file.
 func runCompacted(ctx context.Context, b *bench) ([]result, error) {
-	s, stop, err := b.startService(ctx, "QUERN_UPKEEP_EVERY=1s", fmt.Sprintf("QUERN_SANDBOX_READY=%d", queryReady))
+	s, stop, err := b.startService(ctx, "QUERN_UPKEEP_WORKERS=1", "QUERN_UPKEEP_EVERY=1s", fmt.Sprintf("QUERN_SANDBOX_READY=%d", queryReady))
 	if err != nil {
 		return nil, err
 	}

@@ -80,7 +80,7 @@ type links struct {
 }
 
 func (b *bench) startLinks(ctx context.Context, names int) (l *links, stop func(), err error) {
-	s, stop, err := b.startService(ctx, "QUERN_UPKEEP_QUIET=1s", "QUERN_UPKEEP_EVERY=1s")
+	s, stop, err := b.startService(ctx, "QUERN_UPKEEP_WORKERS=1", "QUERN_UPKEEP_QUIET=1s", "QUERN_UPKEEP_EVERY=1s")
 	if err != nil {
 		return nil, nil, err
 	}

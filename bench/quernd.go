@@ -51,7 +51,7 @@ func (b *bench) startQuernd(ctx context.Context, databaseURL string, settings ..
 		"QUERN_LISTEN_ADDR=127.0.0.1:0",
 		"QUERN_ADMIN_ADDR=127.0.0.1:0",
 		"QUERN_DRAIN_DELAY=0s",
-		"QUERN_UPKEEP_EVERY=1h", // those that are about it say so
+		"QUERN_UPKEEP_WORKERS=0", // those that are about it say so
 		"QUERN_SANDBOX_DIR=" + work,
 	}, place.settings(), settings)
 

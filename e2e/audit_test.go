@@ -462,7 +462,7 @@ func (a *auditor) checkRefusals(audited auditedCall) {
 		refuse(audited.request, made, "garbage", http.StatusUnauthorized)
 	}
 
-	if !isMade && !readsRows(audited.request.operation) {
+	if !isMade && !readsRows(audited.request.operation) && !readsProfile(audited.request.operation) {
 		refuse(audited.request, made, a.viewer, http.StatusForbidden, http.StatusNotFound)
 	}
 

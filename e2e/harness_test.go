@@ -53,9 +53,6 @@ func binary() string {
 	return filepath.Join(os.TempDir(), fmt.Sprintf("quern-e2e-%d", os.Getpid()), "quernd")
 }
 
-// withoutUpkeep is for tests that count snapshots: none comes by itself.
-const withoutUpkeep = "QUERN_UPKEEP_EVERY=1h"
-
 // patience is how long anything may take that is only slow when the machine is busy.
 const patience = time.Minute
 
@@ -83,6 +80,11 @@ func start(t *testing.T, settings ...string) *service {
 	if issuer := "QUERN_OIDC_ISSUER="; !slices.ContainsFunc(settings, func(setting string) bool { return strings.HasPrefix(setting, issuer) }) {
 		s.realm = newRealm(t)
 		settings = append(settings, issuer+s.realm.issuer())
+	}
+
+	// No snapshot comes by itself, unless the test is about that.
+	if !slices.ContainsFunc(settings, func(setting string) bool { return strings.HasPrefix(setting, "QUERN_UPKEEP_") }) {
+		settings = append(settings, "QUERN_UPKEEP_WORKERS=0")
 	}
 
 	secret := rand.Text() + rand.Text()

@@ -251,7 +251,7 @@ func TestGroupCommit(t *testing.T) {
 	const clients, lag = 64, 50 * time.Millisecond
 
 	between, settings := newStoreProxy(t)
-	s := start(t, append(settings, "QUERN_SANDBOX_READY=8", withoutUpkeep)...)
+	s := start(t, append(settings, "QUERN_SANDBOX_READY=8")...)
 	d := newFilled(t, s, "ada", value(t, call(t, http.MethodPost, s.url+"/user/token", s.newKey().token("ada"), `{"name": "caller"}`)))
 	require.Equal(t, http.StatusOK, d.post(`{"data": [{"n": -1}]}`).status)
 	between.set(behaviour{delay: lag})

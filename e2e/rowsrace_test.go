@@ -17,8 +17,8 @@ import (
 func TestRowRaces(t *testing.T) { //nolint:tparallel // the races share two cores
 	t.Parallel()
 
-	one := start(t, withoutUpkeep)
-	two := start(t, slices.Concat(one.place.settings(), []string{withoutUpkeep, "QUERN_DATABASE_URL=" + one.databaseURL, "QUERN_OIDC_ISSUER=" + one.realm.issuer()})...)
+	one := start(t)
+	two := start(t, slices.Concat(one.place.settings(), []string{"QUERN_DATABASE_URL=" + one.databaseURL, "QUERN_OIDC_ISSUER=" + one.realm.issuer()})...)
 	// An API token outlives the loop.
 	bearer := value(t, call(t, http.MethodPost, one.url+"/user/token", one.newKey().token("ada"), `{"name": "racer", "role": "owner"}`))
 

@@ -127,7 +127,7 @@ func replacedTable() []tableStep {
 func TestTables(t *testing.T) {
 	t.Parallel()
 
-	s := start(t, withoutUpkeep)
+	s := start(t)
 	bearer := s.newKey().token("ada")
 
 	for name, story := range tableStories() {

@@ -23,7 +23,7 @@ import (
 func TestTrino(t *testing.T) {
 	t.Parallel()
 
-	s := start(t, withoutUpkeep)
+	s := start(t)
 	bearer := s.newKey().token("ada")
 
 	for name, story := range tableStories() {
