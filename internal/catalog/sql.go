@@ -332,24 +332,29 @@ func selectDatasetsOf(ctx context.Context, q postgres.Querier, account uuid.UUID
 }
 
 func selectNeighbours(ctx context.Context, q postgres.Querier, account, dataset uuid.UUID, limit int) (map[uuid.UUID]string, error) {
-	rows, err := q.Query(ctx, sqlSelectNeighbours, account, dataset, limit)
+	return names(ctx, q, sqlSelectNeighbours, account, dataset, limit)
+}
+
+// names runs a statement that gives ids and what they are called.
+func names(ctx context.Context, q postgres.Querier, statement string, arguments ...any) (map[uuid.UUID]string, error) {
+	rows, err := q.Query(ctx, statement, arguments...)
 	if err != nil {
 		return nil, err
 	}
 
 	var (
-		names = map[uuid.UUID]string{}
+		found = map[uuid.UUID]string{}
 		id    uuid.UUID
 		name  string
 	)
 
 	_, err = pgx.ForEachRow(rows, []any{&id, &name}, func() error {
-		names[id] = name
+		found[id] = name
 
 		return nil
 	})
 
-	return names, err
+	return found, err
 }
 
 // changed runs a statement and tells whether it met a row.
@@ -529,24 +534,7 @@ func selectAccountID(ctx context.Context, q postgres.Querier, username string) (
 }
 
 func selectUsernames(ctx context.Context, q postgres.Querier, accounts []uuid.UUID) (map[uuid.UUID]string, error) {
-	rows, err := q.Query(ctx, sqlSelectUsernames, accounts)
-	if err != nil {
-		return nil, err
-	}
-
-	var (
-		names = map[uuid.UUID]string{}
-		id    uuid.UUID
-		name  string
-	)
-
-	_, err = pgx.ForEachRow(rows, []any{&id, &name}, func() error {
-		names[id] = name
-
-		return nil
-	})
-
-	return names, err
+	return names(ctx, q, sqlSelectUsernames, accounts)
 }
 
 func selectTakenNames(ctx context.Context, q postgres.Querier, names []string) ([]string, error) {
