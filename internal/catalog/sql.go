@@ -332,11 +332,11 @@ func selectDatasetsOf(ctx context.Context, q postgres.Querier, account uuid.UUID
 }
 
 func selectNeighbours(ctx context.Context, q postgres.Querier, account, dataset uuid.UUID, limit int) (map[uuid.UUID]string, error) {
-	return names(ctx, q, sqlSelectNeighbours, account, dataset, limit)
+	return namesByID(ctx, q, sqlSelectNeighbours, account, dataset, limit)
 }
 
-// names runs a statement that gives ids and what they are called.
-func names(ctx context.Context, q postgres.Querier, statement string, arguments ...any) (map[uuid.UUID]string, error) {
+// namesByID runs a statement that gives ids and what they are called.
+func namesByID(ctx context.Context, q postgres.Querier, statement string, arguments ...any) (map[uuid.UUID]string, error) {
 	rows, err := q.Query(ctx, statement, arguments...)
 	if err != nil {
 		return nil, err
@@ -534,7 +534,7 @@ func selectAccountID(ctx context.Context, q postgres.Querier, username string) (
 }
 
 func selectUsernames(ctx context.Context, q postgres.Querier, accounts []uuid.UUID) (map[uuid.UUID]string, error) {
-	return names(ctx, q, sqlSelectUsernames, accounts)
+	return namesByID(ctx, q, sqlSelectUsernames, accounts)
 }
 
 func selectTakenNames(ctx context.Context, q postgres.Querier, names []string) ([]string, error) {
