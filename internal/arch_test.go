@@ -28,6 +28,11 @@ func allowed() map[string][]string {
 
 		"internal/server": {"api", "internal/audit", "internal/auth", "internal/catalog", "internal/fault", "internal/ingest", "internal/query", "internal/upload"},
 
+		"internal/run": {
+			"internal/agent", "internal/audit", "internal/auth", "internal/blob", "internal/catalog", "internal/fault", "internal/job", "internal/postgres",
+			"internal/query",
+		},
+		"internal/agent": {"internal/auth", "internal/fault", "internal/query"},
 		"internal/query": {
 			"internal/audit", "internal/auth", "internal/blob", "internal/catalog", "internal/engine", "internal/fault", "internal/job",
 			"internal/lake", "internal/postgres", "internal/values",

@@ -196,6 +196,13 @@ func (c Catalog) visibleNamespace(ctx context.Context, q postgres.Querier, who a
 	return *namespace, nil
 }
 
+// Seen returns a namespace of which the caller may see something.
+//
+// Faults: NotFound.
+func (c Catalog) Seen(ctx context.Context, q postgres.Querier, who auth.Principal, at Path) (Namespace, error) {
+	return c.visibleNamespace(ctx, q, who, at)
+}
+
 // Visible decides whether the caller may see anything of a namespace.
 //
 // Faults: NotFound.

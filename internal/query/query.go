@@ -278,7 +278,7 @@ func (r *running) run(ctx context.Context, who auth.Principal, s *statement, rea
 
 	result := &Result{Columns: began.Columns, result: began, began: r.began, given: &r.given, close: r.close}
 	for _, one := range distinct(reads) {
-		result.Reads = append(result.Reads, Read{Dataset: one.path(), Snapshot: one.snapshot.ID, CommittedAt: one.snapshot.CommittedAt})
+		result.Reads = append(result.Reads, Read{Account: one.Account, ID: one.ID, Dataset: one.path(), Snapshot: one.snapshot.ID, CommittedAt: one.snapshot.CommittedAt})
 	}
 
 	if began.Traced {

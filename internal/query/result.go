@@ -14,6 +14,8 @@ import (
 
 // Read is a snapshot that was read.
 type Read struct {
+	Account     uuid.UUID // of its owner
+	ID          uuid.UUID
 	Dataset     string // owner/namespace/name
 	Snapshot    uuid.UUID
 	CommittedAt time.Time

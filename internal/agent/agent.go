@@ -1,0 +1,151 @@
+// Package agent answers questions: question → plan → query → rows → answer, told as events while it happens.
+//
+// An agent keeps nothing. What it did stands in the Log, which outlives the process that it runs in: an agent that is
+// started again finds there what was done before, and does only the rest.
+//
+// Faults: whatever ends a run as failed; a question that cannot be answered is a Result with another outcome.
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"quern.dev/quern/internal/auth"
+	"quern.dev/quern/internal/query"
+)
+
+// Agent answers questions of one kind. It is used by many goroutines.
+type Agent interface {
+	Answer(ctx context.Context, who auth.Principal, asked Question, log Log) (Result, error)
+}
+
+// Question is what somebody wants to know.
+type Question struct {
+	Username     string    `json:"username"` // owner of the namespace
+	Namespace    string    `json:"namespace"`
+	Text         string    `json:"-"`
+	Datasets     []string  `json:"datasets,omitempty"`
+	HelperPrompt string    `json:"helperPrompt,omitempty"`
+	Model        string    `json:"model,omitempty"`
+	Provider     string    `json:"provider,omitempty"`
+	AsOf         time.Time `json:"asOf,omitzero"`
+	TimeZone     string    `json:"timeZone,omitempty"`
+	Earlier      []Turn    `json:"-"` // of the conversation, oldest first
+}
+
+// Turn is an earlier question and what was asked of the data for it.
+type Turn struct {
+	Question string
+	Queries  []string
+}
+
+// Kind names an event.
+type Kind string
+
+// The events between a run's beginning and its end.
+const (
+	PlanningStarted Kind = "planningStarted"
+	Planned         Kind = "plan"
+	StepStarted     Kind = "stepStarted"
+	QueryExecuting  Kind = "queryExecuting"
+	StepDone        Kind = "step"
+	AnswerStarted   Kind = "answerStarted"
+	Answered        Kind = "answer"
+)
+
+// Event is something that happened. Its body is JSON as it goes out.
+type Event struct {
+	Kind  Kind
+	Index int // of the step that it is about; 0 if it is about none
+	Body  json.RawMessage
+}
+
+// Log is where an agent says what it does, and finds what it did before it was interrupted.
+type Log interface {
+	// Before gives what was written before this process took over, in order.
+	Before() []Event
+	// Write adds an event. From then on others see it.
+	Write(ctx context.Context, event Event) error
+	// Step runs a statement, keeps its rows and adds the event of the step.
+	Step(ctx context.Context, step Step, result *query.Result) (Step, error)
+}
+
+// Plan is what is to be done.
+type Plan struct {
+	Steps     []string `json:"steps"`
+	Reasoning string   `json:"reasoning"`
+}
+
+// Step is one statement with its rows.
+type Step struct {
+	Index       int               `json:"index"`
+	Instruction string            `json:"instruction"`
+	Query       string            `json:"query"`
+	Reasoning   string            `json:"reasoning"`
+	Columns     []query.Column    `json:"columns"`
+	Data        []json.RawMessage `json:"data"` // the first rows
+	RowCount    int64             `json:"rowCount"`
+	Truncated   bool              `json:"truncated"`
+}
+
+// Outcome is how a question was answered.
+type Outcome string
+
+const (
+	Answer        Outcome = "answer"
+	NoData        Outcome = "no_data"
+	Clarification Outcome = "clarification"
+	NotPermitted  Outcome = "not_permitted"
+	Refused       Outcome = "refused"
+	Withheld      Outcome = "withheld" // by the run, when it is read
+)
+
+// Result is what comes of a question.
+type Result struct {
+	Response      string     `json:"response"`
+	Reading       string     `json:"reading,omitempty"`
+	Steps         []Step     `json:"steps"`
+	Outcome       Outcome    `json:"outcome"`
+	Clarification *Choice    `json:"clarification,omitempty"`
+	Checks        *Checks    `json:"checks,omitempty"`
+	Citations     []Citation `json:"citations,omitempty"`
+	AsOf          []Moment   `json:"asOf,omitempty"`
+	Model         string     `json:"model,omitempty"`
+	Usage         *Usage     `json:"usage,omitempty"`
+}
+
+// Choice is asked back when a question has two readings.
+type Choice struct {
+	Question string   `json:"question"`
+	Options  []string `json:"options"`
+}
+
+// Checks is how much of an answer was found in the rows.
+type Checks struct {
+	Claims     int      `json:"claims"`
+	Verified   int      `json:"verified"`
+	Unverified []string `json:"unverified"`
+}
+
+// Citation says where a statement of the answer comes from.
+type Citation struct {
+	Dataset string `json:"dataset"`
+	Step    *int   `json:"step,omitempty"`
+	File    string `json:"file,omitempty"`
+	Row     int64  `json:"row,omitempty"`
+	Page    int64  `json:"page,omitempty"`
+}
+
+// Moment is a snapshot that was read.
+type Moment struct {
+	Dataset     string    `json:"dataset"`
+	SnapshotID  string    `json:"snapshotId"`
+	CommittedAt time.Time `json:"committedAt"`
+}
+
+// Usage is what the models took.
+type Usage struct {
+	InputTokens  int64 `json:"inputTokens"`
+	OutputTokens int64 `json:"outputTokens"`
+}

@@ -1,0 +1,101 @@
+package run
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"quern.dev/quern/internal/agent"
+	"quern.dev/quern/internal/auth"
+	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/job"
+	"quern.dev/quern/internal/postgres"
+)
+
+// ending is how a run ends.
+type ending struct {
+	status  Status
+	kind    agent.Kind
+	result  []byte
+	failure failed
+	at      time.Time
+}
+
+// Cancel ends a run of the caller's. A repeat gives the same.
+//
+// Faults: NotFound, InvalidState if it ended otherwise.
+func (r *Runs) Cancel(ctx context.Context, who auth.Principal, id uuid.UUID) (Run, error) {
+	err := r.DB.InTx(ctx, func(tx postgres.Tx) error {
+		_, err := endRun(ctx, tx, who.Account, id, ending{status: Cancelled, kind: kindCancelled, at: r.now()})
+
+		return err
+	})
+	if err != nil {
+		return Run{}, err
+	}
+
+	r.tail.hurry()
+
+	run, err := r.own(ctx, who, id)
+	if err == nil && run.Status != Cancelled {
+		err = fault.New(fault.InvalidState, "The run has ended: it is "+string(run.Status)+".")
+	}
+
+	return run, err
+}
+
+const expireAtOnce = 100
+
+// expire ends the runs whose deadline has passed.
+func (r *Runs) expire(ctx context.Context, _ job.Lease) error {
+	for {
+		var late []Args
+
+		err := r.DB.Do(ctx, func(q postgres.Querier) (err error) {
+			late, err = selectLate(ctx, q, r.now(), expireAtOnce)
+
+			return err
+		})
+		if err != nil || len(late) == 0 {
+			return err
+		}
+
+		e := ending{
+			status: Expired, kind: kindFailed, at: r.now(),
+			failure: failed{Code: fault.Timeout, Message: "The question took longer than a run may take. Ask for less, or ask again."},
+		}
+
+		for _, one := range late {
+			if err := r.DB.InTx(ctx, func(tx postgres.Tx) error {
+				_, err := endRun(ctx, tx, one.Account, one.Run, e)
+
+				return err
+			}); err != nil {
+				return err
+			}
+		}
+
+		r.tail.hurry()
+	}
+}
+
+// Delete removes a run of the caller's with everything that came of it.
+//
+// Faults: NotFound, Conflict while it is going on.
+func (r *Runs) Delete(ctx context.Context, who auth.Principal, id uuid.UUID) error {
+	return r.DB.InTx(ctx, func(tx postgres.Tx) error {
+		run, err := lockRun(ctx, tx, who.Account, id)
+
+		switch {
+		case err != nil:
+			return err
+		case run == nil:
+			return fault.Absent()
+		case run.Status == Running:
+			return fault.New(fault.Conflict, "The run is still going on. Cancel it first.")
+		}
+
+		return deleteRuns(ctx, tx, who.Account, []uuid.UUID{id}, r.now())
+	})
+}

@@ -1,0 +1,256 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/google/uuid"
+
+	"quern.dev/quern/internal/agent"
+	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/job"
+	"quern.dev/quern/internal/postgres"
+	"quern.dev/quern/internal/query"
+)
+
+// errEnded says that the run was ended by somebody else: cancelled, or too late.
+var errEnded = errors.New("the run has ended")
+
+const (
+	wireRows   = 1000
+	wireBytes  = 1 << 20
+	keptBytes  = 64 << 10 // of a step's rows in the database; all of them are an object if there are more
+	objectTime = time.Hour
+)
+
+// record is the log of a run in the hands of the one who holds its lease.
+type record struct {
+	*Runs
+
+	lease  job.Lease
+	run    Run
+	before []agent.Event
+}
+
+// Before gives what was written by those who had the run before.
+func (l *record) Before() []agent.Event { return l.before }
+
+// Write adds an event.
+func (l *record) Write(ctx context.Context, event agent.Event) error {
+	return l.write(ctx, event, nil)
+}
+
+func (l *record) write(ctx context.Context, event agent.Event, also func(tx postgres.Tx) error) error {
+	err := l.DB.InTx(ctx, func(tx postgres.Tx) error {
+		if err := l.lease.FenceTx(ctx, tx); err != nil {
+			return err
+		}
+
+		running, err := appendEvent(ctx, tx, l.run.Account, l.run.ID, event, l.now())
+		if err == nil && !running {
+			err = errEnded
+		}
+
+		if err == nil && also != nil {
+			err = also(tx)
+		}
+
+		return err
+	})
+	if err == nil {
+		l.tail.hurry()
+	}
+
+	return err
+}
+
+// storedStep is a step as the database has it: with its first rows, and the name of the object that has all of them
+// if those are not all that go out.
+type storedStep struct {
+	agent.Step
+
+	Object string `json:"object,omitempty"`
+	Size   int64  `json:"size,omitempty"`
+}
+
+// storedResult is a result with such steps.
+type storedResult struct {
+	agent.Result
+
+	Steps []storedStep `json:"steps"`
+}
+
+// Step reads the rows of a statement, keeps them, and adds the event of the step.
+func (l *record) Step(ctx context.Context, step agent.Step, result *query.Result) (agent.Step, error) {
+	defer result.Close()
+
+	rows, err := l.collect(&step, result)
+	if err != nil {
+		return step, err
+	}
+
+	kept := storedStep{Step: step}
+
+	if rows.Len() > keptBytes {
+		if kept.Object, err = l.keep(ctx, step.Index, rows.Bytes()); err != nil {
+			return step, err
+		}
+
+		kept.Size, kept.Data = int64(rows.Len()), within(step.Data, keptBytes)
+	}
+
+	body, err := encode(kept)
+	if err != nil {
+		return step, err
+	}
+
+	err = l.write(ctx, agent.Event{Kind: agent.StepDone, Index: step.Index, Body: body}, func(tx postgres.Tx) error {
+		if err := insertReads(ctx, tx, l.run, result.Reads); err != nil || kept.Object == "" {
+			return err
+		}
+
+		return keepObject(ctx, tx, l.run, step.Index, kept.Object, kept.Size)
+	})
+
+	return step, err
+}
+
+// collect reads all rows as lines, and sets what goes out of them.
+func (l *record) collect(step *agent.Step, result *query.Result) (*bytes.Buffer, error) {
+	var rows bytes.Buffer
+
+	step.Columns, step.Data = result.Columns, []json.RawMessage{}
+
+	for size := 0; ; {
+		row, err := result.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+
+		if err != nil {
+			return nil, err
+		}
+
+		rows.Write(row)
+		rows.WriteByte('\n')
+
+		if size += len(row); size <= wireBytes && len(step.Data) < wireRows {
+			step.Data = append(step.Data, bytes.Clone(row))
+		}
+	}
+
+	cut := ""
+	step.RowCount, cut = result.End()
+	step.Truncated = cut != "" || int64(len(step.Data)) < step.RowCount
+
+	return &rows, nil
+}
+
+// within are the first rows that have so many bytes.
+func within(rows []json.RawMessage, room int) []json.RawMessage {
+	for i, row := range rows {
+		if room -= len(row); room < 0 {
+			return rows[:i]
+		}
+	}
+
+	return rows
+}
+
+// keep stores all rows of a step. The row stands before the object.
+func (l *record) keep(ctx context.Context, step int, rows []byte) (string, error) {
+	key := "runs/" + l.run.CreatedAt.Format(time.DateOnly) + "/" + uuid.NewString() + ".ndjson"
+
+	err := l.DB.InTx(ctx, func(tx postgres.Tx) error {
+		if err := l.lease.FenceTx(ctx, tx); err != nil {
+			return err
+		}
+
+		return insertObject(ctx, tx, l.run, step, key, l.now().Add(objectTime))
+	})
+	if err != nil {
+		return "", err
+	}
+
+	_, err = l.Store.Write(ctx, key, bytes.NewReader(rows))
+
+	return key, err
+}
+
+// end writes how the run ended, and its last event, as one.
+func (l *record) end(ctx context.Context, result agent.Result, reason error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
+	defer cancel()
+
+	e := ending{status: Completed, kind: kindCompleted, at: l.now()}
+
+	if reason != nil {
+		e.status, e.kind, e.failure = Failed, kindFailed, asFailure(reason)
+	}
+
+	err := l.DB.InTx(ctx, func(tx postgres.Tx) error {
+		if err := l.lease.FenceTx(ctx, tx); err != nil {
+			return err
+		}
+
+		if reason == nil {
+			if err := l.fill(ctx, tx, &result, &e); err != nil {
+				return err
+			}
+		}
+
+		running, err := endRun(ctx, tx, l.run.Account, l.run.ID, e)
+		if err == nil && !running {
+			err = errEnded
+		}
+
+		return err
+	})
+	if err == nil {
+		l.tail.hurry()
+	}
+
+	return err
+}
+
+const endTime = 10 * time.Second
+
+// fill completes a result with what the log knows: the steps as they are kept, and the snapshots that were read.
+func (l *record) fill(ctx context.Context, tx postgres.Tx, result *agent.Result, e *ending) (err error) {
+	kept := storedResult{Result: *result, Steps: []storedStep{}}
+
+	if kept.AsOf, err = selectMoments(ctx, tx, l.run.Account, l.run.ID); err != nil {
+		return err
+	}
+
+	steps, err := selectSteps(ctx, tx, l.run.Account, l.run.ID)
+	if err != nil {
+		return err
+	}
+
+	for _, body := range steps {
+		var step storedStep
+		if err := json.Unmarshal(body, &step); err != nil {
+			return err
+		}
+
+		kept.Steps = append(kept.Steps, step)
+	}
+
+	e.result, err = json.Marshal(kept)
+
+	return err
+}
+
+// asFailure is what the asker is told. What is no fault is ours, and its words are nobody's business.
+func asFailure(err error) failed {
+	if known, ok := errors.AsType[*fault.Error](err); ok && known.Code != fault.Internal {
+		return failed{Code: known.Code, Message: known.Message}
+	}
+
+	return failed{Code: fault.Internal, Message: "The question could not be answered because of an error of the service. Ask again."}
+}

@@ -1,0 +1,259 @@
+package run
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+
+	"github.com/google/uuid"
+
+	"quern.dev/quern/internal/agent"
+	"quern.dev/quern/internal/auth"
+	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/postgres"
+)
+
+// Get returns a run of the caller's. NotFound.
+func (r *Runs) Get(ctx context.Context, who auth.Principal, id uuid.UUID) (Run, error) {
+	found, err := r.own(ctx, who, id)
+	if err != nil {
+		return Run{}, err
+	}
+
+	return found, r.reveal(ctx, who, &found)
+}
+
+// own finds a run of the caller's, without what came of it.
+func (r *Runs) own(ctx context.Context, who auth.Principal, id uuid.UUID) (found Run, err error) {
+	err = r.DB.Do(ctx, func(q postgres.Querier) error {
+		one, err := selectRun(ctx, q, who.Account, id)
+		if err == nil && one == nil {
+			err = fault.Absent()
+		}
+
+		if err == nil {
+			found = *one
+		}
+
+		return err
+	})
+
+	return found, err
+}
+
+// reveal sets what came of a run, if the reader may still see what it read.
+func (r *Runs) reveal(ctx context.Context, who auth.Principal, run *Run) error {
+	if run.Status != Completed && run.Status != Failed {
+		return nil
+	}
+
+	visible, err := r.visible(ctx, who, run.ID)
+	if err != nil {
+		return err
+	}
+
+	if run.Status == Failed {
+		if !visible { // its words may quote the data
+			run.Error = fault.New(run.Error.Code, "The question could not be answered.")
+		}
+
+		return nil
+	}
+
+	if !visible {
+		run.Result = &agent.Result{Steps: []agent.Step{}, Outcome: agent.Withheld}
+
+		return nil
+	}
+
+	result := run.stored.Result
+	result.Steps = make([]agent.Step, len(run.stored.Steps))
+
+	for i, step := range run.stored.Steps {
+		if result.Steps[i], err = r.complete(ctx, step); err != nil {
+			return err
+		}
+	}
+
+	run.Result = &result
+
+	return nil
+}
+
+// visible tells whether the reader may see all datasets that a run read so far.
+func (r *Runs) visible(ctx context.Context, who auth.Principal, run uuid.UUID) (bool, error) {
+	var targets []auth.Target
+
+	err := r.DB.Do(ctx, func(q postgres.Querier) (err error) {
+		targets, err = selectTargets(ctx, q, who.Account, run)
+
+		return err
+	})
+	if err != nil || len(targets) == 0 {
+		return err == nil, err
+	}
+
+	seen, err := r.Catalog.Paths(ctx, who, targets)
+
+	return len(seen) == len(targets), err
+}
+
+// complete gives a step the rows that go out with it.
+func (r *Runs) complete(ctx context.Context, kept storedStep) (agent.Step, error) {
+	step := kept.Step
+	if kept.Object == "" {
+		return step, nil
+	}
+
+	content, err := r.Store.Read(ctx, kept.Object, 0, min(kept.Size, wireBytes+wireRows))
+	if err != nil {
+		return step, err
+	}
+	defer content.Close()
+
+	step.Data = nil
+	lines := bufio.NewReader(content)
+
+	for size := 0; len(step.Data) < wireRows; {
+		row, err := lines.ReadBytes('\n')
+		if err == io.EOF {
+			break // the last one may be cut
+		}
+
+		if err != nil {
+			return step, err
+		}
+
+		row = row[:len(row)-1]
+		if size += len(row); size > wireBytes {
+			break
+		}
+
+		step.Data = append(step.Data, row)
+	}
+
+	return step, nil
+}
+
+// Stream gives the events of a run. Close it.
+type Stream struct {
+	runs     *Runs
+	who      auth.Principal
+	run      Run
+	follower *follower
+	backlog  []Event
+	withheld bool
+}
+
+// Follow gives the events of a run of the caller's after one. NotFound.
+func (r *Runs) Follow(ctx context.Context, who auth.Principal, id uuid.UUID, after int64) (*Stream, error) {
+	run, err := r.own(ctx, who, id)
+	if err != nil {
+		return nil, err
+	}
+
+	s := &Stream{runs: r, who: who, run: run}
+
+	var from int64
+
+	s.follower, from = r.tail.follow(topicKey{run.Account, run.ID}, max(after, run.lastSeq))
+
+	err = r.DB.Do(ctx, func(q postgres.Querier) (err error) {
+		s.backlog, err = selectEvents(ctx, q, run.Account, run.ID, after)
+
+		return err
+	})
+	if err != nil {
+		s.Close()
+
+		return nil, err
+	}
+
+	for i, e := range s.backlog {
+		if e.Seq > from { // comes again
+			s.backlog = s.backlog[:i]
+
+			break
+		}
+	}
+
+	return s, nil
+}
+
+// Next waits for events. After one that ends the run there are none.
+func (s *Stream) Next(ctx context.Context) ([]Event, error) {
+	events := s.backlog
+	s.backlog = nil
+
+	if len(events) == 0 {
+		var err error
+		if events, err = s.follower.next(ctx); err != nil {
+			return nil, err
+		}
+	}
+
+	return s.reveal(ctx, events)
+}
+
+// Close ends the stream, not the run.
+func (s *Stream) Close() { s.follower.leave() }
+
+// reveal leaves out what the reader may no longer see, and completes the rest.
+func (s *Stream) reveal(ctx context.Context, events []Event) (shown []Event, err error) {
+	visible := true
+
+	for _, e := range events {
+		if e.tells() {
+			if visible, err = s.runs.visible(ctx, s.who, s.run.ID); err != nil {
+				return nil, err
+			}
+
+			break
+		}
+	}
+
+	for _, e := range events {
+		if !visible && e.tells() && !e.Ends() {
+			continue
+		}
+
+		if e.Body, err = s.body(ctx, e, visible); err != nil {
+			return nil, err
+		}
+
+		shown = append(shown, e)
+	}
+
+	return shown, nil
+}
+
+func (s *Stream) body(ctx context.Context, e Event, visible bool) (json.RawMessage, error) {
+	switch e.Kind {
+	case kindCompleted, kindFailed:
+		run, err := s.runs.Get(ctx, s.who, s.run.ID)
+		if err != nil {
+			return nil, err
+		}
+
+		if e.Kind == kindCompleted {
+			return encode(completed{run.Result})
+		}
+
+		return encode(failed{Code: run.Error.Code, Message: run.Error.Message})
+	case agent.StepDone:
+		var kept storedStep
+		if err := json.Unmarshal(e.Body, &kept); err != nil {
+			return nil, err
+		}
+
+		step, err := s.runs.complete(ctx, kept)
+		if err != nil {
+			return nil, err
+		}
+
+		return encode(step)
+	default:
+		return e.Body, nil
+	}
+}

@@ -1,0 +1,254 @@
+package run
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"quern.dev/quern/internal/agent"
+	"quern.dev/quern/internal/audit"
+	"quern.dev/quern/internal/auth"
+	"quern.dev/quern/internal/blob"
+	"quern.dev/quern/internal/catalog"
+	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/job"
+	"quern.dev/quern/internal/postgres"
+)
+
+// Config is what runs need.
+type Config struct {
+	DB      *postgres.DB
+	Store   *blob.Store
+	Catalog catalog.Catalog
+	Agents  map[string]agent.Agent
+	Jobs    func() *job.Client // there only when everything is wired
+	Log     *slog.Logger
+	Now     func() time.Time
+
+	Time    time.Duration // that a run may take
+	Running int           // of one account at once
+	Poll    time.Duration // between two looks at new events
+}
+
+// Runs keeps conversations and runs. Run its tail.
+type Runs struct {
+	Config
+
+	tail *tail
+}
+
+// New returns Runs.
+func New(c Config) *Runs { return &Runs{Config: c, tail: newTail(c.DB, c.Log, c.Poll)} }
+
+// Status is how a run is.
+type Status string
+
+const (
+	Running   Status = "running"
+	Completed Status = "completed"
+	Failed    Status = "failed"
+	Cancelled Status = "cancelled"
+	Expired   Status = "expired"
+)
+
+// Run is a question with what came of it.
+type Run struct {
+	Account      uuid.UUID
+	ID           uuid.UUID
+	Conversation uuid.UUID
+	Agent        string
+	Question     agent.Question
+	Status       Status
+	Result       *agent.Result
+	Error        *fault.Error
+	CreatedAt    time.Time
+	DeadlineAt   time.Time
+	FinishedAt   time.Time
+	TraceID      [16]byte
+
+	caller  auth.Principal
+	lastSeq int64
+	stored  *storedResult
+}
+
+const (
+	maxTurns   = 200
+	titleRunes = 80
+	retryAfter = 5 * time.Second
+)
+
+// Ask is a request for an answer.
+type Ask struct {
+	Question     agent.Question
+	Agent        string
+	Conversation uuid.UUID // uuid.Nil for a new one
+	Once         auth.Once
+}
+
+// Ask accepts a question. From then on it will be worked, whatever happens to this process.
+//
+// Faults: NotFound for a namespace, a dataset or a conversation that the caller cannot see, ValidationFailed for a
+// conversation about another namespace, Conflict if it has too many turns, RateLimited.
+func (r *Runs) Ask(ctx context.Context, who auth.Principal, want Ask) (made Run, err error) {
+	if _, known := r.Agents[want.Agent]; !known {
+		return Run{}, fault.Invalid("agent", "is not an agent of this service")
+	}
+
+	namespace, err := r.reach(ctx, who, want.Question)
+	if err != nil {
+		return Run{}, err
+	}
+
+	now := r.now()
+	draft := Run{
+		Account: who.Account, ID: uuid.Must(uuid.NewV7()), Conversation: want.Conversation, Agent: want.Agent, Question: want.Question,
+		Status: Running, CreatedAt: now, DeadlineAt: now.Add(r.Time), caller: who, lastSeq: 1,
+	}
+	_, _ = rand.Read(draft.TraceID[:])
+
+	err = r.DB.InTx(ctx, func(tx postgres.Tx) error {
+		first, repeated, err := want.Once.ClaimTx(ctx, tx, who.Account, who, draft.ID, now)
+		if err != nil {
+			return err
+		}
+
+		if !repeated {
+			if err := r.askTx(ctx, tx, &draft, namespace); err != nil {
+				return err
+			}
+		}
+
+		found, err := selectRun(ctx, tx, who.Account, first)
+		if err == nil && found == nil {
+			err = fault.Absent() // deleted since
+		}
+
+		if err == nil {
+			made = *found
+		}
+
+		return err
+	})
+	if err == nil {
+		r.tail.hurry()
+	}
+
+	return made, err
+}
+
+// reach finds the namespace, and makes sure that the caller can see the datasets that the question is limited to.
+func (r *Runs) reach(ctx context.Context, who auth.Principal, q agent.Question) (namespace catalog.Namespace, err error) {
+	err = r.DB.Do(ctx, func(db postgres.Querier) error {
+		if namespace, err = r.Catalog.Seen(ctx, db, who, catalog.Path{Username: q.Username, Namespace: q.Namespace}); err != nil {
+			return err
+		}
+
+		for _, name := range q.Datasets {
+			if _, err := r.Catalog.Allow(ctx, db, who, auth.Viewer, pathOf(q, name)); err != nil {
+				return err
+			}
+		}
+
+		return nil
+	})
+
+	return namespace, err
+}
+
+// pathOf reads a dataset's name as statements have it.
+func pathOf(q agent.Question, name string) catalog.Path {
+	at := catalog.Path{Username: q.Username, Namespace: q.Namespace}
+
+	switch parts := strings.SplitN(name, "/", 3); len(parts) {
+	case 3:
+		at = catalog.Path{Username: parts[0], Namespace: parts[1], Dataset: parts[2]}
+	case 2:
+		at.Namespace, at.Dataset = parts[0], parts[1]
+	default:
+		at.Dataset = name
+	}
+
+	return at
+}
+
+// askTx makes the run, its first event and its job.
+func (r *Runs) askTx(ctx context.Context, tx postgres.Tx, draft *Run, namespace catalog.Namespace) error {
+	running, err := lockRunning(ctx, tx, draft.Account)
+	if err != nil {
+		return err
+	}
+
+	if running >= r.Running {
+		limited := fault.New(fault.RateLimited, fmt.Sprintf("You have %d questions running; that is as many as you may have. Wait for one, or cancel it.", running))
+		limited.RetryAfter = retryAfter
+
+		return limited
+	}
+
+	if err := r.turnTx(ctx, tx, draft, namespace); err != nil {
+		return err
+	}
+
+	if err := insertRun(ctx, tx, *draft); err != nil {
+		return err
+	}
+
+	body, err := json.Marshal(started{RunID: draft.ID, ConversationID: draft.Conversation})
+	if err != nil {
+		return err
+	}
+
+	if err := insertFirst(ctx, tx, *draft, string(kindStarted), body); err != nil {
+		return err
+	}
+
+	if err := audit.WriteTx(ctx, tx, draft.caller.Audit(draft.Account, draft.CreatedAt, "run.create", draft.audit())); err != nil {
+		return err
+	}
+
+	return r.Jobs().InsertTx(ctx, tx, draft.args(), runOpts())
+}
+
+// turnTx puts the run into its conversation.
+func (r *Runs) turnTx(ctx context.Context, tx postgres.Tx, draft *Run, namespace catalog.Namespace) error {
+	if draft.Conversation == uuid.Nil {
+		draft.Conversation = uuid.Must(uuid.NewV7())
+
+		return insertConversation(ctx, tx, Conversation{
+			Account: draft.Account, ID: draft.Conversation, Title: titleOf(draft.Question.Text), Username: draft.Question.Username,
+			Namespace: namespace.Name, CreatedAt: draft.CreatedAt, ActiveAt: draft.CreatedAt,
+			namespaceAccount: namespace.Account, namespaceID: namespace.ID,
+		})
+	}
+
+	found, err := lockConversation(ctx, tx, draft.Account, draft.Conversation)
+
+	switch {
+	case err != nil:
+		return err
+	case found == nil:
+		return fault.Absent()
+	case found.namespaceID != namespace.ID || found.namespaceAccount != namespace.Account:
+		return fault.Invalid("conversationId", "is about another namespace; begin a new conversation")
+	case found.turns >= maxTurns:
+		return fault.New(fault.Conflict, fmt.Sprintf("The conversation has %d turns and takes no more. Begin a new one.", maxTurns))
+	default:
+		return touchConversation(ctx, tx, *found, draft.CreatedAt)
+	}
+}
+
+func titleOf(question string) string {
+	runes := []rune(question)
+
+	return string(runes[:min(len(runes), titleRunes)])
+}
+
+func (r Run) audit() audit.Target { return audit.Target{Kind: "run", ID: r.ID.String()} }
+
+func (r *Runs) now() time.Time { return r.Now().UTC().Truncate(time.Millisecond) }

@@ -1,0 +1,254 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/riverqueue/river"
+	"github.com/stretchr/testify/require"
+
+	"quern.dev/quern/internal/agent"
+	"quern.dev/quern/internal/auth"
+	"quern.dev/quern/internal/catalog"
+	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/job"
+	"quern.dev/quern/internal/postgres"
+	"quern.dev/quern/internal/postgres/pgtest"
+)
+
+// telling is an agent that only tells: it writes one event each time it is let.
+type telling struct{ let chan int }
+
+func (a telling) Answer(ctx context.Context, _ auth.Principal, _ agent.Question, log agent.Log) (agent.Result, error) {
+	for step := 0; ; {
+		select {
+		case <-ctx.Done():
+			return agent.Result{}, ctx.Err()
+		case n := <-a.let:
+			if n == 0 {
+				return agent.Result{Response: fmt.Sprintf("%d before", len(log.Before())), Outcome: agent.Answer}, nil
+			}
+
+			for range n {
+				body, _ := json.Marshal(map[string]int{"index": step})
+				if err := log.Write(ctx, agent.Event{Kind: agent.StepStarted, Index: step, Body: body}); err != nil {
+					return agent.Result{}, err
+				}
+
+				step++
+			}
+		}
+	}
+}
+
+// office is Runs on a database of its own, with workers and a tail.
+type office struct {
+	*Runs
+
+	t    *testing.T
+	let  chan int
+	who  auth.Principal
+	want Ask
+}
+
+func newOffice(t *testing.T, lasting time.Duration) *office {
+	t.Helper()
+
+	o := &office{t: t, let: make(chan int), who: auth.Principal{Account: uuid.New(), Username: "ada"}}
+	db := pgtest.New(t)
+	names := catalog.Catalog{DB: db, Now: time.Now}
+
+	_, err := names.CreateNamespace(t.Context(), o.who, catalog.NewNamespace{Name: "shop"})
+	require.NoError(t, err)
+
+	var jobs *job.Client
+
+	o.Runs = New(Config{
+		DB: db, Catalog: names, Agents: map[string]agent.Agent{"telling": telling{o.let}}, Jobs: func() *job.Client { return jobs },
+		Log: slog.New(slog.DiscardHandler), Now: time.Now, Time: lasting, Running: 3, Poll: 50 * time.Millisecond,
+	})
+
+	workers := river.NewWorkers()
+	river.AddWorker(workers, &Worker{Runs: o.Runs})
+
+	jobs, err = job.New(job.Config{DB: db, Log: slog.New(slog.DiscardHandler), Workers: workers, Queues: map[string]int{Queue: 4}})
+	require.NoError(t, err)
+
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 2)
+
+	go func() { ended <- jobs.Run(ctx) }()
+	go func() { o.tail.run(ctx); ended <- nil }()
+
+	t.Cleanup(func() {
+		stop()
+		require.NoError(t, <-ended)
+		require.NoError(t, <-ended)
+	})
+
+	o.want = Ask{Agent: "telling", Question: agent.Question{Username: "ada", Namespace: "shop", Text: "How many?"}}
+
+	return o
+}
+
+func (o *office) ask() Run {
+	o.t.Helper()
+
+	made, err := o.Ask(o.t.Context(), o.who, o.want)
+	require.NoError(o.t, err)
+
+	return made
+}
+
+// events takes everything until the end.
+func (o *office) events(id uuid.UUID, after int64) (seen []string) {
+	o.t.Helper()
+
+	stream, err := o.Follow(o.t.Context(), o.who, id, after)
+	require.NoError(o.t, err)
+	defer stream.Close()
+
+	for next := after + 1; ; {
+		events, err := stream.Next(o.t.Context())
+		require.NoError(o.t, err)
+
+		for _, e := range events {
+			require.Equal(o.t, next, e.Seq)
+			next++
+
+			seen = append(seen, string(e.Kind)+" "+string(e.Body))
+
+			if e.Ends() {
+				return seen
+			}
+		}
+	}
+}
+
+func TestRunIsItsLog(t *testing.T) {
+	t.Parallel()
+
+	o := newOffice(t, time.Minute)
+	run := o.ask()
+	require.Equal(t, Running, run.Status)
+
+	o.let <- 3
+	o.let <- 0
+
+	began := fmt.Sprintf(`run-started {"runId":"%s","conversationId":"%s"}`, run.ID, run.Conversation)
+	all := []string{
+		began, `stepStarted {"index":0}`, `stepStarted {"index":1}`, `stepStarted {"index":2}`,
+		`run-completed {"result":{"response":"1 before","steps":[],"outcome":"answer"}}`,
+	}
+
+	for after := range int64(len(all)) {
+		require.Equal(t, all[after:], o.events(run.ID, after))
+	}
+
+	done, err := o.Get(t.Context(), o.who, run.ID)
+	require.NoError(t, err)
+	require.Equal(t, Completed, done.Status)
+	require.Equal(t, "1 before", done.Result.Response)
+
+	_, err = o.Get(t.Context(), auth.Principal{Account: uuid.New()}, run.ID)
+	require.True(t, fault.Is(err, fault.NotFound))
+
+	_, err = o.Cancel(t.Context(), o.who, run.ID)
+	require.True(t, fault.Is(err, fault.InvalidState))
+}
+
+func TestCancelEndsTheWork(t *testing.T) {
+	t.Parallel()
+
+	o := newOffice(t, time.Minute)
+	run := o.ask()
+	o.let <- 1
+
+	cancelled, err := o.Cancel(t.Context(), o.who, run.ID)
+	require.NoError(t, err)
+	require.Equal(t, Cancelled, cancelled.Status)
+
+	again, err := o.Cancel(t.Context(), o.who, run.ID)
+	require.NoError(t, err)
+	require.Equal(t, cancelled, again)
+
+	seen := o.events(run.ID, 0)
+	require.Equal(t, "run-cancelled {}", seen[len(seen)-1])
+
+	// The agent is gone: nobody takes what it would be let.
+	require.Eventually(t, func() bool {
+		select {
+		case o.let <- 1:
+			return false
+		case <-time.After(200 * time.Millisecond):
+			return true
+		}
+	}, 5*time.Second, time.Millisecond)
+	require.Equal(t, seen, o.events(run.ID, 0))
+}
+
+func TestDeadline(t *testing.T) {
+	t.Parallel()
+
+	o := newOffice(t, 300*time.Millisecond)
+	run := o.ask()
+
+	time.Sleep(400 * time.Millisecond)
+	require.NoError(t, o.expire(t.Context(), job.Lease{}))
+
+	seen := o.events(run.ID, 1)
+	require.Len(t, seen, 1)
+	require.Contains(t, seen[0], `error {"code":"TIMEOUT"`)
+
+	late, err := o.Get(t.Context(), o.who, run.ID)
+	require.NoError(t, err)
+	require.Equal(t, Expired, late.Status)
+}
+
+func TestConversationsTakeTurns(t *testing.T) {
+	t.Parallel()
+
+	o := newOffice(t, time.Minute)
+	first := o.ask()
+
+	o.want.Conversation = first.Conversation
+	second := o.ask()
+	require.Equal(t, first.Conversation, second.Conversation)
+
+	o.want.Conversation = uuid.New()
+	_, err := o.Ask(t.Context(), o.who, o.want)
+	require.True(t, fault.Is(err, fault.NotFound))
+
+	_, err = o.Catalog.CreateNamespace(t.Context(), o.who, catalog.NewNamespace{Name: "lab"})
+	require.NoError(t, err)
+
+	o.want.Conversation, o.want.Question.Namespace = first.Conversation, "lab"
+	_, err = o.Ask(t.Context(), o.who, o.want)
+	require.True(t, fault.Is(err, fault.ValidationFailed))
+
+	o.want.Question.Namespace = "shop"
+	o.ask()
+
+	_, err = o.Ask(t.Context(), o.who, o.want)
+	require.True(t, fault.Is(err, fault.RateLimited))
+
+	found, err := o.Conversation(t.Context(), o.who, first.Conversation)
+	require.NoError(t, err)
+	require.Equal(t, "How many?", found.Title)
+	require.Len(t, found.Turns, 3)
+	require.Equal(t, first.ID, found.Turns[0].ID)
+
+	require.NoError(t, o.DB.Do(t.Context(), func(q postgres.Querier) error {
+		_, err := q.Exec(t.Context(), `UPDATE runs SET status = 'cancelled'; UPDATE conversations SET turns = 200`)
+
+		return err
+	}))
+
+	_, err = o.Ask(t.Context(), o.who, o.want)
+	require.True(t, fault.Is(err, fault.Conflict))
+}

@@ -1,0 +1,386 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"quern.dev/quern/internal/agent"
+	"quern.dev/quern/internal/auth"
+	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/postgres"
+	"quern.dev/quern/internal/query"
+)
+
+const (
+	// Questions of one account are counted one after another.
+	sqlLockAccount  = `SELECT pg_advisory_xact_lock(hashtextextended('runs ' || $1::text, 0))`
+	sqlCountRunning = `SELECT count(*) FROM runs WHERE account_id = $1 AND status = 'running'`
+
+	sqlInsertConversation = `
+		INSERT INTO conversations (account_id, id, namespace_account, namespace_id, username, namespace, title, turns, created_at, active_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, 1, $8, $8)`
+	sqlConversationColumns = `
+		account_id, id, namespace_account, namespace_id, username, namespace, title, turns, created_at, active_at`
+	sqlSelectConversation = `SELECT` + sqlConversationColumns + ` FROM conversations WHERE account_id = $1 AND id = $2`
+	sqlLockConversation   = sqlSelectConversation + ` FOR UPDATE`
+	sqlTouchConversation  = `
+		UPDATE conversations SET turns = turns + 1, active_at = greatest(active_at, $3) WHERE account_id = $1 AND id = $2`
+	sqlUpdateTitle = `
+		UPDATE conversations SET title = $3 WHERE account_id = $1 AND id = $2 RETURNING` + sqlConversationColumns
+
+	sqlInsertRun = `
+		INSERT INTO runs (account_id, id, conversation_id, agent, status, question, request, caller, trace_id, last_seq, created_at, deadline_at)
+		VALUES ($1, $2, $3, $4, 'running', $5, $6::jsonb, $7::jsonb, $8, 1, $9, $10)`
+	sqlRunColumns = `
+		account_id, id, conversation_id, agent, status, question, request, caller, trace_id, last_seq, result, error_code, error_message,
+		created_at, deadline_at, finished_at`
+	sqlSelectRun   = `SELECT` + sqlRunColumns + ` FROM runs WHERE account_id = $1 AND id = $2`
+	sqlLockRun     = sqlSelectRun + ` FOR UPDATE`
+	sqlSelectTurns = `SELECT` + sqlRunColumns + ` FROM runs WHERE account_id = $1 AND conversation_id = $2 ORDER BY id`
+	sqlSelectLate  = `SELECT account_id, id FROM runs WHERE status = 'running' AND deadline_at < $1 ORDER BY deadline_at LIMIT $2`
+
+	sqlInsertFirst = `
+		INSERT INTO run_events (account_id, run_id, seq, kind, step, body, at) VALUES ($1, $2, 1, $3, 0, $4, $5)`
+	sqlAppendEvent = `
+		WITH next AS (
+			UPDATE runs SET last_seq = last_seq + 1 WHERE account_id = $1 AND id = $2 AND status = 'running' RETURNING last_seq)
+		INSERT INTO run_events (account_id, run_id, seq, kind, step, body, at) SELECT $1, $2, last_seq, $3, $4, $5, $6 FROM next`
+	// The end has its content in the row of the run.
+	sqlEndRun = `
+		WITH ended AS (
+			UPDATE runs SET status = $3, last_seq = last_seq + 1, result = $4, error_code = $5, error_message = $6, finished_at = $7
+			WHERE account_id = $1 AND id = $2 AND status = 'running' RETURNING last_seq)
+		INSERT INTO run_events (account_id, run_id, seq, kind, step, body, at) SELECT $1, $2, last_seq, $8, 0, '{}', $7 FROM ended`
+	sqlSelectEvents = `
+		SELECT seq, kind, step, body FROM run_events WHERE account_id = $1 AND run_id = $2 AND seq > $3 ORDER BY seq`
+	sqlSelectSteps = `
+		SELECT body FROM run_events WHERE account_id = $1 AND run_id = $2 AND kind = 'step' ORDER BY step`
+	// Runs without news cost one look at their row.
+	sqlSelectNews = `
+		SELECT w.account_id, w.run_id, e.seq, e.kind, e.step, e.body
+		FROM unnest($1::uuid[], $2::uuid[], $3::bigint[]) AS w (account_id, run_id, after)
+		JOIN runs r ON r.account_id = w.account_id AND r.id = w.run_id AND r.last_seq > w.after
+		CROSS JOIN LATERAL (
+			SELECT seq, kind, step, body FROM run_events n
+			WHERE n.account_id = w.account_id AND n.run_id = w.run_id AND n.seq > w.after ORDER BY n.seq LIMIT 100) e
+		ORDER BY w.account_id, w.run_id, e.seq`
+
+	sqlInsertRead = `
+		INSERT INTO run_reads (account_id, run_id, dataset_account, dataset_id, dataset, snapshot_id, committed_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING`
+	sqlSelectTargets = `SELECT dataset_account, dataset_id FROM run_reads WHERE account_id = $1 AND run_id = $2`
+	sqlSelectMoments = `
+		SELECT dataset, snapshot_id::text, committed_at FROM run_reads WHERE account_id = $1 AND run_id = $2 ORDER BY dataset`
+
+	sqlInsertObject = `
+		INSERT INTO run_objects (account_id, run_id, step, state, object_key, remove_at) VALUES ($1, $2, $3, 'writing', $4, $5)`
+	sqlKeepObject = `
+		UPDATE run_objects SET state = 'kept', size = $5, remove_at = NULL
+		WHERE account_id = $1 AND run_id = $2 AND step = $3 AND object_key = $4 AND state = 'writing'`
+
+	sqlDropObjects  = `UPDATE run_objects SET remove_at = $3 WHERE account_id = $1 AND run_id = ANY($2)`
+	sqlDeleteEvents = `DELETE FROM run_events WHERE account_id = $1 AND run_id = ANY($2)`
+	sqlDeleteReads  = `DELETE FROM run_reads WHERE account_id = $1 AND run_id = ANY($2)`
+	sqlDeleteRuns   = `DELETE FROM runs WHERE account_id = $1 AND id = ANY($2)`
+)
+
+func lockRunning(ctx context.Context, tx pgx.Tx, account uuid.UUID) (running int, err error) {
+	if _, err := tx.Exec(ctx, sqlLockAccount, account); err != nil {
+		return 0, err
+	}
+
+	err = tx.QueryRow(ctx, sqlCountRunning, account).Scan(&running)
+
+	return running, err
+}
+
+func insertConversation(ctx context.Context, tx pgx.Tx, c Conversation) error {
+	_, err := tx.Exec(ctx, sqlInsertConversation, c.Account, c.ID, c.namespaceAccount, c.namespaceID, c.Username, c.Namespace, c.Title, c.CreatedAt)
+
+	return err
+}
+
+// selectConversation returns nil if there is none.
+func selectConversation(ctx context.Context, q postgres.Querier, account, id uuid.UUID) (*Conversation, error) {
+	return oneConversation(q.Query(ctx, sqlSelectConversation, account, id))
+}
+
+func lockConversation(ctx context.Context, tx pgx.Tx, account, id uuid.UUID) (*Conversation, error) {
+	return oneConversation(tx.Query(ctx, sqlLockConversation, account, id))
+}
+
+func updateTitle(ctx context.Context, q postgres.Querier, account, id uuid.UUID, title string) (*Conversation, error) {
+	return oneConversation(q.Query(ctx, sqlUpdateTitle, account, id, title))
+}
+
+func touchConversation(ctx context.Context, tx pgx.Tx, c Conversation, now time.Time) error {
+	_, err := tx.Exec(ctx, sqlTouchConversation, c.Account, c.ID, now)
+
+	return err
+}
+
+func oneConversation(rows pgx.Rows, err error) (*Conversation, error) {
+	if err != nil {
+		return nil, err
+	}
+
+	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (c Conversation, err error) {
+		err = row.Scan(&c.Account, &c.ID, &c.namespaceAccount, &c.namespaceID, &c.Username, &c.Namespace, &c.Title, &c.turns, &c.CreatedAt, &c.ActiveAt)
+
+		return c, err
+	})
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+
+	return &found[0], nil
+}
+
+// caller is with which rights a run was asked for.
+type caller struct {
+	Username string      `json:"username"`
+	Groups   []string    `json:"groups,omitempty"`
+	Token    *auth.Grant `json:"token,omitempty"`
+	Origin   auth.Origin `json:"origin"`
+}
+
+func insertRun(ctx context.Context, tx pgx.Tx, r Run) error {
+	request, err := json.Marshal(r.Question)
+	if err != nil {
+		return err
+	}
+
+	asking, err := json.Marshal(caller{r.caller.Username, r.caller.Groups, r.caller.Token, r.caller.Origin})
+	if err != nil {
+		return err
+	}
+
+	_, err = tx.Exec(ctx, sqlInsertRun, r.Account, r.ID, r.Conversation, r.Agent, r.Question.Text, string(request), string(asking), r.TraceID[:],
+		r.CreatedAt, r.DeadlineAt)
+
+	return err
+}
+
+// selectRun returns nil if there is none.
+func selectRun(ctx context.Context, q postgres.Querier, account, id uuid.UUID) (*Run, error) {
+	return oneRun(q.Query(ctx, sqlSelectRun, account, id))
+}
+
+func lockRun(ctx context.Context, tx pgx.Tx, account, id uuid.UUID) (*Run, error) {
+	return oneRun(tx.Query(ctx, sqlLockRun, account, id))
+}
+
+func oneRun(rows pgx.Rows, err error) (*Run, error) {
+	if err != nil {
+		return nil, err
+	}
+
+	found, err := pgx.CollectRows(rows, scanRun)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+
+	return &found[0], nil
+}
+
+func selectTurns(ctx context.Context, q postgres.Querier, account, conversation uuid.UUID) ([]Run, error) {
+	rows, err := q.Query(ctx, sqlSelectTurns, account, conversation)
+	if err != nil {
+		return nil, err
+	}
+
+	return pgx.CollectRows(rows, scanRun)
+}
+
+func scanRun(row pgx.CollectableRow) (r Run, err error) {
+	var (
+		question, code, message string
+		asking                  caller
+		trace                   []byte
+		result                  *string
+		finished                *time.Time
+	)
+
+	err = row.Scan(&r.Account, &r.ID, &r.Conversation, &r.Agent, &r.Status, &question, &r.Question, &asking, &trace, &r.lastSeq, &result, &code, &message,
+		&r.CreatedAt, &r.DeadlineAt, &finished)
+	if err != nil {
+		return r, err
+	}
+
+	r.Question.Text = question
+	r.caller = auth.Principal{Account: r.Account, Username: asking.Username, Groups: asking.Groups, Token: asking.Token, Origin: asking.Origin}
+	copy(r.TraceID[:], trace)
+
+	if finished != nil {
+		r.FinishedAt = *finished
+	}
+
+	if code != "" {
+		r.Error = fault.New(fault.Code(code), message)
+	}
+
+	if result != nil {
+		r.stored = &storedResult{}
+		err = json.Unmarshal([]byte(*result), r.stored)
+	}
+
+	return r, err
+}
+
+func selectLate(ctx context.Context, q postgres.Querier, now time.Time, limit int) ([]Args, error) {
+	rows, err := q.Query(ctx, sqlSelectLate, now, limit)
+	if err != nil {
+		return nil, err
+	}
+
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[Args])
+}
+
+func insertFirst(ctx context.Context, tx pgx.Tx, r Run, kind string, body json.RawMessage) error {
+	_, err := tx.Exec(ctx, sqlInsertFirst, r.Account, r.ID, kind, string(body), r.CreatedAt)
+
+	return err
+}
+
+// appendEvent returns false if the run has ended.
+func appendEvent(ctx context.Context, tx pgx.Tx, account, run uuid.UUID, e agent.Event, now time.Time) (running bool, err error) {
+	tag, err := tx.Exec(ctx, sqlAppendEvent, account, run, e.Kind, e.Index, string(e.Body), now)
+
+	return tag.RowsAffected() == 1, err
+}
+
+// endRun returns false if the run has ended before.
+func endRun(ctx context.Context, tx pgx.Tx, account, run uuid.UUID, e ending) (running bool, err error) {
+	var result *string
+	if e.result != nil {
+		result = new(string(e.result))
+	}
+
+	tag, err := tx.Exec(ctx, sqlEndRun, account, run, e.status, result, e.failure.Code, e.failure.Message, e.at, e.kind)
+
+	return tag.RowsAffected() == 1, err
+}
+
+func selectEvents(ctx context.Context, q postgres.Querier, account, run uuid.UUID, after int64) ([]Event, error) {
+	rows, err := q.Query(ctx, sqlSelectEvents, account, run, after)
+	if err != nil {
+		return nil, err
+	}
+
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (e Event, err error) {
+		var body string
+
+		err = row.Scan(&e.Seq, &e.Kind, &e.Index, &body)
+		e.Body = json.RawMessage(body)
+
+		return e, err
+	})
+}
+
+func selectSteps(ctx context.Context, q postgres.Querier, account, run uuid.UUID) ([]json.RawMessage, error) {
+	rows, err := q.Query(ctx, sqlSelectSteps, account, run)
+	if err != nil {
+		return nil, err
+	}
+
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (json.RawMessage, error) {
+		var body string
+		err := row.Scan(&body)
+
+		return json.RawMessage(body), err
+	})
+}
+
+func selectNews(ctx context.Context, q postgres.Querier, wanted map[topicKey]int64) (map[topicKey][]Event, error) {
+	var (
+		accounts, runs []uuid.UUID
+		afters         []int64
+	)
+
+	for key, after := range wanted {
+		accounts, runs, afters = append(accounts, key.account), append(runs, key.run), append(afters, after)
+	}
+
+	rows, err := q.Query(ctx, sqlSelectNews, accounts, runs, afters)
+	if err != nil {
+		return nil, err
+	}
+
+	var (
+		found = map[topicKey][]Event{}
+		key   topicKey
+		e     Event
+		body  string
+	)
+
+	_, err = pgx.ForEachRow(rows, []any{&key.account, &key.run, &e.Seq, &e.Kind, &e.Index, &body}, func() error {
+		e.Body = json.RawMessage(body)
+		found[key] = append(found[key], e)
+
+		return nil
+	})
+
+	return found, err
+}
+
+func insertReads(ctx context.Context, tx pgx.Tx, r Run, reads []query.Read) error {
+	batch := &pgx.Batch{}
+	for _, read := range reads {
+		batch.Queue(sqlInsertRead, r.Account, r.ID, read.Account, read.ID, read.Dataset, read.Snapshot, read.CommittedAt)
+	}
+
+	return tx.SendBatch(ctx, batch).Close()
+}
+
+func selectTargets(ctx context.Context, q postgres.Querier, account, run uuid.UUID) ([]auth.Target, error) {
+	rows, err := q.Query(ctx, sqlSelectTargets, account, run)
+	if err != nil {
+		return nil, err
+	}
+
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (auth.Target, error) {
+		target := auth.Target{Kind: "dataset"}
+		err := row.Scan(&target.Account, &target.ID)
+
+		return target, err
+	})
+}
+
+func selectMoments(ctx context.Context, q postgres.Querier, account, run uuid.UUID) ([]agent.Moment, error) {
+	rows, err := q.Query(ctx, sqlSelectMoments, account, run)
+	if err != nil {
+		return nil, err
+	}
+
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[agent.Moment])
+}
+
+func insertObject(ctx context.Context, tx pgx.Tx, r Run, step int, key string, removeAt time.Time) error {
+	_, err := tx.Exec(ctx, sqlInsertObject, r.Account, r.ID, step, key, removeAt)
+
+	return err
+}
+
+func keepObject(ctx context.Context, tx pgx.Tx, r Run, step int, key string, size int64) error {
+	tag, err := tx.Exec(ctx, sqlKeepObject, r.Account, r.ID, step, key, size)
+	if err == nil && tag.RowsAffected() == 0 {
+		err = errEnded // it took so long that the object is gone
+	}
+
+	return err
+}
+
+func deleteRuns(ctx context.Context, tx pgx.Tx, account uuid.UUID, runs []uuid.UUID, now time.Time) error {
+	batch := &pgx.Batch{}
+	batch.Queue(sqlDropObjects, account, runs, now)
+
+	for _, statement := range []string{sqlDeleteEvents, sqlDeleteReads, sqlDeleteRuns} {
+		batch.Queue(statement, account, runs)
+	}
+
+	return tx.SendBatch(ctx, batch).Close()
+}

@@ -1,0 +1,116 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/riverqueue/river"
+
+	"quern.dev/quern/internal/job"
+	"quern.dev/quern/internal/postgres"
+)
+
+// Queue is where questions wait.
+const Queue = "run"
+
+func runOpts() *river.InsertOpts { return &river.InsertOpts{Queue: Queue} }
+
+// Args is the job of a run.
+type Args struct {
+	Account uuid.UUID `json:"account"`
+	Run     uuid.UUID `json:"run"`
+}
+
+// Kind names the job.
+func (Args) Kind() string { return "run.run" }
+
+func (r Run) args() Args { return Args{Account: r.Account, Run: r.ID} }
+
+func (a Args) work() job.Work { return job.Work{Account: a.Account, ID: a.Run, Job: a, Queue: Queue} }
+
+// Worker works Args.
+type Worker struct {
+	river.WorkerDefaults[Args]
+
+	Runs *Runs
+}
+
+// Work answers the question, unless another does.
+func (w *Worker) Work(ctx context.Context, j *river.Job[Args]) error {
+	return job.Snooze(w.Runs.Jobs().Hold(ctx, j.Args.work(), func(ctx context.Context, lease job.Lease) error {
+		return w.Runs.work(ctx, j.Args, lease, j.Attempt >= j.MaxAttempts)
+	}))
+}
+
+// work goes on from what the log says. It ends with the run: when the agent is done, when the deadline has come, and
+// when somebody cancels it.
+func (r *Runs) work(ctx context.Context, args Args, lease job.Lease, last bool) error {
+	var (
+		run    *Run
+		events []Event
+	)
+
+	err := r.DB.Do(ctx, func(q postgres.Querier) (err error) {
+		if run, err = selectRun(ctx, q, args.Account, args.Run); err == nil && run != nil {
+			events, err = selectEvents(ctx, q, args.Account, args.Run, 0)
+		}
+
+		return err
+	})
+	if err != nil || run == nil || run.Status != Running {
+		return err
+	}
+
+	log := &record{Runs: r, lease: lease, run: *run}
+	for _, e := range events {
+		log.before = append(log.before, e.Event)
+	}
+
+	working, stop := context.WithDeadlineCause(ctx, run.DeadlineAt, errEnded)
+	defer stop()
+
+	watched, ended := context.WithCancelCause(working)
+	defer ended(nil)
+
+	go r.watch(watched, *run, ended)
+
+	result, err := r.Agents[run.Agent].Answer(watched, run.caller, run.Question, log)
+
+	switch {
+	case errors.Is(context.Cause(watched), errEnded), errors.Is(err, errEnded):
+		return nil // whoever ended it has said so
+	case err != nil && !last && ctx.Err() != nil:
+		return err // this process ends; another goes on
+	}
+
+	if err := log.end(ctx, result, err); err != nil && !errors.Is(err, errEnded) {
+		return err
+	}
+
+	return nil
+}
+
+// watch ends the work when the run has ended.
+func (r *Runs) watch(ctx context.Context, run Run, ended context.CancelCauseFunc) {
+	follower, _ := r.tail.follow(topicKey{run.Account, run.ID}, run.lastSeq)
+	defer follower.leave()
+
+	for {
+		events, err := follower.next(ctx)
+		if err != nil {
+			return
+		}
+
+		for _, e := range events {
+			if e.Ends() {
+				ended(errEnded)
+
+				return
+			}
+		}
+	}
+}
+
+const expireEvery = 2 * time.Second
