@@ -18,6 +18,24 @@ import (
 	openapi_types "github.com/oapi-codegen/runtime/types"
 )
 
+// Defines values for AgentName.
+const (
+	AgentNameAssistant AgentName = "assistant"
+	AgentNameNl2Ql     AgentName = "nl2ql"
+)
+
+// Valid indicates whether the value is a known member of the AgentName enum.
+func (e AgentName) Valid() bool {
+	switch e {
+	case AgentNameAssistant:
+		return true
+	case AgentNameNl2Ql:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for AuditTargetKind.
 const (
 	AuditTargetKindAccount   AuditTargetKind = "account"
@@ -264,6 +282,36 @@ func (e NewTokenRole) Valid() bool {
 	}
 }
 
+// Defines values for Outcome.
+const (
+	OutcomeAnswer        Outcome = "answer"
+	OutcomeClarification Outcome = "clarification"
+	OutcomeNoData        Outcome = "no_data"
+	OutcomeNotPermitted  Outcome = "not_permitted"
+	OutcomeRefused       Outcome = "refused"
+	OutcomeWithheld      Outcome = "withheld"
+)
+
+// Valid indicates whether the value is a known member of the Outcome enum.
+func (e Outcome) Valid() bool {
+	switch e {
+	case OutcomeAnswer:
+		return true
+	case OutcomeClarification:
+		return true
+	case OutcomeNoData:
+		return true
+	case OutcomeNotPermitted:
+		return true
+	case OutcomeRefused:
+		return true
+	case OutcomeWithheld:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for QueryMetadataTruncatedBy.
 const (
 	QueryMetadataTruncatedByBytes QueryMetadataTruncatedBy = "bytes"
@@ -276,6 +324,24 @@ func (e QueryMetadataTruncatedBy) Valid() bool {
 	case QueryMetadataTruncatedByBytes:
 		return true
 	case QueryMetadataTruncatedByRows:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for QuestionAgent.
+const (
+	QuestionAgentAssistant QuestionAgent = "assistant"
+	QuestionAgentNl2Ql     QuestionAgent = "nl2ql"
+)
+
+// Valid indicates whether the value is a known member of the QuestionAgent enum.
+func (e QuestionAgent) Valid() bool {
+	switch e {
+	case QuestionAgentAssistant:
+		return true
+	case QuestionAgentNl2Ql:
 		return true
 	default:
 		return false
@@ -297,6 +363,33 @@ func (e Role) Valid() bool {
 	case RoleOwner:
 		return true
 	case RoleViewer:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for RunStatus.
+const (
+	RunStatusCancelled RunStatus = "cancelled"
+	RunStatusCompleted RunStatus = "completed"
+	RunStatusExpired   RunStatus = "expired"
+	RunStatusFailed    RunStatus = "failed"
+	RunStatusRunning   RunStatus = "running"
+)
+
+// Valid indicates whether the value is a known member of the RunStatus enum.
+func (e RunStatus) Valid() bool {
+	switch e {
+	case RunStatusCancelled:
+		return true
+	case RunStatusCompleted:
+		return true
+	case RunStatusExpired:
+		return true
+	case RunStatusFailed:
+		return true
+	case RunStatusRunning:
 		return true
 	default:
 		return false
@@ -465,6 +558,9 @@ type AbortedUpload struct {
 // AccountName A username. Compared without case; `self` stands for the caller.
 type AccountName = string
 
+// AgentName defines model for AgentName.
+type AgentName string
+
 // AuditEntry defines model for AuditEntry.
 type AuditEntry struct {
 	// Action What was done, as noun.verb.
@@ -506,6 +602,30 @@ type AuditTarget struct {
 
 // AuditTargetKind defines model for AuditTarget.Kind.
 type AuditTargetKind string
+
+// Checks Statements of the answer that were checked against the rows.
+type Checks struct {
+	Claims     int32    `json:"claims"`
+	Unverified []string `json:"unverified"`
+	Verified   int32    `json:"verified"`
+}
+
+// Citation defines model for Citation.
+type Citation struct {
+	Dataset string  `json:"dataset"`
+	File    *string `json:"file,omitempty"`
+	Page    *int64  `json:"page,omitempty"`
+	Row     *int64  `json:"row,omitempty"`
+
+	// Step Index of the step that read it.
+	Step *int32 `json:"step,omitempty"`
+}
+
+// Clarification defines model for Clarification.
+type Clarification struct {
+	Options  []string `json:"options"`
+	Question string   `json:"question"`
+}
 
 // ColumnProfile Values are as in rows; texts are cut after 200 characters, after 50 in a dataset of more than 200 columns. JSON is text here.
 type ColumnProfile struct {
@@ -556,6 +676,43 @@ type CompletedFile struct {
 	FileID      openapi_types.UUID `json:"fileId"`
 	Filename    string             `json:"filename"`
 	Size        int64              `json:"size"`
+}
+
+// Conversation defines model for Conversation.
+type Conversation struct {
+	ID    openapi_types.UUID `json:"id"`
+	Title string             `json:"title"`
+
+	// Turns Oldest first.
+	Turns []Turn `json:"turns"`
+}
+
+// ConversationChange defines model for ConversationChange.
+type ConversationChange struct {
+	Title string `json:"title"`
+}
+
+// ConversationItem defines model for ConversationItem.
+type ConversationItem struct {
+	// CreatedAt Milliseconds since 1970.
+	CreatedAt int64              `json:"createdAt"`
+	ID        openapi_types.UUID `json:"id"`
+
+	// Namespace Name of a namespace or dataset. Kept as written, compared without case.
+	Namespace ObjectName `json:"namespace"`
+	Title     string     `json:"title"`
+
+	// UpdatedAt Milliseconds since 1970.
+	UpdatedAt int64 `json:"updatedAt"`
+
+	// Username A username. Compared without case; `self` stands for the caller.
+	Username AccountName `json:"username"`
+}
+
+// ConversationList defines model for ConversationList.
+type ConversationList struct {
+	Conversations []ConversationItem `json:"conversations"`
+	NextCursor    *string            `json:"nextCursor,omitempty"`
 }
 
 // CreatedToken defines model for CreatedToken.
@@ -643,6 +800,13 @@ type DatasetMetadata struct {
 
 	// SnapshotID Absent before the first rows.
 	SnapshotID *openapi_types.UUID `json:"snapshotId,omitempty"`
+}
+
+// DatasetMoment defines model for DatasetMoment.
+type DatasetMoment struct {
+	CommittedAt time.Time          `json:"committedAt"`
+	Dataset     string             `json:"dataset"`
+	SnapshotID  openapi_types.UUID `json:"snapshotId"`
 }
 
 // DatasetRef defines model for DatasetRef.
@@ -882,6 +1046,12 @@ type Me struct {
 	Username AccountName `json:"username"`
 }
 
+// ModelUsage defines model for ModelUsage.
+type ModelUsage struct {
+	InputTokens  int64 `json:"inputTokens"`
+	OutputTokens int64 `json:"outputTokens"`
+}
+
 // NamespaceChange defines model for NamespaceChange.
 type NamespaceChange struct {
 	// Exposure What external models may see; the schema, also values, or whole rows.
@@ -978,6 +1148,14 @@ type NumberedURL struct {
 
 // ObjectName Name of a namespace or dataset. Kept as written, compared without case.
 type ObjectName = string
+
+// Outcome - `answer`
+// - `no_data`: nothing matched, or nothing that the caller can see is about this
+// - `clarification`: the question can be read in two ways, and `response` asks which
+// - `not_permitted`: it asks to change, share or delete, but agents only read
+// - `refused`: everything else
+// - `withheld`: a dataset that was read is no longer visible to the caller
+type Outcome string
 
 // PrepareUpload defines model for PrepareUpload.
 type PrepareUpload struct {
@@ -1082,6 +1260,42 @@ type QueryResult struct {
 	Metadata QueryMetadata  `json:"metadata"`
 }
 
+// Question defines model for Question.
+type Question struct {
+	Agent *QuestionAgent `json:"agent,omitempty"`
+
+	// AsOf "Today" for relative dates; now if absent.
+	AsOf *time.Time `json:"asOf,omitempty"`
+
+	// ConversationID The conversation to go on with; a new one if absent.
+	ConversationID *openapi_types.UUID `json:"conversationId,omitempty"`
+
+	// Datasets Limits the question to these datasets, named as in SQL, `dataset`, `namespace/dataset` or `owner/namespace/dataset`.
+	Datasets *[]string `json:"datasets,omitempty"`
+
+	// HelperPrompt Further words for the model.
+	HelperPrompt *string `json:"helperPrompt,omitempty"`
+	Model        *string `json:"model,omitempty"`
+
+	// Namespace Name of a namespace or dataset. Kept as written, compared without case.
+	Namespace ObjectName `json:"namespace"`
+	Provider  *string    `json:"provider,omitempty"`
+
+	// Query The question.
+	Query string `json:"query"`
+
+	// TimeZone Name of a time zone; UTC if absent.
+	//
+	// Example: Europe/Vienna
+	TimeZone *string `json:"timeZone,omitempty"`
+
+	// Username A username. Compared without case; `self` stands for the caller.
+	Username AccountName `json:"username"`
+}
+
+// QuestionAgent defines model for Question.Agent.
+type QuestionAgent string
+
 // ReadSnapshot defines model for ReadSnapshot.
 type ReadSnapshot struct {
 	Dataset    string             `json:"dataset"`
@@ -1111,6 +1325,79 @@ type RowPage struct {
 	Columns    []ResultColumn `json:"columns"`
 	Data       []Row          `json:"data"`
 	NextCursor *string        `json:"nextCursor,omitempty"`
+}
+
+// Run defines model for Run.
+type Run struct {
+	Agent          AgentName          `json:"agent"`
+	ConversationID openapi_types.UUID `json:"conversationId"`
+	CreatedAt      time.Time          `json:"createdAt"`
+
+	// Error Why something that was accepted failed later.
+	Error      *Failure   `json:"error,omitempty"`
+	FinishedAt *time.Time `json:"finishedAt,omitempty"`
+
+	// Namespace Name of a namespace or dataset. Kept as written, compared without case.
+	Namespace ObjectName `json:"namespace"`
+	Question  string     `json:"question"`
+
+	// Result Present for completed runs. With the outcome `withheld` it has only the required fields.
+	Result *RunResult         `json:"result,omitempty"`
+	RunID  openapi_types.UUID `json:"runId"`
+
+	// Status `running` from acceptance on, also while queued; `expired` if its deadline of 10 minutes passed.
+	Status RunStatus `json:"status"`
+
+	// Username A username. Compared without case; `self` stands for the caller.
+	Username AccountName `json:"username"`
+}
+
+// RunResult Present for completed runs. With the outcome `withheld` it has only the required fields.
+type RunResult struct {
+	// AsOf The snapshots that were read.
+	AsOf *[]DatasetMoment `json:"asOf,omitempty"`
+
+	// Checks Statements of the answer that were checked against the rows.
+	Checks        *Checks        `json:"checks,omitempty"`
+	Citations     *[]Citation    `json:"citations,omitempty"`
+	Clarification *Clarification `json:"clarification,omitempty"`
+
+	// Model Which model answered, or `planner`.
+	Model *string `json:"model,omitempty"`
+
+	// Outcome - `answer`
+	// - `no_data`: nothing matched, or nothing that the caller can see is about this
+	// - `clarification`: the question can be read in two ways, and `response` asks which
+	// - `not_permitted`: it asks to change, share or delete, but agents only read
+	// - `refused`: everything else
+	// - `withheld`: a dataset that was read is no longer visible to the caller
+	Outcome Outcome `json:"outcome"`
+
+	// Reading In plain words how the question was understood.
+	Reading *string `json:"reading,omitempty"`
+
+	// Response The answer in words, as markdown.
+	Response string      `json:"response"`
+	Steps    []RunStep   `json:"steps"`
+	Usage    *ModelUsage `json:"usage,omitempty"`
+}
+
+// RunStatus `running` from acceptance on, also while queued; `expired` if its deadline of 10 minutes passed.
+type RunStatus string
+
+// RunStep defines model for RunStep.
+type RunStep struct {
+	Columns []ResultColumn `json:"columns"`
+
+	// Data At most 1,000 rows and 1 MiB.
+	Data        []Row  `json:"data"`
+	Instruction string `json:"instruction"`
+	Query       string `json:"query"`
+	Reasoning   string `json:"reasoning"`
+
+	// RowCount Number of rows of the step, also of those left out of `data`.
+	RowCount  int64 `json:"rowCount"`
+	Truncated bool  `json:"truncated"`
 }
 
 // SampledColumn defines model for SampledColumn.
@@ -1228,6 +1515,18 @@ type TokenTarget struct {
 	Username AccountName `json:"username"`
 }
 
+// Turn defines model for Turn.
+type Turn struct {
+	Question string `json:"question"`
+
+	// Result Present for completed runs. With the outcome `withheld` it has only the required fields.
+	Result *RunResult         `json:"result,omitempty"`
+	RunID  openapi_types.UUID `json:"runId"`
+
+	// Status `running` from acceptance on, also while queued; `expired` if its deadline of 10 minutes passed.
+	Status RunStatus `json:"status"`
+}
+
 // Upload defines model for Upload.
 type Upload struct {
 	CreatedAt time.Time `json:"createdAt"`
@@ -1323,6 +1622,9 @@ type ValueShape struct {
 	Share float64 `json:"share"`
 }
 
+// ConversationID defines model for ConversationId.
+type ConversationID = openapi_types.UUID
+
 // Cursor defines model for Cursor.
 type Cursor = string
 
@@ -1346,6 +1648,9 @@ type Limit = int32
 
 // Namespace Name of a namespace or dataset. Kept as written, compared without case.
 type Namespace = ObjectName
+
+// RunID defines model for RunId.
+type RunID = openapi_types.UUID
 
 // SessionID defines model for SessionId.
 type SessionID = openapi_types.UUID
@@ -1474,6 +1779,37 @@ type GrantNamespaceShareParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// AskParams defines parameters for Ask.
+type AskParams struct {
+	// Prefer `wait=N` or `respond-async`.
+	Prefer *string `json:"Prefer,omitempty"`
+
+	// IdempotencyKey Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and makes nothing new,
+	// with another request 422, and while the first is still being worked on 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ListConversationsParams defines parameters for ListConversations.
+type ListConversationsParams struct {
+	// Username Owner of the namespace.
+	Username *AccountName `form:"username,omitempty" json:"username,omitempty"`
+
+	// Namespace The namespace asked about.
+	Namespace *ObjectName `form:"namespace,omitempty" json:"namespace,omitempty"`
+
+	// Cursor `nextCursor` of the page before.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit Length of a page.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// StreamRunEventsParams defines parameters for StreamRunEvents.
+type StreamRunEventsParams struct {
+	// LastEventID The `id` of the last event that arrived.
+	LastEventID *string `json:"Last-Event-ID,omitempty"`
+}
+
 // SearchDatasetsParams defines parameters for SearchDatasets.
 type SearchDatasetsParams struct {
 	// Q Words to look for. A cursor belongs to the words that it was given for.
@@ -1568,6 +1904,12 @@ type GrantNamespaceShareJSONRequestBody = NewShare
 
 // RunQueryJSONRequestBody defines body for RunQuery for application/json ContentType.
 type RunQueryJSONRequestBody = QueryRequest
+
+// AskJSONRequestBody defines body for Ask for application/json ContentType.
+type AskJSONRequestBody = Question
+
+// RenameConversationJSONRequestBody defines body for RenameConversation for application/json ContentType.
+type RenameConversationJSONRequestBody = ConversationChange
 
 // LinkQuestionJSONRequestBody defines body for LinkQuestion for application/json ContentType.
 type LinkQuestionJSONRequestBody = LinkRequest
@@ -2100,6 +2442,115 @@ type ClientInterface interface {
 	// Corresponds with POST /query (the `RunQuery` operationId).
 	RunQuery(ctx context.Context, body RunQueryJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// AskWithBody Ask a question in plain language
+	//
+	// Starts a run, in a new conversation or as the next turn of `conversationId`. A conversation belongs to one namespace (another one is 422)
+	// and has at most 200 turns (then 409). An entry of `datasets` that the caller may not see is 404. A client that leaves does not stop the run.
+	//
+	// Three forms of answer:
+	//
+	// - `Accept: text/event-stream`, the default: a stream of events.
+	// - `Accept: application/json`: waits for the end of the run, by `Prefer: wait=N` for N seconds (60 by default, 110 at most), and
+	//   then gives 202 with the run as it is.
+	// - `Prefer: respond-async`: 202 with the run at once.
+	//
+	// Each event of the stream has an increasing `id:`, a name and JSON data:
+	//
+	// | event | data |
+	// |---|---|
+	// | `run-started` | `{runId, conversationId}` |
+	// | `planningStarted` | `{}` |
+	// | `plan` | `{steps, reasoning}` |
+	// | `stepStarted` | `{index, instruction}` |
+	// | `queryExecuting` | `{index, query, attempt}`, once per attempt |
+	// | `step` | `{index, …}` with the fields of a step of the result |
+	// | `answerStarted` | `{}` |
+	// | `answer` | `{response}` |
+	// | `run-completed` | `{result}` |
+	// | `run-cancelled` | `{}` |
+	// | `error` | `{code, message}` |
+	//
+	// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `run-started`, `stepStarted`,
+	// `queryExecuting`, `step` and the end. Ignore events whose names you do not know. A broken stream is resumed with
+	// GET on the run's events.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /query/ask (the `Ask` operationId).
+	AskWithBody(ctx context.Context, params *AskParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// Ask Ask a question in plain language
+	//
+	// Starts a run, in a new conversation or as the next turn of `conversationId`. A conversation belongs to one namespace (another one is 422)
+	// and has at most 200 turns (then 409). An entry of `datasets` that the caller may not see is 404. A client that leaves does not stop the run.
+	//
+	// Three forms of answer:
+	//
+	// - `Accept: text/event-stream`, the default: a stream of events.
+	// - `Accept: application/json`: waits for the end of the run, by `Prefer: wait=N` for N seconds (60 by default, 110 at most), and
+	//   then gives 202 with the run as it is.
+	// - `Prefer: respond-async`: 202 with the run at once.
+	//
+	// Each event of the stream has an increasing `id:`, a name and JSON data:
+	//
+	// | event | data |
+	// |---|---|
+	// | `run-started` | `{runId, conversationId}` |
+	// | `planningStarted` | `{}` |
+	// | `plan` | `{steps, reasoning}` |
+	// | `stepStarted` | `{index, instruction}` |
+	// | `queryExecuting` | `{index, query, attempt}`, once per attempt |
+	// | `step` | `{index, …}` with the fields of a step of the result |
+	// | `answerStarted` | `{}` |
+	// | `answer` | `{response}` |
+	// | `run-completed` | `{result}` |
+	// | `run-cancelled` | `{}` |
+	// | `error` | `{code, message}` |
+	//
+	// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `run-started`, `stepStarted`,
+	// `queryExecuting`, `step` and the end. Ignore events whose names you do not know. A broken stream is resumed with
+	// GET on the run's events.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /query/ask (the `Ask` operationId).
+	Ask(ctx context.Context, params *AskParams, body AskJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListConversations List the caller's conversations
+	//
+	// The last active first. `username` and `namespace`, given together, limit the list to one namespace; one alone is 422.
+	//
+	// Corresponds with GET /query/conversations (the `ListConversations` operationId).
+	ListConversations(ctx context.Context, params *ListConversationsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteConversation Delete a conversation with its runs
+	//
+	// 409 while one of its runs is still going on.
+	//
+	// Corresponds with DELETE /query/conversations/{conversationId} (the `DeleteConversation` operationId).
+	DeleteConversation(ctx context.Context, conversationID ConversationID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetConversation Get a conversation and its turns
+	//
+	// Turns are ordered oldest first. A conversation of another user looks exactly like one that never existed.
+	//
+	// Corresponds with GET /query/conversations/{conversationId} (the `GetConversation` operationId).
+	GetConversation(ctx context.Context, conversationID ConversationID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RenameConversationWithBody Rename a conversation
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /query/conversations/{conversationId} (the `RenameConversation` operationId).
+	RenameConversationWithBody(ctx context.Context, conversationID ConversationID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RenameConversation Rename a conversation
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /query/conversations/{conversationId} (the `RenameConversation` operationId).
+	RenameConversation(ctx context.Context, conversationID ConversationID, body RenameConversationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// LinkQuestionWithBody Find words of a question among the values of datasets
 	//
 	// Which values of text columns the words of a question may mean, the best first, without reading the rows: as they are written (`exact`), but
@@ -2127,6 +2578,36 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /query/link (the `LinkQuestion` operationId).
 	LinkQuestion(ctx context.Context, body LinkQuestionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteRun Delete a run
+	//
+	// A run that is still going on is 409; cancel it first.
+	//
+	// Corresponds with DELETE /query/runs/{runId} (the `DeleteRun` operationId).
+	DeleteRun(ctx context.Context, runID RunID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetRun Read a run
+	//
+	// Runs of other users look absent. Access is checked again at every read: if a dataset that the run read is no longer visible to the caller,
+	// the question stays and the result has the outcome `withheld`.
+	//
+	// Corresponds with GET /query/runs/{runId} (the `GetRun` operationId).
+	GetRun(ctx context.Context, runID RunID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CancelRun Cancel a run
+	//
+	// A repeat gives the same; a run that ended otherwise is 422 INVALID_STATE.
+	//
+	// Corresponds with POST /query/runs/{runId}/cancel (the `CancelRun` operationId).
+	CancelRun(ctx context.Context, runID RunID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// StreamRunEvents Follow the events of a run
+	//
+	// The same events as the stream of POST /query/ask, from the beginning or, with `Last-Event-ID`, after the one named.
+	// Events are kept for 7 days after the end of the run; later the stream has only the end.
+	//
+	// Corresponds with GET /query/runs/{runId}/events (the `StreamRunEvents` operationId).
+	StreamRunEvents(ctx context.Context, runID RunID, params *StreamRunEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SearchDatasets List everything the caller may see, or search it
 	//
@@ -3173,6 +3654,185 @@ func (c *Client) RunQuery(ctx context.Context, body RunQueryJSONRequestBody, req
 	return c.Client.Do(req)
 }
 
+// AskWithBody Ask a question in plain language
+//
+// Starts a run, in a new conversation or as the next turn of `conversationId`. A conversation belongs to one namespace (another one is 422)
+// and has at most 200 turns (then 409). An entry of `datasets` that the caller may not see is 404. A client that leaves does not stop the run.
+//
+// Three forms of answer:
+//
+//   - `Accept: text/event-stream`, the default: a stream of events.
+//   - `Accept: application/json`: waits for the end of the run, by `Prefer: wait=N` for N seconds (60 by default, 110 at most), and
+//     then gives 202 with the run as it is.
+//   - `Prefer: respond-async`: 202 with the run at once.
+//
+// Each event of the stream has an increasing `id:`, a name and JSON data:
+//
+// | event | data |
+// |---|---|
+// | `run-started` | `{runId, conversationId}` |
+// | `planningStarted` | `{}` |
+// | `plan` | `{steps, reasoning}` |
+// | `stepStarted` | `{index, instruction}` |
+// | `queryExecuting` | `{index, query, attempt}`, once per attempt |
+// | `step` | `{index, …}` with the fields of a step of the result |
+// | `answerStarted` | `{}` |
+// | `answer` | `{response}` |
+// | `run-completed` | `{result}` |
+// | `run-cancelled` | `{}` |
+// | `error` | `{code, message}` |
+//
+// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `run-started`, `stepStarted`,
+// `queryExecuting`, `step` and the end. Ignore events whose names you do not know. A broken stream is resumed with
+// GET on the run's events.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /query/ask (the `Ask` operationId).
+func (c *Client) AskWithBody(ctx context.Context, params *AskParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAskRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// Ask Ask a question in plain language
+//
+// Starts a run, in a new conversation or as the next turn of `conversationId`. A conversation belongs to one namespace (another one is 422)
+// and has at most 200 turns (then 409). An entry of `datasets` that the caller may not see is 404. A client that leaves does not stop the run.
+//
+// Three forms of answer:
+//
+//   - `Accept: text/event-stream`, the default: a stream of events.
+//   - `Accept: application/json`: waits for the end of the run, by `Prefer: wait=N` for N seconds (60 by default, 110 at most), and
+//     then gives 202 with the run as it is.
+//   - `Prefer: respond-async`: 202 with the run at once.
+//
+// Each event of the stream has an increasing `id:`, a name and JSON data:
+//
+// | event | data |
+// |---|---|
+// | `run-started` | `{runId, conversationId}` |
+// | `planningStarted` | `{}` |
+// | `plan` | `{steps, reasoning}` |
+// | `stepStarted` | `{index, instruction}` |
+// | `queryExecuting` | `{index, query, attempt}`, once per attempt |
+// | `step` | `{index, …}` with the fields of a step of the result |
+// | `answerStarted` | `{}` |
+// | `answer` | `{response}` |
+// | `run-completed` | `{result}` |
+// | `run-cancelled` | `{}` |
+// | `error` | `{code, message}` |
+//
+// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `run-started`, `stepStarted`,
+// `queryExecuting`, `step` and the end. Ignore events whose names you do not know. A broken stream is resumed with
+// GET on the run's events.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /query/ask (the `Ask` operationId).
+func (c *Client) Ask(ctx context.Context, params *AskParams, body AskJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAskRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListConversations List the caller's conversations
+//
+// The last active first. `username` and `namespace`, given together, limit the list to one namespace; one alone is 422.
+//
+// Corresponds with GET /query/conversations (the `ListConversations` operationId).
+func (c *Client) ListConversations(ctx context.Context, params *ListConversationsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListConversationsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteConversation Delete a conversation with its runs
+//
+// 409 while one of its runs is still going on.
+//
+// Corresponds with DELETE /query/conversations/{conversationId} (the `DeleteConversation` operationId).
+func (c *Client) DeleteConversation(ctx context.Context, conversationID ConversationID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteConversationRequest(c.Server, conversationID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetConversation Get a conversation and its turns
+//
+// Turns are ordered oldest first. A conversation of another user looks exactly like one that never existed.
+//
+// Corresponds with GET /query/conversations/{conversationId} (the `GetConversation` operationId).
+func (c *Client) GetConversation(ctx context.Context, conversationID ConversationID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetConversationRequest(c.Server, conversationID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RenameConversationWithBody Rename a conversation
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /query/conversations/{conversationId} (the `RenameConversation` operationId).
+func (c *Client) RenameConversationWithBody(ctx context.Context, conversationID ConversationID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRenameConversationRequestWithBody(c.Server, conversationID, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RenameConversation Rename a conversation
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /query/conversations/{conversationId} (the `RenameConversation` operationId).
+func (c *Client) RenameConversation(ctx context.Context, conversationID ConversationID, body RenameConversationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRenameConversationRequest(c.Server, conversationID, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // LinkQuestionWithBody Find words of a question among the values of datasets
 //
 // Which values of text columns the words of a question may mean, the best first, without reading the rows: as they are written (`exact`), but
@@ -3211,6 +3871,76 @@ func (c *Client) LinkQuestionWithBody(ctx context.Context, contentType string, b
 // Corresponds with POST /query/link (the `LinkQuestion` operationId).
 func (c *Client) LinkQuestion(ctx context.Context, body LinkQuestionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewLinkQuestionRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteRun Delete a run
+//
+// A run that is still going on is 409; cancel it first.
+//
+// Corresponds with DELETE /query/runs/{runId} (the `DeleteRun` operationId).
+func (c *Client) DeleteRun(ctx context.Context, runID RunID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteRunRequest(c.Server, runID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetRun Read a run
+//
+// Runs of other users look absent. Access is checked again at every read: if a dataset that the run read is no longer visible to the caller,
+// the question stays and the result has the outcome `withheld`.
+//
+// Corresponds with GET /query/runs/{runId} (the `GetRun` operationId).
+func (c *Client) GetRun(ctx context.Context, runID RunID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetRunRequest(c.Server, runID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CancelRun Cancel a run
+//
+// A repeat gives the same; a run that ended otherwise is 422 INVALID_STATE.
+//
+// Corresponds with POST /query/runs/{runId}/cancel (the `CancelRun` operationId).
+func (c *Client) CancelRun(ctx context.Context, runID RunID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCancelRunRequest(c.Server, runID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// StreamRunEvents Follow the events of a run
+//
+// The same events as the stream of POST /query/ask, from the beginning or, with `Last-Event-ID`, after the one named.
+// Events are kept for 7 days after the end of the run; later the stream has only the end.
+//
+// Corresponds with GET /query/runs/{runId}/events (the `StreamRunEvents` operationId).
+func (c *Client) StreamRunEvents(ctx context.Context, runID RunID, params *StreamRunEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewStreamRunEventsRequest(c.Server, runID, params)
 	if err != nil {
 		return nil, err
 	}
@@ -5510,6 +6240,277 @@ func NewRunQueryRequestWithBody(server string, contentType string, body io.Reade
 	return req, nil
 }
 
+// NewAskRequest calls the generic Ask builder with application/json body
+func NewAskRequest(server string, params *AskParams, body AskJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewAskRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewAskRequestWithBody constructs an http.Request for the Ask method, with any body, and a specified content type
+func NewAskRequestWithBody(server string, params *AskParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/query/ask")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.Prefer != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Prefer", *params.Prefer, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Prefer", headerParam0)
+		}
+
+		if params.IdempotencyKey != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam1)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewListConversationsRequest constructs an http.Request for the ListConversations method
+func NewListConversationsRequest(server string, params *ListConversationsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/query/conversations")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Username != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "username", *params.Username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Namespace != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "namespace", *params.Namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewDeleteConversationRequest constructs an http.Request for the DeleteConversation method
+func NewDeleteConversationRequest(server string, conversationID ConversationID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "conversationId", conversationID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/query/conversations/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetConversationRequest constructs an http.Request for the GetConversation method
+func NewGetConversationRequest(server string, conversationID ConversationID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "conversationId", conversationID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/query/conversations/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewRenameConversationRequest calls the generic RenameConversation builder with application/json body
+func NewRenameConversationRequest(server string, conversationID ConversationID, body RenameConversationJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRenameConversationRequestWithBody(server, conversationID, "application/json", bodyReader)
+}
+
+// NewRenameConversationRequestWithBody constructs an http.Request for the RenameConversation method, with any body, and a specified content type
+func NewRenameConversationRequestWithBody(server string, conversationID ConversationID, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "conversationId", conversationID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/query/conversations/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewLinkQuestionRequest calls the generic LinkQuestion builder with application/json body
 func NewLinkQuestionRequest(server string, body LinkQuestionJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -5546,6 +6547,157 @@ func NewLinkQuestionRequestWithBody(server string, contentType string, body io.R
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewDeleteRunRequest constructs an http.Request for the DeleteRun method
+func NewDeleteRunRequest(server string, runID RunID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "runId", runID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/query/runs/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetRunRequest constructs an http.Request for the GetRun method
+func NewGetRunRequest(server string, runID RunID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "runId", runID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/query/runs/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCancelRunRequest constructs an http.Request for the CancelRun method
+func NewCancelRunRequest(server string, runID RunID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "runId", runID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/query/runs/%s/cancel", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewStreamRunEventsRequest constructs an http.Request for the StreamRunEvents method
+func NewStreamRunEventsRequest(server string, runID RunID, params *StreamRunEventsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "runId", runID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/query/runs/%s/events", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.LastEventID != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Last-Event-ID", *params.LastEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Last-Event-ID", headerParam0)
+		}
+
+	}
 
 	return req, nil
 }
@@ -6676,6 +7828,121 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /query (the `RunQuery` operationId).
 	RunQueryWithResponse(ctx context.Context, body RunQueryJSONRequestBody, reqEditors ...RequestEditorFn) (*RunQueryResponse, error)
 
+	// AskWithBodyWithResponse Ask a question in plain language
+	//
+	// Starts a run, in a new conversation or as the next turn of `conversationId`. A conversation belongs to one namespace (another one is 422)
+	// and has at most 200 turns (then 409). An entry of `datasets` that the caller may not see is 404. A client that leaves does not stop the run.
+	//
+	// Three forms of answer:
+	//
+	// - `Accept: text/event-stream`, the default: a stream of events.
+	// - `Accept: application/json`: waits for the end of the run, by `Prefer: wait=N` for N seconds (60 by default, 110 at most), and
+	//   then gives 202 with the run as it is.
+	// - `Prefer: respond-async`: 202 with the run at once.
+	//
+	// Each event of the stream has an increasing `id:`, a name and JSON data:
+	//
+	// | event | data |
+	// |---|---|
+	// | `run-started` | `{runId, conversationId}` |
+	// | `planningStarted` | `{}` |
+	// | `plan` | `{steps, reasoning}` |
+	// | `stepStarted` | `{index, instruction}` |
+	// | `queryExecuting` | `{index, query, attempt}`, once per attempt |
+	// | `step` | `{index, …}` with the fields of a step of the result |
+	// | `answerStarted` | `{}` |
+	// | `answer` | `{response}` |
+	// | `run-completed` | `{result}` |
+	// | `run-cancelled` | `{}` |
+	// | `error` | `{code, message}` |
+	//
+	// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `run-started`, `stepStarted`,
+	// `queryExecuting`, `step` and the end. Ignore events whose names you do not know. A broken stream is resumed with
+	// GET on the run's events.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /query/ask (the `Ask` operationId).
+	AskWithBodyWithResponse(ctx context.Context, params *AskParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AskResponse, error)
+
+	// AskWithResponse Ask a question in plain language
+	//
+	// Starts a run, in a new conversation or as the next turn of `conversationId`. A conversation belongs to one namespace (another one is 422)
+	// and has at most 200 turns (then 409). An entry of `datasets` that the caller may not see is 404. A client that leaves does not stop the run.
+	//
+	// Three forms of answer:
+	//
+	// - `Accept: text/event-stream`, the default: a stream of events.
+	// - `Accept: application/json`: waits for the end of the run, by `Prefer: wait=N` for N seconds (60 by default, 110 at most), and
+	//   then gives 202 with the run as it is.
+	// - `Prefer: respond-async`: 202 with the run at once.
+	//
+	// Each event of the stream has an increasing `id:`, a name and JSON data:
+	//
+	// | event | data |
+	// |---|---|
+	// | `run-started` | `{runId, conversationId}` |
+	// | `planningStarted` | `{}` |
+	// | `plan` | `{steps, reasoning}` |
+	// | `stepStarted` | `{index, instruction}` |
+	// | `queryExecuting` | `{index, query, attempt}`, once per attempt |
+	// | `step` | `{index, …}` with the fields of a step of the result |
+	// | `answerStarted` | `{}` |
+	// | `answer` | `{response}` |
+	// | `run-completed` | `{result}` |
+	// | `run-cancelled` | `{}` |
+	// | `error` | `{code, message}` |
+	//
+	// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `run-started`, `stepStarted`,
+	// `queryExecuting`, `step` and the end. Ignore events whose names you do not know. A broken stream is resumed with
+	// GET on the run's events.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /query/ask (the `Ask` operationId).
+	AskWithResponse(ctx context.Context, params *AskParams, body AskJSONRequestBody, reqEditors ...RequestEditorFn) (*AskResponse, error)
+
+	// ListConversationsWithResponse List the caller's conversations
+	//
+	// The last active first. `username` and `namespace`, given together, limit the list to one namespace; one alone is 422.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /query/conversations (the `ListConversations` operationId).
+	ListConversationsWithResponse(ctx context.Context, params *ListConversationsParams, reqEditors ...RequestEditorFn) (*ListConversationsResponse, error)
+
+	// DeleteConversationWithResponse Delete a conversation with its runs
+	//
+	// 409 while one of its runs is still going on.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /query/conversations/{conversationId} (the `DeleteConversation` operationId).
+	DeleteConversationWithResponse(ctx context.Context, conversationID ConversationID, reqEditors ...RequestEditorFn) (*DeleteConversationResponse, error)
+
+	// GetConversationWithResponse Get a conversation and its turns
+	//
+	// Turns are ordered oldest first. A conversation of another user looks exactly like one that never existed.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /query/conversations/{conversationId} (the `GetConversation` operationId).
+	GetConversationWithResponse(ctx context.Context, conversationID ConversationID, reqEditors ...RequestEditorFn) (*GetConversationResponse, error)
+
+	// RenameConversationWithBodyWithResponse Rename a conversation
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /query/conversations/{conversationId} (the `RenameConversation` operationId).
+	RenameConversationWithBodyWithResponse(ctx context.Context, conversationID ConversationID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RenameConversationResponse, error)
+
+	// RenameConversationWithResponse Rename a conversation
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /query/conversations/{conversationId} (the `RenameConversation` operationId).
+	RenameConversationWithResponse(ctx context.Context, conversationID ConversationID, body RenameConversationJSONRequestBody, reqEditors ...RequestEditorFn) (*RenameConversationResponse, error)
+
 	// LinkQuestionWithBodyWithResponse Find words of a question among the values of datasets
 	//
 	// Which values of text columns the words of a question may mean, the best first, without reading the rows: as they are written (`exact`), but
@@ -6703,6 +7970,44 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /query/link (the `LinkQuestion` operationId).
 	LinkQuestionWithResponse(ctx context.Context, body LinkQuestionJSONRequestBody, reqEditors ...RequestEditorFn) (*LinkQuestionResponse, error)
+
+	// DeleteRunWithResponse Delete a run
+	//
+	// A run that is still going on is 409; cancel it first.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /query/runs/{runId} (the `DeleteRun` operationId).
+	DeleteRunWithResponse(ctx context.Context, runID RunID, reqEditors ...RequestEditorFn) (*DeleteRunResponse, error)
+
+	// GetRunWithResponse Read a run
+	//
+	// Runs of other users look absent. Access is checked again at every read: if a dataset that the run read is no longer visible to the caller,
+	// the question stays and the result has the outcome `withheld`.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /query/runs/{runId} (the `GetRun` operationId).
+	GetRunWithResponse(ctx context.Context, runID RunID, reqEditors ...RequestEditorFn) (*GetRunResponse, error)
+
+	// CancelRunWithResponse Cancel a run
+	//
+	// A repeat gives the same; a run that ended otherwise is 422 INVALID_STATE.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /query/runs/{runId}/cancel (the `CancelRun` operationId).
+	CancelRunWithResponse(ctx context.Context, runID RunID, reqEditors ...RequestEditorFn) (*CancelRunResponse, error)
+
+	// StreamRunEventsWithResponse Follow the events of a run
+	//
+	// The same events as the stream of POST /query/ask, from the beginning or, with `Last-Event-ID`, after the one named.
+	// Events are kept for 7 days after the end of the run; later the stream has only the end.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /query/runs/{runId}/events (the `StreamRunEvents` operationId).
+	StreamRunEventsWithResponse(ctx context.Context, runID RunID, params *StreamRunEventsParams, reqEditors ...RequestEditorFn) (*StreamRunEventsResponse, error)
 
 	// SearchDatasetsWithResponse List everything the caller may see, or search it
 	//
@@ -8703,6 +10008,281 @@ func (r RunQueryResponse) ContentType() string {
 	return ""
 }
 
+// AskResponseDefaultHeaders the declared response headers of an HTTP default response for Ask
+type AskResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type AskResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Run
+	// JSON202 the response for an HTTP 202 `application/json` response
+	JSON202 *Run
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *AskResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r AskResponse) GetJSON200() *Run {
+	return r.JSON200
+}
+
+// GetJSON202 returns the response for an HTTP 202 `application/json` response
+func (r AskResponse) GetJSON202() *Run {
+	return r.JSON202
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r AskResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r AskResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r AskResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r AskResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r AskResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListConversationsResponseDefaultHeaders the declared response headers of an HTTP default response for ListConversations
+type ListConversationsResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type ListConversationsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ConversationList
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ListConversationsResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListConversationsResponse) GetJSON200() *ConversationList {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ListConversationsResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListConversationsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListConversationsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListConversationsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListConversationsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// DeleteConversationResponseDefaultHeaders the declared response headers of an HTTP default response for DeleteConversation
+type DeleteConversationResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type DeleteConversationResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *DeleteConversationResponseDefaultHeaders
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r DeleteConversationResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteConversationResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteConversationResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteConversationResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteConversationResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetConversationResponseDefaultHeaders the declared response headers of an HTTP default response for GetConversation
+type GetConversationResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type GetConversationResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Conversation
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *GetConversationResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetConversationResponse) GetJSON200() *Conversation {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r GetConversationResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetConversationResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetConversationResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetConversationResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetConversationResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// RenameConversationResponseDefaultHeaders the declared response headers of an HTTP default response for RenameConversation
+type RenameConversationResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type RenameConversationResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ConversationItem
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *RenameConversationResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r RenameConversationResponse) GetJSON200() *ConversationItem {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r RenameConversationResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RenameConversationResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RenameConversationResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RenameConversationResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RenameConversationResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // LinkQuestionResponseDefaultHeaders the declared response headers of an HTTP default response for LinkQuestion
 type LinkQuestionResponseDefaultHeaders struct {
 	XRequestID *string
@@ -8752,6 +10332,212 @@ func (r LinkQuestionResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r LinkQuestionResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// DeleteRunResponseDefaultHeaders the declared response headers of an HTTP default response for DeleteRun
+type DeleteRunResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type DeleteRunResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *DeleteRunResponseDefaultHeaders
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r DeleteRunResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteRunResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteRunResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteRunResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteRunResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetRunResponseDefaultHeaders the declared response headers of an HTTP default response for GetRun
+type GetRunResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type GetRunResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Run
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *GetRunResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetRunResponse) GetJSON200() *Run {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r GetRunResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetRunResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetRunResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetRunResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetRunResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// CancelRunResponseDefaultHeaders the declared response headers of an HTTP default response for CancelRun
+type CancelRunResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type CancelRunResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Run
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *CancelRunResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CancelRunResponse) GetJSON200() *Run {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r CancelRunResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CancelRunResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CancelRunResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CancelRunResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CancelRunResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// StreamRunEventsResponseDefaultHeaders the declared response headers of an HTTP default response for StreamRunEvents
+type StreamRunEventsResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type StreamRunEventsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *StreamRunEventsResponseDefaultHeaders
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r StreamRunEventsResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r StreamRunEventsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r StreamRunEventsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r StreamRunEventsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r StreamRunEventsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -10122,6 +11908,163 @@ func (c *ClientWithResponses) RunQueryWithResponse(ctx context.Context, body Run
 	return ParseRunQueryResponse(rsp)
 }
 
+// AskWithBodyWithResponse Ask a question in plain language
+//
+// Starts a run, in a new conversation or as the next turn of `conversationId`. A conversation belongs to one namespace (another one is 422)
+// and has at most 200 turns (then 409). An entry of `datasets` that the caller may not see is 404. A client that leaves does not stop the run.
+//
+// Three forms of answer:
+//
+//   - `Accept: text/event-stream`, the default: a stream of events.
+//   - `Accept: application/json`: waits for the end of the run, by `Prefer: wait=N` for N seconds (60 by default, 110 at most), and
+//     then gives 202 with the run as it is.
+//   - `Prefer: respond-async`: 202 with the run at once.
+//
+// Each event of the stream has an increasing `id:`, a name and JSON data:
+//
+// | event | data |
+// |---|---|
+// | `run-started` | `{runId, conversationId}` |
+// | `planningStarted` | `{}` |
+// | `plan` | `{steps, reasoning}` |
+// | `stepStarted` | `{index, instruction}` |
+// | `queryExecuting` | `{index, query, attempt}`, once per attempt |
+// | `step` | `{index, …}` with the fields of a step of the result |
+// | `answerStarted` | `{}` |
+// | `answer` | `{response}` |
+// | `run-completed` | `{result}` |
+// | `run-cancelled` | `{}` |
+// | `error` | `{code, message}` |
+//
+// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `run-started`, `stepStarted`,
+// `queryExecuting`, `step` and the end. Ignore events whose names you do not know. A broken stream is resumed with
+// GET on the run's events.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /query/ask (the `Ask` operationId).
+func (c *ClientWithResponses) AskWithBodyWithResponse(ctx context.Context, params *AskParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AskResponse, error) {
+	rsp, err := c.AskWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAskResponse(rsp)
+}
+
+// AskWithResponse Ask a question in plain language
+//
+// Starts a run, in a new conversation or as the next turn of `conversationId`. A conversation belongs to one namespace (another one is 422)
+// and has at most 200 turns (then 409). An entry of `datasets` that the caller may not see is 404. A client that leaves does not stop the run.
+//
+// Three forms of answer:
+//
+//   - `Accept: text/event-stream`, the default: a stream of events.
+//   - `Accept: application/json`: waits for the end of the run, by `Prefer: wait=N` for N seconds (60 by default, 110 at most), and
+//     then gives 202 with the run as it is.
+//   - `Prefer: respond-async`: 202 with the run at once.
+//
+// Each event of the stream has an increasing `id:`, a name and JSON data:
+//
+// | event | data |
+// |---|---|
+// | `run-started` | `{runId, conversationId}` |
+// | `planningStarted` | `{}` |
+// | `plan` | `{steps, reasoning}` |
+// | `stepStarted` | `{index, instruction}` |
+// | `queryExecuting` | `{index, query, attempt}`, once per attempt |
+// | `step` | `{index, …}` with the fields of a step of the result |
+// | `answerStarted` | `{}` |
+// | `answer` | `{response}` |
+// | `run-completed` | `{result}` |
+// | `run-cancelled` | `{}` |
+// | `error` | `{code, message}` |
+//
+// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `run-started`, `stepStarted`,
+// `queryExecuting`, `step` and the end. Ignore events whose names you do not know. A broken stream is resumed with
+// GET on the run's events.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /query/ask (the `Ask` operationId).
+func (c *ClientWithResponses) AskWithResponse(ctx context.Context, params *AskParams, body AskJSONRequestBody, reqEditors ...RequestEditorFn) (*AskResponse, error) {
+	rsp, err := c.Ask(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAskResponse(rsp)
+}
+
+// ListConversationsWithResponse List the caller's conversations
+//
+// The last active first. `username` and `namespace`, given together, limit the list to one namespace; one alone is 422.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /query/conversations (the `ListConversations` operationId).
+func (c *ClientWithResponses) ListConversationsWithResponse(ctx context.Context, params *ListConversationsParams, reqEditors ...RequestEditorFn) (*ListConversationsResponse, error) {
+	rsp, err := c.ListConversations(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListConversationsResponse(rsp)
+}
+
+// DeleteConversationWithResponse Delete a conversation with its runs
+//
+// 409 while one of its runs is still going on.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /query/conversations/{conversationId} (the `DeleteConversation` operationId).
+func (c *ClientWithResponses) DeleteConversationWithResponse(ctx context.Context, conversationID ConversationID, reqEditors ...RequestEditorFn) (*DeleteConversationResponse, error) {
+	rsp, err := c.DeleteConversation(ctx, conversationID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteConversationResponse(rsp)
+}
+
+// GetConversationWithResponse Get a conversation and its turns
+//
+// Turns are ordered oldest first. A conversation of another user looks exactly like one that never existed.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /query/conversations/{conversationId} (the `GetConversation` operationId).
+func (c *ClientWithResponses) GetConversationWithResponse(ctx context.Context, conversationID ConversationID, reqEditors ...RequestEditorFn) (*GetConversationResponse, error) {
+	rsp, err := c.GetConversation(ctx, conversationID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetConversationResponse(rsp)
+}
+
+// RenameConversationWithBodyWithResponse Rename a conversation
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /query/conversations/{conversationId} (the `RenameConversation` operationId).
+func (c *ClientWithResponses) RenameConversationWithBodyWithResponse(ctx context.Context, conversationID ConversationID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RenameConversationResponse, error) {
+	rsp, err := c.RenameConversationWithBody(ctx, conversationID, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRenameConversationResponse(rsp)
+}
+
+// RenameConversationWithResponse Rename a conversation
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /query/conversations/{conversationId} (the `RenameConversation` operationId).
+func (c *ClientWithResponses) RenameConversationWithResponse(ctx context.Context, conversationID ConversationID, body RenameConversationJSONRequestBody, reqEditors ...RequestEditorFn) (*RenameConversationResponse, error) {
+	rsp, err := c.RenameConversation(ctx, conversationID, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRenameConversationResponse(rsp)
+}
+
 // LinkQuestionWithBodyWithResponse Find words of a question among the values of datasets
 //
 // Which values of text columns the words of a question may mean, the best first, without reading the rows: as they are written (`exact`), but
@@ -10160,6 +12103,68 @@ func (c *ClientWithResponses) LinkQuestionWithResponse(ctx context.Context, body
 		return nil, err
 	}
 	return ParseLinkQuestionResponse(rsp)
+}
+
+// DeleteRunWithResponse Delete a run
+//
+// A run that is still going on is 409; cancel it first.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /query/runs/{runId} (the `DeleteRun` operationId).
+func (c *ClientWithResponses) DeleteRunWithResponse(ctx context.Context, runID RunID, reqEditors ...RequestEditorFn) (*DeleteRunResponse, error) {
+	rsp, err := c.DeleteRun(ctx, runID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteRunResponse(rsp)
+}
+
+// GetRunWithResponse Read a run
+//
+// Runs of other users look absent. Access is checked again at every read: if a dataset that the run read is no longer visible to the caller,
+// the question stays and the result has the outcome `withheld`.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /query/runs/{runId} (the `GetRun` operationId).
+func (c *ClientWithResponses) GetRunWithResponse(ctx context.Context, runID RunID, reqEditors ...RequestEditorFn) (*GetRunResponse, error) {
+	rsp, err := c.GetRun(ctx, runID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetRunResponse(rsp)
+}
+
+// CancelRunWithResponse Cancel a run
+//
+// A repeat gives the same; a run that ended otherwise is 422 INVALID_STATE.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /query/runs/{runId}/cancel (the `CancelRun` operationId).
+func (c *ClientWithResponses) CancelRunWithResponse(ctx context.Context, runID RunID, reqEditors ...RequestEditorFn) (*CancelRunResponse, error) {
+	rsp, err := c.CancelRun(ctx, runID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCancelRunResponse(rsp)
+}
+
+// StreamRunEventsWithResponse Follow the events of a run
+//
+// The same events as the stream of POST /query/ask, from the beginning or, with `Last-Event-ID`, after the one named.
+// Events are kept for 7 days after the end of the run; later the stream has only the end.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /query/runs/{runId}/events (the `StreamRunEvents` operationId).
+func (c *ClientWithResponses) StreamRunEventsWithResponse(ctx context.Context, runID RunID, params *StreamRunEventsParams, reqEditors ...RequestEditorFn) (*StreamRunEventsResponse, error) {
+	rsp, err := c.StreamRunEvents(ctx, runID, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseStreamRunEventsResponse(rsp)
 }
 
 // SearchDatasetsWithResponse List everything the caller may see, or search it
@@ -11977,6 +13982,242 @@ func ParseRunQueryResponse(rsp *http.Response) (*RunQueryResponse, error) {
 	return response, nil
 }
 
+// ParseAskResponse parses an HTTP response from a AskWithResponse call
+func ParseAskResponse(rsp *http.Response) (*AskResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &AskResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Run
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 202:
+		var dest Run
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON202 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	case rsp.StatusCode == 200:
+		// Content-type (text/event-stream) unsupported
+
+	}
+
+	switch {
+	case true:
+		var headers AskResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListConversationsResponse parses an HTTP response from a ListConversationsWithResponse call
+func ParseListConversationsResponse(rsp *http.Response) (*ListConversationsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListConversationsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ConversationList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ListConversationsResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseDeleteConversationResponse parses an HTTP response from a DeleteConversationWithResponse call
+func ParseDeleteConversationResponse(rsp *http.Response) (*DeleteConversationResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteConversationResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers DeleteConversationResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetConversationResponse parses an HTTP response from a GetConversationWithResponse call
+func ParseGetConversationResponse(rsp *http.Response) (*GetConversationResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetConversationResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Conversation
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers GetConversationResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseRenameConversationResponse parses an HTTP response from a RenameConversationWithResponse call
+func ParseRenameConversationResponse(rsp *http.Response) (*RenameConversationResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RenameConversationResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ConversationItem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers RenameConversationResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
 // ParseLinkQuestionResponse parses an HTTP response from a LinkQuestionWithResponse call
 func ParseLinkQuestionResponse(rsp *http.Response) (*LinkQuestionResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -12010,6 +14251,179 @@ func ParseLinkQuestionResponse(rsp *http.Response) (*LinkQuestionResponse, error
 	switch {
 	case true:
 		var headers LinkQuestionResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseDeleteRunResponse parses an HTTP response from a DeleteRunWithResponse call
+func ParseDeleteRunResponse(rsp *http.Response) (*DeleteRunResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteRunResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers DeleteRunResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetRunResponse parses an HTTP response from a GetRunWithResponse call
+func ParseGetRunResponse(rsp *http.Response) (*GetRunResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetRunResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Run
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers GetRunResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseCancelRunResponse parses an HTTP response from a CancelRunWithResponse call
+func ParseCancelRunResponse(rsp *http.Response) (*CancelRunResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CancelRunResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Run
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers CancelRunResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseStreamRunEventsResponse parses an HTTP response from a StreamRunEventsWithResponse call
+func ParseStreamRunEventsResponse(rsp *http.Response) (*StreamRunEventsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &StreamRunEventsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers StreamRunEventsResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {

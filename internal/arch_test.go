@@ -26,7 +26,7 @@ func allowed() map[string][]string {
 
 		"internal/app": {"*"},
 
-		"internal/server": {"api", "internal/audit", "internal/auth", "internal/catalog", "internal/fault", "internal/ingest", "internal/query", "internal/upload"},
+		"internal/server": {"api", "internal/audit", "internal/auth", "internal/catalog", "internal/fault", "internal/ingest", "internal/query", "internal/run", "internal/upload"},
 
 		"internal/run": {
 			"internal/agent", "internal/audit", "internal/auth", "internal/blob", "internal/catalog", "internal/fault", "internal/job", "internal/postgres",

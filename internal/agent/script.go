@@ -38,7 +38,7 @@ type scriptStep struct {
 // Answer implements Agent.
 func (s Script) Answer(ctx context.Context, who auth.Principal, asked Question, log Log) (Result, error) {
 	var do script
-	if err := json.Unmarshal([]byte(asked.Text), &do); err != nil {
+	if json.Unmarshal([]byte(asked.Text), &do) != nil {
 		return Result{Response: "The question is not a script.", Steps: []Step{}, Outcome: Refused, Model: "script"}, nil
 	}
 

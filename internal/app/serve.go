@@ -30,6 +30,7 @@ import (
 	"quern.dev/quern/internal/job"
 	"quern.dev/quern/internal/lake"
 	"quern.dev/quern/internal/postgres"
+	"quern.dev/quern/internal/run"
 	"quern.dev/quern/internal/sandbox"
 	"quern.dev/quern/internal/server"
 	"quern.dev/quern/internal/upload"
@@ -76,6 +77,7 @@ type App struct {
 	jobs          *job.Client
 	sandbox       *sandbox.Sandbox
 	lake          *lake.Lake
+	runs          *run.Runs
 	passing       string // folder for files on their way
 	authenticator *auth.Authenticator
 	server        *server.Server
@@ -108,6 +110,7 @@ func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
 	}
 
 	loading, asking := a.newIngest(uploads), a.newQuery()
+	a.runs = a.newRuns(asking)
 
 	if a.jobs, err = a.newJobs(uploads, loading, asking); err != nil {
 		return nil, err
@@ -141,6 +144,7 @@ func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
 		Uploads:   uploads,
 		Ingest:    loading,
 		Query:     asking,
+		Runs:      a.runs,
 		Audit:     audit.Log{DB: a.db},
 		PublicURL: string(c.Server.PublicURL), Issuer: string(c.OIDC.Issuer),
 		TrustedProxies: c.Server.TrustedProxies, CORSOrigins: c.Server.CORSOrigins,
@@ -199,6 +203,7 @@ func (a *App) Run(ctx context.Context) error {
 	running.Go(func() { a.authenticator.Run(background) })
 	running.Go(func() { a.preparePartitions(background) })
 	running.Go(func() { a.work(background) })
+	running.Go(func() { a.runs.Tail(background) })
 
 	failed := make(chan error, len(listeners)+1)
 

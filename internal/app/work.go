@@ -12,6 +12,7 @@ import (
 	"quern.dev/quern/internal/ingest"
 	"quern.dev/quern/internal/job"
 	"quern.dev/quern/internal/query"
+	"quern.dev/quern/internal/run"
 	"quern.dev/quern/internal/upload"
 )
 
@@ -24,6 +25,8 @@ func (a *App) newJobs(uploads upload.Uploads, loading *ingest.Ingest, asking *qu
 	river.AddWorker(workers, &ingest.Cleaner{Ingest: loading})
 	river.AddWorker(workers, &ingest.Overseer{Ingest: loading})
 	river.AddWorker(workers, &ingest.Keeper{Ingest: loading})
+	river.AddWorker(workers, &run.Worker{Runs: a.runs})
+	river.AddWorker(workers, &run.Expirer{Runs: a.runs})
 	river.AddWorker(workers, &query.Exporter{Query: asking})
 	river.AddWorker(workers, &query.Cleaner{Query: asking})
 	river.AddWorker(workers, &upload.Cleaner{Uploads: uploads, Jobs: func() *job.Client { return a.jobs }})
@@ -31,7 +34,7 @@ func (a *App) newJobs(uploads upload.Uploads, loading *ingest.Ingest, asking *qu
 
 	config := job.Config{
 		DB: a.db, Log: a.log, Notify: a.config.Job.Notify, Workers: workers, Queues: map[string]int{},
-		Periodic: slices.Concat(catalog.Periodic(), upload.Periodic(), loading.Periodic(), query.Periodic()),
+		Periodic: slices.Concat(catalog.Periodic(), upload.Periodic(), loading.Periodic(), query.Periodic(), run.Periodic()),
 	}
 	if a.config.Job.Workers > 0 {
 		config.Queues[upload.CleanQueue] = a.config.Job.Workers
@@ -39,6 +42,10 @@ func (a *App) newJobs(uploads upload.Uploads, loading *ingest.Ingest, asking *qu
 
 	if a.config.Ingest.Workers > 0 {
 		config.Queues[ingest.Queue], config.Queues[ingest.LargeQueue] = a.config.Ingest.Workers, 1
+	}
+
+	if a.config.Run.Workers > 0 {
+		config.Queues[run.Queue] = a.config.Run.Workers
 	}
 
 	if a.config.Upkeep.Workers > 0 {
@@ -54,7 +61,7 @@ func (a *App) newJobs(uploads upload.Uploads, loading *ingest.Ingest, asking *qu
 
 // work runs jobs until ctx ends. A database that does not answer is no reason to give up.
 func (a *App) work(ctx context.Context) {
-	if a.config.Job.Workers+a.config.Ingest.Workers+a.config.Upkeep.Workers+a.config.Export.Workers == 0 {
+	if a.config.Job.Workers+a.config.Ingest.Workers+a.config.Upkeep.Workers+a.config.Export.Workers+a.config.Run.Workers == 0 {
 		return
 	}
 

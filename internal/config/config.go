@@ -24,6 +24,7 @@ type Serve struct {
 	Upkeep   Upkeep   `prefix:"QUERN_UPKEEP_"`
 	Query    Query    `prefix:"QUERN_QUERY_"`
 	Export   Export   `prefix:"QUERN_EXPORT_"`
+	Run      Run      `prefix:"QUERN_RUN_"`
 	Cache    Cache    `prefix:"QUERN_CACHE_"`
 	OIDC     OIDC     `prefix:"QUERN_OIDC_"`
 	Token    Token    `prefix:"QUERN_TOKEN_"`
@@ -135,6 +136,15 @@ type Upkeep struct {
 	Memory  Bytes         `env:"MEMORY" default:"512MiB" help:"Memory for the engine; what does not fit goes to disk. Its process may map twice as much and 512 MiB."`
 	Disk    Bytes         `env:"DISK" default:"10GiB" help:"Disk that it may take for one table."`
 	Time    time.Duration `env:"TIME" default:"30m" help:"Longest time for one table."`
+}
+
+// Run is the rule for questions.
+type Run struct {
+	Workers  int           `env:"WORKERS" default:"8" help:"Questions that this process works at once; 0: none."`
+	Time     time.Duration `env:"TIME" default:"10m" help:"Longest time for one question; then it has expired."`
+	PerUser  int           `env:"PER_USER" default:"5" help:"Questions that one user may have running; then RATE_LIMITED."`
+	Poll     time.Duration `env:"POLL" default:"100ms" help:"How often this process looks for new events of the runs that somebody follows."`
+	Scripted bool          `env:"SCRIPTED" default:"false" help:"Agents that do what the question says, which is JSON: for tests of clients, without a model."`
 }
 
 // Query is the rule for statements.

@@ -143,8 +143,8 @@ func (l *record) collect(step *agent.Step, result *query.Result) (*bytes.Buffer,
 		}
 	}
 
-	cut := ""
-	step.RowCount, cut = result.End()
+	count, cut := result.End()
+	step.RowCount = count
 	step.Truncated = cut != "" || int64(len(step.Data)) < step.RowCount
 
 	return &rows, nil

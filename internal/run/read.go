@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 
 	"github.com/google/uuid"
@@ -117,7 +118,7 @@ func (r *Runs) complete(ctx context.Context, kept storedStep) (agent.Step, error
 
 	for size := 0; len(step.Data) < wireRows; {
 		row, err := lines.ReadBytes('\n')
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break // the last one may be cut
 		}
 
@@ -143,7 +144,6 @@ type Stream struct {
 	run      Run
 	follower *follower
 	backlog  []Event
-	withheld bool
 }
 
 // Follow gives the events of a run of the caller's after one. NotFound.
@@ -196,6 +196,24 @@ func (s *Stream) Next(ctx context.Context) ([]Event, error) {
 	return s.reveal(ctx, events)
 }
 
+// Await waits for the end of a run of the caller's. NotFound.
+func (r *Runs) Await(ctx context.Context, who auth.Principal, id uuid.UUID) error {
+	run, err := r.own(ctx, who, id)
+	if err != nil || run.Status != Running {
+		return err
+	}
+
+	follower, _ := r.tail.follow(topicKey{run.Account, run.ID}, run.lastSeq)
+	defer follower.leave()
+
+	for {
+		events, err := follower.next(ctx)
+		if err != nil || events[len(events)-1].Ends() {
+			return err
+		}
+	}
+}
+
 // Close ends the stream, not the run.
 func (s *Stream) Close() { s.follower.leave() }
 
@@ -218,7 +236,7 @@ func (s *Stream) reveal(ctx context.Context, events []Event) (shown []Event, err
 			continue
 		}
 
-		if e.Body, err = s.body(ctx, e, visible); err != nil {
+		if e.Body, err = s.body(ctx, e); err != nil {
 			return nil, err
 		}
 
@@ -228,7 +246,7 @@ func (s *Stream) reveal(ctx context.Context, events []Event) (shown []Event, err
 	return shown, nil
 }
 
-func (s *Stream) body(ctx context.Context, e Event, visible bool) (json.RawMessage, error) {
+func (s *Stream) body(ctx context.Context, e Event) (json.RawMessage, error) {
 	switch e.Kind {
 	case kindCompleted, kindFailed:
 		run, err := s.runs.Get(ctx, s.who, s.run.ID)

@@ -43,8 +43,17 @@ type Runs struct {
 	tail *tail
 }
 
+// Result is what comes of a question.
+type Result = agent.Result
+
+// Question is what somebody wants to know.
+type Question = agent.Question
+
 // New returns Runs.
 func New(c Config) *Runs { return &Runs{Config: c, tail: newTail(c.DB, c.Log, c.Poll)} }
+
+// Tail reads new events for all streams of this process until ctx ends.
+func (r *Runs) Tail(ctx context.Context) { r.tail.run(ctx) }
 
 // Status is how a run is.
 type Status string

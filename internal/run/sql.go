@@ -29,6 +29,13 @@ const (
 	sqlLockConversation   = sqlSelectConversation + ` FOR UPDATE`
 	sqlTouchConversation  = `
 		UPDATE conversations SET turns = turns + 1, active_at = greatest(active_at, $3) WHERE account_id = $1 AND id = $2`
+	sqlDeleteConversation  = `DELETE FROM conversations WHERE account_id = $1 AND id = $2`
+	sqlSelectConversations = `
+		SELECT` + sqlConversationColumns + ` FROM conversations
+		WHERE account_id = $1 AND (active_at, id) < ($2, $3) ORDER BY active_at DESC, id DESC LIMIT $4`
+	sqlSelectConversationsOf = `
+		SELECT` + sqlConversationColumns + ` FROM conversations
+		WHERE account_id = $1 AND namespace_id = $5 AND (active_at, id) < ($2, $3) ORDER BY active_at DESC, id DESC LIMIT $4`
 	sqlUpdateTitle = `
 		UPDATE conversations SET title = $3 WHERE account_id = $1 AND id = $2 RETURNING` + sqlConversationColumns
 
@@ -123,29 +130,48 @@ func touchConversation(ctx context.Context, tx pgx.Tx, c Conversation, now time.
 	return err
 }
 
+func scanConversation(row pgx.CollectableRow) (c Conversation, err error) {
+	err = row.Scan(&c.Account, &c.ID, &c.namespaceAccount, &c.namespaceID, &c.Username, &c.Namespace, &c.Title, &c.turns, &c.CreatedAt, &c.ActiveAt)
+
+	return c, err
+}
+
+// selectConversations returns those of one namespace, or of all if it is uuid.Nil.
+func selectConversations(ctx context.Context, q postgres.Querier, account, namespace uuid.UUID, after Position, limit int) ([]Conversation, error) {
+	if after.ActiveAt.IsZero() {
+		after = Position{ActiveAt: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), ID: uuid.Max}
+	}
+
+	statement, arguments := sqlSelectConversations, []any{account, after.ActiveAt, after.ID, limit}
+	if namespace != uuid.Nil {
+		statement, arguments = sqlSelectConversationsOf, append(arguments, namespace)
+	}
+
+	rows, err := q.Query(ctx, statement, arguments...)
+	if err != nil {
+		return nil, err
+	}
+
+	return pgx.CollectRows(rows, scanConversation)
+}
+
+func deleteConversation(ctx context.Context, tx pgx.Tx, account, id uuid.UUID) error {
+	_, err := tx.Exec(ctx, sqlDeleteConversation, account, id)
+
+	return err
+}
+
 func oneConversation(rows pgx.Rows, err error) (*Conversation, error) {
 	if err != nil {
 		return nil, err
 	}
 
-	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (c Conversation, err error) {
-		err = row.Scan(&c.Account, &c.ID, &c.namespaceAccount, &c.namespaceID, &c.Username, &c.Namespace, &c.Title, &c.turns, &c.CreatedAt, &c.ActiveAt)
-
-		return c, err
-	})
+	found, err := pgx.CollectRows(rows, scanConversation)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
 
 	return &found[0], nil
-}
-
-// caller is with which rights a run was asked for.
-type caller struct {
-	Username string      `json:"username"`
-	Groups   []string    `json:"groups,omitempty"`
-	Token    *auth.Grant `json:"token,omitempty"`
-	Origin   auth.Origin `json:"origin"`
 }
 
 func insertRun(ctx context.Context, tx pgx.Tx, r Run) error {
@@ -154,7 +180,7 @@ func insertRun(ctx context.Context, tx pgx.Tx, r Run) error {
 		return err
 	}
 
-	asking, err := json.Marshal(caller{r.caller.Username, r.caller.Groups, r.caller.Token, r.caller.Origin})
+	asking, err := json.Marshal(r.caller) //nolint:musttag // it is read by the same type
 	if err != nil {
 		return err
 	}
@@ -199,20 +225,18 @@ func selectTurns(ctx context.Context, q postgres.Querier, account, conversation 
 func scanRun(row pgx.CollectableRow) (r Run, err error) {
 	var (
 		question, code, message string
-		asking                  caller
 		trace                   []byte
 		result                  *string
 		finished                *time.Time
 	)
 
-	err = row.Scan(&r.Account, &r.ID, &r.Conversation, &r.Agent, &r.Status, &question, &r.Question, &asking, &trace, &r.lastSeq, &result, &code, &message,
+	err = row.Scan(&r.Account, &r.ID, &r.Conversation, &r.Agent, &r.Status, &question, &r.Question, &r.caller, &trace, &r.lastSeq, &result, &code, &message,
 		&r.CreatedAt, &r.DeadlineAt, &finished)
 	if err != nil {
 		return r, err
 	}
 
 	r.Question.Text = question
-	r.caller = auth.Principal{Account: r.Account, Username: asking.Username, Groups: asking.Groups, Token: asking.Token, Origin: asking.Origin}
 	copy(r.TraceID[:], trace)
 
 	if finished != nil {

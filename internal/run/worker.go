@@ -113,4 +113,35 @@ func (r *Runs) watch(ctx context.Context, run Run, ended context.CancelCauseFunc
 	}
 }
 
-const expireEvery = 2 * time.Second
+// ExpireArgs is the job that ends runs whose deadline has passed.
+type ExpireArgs struct{}
+
+// Kind names the job.
+func (ExpireArgs) Kind() string { return "run.expire" }
+
+const (
+	expireQueue = "housekeeping"
+	expireEvery = 2 * time.Second
+)
+
+// expireWork is the one lease of all that do so.
+var expireWork = uuid.NewSHA1(uuid.NameSpaceOID, []byte("run.expire")) //nolint:gochecknoglobals // a constant
+
+// Expirer works ExpireArgs.
+type Expirer struct {
+	river.WorkerDefaults[ExpireArgs]
+
+	Runs *Runs
+}
+
+// Work ends runs, unless another does.
+func (e *Expirer) Work(ctx context.Context, j *river.Job[ExpireArgs]) error {
+	return job.Snooze(e.Runs.Jobs().Hold(ctx, job.Work{ID: expireWork, Job: j.Args, Queue: expireQueue}, e.Runs.expire))
+}
+
+// Periodic inserts again and again what looks for late runs.
+func Periodic() []*river.PeriodicJob {
+	return []*river.PeriodicJob{river.NewPeriodicJob(river.PeriodicInterval(expireEvery), func() (river.JobArgs, *river.InsertOpts) {
+		return ExpireArgs{}, &river.InsertOpts{Queue: expireQueue, UniqueOpts: river.UniqueOpts{ByPeriod: expireEvery}}
+	}, &river.PeriodicJobOpts{RunOnStart: true})}
+}

@@ -31,6 +31,7 @@ type operation struct {
 	bodyless  bool             // the body may be left out
 	rows      bool             // the body is rows, which a sealed child reads
 	statement bool             // it runs one
+	lasting   bool             // it takes as long as a run
 }
 
 func loadContract() (*contract, error) {
@@ -47,6 +48,7 @@ func loadContract() (*contract, error) {
 				id:        source.OperationID,
 				public:    source.Security != nil && len(*source.Security) == 0,
 				ownerOnly: source.Extensions["x-quern-owner-only"] == true,
+				lasting:   source.OperationID == "ask" || source.OperationID == "streamRunEvents",
 				statement: slices.Contains([]string{"runQuery", "listRows", "exportDataset"}, source.OperationID),
 			}
 

@@ -28,10 +28,12 @@ func (s *Server) guard(op *operation, next http.HandlerFunc) http.Handler {
 		c := callOf(r.Context())
 		c.operation = op.id
 
-		ctx, cancel := context.WithTimeout(r.Context(), s.timeout(w, op))
-		defer cancel()
+		if !op.lasting {
+			ctx, cancel := context.WithTimeout(r.Context(), s.timeout(w, op))
+			defer cancel()
 
-		r = r.WithContext(ctx)
+			r = r.WithContext(ctx)
+		}
 
 		if err := s.check(w, r, op, c); err != nil {
 			s.Fail(w, r, err)

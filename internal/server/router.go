@@ -24,7 +24,7 @@ type router struct {
 func (s *Server) newRouter() (http.Handler, error) {
 	rt := &router{server: s, mux: http.NewServeMux(), served: map[string]bool{}}
 
-	strict := api.NewStrictHandlerWithOptions(handlers{tokens: s.config.Tokens, catalog: s.config.Catalog, uploads: s.config.Uploads, ingest: s.config.Ingest, query: s.config.Query, audit: s.config.Audit}, nil, api.StrictHTTPServerOptions{
+	strict := api.NewStrictHandlerWithOptions(handlers{tokens: s.config.Tokens, catalog: s.config.Catalog, uploads: s.config.Uploads, ingest: s.config.Ingest, query: s.config.Query, runs: s.config.Runs, audit: s.config.Audit}, nil, api.StrictHTTPServerOptions{
 		RequestErrorHandlerFunc:  s.failDecode,
 		ResponseErrorHandlerFunc: s.Fail,
 	})
@@ -40,6 +40,11 @@ func (s *Server) newRouter() (http.Handler, error) {
 	rt.HandleFunc("POST "+basePath+"/query", s.runQuery)
 	rt.HandleFunc("GET "+basePath+"/data/{username}/{namespace}/{datasetName}/rows", s.listRows)
 	rt.HandleFunc("GET "+basePath+"/data/{username}/{namespace}/{datasetName}/export", s.exportDataset)
+	rt.HandleFunc("POST "+basePath+"/query/ask", s.ask)
+	rt.HandleFunc("GET "+basePath+"/query/runs/{runId}", s.getRun)
+	rt.HandleFunc("GET "+basePath+"/query/runs/{runId}/events", s.streamRunEvents)
+	rt.HandleFunc("POST "+basePath+"/query/runs/{runId}/cancel", s.cancelRun)
+	rt.HandleFunc("GET "+basePath+"/query/conversations/{conversationId}", s.getConversation)
 	rt.HandleFunc("GET "+basePath+"/openapi.json", docs.document)
 	rt.HandleFunc("GET "+basePath+"/docs", docs.page)
 	rt.mux.HandleFunc("GET /healthz", s.healthz)

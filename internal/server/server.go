@@ -17,6 +17,7 @@ import (
 	"quern.dev/quern/internal/catalog"
 	"quern.dev/quern/internal/ingest"
 	"quern.dev/quern/internal/query"
+	"quern.dev/quern/internal/run"
 	"quern.dev/quern/internal/upload"
 )
 
@@ -30,6 +31,7 @@ type Config struct {
 	Uploads        upload.Uploads
 	Ingest         *ingest.Ingest
 	Query          *query.Query
+	Runs           *run.Runs
 	Audit          audit.Log
 	Ready          func(context.Context) []Check
 	PublicURL      string
@@ -87,6 +89,7 @@ type handlers struct {
 	uploads upload.Uploads
 	ingest  *ingest.Ingest
 	query   *query.Query
+	runs    *run.Runs
 	audit   audit.Log
 }
 

@@ -1,0 +1,117 @@
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+)
+
+const scripted = "QUERN_RUN_SCRIPTED=true"
+
+// script is a question for the agents of the tests: what they are to do.
+func (d *filled) script(agent, script, more string) string {
+	d.t.Helper()
+
+	if more != "" {
+		more = ", " + more
+	}
+
+	return fmt.Sprintf(`{"username": %q, "namespace": %q, "agent": %q, "query": %s%s}`, d.owner, d.namespace, agent, encode(d.t, script), more)
+}
+
+// event is one of a stream.
+type event struct {
+	id         int
+	name, data string
+}
+
+// follow reads a stream to its end, or so many events of it.
+func follow(t *testing.T, request *http.Request, limit int) (events []event) {
+	t.Helper()
+
+	ctx, cancel := context.WithCancel(request.Context())
+	defer cancel()
+
+	response, err := http.DefaultClient.Do(request.WithContext(ctx))
+	require.NoError(t, err)
+
+	defer func() { _ = response.Body.Close() }()
+
+	require.Equal(t, http.StatusOK, response.StatusCode)
+	require.Equal(t, "text/event-stream", response.Header.Get("Content-Type"))
+
+	var one event
+
+	for lines := bufio.NewScanner(response.Body); lines.Scan() && len(events) < limit; {
+		name, value, _ := strings.Cut(lines.Text(), ": ")
+
+		switch name {
+		case "id":
+			_, err := fmt.Sscan(value, &one.id)
+			require.NoError(t, err)
+		case "event":
+			one.name = value
+		case "data":
+			one.data = value
+		case "":
+			events = append(events, one)
+			one = event{}
+		}
+	}
+
+	return events
+}
+
+func TestAskStream(t *testing.T) {
+	t.Parallel()
+
+	s := start(t, scripted)
+	d := newFilled(t, s, "asker", s.newKey().token("asker"))
+	require.Equal(t, http.StatusOK, d.post(`{"data": [{"region": "north", "amount": 3}, {"region": "south", "amount": 4}]}`).status)
+
+	ask := func(agent, script string) []event {
+		return follow(t, newRequest(t, http.MethodPost, s.url+"/query/ask", d.bearer, d.script(agent, script, "")), 1000)
+	}
+
+	events := ask("nl2ql", `{"steps": [{"instruction": "count", "queries": ["SELECT nothing FROM `+d.name+`", "SELECT count(*) AS n FROM `+d.name+`"]}], "response": "1 row."}`)
+
+	var names []string
+
+	for i, e := range events {
+		require.Equal(t, i+1, e.id)
+		names = append(names, e.name)
+	}
+
+	require.Equal(t, []string{"run-started", "stepStarted", "queryExecuting", "queryExecuting", "step", "run-completed"}, names)
+	require.Contains(t, events[4].data, `"data":[{"n":2`)
+
+	var ids struct {
+		RunID, ConversationID uuid.UUID
+	}
+
+	(&answer{body: events[0].data}).json(t, &ids)
+
+	address := s.url + "/query/runs/" + ids.RunID.String()
+	for after := range events {
+		again := follow(t, newRequest(t, http.MethodGet, address+"/events", d.bearer, "", fmt.Sprintf("Last-Event-ID: %d", after)), 1000)
+		require.Equal(t, events[after:], again)
+	}
+
+	got := call(t, http.MethodGet, address, d.bearer, "")
+	require.Equal(t, http.StatusOK, got.status, got.body)
+	require.Contains(t, got.body, `"status":"completed"`)
+
+	waited := call(t, http.MethodPost, s.url+"/query/ask", d.bearer, d.script("assistant", `{"response": "Yes."}`, fmt.Sprintf(`"conversationId": %q`, ids.ConversationID)), "Accept: application/json")
+	require.Equal(t, http.StatusOK, waited.status, waited.body)
+	require.Contains(t, waited.body, `"response":"Yes."`)
+
+	conversation := call(t, http.MethodGet, s.url+"/query/conversations/"+ids.ConversationID.String(), d.bearer, "")
+	require.Equal(t, http.StatusOK, conversation.status, conversation.body)
+	require.Equal(t, 2, strings.Count(conversation.body, `"status":"completed"`))
+}
