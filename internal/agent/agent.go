@@ -11,6 +11,8 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/google/uuid"
+
 	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/query"
 )
@@ -67,6 +69,8 @@ type Log interface {
 	Before() []Event
 	// Write adds an event. From then on others see it.
 	Write(ctx context.Context, event Event) error
+	// Pinned are the snapshots that the run has read: whatever it reads again it reads as it was.
+	Pinned() map[uuid.UUID]uuid.UUID
 	// Step runs a statement, keeps its rows and adds the event of the step.
 	Step(ctx context.Context, step Step, result *query.Result) (Step, error)
 }

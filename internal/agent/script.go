@@ -38,7 +38,7 @@ type scriptStep struct {
 // Answer implements Agent.
 func (s Script) Answer(ctx context.Context, who auth.Principal, asked Question, log Log) (Result, error) {
 	var do script
-	if json.Unmarshal([]byte(asked.Text), &do) != nil {
+	if json.Unmarshal([]byte(asked.Text), &do) != nil { //nolint:nilerr // that is the answer
 		return Result{Response: "The question is not a script.", Steps: []Step{}, Outcome: Refused, Model: "script"}, nil
 	}
 
@@ -109,7 +109,7 @@ func (s Script) step(ctx context.Context, who auth.Principal, asked Question, t 
 			return err
 		}
 
-		result, err := s.Query.Run(ctx, who, query.Statement{Username: asked.Username, Namespace: asked.Namespace, Text: text, Form: query.Rows})
+		result, err := s.Query.Run(ctx, who, query.Statement{Username: asked.Username, Namespace: asked.Namespace, Text: text, Form: query.Rows, Pinned: t.log.Pinned()})
 		if fault.Is(err, fault.QueryInvalid) && attempt < len(want.Queries)-1 {
 			continue
 		}

@@ -82,6 +82,7 @@ type Statement struct {
 	Explain   bool
 	AsOf      time.Time // the moment of the data; zero is now
 	Form      Form
+	Pinned    map[uuid.UUID]uuid.UUID // snapshots by dataset that are read instead, whatever the moment
 }
 
 // Run runs one statement with the rights of the caller.

@@ -170,9 +170,12 @@ func (r *resolver) fix(ctx context.Context, db postgres.Querier, one *reading, a
 		err      error
 	)
 
-	if r.want.AsOf.IsZero() {
+	switch pinned, isPinned := r.want.Pinned[one.ID]; {
+	case isPinned:
+		snapshot, files, err = r.pinned(ctx, db, one.table(), pinned)
+	case r.want.AsOf.IsZero():
 		snapshot, files, err = r.Lake.Current(ctx, db, one.table())
-	} else {
+	default:
 		snapshot, files, err = r.Lake.At(ctx, db, one.table(), r.want.AsOf)
 	}
 
@@ -196,6 +199,17 @@ func (r *resolver) fix(ctx context.Context, db postgres.Querier, one *reading, a
 	one.snapshot, one.files = *snapshot, files
 
 	return nil
+}
+
+func (r *resolver) pinned(ctx context.Context, db postgres.Querier, t lake.Table, id uuid.UUID) (*lake.Snapshot, []lake.File, error) {
+	snapshot, err := r.Lake.Snapshot(ctx, db, t, id)
+	if err != nil {
+		return nil, nil, err
+	}
+
+	files, err := r.Lake.Files(ctx, t, id)
+
+	return &snapshot, files, err
 }
 
 // ownerName is the name of the account that a path begins with.

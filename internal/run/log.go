@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -34,6 +36,27 @@ type record struct {
 	lease  job.Lease
 	run    Run
 	before []agent.Event
+	mu     sync.Mutex
+	pinned map[uuid.UUID]uuid.UUID // snapshots by dataset
+}
+
+// Pinned gives the snapshots that were read.
+func (l *record) Pinned() map[uuid.UUID]uuid.UUID {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+
+	return maps.Clone(l.pinned)
+}
+
+func (l *record) pin(reads []query.Read) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+
+	for _, read := range reads {
+		if _, isPinned := l.pinned[read.ID]; !isPinned {
+			l.pinned[read.ID] = read.Snapshot
+		}
+	}
 }
 
 // Before gives what was written by those who had the run before.
@@ -115,6 +138,9 @@ func (l *record) Step(ctx context.Context, step agent.Step, result *query.Result
 
 		return keepObject(ctx, tx, l.run, step.Index, kept.Object, kept.Size)
 	})
+	if err == nil {
+		l.pin(result.Reads)
+	}
 
 	return step, err
 }
@@ -223,8 +249,13 @@ const endTime = 10 * time.Second
 func (l *record) fill(ctx context.Context, tx postgres.Tx, result *agent.Result, e *ending) (err error) {
 	kept := storedResult{Result: *result, Steps: []storedStep{}}
 
-	if kept.AsOf, err = selectMoments(ctx, tx, l.run.Account, l.run.ID); err != nil {
+	reads, err := selectReads(ctx, tx, l.run.Account, l.run.ID)
+	if err != nil {
 		return err
+	}
+
+	for _, read := range reads {
+		kept.AsOf = append(kept.AsOf, agent.Moment{Dataset: read.Dataset, SnapshotID: read.Snapshot.String(), CommittedAt: read.CommittedAt})
 	}
 
 	steps, err := selectSteps(ctx, tx, l.run.Account, l.run.ID)

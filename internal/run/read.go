@@ -13,6 +13,7 @@ import (
 	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/postgres"
+	"quern.dev/quern/internal/query"
 )
 
 // Get returns a run of the caller's. NotFound.
@@ -84,15 +85,20 @@ func (r *Runs) reveal(ctx context.Context, who auth.Principal, run *Run) error {
 
 // visible tells whether the reader may see all datasets that a run read so far.
 func (r *Runs) visible(ctx context.Context, who auth.Principal, run uuid.UUID) (bool, error) {
-	var targets []auth.Target
+	var reads []query.Read
 
 	err := r.DB.Do(ctx, func(q postgres.Querier) (err error) {
-		targets, err = selectTargets(ctx, q, who.Account, run)
+		reads, err = selectReads(ctx, q, who.Account, run)
 
 		return err
 	})
-	if err != nil || len(targets) == 0 {
+	if err != nil || len(reads) == 0 {
 		return err == nil, err
+	}
+
+	targets := make([]auth.Target, len(reads))
+	for i, read := range reads {
+		targets[i] = auth.Target{Kind: "dataset", Account: read.Account, ID: read.ID}
 	}
 
 	seen, err := r.Catalog.Paths(ctx, who, targets)

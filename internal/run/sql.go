@@ -9,7 +9,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"quern.dev/quern/internal/agent"
-	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/postgres"
 	"quern.dev/quern/internal/query"
@@ -79,9 +78,8 @@ const (
 	sqlInsertRead = `
 		INSERT INTO run_reads (account_id, run_id, dataset_account, dataset_id, dataset, snapshot_id, committed_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING`
-	sqlSelectTargets = `SELECT dataset_account, dataset_id FROM run_reads WHERE account_id = $1 AND run_id = $2`
-	sqlSelectMoments = `
-		SELECT dataset, snapshot_id::text, committed_at FROM run_reads WHERE account_id = $1 AND run_id = $2 ORDER BY dataset`
+	sqlSelectReads = `
+		SELECT dataset_account, dataset_id, dataset, snapshot_id, committed_at FROM run_reads WHERE account_id = $1 AND run_id = $2 ORDER BY dataset`
 
 	sqlInsertObject = `
 		INSERT INTO run_objects (account_id, run_id, step, state, object_key, remove_at) VALUES ($1, $2, $3, 'writing', $4, $5)`
@@ -360,27 +358,13 @@ func insertReads(ctx context.Context, tx pgx.Tx, r Run, reads []query.Read) erro
 	return tx.SendBatch(ctx, batch).Close()
 }
 
-func selectTargets(ctx context.Context, q postgres.Querier, account, run uuid.UUID) ([]auth.Target, error) {
-	rows, err := q.Query(ctx, sqlSelectTargets, account, run)
+func selectReads(ctx context.Context, q postgres.Querier, account, run uuid.UUID) ([]query.Read, error) {
+	rows, err := q.Query(ctx, sqlSelectReads, account, run)
 	if err != nil {
 		return nil, err
 	}
 
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (auth.Target, error) {
-		target := auth.Target{Kind: "dataset"}
-		err := row.Scan(&target.Account, &target.ID)
-
-		return target, err
-	})
-}
-
-func selectMoments(ctx context.Context, q postgres.Querier, account, run uuid.UUID) ([]agent.Moment, error) {
-	rows, err := q.Query(ctx, sqlSelectMoments, account, run)
-	if err != nil {
-		return nil, err
-	}
-
-	return pgx.CollectRows(rows, pgx.RowToStructByPos[agent.Moment])
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[query.Read])
 }
 
 func insertObject(ctx context.Context, tx pgx.Tx, r Run, step int, key string, removeAt time.Time) error {

@@ -10,6 +10,7 @@ import (
 
 	"quern.dev/quern/internal/job"
 	"quern.dev/quern/internal/postgres"
+	"quern.dev/quern/internal/query"
 )
 
 // Queue is where questions wait.
@@ -50,11 +51,16 @@ func (r *Runs) work(ctx context.Context, args Args, lease job.Lease, last bool) 
 	var (
 		run    *Run
 		events []Event
+		reads  []query.Read
 	)
 
 	err := r.DB.Do(ctx, func(q postgres.Querier) (err error) {
 		if run, err = selectRun(ctx, q, args.Account, args.Run); err == nil && run != nil {
 			events, err = selectEvents(ctx, q, args.Account, args.Run, 0)
+		}
+
+		if err == nil && run != nil {
+			reads, err = selectReads(ctx, q, args.Account, args.Run)
 		}
 
 		return err
@@ -63,7 +69,9 @@ func (r *Runs) work(ctx context.Context, args Args, lease job.Lease, last bool) 
 		return err
 	}
 
-	log := &record{Runs: r, lease: lease, run: *run}
+	log := &record{Runs: r, lease: lease, run: *run, pinned: map[uuid.UUID]uuid.UUID{}}
+	log.pin(reads)
+
 	for _, e := range events {
 		log.before = append(log.before, e.Event)
 	}
