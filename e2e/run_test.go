@@ -1,0 +1,256 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+)
+
+// another starts a second replica of a service.
+func another(t *testing.T, s *service, settings ...string) *service {
+	t.Helper()
+
+	return start(t, slices.Concat(s.place.settings(), []string{"QUERN_DATABASE_URL=" + s.databaseURL, "QUERN_OIDC_ISSUER=" + s.realm.issuer()}, settings)...)
+}
+
+// asked is a run as its asker sees it.
+type asked struct {
+	RunID, ConversationID, Status string
+	Result                        *struct {
+		Response, Outcome string
+		Steps             []struct {
+			Query    string
+			Data     []map[string]any
+			RowCount int
+		}
+	}
+	Error *struct{ Code, Message string }
+}
+
+// accept asks and does not wait.
+func (d *filled) accept(agent, script string) (run asked) {
+	d.t.Helper()
+
+	accepted := call(d.t, http.MethodPost, d.s.url+"/query/ask", d.bearer, d.script(agent, script, ""), "Prefer: respond-async")
+	require.Equal(d.t, http.StatusAccepted, accepted.status, accepted.body)
+	accepted.json(d.t, &run)
+
+	return run
+}
+
+// TestResumeEverywhere: a client that is cut off after any event goes on at the other replica, and has seen every event
+// once, in order, in the end.
+func TestResumeEverywhere(t *testing.T) {
+	t.Parallel()
+
+	one := start(t, scripted)
+	two := another(t, one, scripted)
+	d := newFilled(t, one, "ada", one.newKey().token("ada"))
+	require.Equal(t, http.StatusOK, d.post(`{"data": [{"n": 1}]}`).status)
+
+	script := `{"pause": 20, "response": "Done.", "steps": [` + strings.Join(slices.Repeat([]string{`{"instruction": "count", "queries": ["SELECT count(*) AS n FROM orders"]}`}, 3), ", ") + `]}`
+	events := 15 // run-started, planningStarted, plan, 3 × (stepStarted, queryExecuting, step), answerStarted, answer, run-completed
+
+	var clients sync.WaitGroup
+
+	for cut := 1; cut < events; cut++ {
+		run := d.accept("assistant", script)
+
+		clients.Go(func() {
+			first := follow(t, newRequest(t, http.MethodGet, one.url+"/query/runs/"+run.RunID+"/events", d.bearer, ""), cut)
+			rest := follow(t, newRequest(t, http.MethodGet, two.url+"/query/runs/"+run.RunID+"/events", d.bearer, "", "Last-Event-ID: "+strconv.Itoa(cut)), 1000)
+			seen := slices.Concat(first, rest)
+
+			if len(seen) != events {
+				t.Errorf("cut after %d: %d events", cut, len(seen))
+			}
+
+			for i, e := range seen {
+				if e.id != i+1 {
+					t.Errorf("cut after %d: the event %d has the id %d", cut, i, e.id)
+				}
+			}
+		})
+
+		if cut%4 == 0 {
+			clients.Wait() // five questions at once is what a user may have
+		}
+	}
+
+	clients.Wait()
+}
+
+// TestWithheld: whoever loses the right to see a dataset no longer sees what was made of it, by any route.
+func TestWithheld(t *testing.T) {
+	t.Parallel()
+
+	s := start(t, scripted)
+	key := s.newKey()
+	d := newFilled(t, s, "ada", key.token("ada"))
+	require.Equal(t, http.StatusOK, d.post(`{"data": [{"word": "xylophone"}]}`).status)
+
+	share(t, s, d.bearer, "datasets/"+d.path(), "bob", "viewer")
+
+	reader := d.by(key.token("bob"))
+	request := newRequest(t, http.MethodPost, s.url+"/query/ask", reader.bearer,
+		reader.script("assistant", `{"reasoning": "it says xylophone", "response": "xylophone", "steps": [{"instruction": "x", "queries": ["SELECT word FROM orders WHERE word <> 'xylophones'"]}]}`, ""))
+	events := follow(t, request, 1000)
+	require.Contains(t, events[len(events)-1].data, "xylophone")
+
+	var run asked
+
+	(&answer{body: events[0].data}).json(t, &run)
+
+	routes := func() map[string]string {
+		bodies := map[string]string{}
+		for _, address := range []string{"/query/runs/" + run.RunID, "/query/conversations/" + run.ConversationID} {
+			bodies[address] = call(t, http.MethodGet, s.url+address, reader.bearer, "").body
+		}
+
+		stream := ""
+		for _, e := range follow(t, newRequest(t, http.MethodGet, s.url+"/query/runs/"+run.RunID+"/events", reader.bearer, ""), 1000) {
+			stream += e.name + " " + e.data + "\n"
+		}
+
+		bodies["events"] = stream
+
+		return bodies
+	}
+
+	for route, body := range routes() {
+		require.Contains(t, body, `"xylophone"`, route)
+	}
+
+	unshare(t, s, d.bearer, "datasets/"+d.path(), "bob")
+
+	for route, body := range routes() {
+		// The question is the asker's own.
+		body = strings.ReplaceAll(body, strings.Trim(encode(t, `"response": "xylophone"`), `"`), "")
+		require.NotContains(t, body, `word":"xylophone`, route)
+		require.Contains(t, body, `{"response":"","steps":[],"outcome":"withheld"}`, route)
+	}
+
+	share(t, s, d.bearer, "datasets/"+d.path(), "bob", "viewer")
+
+	for route, body := range routes() {
+		require.Contains(t, body, `"xylophone"`, route)
+	}
+
+	require.Equal(t, http.StatusNoContent, call(t, http.MethodDelete, d.url(), d.bearer, "").status)
+
+	for route, body := range routes() {
+		require.Contains(t, body, `{"response":"","steps":[],"outcome":"withheld"}`, route)
+	}
+}
+
+// TestRunKillLoop: questions are asked of two replicas that die at random. Whatever was accepted ends, with a log that
+// has no gap, no event twice and one end, and no step whose rows were recorded is done again.
+func TestRunKillLoop(t *testing.T) {
+	t.Parallel()
+
+	settings := []string{scripted, "QUERN_RUN_PER_USER=1000", "QUERN_RUN_TIME=3m", "QUERN_QUERY_PER_USER=100"}
+	one := start(t, settings...)
+	two := another(t, one, settings...)
+	replicas := []*service{one, two}
+
+	bearer := value(t, call(t, http.MethodPost, one.url+"/user/token", one.newKey().token("ada"), `{"name": "asker"}`))
+	d := newFilled(t, one, "ada", bearer)
+	require.Equal(t, http.StatusOK, d.post(`{"data": [{"n": 1}, {"n": 2}]}`).status)
+
+	script := `{"pause": 50, "response": "Done.", "steps": [` + strings.Join(slices.Repeat([]string{`{"instruction": "count", "queries": ["SELECT count(*) AS n FROM orders"]}`}, 3), ", ") + `]}`
+	dying, enough := context.WithCancel(t.Context())
+
+	var killing, asking sync.WaitGroup
+
+	killing.Go(func() {
+		for dying.Err() == nil {
+			time.Sleep(time.Duration(500+rand.IntN(2500)) * time.Millisecond)
+
+			victim := replicas[rand.IntN(2)]
+			victim.kill()
+			victim.restart()
+		}
+	})
+
+	var (
+		mu   sync.Mutex
+		runs []string
+	)
+
+	for range 4 {
+		asking.Go(func() {
+			for range max(1, loops(300)/4) {
+				key := "Idempotency-Key: " + uuid.NewString()
+
+				for {
+					request := newRequest(t, http.MethodPost, replicas[rand.IntN(2)].url+"/query/ask", bearer, d.script("assistant", script, ""), "Prefer: respond-async", key)
+
+					accepted, err := try(request)
+					if err != nil || accepted.status != http.StatusAccepted {
+						time.Sleep(100 * time.Millisecond)
+
+						continue
+					}
+
+					var run asked
+
+					accepted.json(t, &run)
+					mu.Lock()
+					runs = append(runs, run.RunID)
+					mu.Unlock()
+
+					break
+				}
+			}
+		})
+	}
+
+	asking.Wait()
+	enough()
+	killing.Wait()
+
+	ends := map[string]int{}
+
+	for _, id := range runs {
+		var run asked
+
+		await(t, "the run has ended", func() bool {
+			call(t, http.MethodGet, one.url+"/query/runs/"+id, bearer, "").json(t, &run)
+
+			return run.Status != "running"
+		})
+		ends[run.Status]++
+
+		done := map[string]int{}
+
+		for i, e := range follow(t, newRequest(t, http.MethodGet, one.url+"/query/runs/"+id+"/events", bearer, ""), 1000) {
+			require.Equal(t, i+1, e.id)
+
+			if e.name != "queryExecuting" {
+				done[e.name+e.data[:min(len(e.data), 12)]]++
+			}
+		}
+
+		for what, times := range done {
+			require.Equal(t, 1, times, "%s of %s", what, id)
+		}
+
+		if run.Status == "completed" {
+			require.Len(t, run.Result.Steps, 3)
+		}
+	}
+
+	t.Log(fmt.Sprintf("%d questions: %v", len(runs), ends))
+	require.Len(t, runs, 4*max(1, loops(300)/4))
+	require.Equal(t, len(runs), ends["completed"], ends)
+}
