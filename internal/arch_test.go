@@ -29,8 +29,8 @@ func allowed() map[string][]string {
 		"internal/server": {"api", "internal/audit", "internal/auth", "internal/catalog", "internal/fault", "internal/ingest", "internal/query", "internal/run", "internal/upload"},
 
 		"internal/run": {
-			"internal/agent", "internal/audit", "internal/auth", "internal/blob", "internal/catalog", "internal/fault", "internal/job", "internal/postgres",
-			"internal/query",
+			"internal/agent", "internal/audit", "internal/auth", "internal/blob", "internal/catalog", "internal/fault", "internal/job", "internal/lake",
+			"internal/postgres", "internal/query",
 		},
 		"internal/agent": {"internal/auth", "internal/fault", "internal/query"},
 		"internal/query": {

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"quern.dev/quern/internal/ingest"
 	"quern.dev/quern/internal/job"
 	"quern.dev/quern/internal/lake"
+	"quern.dev/quern/internal/postgres"
 	"quern.dev/quern/internal/sandbox"
 	"quern.dev/quern/internal/upload"
 )
@@ -110,6 +112,7 @@ func (a *App) newIngest(uploads upload.Uploads) *ingest.Ingest {
 		}),
 		Jobs: func() *job.Client { return a.jobs }, Log: a.log, Now: toTheMillisecond, Dir: a.passing, Bounds: bounds,
 		Time: a.config.Ingest.Time, MaxBody: int64(a.config.Ingest.MaxRows), SnapshotAge: a.config.Data.SnapshotAge,
+		Gone: a.forget,
 		Upkeep: ingest.Upkeep{
 			Every: a.config.Upkeep.Every, Time: a.config.Upkeep.Time,
 			Engine: engine.New(engine.Config{
@@ -118,4 +121,9 @@ func (a *App) newIngest(uploads upload.Uploads) *ingest.Ingest {
 			}),
 		},
 	})
+}
+
+// forget lets go of what others made of a dataset that is gone. Runs are wired later than what loads files.
+func (a *App) forget(ctx context.Context, tx postgres.Tx, t lake.Table) error {
+	return a.runs.ForgetTx(ctx, tx, t)
 }

@@ -13,6 +13,7 @@ import (
 	"quern.dev/quern/internal/lake"
 	"quern.dev/quern/internal/postgres"
 	"quern.dev/quern/internal/query"
+	"quern.dev/quern/internal/run"
 	"quern.dev/quern/internal/upload"
 )
 
@@ -65,8 +66,13 @@ func (i Inspector) Fsck(ctx context.Context, age time.Duration, remove bool) err
 			return err
 		}
 
-		lost := slices.Concat(found.Lost, inTables.Lost, exported.Lost)
-		orphans := slices.Concat(found.Orphans, inTables.Orphans, exported.Orphans)
+		asked, err := run.New(run.Config{DB: db, Store: i.store}).Inspect(ctx)
+		if err != nil {
+			return err
+		}
+
+		lost := slices.Concat(found.Lost, inTables.Lost, exported.Lost, asked.Lost)
+		orphans := slices.Concat(found.Orphans, inTables.Orphans, exported.Orphans, asked.Orphans)
 
 		for _, key := range lost {
 			_, _ = fmt.Fprintln(i.operator.out, "lost", key)

@@ -346,8 +346,8 @@ func (a *App) preparePartitions(ctx context.Context) {
 	for {
 		pause := partitionsEvery
 
-		if err := audit.Prepare(ctx, a.db, time.Now()); err != nil && ctx.Err() == nil {
-			a.log.WarnContext(ctx, "the audit's partitions could not be prepared", "error", err)
+		if err := errors.Join(audit.Prepare(ctx, a.db, time.Now()), run.Prepare(ctx, a.db, time.Now())); err != nil && ctx.Err() == nil {
+			a.log.WarnContext(ctx, "partitions could not be prepared", "error", err)
 			pause = partitionsRetry
 		}
 

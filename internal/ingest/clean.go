@@ -66,7 +66,11 @@ func (g *Ingest) forget(ctx context.Context, tx postgres.Tx, t lake.Table) error
 		return err
 	}
 
-	return remove(ctx, tx, t)
+	if err := remove(ctx, tx, t); err != nil {
+		return err
+	}
+
+	return g.Gone(ctx, tx, t)
 }
 
 // settle commits what was left ready, and ends posted rows whose process died before it had their lease, or could

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"context"
 	"log/slog"
 	"time"
 
@@ -32,6 +33,8 @@ type Config struct {
 	Upkeep  Upkeep
 
 	SnapshotAge time.Duration // that snapshots are kept which are no longer in force
+	// Gone runs in the transaction in which the last of a deleted dataset goes.
+	Gone func(ctx context.Context, tx postgres.Tx, t lake.Table) error
 }
 
 // Ingest loads files and rows into datasets.

@@ -27,6 +27,8 @@ const (
 	wireBytes  = 1 << 20
 	keptBytes  = 64 << 10 // of a step's rows in the database; all of them are an object if there are more
 	objectTime = time.Hour
+
+	objectPrefix = "runs/"
 )
 
 // record is the log of a run in the hands of the one who holds its lease.
@@ -189,7 +191,7 @@ func within(rows []json.RawMessage, room int) []json.RawMessage {
 
 // keep stores all rows of a step. The row stands before the object.
 func (l *record) keep(ctx context.Context, step int, rows []byte) (string, error) {
-	key := "runs/" + l.run.CreatedAt.Format(time.DateOnly) + "/" + uuid.NewString() + ".ndjson"
+	key := objectPrefix + l.run.CreatedAt.Format(time.DateOnly) + "/" + uuid.NewString() + ".ndjson"
 
 	err := l.DB.InTx(ctx, func(tx postgres.Tx) error {
 		if err := l.lease.FenceTx(ctx, tx); err != nil {

@@ -176,6 +176,11 @@ func (r *Runs) Follow(ctx context.Context, who auth.Principal, id uuid.UUID, aft
 		return nil, err
 	}
 
+	// Events are not kept for ever; how it ended is.
+	if run.Status != Running && len(s.backlog) == 0 && after < run.lastSeq {
+		s.backlog = []Event{{Event: agent.Event{Kind: run.lastKind(), Body: json.RawMessage("{}")}, Seq: run.lastSeq}}
+	}
+
 	for i, e := range s.backlog {
 		if e.Seq > from { // comes again
 			s.backlog = s.backlog[:i]
@@ -185,6 +190,17 @@ func (r *Runs) Follow(ctx context.Context, who auth.Principal, id uuid.UUID, aft
 	}
 
 	return s, nil
+}
+
+func (r Run) lastKind() agent.Kind {
+	switch r.Status {
+	case Completed:
+		return kindCompleted
+	case Cancelled:
+		return kindCancelled
+	default:
+		return kindFailed
+	}
 }
 
 // Next waits for events. After one that ends the run there are none.

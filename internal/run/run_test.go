@@ -252,3 +252,31 @@ func TestConversationsTakeTurns(t *testing.T) {
 	_, err = o.Ask(t.Context(), o.who, o.want)
 	require.True(t, fault.Is(err, fault.Conflict))
 }
+
+// TestEventsAreDropped: a run whose events are gone still says how it ended.
+func TestEventsAreDropped(t *testing.T) {
+	t.Parallel()
+
+	o := newOffice(t, time.Minute)
+	require.NoError(t, Prepare(t.Context(), o.DB, time.Now()))
+
+	run := o.ask()
+	o.let <- 2
+	o.let <- 0
+
+	all := o.events(run.ID, 0)
+	require.NoError(t, o.DB.InTx(t.Context(), func(tx postgres.Tx) error { return dropEvents(t.Context(), tx, time.Now()) }))
+	require.Equal(t, all, o.events(run.ID, 0), "this week's are kept")
+
+	require.NoError(t, o.DB.InTx(t.Context(), func(tx postgres.Tx) error { return dropEvents(t.Context(), tx, time.Now().AddDate(0, 0, 8)) }))
+
+	stream, err := o.Follow(t.Context(), o.who, run.ID, 0)
+	require.NoError(t, err)
+	defer stream.Close()
+
+	events, err := stream.Next(t.Context())
+	require.NoError(t, err)
+	require.Len(t, events, 1)
+	require.EqualValues(t, len(all), events[0].Seq)
+	require.Equal(t, all[len(all)-1], string(events[0].Kind)+" "+string(events[0].Body))
+}

@@ -128,7 +128,7 @@ type ExpireArgs struct{}
 func (ExpireArgs) Kind() string { return "run.expire" }
 
 const (
-	expireQueue = "housekeeping"
+	houseQueue  = "housekeeping"
 	expireEvery = 2 * time.Second
 )
 
@@ -144,12 +144,67 @@ type Expirer struct {
 
 // Work ends runs, unless another does.
 func (e *Expirer) Work(ctx context.Context, j *river.Job[ExpireArgs]) error {
-	return job.Snooze(e.Runs.Jobs().Hold(ctx, job.Work{ID: expireWork, Job: j.Args, Queue: expireQueue}, e.Runs.expire))
+	return job.Snooze(e.Runs.Jobs().Hold(ctx, job.Work{ID: expireWork, Job: j.Args, Queue: houseQueue}, e.Runs.expire))
 }
 
-// Periodic inserts again and again what looks for late runs.
+// CleanArgs is the job that removes what is not kept any more.
+type CleanArgs struct{}
+
+// Kind names the job.
+func (CleanArgs) Kind() string { return "run.clean" }
+
+const cleanEvery = time.Minute
+
+// cleanWork is the one lease of all cleaners.
+var cleanWork = uuid.NewSHA1(uuid.NameSpaceOID, []byte("run.clean")) //nolint:gochecknoglobals // a constant
+
+// Cleaner works CleanArgs.
+type Cleaner struct {
+	river.WorkerDefaults[CleanArgs]
+
+	Runs *Runs
+}
+
+// Work cleans, unless another does.
+func (c *Cleaner) Work(ctx context.Context, j *river.Job[CleanArgs]) error {
+	return job.Snooze(c.Runs.Jobs().Hold(ctx, job.Work{ID: cleanWork, Job: j.Args, Queue: houseQueue}, c.Runs.clean))
+}
+
+// EraseArgs is the job that takes out of runs what they read of a dataset that is gone.
+type EraseArgs struct {
+	Account uuid.UUID `json:"account"`
+	Dataset uuid.UUID `json:"dataset"`
+}
+
+// Kind names the job.
+func (EraseArgs) Kind() string { return "run.erase" }
+
+func eraseOpts() *river.InsertOpts {
+	return &river.InsertOpts{Queue: houseQueue, MaxAttempts: eraseAttempts}
+}
+
+// eraseAttempts go on for weeks: it must happen.
+const eraseAttempts = 100
+
+// Eraser works EraseArgs.
+type Eraser struct {
+	river.WorkerDefaults[EraseArgs]
+
+	Runs *Runs
+}
+
+// Work erases. Two at once do no harm.
+func (e *Eraser) Work(ctx context.Context, j *river.Job[EraseArgs]) error {
+	return e.Runs.erase(ctx, j.Args)
+}
+
+// Periodic inserts again and again what looks for late runs and for what is to be removed.
 func Periodic() []*river.PeriodicJob {
-	return []*river.PeriodicJob{river.NewPeriodicJob(river.PeriodicInterval(expireEvery), func() (river.JobArgs, *river.InsertOpts) {
-		return ExpireArgs{}, &river.InsertOpts{Queue: expireQueue, UniqueOpts: river.UniqueOpts{ByPeriod: expireEvery}}
-	}, &river.PeriodicJobOpts{RunOnStart: true})}
+	return []*river.PeriodicJob{periodic(ExpireArgs{}, expireEvery), periodic(CleanArgs{}, cleanEvery)}
+}
+
+func periodic(args river.JobArgs, every time.Duration) *river.PeriodicJob {
+	return river.NewPeriodicJob(river.PeriodicInterval(every), func() (river.JobArgs, *river.InsertOpts) {
+		return args, &river.InsertOpts{Queue: houseQueue, UniqueOpts: river.UniqueOpts{ByPeriod: every}}
+	}, &river.PeriodicJobOpts{RunOnStart: true})
 }

@@ -108,3 +108,22 @@ BEGIN
     EXECUTE format('ALTER TABLE run_events ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)', name, since, until);
 END $$;
 -- +goose StatementEnd
+
+-- Events are kept for a while; a week's go together.
+-- +goose StatementBegin
+CREATE FUNCTION run_events_drop(before timestamptz) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+DECLARE
+    old text;
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtext('run_events_partition'));
+    FOR old IN
+        SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+        WHERE i.inhparent = 'run_events'::regclass AND c.relname ~ '^run_events_[0-9]{4}_[0-9]{2}$'
+          AND to_date(substr(c.relname, 12), 'IYYY_IW') + 7 <= (before AT TIME ZONE 'UTC')::date
+    LOOP
+        EXECUTE format('DROP TABLE %I', old);
+    END LOOP;
+    DELETE FROM run_events_default WHERE run_id < run_id_at(before);
+END $$;
+-- +goose StatementEnd
