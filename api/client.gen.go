@@ -38,11 +38,13 @@ func (e AgentName) Valid() bool {
 
 // Defines values for AuditTargetKind.
 const (
-	AuditTargetKindAccount   AuditTargetKind = "account"
-	AuditTargetKindDataset   AuditTargetKind = "dataset"
-	AuditTargetKindNamespace AuditTargetKind = "namespace"
-	AuditTargetKindToken     AuditTargetKind = "token"
-	AuditTargetKindUpload    AuditTargetKind = "upload"
+	AuditTargetKindAccount      AuditTargetKind = "account"
+	AuditTargetKindConversation AuditTargetKind = "conversation"
+	AuditTargetKindDataset      AuditTargetKind = "dataset"
+	AuditTargetKindNamespace    AuditTargetKind = "namespace"
+	AuditTargetKindRun          AuditTargetKind = "run"
+	AuditTargetKindToken        AuditTargetKind = "token"
+	AuditTargetKindUpload       AuditTargetKind = "upload"
 )
 
 // Valid indicates whether the value is a known member of the AuditTargetKind enum.
@@ -50,9 +52,13 @@ func (e AuditTargetKind) Valid() bool {
 	switch e {
 	case AuditTargetKindAccount:
 		return true
+	case AuditTargetKindConversation:
+		return true
 	case AuditTargetKindDataset:
 		return true
 	case AuditTargetKindNamespace:
+		return true
+	case AuditTargetKindRun:
 		return true
 	case AuditTargetKindToken:
 		return true

@@ -98,6 +98,26 @@ func auditedCalls() []auditedCall {
 			entries: []string{"profile.get dataset <namespace>/orders"},
 		},
 		{
+			request: authorizationRow{operation: "POST /query/ask", body: askBody}, status: 200,
+			entries: []string{"run.create run"},
+		},
+		{
+			request: authorizationRow{operation: "POST /query/runs/{runId}/cancel"}, status: 200,
+			entries: []string{"run.cancel run"},
+		},
+		{
+			request: authorizationRow{operation: "DELETE /query/runs/{runId}"}, status: 204,
+			entries: []string{"run.delete run"},
+		},
+		{
+			request: authorizationRow{operation: "PATCH /query/conversations/{conversationId}", body: `{"title": "x"}`}, status: 200,
+			entries: []string{"conversation.rename conversation"},
+		},
+		{
+			request: authorizationRow{operation: "DELETE /query/conversations/{conversationId}"}, status: 204,
+			entries: []string{"conversation.delete conversation"},
+		},
+		{
 			request: authorizationRow{operation: "POST /data/{username}/{namespace}/{datasetName}/ingestions", body: ingestionBody}, status: 202,
 			entries: []string{"ingestion.create dataset <namespace>/orders append <id>, 1 files"},
 		},
@@ -265,7 +285,7 @@ func newAuditor(t *testing.T) *auditor {
 	t.Helper()
 
 	// Nobody but the callers changes anything; profiles are made, which is no change.
-	s := start(t, "QUERN_INGEST_WORKERS=0", "QUERN_UPKEEP_QUIET=1s", "QUERN_UPKEEP_EVERY=1s")
+	s := start(t, "QUERN_INGEST_WORKERS=0", "QUERN_UPKEEP_QUIET=1s", "QUERN_UPKEEP_EVERY=1s", scripted)
 	key := s.newKey()
 	a := &auditor{service: s, t: t, owner: key.token("owner"), viewer: key.token("viewer"), editor: key.token("editor"), stranger: key.token("stranger")}
 

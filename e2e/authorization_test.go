@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -99,6 +100,24 @@ func authorizationTable() (columns string, rows []authorizationRow) {
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
 		{operation: "POST /query/link", body: linkBody, statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
+		{operation: "POST /query/ask", body: askBody, statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
+		{operation: "GET /query/runs/{runId}", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
+		{operation: "GET /query/runs/{runId}/events", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
+		{operation: "POST /query/runs/{runId}/cancel", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
+		{operation: "DELETE /query/runs/{runId}", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      403    204    204"},
+		{operation: "GET /query/conversations", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    403        200      200    200    200"},
+		{operation: "GET /query/conversations/{conversationId}", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
+		{operation: "PATCH /query/conversations/{conversationId}", body: `{"title": "x"}`, statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      403    200    200"},
+		{operation: "DELETE /query/conversations/{conversationId}", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      403    204    204"},
 		{operation: "GET /data/{username}/{namespace}/{datasetName}/ingestions", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
 		{operation: "POST /data/{username}/{namespace}/{datasetName}/ingestions", body: ingestionBody, statuses: "" +
@@ -183,6 +202,8 @@ func sharingTable() (columns string, rows []authorizationRow) {
 			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
 		{operation: "POST /query/link", body: linkBody, statuses: "" +
 			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
+		{operation: "POST /query/ask", body: askBody, statuses: "" +
+			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
 		{operation: "GET /data/{username}/{namespace}/{datasetName}/ingestions", statuses: "" +
 			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
 		{operation: "POST /data/{username}/{namespace}/{datasetName}/ingestions", body: ingestionBody, statuses: "" + // who reaches only a part has no uploads
@@ -235,6 +256,7 @@ const (
 	rowsBody      = `{"data": [{"a": 1}]}`
 	queryBody     = `{"username": "owner", "namespace": "<namespace>", "query": "FROM orders"}`
 	linkBody      = `{"username": "owner", "namespace": "<namespace>", "question": "orders from Zürich"}`
+	askBody       = `{"username": "owner", "namespace": "<namespace>", "query": "{}"}`
 )
 
 // thing is what one request is about, made anew for it.
@@ -245,6 +267,7 @@ type thing struct {
 	completed string   // id of a session of the caller with a completed file; if empty, one is made for the request
 	ingestion string   // id of one of the dataset, which is queued; cancelled if it is to be tried again
 	snapshot  string   // id of the dataset's only one
+	run       asked    // of the owner: it goes on if it is to be cancelled, and has ended if not
 }
 
 func newThing(t *testing.T, s *service, owner, operation string) (made thing) {
@@ -286,6 +309,16 @@ func newThing(t *testing.T, s *service, owner, operation string) (made thing) {
 		made.snapshot = snapshots(t, s, owner, "self/"+made.namespace+"/orders")[0].SnapshotID
 	}
 
+	if strings.Contains(operation, "{runId}") || strings.Contains(operation, "{conversationId}") {
+		script, prefer := `{}`, "Prefer: wait=60"
+		if strings.HasSuffix(operation, "/cancel") {
+			script, prefer = `{"pause": 60000, "steps": [{"instruction": "wait"}]}`, "Prefer: respond-async"
+		}
+
+		d := &filled{t: t, s: s, bearer: owner, owner: "owner", namespace: makeDataset(t, s, owner)}
+		call(t, http.MethodPost, s.url+"/query/ask", owner, d.script("nl2ql", script, ""), prefer, "Accept: application/json").json(t, &made.run)
+	}
+
 	if strings.HasPrefix(operation, "DELETE /permissions/") {
 		for _, path := range []string{"namespaces/self/" + made.namespace, "datasets/self/" + made.namespace + "/orders"} {
 			share(t, s, owner, path, "grantee", "viewer")
@@ -297,12 +330,12 @@ func newThing(t *testing.T, s *service, owner, operation string) (made thing) {
 
 // namesNamespace says whether a request is about a namespace, or a dataset in one.
 func namesNamespace(operation string) bool {
-	return strings.Contains(operation, "{namespace}") || strings.HasPrefix(operation, "POST /query")
+	return strings.Contains(operation, "{namespace}") || slices.Contains([]string{"POST /query", "POST /query/link", "POST /query/ask"}, operation)
 }
 
 // readsRows says whether rows of a dataset come back, or values of them.
 func readsRows(operation string) bool {
-	return strings.HasPrefix(operation, "POST /query") || strings.HasPrefix(operation, "GET ") && (strings.HasSuffix(operation, "/rows") || strings.HasSuffix(operation, "/export"))
+	return operation == "POST /query" || operation == "POST /query/link" || strings.HasPrefix(operation, "GET ") && (strings.HasSuffix(operation, "/rows") || strings.HasSuffix(operation, "/export"))
 }
 
 // readsProfile says whether the operation needs one.
@@ -334,6 +367,7 @@ func (made thing) address(path string) string {
 	}
 
 	return strings.NewReplacer("{username}", "owner", "{namespace}", made.namespace, "{datasetName}", dataset, "{id}", made.token,
+		"{runId}", made.run.RunID, "{conversationId}", made.run.ConversationID,
 		"{sessionId}", made.session.SessionID, "{fileId}", made.file().FileID, "{ingestionId}", made.ingestion, "{snapshotId}", made.snapshot).Replace(path)
 }
 
@@ -365,7 +399,7 @@ func (row authorizationRow) asks(t *testing.T, s *service, about thing, bearer s
 func TestAuthorizationTable(t *testing.T) { //nolint:tparallel // the callers' tokens would expire in the queue
 	t.Parallel()
 
-	s := start(t, "QUERN_UPLOAD_MAX_OPEN_SESSIONS=1000", "QUERN_INGEST_WORKERS=0", "QUERN_UPKEEP_QUIET=1s", "QUERN_UPKEEP_EVERY=1s") // what is queued stays so
+	s := start(t, "QUERN_UPLOAD_MAX_OPEN_SESSIONS=1000", "QUERN_INGEST_WORKERS=0", "QUERN_UPKEEP_QUIET=1s", "QUERN_UPKEEP_EVERY=1s", scripted, "QUERN_RUN_PER_USER=1000") // what is queued stays so
 	key := s.newKey()
 	owner := key.token("owner")
 	callers := newCallers(t, s, key)

@@ -30,7 +30,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	for _, media := range []string{"text/html", "application/x-ndjson", "application/vnd.apache.parquet", "application/vnd.apache.arrow.stream"} {
+	for _, media := range []string{"text/html", "application/x-ndjson", "application/vnd.apache.parquet", "application/vnd.apache.arrow.stream", "text/event-stream"} {
 		openapi3filter.RegisterBodyDecoder(media, openapi3filter.FileBodyDecoder)
 	}
 

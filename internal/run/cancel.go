@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"quern.dev/quern/internal/agent"
+	"quern.dev/quern/internal/audit"
 	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/job"
@@ -26,10 +27,18 @@ type ending struct {
 //
 // Faults: NotFound, InvalidState if it ended otherwise.
 func (r *Runs) Cancel(ctx context.Context, who auth.Principal, id uuid.UUID) (Run, error) {
-	err := r.DB.InTx(ctx, func(tx postgres.Tx) error {
-		_, err := endRun(ctx, tx, who.Account, id, ending{status: Cancelled, kind: kindCancelled, at: r.now()})
+	run, err := r.own(ctx, who, id)
+	if err != nil {
+		return Run{}, err
+	}
 
-		return err
+	err = r.DB.InTx(ctx, func(tx postgres.Tx) error {
+		wasRunning, err := endRun(ctx, tx, who.Account, id, ending{status: Cancelled, kind: kindCancelled, at: r.now()})
+		if err != nil || !wasRunning {
+			return err
+		}
+
+		return audit.WriteTx(ctx, tx, who.Audit(who.Account, r.now(), "run.cancel", run.audit()))
 	})
 	if err != nil {
 		return Run{}, err
@@ -37,7 +46,7 @@ func (r *Runs) Cancel(ctx context.Context, who auth.Principal, id uuid.UUID) (Ru
 
 	r.tail.hurry()
 
-	run, err := r.own(ctx, who, id)
+	run, err = r.own(ctx, who, id)
 	if err == nil && run.Status != Cancelled {
 		err = fault.New(fault.InvalidState, "The run has ended: it is "+string(run.Status)+".")
 	}
@@ -82,8 +91,16 @@ func (r *Runs) expire(ctx context.Context, _ job.Lease) error {
 
 // Delete removes a run of the caller's with everything that came of it.
 //
-// Faults: NotFound, Conflict while it is going on.
+// Faults: NotFound, Forbidden, Conflict while it is going on.
 func (r *Runs) Delete(ctx context.Context, who auth.Principal, id uuid.UUID) error {
+	if _, err := r.own(ctx, who, id); err != nil {
+		return err
+	}
+
+	if err := mayChange(who); err != nil {
+		return err
+	}
+
 	return r.DB.InTx(ctx, func(tx postgres.Tx) error {
 		run, err := lockRun(ctx, tx, who.Account, id)
 
@@ -96,6 +113,10 @@ func (r *Runs) Delete(ctx context.Context, who auth.Principal, id uuid.UUID) err
 			return fault.New(fault.Conflict, "The run is still going on. Cancel it first.")
 		}
 
-		return deleteRuns(ctx, tx, who.Account, []uuid.UUID{id}, r.now())
+		if err := deleteRuns(ctx, tx, who.Account, []uuid.UUID{id}, r.now()); err != nil {
+			return err
+		}
+
+		return audit.WriteTx(ctx, tx, who.Audit(who.Account, r.now(), "run.delete", run.audit()))
 	})
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"quern.dev/quern/internal/audit"
 	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/catalog"
 	"quern.dev/quern/internal/fault"
@@ -40,6 +41,10 @@ func (r *Runs) Conversations(ctx context.Context, who auth.Principal, at *catalo
 	err = r.DB.Do(ctx, func(q postgres.Querier) error {
 		var within uuid.UUID
 
+		if at == nil && who.Token != nil && who.Token.Restricted {
+			return fault.New(fault.Forbidden, "A restricted token lists the conversations of one namespace. Name it.")
+		}
+
 		if at != nil {
 			namespace, err := r.Catalog.Seen(ctx, q, who, *at)
 			if err != nil {
@@ -73,6 +78,10 @@ func (r *Runs) Conversation(ctx context.Context, who auth.Principal, id uuid.UUI
 			return fault.Absent()
 		}
 
+		if err := r.within(ctx, q, who, one.path()); err != nil {
+			return err
+		}
+
 		found = *one
 		found.Turns, err = selectTurns(ctx, q, who.Account, id)
 
@@ -91,19 +100,15 @@ func (r *Runs) Conversation(ctx context.Context, who auth.Principal, id uuid.UUI
 	return found, nil
 }
 
-// Rename gives a conversation of the caller's another title. NotFound.
+// Rename gives a conversation of the caller's another title.
+//
+// Faults: NotFound, Forbidden.
 func (r *Runs) Rename(ctx context.Context, who auth.Principal, id uuid.UUID, title string) (found Conversation, err error) {
-	err = r.DB.Do(ctx, func(q postgres.Querier) error {
-		one, err := updateTitle(ctx, q, who.Account, id, title)
-		if err == nil && one == nil {
-			err = fault.Absent()
-		}
+	err = r.change(ctx, who, id, "conversation.rename", func(tx postgres.Tx, current Conversation) error {
+		current.Title = title
+		found = current
 
-		if err == nil {
-			found = *one
-		}
-
-		return err
+		return updateTitle(ctx, tx, current)
 	})
 
 	return found, err
@@ -111,18 +116,9 @@ func (r *Runs) Rename(ctx context.Context, who auth.Principal, id uuid.UUID, tit
 
 // DeleteConversation removes a conversation of the caller's with all its runs.
 //
-// Faults: NotFound, Conflict while one of them is going on.
+// Faults: NotFound, Forbidden, Conflict while one of them is going on.
 func (r *Runs) DeleteConversation(ctx context.Context, who auth.Principal, id uuid.UUID) error {
-	return r.DB.InTx(ctx, func(tx postgres.Tx) error {
-		found, err := lockConversation(ctx, tx, who.Account, id)
-		if err != nil {
-			return err
-		}
-
-		if found == nil {
-			return fault.Absent()
-		}
-
+	return r.change(ctx, who, id, "conversation.delete", func(tx postgres.Tx, _ Conversation) error {
 		turns, err := selectTurns(ctx, tx, who.Account, id)
 		if err != nil {
 			return err
@@ -144,4 +140,36 @@ func (r *Runs) DeleteConversation(ctx context.Context, who auth.Principal, id uu
 
 		return deleteConversation(ctx, tx, who.Account, id)
 	})
+}
+
+// change changes a conversation of the caller's, and writes down that it did.
+func (r *Runs) change(ctx context.Context, who auth.Principal, id uuid.UUID, action string, do func(tx postgres.Tx, current Conversation) error) error {
+	return r.DB.InTx(ctx, func(tx postgres.Tx) error {
+		found, err := lockConversation(ctx, tx, who.Account, id)
+		if err != nil {
+			return err
+		}
+
+		if found == nil {
+			return fault.Absent()
+		}
+
+		if err := r.within(ctx, tx, who, found.path()); err != nil {
+			return err
+		}
+
+		if err := mayChange(who); err != nil {
+			return err
+		}
+
+		if err := do(tx, *found); err != nil {
+			return err
+		}
+
+		return audit.WriteTx(ctx, tx, who.Audit(who.Account, r.now(), action, audit.Target{Kind: "conversation", ID: id.String()}))
+	})
+}
+
+func (c Conversation) path() catalog.Path {
+	return catalog.Path{Username: c.Username, Namespace: c.Namespace}
 }

@@ -36,6 +36,7 @@ func (r *Runs) own(ctx context.Context, who auth.Principal, id uuid.UUID) (found
 
 		if err == nil {
 			found = *one
+			err = r.within(ctx, q, who, found.path())
 		}
 
 		return err

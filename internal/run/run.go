@@ -258,6 +258,28 @@ func titleOf(question string) string {
 	return string(runes[:min(len(runes), titleRunes)])
 }
 
+// mayChange: asking is reading, and whoever may only read changes nothing that was asked.
+func mayChange(who auth.Principal) error {
+	if auth.Editor.Exceeds(who.Ceiling()) {
+		return fault.New(fault.Forbidden, "This needs a token with the role editor.")
+	}
+
+	return nil
+}
+
+// within hides from a restricted token what is about namespaces that it does not reach.
+func (r *Runs) within(ctx context.Context, q postgres.Querier, who auth.Principal, at catalog.Path) error {
+	if who.Token == nil || !who.Token.Restricted {
+		return nil
+	}
+
+	return r.Catalog.Visible(ctx, q, who, at)
+}
+
+func (r Run) path() catalog.Path {
+	return catalog.Path{Username: r.Question.Username, Namespace: r.Question.Namespace}
+}
+
 func (r Run) audit() audit.Target { return audit.Target{Kind: "run", ID: r.ID.String()} }
 
 func (r *Runs) now() time.Time { return r.Now().UTC().Truncate(time.Millisecond) }

@@ -36,8 +36,7 @@ const (
 	sqlSelectConversationsOf = `
 		SELECT` + sqlConversationColumns + ` FROM conversations
 		WHERE account_id = $1 AND namespace_id = $5 AND (active_at, id) < ($2, $3) ORDER BY active_at DESC, id DESC LIMIT $4`
-	sqlUpdateTitle = `
-		UPDATE conversations SET title = $3 WHERE account_id = $1 AND id = $2 RETURNING` + sqlConversationColumns
+	sqlUpdateTitle = `UPDATE conversations SET title = $3 WHERE account_id = $1 AND id = $2`
 
 	sqlInsertRun = `
 		INSERT INTO runs (account_id, id, conversation_id, agent, status, question, request, caller, trace_id, last_seq, created_at, deadline_at)
@@ -134,8 +133,10 @@ func lockConversation(ctx context.Context, tx pgx.Tx, account, id uuid.UUID) (*C
 	return oneConversation(tx.Query(ctx, sqlLockConversation, account, id))
 }
 
-func updateTitle(ctx context.Context, q postgres.Querier, account, id uuid.UUID, title string) (*Conversation, error) {
-	return oneConversation(q.Query(ctx, sqlUpdateTitle, account, id, title))
+func updateTitle(ctx context.Context, tx pgx.Tx, c Conversation) error {
+	_, err := tx.Exec(ctx, sqlUpdateTitle, c.Account, c.ID, c.Title)
+
+	return err
 }
 
 func touchConversation(ctx context.Context, tx pgx.Tx, c Conversation, now time.Time) error {
