@@ -30,9 +30,10 @@ func allowed() map[string][]string {
 
 		"internal/run": {
 			"internal/agent", "internal/audit", "internal/auth", "internal/blob", "internal/catalog", "internal/fault", "internal/job", "internal/lake",
-			"internal/postgres", "internal/query",
+			"internal/postgres", "internal/query", "internal/tracing",
 		},
-		"internal/agent": {"internal/auth", "internal/fault", "internal/query"},
+		"internal/tracing": {"internal/fault"},
+		"internal/agent":   {"internal/auth", "internal/fault", "internal/query"},
 		"internal/query": {
 			"internal/audit", "internal/auth", "internal/blob", "internal/catalog", "internal/engine", "internal/fault", "internal/job",
 			"internal/lake", "internal/postgres", "internal/values",
@@ -78,6 +79,7 @@ func systems() map[string][]string {
 		"github.com/aws/smithy-go":             {"internal/blob"},
 		"github.com/coreos/go-oidc/v3":         {"internal/auth"},
 		"github.com/go-jose/go-jose/v4":        {"internal/auth"},
+		"go.opentelemetry.io/otel":             {"internal/tracing"},
 		"golang.org/x/sync":                    {"internal/auth", "internal/blob", "internal/lake", "internal/upload"},
 		"golang.org/x/sys":                     {"internal/sandbox"},
 		"golang.org/x/text":                    {"internal/catalog", "internal/engine/duckdb", "internal/values"},

@@ -1,0 +1,166 @@
+package tracing
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/json"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"quern.dev/quern/internal/fault"
+)
+
+// Run is what a trace is about.
+type Run struct {
+	TraceID      [16]byte
+	ID           string
+	Conversation string
+	User         string // the account: names are nobody's business
+	Agent        string
+	Question     string
+	Began        time.Time
+}
+
+// Span is something that takes time. End it, or it never was.
+type Span struct {
+	span    trace.Span
+	capture bool
+}
+
+// Agent begins the root of a run's trace. It is to be ended by whoever ends the run, and by nobody else.
+func (t *Tracing) Agent(ctx context.Context, run Run) (context.Context, *Span) {
+	ctx = context.WithValue(ctx, runKey{}, run)
+
+	return t.begin(ctx, "invoke_agent "+run.Agent, kinds{"invoke_agent", "AGENT", "agent"}, []trace.SpanStartOption{
+		trace.WithNewRoot(), trace.WithTimestamp(run.Began),
+		trace.WithAttributes(attribute.String("gen_ai.agent.name", run.Agent), attribute.String("gen_ai.provider.name", "quern")),
+	}, func(s *Span) {
+		s.text("input", run.Question)
+		s.set("gen_ai.input.messages", message("user", run.Question))
+	})
+}
+
+// Query begins the span of a statement, one of several attempts at a step.
+func (t *Tracing) Query(ctx context.Context, step, attempt int, statement string) *Span {
+	_, span := t.begin(ctx, "execute_tool sql", kinds{"execute_tool", "TOOL", "tool"}, []trace.SpanStartOption{trace.WithAttributes(
+		attribute.String("gen_ai.tool.name", "sql"), attribute.String("gen_ai.tool.type", "datastore"), attribute.String("tool.name", "sql"),
+		attribute.Int("quern.step", step), attribute.Int("quern.attempt", attempt),
+	)}, func(s *Span) {
+		s.text("input", statement)
+		s.set("db.query.text", statement)
+		s.set("gen_ai.tool.call.arguments", jsonOf(map[string]string{"query": statement}))
+	})
+
+	return span
+}
+
+// kinds says what a span is in the words of the OTel conventions for GenAI, of OpenInference and of Langfuse.
+type kinds struct{ operation, openInference, langfuse string }
+
+func (t *Tracing) begin(ctx context.Context, name string, kind kinds, options []trace.SpanStartOption, content func(*Span)) (context.Context, *Span) {
+	run, _ := ctx.Value(runKey{}).(Run)
+
+	// Langfuse reads user, session and name of a trace from each of its spans.
+	options = append(options, trace.WithAttributes(
+		attribute.String("gen_ai.operation.name", kind.operation),
+		attribute.String("openinference.span.kind", kind.openInference),
+		attribute.String("langfuse.observation.type", kind.langfuse),
+		attribute.String("langfuse.trace.name", run.Agent),
+		attribute.String("langfuse.trace.metadata.run_id", run.ID),
+		attribute.String("gen_ai.conversation.id", run.Conversation),
+		attribute.String("session.id", run.Conversation),
+		attribute.String("user.id", run.User),
+		attribute.String("quern.run.id", run.ID),
+	))
+
+	ctx, span := t.tracer.Start(ctx, name, options...) //nolint:spancheck // whoever gets it ends it
+	s := &Span{span: span, capture: t.config.Capture}
+	content(s)
+
+	return ctx, s //nolint:spancheck // the same
+}
+
+// Answered ends the span of an agent with what came of the question.
+func (s *Span) Answered(outcome, answer string) {
+	s.span.SetAttributes(attribute.String("quern.outcome", outcome))
+	s.text("output", answer)
+	s.set("gen_ai.output.messages", message("assistant", answer))
+	s.span.End()
+}
+
+// Read ends the span of a statement with the number of its rows.
+func (s *Span) Read(rows int64) {
+	s.span.SetAttributes(attribute.Int64("db.response.returned_rows", rows))
+	s.span.End()
+}
+
+// Failed ends a span. Why is said by a code alone, because words may quote data.
+func (s *Span) Failed(code fault.Code) {
+	s.span.SetAttributes(attribute.String("error.type", string(code)), attribute.String("langfuse.observation.level", "ERROR"))
+	s.span.SetStatus(codes.Error, string(code))
+	s.span.End()
+}
+
+// text sets what goes in or comes out, if it may be known.
+func (s *Span) text(way, value string) {
+	s.set(way+".value", value)
+	s.set(way+".mime_type", "text/plain")
+	s.set("langfuse.observation."+way, jsonOf(value))
+}
+
+func (s *Span) set(name, value string) {
+	if s.capture {
+		s.span.SetAttributes(attribute.String(name, value))
+	}
+}
+
+// message is a list of one, as the OTel conventions have it.
+func message(role, content string) string {
+	type part struct {
+		Type    string `json:"type"`
+		Content string `json:"content"`
+	}
+
+	type said struct {
+		Role  string `json:"role"`
+		Parts []part `json:"parts"`
+	}
+
+	return jsonOf([]said{{Role: role, Parts: []part{{Type: "text", Content: content}}}})
+}
+
+func jsonOf(value any) string {
+	text, _ := json.Marshal(value) //nolint:errchkjson // strings alone
+
+	return string(text)
+}
+
+type runKey struct{}
+
+// ids gives a run's trace its id, and its root one that whoever goes on with the run finds again.
+type ids struct{}
+
+// NewIDs implements sdktrace.IDGenerator, for roots.
+func (ids) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
+	run, _ := ctx.Value(runKey{}).(Run)
+
+	return run.TraceID, rootOf(run.TraceID)
+}
+
+// NewSpanID implements sdktrace.IDGenerator, for all others.
+func (ids) NewSpanID(context.Context, trace.TraceID) (id trace.SpanID) {
+	_, _ = rand.Read(id[:])
+
+	return id
+}
+
+func rootOf(id [16]byte) (root trace.SpanID) {
+	sum := sha256.Sum256(id[:])
+	copy(root[:], sum[:])
+
+	return root
+}
