@@ -567,6 +567,15 @@ type AccountName = string
 // AgentName defines model for AgentName.
 type AgentName string
 
+// AgentRunFeedbackRequest defines model for AgentRunFeedbackRequest.
+type AgentRunFeedbackRequest struct {
+	// Comment Free text with the rating.
+	Comment *string `json:"comment,omitempty"`
+
+	// ThumbsUp True for thumbs up, false for thumbs down.
+	ThumbsUp bool `json:"thumbsUp"`
+}
+
 // AuditEntry defines model for AuditEntry.
 type AuditEntry struct {
 	// Action What was done, as noun.verb.
@@ -860,6 +869,13 @@ type Failure struct {
 	// Code For programs. Each code belongs to one status.
 	Code    ErrorCode `json:"code"`
 	Message string    `json:"message"`
+}
+
+// Feedback defines model for Feedback.
+type Feedback struct {
+	Comment   *string   `json:"comment,omitempty"`
+	ThumbsUp  bool      `json:"thumbsUp"`
+	UpdatedAt time.Time `json:"updatedAt"`
 }
 
 // FileToUpload defines model for FileToUpload.
@@ -1920,6 +1936,9 @@ type RenameConversationJSONRequestBody = ConversationChange
 // LinkQuestionJSONRequestBody defines body for LinkQuestion for application/json ContentType.
 type LinkQuestionJSONRequestBody = LinkRequest
 
+// SubmitFeedbackJSONRequestBody defines body for SubmitFeedback for application/json ContentType.
+type SubmitFeedbackJSONRequestBody = AgentRunFeedbackRequest
+
 // CreateNamespaceJSONRequestBody defines body for CreateNamespace for application/json ContentType.
 type CreateNamespaceJSONRequestBody = NewNamespace
 
@@ -2614,6 +2633,38 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /query/runs/{runId}/events (the `StreamRunEvents` operationId).
 	StreamRunEvents(ctx context.Context, runID RunID, params *StreamRunEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteFeedback Withdraw one's rating of a run
+	//
+	// Corresponds with DELETE /query/runs/{runId}/feedback (the `DeleteFeedback` operationId).
+	DeleteFeedback(ctx context.Context, runID RunID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetFeedback Read one's rating of a run
+	//
+	// 404 if the run was not rated.
+	//
+	// Corresponds with GET /query/runs/{runId}/feedback (the `GetFeedback` operationId).
+	GetFeedback(ctx context.Context, runID RunID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SubmitFeedbackWithBody Submit feedback on a completed run
+	//
+	// Only the asker can rate, and only a completed run (422 RUN_NOT_COMPLETED). Submitting again overwrites the earlier rating, and its comment
+	// is cleared if the new one has none. 502 means that the tracing store could not be reached: nothing was recorded, the earlier rating stays in force.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /query/runs/{runId}/feedback (the `SubmitFeedback` operationId).
+	SubmitFeedbackWithBody(ctx context.Context, runID RunID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SubmitFeedback Submit feedback on a completed run
+	//
+	// Only the asker can rate, and only a completed run (422 RUN_NOT_COMPLETED). Submitting again overwrites the earlier rating, and its comment
+	// is cleared if the new one has none. 502 means that the tracing store could not be reached: nothing was recorded, the earlier rating stays in force.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /query/runs/{runId}/feedback (the `SubmitFeedback` operationId).
+	SubmitFeedback(ctx context.Context, runID RunID, body SubmitFeedbackJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SearchDatasets List everything the caller may see, or search it
 	//
@@ -3947,6 +3998,78 @@ func (c *Client) CancelRun(ctx context.Context, runID RunID, reqEditors ...Reque
 // Corresponds with GET /query/runs/{runId}/events (the `StreamRunEvents` operationId).
 func (c *Client) StreamRunEvents(ctx context.Context, runID RunID, params *StreamRunEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewStreamRunEventsRequest(c.Server, runID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteFeedback Withdraw one's rating of a run
+//
+// Corresponds with DELETE /query/runs/{runId}/feedback (the `DeleteFeedback` operationId).
+func (c *Client) DeleteFeedback(ctx context.Context, runID RunID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteFeedbackRequest(c.Server, runID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetFeedback Read one's rating of a run
+//
+// 404 if the run was not rated.
+//
+// Corresponds with GET /query/runs/{runId}/feedback (the `GetFeedback` operationId).
+func (c *Client) GetFeedback(ctx context.Context, runID RunID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetFeedbackRequest(c.Server, runID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SubmitFeedbackWithBody Submit feedback on a completed run
+//
+// Only the asker can rate, and only a completed run (422 RUN_NOT_COMPLETED). Submitting again overwrites the earlier rating, and its comment
+// is cleared if the new one has none. 502 means that the tracing store could not be reached: nothing was recorded, the earlier rating stays in force.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /query/runs/{runId}/feedback (the `SubmitFeedback` operationId).
+func (c *Client) SubmitFeedbackWithBody(ctx context.Context, runID RunID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSubmitFeedbackRequestWithBody(c.Server, runID, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SubmitFeedback Submit feedback on a completed run
+//
+// Only the asker can rate, and only a completed run (422 RUN_NOT_COMPLETED). Submitting again overwrites the earlier rating, and its comment
+// is cleared if the new one has none. 502 means that the tracing store could not be reached: nothing was recorded, the earlier rating stays in force.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /query/runs/{runId}/feedback (the `SubmitFeedback` operationId).
+func (c *Client) SubmitFeedback(ctx context.Context, runID RunID, body SubmitFeedbackJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSubmitFeedbackRequest(c.Server, runID, body)
 	if err != nil {
 		return nil, err
 	}
@@ -6708,6 +6831,121 @@ func NewStreamRunEventsRequest(server string, runID RunID, params *StreamRunEven
 	return req, nil
 }
 
+// NewDeleteFeedbackRequest constructs an http.Request for the DeleteFeedback method
+func NewDeleteFeedbackRequest(server string, runID RunID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "runId", runID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/query/runs/%s/feedback", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetFeedbackRequest constructs an http.Request for the GetFeedback method
+func NewGetFeedbackRequest(server string, runID RunID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "runId", runID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/query/runs/%s/feedback", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewSubmitFeedbackRequest calls the generic SubmitFeedback builder with application/json body
+func NewSubmitFeedbackRequest(server string, runID RunID, body SubmitFeedbackJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewSubmitFeedbackRequestWithBody(server, runID, "application/json", bodyReader)
+}
+
+// NewSubmitFeedbackRequestWithBody constructs an http.Request for the SubmitFeedback method, with any body, and a specified content type
+func NewSubmitFeedbackRequestWithBody(server string, runID RunID, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "runId", runID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/query/runs/%s/feedback", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewSearchDatasetsRequest constructs an http.Request for the SearchDatasets method
 func NewSearchDatasetsRequest(server string, params *SearchDatasetsParams) (*http.Request, error) {
 	var err error
@@ -8014,6 +8252,42 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /query/runs/{runId}/events (the `StreamRunEvents` operationId).
 	StreamRunEventsWithResponse(ctx context.Context, runID RunID, params *StreamRunEventsParams, reqEditors ...RequestEditorFn) (*StreamRunEventsResponse, error)
+
+	// DeleteFeedbackWithResponse Withdraw one's rating of a run
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /query/runs/{runId}/feedback (the `DeleteFeedback` operationId).
+	DeleteFeedbackWithResponse(ctx context.Context, runID RunID, reqEditors ...RequestEditorFn) (*DeleteFeedbackResponse, error)
+
+	// GetFeedbackWithResponse Read one's rating of a run
+	//
+	// 404 if the run was not rated.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /query/runs/{runId}/feedback (the `GetFeedback` operationId).
+	GetFeedbackWithResponse(ctx context.Context, runID RunID, reqEditors ...RequestEditorFn) (*GetFeedbackResponse, error)
+
+	// SubmitFeedbackWithBodyWithResponse Submit feedback on a completed run
+	//
+	// Only the asker can rate, and only a completed run (422 RUN_NOT_COMPLETED). Submitting again overwrites the earlier rating, and its comment
+	// is cleared if the new one has none. 502 means that the tracing store could not be reached: nothing was recorded, the earlier rating stays in force.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /query/runs/{runId}/feedback (the `SubmitFeedback` operationId).
+	SubmitFeedbackWithBodyWithResponse(ctx context.Context, runID RunID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SubmitFeedbackResponse, error)
+
+	// SubmitFeedbackWithResponse Submit feedback on a completed run
+	//
+	// Only the asker can rate, and only a completed run (422 RUN_NOT_COMPLETED). Submitting again overwrites the earlier rating, and its comment
+	// is cleared if the new one has none. 502 means that the tracing store could not be reached: nothing was recorded, the earlier rating stays in force.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /query/runs/{runId}/feedback (the `SubmitFeedback` operationId).
+	SubmitFeedbackWithResponse(ctx context.Context, runID RunID, body SubmitFeedbackJSONRequestBody, reqEditors ...RequestEditorFn) (*SubmitFeedbackResponse, error)
 
 	// SearchDatasetsWithResponse List everything the caller may see, or search it
 	//
@@ -10550,6 +10824,157 @@ func (r StreamRunEventsResponse) ContentType() string {
 	return ""
 }
 
+// DeleteFeedbackResponseDefaultHeaders the declared response headers of an HTTP default response for DeleteFeedback
+type DeleteFeedbackResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type DeleteFeedbackResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *DeleteFeedbackResponseDefaultHeaders
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r DeleteFeedbackResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteFeedbackResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteFeedbackResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteFeedbackResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteFeedbackResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetFeedbackResponseDefaultHeaders the declared response headers of an HTTP default response for GetFeedback
+type GetFeedbackResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type GetFeedbackResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Feedback
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *GetFeedbackResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetFeedbackResponse) GetJSON200() *Feedback {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r GetFeedbackResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetFeedbackResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetFeedbackResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetFeedbackResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetFeedbackResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// SubmitFeedbackResponseDefaultHeaders the declared response headers of an HTTP default response for SubmitFeedback
+type SubmitFeedbackResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type SubmitFeedbackResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *SubmitFeedbackResponseDefaultHeaders
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r SubmitFeedbackResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r SubmitFeedbackResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SubmitFeedbackResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SubmitFeedbackResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SubmitFeedbackResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // SearchDatasetsResponseDefaultHeaders the declared response headers of an HTTP default response for SearchDatasets
 type SearchDatasetsResponseDefaultHeaders struct {
 	XRequestID *string
@@ -12171,6 +12596,66 @@ func (c *ClientWithResponses) StreamRunEventsWithResponse(ctx context.Context, r
 		return nil, err
 	}
 	return ParseStreamRunEventsResponse(rsp)
+}
+
+// DeleteFeedbackWithResponse Withdraw one's rating of a run
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /query/runs/{runId}/feedback (the `DeleteFeedback` operationId).
+func (c *ClientWithResponses) DeleteFeedbackWithResponse(ctx context.Context, runID RunID, reqEditors ...RequestEditorFn) (*DeleteFeedbackResponse, error) {
+	rsp, err := c.DeleteFeedback(ctx, runID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteFeedbackResponse(rsp)
+}
+
+// GetFeedbackWithResponse Read one's rating of a run
+//
+// 404 if the run was not rated.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /query/runs/{runId}/feedback (the `GetFeedback` operationId).
+func (c *ClientWithResponses) GetFeedbackWithResponse(ctx context.Context, runID RunID, reqEditors ...RequestEditorFn) (*GetFeedbackResponse, error) {
+	rsp, err := c.GetFeedback(ctx, runID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetFeedbackResponse(rsp)
+}
+
+// SubmitFeedbackWithBodyWithResponse Submit feedback on a completed run
+//
+// Only the asker can rate, and only a completed run (422 RUN_NOT_COMPLETED). Submitting again overwrites the earlier rating, and its comment
+// is cleared if the new one has none. 502 means that the tracing store could not be reached: nothing was recorded, the earlier rating stays in force.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /query/runs/{runId}/feedback (the `SubmitFeedback` operationId).
+func (c *ClientWithResponses) SubmitFeedbackWithBodyWithResponse(ctx context.Context, runID RunID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SubmitFeedbackResponse, error) {
+	rsp, err := c.SubmitFeedbackWithBody(ctx, runID, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSubmitFeedbackResponse(rsp)
+}
+
+// SubmitFeedbackWithResponse Submit feedback on a completed run
+//
+// Only the asker can rate, and only a completed run (422 RUN_NOT_COMPLETED). Submitting again overwrites the earlier rating, and its comment
+// is cleared if the new one has none. 502 means that the tracing store could not be reached: nothing was recorded, the earlier rating stays in force.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /query/runs/{runId}/feedback (the `SubmitFeedback` operationId).
+func (c *ClientWithResponses) SubmitFeedbackWithResponse(ctx context.Context, runID RunID, body SubmitFeedbackJSONRequestBody, reqEditors ...RequestEditorFn) (*SubmitFeedbackResponse, error) {
+	rsp, err := c.SubmitFeedback(ctx, runID, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSubmitFeedbackResponse(rsp)
 }
 
 // SearchDatasetsWithResponse List everything the caller may see, or search it
@@ -14430,6 +14915,136 @@ func ParseStreamRunEventsResponse(rsp *http.Response) (*StreamRunEventsResponse,
 	switch {
 	case true:
 		var headers StreamRunEventsResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseDeleteFeedbackResponse parses an HTTP response from a DeleteFeedbackWithResponse call
+func ParseDeleteFeedbackResponse(rsp *http.Response) (*DeleteFeedbackResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteFeedbackResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers DeleteFeedbackResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetFeedbackResponse parses an HTTP response from a GetFeedbackWithResponse call
+func ParseGetFeedbackResponse(rsp *http.Response) (*GetFeedbackResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetFeedbackResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Feedback
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers GetFeedbackResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseSubmitFeedbackResponse parses an HTTP response from a SubmitFeedbackWithResponse call
+func ParseSubmitFeedbackResponse(rsp *http.Response) (*SubmitFeedbackResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SubmitFeedbackResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers SubmitFeedbackResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
