@@ -16,6 +16,7 @@ import (
 	"quern.dev/quern/internal/blob"
 	"quern.dev/quern/internal/config"
 	"quern.dev/quern/internal/postgres"
+	"quern.dev/quern/internal/tracing"
 )
 
 // httpClient reaches one outside system: with its own authorities, its own proxy, and never longer
@@ -75,6 +76,24 @@ func openStore(c config.S3) (*blob.Store, error) {
 	})
 	if err != nil {
 		return nil, fmt.Errorf("the object store: %w", err)
+	}
+
+	return store, nil
+}
+
+// openTracing prepares the tracing store.
+func openTracing(ctx context.Context, c config.Tracing, log *slog.Logger) (*tracing.Tracing, error) {
+	client, err := httpClient(c.Connection)
+	if err != nil {
+		return nil, fmt.Errorf("the connection to the tracing store: %w", err)
+	}
+
+	store, err := tracing.New(ctx, tracing.Config{
+		Kind: tracing.Kind(c.Kind), Endpoint: string(c.Endpoint), Key: c.Key.Reveal(), Headers: c.Headers.Reveal(), Project: c.Project,
+		Environment: c.Environment, Capture: c.Capture, Client: client, Log: log,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("the tracing store: %w", err)
 	}
 
 	return store, nil

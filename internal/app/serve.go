@@ -33,6 +33,7 @@ import (
 	"quern.dev/quern/internal/run"
 	"quern.dev/quern/internal/sandbox"
 	"quern.dev/quern/internal/server"
+	"quern.dev/quern/internal/tracing"
 	"quern.dev/quern/internal/upload"
 )
 
@@ -78,6 +79,7 @@ type App struct {
 	sandbox       *sandbox.Sandbox
 	lake          *lake.Lake
 	runs          *run.Runs
+	tracing       *tracing.Tracing
 	passing       string // folder for files on their way
 	authenticator *auth.Authenticator
 	server        *server.Server
@@ -97,6 +99,10 @@ func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
 	}
 
 	if a.store, err = openStore(c.S3); err != nil {
+		return nil, err
+	}
+
+	if a.tracing, err = openTracing(ctx, c.Tracing, log); err != nil {
 		return nil, err
 	}
 
@@ -132,7 +138,7 @@ func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
 	}
 
 	a.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	a.registerPoolMetrics()
+	a.registerMetrics()
 
 	a.server, err = server.New(server.Config{
 		Log: log, Metrics: a.metrics, Authenticator: a.authenticator, Ready: a.ready,
@@ -225,9 +231,18 @@ func (a *App) Run(ctx context.Context) error {
 
 	endBackground()
 	running.Wait()
+	a.stopTracing(ctx)
 	a.log.InfoContext(ctx, "stopped")
 
 	return err
+}
+
+// stopTracing sends the last spans.
+func (a *App) stopTracing(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), traceTime)
+	defer cancel()
+
+	a.tracing.Stop(ctx)
 }
 
 type listening struct {
@@ -245,6 +260,7 @@ const (
 	readyTimeout      = 2 * time.Second
 	storeEvery        = 10 * time.Second
 	workRetry         = 2 * time.Second
+	traceTime         = 3 * time.Second
 )
 
 func (a *App) listen(ctx context.Context) ([]listening, error) {
@@ -334,11 +350,17 @@ func (a *App) ready(ctx context.Context) []server.Check {
 		issuer.Problem = "the last attempt to read its keys failed"
 	}
 
+	traces := server.Check{Name: "tracing store", OK: a.tracing.Answers()}
+	if !traces.OK {
+		traces.Problem = "it did not answer when it was last called"
+	}
+
 	return []server.Check{
 		{Name: "process", Required: true, OK: !a.leaving.Load()},
 		database,
 		store,
 		issuer,
+		traces,
 	}
 }
 
@@ -359,7 +381,7 @@ func (a *App) preparePartitions(ctx context.Context) {
 	}
 }
 
-func (a *App) registerPoolMetrics() {
+func (a *App) registerMetrics() {
 	for name, value := range map[string]func() float64{
 		"quern_postgres_connections_used":  func() float64 { return float64(a.db.Stats().AcquiredConns()) },
 		"quern_postgres_connections_idle":  func() float64 { return float64(a.db.Stats().IdleConns()) },
@@ -367,4 +389,8 @@ func (a *App) registerPoolMetrics() {
 	} {
 		a.metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: "Connections of the pool."}, value))
 	}
+
+	a.metrics.MustRegister(prometheus.NewCounterFunc(
+		prometheus.CounterOpts{Name: "quern_tracing_spans_lost_total", Help: "Spans that did not reach the tracing store."},
+		func() float64 { return float64(a.tracing.Lost()) }))
 }

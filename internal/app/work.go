@@ -29,6 +29,7 @@ func (a *App) newJobs(uploads upload.Uploads, loading *ingest.Ingest, asking *qu
 	river.AddWorker(workers, &run.Expirer{Runs: a.runs})
 	river.AddWorker(workers, &run.Cleaner{Runs: a.runs})
 	river.AddWorker(workers, &run.Eraser{Runs: a.runs})
+	river.AddWorker(workers, &run.Repairer{Runs: a.runs})
 	river.AddWorker(workers, &query.Exporter{Query: asking})
 	river.AddWorker(workers, &query.Cleaner{Query: asking})
 	river.AddWorker(workers, &upload.Cleaner{Uploads: uploads, Jobs: func() *job.Client { return a.jobs }})

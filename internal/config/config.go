@@ -26,6 +26,7 @@ type Serve struct {
 	Export   Export   `prefix:"QUERN_EXPORT_"`
 	Run      Run      `prefix:"QUERN_RUN_"`
 	Cache    Cache    `prefix:"QUERN_CACHE_"`
+	Tracing  Tracing  `prefix:"QUERN_TRACING_"`
 	OIDC     OIDC     `prefix:"QUERN_OIDC_"`
 	Token    Token    `prefix:"QUERN_TOKEN_"`
 	Log      Log      `prefix:"QUERN_LOG_"`
@@ -174,6 +175,18 @@ type Export struct {
 // Cache is the copies of data files on the local disk.
 type Cache struct {
 	Bytes Bytes `env:"BYTES" default:"10GiB" help:"Room for copies of data files on the local disk, in a folder of SANDBOX_DIR."`
+}
+
+// Tracing is the store for traces of questions and for ratings.
+type Tracing struct {
+	Kind        string `env:"KIND" default:"none" oneof:"none phoenix langfuse otlp" help:"What the store is. none: nothing is sent, and ratings are kept in the database alone. otlp: any other store or collector; it gets spans and no ratings."`
+	Endpoint    URL    `env:"ENDPOINT" help:"Where it is, without the path of an operation, for example https://phoenix.example.com."`
+	Key         Secret `env:"KEY" help:"Phoenix: its API key, if it wants one. Langfuse: the public key, a colon, the secret key. Others: a bearer token."`
+	Headers     Secret `env:"HEADERS" help:"More headers for each call: name=value, separated by commas."`
+	Project     string `env:"PROJECT" default:"quern" help:"Project in Phoenix."`
+	Environment string `env:"ENVIRONMENT" default:"production" help:"Which deployment it is: lower-case letters, digits, - and _."`
+	Capture     bool   `env:"CAPTURE" default:"false" help:"Questions, statements and answers go into the spans. They stay in the store when a run is deleted or access to its data ends. Rows are never sent."`
+	Connection
 }
 
 // OIDC is the issuer that says who people are.

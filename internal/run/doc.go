@@ -15,7 +15,9 @@
 //     one is the end, and nothing comes after it.
 //   - A conversation and its runs are seen by whoever asked, and by nobody else.
 //   - Every read of what came of a run asks again whether the reader may see the datasets that it read.
+//   - A rating is in force when the tracing store has accepted it; what the store has otherwise is repaired.
 //   - One statement at a time reads the new events for all streams of a replica.
 //
-// Faults: NotFound, Forbidden, Conflict, InvalidState, ValidationFailed, RateLimited, Unavailable.
+// Faults: NotFound, Forbidden, Conflict, InvalidState, RunNotCompleted, ValidationFailed, RateLimited, UpstreamUnavailable,
+// Unavailable.
 package run

@@ -19,6 +19,7 @@ import (
 	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/job"
 	"quern.dev/quern/internal/postgres"
+	"quern.dev/quern/internal/tracing"
 )
 
 // Config is what runs need.
@@ -28,6 +29,7 @@ type Config struct {
 	Catalog catalog.Catalog
 	Agents  map[string]agent.Agent
 	Jobs    func() *job.Client // there only when everything is wired
+	Tracing *tracing.Tracing   // nil: none
 	Log     *slog.Logger
 	Now     func() time.Time
 
@@ -50,7 +52,13 @@ type Result = agent.Result
 type Question = agent.Question
 
 // New returns Runs.
-func New(c Config) *Runs { return &Runs{Config: c, tail: newTail(c.DB, c.Log, c.Poll)} }
+func New(c Config) *Runs {
+	if c.Tracing == nil {
+		c.Tracing = tracing.Off()
+	}
+
+	return &Runs{Config: c, tail: newTail(c.DB, c.Log, c.Poll)}
+}
 
 // Tail reads new events for all streams of this process until ctx ends.
 func (r *Runs) Tail(ctx context.Context) { r.tail.run(ctx) }

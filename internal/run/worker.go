@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -84,18 +85,23 @@ func (r *Runs) work(ctx context.Context, args Args, lease job.Lease, last bool) 
 
 	go r.watch(watched, *run, ended)
 
-	result, err := r.Agents[run.Agent].Answer(watched, run.caller, run.Question, log)
+	result, tell, err := r.answer(watched, *run, log)
 
 	switch {
 	case errors.Is(context.Cause(watched), errEnded), errors.Is(err, errEnded):
+		tell(errEnded)
+
 		return nil // whoever ended it has said so
 	case err != nil && !last && ctx.Err() != nil:
 		return err // this process ends; another goes on
 	}
 
-	if err := log.end(ctx, result, err); err != nil && !errors.Is(err, errEnded) {
-		return err
+	failure := log.end(ctx, result, err)
+	if failure != nil && !errors.Is(failure, errEnded) {
+		return failure
 	}
+
+	tell(cmp.Or(failure, err))
 
 	return nil
 }
@@ -198,9 +204,33 @@ func (e *Eraser) Work(ctx context.Context, j *river.Job[EraseArgs]) error {
 	return e.Runs.erase(ctx, j.Args)
 }
 
-// Periodic inserts again and again what looks for late runs and for what is to be removed.
+// RepairArgs is the job that makes the tracing store agree with the ratings in force.
+type RepairArgs struct{}
+
+// Kind names the job.
+func (RepairArgs) Kind() string { return "run.repair" }
+
+const repairEvery = 5 * time.Second
+
+// repairWork is the one lease of all that do so.
+var repairWork = uuid.NewSHA1(uuid.NameSpaceOID, []byte("run.repair")) //nolint:gochecknoglobals // a constant
+
+// Repairer works RepairArgs.
+type Repairer struct {
+	river.WorkerDefaults[RepairArgs]
+
+	Runs *Runs
+}
+
+// Work repairs ratings, unless another does.
+func (r *Repairer) Work(ctx context.Context, j *river.Job[RepairArgs]) error {
+	return job.Snooze(r.Runs.Jobs().Hold(ctx, job.Work{ID: repairWork, Job: j.Args, Queue: houseQueue}, r.Runs.repair))
+}
+
+// Periodic inserts again and again what looks for late runs, for what is to be removed, and for ratings that the store
+// may not have.
 func Periodic() []*river.PeriodicJob {
-	return []*river.PeriodicJob{periodic(ExpireArgs{}, expireEvery), periodic(CleanArgs{}, cleanEvery)}
+	return []*river.PeriodicJob{periodic(ExpireArgs{}, expireEvery), periodic(CleanArgs{}, cleanEvery), periodic(RepairArgs{}, repairEvery)}
 }
 
 func periodic(args river.JobArgs, every time.Duration) *river.PeriodicJob {

@@ -1,0 +1,250 @@
+package run
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"quern.dev/quern/internal/audit"
+	"quern.dev/quern/internal/auth"
+	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/job"
+	"quern.dev/quern/internal/postgres"
+	"quern.dev/quern/internal/tracing"
+)
+
+// Feedback is what the asker thinks of a run.
+type Feedback struct {
+	ThumbsUp bool
+	Comment  string
+	At       time.Time
+}
+
+// opinion is a revision of it. It is sent to the tracing store before it is recorded, and whoever sends holds no lock:
+// the rows say what the store may have got, and the repair goes by them.
+//
+//	        insertOpinion            the store has it
+//	request ─────────────▶ sending ───────────────────▶ recorded: in force until the next one is
+//	                          └──────────────────────▶ refused: the store may have it, and is to be repaired
+//	                           502, or the process died
+type opinion struct {
+	account  uuid.UUID
+	run      uuid.UUID
+	revision int64
+	trace    [16]byte
+	state    string
+	up       *bool // nil: withdrawn
+	comment  string
+	sent     bool
+	checkAt  *time.Time // nil: nothing is in doubt
+	at       time.Time
+}
+
+const (
+	stateSending  = "sending"
+	stateRecorded = "recorded"
+
+	// sendTime is longer than anybody sends.
+	sendTime = 15 * time.Second
+	// restTime is how long a store is left alone that did not take a repair.
+	restTime     = 15 * time.Second
+	repairAtOnce = 100
+)
+
+// Rate records what the asker thinks of a completed run, in place of what was thought before.
+//
+// Faults: NotFound, RunNotCompleted, UpstreamUnavailable: nothing is recorded then.
+func (r *Runs) Rate(ctx context.Context, who auth.Principal, run uuid.UUID, up bool, comment string) error {
+	return r.submit(ctx, who, run, "feedback.submit", opinion{up: &up, comment: comment})
+}
+
+// Withdraw takes the asker's rating back.
+//
+// Faults: NotFound, also if there is none, UpstreamUnavailable: it stays then.
+func (r *Runs) Withdraw(ctx context.Context, who auth.Principal, run uuid.UUID) error {
+	if _, err := r.Feedback(ctx, who, run); err != nil {
+		return err
+	}
+
+	return r.submit(ctx, who, run, "feedback.withdraw", opinion{})
+}
+
+// Feedback returns the rating in force. NotFound, also if there is none.
+func (r *Runs) Feedback(ctx context.Context, who auth.Principal, run uuid.UUID) (Feedback, error) {
+	if _, err := r.own(ctx, who, run); err != nil {
+		return Feedback{}, err
+	}
+
+	var all []opinion
+
+	err := r.DB.Do(ctx, func(q postgres.Querier) (err error) {
+		all, err = selectOpinions(ctx, q, who.Account, run)
+
+		return err
+	})
+	if err != nil {
+		return Feedback{}, err
+	}
+
+	rating := inForce(all)
+	if rating == nil || rating.up == nil {
+		return Feedback{}, fault.Absent()
+	}
+
+	return Feedback{ThumbsUp: *rating.up, Comment: rating.comment, At: rating.at}, nil
+}
+
+// inForce is the last revision that is recorded, or nil. They come in order.
+func inForce(all []opinion) (last *opinion) {
+	for i := range all {
+		if all[i].state == stateRecorded {
+			last = &all[i]
+		}
+	}
+
+	return last
+}
+
+// submit sends an opinion to the store and records it.
+func (r *Runs) submit(ctx context.Context, who auth.Principal, id uuid.UUID, action string, next opinion) error {
+	run, err := r.own(ctx, who, id)
+	if err != nil {
+		return err
+	}
+
+	if run.Status != Completed {
+		return fault.New(fault.RunNotCompleted, "Only a completed run can be rated. This one is "+string(run.Status)+".")
+	}
+
+	var before []opinion
+
+	next.account, next.run, next.trace, next.at = run.Account, run.ID, run.TraceID, r.now()
+
+	err = r.DB.InTx(ctx, func(tx postgres.Tx) (err error) {
+		next, before, err = insertOpinion(ctx, tx, next, next.at.Add(sendTime))
+
+		return err
+	})
+	if err != nil {
+		return err
+	}
+
+	failure := r.Tracing.Rate(ctx, rating(traced(run), next, before))
+
+	// The asker may have left, and what the store has got must be known nevertheless.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
+	defer cancel()
+
+	err = r.DB.InTx(ctx, func(tx postgres.Tx) error {
+		if failure == nil {
+			recorded, err := recordOpinion(ctx, tx, next, r.now())
+			if err != nil {
+				return err
+			}
+
+			if recorded {
+				return audit.WriteTx(ctx, tx, who.Audit(run.Account, next.at, action, run.audit()))
+			}
+
+			failure = fault.New(fault.UpstreamUnavailable, "The tracing store took too long. Nothing was recorded; try again.")
+		}
+
+		return refuseOpinion(ctx, tx, next, r.now())
+	})
+	if failure != nil {
+		return failure // what could not be written is refused after a while
+	}
+
+	return err
+}
+
+// rating is an opinion as the store gets it.
+func rating(run tracing.Run, one opinion, all []opinion) tracing.Rating {
+	rating := tracing.Rating{Run: run, Revision: one.revision, Up: one.up, Comment: one.comment}
+
+	for _, other := range all {
+		if other.sent && other.revision != one.revision {
+			rating.Others = append(rating.Others, other.revision)
+		}
+	}
+
+	return rating
+}
+
+// repair makes the store have what is in force, wherever it may have something else. It ends with the first that the
+// store does not take, which is looked at again later, after the others.
+func (r *Runs) repair(ctx context.Context, _ job.Lease) error {
+	var due []Args
+
+	err := r.DB.Do(ctx, func(q postgres.Querier) (err error) {
+		due, err = selectUnsure(ctx, q, r.now(), repairAtOnce)
+
+		return err
+	})
+	if err != nil {
+		return err
+	}
+
+	for _, one := range due {
+		if err := r.repairOne(ctx, one); err != nil {
+			r.Log.WarnContext(ctx, "a rating could not be repaired in the tracing store", "run", one.Run, "error", err)
+
+			return r.DB.Do(ctx, func(q postgres.Querier) error { return postponeOpinions(ctx, q, one, r.now(), r.now().Add(restTime)) })
+		}
+	}
+
+	return nil
+}
+
+func (r *Runs) repairOne(ctx context.Context, one Args) error {
+	var (
+		all []opinion
+		run *Run
+		now = r.now()
+	)
+
+	err := r.DB.Do(ctx, func(q postgres.Querier) (err error) {
+		if all, err = selectOpinions(ctx, q, one.Account, one.Run); err == nil {
+			run, err = selectRun(ctx, q, one.Account, one.Run)
+		}
+
+		return err
+	})
+	if err != nil || len(all) == 0 {
+		return err
+	}
+
+	for _, o := range all {
+		if o.state == stateSending && o.checkAt.After(now) {
+			return nil // whoever sends it says what came of it, and then is soon enough
+		}
+	}
+
+	last := all[len(all)-1]
+
+	want := opinion{account: one.Account, run: one.Run, trace: last.trace}
+	if found := inForce(all); found != nil && run != nil {
+		want = *found
+	}
+
+	about := tracing.Run{TraceID: last.trace, ID: one.Run.String(), User: one.Account.String()}
+	if run != nil {
+		about = traced(*run)
+	}
+
+	asRating := rating(about, want, all)
+	asRating.Again = true
+
+	if err := r.Tracing.Rate(ctx, asRating); err != nil {
+		return err
+	}
+
+	return r.DB.InTx(ctx, func(tx postgres.Tx) error {
+		if run == nil {
+			return deleteOpinions(ctx, tx, one, last.revision)
+		}
+
+		return settleOpinions(ctx, tx, one, last.revision, want.revision, r.now())
+	})
+}

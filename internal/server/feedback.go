@@ -1,0 +1,34 @@
+package server
+
+import (
+	"context"
+
+	"quern.dev/quern/api"
+)
+
+// SubmitFeedback records what the asker thinks of a run.
+func (h handlers) SubmitFeedback(ctx context.Context, request api.SubmitFeedbackRequestObject) (api.SubmitFeedbackResponseObject, error) {
+	var comment string
+	if request.Body.Comment != nil {
+		comment = *request.Body.Comment
+	}
+
+	return api.SubmitFeedback204Response{}, h.runs.Rate(ctx, callOf(ctx).who, request.RunID, request.Body.ThumbsUp, comment)
+}
+
+// GetFeedback returns the rating in force.
+func (h handlers) GetFeedback(ctx context.Context, request api.GetFeedbackRequestObject) (api.GetFeedbackResponseObject, error) {
+	found, err := h.runs.Feedback(ctx, callOf(ctx).who, request.RunID)
+	shown := api.GetFeedback200JSONResponse{ThumbsUp: found.ThumbsUp, UpdatedAt: found.At}
+
+	if found.Comment != "" {
+		shown.Comment = &found.Comment
+	}
+
+	return shown, err
+}
+
+// DeleteFeedback takes the asker's rating back.
+func (h handlers) DeleteFeedback(ctx context.Context, request api.DeleteFeedbackRequestObject) (api.DeleteFeedbackResponseObject, error) {
+	return api.DeleteFeedback204Response{}, h.runs.Withdraw(ctx, callOf(ctx).who, request.RunID)
+}
