@@ -110,6 +110,14 @@ func auditedCalls() []auditedCall {
 			entries: []string{"run.delete run"},
 		},
 		{
+			request: authorizationRow{operation: "POST /query/runs/{runId}/feedback", body: `{"thumbsUp": true}`}, status: 204,
+			entries: []string{"feedback.submit run"},
+		},
+		{
+			request: authorizationRow{operation: "DELETE /query/runs/{runId}/feedback"}, status: 204,
+			entries: []string{"feedback.withdraw run"},
+		},
+		{
 			request: authorizationRow{operation: "PATCH /query/conversations/{conversationId}", body: `{"title": "x"}`}, status: 200,
 			entries: []string{"conversation.rename conversation"},
 		},
@@ -306,7 +314,7 @@ func newAuditor(t *testing.T) *auditor {
 			`CREATE TRIGGER refuse BEFORE INSERT ON audit FOR EACH ROW EXECUTE FUNCTION refuse('audit')`,
 			deferred("namespaces", "UPDATE"), deferred("datasets", "UPDATE"), deferred("definitions", "UPDATE"), deferred("grants", "UPDATE"),
 			deferred("tokens", "UPDATE OF revoked_at"), deferred("upload_sessions", "UPDATE"), deferred("upload_files", "UPDATE OF status"),
-			deferred("ingestions", "UPDATE OF status"),
+			deferred("ingestions", "UPDATE OF status"), deferred("run_feedback", "UPDATE"),
 		} {
 			_, err := connection.Exec(ctx, statement)
 			require.NoError(t, err, statement)

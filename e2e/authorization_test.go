@@ -110,6 +110,12 @@ func authorizationTable() (columns string, rows []authorizationRow) {
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
 		{operation: "DELETE /query/runs/{runId}", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      403    204    204"},
+		{operation: "GET /query/runs/{runId}/feedback", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
+		{operation: "POST /query/runs/{runId}/feedback", body: `{"thumbsUp": true}`, statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      204    204    204"},
+		{operation: "DELETE /query/runs/{runId}/feedback", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      204    204    204"},
 		{operation: "GET /query/conversations", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    403        200      200    200    200"},
 		{operation: "GET /query/conversations/{conversationId}", statuses: "" +
@@ -317,6 +323,11 @@ func newThing(t *testing.T, s *service, owner, operation string) (made thing) {
 
 		d := &filled{t: t, s: s, bearer: owner, owner: "owner", namespace: makeDataset(t, s, owner)}
 		call(t, http.MethodPost, s.url+"/query/ask", owner, d.script("nl2ql", script, ""), prefer, "Accept: application/json").json(t, &made.run)
+	}
+
+	if strings.HasSuffix(operation, "/feedback") && !strings.HasPrefix(operation, "POST ") {
+		rated := call(t, http.MethodPost, s.url+"/query/runs/"+made.run.RunID+"/feedback", owner, `{"thumbsUp": true}`)
+		require.Equal(t, http.StatusNoContent, rated.status, rated.body)
 	}
 
 	if strings.HasPrefix(operation, "DELETE /permissions/") {
