@@ -314,7 +314,8 @@ func newAuditor(t *testing.T) *auditor {
 			`CREATE TRIGGER refuse BEFORE INSERT ON audit FOR EACH ROW EXECUTE FUNCTION refuse('audit')`,
 			deferred("namespaces", "UPDATE"), deferred("datasets", "UPDATE"), deferred("definitions", "UPDATE"), deferred("grants", "UPDATE"),
 			deferred("tokens", "UPDATE OF revoked_at"), deferred("upload_sessions", "UPDATE"), deferred("upload_files", "UPDATE OF status"),
-			deferred("ingestions", "UPDATE OF status"), deferred("run_feedback", "UPDATE"),
+			deferred("ingestions", "UPDATE OF status"), deferred("runs", "UPDATE OF status"), deferred("conversations", "UPDATE OF title"),
+			deferred("run_feedback", "UPDATE"),
 		} {
 			_, err := connection.Exec(ctx, statement)
 			require.NoError(t, err, statement)

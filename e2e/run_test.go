@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -117,12 +116,12 @@ func TestWithheld(t *testing.T) {
 			bodies[address] = call(t, http.MethodGet, s.url+address, reader.bearer, "").body
 		}
 
-		stream := ""
+		var stream strings.Builder
 		for _, e := range follow(t, newRequest(t, http.MethodGet, s.url+"/query/runs/"+run.RunID+"/events", reader.bearer, ""), 1000) {
-			stream += e.name + " " + e.data + "\n"
+			stream.WriteString(e.name + " " + e.data + "\n")
 		}
 
-		bodies["events"] = stream
+		bodies["events"] = stream.String()
 
 		return bodies
 	}
@@ -250,7 +249,7 @@ func TestRunKillLoop(t *testing.T) {
 		}
 	}
 
-	t.Log(fmt.Sprintf("%d questions: %v", len(runs), ends))
+	t.Logf("%d questions: %v", len(runs), ends)
 	require.Len(t, runs, 4*max(1, loops(300)/4))
 	require.Equal(t, len(runs), ends["completed"], ends)
 }
