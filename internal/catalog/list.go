@@ -156,7 +156,7 @@ func (c Catalog) Datasets(ctx context.Context, who auth.Principal, at Path, afte
 }
 
 func (c Catalog) datasets(ctx context.Context, q postgres.Querier, who auth.Principal, at Path, after uuid.UUID, limit int) ([]Dataset, error) {
-	namespace, err := c.visibleNamespace(ctx, q, who, at)
+	namespace, err := c.Visible(ctx, q, who, at)
 	if err != nil {
 		return nil, err
 	}
@@ -173,8 +173,10 @@ func (c Catalog) datasets(ctx context.Context, q postgres.Querier, who auth.Prin
 	return walk.page, err
 }
 
-// visibleNamespace returns a namespace of which the caller may see something.
-func (c Catalog) visibleNamespace(ctx context.Context, q postgres.Querier, who auth.Principal, at Path) (Namespace, error) {
+// Visible returns a namespace of which the caller may see something.
+//
+// Faults: NotFound.
+func (c Catalog) Visible(ctx context.Context, q postgres.Querier, who auth.Principal, at Path) (Namespace, error) {
 	owner, err := c.owner(ctx, q, who, at.Username)
 	if err != nil {
 		return Namespace{}, err
@@ -194,22 +196,6 @@ func (c Catalog) visibleNamespace(ctx context.Context, q postgres.Querier, who a
 	}
 
 	return *namespace, nil
-}
-
-// Seen returns a namespace of which the caller may see something.
-//
-// Faults: NotFound.
-func (c Catalog) Seen(ctx context.Context, q postgres.Querier, who auth.Principal, at Path) (Namespace, error) {
-	return c.visibleNamespace(ctx, q, who, at)
-}
-
-// Visible decides whether the caller may see anything of a namespace.
-//
-// Faults: NotFound.
-func (c Catalog) Visible(ctx context.Context, q postgres.Querier, who auth.Principal, at Path) error {
-	_, err := c.visibleNamespace(ctx, q, who, at)
-
-	return err
 }
 
 // Names gives the names of the first datasets of a namespace that the caller may see.

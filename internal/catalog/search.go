@@ -139,7 +139,7 @@ func (c Catalog) scope(ctx context.Context, q postgres.Querier, who auth.Princip
 
 // namespaceScope is what the caller may see of a namespace.
 func (c Catalog) namespaceScope(ctx context.Context, q postgres.Querier, who auth.Principal, in Path) (scope, error) {
-	namespace, err := c.visibleNamespace(ctx, q, who, in)
+	namespace, err := c.Visible(ctx, q, who, in)
 	if err != nil {
 		return scope{}, err
 	}

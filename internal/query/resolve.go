@@ -98,7 +98,9 @@ func (q *Query) resolve(ctx context.Context, who auth.Principal, want Statement,
 			return nil
 		}
 
-		return q.Catalog.Visible(ctx, db, who, catalog.Path{Username: want.Username, Namespace: want.Namespace})
+		_, err := q.Catalog.Visible(ctx, db, who, catalog.Path{Username: want.Username, Namespace: want.Namespace})
+
+		return err
 	})
 
 	return found, err

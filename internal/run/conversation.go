@@ -46,7 +46,7 @@ func (r *Runs) Conversations(ctx context.Context, who auth.Principal, at *catalo
 		}
 
 		if at != nil {
-			namespace, err := r.Catalog.Seen(ctx, q, who, *at)
+			namespace, err := r.Catalog.Visible(ctx, q, who, *at)
 			if err != nil {
 				return err
 			}

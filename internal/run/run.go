@@ -162,7 +162,7 @@ func (r *Runs) Ask(ctx context.Context, who auth.Principal, want Ask) (made Run,
 // reach finds the namespace, and makes sure that the caller can see the datasets that the question is limited to.
 func (r *Runs) reach(ctx context.Context, who auth.Principal, q agent.Question) (namespace catalog.Namespace, err error) {
 	err = r.DB.Do(ctx, func(db postgres.Querier) error {
-		if namespace, err = r.Catalog.Seen(ctx, db, who, catalog.Path{Username: q.Username, Namespace: q.Namespace}); err != nil {
+		if namespace, err = r.Catalog.Visible(ctx, db, who, catalog.Path{Username: q.Username, Namespace: q.Namespace}); err != nil {
 			return err
 		}
 
@@ -281,7 +281,9 @@ func (r *Runs) within(ctx context.Context, q postgres.Querier, who auth.Principa
 		return nil
 	}
 
-	return r.Catalog.Visible(ctx, q, who, at)
+	_, err := r.Catalog.Visible(ctx, q, who, at)
+
+	return err
 }
 
 func (r Run) path() catalog.Path {
