@@ -38,8 +38,8 @@ type scriptStep struct {
 // Answer implements Agent.
 func (s Script) Answer(ctx context.Context, who auth.Principal, asked Question, log Log) (Result, error) {
 	var do script
-	if json.Unmarshal([]byte(asked.Text), &do) != nil { //nolint:nilerr // that is the answer
-		return Result{Response: "The question is not a script.", Steps: []Step{}, Outcome: Refused, Model: "script"}, nil
+	if json.Unmarshal([]byte(asked.Text), &do) != nil {
+		return Result{Response: "The question is not a script.", Steps: []Step{}, Outcome: Refused, Model: "script"}, nil //nolint:nilerr // that is the answer
 	}
 
 	t := tellerOf(log)
