@@ -71,6 +71,9 @@ type Log interface {
 	Write(ctx context.Context, event Event) error
 	// Pinned are the snapshots that the run has read: whatever it reads again it reads as it was.
 	Pinned() map[uuid.UUID]uuid.UUID
+	// Reading notes what is about to be read, before anything is known of it. Whoever may not see it later sees nothing
+	// that the run said of it, so an agent notes what it looks up before it writes, and gives this to its statements.
+	Reading(ctx context.Context, reads []query.Read) error
 	// Step runs a statement, keeps its rows and adds the event of the step.
 	Step(ctx context.Context, step Step, result *query.Result) (Step, error)
 }

@@ -109,7 +109,9 @@ func (s Script) step(ctx context.Context, who auth.Principal, asked Question, t 
 			return err
 		}
 
-		result, err := s.Query.Run(ctx, who, query.Statement{Username: asked.Username, Namespace: asked.Namespace, Text: text, Form: query.Rows, Pinned: t.log.Pinned()})
+		result, err := s.Query.Run(ctx, who, query.Statement{
+			Username: asked.Username, Namespace: asked.Namespace, Text: text, Form: query.Rows, Pinned: t.log.Pinned(), Reading: t.log.Reading,
+		})
 		if fault.Is(err, fault.QueryInvalid) && attempt < len(want.Queries)-1 {
 			continue
 		}

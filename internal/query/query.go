@@ -83,6 +83,8 @@ type Statement struct {
 	AsOf      time.Time // the moment of the data; zero is now
 	Form      Form
 	Pinned    map[uuid.UUID]uuid.UUID // snapshots by dataset that are read instead, whatever the moment
+	// Reading is told what will be read before anything of it is, and can refuse; nil: nobody wants to know.
+	Reading func(ctx context.Context, reads []Read) error
 }
 
 // Run runs one statement with the rights of the caller.
@@ -104,6 +106,12 @@ func (q *Query) Run(ctx context.Context, who auth.Principal, want Statement) (*R
 		reads, err := r.resolve(ctx, who, want, checked.tables)
 		if err != nil {
 			return nil, err
+		}
+
+		if want.Reading != nil {
+			if err := want.Reading(ctx, snapshots(reads)); err != nil {
+				return nil, err
+			}
 		}
 
 		if err := r.narrow(ctx, checked, reads); err != nil {
@@ -277,10 +285,7 @@ func (r *running) run(ctx context.Context, who auth.Principal, s *statement, rea
 		return nil, refused(err, reads)
 	}
 
-	result := &Result{Columns: began.Columns, result: began, began: r.began, given: &r.given, close: r.close}
-	for _, one := range distinct(reads) {
-		result.Reads = append(result.Reads, Read{Account: one.Account, ID: one.ID, Dataset: one.path(), Snapshot: one.snapshot.ID, CommittedAt: one.snapshot.CommittedAt})
-	}
+	result := &Result{Columns: began.Columns, Reads: snapshots(reads), result: began, began: r.began, given: &r.given, close: r.close}
 
 	if began.Traced {
 		result.source, err = r.sources(ctx, reads[query.Source])
@@ -344,6 +349,15 @@ func (r *running) audit(ctx context.Context, who auth.Principal, reads []reading
 	}
 
 	return nil
+}
+
+// snapshots are what is read of the datasets.
+func snapshots(reads []reading) (list []Read) {
+	for _, one := range distinct(reads) {
+		list = append(list, Read{Account: one.Account, ID: one.ID, Dataset: one.path(), Snapshot: one.snapshot.ID, CommittedAt: one.snapshot.CommittedAt})
+	}
+
+	return list
 }
 
 // distinct are the datasets, whatever the statement calls them.

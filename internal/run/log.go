@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -61,6 +62,42 @@ func (l *record) pin(reads []query.Read) {
 	}
 }
 
+// Reading notes snapshots before anything of them is read: a statement that fails may say why in words of the data.
+func (l *record) Reading(ctx context.Context, reads []query.Read) error {
+	noted := l.Pinned()
+
+	reads = slices.DeleteFunc(slices.Clone(reads), func(read query.Read) bool {
+		_, isNoted := noted[read.ID]
+
+		return isNoted
+	})
+	if len(reads) == 0 {
+		return nil
+	}
+
+	err := l.DB.InTx(ctx, func(tx postgres.Tx) error {
+		if err := l.lease.FenceTx(ctx, tx); err != nil {
+			return err
+		}
+
+		running, err := holdRunning(ctx, tx, l.run)
+		if err == nil && !running {
+			err = errEnded
+		}
+
+		if err == nil {
+			err = insertReads(ctx, tx, l.run, reads)
+		}
+
+		return err
+	})
+	if err == nil {
+		l.pin(reads)
+	}
+
+	return err
+}
+
 // Before gives what was written by those who had the run before.
 func (l *record) Before() []agent.Event { return l.before }
 
@@ -113,6 +150,10 @@ type storedResult struct {
 func (l *record) Step(ctx context.Context, step agent.Step, result *query.Result) (agent.Step, error) {
 	defer result.Close()
 
+	if err := l.Reading(ctx, result.Reads); err != nil {
+		return step, err
+	}
+
 	rows, err := l.collect(&step, result)
 	if err != nil {
 		return step, err
@@ -133,18 +174,13 @@ func (l *record) Step(ctx context.Context, step agent.Step, result *query.Result
 		return step, err
 	}
 
-	err = l.write(ctx, agent.Event{Kind: agent.StepDone, Index: step.Index, Body: body}, func(tx postgres.Tx) error {
-		if err := insertReads(ctx, tx, l.run, result.Reads); err != nil || kept.Object == "" {
-			return err
+	return step, l.write(ctx, agent.Event{Kind: agent.StepDone, Index: step.Index, Body: body}, func(tx postgres.Tx) error {
+		if kept.Object == "" {
+			return nil
 		}
 
 		return keepObject(ctx, tx, l.run, step.Index, kept.Object, kept.Size)
 	})
-	if err == nil {
-		l.pin(result.Reads)
-	}
-
-	return step, err
 }
 
 // collect reads all rows as lines, and sets what goes out of them.

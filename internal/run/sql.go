@@ -29,6 +29,9 @@ const (
 	sqlSelectTurns = `SELECT` + sqlRunColumns + ` FROM runs WHERE account_id = $1 AND conversation_id = $2 ORDER BY id`
 	sqlSelectLate  = `SELECT account_id, id FROM runs WHERE status = 'running' AND deadline_at < $1 ORDER BY deadline_at LIMIT $2`
 
+	// It cannot be deleted until the transaction ends.
+	sqlHoldRunning = `SELECT 1 FROM runs WHERE account_id = $1 AND id = $2 AND status = 'running' FOR SHARE`
+
 	sqlInsertRead = `
 		INSERT INTO run_reads (account_id, run_id, dataset_account, dataset_id, dataset, snapshot_id, committed_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING`
@@ -140,6 +143,13 @@ func selectLate(ctx context.Context, q postgres.Querier, now time.Time, limit in
 	}
 
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[Args])
+}
+
+// holdRunning tells whether a run is going on, and keeps it from being deleted.
+func holdRunning(ctx context.Context, tx pgx.Tx, r Run) (running bool, err error) {
+	tag, err := tx.Exec(ctx, sqlHoldRunning, r.Account, r.ID)
+
+	return tag.RowsAffected() == 1, err
 }
 
 func insertReads(ctx context.Context, tx pgx.Tx, r Run, reads []query.Read) error {
