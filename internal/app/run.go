@@ -21,6 +21,6 @@ func (a *App) newRuns(asking *query.Query) *run.Runs {
 
 	return run.New(run.Config{
 		DB: a.db, Store: a.store, Catalog: catalog.Catalog{DB: a.db, Now: time.Now}, Agents: agents, Jobs: func() *job.Client { return a.jobs },
-		Tracing: a.tracing, Log: a.log, Now: time.Now, Time: c.Time, Running: c.PerUser, Poll: c.Poll,
+		Tracing: a.tracing, Log: a.log, Now: time.Now, Time: c.Time, Running: c.PerUser, Poll: c.Poll, Keep: c.Keep,
 	})
 }

@@ -145,6 +145,7 @@ type Run struct {
 	Time     time.Duration `env:"TIME" default:"10m" help:"Longest time for one question; then it has expired."`
 	PerUser  int           `env:"PER_USER" default:"5" help:"Questions that one user may have running; then RATE_LIMITED."`
 	Poll     time.Duration `env:"POLL" default:"100ms" help:"How often this process looks for new events of the runs that somebody follows."`
+	Keep     time.Duration `env:"KEEP" default:"0s" help:"How long a question and its answer are kept after its end; a conversation goes with its last question. 0s: until they are deleted."`
 	Scripted bool          `env:"SCRIPTED" default:"false" help:"Agents that do what the question says, which is JSON: for tests of clients, without a model."`
 }
 

@@ -89,11 +89,12 @@ func (r *Runs) expire(ctx context.Context, _ job.Lease) error {
 	}
 }
 
-// Delete removes a run of the caller's with everything that came of it.
+// Delete removes a run of the caller's with everything that came of it, and its conversation if it has no other.
 //
 // Faults: NotFound, Forbidden, Conflict while it is going on.
 func (r *Runs) Delete(ctx context.Context, who auth.Principal, id uuid.UUID) error {
-	if _, err := r.own(ctx, who, id); err != nil {
+	found, err := r.own(ctx, who, id)
+	if err != nil {
 		return err
 	}
 
@@ -102,18 +103,23 @@ func (r *Runs) Delete(ctx context.Context, who auth.Principal, id uuid.UUID) err
 	}
 
 	return r.DB.InTx(ctx, func(tx postgres.Tx) error {
+		conversation, err := lockConversation(ctx, tx, who.Account, found.Conversation)
+		if err != nil {
+			return err
+		}
+
 		run, err := lockRun(ctx, tx, who.Account, id)
 
 		switch {
 		case err != nil:
 			return err
-		case run == nil:
+		case run == nil || conversation == nil:
 			return fault.Absent()
 		case run.Status == Running:
 			return fault.New(fault.Conflict, "The run is still going on. Cancel it first.")
 		}
 
-		if err := deleteRuns(ctx, tx, who.Account, []uuid.UUID{id}, r.now()); err != nil {
+		if err := r.removeTx(ctx, tx, *conversation, []uuid.UUID{id}); err != nil {
 			return err
 		}
 

@@ -9,6 +9,7 @@ import (
 
 	"quern.dev/quern/internal/agent"
 	"quern.dev/quern/internal/blob"
+	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/job"
 	"quern.dev/quern/internal/lake"
 	"quern.dev/quern/internal/postgres"
@@ -34,13 +35,62 @@ func Prepare(ctx context.Context, db *postgres.DB, now time.Time) error {
 	return errors.Join(problems...)
 }
 
-// clean drops the events of weeks long ago, and removes objects whose time has come, by rows.
+// clean drops the events of weeks long ago, and removes runs and objects whose time has come, by rows. It can be cut
+// off anywhere, and one of them does not wait for the others.
 func (r *Runs) clean(ctx context.Context, _ job.Lease) error {
 	before := r.now().Add(-eventsKept - r.Time)
-	if err := r.DB.InTx(ctx, func(tx postgres.Tx) error { return dropEvents(ctx, tx, before) }); err != nil {
-		return err
+	dropped := r.DB.InTx(ctx, func(tx postgres.Tx) error { return dropEvents(ctx, tx, before) })
+
+	return errors.Join(dropped, r.removeOld(ctx), r.removeObjects(ctx))
+}
+
+// turn is a run in its conversation.
+type turn struct {
+	Account      uuid.UUID
+	Conversation uuid.UUID
+	Run          uuid.UUID
+}
+
+// removeOld removes runs that ended longer ago than runs are kept, in transactions of the askers' accounts.
+func (r *Runs) removeOld(ctx context.Context) error {
+	if r.Keep == 0 {
+		return nil
 	}
 
+	for {
+		var old []turn
+
+		err := r.DB.Do(ctx, func(q postgres.Querier) (err error) {
+			old, err = selectOld(ctx, q, r.now().Add(-r.Keep), cleanBatch)
+
+			return err
+		})
+		if err != nil || len(old) == 0 {
+			return err
+		}
+
+		for _, one := range old {
+			err := r.DB.InTx(ctx, func(tx postgres.Tx) error {
+				conversation, err := lockConversation(ctx, tx, one.Account, one.Conversation)
+				if err != nil {
+					return err
+				}
+
+				if conversation == nil { // deleted in between
+					return deleteRuns(ctx, tx, one.Account, []uuid.UUID{one.Run}, r.now())
+				}
+
+				return r.removeTx(ctx, tx, *conversation, []uuid.UUID{one.Run})
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// removeObjects removes objects whose time has come.
+func (r *Runs) removeObjects(ctx context.Context) error {
 	for {
 		var due []removable
 
@@ -95,8 +145,15 @@ func (r *Runs) erase(ctx context.Context, args EraseArgs) error {
 			return err
 		}
 
+		// One that still goes on goes no further.
+		gone := ending{status: Failed, kind: kindFailed, at: r.now(), failure: failed{Code: fault.NotFound, Message: unsaid}}
+
 		for _, one := range readers {
 			if err := r.DB.InTx(ctx, func(tx postgres.Tx) error {
+				if _, err := endRun(ctx, tx, one.Account, one.Run, gone); err != nil {
+					return err
+				}
+
 				return eraseRun(ctx, tx, one, args.Dataset, withheld, r.now())
 			}); err != nil {
 				return err

@@ -118,7 +118,7 @@ func (r *Runs) Rename(ctx context.Context, who auth.Principal, id uuid.UUID, tit
 //
 // Faults: NotFound, Forbidden, Conflict while one of them is going on.
 func (r *Runs) DeleteConversation(ctx context.Context, who auth.Principal, id uuid.UUID) error {
-	return r.change(ctx, who, id, "conversation.delete", func(tx postgres.Tx, _ Conversation) error {
+	return r.change(ctx, who, id, "conversation.delete", func(tx postgres.Tx, current Conversation) error {
 		turns, err := selectTurns(ctx, tx, who.Account, id)
 		if err != nil {
 			return err
@@ -134,12 +134,36 @@ func (r *Runs) DeleteConversation(ctx context.Context, who auth.Principal, id uu
 			ids = append(ids, turn.ID)
 		}
 
-		if err := deleteRuns(ctx, tx, who.Account, ids, r.now()); err != nil {
-			return err
-		}
-
-		return deleteConversation(ctx, tx, who.Account, id)
+		return r.removeTx(ctx, tx, current, ids)
 	})
+}
+
+// removeTx removes runs of a conversation that is locked. It goes with the last one, and as long as its title is the
+// beginning of a question it is that of one that is there.
+func (r *Runs) removeTx(ctx context.Context, tx postgres.Tx, c Conversation, ids []uuid.UUID) error {
+	before, _, err := selectFirstQuestion(ctx, tx, c)
+	if err != nil {
+		return err
+	}
+
+	if err := deleteRuns(ctx, tx, c.Account, ids, r.now()); err != nil {
+		return err
+	}
+
+	first, left, err := selectFirstQuestion(ctx, tx, c)
+
+	switch {
+	case err != nil:
+		return err
+	case !left:
+		return deleteConversation(ctx, tx, c.Account, c.ID)
+	case c.Title == titleOf(before):
+		c.Title = titleOf(first)
+
+		return updateTitle(ctx, tx, c)
+	default:
+		return nil
+	}
 }
 
 // change changes a conversation of the caller's, and writes down that it did.

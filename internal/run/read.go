@@ -45,6 +45,9 @@ func (r *Runs) own(ctx context.Context, who auth.Principal, id uuid.UUID) (found
 	return found, err
 }
 
+// unsaid stands for the words of a failure that say something of the data.
+const unsaid = "The question could not be answered."
+
 // reveal sets what came of a run, if the reader may still see what it read.
 func (r *Runs) reveal(ctx context.Context, who auth.Principal, run *Run) error {
 	if run.Status != Completed && run.Status != Failed {
@@ -58,7 +61,7 @@ func (r *Runs) reveal(ctx context.Context, who auth.Principal, run *Run) error {
 
 	if run.Status == Failed {
 		if !visible { // its words may quote the data
-			run.Error = fault.New(run.Error.Code, "The question could not be answered.")
+			run.Error = fault.New(run.Error.Code, unsaid)
 		}
 
 		return nil

@@ -36,6 +36,7 @@ type Config struct {
 	Time    time.Duration // that a run may take
 	Running int           // of one account at once
 	Poll    time.Duration // between two looks at new events
+	Keep    time.Duration // after a run has ended; 0: for ever
 }
 
 // Runs keeps conversations and runs. Run its tail.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -50,10 +51,11 @@ func (a telling) Answer(ctx context.Context, _ auth.Principal, _ agent.Question,
 type office struct {
 	*Runs
 
-	t    *testing.T
-	let  chan int
-	who  auth.Principal
-	want Ask
+	t     *testing.T
+	let   chan int
+	who   auth.Principal
+	want  Ask
+	ahead atomic.Int64 // how far its clock is
 }
 
 func newOffice(t *testing.T, lasting time.Duration) *office {
@@ -70,7 +72,7 @@ func newOffice(t *testing.T, lasting time.Duration) *office {
 
 	o.Runs = New(Config{
 		DB: db, Catalog: names, Agents: map[string]agent.Agent{"telling": telling{o.let}}, Jobs: func() *job.Client { return jobs },
-		Log: slog.New(slog.DiscardHandler), Now: time.Now, Time: lasting, Running: 3, Poll: 50 * time.Millisecond,
+		Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return time.Now().Add(time.Duration(o.ahead.Load())) }, Time: lasting, Running: 3, Poll: 50 * time.Millisecond,
 	})
 
 	workers := river.NewWorkers()
@@ -251,32 +253,4 @@ func TestConversationsTakeTurns(t *testing.T) {
 
 	_, err = o.Ask(t.Context(), o.who, o.want)
 	require.True(t, fault.Is(err, fault.Conflict))
-}
-
-// TestEventsAreDropped: a run whose events are gone still says how it ended.
-func TestEventsAreDropped(t *testing.T) {
-	t.Parallel()
-
-	o := newOffice(t, time.Minute)
-	require.NoError(t, Prepare(t.Context(), o.DB, time.Now()))
-
-	run := o.ask()
-	o.let <- 2
-	o.let <- 0
-
-	all := o.events(run.ID, 0)
-	require.NoError(t, o.DB.InTx(t.Context(), func(tx postgres.Tx) error { return dropEvents(t.Context(), tx, time.Now()) }))
-	require.Equal(t, all, o.events(run.ID, 0), "this week's are kept")
-
-	require.NoError(t, o.DB.InTx(t.Context(), func(tx postgres.Tx) error { return dropEvents(t.Context(), tx, time.Now().AddDate(0, 0, 8)) }))
-
-	stream, err := o.Follow(t.Context(), o.who, run.ID, 0)
-	require.NoError(t, err)
-	defer stream.Close()
-
-	events, err := stream.Next(t.Context())
-	require.NoError(t, err)
-	require.Len(t, events, 1)
-	require.EqualValues(t, len(all), events[0].Seq)
-	require.Equal(t, all[len(all)-1], string(events[0].Kind)+" "+string(events[0].Body))
 }

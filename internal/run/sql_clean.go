@@ -22,12 +22,20 @@ const (
 	sqlKnownObjects = `SELECT object_key, '' FROM run_objects WHERE object_key = ANY($1)`
 	sqlKeptObjects  = `SELECT object_key, size FROM run_objects WHERE state = 'kept' AND object_key > $1 ORDER BY object_key LIMIT $2`
 
+	sqlSelectOld = `SELECT account_id, conversation_id, id FROM runs WHERE finished_at < $1 ORDER BY finished_at LIMIT $2`
+
 	sqlSelectReaders = `SELECT account_id, run_id FROM run_reads WHERE dataset_account = $1 AND dataset_id = $2 LIMIT $3`
 	sqlEraseEvents   = `DELETE FROM run_events WHERE account_id = $1 AND run_id = $2 AND kind NOT IN ('run-started', 'run-completed', 'run-cancelled', 'error')`
-	sqlEraseResult   = `UPDATE runs SET result = CASE WHEN result IS NOT NULL THEN $3 END, error_message = '' WHERE account_id = $1 AND id = $2`
-	sqlDeleteRead    = `DELETE FROM run_reads WHERE account_id = $1 AND run_id = $2 AND dataset_id = $3`
+	sqlEraseResult   = `
+		UPDATE runs SET result = CASE WHEN result IS NOT NULL THEN $3 END, error_message = CASE status WHEN 'failed' THEN $4 ELSE error_message END
+		WHERE account_id = $1 AND id = $2`
+	sqlDeleteRead = `DELETE FROM run_reads WHERE account_id = $1 AND run_id = $2 AND dataset_id = $3`
 
-	sqlDropObjects  = `UPDATE run_objects SET remove_at = $3 WHERE account_id = $1 AND run_id = ANY($2)`
+	// Two that lock the same runs take them in the same order, before anything that hangs on them.
+	sqlLockRuns = `SELECT 1 FROM runs WHERE account_id = $1 AND id = ANY($2) ORDER BY id FOR UPDATE`
+	// One that is being written has its time already, which is longer than anybody writes: the store may get it after
+	// it was removed.
+	sqlDropObjects  = `UPDATE run_objects SET remove_at = $3 WHERE account_id = $1 AND run_id = ANY($2) AND state <> 'writing'`
 	sqlDeleteEvents = `DELETE FROM run_events WHERE account_id = $1 AND run_id = ANY($2)`
 	sqlDeleteReads  = `DELETE FROM run_reads WHERE account_id = $1 AND run_id = ANY($2)`
 	sqlDeleteRuns   = `DELETE FROM runs WHERE account_id = $1 AND id = ANY($2)`
@@ -73,6 +81,15 @@ func stored(db *postgres.DB) blob.Rows {
 	}
 }
 
+func selectOld(ctx context.Context, q postgres.Querier, before time.Time, limit int) ([]turn, error) {
+	rows, err := q.Query(ctx, sqlSelectOld, before, limit)
+	if err != nil {
+		return nil, err
+	}
+
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[turn])
+}
+
 func selectReaders(ctx context.Context, q postgres.Querier, account, dataset uuid.UUID, limit int) ([]Args, error) {
 	rows, err := q.Query(ctx, sqlSelectReaders, account, dataset, limit)
 	if err != nil {
@@ -85,9 +102,10 @@ func selectReaders(ctx context.Context, q postgres.Querier, account, dataset uui
 // eraseRun leaves the question and that it was answered.
 func eraseRun(ctx context.Context, tx pgx.Tx, run Args, dataset uuid.UUID, withheld []byte, now time.Time) error {
 	batch := &pgx.Batch{}
+	batch.Queue(sqlLockRuns, run.Account, []uuid.UUID{run.Run})
 	batch.Queue(sqlDropObjects, run.Account, []uuid.UUID{run.Run}, now)
 	batch.Queue(sqlEraseEvents, run.Account, run.Run)
-	batch.Queue(sqlEraseResult, run.Account, run.Run, string(withheld))
+	batch.Queue(sqlEraseResult, run.Account, run.Run, string(withheld), unsaid)
 	batch.Queue(sqlDeleteRead, run.Account, run.Run, dataset)
 
 	return tx.SendBatch(ctx, batch).Close()
@@ -95,6 +113,7 @@ func eraseRun(ctx context.Context, tx pgx.Tx, run Args, dataset uuid.UUID, withh
 
 func deleteRuns(ctx context.Context, tx pgx.Tx, account uuid.UUID, runs []uuid.UUID, now time.Time) error {
 	batch := &pgx.Batch{}
+	batch.Queue(sqlLockRuns, account, runs)
 	batch.Queue(sqlDropObjects, account, runs, now)
 	batch.Queue(sqlDropOpinions, account, runs, now)
 

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -27,7 +28,8 @@ const (
 	sqlSelectConversationsOf = `
 		SELECT` + sqlConversationColumns + ` FROM conversations
 		WHERE account_id = $1 AND namespace_id = $5 AND (active_at, id) < ($2, $3) ORDER BY active_at DESC, id DESC LIMIT $4`
-	sqlUpdateTitle = `UPDATE conversations SET title = $3 WHERE account_id = $1 AND id = $2`
+	sqlSelectFirstQuestion = `SELECT question FROM runs WHERE account_id = $1 AND conversation_id = $2 ORDER BY id LIMIT 1`
+	sqlUpdateTitle         = `UPDATE conversations SET title = $3 WHERE account_id = $1 AND id = $2`
 )
 
 func insertConversation(ctx context.Context, tx pgx.Tx, c Conversation) error {
@@ -43,6 +45,16 @@ func selectConversation(ctx context.Context, q postgres.Querier, account, id uui
 
 func lockConversation(ctx context.Context, tx pgx.Tx, account, id uuid.UUID) (*Conversation, error) {
 	return oneConversation(tx.Query(ctx, sqlLockConversation, account, id))
+}
+
+// selectFirstQuestion returns false if there is none.
+func selectFirstQuestion(ctx context.Context, q postgres.Querier, c Conversation) (question string, found bool, err error) {
+	err = q.QueryRow(ctx, sqlSelectFirstQuestion, c.Account, c.ID).Scan(&question)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return "", false, nil
+	}
+
+	return question, true, err
 }
 
 func updateTitle(ctx context.Context, tx pgx.Tx, c Conversation) error {

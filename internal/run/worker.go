@@ -159,7 +159,7 @@ type CleanArgs struct{}
 // Kind names the job.
 func (CleanArgs) Kind() string { return "run.clean" }
 
-const cleanEvery = time.Minute
+const cleanEvery = 10 * time.Second
 
 // cleanWork is the one lease of all cleaners.
 var cleanWork = uuid.NewSHA1(uuid.NameSpaceOID, []byte("run.clean")) //nolint:gochecknoglobals // a constant
