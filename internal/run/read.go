@@ -154,6 +154,7 @@ type Stream struct {
 	run      Run
 	follower *follower
 	backlog  []Event
+	over     bool // the reader has had the end
 }
 
 // Follow gives the events of a run of the caller's after one. NotFound.
@@ -163,11 +164,13 @@ func (r *Runs) Follow(ctx context.Context, who auth.Principal, id uuid.UUID, aft
 		return nil, err
 	}
 
-	s := &Stream{runs: r, who: who, run: run}
+	// Nobody has seen more than there is; whoever says so would let all that follow it here wait for that.
+	after = min(after, run.lastSeq)
+	s := &Stream{runs: r, who: who, run: run, over: run.Status != Running && after == run.lastSeq}
 
 	var from int64
 
-	s.follower, from = r.tail.follow(topicKey{run.Account, run.ID}, max(after, run.lastSeq))
+	s.follower, from = r.tail.follow(topicKey{run.Account, run.ID}, run.lastSeq)
 
 	err = r.DB.Do(ctx, func(q postgres.Querier) (err error) {
 		s.backlog, err = selectEvents(ctx, q, run.Account, run.ID, after)
@@ -207,8 +210,12 @@ func (r Run) lastKind() agent.Kind {
 	}
 }
 
-// Next waits for events. After one that ends the run there are none.
+// Next waits for events. After one that ends the run there are none: whoever has had it gets io.EOF.
 func (s *Stream) Next(ctx context.Context) ([]Event, error) {
+	if s.over {
+		return nil, io.EOF
+	}
+
 	events := s.backlog
 	s.backlog = nil
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"sync/atomic"
 	"testing"
@@ -152,6 +153,15 @@ func TestRunIsItsLog(t *testing.T) {
 		require.Equal(t, all[after:], o.events(run.ID, after))
 	}
 
+	for _, after := range []int64{int64(len(all)), 1000} {
+		over, err := o.Follow(t.Context(), o.who, run.ID, after)
+		require.NoError(t, err)
+
+		_, err = over.Next(t.Context())
+		require.ErrorIs(t, err, io.EOF, "it has had the end")
+		over.Close()
+	}
+
 	done, err := o.Get(t.Context(), o.who, run.ID)
 	require.NoError(t, err)
 	require.Equal(t, Completed, done.Status)
@@ -253,4 +263,25 @@ func TestConversationsTakeTurns(t *testing.T) {
 
 	_, err = o.Ask(t.Context(), o.who, o.want)
 	require.True(t, fault.Is(err, fault.Conflict))
+}
+
+// TestTooFarAhead: whoever says to have seen what was never there keeps nobody else from anything.
+func TestTooFarAhead(t *testing.T) {
+	t.Parallel()
+
+	o := newOffice(t, time.Minute)
+	run := o.ask()
+
+	ahead, err := o.Follow(t.Context(), o.who, run.ID, 1000)
+	require.NoError(t, err)
+	defer ahead.Close()
+
+	o.let <- 1
+	o.let <- 0
+
+	require.Len(t, o.events(run.ID, 0), 3)
+
+	seen, err := ahead.Next(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, 2, seen[0].Seq)
 }

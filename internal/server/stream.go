@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"time"
 
@@ -45,7 +46,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, id uuid.UUID, af
 			if ended, err := send(w, next); err != nil || ended {
 				return
 			}
-		case r.Context().Err() != nil:
+		case r.Context().Err() != nil, errors.Is(err, io.EOF):
 			return
 		case errors.Is(err, context.DeadlineExceeded):
 			if flush(w, []byte(":\n\n")) != nil {
