@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -46,21 +48,31 @@ func follow(t *testing.T, request *http.Request, limit int) (events []event) {
 	require.Equal(t, http.StatusOK, response.StatusCode)
 	require.Equal(t, "text/event-stream", response.Header.Get("Content-Type"))
 
+	return readEvents(response.Body, limit)
+}
+
+// readEvents reads so many events, or those that came until the connection ended. One that did not come whole does not count.
+func readEvents(body io.Reader, limit int) (events []event) {
 	var one event
 
-	for lines := bufio.NewScanner(response.Body); lines.Scan() && len(events) < limit; {
+	lines := bufio.NewScanner(body)
+	lines.Buffer(nil, 16<<20)
+
+	for len(events) < limit && lines.Scan() {
 		name, value, _ := strings.Cut(lines.Text(), ": ")
 
 		switch name {
 		case "id":
-			_, err := fmt.Sscan(value, &one.id)
-			require.NoError(t, err)
+			one.id, _ = strconv.Atoi(value)
 		case "event":
 			one.name = value
 		case "data":
 			one.data = value
 		case "":
-			events = append(events, one)
+			if one.name != "" { // and no sign of life
+				events = append(events, one)
+			}
+
 			one = event{}
 		}
 	}

@@ -1,17 +1,13 @@
 package e2e
 
 import (
-	"context"
-	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
-	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 )
 
@@ -150,106 +146,4 @@ func TestWithheld(t *testing.T) {
 	for route, body := range routes() {
 		require.Contains(t, body, `{"response":"","steps":[],"outcome":"withheld"}`, route)
 	}
-}
-
-// TestRunKillLoop: questions are asked of two replicas that die at random. Whatever was accepted ends, with a log that
-// has no gap, no event twice and one end, and no step whose rows were recorded is done again.
-func TestRunKillLoop(t *testing.T) {
-	t.Parallel()
-
-	settings := []string{scripted, "QUERN_RUN_PER_USER=1000", "QUERN_RUN_TIME=3m", "QUERN_QUERY_PER_USER=100"}
-	one := start(t, settings...)
-	two := another(t, one, settings...)
-	replicas := []*service{one, two}
-
-	bearer := value(t, call(t, http.MethodPost, one.url+"/user/token", one.newKey().token("ada"), `{"name": "asker"}`))
-	d := newFilled(t, one, "ada", bearer)
-	require.Equal(t, http.StatusOK, d.post(`{"data": [{"n": 1}, {"n": 2}]}`).status)
-
-	script := `{"pause": 50, "response": "Done.", "steps": [` + strings.Join(slices.Repeat([]string{`{"instruction": "count", "queries": ["SELECT count(*) AS n FROM orders"]}`}, 3), ", ") + `]}`
-	dying, enough := context.WithCancel(t.Context())
-
-	var killing, asking sync.WaitGroup
-
-	killing.Go(func() {
-		for dying.Err() == nil {
-			time.Sleep(time.Duration(500+rand.IntN(2500)) * time.Millisecond)
-
-			victim := replicas[rand.IntN(2)]
-			victim.kill()
-			victim.restart()
-		}
-	})
-
-	var (
-		mu   sync.Mutex
-		runs []string
-	)
-
-	for range 4 {
-		asking.Go(func() {
-			for range max(1, loops(300)/4) {
-				key := "Idempotency-Key: " + uuid.NewString()
-
-				for {
-					request := newRequest(t, http.MethodPost, replicas[rand.IntN(2)].url+"/query/ask", bearer, d.script("assistant", script, ""), "Prefer: respond-async", key)
-
-					accepted, err := try(request)
-					if err != nil || accepted.status != http.StatusAccepted {
-						time.Sleep(100 * time.Millisecond)
-
-						continue
-					}
-
-					var run asked
-
-					accepted.json(t, &run)
-					mu.Lock()
-					runs = append(runs, run.RunID)
-					mu.Unlock()
-
-					break
-				}
-			}
-		})
-	}
-
-	asking.Wait()
-	enough()
-	killing.Wait()
-
-	ends := map[string]int{}
-
-	for _, id := range runs {
-		var run asked
-
-		await(t, "the run has ended", func() bool {
-			call(t, http.MethodGet, one.url+"/query/runs/"+id, bearer, "").json(t, &run)
-
-			return run.Status != "running"
-		})
-		ends[run.Status]++
-
-		done := map[string]int{}
-
-		for i, e := range follow(t, newRequest(t, http.MethodGet, one.url+"/query/runs/"+id+"/events", bearer, ""), 1000) {
-			require.Equal(t, i+1, e.id)
-
-			if e.name != "queryExecuting" {
-				done[e.name+e.data[:min(len(e.data), 12)]]++
-			}
-		}
-
-		for what, times := range done {
-			require.Equal(t, 1, times, "%s of %s", what, id)
-		}
-
-		if run.Status == "completed" {
-			require.Len(t, run.Result.Steps, 3)
-		}
-	}
-
-	t.Logf("%d questions: %v", len(runs), ends)
-	require.Len(t, runs, 4*max(1, loops(300)/4))
-	require.Equal(t, len(runs), ends["completed"], ends)
 }
