@@ -2606,7 +2606,7 @@ type ClientInterface interface {
 
 	// DeleteRun Delete a run
 	//
-	// A run that is still going on is 409; cancel it first.
+	// A run that is still going on is 409; cancel it first. A conversation goes with its last run.
 	//
 	// Corresponds with DELETE /query/runs/{runId} (the `DeleteRun` operationId).
 	DeleteRun(ctx context.Context, runID RunID, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -3940,7 +3940,7 @@ func (c *Client) LinkQuestion(ctx context.Context, body LinkQuestionJSONRequestB
 
 // DeleteRun Delete a run
 //
-// A run that is still going on is 409; cancel it first.
+// A run that is still going on is 409; cancel it first. A conversation goes with its last run.
 //
 // Corresponds with DELETE /query/runs/{runId} (the `DeleteRun` operationId).
 func (c *Client) DeleteRun(ctx context.Context, runID RunID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -8217,7 +8217,7 @@ type ClientWithResponsesInterface interface {
 
 	// DeleteRunWithResponse Delete a run
 	//
-	// A run that is still going on is 409; cancel it first.
+	// A run that is still going on is 409; cancel it first. A conversation goes with its last run.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -12538,7 +12538,7 @@ func (c *ClientWithResponses) LinkQuestionWithResponse(ctx context.Context, body
 
 // DeleteRunWithResponse Delete a run
 //
-// A run that is still going on is 409; cancel it first.
+// A run that is still going on is 409; cancel it first. A conversation goes with its last run.
 //
 // Returns a wrapper object for the known response body format(s).
 //
