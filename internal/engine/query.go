@@ -33,6 +33,7 @@ type View struct {
 	Files   []string `json:"files"` // as they were linked
 	Columns []Column `json:"columns"`
 	Mapped  bool     `json:"mapped,omitempty"` // not all files have exactly these columns: they go by their ids
+	Lines   bool     `json:"lines,omitempty"`  // the files are what came out in the form Rows, with these columns
 }
 
 // Query is a statement that was checked, with everything that it needs. It is plain data.

@@ -177,7 +177,7 @@ func (p *program) prepareQuery(q engine.Query) (d described, err error) {
 	}
 
 	for _, view := range q.Views {
-		if err := p.db.exec(`CREATE VIEW ` + name(view.Name) + ` AS SELECT ` + columnsOf(view) + ` FROM ` + p.filesOf(view)); err != nil {
+		if err := p.make(view); err != nil {
 			return d, fmt.Errorf("the view %s: %w", view.Name, err)
 		}
 	}
@@ -200,6 +200,19 @@ func (p *program) prepareQuery(q engine.Query) (d described, err error) {
 	}
 
 	return d, err
+}
+
+func (p *program) make(view engine.View) error {
+	from := `SELECT ` + columnsOf(view) + ` FROM ` + p.filesOf(view)
+
+	if view.Lines {
+		var err error
+		if from, err = p.linesOf(view); err != nil {
+			return err
+		}
+	}
+
+	return p.db.exec(`CREATE VIEW ` + name(view.Name) + ` AS ` + from)
 }
 
 // trace makes the result of the traced tree, if DuckDB writes and binds exactly that tree: what it writes of a
