@@ -1,8 +1,10 @@
 package query
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"slices"
 	"sort"
 	"strconv"
 
@@ -142,6 +144,21 @@ func (o *origin) row(number int64) int64 {
 	return row + int64(before)
 }
 
+// Unmark takes __metadata off a row that was given. Quotes in texts are escaped, so that what is found is a name, and the
+// last one is ours.
+func Unmark(row json.RawMessage) json.RawMessage {
+	at := bytes.LastIndex(row, []byte(metadataName))
+	if at < 0 {
+		return row
+	}
+
+	bare := bytes.TrimSuffix(row[:at], []byte{','})
+
+	return append(slices.Clip(bare), '}')
+}
+
+const metadataName = `"__metadata":`
+
 // mark adds __metadata to a row: what SQL finds has the score 1.
 func (s *sources) mark(row engine.Row) (json.RawMessage, error) {
 	object := row.JSON[:len(row.JSON)-1]
@@ -153,7 +170,7 @@ func (s *sources) mark(row engine.Row) (json.RawMessage, error) {
 		marked = append(marked, ',')
 	}
 
-	marked = append(marked, `"__metadata":{"score":1`...)
+	marked = append(marked, metadataName+`{"score":1`...)
 
 	if s != nil {
 		from, err := s.origin(row.File, row.Number)

@@ -94,6 +94,8 @@ func TestMark(t *testing.T) {
 	}{
 		{nil, engine.Row{JSON: json.RawMessage(`{"a":1}`)}, `{"a":1,"__metadata":{"score":1}}`},
 		{nil, engine.Row{JSON: json.RawMessage(`{}`)}, `{"__metadata":{"score":1}}`},
+		{nil, engine.Row{JSON: json.RawMessage(`{"a":{"__metadata":1}}`)}, `{"a":{"__metadata":1},"__metadata":{"score":1}}`},
+		{nil, engine.Row{JSON: json.RawMessage(`{"a":",\"__metadata\":"}`)}, `{"a":",\"__metadata\":","__metadata":{"score":1}}`},
 		{s, engine.Row{JSON: json.RawMessage(`{"a":1}`), File: 0, Number: 4}, `{"a":1,"__metadata":{"score":1,"source":{"file":"a \"b\".csv","row":5}}}`},
 		{s, engine.Row{JSON: json.RawMessage(`{"a":1}`), File: 1, Number: 4}, `{"a":1,"__metadata":{"score":1}}`}, // rows that were posted
 		{s, engine.Row{JSON: json.RawMessage(`{}`), File: 2, Number: 0}, `{"__metadata":{"score":1,"source":{"file":"ä.csv","row":104}}}`},
@@ -110,6 +112,7 @@ func TestMark(t *testing.T) {
 		require.NoError(t, err)
 		require.JSONEq(t, c.want, string(marked))
 		require.Equal(t, before, c.row.JSON, "the line is read on into the same buffer")
+		require.Equal(t, string(before), string(Unmark(marked)))
 	}
 
 	require.Equal(t, 1, asked, "what was read is known")

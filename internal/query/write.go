@@ -3,6 +3,7 @@ package query
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -248,7 +249,7 @@ func (w *writing) makeFile(ctx context.Context, path string) error {
 	result := &Result{result: began, given: &w.given}
 
 	if query.Form == Rows {
-		return writeLines(result, path)
+		return writeLines(result.Bare, path)
 	}
 
 	_, err = result.File(path)
@@ -257,7 +258,7 @@ func (w *writing) makeFile(ctx context.Context, path string) error {
 }
 
 // writeLines writes rows as one object a line.
-func writeLines(result *Result, path string) error {
+func writeLines(next func() (json.RawMessage, error), path string) error {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
@@ -267,7 +268,7 @@ func writeLines(result *Result, path string) error {
 	lines := bufio.NewWriterSize(file, 1<<18)
 
 	for {
-		row, err := result.Bare()
+		row, err := next()
 		if errors.Is(err, io.EOF) {
 			break
 		}
