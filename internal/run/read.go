@@ -11,6 +11,7 @@ import (
 
 	"quern.dev/quern/internal/agent"
 	"quern.dev/quern/internal/auth"
+	"quern.dev/quern/internal/catalog"
 	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/postgres"
 	"quern.dev/quern/internal/query"
@@ -89,15 +90,20 @@ func (r *Runs) reveal(ctx context.Context, who auth.Principal, run *Run) error {
 
 // visible tells whether the reader may see all datasets that a run read so far.
 func (r *Runs) visible(ctx context.Context, who auth.Principal, run uuid.UUID) (bool, error) {
-	var reads []query.Read
+	reads, seen, err := r.read(ctx, who, run)
 
-	err := r.DB.Do(ctx, func(q postgres.Querier) (err error) {
+	return err == nil && len(seen) == len(reads), err
+}
+
+// read gives what a run read so far, and the names of those that the reader may see.
+func (r *Runs) read(ctx context.Context, who auth.Principal, run uuid.UUID) (reads []query.Read, seen []catalog.Path, err error) {
+	err = r.DB.Do(ctx, func(q postgres.Querier) (err error) {
 		reads, err = selectReads(ctx, q, who.Account, run)
 
 		return err
 	})
-	if err != nil || len(reads) == 0 {
-		return err == nil, err
+	if err != nil {
+		return nil, nil, err
 	}
 
 	targets := make([]auth.Target, len(reads))
@@ -105,9 +111,9 @@ func (r *Runs) visible(ctx context.Context, who auth.Principal, run uuid.UUID) (
 		targets[i] = auth.Target{Kind: "dataset", Account: read.Account, ID: read.ID}
 	}
 
-	seen, err := r.Catalog.Paths(ctx, who, targets)
+	seen, err = r.Catalog.Paths(ctx, who, targets)
 
-	return len(seen) == len(targets), err
+	return reads, seen, err
 }
 
 // complete gives a step the rows that go out with it.

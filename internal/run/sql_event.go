@@ -29,6 +29,8 @@ const (
 		SELECT seq, kind, step, body FROM run_events WHERE account_id = $1 AND run_id = $2 AND seq > $3 ORDER BY seq`
 	sqlSelectSteps = `
 		SELECT body FROM run_events WHERE account_id = $1 AND run_id = $2 AND kind = 'step' ORDER BY step`
+	sqlSelectStep = `
+		SELECT body FROM run_events WHERE account_id = $1 AND run_id = $2 AND kind = 'step' AND step = $3 ORDER BY seq LIMIT 1`
 	// Runs without news cost one look at their row.
 	sqlSelectNews = `
 		SELECT w.account_id, w.run_id, e.seq, e.kind, e.step, e.body
@@ -93,6 +95,21 @@ func selectSteps(ctx context.Context, q postgres.Querier, account, run uuid.UUID
 
 		return json.RawMessage(body), err
 	})
+}
+
+// selectStep returns nil if there is none.
+func selectStep(ctx context.Context, q postgres.Querier, account, run uuid.UUID, step int) (json.RawMessage, error) {
+	rows, err := q.Query(ctx, sqlSelectStep, account, run, step)
+	if err != nil {
+		return nil, err
+	}
+
+	body, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[string])
+	if postgres.NoRows(err) {
+		return nil, nil
+	}
+
+	return json.RawMessage(body), err
 }
 
 func selectNews(ctx context.Context, q postgres.Querier, wanted map[topicKey]int64) (map[topicKey][]Event, error) {

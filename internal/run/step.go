@@ -1,0 +1,266 @@
+package run
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+
+	"github.com/google/uuid"
+
+	"quern.dev/quern/internal/audit"
+	"quern.dev/quern/internal/auth"
+	"quern.dev/quern/internal/catalog"
+	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/postgres"
+	"quern.dev/quern/internal/query"
+)
+
+// StepPage is some rows of a step, in their order.
+type StepPage struct {
+	Columns []query.Column
+	Rows    []json.RawMessage
+	Next    int64 // the place of the next page, 0 if there is none
+}
+
+// StepRows gives a page of the rows of a step, from a place on. It has at most so many rows as are wanted, and at most
+// as many bytes as go out with a step, but one row in any case.
+//
+// Faults: NotFound, also for what the caller may no longer see; ValidationFailed for a place where no page begins.
+func (r *Runs) StepRows(ctx context.Context, who auth.Principal, id uuid.UUID, index int, place int64, limit int) (StepPage, error) {
+	step, note, err := r.step(ctx, who, id, index)
+	if err != nil {
+		return StepPage{}, err
+	}
+
+	page := StepPage{Columns: step.Columns}
+
+	page.Rows, page.Next, err = r.rowsOf(step).page(ctx, place, limit)
+	if err == nil {
+		err = note(ctx, "step.read")
+	}
+
+	return page, err
+}
+
+// StepLines are all rows of a step, without __metadata. Close them.
+type StepLines struct {
+	Columns []query.Column
+
+	content io.ReadCloser
+	lines   *bufio.Reader
+}
+
+// StepLines gives all rows of a step.
+//
+// Faults: NotFound, also for what the caller may no longer see.
+func (r *Runs) StepLines(ctx context.Context, who auth.Principal, id uuid.UUID, index int) (*StepLines, error) {
+	step, note, err := r.step(ctx, who, id, index)
+	if err != nil {
+		return nil, err
+	}
+
+	if err := note(ctx, "step.export"); err != nil {
+		return nil, err
+	}
+
+	rows := r.rowsOf(step)
+
+	content, err := rows.read(ctx, 0, rows.size)
+	if err != nil {
+		return nil, err
+	}
+
+	return &StepLines{Columns: step.Columns, content: content, lines: bufio.NewReaderSize(content, keptBytes)}, nil
+}
+
+// Next gives the next row; io.EOF after the last one.
+func (l *StepLines) Next() (json.RawMessage, error) {
+	line, err := l.lines.ReadBytes('\n')
+
+	switch {
+	case errors.Is(err, io.EOF) && len(line) > 0:
+		return nil, io.ErrUnexpectedEOF
+	case err != nil:
+		return nil, err
+	}
+
+	return query.Unmark(line[:len(line)-1]), nil
+}
+
+// Close ends the reading.
+func (l *StepLines) Close() { _ = l.content.Close() } // nothing was written
+
+// step finds a step of a run of the caller's, which is there as soon as its rows are kept, and how to write down that
+// it was read: for the owner of each dataset that the run read, or if it read none for the caller.
+func (r *Runs) step(ctx context.Context, who auth.Principal, id uuid.UUID, index int) (found storedStep, note func(ctx context.Context, action string) error, err error) {
+	run, err := r.own(ctx, who, id)
+	if err != nil {
+		return found, nil, err
+	}
+
+	reads, paths, err := r.read(ctx, who, id)
+	if err == nil && len(paths) != len(reads) {
+		err = fault.Absent()
+	}
+
+	if err == nil {
+		found, err = r.storedStep(ctx, run, index)
+	}
+
+	return found, func(ctx context.Context, action string) error { return r.noteRead(ctx, who, run, reads, paths, action) }, err
+}
+
+// storedStep finds a step in the result, or as long as there is none in the log.
+func (r *Runs) storedStep(ctx context.Context, run Run, index int) (found storedStep, err error) {
+	if run.stored != nil {
+		for _, step := range run.stored.Steps {
+			if step.Index == index {
+				return step, nil
+			}
+		}
+
+		return found, fault.Absent()
+	}
+
+	var body json.RawMessage
+
+	err = r.DB.Do(ctx, func(q postgres.Querier) (err error) {
+		body, err = selectStep(ctx, q, run.Account, run.ID, index)
+
+		return err
+	})
+	if err == nil && body == nil {
+		err = fault.Absent()
+	}
+
+	if err != nil {
+		return found, err
+	}
+
+	return found, json.Unmarshal(body, &found)
+}
+
+func (r *Runs) noteRead(ctx context.Context, who auth.Principal, run Run, reads []query.Read, paths []catalog.Path, action string) error {
+	entries := map[uuid.UUID][]audit.Entry{}
+	if len(reads) == 0 {
+		entries[who.Account] = []audit.Entry{who.Audit(who.Account, r.now(), action, run.audit())}
+	}
+
+	for i, read := range reads {
+		dataset := audit.Target{Kind: "dataset", ID: read.ID.String(), Namespace: paths[i].Namespace, Dataset: paths[i].Dataset}
+		entries[read.Account] = append(entries[read.Account], who.Audit(read.Account, r.now(), action, dataset))
+	}
+
+	for _, list := range entries {
+		if err := r.DB.InTx(ctx, func(tx postgres.Tx) error {
+			for _, entry := range list {
+				if err := audit.WriteTx(ctx, tx, entry); err != nil {
+					return err
+				}
+			}
+
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// stepRows are the rows of a step as lines.
+type stepRows struct {
+	size int64
+	read func(ctx context.Context, from, length int64) (io.ReadCloser, error)
+}
+
+func (r *Runs) rowsOf(step storedStep) stepRows {
+	if step.Object != "" {
+		return stepRows{step.Size, func(ctx context.Context, from, length int64) (io.ReadCloser, error) {
+			return r.Store.Read(ctx, step.Object, from, length)
+		}}
+	}
+
+	var lines bytes.Buffer
+
+	for _, row := range step.Data {
+		lines.Write(row)
+		lines.WriteByte('\n')
+	}
+
+	return stepRows{int64(lines.Len()), func(_ context.Context, from, length int64) (io.ReadCloser, error) {
+		return io.NopCloser(io.NewSectionReader(bytes.NewReader(lines.Bytes()), from, length)), nil
+	}}
+}
+
+const (
+	firstRoom = 64 << 10 // bytes in which a page is looked for first
+	roomGrows = 4
+)
+
+// page reads rows from a place on, which is where a line begins. Places come back from callers, who may have made them
+// up: there is no row where no line has ended before.
+func (s stepRows) page(ctx context.Context, place int64, limit int) (rows []json.RawMessage, next int64, err error) {
+	if place < 0 || (place >= s.size && place > 0) {
+		return nil, 0, noPlace()
+	}
+
+	for room := int64(firstRoom); ; room *= roomGrows {
+		text, err := s.text(ctx, place, room)
+		if err != nil {
+			return nil, 0, err
+		}
+
+		rows, next = split(text, limit)
+		if next += place; next >= s.size {
+			return rows, 0, nil
+		}
+
+		if len(rows) == limit || place+room >= s.size || (room >= wireBytes && len(rows) > 0) {
+			return rows, next, nil
+		}
+	}
+}
+
+// text reads so many bytes from a place on, and the one before, which ends a line.
+func (s stepRows) text(ctx context.Context, place, room int64) ([]byte, error) {
+	before := min(place, 1)
+
+	content, err := s.read(ctx, place-before, before+room)
+	if err != nil {
+		return nil, err
+	}
+	defer content.Close()
+
+	text, err := io.ReadAll(content)
+
+	switch {
+	case err != nil:
+		return nil, err
+	case int64(len(text)) < min(before+room, s.size-place+before):
+		return nil, io.ErrUnexpectedEOF
+	case before > 0 && text[0] != '\n':
+		return nil, noPlace()
+	}
+
+	return text[before:], nil
+}
+
+// split takes rows off a text, and says how long they are.
+func split(text []byte, limit int) (rows []json.RawMessage, length int64) {
+	for len(rows) < limit {
+		row, rest, whole := bytes.Cut(text, []byte{'\n'})
+		if !whole {
+			break
+		}
+
+		rows, text, length = append(rows, row), rest, length+int64(len(row))+1
+	}
+
+	return rows, length
+}
+
+func noPlace() error { return fault.Invalid("cursor", "is not one that a page before gave") }
