@@ -555,6 +555,27 @@ func (e ExportDatasetParamsFormat) Valid() bool {
 	}
 }
 
+// Defines values for ExportStepParamsFormat.
+const (
+	ExportStepParamsFormatCsv     ExportStepParamsFormat = "csv"
+	ExportStepParamsFormatNdjson  ExportStepParamsFormat = "ndjson"
+	ExportStepParamsFormatParquet ExportStepParamsFormat = "parquet"
+)
+
+// Valid indicates whether the value is a known member of the ExportStepParamsFormat enum.
+func (e ExportStepParamsFormat) Valid() bool {
+	switch e {
+	case ExportStepParamsFormatCsv:
+		return true
+	case ExportStepParamsFormatNdjson:
+		return true
+	case ExportStepParamsFormatParquet:
+		return true
+	default:
+		return false
+	}
+}
+
 // AbortedUpload defines model for AbortedUpload.
 type AbortedUpload struct {
 	SessionID     openapi_types.UUID `json:"sessionId"`
@@ -1680,6 +1701,9 @@ type SessionID = openapi_types.UUID
 // SnapshotID defines model for SnapshotId.
 type SnapshotID = openapi_types.UUID
 
+// StepIndex defines model for StepIndex.
+type StepIndex = int32
+
 // TokenID defines model for TokenId.
 type TokenID = openapi_types.UUID
 
@@ -1830,6 +1854,24 @@ type ListConversationsParams struct {
 type StreamRunEventsParams struct {
 	// LastEventID The `id` of the last event that arrived.
 	LastEventID *string `json:"Last-Event-ID,omitempty"`
+}
+
+// ExportStepParams defines parameters for ExportStep.
+type ExportStepParams struct {
+	// Format Format of the file.
+	Format *ExportStepParamsFormat `form:"format,omitempty" json:"format,omitempty"`
+}
+
+// ExportStepParamsFormat defines parameters for ExportStep.
+type ExportStepParamsFormat string
+
+// ListStepRowsParams defines parameters for ListStepRows.
+type ListStepRowsParams struct {
+	// Cursor `nextCursor` of the page before.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit Length of a page.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
 // SearchDatasetsParams defines parameters for SearchDatasets.
@@ -2665,6 +2707,22 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /query/runs/{runId}/feedback (the `SubmitFeedback` operationId).
 	SubmitFeedback(ctx context.Context, runID RunID, body SubmitFeedbackJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ExportStep All rows of a step as a file
+	//
+	// The rows within the result limit, without `__metadata`. Values in CSV and Parquet are those of POST /query, but for what is nested,
+	// which is JSON in Parquet. Access is checked as for the rows.
+	//
+	// Corresponds with GET /query/runs/{runId}/steps/{n}/export (the `ExportStep` operationId).
+	ExportStep(ctx context.Context, runID RunID, n StepIndex, params *ExportStepParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListStepRows All rows of a step
+	//
+	// The rows within the result limit, also those left out of the run because of `truncated`. A page of large rows is shorter than `limit`.
+	// Access is checked again: a step of a run whose result is `withheld` looks absent. Steps of runs without a result are kept as long as events.
+	//
+	// Corresponds with GET /query/runs/{runId}/steps/{n}/rows (the `ListStepRows` operationId).
+	ListStepRows(ctx context.Context, runID RunID, n StepIndex, params *ListStepRowsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SearchDatasets List everything the caller may see, or search it
 	//
@@ -4070,6 +4128,42 @@ func (c *Client) SubmitFeedbackWithBody(ctx context.Context, runID RunID, conten
 // Corresponds with POST /query/runs/{runId}/feedback (the `SubmitFeedback` operationId).
 func (c *Client) SubmitFeedback(ctx context.Context, runID RunID, body SubmitFeedbackJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewSubmitFeedbackRequest(c.Server, runID, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ExportStep All rows of a step as a file
+//
+// The rows within the result limit, without `__metadata`. Values in CSV and Parquet are those of POST /query, but for what is nested,
+// which is JSON in Parquet. Access is checked as for the rows.
+//
+// Corresponds with GET /query/runs/{runId}/steps/{n}/export (the `ExportStep` operationId).
+func (c *Client) ExportStep(ctx context.Context, runID RunID, n StepIndex, params *ExportStepParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewExportStepRequest(c.Server, runID, n, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListStepRows All rows of a step
+//
+// The rows within the result limit, also those left out of the run because of `truncated`. A page of large rows is shorter than `limit`.
+// Access is checked again: a step of a run whose result is `withheld` looks absent. Steps of runs without a result are kept as long as events.
+//
+// Corresponds with GET /query/runs/{runId}/steps/{n}/rows (the `ListStepRows` operationId).
+func (c *Client) ListStepRows(ctx context.Context, runID RunID, n StepIndex, params *ListStepRowsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListStepRowsRequest(c.Server, runID, n, params)
 	if err != nil {
 		return nil, err
 	}
@@ -6946,6 +7040,154 @@ func NewSubmitFeedbackRequestWithBody(server string, runID RunID, contentType st
 	return req, nil
 }
 
+// NewExportStepRequest constructs an http.Request for the ExportStep method
+func NewExportStepRequest(server string, runID RunID, n StepIndex, params *ExportStepParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "runId", runID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "n", n, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "integer", Format: "int32"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/query/runs/%s/steps/%s/export", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Format != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "format", *params.Format, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListStepRowsRequest constructs an http.Request for the ListStepRows method
+func NewListStepRowsRequest(server string, runID RunID, n StepIndex, params *ListStepRowsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "runId", runID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "n", n, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "integer", Format: "int32"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/query/runs/%s/steps/%s/rows", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewSearchDatasetsRequest constructs an http.Request for the SearchDatasets method
 func NewSearchDatasetsRequest(server string, params *SearchDatasetsParams) (*http.Request, error) {
 	var err error
@@ -8288,6 +8530,26 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /query/runs/{runId}/feedback (the `SubmitFeedback` operationId).
 	SubmitFeedbackWithResponse(ctx context.Context, runID RunID, body SubmitFeedbackJSONRequestBody, reqEditors ...RequestEditorFn) (*SubmitFeedbackResponse, error)
+
+	// ExportStepWithResponse All rows of a step as a file
+	//
+	// The rows within the result limit, without `__metadata`. Values in CSV and Parquet are those of POST /query, but for what is nested,
+	// which is JSON in Parquet. Access is checked as for the rows.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /query/runs/{runId}/steps/{n}/export (the `ExportStep` operationId).
+	ExportStepWithResponse(ctx context.Context, runID RunID, n StepIndex, params *ExportStepParams, reqEditors ...RequestEditorFn) (*ExportStepResponse, error)
+
+	// ListStepRowsWithResponse All rows of a step
+	//
+	// The rows within the result limit, also those left out of the run because of `truncated`. A page of large rows is shorter than `limit`.
+	// Access is checked again: a step of a run whose result is `withheld` looks absent. Steps of runs without a result are kept as long as events.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /query/runs/{runId}/steps/{n}/rows (the `ListStepRows` operationId).
+	ListStepRowsWithResponse(ctx context.Context, runID RunID, n StepIndex, params *ListStepRowsParams, reqEditors ...RequestEditorFn) (*ListStepRowsResponse, error)
 
 	// SearchDatasetsWithResponse List everything the caller may see, or search it
 	//
@@ -10975,6 +11237,109 @@ func (r SubmitFeedbackResponse) ContentType() string {
 	return ""
 }
 
+// ExportStepResponseDefaultHeaders the declared response headers of an HTTP default response for ExportStep
+type ExportStepResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type ExportStepResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ExportStepResponseDefaultHeaders
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ExportStepResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ExportStepResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ExportStepResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ExportStepResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ExportStepResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListStepRowsResponseDefaultHeaders the declared response headers of an HTTP default response for ListStepRows
+type ListStepRowsResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type ListStepRowsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *RowPage
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ListStepRowsResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListStepRowsResponse) GetJSON200() *RowPage {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ListStepRowsResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListStepRowsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListStepRowsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListStepRowsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListStepRowsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // SearchDatasetsResponseDefaultHeaders the declared response headers of an HTTP default response for SearchDatasets
 type SearchDatasetsResponseDefaultHeaders struct {
 	XRequestID *string
@@ -12656,6 +13021,38 @@ func (c *ClientWithResponses) SubmitFeedbackWithResponse(ctx context.Context, ru
 		return nil, err
 	}
 	return ParseSubmitFeedbackResponse(rsp)
+}
+
+// ExportStepWithResponse All rows of a step as a file
+//
+// The rows within the result limit, without `__metadata`. Values in CSV and Parquet are those of POST /query, but for what is nested,
+// which is JSON in Parquet. Access is checked as for the rows.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /query/runs/{runId}/steps/{n}/export (the `ExportStep` operationId).
+func (c *ClientWithResponses) ExportStepWithResponse(ctx context.Context, runID RunID, n StepIndex, params *ExportStepParams, reqEditors ...RequestEditorFn) (*ExportStepResponse, error) {
+	rsp, err := c.ExportStep(ctx, runID, n, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseExportStepResponse(rsp)
+}
+
+// ListStepRowsWithResponse All rows of a step
+//
+// The rows within the result limit, also those left out of the run because of `truncated`. A page of large rows is shorter than `limit`.
+// Access is checked again: a step of a run whose result is `withheld` looks absent. Steps of runs without a result are kept as long as events.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /query/runs/{runId}/steps/{n}/rows (the `ListStepRows` operationId).
+func (c *ClientWithResponses) ListStepRowsWithResponse(ctx context.Context, runID RunID, n StepIndex, params *ListStepRowsParams, reqEditors ...RequestEditorFn) (*ListStepRowsResponse, error) {
+	rsp, err := c.ListStepRows(ctx, runID, n, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListStepRowsResponse(rsp)
 }
 
 // SearchDatasetsWithResponse List everything the caller may see, or search it
@@ -15045,6 +15442,91 @@ func ParseSubmitFeedbackResponse(rsp *http.Response) (*SubmitFeedbackResponse, e
 	switch {
 	case true:
 		var headers SubmitFeedbackResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseExportStepResponse parses an HTTP response from a ExportStepWithResponse call
+func ParseExportStepResponse(rsp *http.Response) (*ExportStepResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ExportStepResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ExportStepResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListStepRowsResponse parses an HTTP response from a ListStepRowsWithResponse call
+func ParseListStepRowsResponse(rsp *http.Response) (*ListStepRowsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListStepRowsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest RowPage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ListStepRowsResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
