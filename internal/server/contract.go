@@ -49,7 +49,7 @@ func loadContract() (*contract, error) {
 				public:    source.Security != nil && len(*source.Security) == 0,
 				ownerOnly: source.Extensions["x-quern-owner-only"] == true,
 				lasting:   source.OperationID == "ask" || source.OperationID == "streamRunEvents",
-				statement: slices.Contains([]string{"runQuery", "listRows", "exportDataset"}, source.OperationID),
+				statement: slices.Contains([]string{"runQuery", "listRows", "exportDataset", "exportStep"}, source.OperationID),
 			}
 
 			for _, list := range []openapi3.Parameters{item.Parameters, source.Parameters} {

@@ -8,8 +8,10 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,11 +23,14 @@ import (
 	"quern.dev/quern/internal/query"
 )
 
-// forms are what a result can be asked for as, the preferred first.
-var forms = []struct { //nolint:gochecknoglobals // read only
+// form is what a result can be asked for as.
+type form struct {
 	media, ending string
 	form          query.Form
-}{
+}
+
+// forms are all of them, the preferred first.
+var forms = []form{ //nolint:gochecknoglobals // read only
 	{"application/json", "json", query.Rows},
 	{"application/vnd.apache.arrow.stream", "arrows", query.Arrow},
 	{"text/csv", "csv", query.CSV},
@@ -260,8 +265,17 @@ func (h *holding) begin() {
 	h.held = bytes.Buffer{}
 }
 
-// writeFile writes a result that is a file, which is whole before the first byte goes out.
+// writeFile writes a result that is a file, which is whole before the first byte goes out, and says what it is a result
+// of.
 func (s *Server) writeFile(w http.ResponseWriter, r *http.Request, result *query.Result, media string) {
+	s.sendFile(w, r, result, media, func() {
+		info, _ := json.Marshal(s.metadata(result)) // our own type
+
+		w.Header().Set("X-Quern-Result", string(info))
+	})
+}
+
+func (s *Server) sendFile(w http.ResponseWriter, r *http.Request, result *query.Result, media string, written func()) {
 	path := filepath.Join(s.config.Dir, "result-"+uuid.NewString())
 	defer os.Remove(path)
 
@@ -280,16 +294,9 @@ func (s *Server) writeFile(w http.ResponseWriter, r *http.Request, result *query
 	}
 	defer file.Close()
 
-	info, err := json.Marshal(s.metadata(result))
-	if err != nil {
-		s.Fail(w, r, err)
-
-		return
-	}
-
+	written()
 	w.Header().Set("Content-Type", media)
 	w.Header().Set("Content-Length", strconv.FormatInt(size, 10))
-	w.Header().Set("X-Quern-Result", string(info))
 	w.WriteHeader(http.StatusOK)
 
 	_, _ = io.Copy(w, file) // a client that left
@@ -313,13 +320,18 @@ func (s *Server) listRows(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 
+	writePage(w, found.Columns, found.Rows, nextRow(found))
+}
+
+// writePage writes a page of rows, which are JSON already.
+func writePage(w http.ResponseWriter, columns []query.Column, rows []json.RawMessage, next *string) {
 	shown := struct {
 		Columns    []api.ResultColumn `json:"columns"`
 		Data       []json.RawMessage  `json:"data"`
 		NextCursor *string            `json:"nextCursor,omitempty"`
-	}{[]api.ResultColumn{}, found.Rows, nextRow(found)}
+	}{[]api.ResultColumn{}, rows, next}
 
-	for _, c := range found.Columns {
+	for _, c := range columns {
 		shown.Columns = append(shown.Columns, api.ResultColumn{Name: c.Name, Type: c.Type})
 	}
 
@@ -333,12 +345,9 @@ func (s *Server) listRows(w http.ResponseWriter, r *http.Request) {
 // readPage reads what the guard has checked.
 func readPage(r *http.Request) (page query.Page, err error) {
 	values := r.URL.Query()
-	page.Limit = defaultPage
 
-	if values.Has("limit") {
-		if page.Limit, err = strconv.Atoi(values.Get("limit")); err != nil {
-			return page, fault.Invalid("limit", "is not a whole number")
-		}
+	if page.Limit, err = limitOf(values); err != nil {
+		return page, err
 	}
 
 	if values.Has("columns") {
@@ -360,6 +369,19 @@ func readPage(r *http.Request) (page query.Page, err error) {
 	return page, nil
 }
 
+func limitOf(values url.Values) (int, error) {
+	if !values.Has("limit") {
+		return defaultPage, nil
+	}
+
+	limit, err := strconv.Atoi(values.Get("limit"))
+	if err != nil {
+		return 0, fault.Invalid("limit", "is not a whole number")
+	}
+
+	return limit, nil
+}
+
 const offsetBytes = 8
 
 func nextRow(found query.Preview) *string {
@@ -372,29 +394,29 @@ func nextRow(found query.Preview) *string {
 
 // exportDataset is GET …/export.
 func (s *Server) exportDataset(w http.ResponseWriter, r *http.Request) {
-	wanted := r.URL.Query().Get("format")
-	if wanted == "" {
-		wanted = "csv"
-	}
-
 	at := datasetPath(r.PathValue("username"), r.PathValue("namespace"), r.PathValue("datasetName"))
+	wanted := exportForm(r)
 
-	for _, f := range forms {
-		if f.ending != wanted {
-			continue
-		}
-
-		exported, err := s.config.Query.Export(r.Context(), callOf(r.Context()).who, at, f.form)
-		if err != nil {
-			s.Fail(w, r, err)
-
-			return
-		}
-
-		s.writeExport(w, r, exported, f.media)
+	exported, err := s.config.Query.Export(r.Context(), callOf(r.Context()).who, at, wanted.form)
+	if err != nil {
+		s.Fail(w, r, err)
 
 		return
 	}
+
+	s.writeExport(w, r, exported, wanted.media)
+}
+
+// exportForm is the one that the request names, which was checked to be one.
+func exportForm(r *http.Request) form {
+	wanted := r.URL.Query().Get("format")
+
+	i := slices.IndexFunc(forms, func(f form) bool { return f.ending == wanted })
+	if i < 0 {
+		i = slices.IndexFunc(forms, func(f form) bool { return f.form == query.CSV })
+	}
+
+	return forms[i]
 }
 
 // exportRetry is when a client that waits for an export should ask again, in seconds.
@@ -417,21 +439,26 @@ func (s *Server) writeExport(w http.ResponseWriter, r *http.Request, exported qu
 
 	defer exported.Result.Close()
 
-	w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": exported.Name}))
+	attach(w, exported.Name)
 
 	if media == ndjson {
-		s.writeLines(w, r, exported.Result, media)
+		s.writeLines(w, r, exported.Result.Bare, media)
 	} else {
 		s.writeFile(w, r, exported.Result, media)
 	}
 }
 
+// attach says that the answer is a file.
+func attach(w http.ResponseWriter, name string) {
+	w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
+}
+
 // writeLines writes rows as one object a line.
-func (s *Server) writeLines(w http.ResponseWriter, r *http.Request, result *query.Result, media string) {
+func (s *Server) writeLines(w http.ResponseWriter, r *http.Request, next func() (json.RawMessage, error), media string) {
 	out := &holding{w: w, media: media}
 
 	for {
-		row, err := result.Bare()
+		row, err := next()
 		if errors.Is(err, io.EOF) {
 			break
 		}

@@ -44,6 +44,8 @@ func (s *Server) newRouter() (http.Handler, error) {
 	rt.HandleFunc("GET "+basePath+"/query/runs/{runId}", s.getRun)
 	rt.HandleFunc("GET "+basePath+"/query/runs/{runId}/events", s.streamRunEvents)
 	rt.HandleFunc("POST "+basePath+"/query/runs/{runId}/cancel", s.cancelRun)
+	rt.HandleFunc("GET "+basePath+"/query/runs/{runId}/steps/{n}/rows", s.listStepRows)
+	rt.HandleFunc("GET "+basePath+"/query/runs/{runId}/steps/{n}/export", s.exportStep)
 	rt.HandleFunc("GET "+basePath+"/query/conversations/{conversationId}", s.getConversation)
 	rt.HandleFunc("GET "+basePath+"/openapi.json", docs.document)
 	rt.HandleFunc("GET "+basePath+"/docs", docs.page)
