@@ -102,6 +102,14 @@ func auditedCalls() []auditedCall {
 			entries: []string{"run.create run"},
 		},
 		{
+			request: authorizationRow{operation: "GET /query/runs/{runId}/steps/{n}/rows"}, status: 200,
+			entries: []string{"step.read dataset <namespace>/orders"},
+		},
+		{
+			request: authorizationRow{operation: "GET /query/runs/{runId}/steps/{n}/export"}, status: 200,
+			entries: []string{"step.export dataset <namespace>/orders"},
+		},
+		{
 			request: authorizationRow{operation: "POST /query/runs/{runId}/cancel"}, status: 200,
 			entries: []string{"run.cancel run"},
 		},

@@ -106,6 +106,12 @@ func authorizationTable() (columns string, rows []authorizationRow) {
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
 		{operation: "GET /query/runs/{runId}/events", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
+		{operation: "GET /query/runs/{runId}/steps/{n}/rows", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
+		{operation: "GET /query/runs/{runId}/steps/{n}/export", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
+		{operation: "GET /query/runs/{runId}/steps/{n}/export", query: "?format=parquet", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
 		{operation: "POST /query/runs/{runId}/cancel", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
 		{operation: "DELETE /query/runs/{runId}", statuses: "" +
@@ -283,7 +289,7 @@ func newThing(t *testing.T, s *service, owner, operation string) (made thing) {
 		made.token, _ = newToken(t, s, owner, "editor")
 	}
 
-	if namesNamespace(operation) {
+	if namesNamespace(operation) || strings.Contains(operation, "{n}") {
 		made.namespace = makeDataset(t, s, owner)
 	}
 
@@ -317,11 +323,19 @@ func newThing(t *testing.T, s *service, owner, operation string) (made thing) {
 
 	if strings.Contains(operation, "{runId}") || strings.Contains(operation, "{conversationId}") {
 		script, prefer := `{}`, "Prefer: wait=60"
-		if strings.HasSuffix(operation, "/cancel") {
+		d := &filled{t: t, s: s, bearer: owner, owner: "owner", namespace: made.namespace}
+
+		switch {
+		case strings.HasSuffix(operation, "/cancel"):
 			script, prefer = `{"pause": 60000, "steps": [{"instruction": "wait"}]}`, "Prefer: respond-async"
+		case strings.Contains(operation, "{n}"):
+			script = `{"steps": [{"instruction": "read", "queries": ["FROM orders"]}]}`
 		}
 
-		d := &filled{t: t, s: s, bearer: owner, owner: "owner", namespace: makeDataset(t, s, owner)}
+		if d.namespace == "" {
+			d.namespace = makeDataset(t, s, owner)
+		}
+
 		call(t, http.MethodPost, s.url+"/query/ask", owner, d.script("nl2ql", script, ""), prefer, "Accept: application/json").json(t, &made.run)
 	}
 
@@ -378,7 +392,7 @@ func (made thing) address(path string) string {
 	}
 
 	return strings.NewReplacer("{username}", "owner", "{namespace}", made.namespace, "{datasetName}", dataset, "{id}", made.token,
-		"{runId}", made.run.RunID, "{conversationId}", made.run.ConversationID,
+		"{runId}", made.run.RunID, "{n}", "0", "{conversationId}", made.run.ConversationID,
 		"{sessionId}", made.session.SessionID, "{fileId}", made.file().FileID, "{ingestionId}", made.ingestion, "{snapshotId}", made.snapshot).Replace(path)
 }
 
