@@ -118,7 +118,7 @@ const (
 func TestOrderOfChecks(t *testing.T) {
 	t.Parallel()
 
-	s := start(t, fmt.Sprintf("QUERN_MAX_BODY=%d", maxBody), fmt.Sprintf("QUERN_INGEST_MAX_ROWS=%d", maxBody), "QUERN_UPLOAD_MAX_OPEN_SESSIONS=100000")
+	s := start(t, fmt.Sprintf("QUERN_MAX_BODY=%d", maxBody), fmt.Sprintf("QUERN_INGEST_MAX_ROWS=%d", maxBody), "QUERN_UPLOAD_MAX_OPEN_SESSIONS=100000", scripted)
 	key := s.newKey()
 
 	// Rows are read after the dataset was found, by a process of their own.
