@@ -75,7 +75,7 @@ func (s Script) Answer(ctx context.Context, who auth.Principal, asked Question, 
 	}
 
 	if do.Fail {
-		return Result{}, fault.New(fault.UpstreamUnavailable, "The model did not answer.")
+		return Result{}, fault.New(fault.Unavailable, "The model did not answer.")
 	}
 
 	return result, s.answer(ctx, t, result)
