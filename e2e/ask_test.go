@@ -83,8 +83,9 @@ func readEvents(body io.Reader, limit int) (events []event) {
 func TestAskStream(t *testing.T) {
 	t.Parallel()
 
-	s := start(t, scripted)
-	d := newFilled(t, s, "asker", s.newKey().token("asker"))
+	s := start(t, scripted, "QUERN_RUN_PER_USER=100", "QUERN_QUERY_PER_USER=100")
+	key := s.newKey()
+	d := newFilled(t, s, "asker", key.token("asker"))
 	require.Equal(t, http.StatusOK, d.post(`{"data": [{"region": "north", "amount": 3}, {"region": "south", "amount": 4}]}`).status)
 
 	ask := func(agent, script string) []event {
@@ -126,4 +127,6 @@ func TestAskStream(t *testing.T) {
 	conversation := call(t, http.MethodGet, s.url+"/query/conversations/"+ids.ConversationID.String(), d.bearer, "")
 	require.Equal(t, http.StatusOK, conversation.status, conversation.body)
 	require.Equal(t, 2, strings.Count(conversation.body, `"status":"completed"`))
+
+	playStreams(t, s, d, key)
 }
