@@ -32,6 +32,8 @@ go build -o "$work/quernd" ./cmd/quernd
 QUERN_DATABASE_URL=$(python3 -c 'import sys, urllib.parse as u; print(u.urlparse(sys.argv[1])._replace(path=sys.argv[2]).geturl())' \
   "$QUERN_TEST_DATABASE_URL" "/$database")
 export QUERN_DATABASE_URL QUERN_LISTEN_ADDR=127.0.0.1:0 QUERN_ADMIN_ADDR=127.0.0.1:0 QUERN_DRAIN_DELAY=0s
+# Questions are answered without a model.
+export QUERN_RUN_SCRIPTED=true
 export QUERN_S3_BUCKET=$QUERN_TEST_S3_BUCKET QUERN_S3_PREFIX=$database-$(date +%s)
 "$work/quernd" migrate
 touch "$work/log"
@@ -52,10 +54,26 @@ access=$(curl -fsS --noproxy '*' "$QUERN_OIDC_ISSUER/protocol/openid-connect/tok
 token=$(curl -fsS --noproxy '*' "$url/user/token" -H "Authorization: Bearer $access" -d '{"name": "schemathesis", "role": "owner"}' \
   -H 'Content-Type: application/json' | field token)
 
-cd "$work"
-# Lines of JSON are text to it.
-echo 'import schemathesis; schemathesis.serializer.alias("application/x-ndjson", "text/plain")' >hooks.py
+# post PATH BODY [HEADER]...: makes something for the owner of the token, and prints the answer.
+post() {
+  local path=$1 body=$2 headers=()
+  for header in "Authorization: Bearer $token" 'Content-Type: application/json' "${@:3}"; do headers+=(-H "$header"); done
+  curl -fsS --noproxy '*' "$url$path" -d "$body" "${headers[@]}"
+}
+
+# A run with rows: of ids that were made up there is nothing to see but 404.
+post /ingest/new/shop/orders '{}' >/dev/null
+post /ingest/shop/orders '{"data": [{"region": "north", "amount": 3}, {"region": "south", "amount": 4}]}' >/dev/null
+asked=$(post /query/ask '{"username": "self", "namespace": "shop", "query": "{\"steps\": [{\"instruction\": \"read\", \"queries\": [\"FROM orders\"]}]}"}' \
+  'Accept: application/json')
+RUN_ID=$(field runId <<<"$asked")
+CONVERSATION_ID=$(field conversationId <<<"$asked")
+export RUN_ID CONVERSATION_ID
+
+cp e2e/schemathesis_hooks.py "$work/hooks.py"
 export SCHEMATHESIS_HOOKS=hooks
+
+cd "$work"
 
 # Not every value that fits a schema is accepted: a cursor must be one that we gave.
 "$SCHEMATHESIS" run openapi.json --url "$url" -H "Authorization: Bearer $token" --workers 1 --seed 42 --max-examples 20 \
@@ -63,3 +81,8 @@ export SCHEMATHESIS_HOOKS=hooks
 
 # All of it would say nothing if the token had stopped working on the way.
 curl -fsS --noproxy '*' -o /dev/null "$url/user/me" -H "Authorization: Bearer $token"
+
+# Nor if runs were asked for in vain.
+for operation in ask getRun streamRunEvents listStepRows exportStep submitFeedback getFeedback getConversation; do
+  grep -qE "\"operation\":\"$operation\",\"status\":20[0-4]," "$work/log" || { echo "$operation was never answered" >&2; exit 1; }
+done
