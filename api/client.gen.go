@@ -2670,7 +2670,8 @@ type ClientInterface interface {
 
 	// StreamRunEvents Follow the events of a run
 	//
-	// The same events as the stream of POST /query/ask, from the beginning or, with `Last-Event-ID`, after the one named.
+	// The same events as the stream of POST /query/ask, from the beginning or, with `Last-Event-ID`, after the one named; after the end none,
+	// and the stream ends at once.
 	// Events are kept for 7 days after the end of the run; later the stream has only the end.
 	//
 	// Corresponds with GET /query/runs/{runId}/events (the `StreamRunEvents` operationId).
@@ -4050,7 +4051,8 @@ func (c *Client) CancelRun(ctx context.Context, runID RunID, reqEditors ...Reque
 
 // StreamRunEvents Follow the events of a run
 //
-// The same events as the stream of POST /query/ask, from the beginning or, with `Last-Event-ID`, after the one named.
+// The same events as the stream of POST /query/ask, from the beginning or, with `Last-Event-ID`, after the one named; after the end none,
+// and the stream ends at once.
 // Events are kept for 7 days after the end of the run; later the stream has only the end.
 //
 // Corresponds with GET /query/runs/{runId}/events (the `StreamRunEvents` operationId).
@@ -8487,7 +8489,8 @@ type ClientWithResponsesInterface interface {
 
 	// StreamRunEventsWithResponse Follow the events of a run
 	//
-	// The same events as the stream of POST /query/ask, from the beginning or, with `Last-Event-ID`, after the one named.
+	// The same events as the stream of POST /query/ask, from the beginning or, with `Last-Event-ID`, after the one named; after the end none,
+	// and the stream ends at once.
 	// Events are kept for 7 days after the end of the run; later the stream has only the end.
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -12949,7 +12952,8 @@ func (c *ClientWithResponses) CancelRunWithResponse(ctx context.Context, runID R
 
 // StreamRunEventsWithResponse Follow the events of a run
 //
-// The same events as the stream of POST /query/ask, from the beginning or, with `Last-Event-ID`, after the one named.
+// The same events as the stream of POST /query/ask, from the beginning or, with `Last-Event-ID`, after the one named; after the end none,
+// and the stream ends at once.
 // Events are kept for 7 days after the end of the run; later the stream has only the end.
 //
 // Returns a wrapper object for the known response body format(s).
