@@ -31,6 +31,7 @@ type Client struct {
 	db    *postgres.DB
 	log   *slog.Logger
 	river *river.Client[pgx.Tx]
+	wakes wakes
 }
 
 const (
@@ -44,11 +45,11 @@ const (
 func New(c Config) (*Client, error) {
 	config := &river.Config{
 		Logger: slog.New(calm{c.Log.Handler()}), FetchCooldown: fetchCooldown, FetchPollInterval: fetchPoll,
-		MaxAttempts: maxAttempts, PollOnly: !c.Notify,
-		JobTimeout: -1, // the lease and the work itself know how long it may take
+		MaxAttempts: maxAttempts,
+		JobTimeout:  -1, // the lease and the work itself know how long it may take
 	}
 
-	client := &Client{db: c.DB, log: c.Log}
+	client := &Client{db: c.DB, log: c.Log, wakes: make(wakes, wakesWaiting)}
 
 	if len(c.Queues) > 0 {
 		config.Queues = map[string]river.QueueConfig{}
@@ -63,7 +64,7 @@ func New(c Config) (*Client, error) {
 	if c.Notify {
 		client.river, err = river.NewClient(riverpgxv5.New(c.DB.Pool()), config)
 	} else {
-		client.river, err = river.NewClient(quiet{riverpgxv5.New(c.DB.Pool())}, config)
+		client.river, err = river.NewClient(quiet{riverpgxv5.New(c.DB.Pool()), client.wakes}, config)
 	}
 
 	if err != nil {
@@ -72,12 +73,6 @@ func New(c Config) (*Client, error) {
 
 	return client, nil
 }
-
-// quiet is River's driver without NOTIFY.
-type quiet struct{ *riverpgxv5.Driver }
-
-func (quiet) SupportsListener() bool     { return false }
-func (quiet) SupportsListenNotify() bool { return false }
 
 // InsertTx adds a job to the transaction that makes it necessary.
 func (c *Client) InsertTx(ctx context.Context, tx postgres.Tx, args river.JobArgs, opts *river.InsertOpts) error {

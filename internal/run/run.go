@@ -154,7 +154,7 @@ func (r *Runs) Ask(ctx context.Context, who auth.Principal, want Ask) (made Run,
 		return err
 	})
 	if err == nil {
-		r.tail.hurry()
+		r.Jobs().Wake(Queue)
 	}
 
 	return made, err
@@ -286,6 +286,8 @@ func (r *Runs) within(ctx context.Context, q postgres.Querier, who auth.Principa
 
 	return err
 }
+
+func (r Run) key() topicKey { return topicKey{r.Account, r.ID} }
 
 func (r Run) path() catalog.Path {
 	return catalog.Path{Username: r.Question.Username, Namespace: r.Question.Namespace}
