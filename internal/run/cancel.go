@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -32,19 +33,22 @@ func (r *Runs) Cancel(ctx context.Context, who auth.Principal, id uuid.UUID) (Ru
 		return Run{}, err
 	}
 
-	err = r.DB.InTx(ctx, func(tx postgres.Tx) error {
-		wasRunning, err := endRun(ctx, tx, who.Account, id, ending{status: Cancelled, kind: kindCancelled, at: r.now()})
-		if err != nil || !wasRunning {
+	var last Event
+
+	err = r.DB.InTx(ctx, func(tx postgres.Tx) (err error) {
+		if last, err = endRun(ctx, tx, who.Account, id, ending{status: Cancelled, kind: kindCancelled, at: r.now()}); err != nil {
 			return err
 		}
 
 		return audit.WriteTx(ctx, tx, who.Audit(who.Account, r.now(), "run.cancel", run.audit()))
 	})
-	if err != nil {
+
+	switch {
+	case err == nil:
+		r.tail.tell(run.key(), last)
+	case !errors.Is(err, errEnded):
 		return Run{}, err
 	}
-
-	r.tail.hurry()
 
 	run, err = r.own(ctx, who, id)
 	if err == nil && run.Status != Cancelled {
@@ -80,7 +84,7 @@ func (r *Runs) expire(ctx context.Context, _ job.Lease) error {
 				_, err := endRun(ctx, tx, one.Account, one.Run, e)
 
 				return err
-			}); err != nil {
+			}); err != nil && !errors.Is(err, errEnded) {
 				return err
 			}
 		}

@@ -107,16 +107,14 @@ func (l *record) Write(ctx context.Context, event agent.Event) error {
 }
 
 func (l *record) write(ctx context.Context, event agent.Event, also func(tx postgres.Tx) error) error {
-	err := l.DB.InTx(ctx, func(tx postgres.Tx) error {
+	var written Event
+
+	err := l.DB.InTx(ctx, func(tx postgres.Tx) (err error) {
 		if err := l.lease.FenceTx(ctx, tx); err != nil {
 			return err
 		}
 
-		running, err := appendEvent(ctx, tx, l.run.Account, l.run.ID, event, l.now())
-		if err == nil && !running {
-			err = errEnded
-		}
-
+		written, err = appendEvent(ctx, tx, l.run.Account, l.run.ID, event, l.now())
 		if err == nil && also != nil {
 			err = also(tx)
 		}
@@ -124,7 +122,7 @@ func (l *record) write(ctx context.Context, event agent.Event, also func(tx post
 		return err
 	})
 	if err == nil {
-		l.tail.hurry()
+		l.tail.tell(l.run.key(), written)
 	}
 
 	return err
@@ -256,7 +254,9 @@ func (l *record) end(ctx context.Context, result agent.Result, reason error) err
 		e.status, e.kind, e.failure = Failed, kindFailed, asFailure(reason)
 	}
 
-	err := l.DB.InTx(ctx, func(tx postgres.Tx) error {
+	var last Event
+
+	err := l.DB.InTx(ctx, func(tx postgres.Tx) (err error) {
 		if err := l.lease.FenceTx(ctx, tx); err != nil {
 			return err
 		}
@@ -267,15 +267,12 @@ func (l *record) end(ctx context.Context, result agent.Result, reason error) err
 			}
 		}
 
-		running, err := endRun(ctx, tx, l.run.Account, l.run.ID, e)
-		if err == nil && !running {
-			err = errEnded
-		}
+		last, err = endRun(ctx, tx, l.run.Account, l.run.ID, e)
 
 		return err
 	})
 	if err == nil {
-		l.tail.hurry()
+		l.tail.tell(l.run.key(), last)
 	}
 
 	return err

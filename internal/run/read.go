@@ -60,30 +60,28 @@ func (r *Runs) reveal(ctx context.Context, who auth.Principal, run *Run) error {
 		return err
 	}
 
-	if run.Status == Failed {
-		if !visible { // its words may quote the data
-			run.Error = fault.New(run.Error.Code, unsaid)
-		}
+	return r.show(ctx, run, visible)
+}
 
-		return nil
-	}
-
-	if !visible {
+// show sets what came of a run, as far as the reader may see it.
+func (r *Runs) show(ctx context.Context, run *Run, visible bool) (err error) {
+	switch {
+	case run.Status == Failed && !visible: // its words may quote the data
+		run.Error = fault.New(run.Error.Code, unsaid)
+	case run.Status == Completed && !visible:
 		run.Result = &agent.Result{Steps: []agent.Step{}, Outcome: agent.Withheld}
+	case run.Status == Completed:
+		result := run.stored.Result
+		result.Steps = make([]agent.Step, len(run.stored.Steps))
 
-		return nil
-	}
-
-	result := run.stored.Result
-	result.Steps = make([]agent.Step, len(run.stored.Steps))
-
-	for i, step := range run.stored.Steps {
-		if result.Steps[i], err = r.complete(ctx, step); err != nil {
-			return err
+		for i, step := range run.stored.Steps {
+			if result.Steps[i], err = r.complete(ctx, step); err != nil {
+				return err
+			}
 		}
-	}
 
-	run.Result = &result
+		run.Result = &result
+	}
 
 	return nil
 }
@@ -158,9 +156,10 @@ type Stream struct {
 	runs     *Runs
 	who      auth.Principal
 	run      Run
+	rights   string // of the reader
 	follower *follower
-	backlog  []Event
-	over     bool // the reader has had the end
+	backlog  []Event // not given yet
+	over     bool    // the reader has had the end
 }
 
 // Follow gives the events of a run of the caller's after one. NotFound.
@@ -170,13 +169,18 @@ func (r *Runs) Follow(ctx context.Context, who auth.Principal, id uuid.UUID, aft
 		return nil, err
 	}
 
+	rights, err := rightsOf(who)
+	if err != nil {
+		return nil, err
+	}
+
 	// Nobody has seen more than there is; whoever says so would let all that follow it here wait for that.
 	after = min(after, run.lastSeq)
-	s := &Stream{runs: r, who: who, run: run, over: run.Status != Running && after == run.lastSeq}
+	s := &Stream{runs: r, who: who, run: run, rights: rights, over: run.Status != Running && after == run.lastSeq}
 
 	var from int64
 
-	s.follower, from = r.tail.follow(topicKey{run.Account, run.ID}, run.lastSeq)
+	s.follower, from = r.tail.follow(run.key(), run.lastSeq)
 
 	err = r.DB.Do(ctx, func(q postgres.Querier) (err error) {
 		s.backlog, err = selectEvents(ctx, q, run.Account, run.ID, after)
@@ -216,23 +220,24 @@ func (r Run) lastKind() agent.Kind {
 	}
 }
 
-// Next waits for events. After one that ends the run there are none: whoever has had it gets io.EOF.
-func (s *Stream) Next(ctx context.Context) ([]Event, error) {
+// Next waits for events. After one that ends the run there are none: whoever has had it gets io.EOF. What it could not
+// give it gives the next time.
+func (s *Stream) Next(ctx context.Context) (shown []Event, err error) {
 	if s.over {
 		return nil, io.EOF
 	}
 
-	events := s.backlog
-	s.backlog = nil
-
-	if len(events) == 0 {
-		var err error
-		if events, err = s.follower.next(ctx); err != nil {
-			return nil, err
-		}
+	if len(s.backlog) > 0 {
+		shown, err = s.reveal(ctx, s.backlog)
+	} else if s.backlog, err = s.follower.next(ctx); err == nil {
+		shown, err = s.follower.share(ctx, s.rights, s.backlog, s.reveal)
 	}
 
-	return s.reveal(ctx, events)
+	if err == nil {
+		s.backlog = nil
+	}
+
+	return shown, err
 }
 
 // Await waits for the end of a run of the caller's. NotFound.
@@ -242,7 +247,7 @@ func (r *Runs) Await(ctx context.Context, who auth.Principal, id uuid.UUID) erro
 		return err
 	}
 
-	follower, _ := r.tail.follow(topicKey{run.Account, run.ID}, run.lastSeq)
+	follower, _ := r.tail.follow(run.key(), run.lastSeq)
 	defer follower.leave()
 
 	for {
@@ -275,7 +280,7 @@ func (s *Stream) reveal(ctx context.Context, events []Event) (shown []Event, err
 			continue
 		}
 
-		if e.Body, err = s.body(ctx, e); err != nil {
+		if e.Body, err = s.body(ctx, e, visible); err != nil {
 			return nil, err
 		}
 
@@ -285,10 +290,14 @@ func (s *Stream) reveal(ctx context.Context, events []Event) (shown []Event, err
 	return shown, nil
 }
 
-func (s *Stream) body(ctx context.Context, e Event) (json.RawMessage, error) {
+func (s *Stream) body(ctx context.Context, e Event, visible bool) (json.RawMessage, error) {
 	switch e.Kind {
 	case kindCompleted, kindFailed:
-		run, err := s.runs.Get(ctx, s.who, s.run.ID)
+		run, err := s.runs.own(ctx, s.who, s.run.ID)
+		if err == nil {
+			err = s.runs.show(ctx, &run, visible)
+		}
+
 		if err != nil {
 			return nil, err
 		}

@@ -18,13 +18,15 @@ const (
 	sqlAppendEvent = `
 		WITH next AS (
 			UPDATE runs SET last_seq = last_seq + 1 WHERE account_id = $1 AND id = $2 AND status = 'running' RETURNING last_seq)
-		INSERT INTO run_events (account_id, run_id, seq, kind, step, body, at) SELECT $1, $2, last_seq, $3, $4, $5, $6 FROM next`
+		INSERT INTO run_events (account_id, run_id, seq, kind, step, body, at) SELECT $1, $2, last_seq, $3, $4, $5, $6 FROM next
+		RETURNING seq`
 	// The end has its content in the row of the run.
 	sqlEndRun = `
 		WITH ended AS (
 			UPDATE runs SET status = $3, last_seq = last_seq + 1, result = $4, error_code = $5, error_message = $6, finished_at = $7
 			WHERE account_id = $1 AND id = $2 AND status = 'running' RETURNING last_seq)
-		INSERT INTO run_events (account_id, run_id, seq, kind, step, body, at) SELECT $1, $2, last_seq, $8, 0, '{}', $7 FROM ended`
+		INSERT INTO run_events (account_id, run_id, seq, kind, step, body, at) SELECT $1, $2, last_seq, $8, 0, '{}', $7 FROM ended
+		RETURNING seq`
 	sqlSelectEvents = `
 		SELECT seq, kind, step, body FROM run_events WHERE account_id = $1 AND run_id = $2 AND seq > $3 ORDER BY seq`
 	sqlSelectSteps = `
@@ -48,23 +50,31 @@ func insertFirst(ctx context.Context, tx pgx.Tx, r Run, kind string, body json.R
 	return err
 }
 
-// appendEvent returns false if the run has ended.
-func appendEvent(ctx context.Context, tx pgx.Tx, account, run uuid.UUID, e agent.Event, now time.Time) (running bool, err error) {
-	tag, err := tx.Exec(ctx, sqlAppendEvent, account, run, e.Kind, e.Index, string(e.Body), now)
-
-	return tag.RowsAffected() == 1, err
+// appendEvent returns the event with its number, or errEnded.
+func appendEvent(ctx context.Context, tx pgx.Tx, account, run uuid.UUID, e agent.Event, now time.Time) (Event, error) {
+	return numbered(e, tx.QueryRow(ctx, sqlAppendEvent, account, run, e.Kind, e.Index, string(e.Body), now))
 }
 
-// endRun returns false if the run has ended before.
-func endRun(ctx context.Context, tx pgx.Tx, account, run uuid.UUID, e ending) (running bool, err error) {
+// endRun returns the last event, or errEnded if the run has ended before.
+func endRun(ctx context.Context, tx pgx.Tx, account, run uuid.UUID, e ending) (Event, error) {
 	var result *string
 	if e.result != nil {
 		result = new(string(e.result))
 	}
 
-	tag, err := tx.Exec(ctx, sqlEndRun, account, run, e.status, result, e.failure.Code, e.failure.Message, e.at, e.kind)
+	return numbered(agent.Event{Kind: e.kind, Body: json.RawMessage("{}")},
+		tx.QueryRow(ctx, sqlEndRun, account, run, e.status, result, e.failure.Code, e.failure.Message, e.at, e.kind))
+}
 
-	return tag.RowsAffected() == 1, err
+func numbered(e agent.Event, row pgx.Row) (Event, error) {
+	made := Event{Event: e}
+
+	err := row.Scan(&made.Seq)
+	if postgres.NoRows(err) {
+		err = errEnded
+	}
+
+	return made, err
 }
 
 func selectEvents(ctx context.Context, q postgres.Querier, account, run uuid.UUID, after int64) ([]Event, error) {

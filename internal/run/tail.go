@@ -31,13 +31,28 @@ type topic struct {
 	after     int64 // the number of the last event that was read
 	events    []Event
 	changed   chan struct{} // closed when there is more
+	shares    map[shareKey]*share
 }
 
 func newTail(db *postgres.DB, log *slog.Logger, poll time.Duration) *tail {
 	return &tail{db: db, log: log, poll: poll, wake: make(chan struct{}, 1), topics: map[topicKey]*topic{}}
 }
 
-// hurry lets the next look be now: this process has written something.
+// tell gives an event that this process has written to those who follow its run here. They need not wait for a look.
+func (t *tail) tell(key topicKey, e Event) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+
+	switch one := t.topics[key]; {
+	case one == nil:
+	case e.Seq == one.after+1:
+		one.add([]Event{e})
+	default: // others wrote before it
+		t.hurry()
+	}
+}
+
+// hurry lets the next look be now.
 func (t *tail) hurry() {
 	select {
 	case t.wake <- struct{}{}:
@@ -124,7 +139,7 @@ func (t *tail) follow(key topicKey, after int64) (f *follower, from int64) {
 
 	one := t.topics[key]
 	if one == nil {
-		one = &topic{followers: map[*follower]struct{}{}, after: after, changed: make(chan struct{})}
+		one = &topic{followers: map[*follower]struct{}{}, after: after, changed: make(chan struct{}), shares: map[shareKey]*share{}}
 		t.topics[key] = one
 	}
 

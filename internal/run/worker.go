@@ -108,7 +108,7 @@ func (r *Runs) work(ctx context.Context, args Args, lease job.Lease, last bool) 
 
 // watch ends the work when the run has ended.
 func (r *Runs) watch(ctx context.Context, run Run, ended context.CancelCauseFunc) {
-	follower, _ := r.tail.follow(topicKey{run.Account, run.ID}, run.lastSeq)
+	follower, _ := r.tail.follow(run.key(), run.lastSeq)
 	defer follower.leave()
 
 	for {
