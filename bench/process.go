@@ -110,24 +110,31 @@ func (p *process) passed() (total int64, err error) {
 
 // processorTime is what a process has taken, and all its children that have ended.
 func processorTime(pid int) (time.Duration, error) {
+	own, ended, err := processorTimes(pid)
+
+	return own + ended, err
+}
+
+// processorTimes is what a process has taken itself, and what its children that have ended.
+func processorTimes(pid int) (own, ended time.Duration, err error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 
 	// The name, in parentheses, may have anything in it. After it the times are the 12th to 15th.
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 
-	var ticks int64
+	var times [4]time.Duration
 
-	for _, field := range fields[11:15] {
-		value, err := strconv.ParseInt(string(field), 10, 64)
+	for i, field := range fields[11:15] {
+		ticks, err := strconv.ParseInt(string(field), 10, 64)
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 
-		ticks += value
+		times[i] = time.Duration(ticks) * (time.Second / 100) // Linux counts hundredths there, everywhere
 	}
 
-	return time.Duration(ticks) * (time.Second / 100), nil // Linux counts hundredths there, everywhere
+	return times[0] + times[1], times[2] + times[3], nil
 }

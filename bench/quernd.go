@@ -21,6 +21,8 @@ type quernd struct {
 	place      *place
 	vacate     func() // the place
 	work       string // the folder for files on their way
+
+	environment []string
 }
 
 // startQuernd migrates the database and starts the service on it and on a new place in the object store,
@@ -62,12 +64,28 @@ func (b *bench) startQuernd(ctx context.Context, databaseURL string, settings ..
 		return nil, fmt.Errorf("quernd migrate: %w\n%s", err, out)
 	}
 
-	started, err := b.start(ctx, environment, b.quernd, "serve")
+	return b.serve(ctx, &quernd{place: place, vacate: vacate, work: work, environment: environment})
+}
+
+// startReplica starts another one beside it, with other settings where these are given.
+func (b *bench) startReplica(ctx context.Context, beside *quernd, settings ...string) (*quernd, error) {
+	work, err := os.MkdirTemp(b.dir, "work-")
 	if err != nil {
 		return nil, err
 	}
 
-	service := &quernd{process: started, place: place, vacate: vacate, work: work}
+	environment := slices.Concat(beside.environment, []string{"QUERN_SANDBOX_DIR=" + work}, settings)
+
+	return b.serve(ctx, &quernd{place: beside.place, vacate: func() {}, work: work, environment: environment})
+}
+
+func (b *bench) serve(ctx context.Context, service *quernd) (*quernd, error) {
+	started, err := b.start(ctx, service.environment, b.quernd, "serve")
+	if err != nil {
+		return nil, err
+	}
+
+	service.process = started
 	if err := service.wait(ctx); err != nil {
 		service.stop()
 
