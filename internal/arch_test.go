@@ -52,6 +52,7 @@ func allowed() map[string][]string {
 		"internal/engine/xlsx":     {"internal/engine"},                                             // runs where engine/duckdb does
 		"internal/sandbox":         {},
 		"internal/job":             {"internal/fault", "internal/postgres"},
+		"internal/llm":             {"internal/fault", "internal/postgres"},
 		"internal/blob":            {"internal/fault"},
 		"internal/postgres":        {"internal/fault"},
 		"internal/postgres/pgtest": {"internal/job", "internal/postgres", "stack"}, // for tests
