@@ -73,32 +73,35 @@ func allowed() map[string][]string {
 // that is not here fails the test. Files named sql.go or sql_….go may use pgx, files named worker.go may use River.
 func systems() map[string][]string {
 	return map[string][]string{
-		"github.com/jackc/pgx/v5":              {"internal/postgres", "internal/postgres/pgtest", "internal/job"}, // River's transactions are pgx's
-		"github.com/riverqueue/river":          {"internal/job", "internal/app"},
-		"github.com/pressly/goose/v3":          {"internal/postgres"},
-		"github.com/aws/aws-sdk-go-v2":         {"internal/blob"},
-		"github.com/aws/smithy-go":             {"internal/blob"},
-		"github.com/coreos/go-oidc/v3":         {"internal/auth"},
-		"github.com/go-jose/go-jose/v4":        {"internal/auth"},
-		"go.opentelemetry.io/otel":             {"internal/tracing"},
-		"golang.org/x/sync":                    {"internal/auth", "internal/blob", "internal/lake", "internal/upload"},
-		"golang.org/x/sys":                     {"internal/sandbox"},
-		"golang.org/x/text":                    {"internal/catalog", "internal/engine/duckdb", "internal/values"},
-		"github.com/klauspost/compress":        {"internal/engine/duckdb"},
-		"github.com/duckdb/duckdb-go-bindings": {"internal/engine/duckdb"},
-		"github.com/landlock-lsm/go-landlock":  {"internal/sandbox"},
-		"github.com/elastic/go-seccomp-bpf":    {"internal/sandbox"},
-		"github.com/apache/iceberg-go":         {"internal/lake"}, // the root package alone
-		"github.com/apache/arrow-go/v18":       {"internal/lake", "internal/engine/duckdb"},
-		"golang.org/x/time":                    {"internal/auth", "internal/server"},
-		"github.com/hashicorp/golang-lru/v2":   {"internal/auth", "internal/server"},
-		"github.com/getkin/kin-openapi":        {"internal/server", "api/gen"},
-		"github.com/rs/cors":                   {"internal/server"},
-		"github.com/prometheus/client_golang":  {"internal/server", "internal/app"},
-		"github.com/oapi-codegen/runtime":      {"api", "internal/server"},
-		"github.com/spf13/cobra":               {"cmd/quernd"},
-		"github.com/stretchr/testify":          {"internal/postgres/pgtest"},
-		"github.com/google/uuid":               {"*"},
+		"github.com/jackc/pgx/v5":                  {"internal/postgres", "internal/postgres/pgtest", "internal/job"}, // River's transactions are pgx's
+		"github.com/riverqueue/river":              {"internal/job", "internal/app"},
+		"github.com/pressly/goose/v3":              {"internal/postgres"},
+		"github.com/aws/aws-sdk-go-v2":             {"internal/blob"},
+		"github.com/aws/smithy-go":                 {"internal/blob"},
+		"github.com/coreos/go-oidc/v3":             {"internal/auth"},
+		"github.com/go-jose/go-jose/v4":            {"internal/auth"},
+		"go.opentelemetry.io/otel":                 {"internal/tracing", "internal/llm"}, // there the API alone, for spans
+		"github.com/openai/openai-go/v3":           {"internal/llm"},
+		"github.com/anthropics/anthropic-sdk-go":   {"internal/llm"},
+		"github.com/santhosh-tekuri/jsonschema/v6": {"internal/llm"},
+		"golang.org/x/sync":                        {"internal/auth", "internal/blob", "internal/lake", "internal/upload"},
+		"golang.org/x/sys":                         {"internal/sandbox"},
+		"golang.org/x/text":                        {"internal/catalog", "internal/engine/duckdb", "internal/values"},
+		"github.com/klauspost/compress":            {"internal/engine/duckdb"},
+		"github.com/duckdb/duckdb-go-bindings":     {"internal/engine/duckdb"},
+		"github.com/landlock-lsm/go-landlock":      {"internal/sandbox"},
+		"github.com/elastic/go-seccomp-bpf":        {"internal/sandbox"},
+		"github.com/apache/iceberg-go":             {"internal/lake"}, // the root package alone
+		"github.com/apache/arrow-go/v18":           {"internal/lake", "internal/engine/duckdb"},
+		"golang.org/x/time":                        {"internal/auth", "internal/server"},
+		"github.com/hashicorp/golang-lru/v2":       {"internal/auth", "internal/server"},
+		"github.com/getkin/kin-openapi":            {"internal/server", "api/gen"},
+		"github.com/rs/cors":                       {"internal/server"},
+		"github.com/prometheus/client_golang":      {"internal/server", "internal/app"},
+		"github.com/oapi-codegen/runtime":          {"api", "internal/server"},
+		"github.com/spf13/cobra":                   {"cmd/quernd"},
+		"github.com/stretchr/testify":              {"internal/postgres/pgtest"},
+		"github.com/google/uuid":                   {"*"},
 	}
 }
 

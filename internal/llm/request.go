@@ -1,13 +1,10 @@
 package llm
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 
 	"github.com/google/uuid"
-
-	"quern.dev/quern/internal/fault"
 )
 
 // Call says for whom a model is asked.
@@ -64,6 +61,25 @@ type Usage struct {
 	Reasoning    int64
 }
 
+// mostTokens is more than any answer takes.
+const mostTokens = 1 << 31
+
+// plausible is because the numbers are whatever the provider says, and people pay for them.
+func (u Usage) plausible() Usage {
+	for _, n := range []*int64{&u.InputTokens, &u.OutputTokens, &u.CachedTokens, &u.Reasoning} {
+		*n = min(max(*n, 0), mostTokens)
+	}
+
+	return u
+}
+
+func (u Usage) plus(more Usage) Usage {
+	return Usage{
+		InputTokens: u.InputTokens + more.InputTokens, OutputTokens: u.OutputTokens + more.OutputTokens,
+		CachedTokens: u.CachedTokens + more.CachedTokens, Reasoning: u.Reasoning + more.Reasoning,
+	}
+}
+
 // Response is what a model said. It comes with ErrRefused, ErrTruncated and ErrSchema too.
 type Response struct {
 	Text   string // JSON if there was a schema
@@ -79,13 +95,3 @@ var (
 	ErrTruncated = errors.New("the answer of the model was cut off")
 	ErrSchema    = errors.New("the answer of the model does not have the form that was asked for")
 )
-
-// Complete asks a model and waits for the whole answer, as long as ctx lasts.
-func (m *Models) Complete(context.Context, Call, Request) (Response, error) {
-	return Response{}, fault.New(fault.Unavailable, "No model is configured.")
-}
-
-// Stream asks a model and tells its answer while it comes. An error of tell ends it.
-func (m *Models) Stream(_ context.Context, _ Call, _ Request, _ func(text string) error) (Response, error) {
-	return Response{}, fault.New(fault.Unavailable, "No model is configured.")
-}

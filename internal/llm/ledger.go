@@ -1,0 +1,141 @@
+package llm
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+
+	"quern.dev/quern/internal/postgres"
+)
+
+// entry is a row of the ledger: one attempt.
+type entry struct {
+	Account     uuid.UUID
+	Run         uuid.UUID
+	ID          uuid.UUID
+	Purpose     string
+	Provider    string
+	Model       string
+	Turn        int
+	Attempt     int
+	RequestHash []byte
+	StartedAt   time.Time
+	ExpiresAt   time.Time
+}
+
+type state string
+
+const (
+	callDone    state = "done"
+	callFailed  state = "failed"
+	callUnknown state = "unknown" // it was sent, and may have been billed
+)
+
+const (
+	lateAfter  = time.Minute // beyond the time of an attempt: then its process is gone
+	ledgerTime = 10 * time.Second
+	watchEvery = 30 * time.Second
+	watchBatch = 200
+)
+
+// begin writes the row of an attempt that is about to be made.
+func (m *Models) begin(ctx context.Context, t *turn) (entry, error) {
+	request, err := json.Marshal(struct {
+		Model    string
+		System   string
+		Messages []Message
+		Schema   *Schema
+		Tokens   int
+	}{t.request.Model.Name, t.request.System, t.request.Messages, t.request.Schema, t.request.MaxTokens})
+	if err != nil {
+		return entry{}, err
+	}
+
+	hash, now := sha256.Sum256(request), m.config.Now()
+	e := entry{
+		Account: t.Account, Run: t.Run, ID: uuid.Must(uuid.NewV7()), Purpose: t.Purpose, Provider: t.provider.Name, Model: t.request.Model.Name,
+		Turn: t.number, Attempt: t.attempt, RequestHash: hash[:], StartedAt: now, ExpiresAt: now.Add(t.provider.Timeout + lateAfter),
+	}
+
+	return e, m.config.DB.InTx(ctx, func(tx postgres.Tx) error {
+		if m.config.Admit != nil {
+			if err := m.config.Admit(ctx, tx, e.Account); err != nil {
+				return err
+			}
+		}
+
+		return insertCall(ctx, tx, e)
+	})
+}
+
+// end writes down what came of an attempt, and counts its tokens, also if the caller has gone.
+func (m *Models) end(ctx context.Context, e entry, answer Response, why *failure) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ledgerTime)
+	defer cancel()
+
+	came, word := callDone, ""
+
+	if why != nil {
+		came, word = callFailed, why.class
+		if why.billed {
+			came = callUnknown
+		}
+
+		if why.word != "" {
+			word += " " + why.word
+		}
+	}
+
+	return m.config.DB.InTx(ctx, func(tx postgres.Tx) error {
+		if err := endCall(ctx, tx, e, came, word, answer, m.config.Now()); err != nil {
+			return err
+		}
+
+		tokens := answer.Usage.InputTokens + answer.Usage.OutputTokens
+		if tokens == 0 {
+			return nil
+		}
+
+		return m.config.Settle(ctx, tx, e.Account, tokens)
+	})
+}
+
+// Watch marks, until ctx ends, attempts of processes that are gone: what came of them nobody knows.
+func (m *Models) Watch(ctx context.Context) {
+	for {
+		if err := m.giveUp(ctx); err != nil && ctx.Err() == nil {
+			m.config.Log.WarnContext(ctx, "calls of models whose end is not known could not be marked", "error", err)
+		}
+
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(watchEvery):
+		}
+	}
+}
+
+// giveUp does it in transactions of one account each, and can be done by many at once.
+func (m *Models) giveUp(ctx context.Context) error {
+	for {
+		var late []entry
+
+		err := m.config.DB.Do(ctx, func(q postgres.Querier) (err error) {
+			late, err = selectLate(ctx, q, m.config.Now(), watchBatch)
+
+			return err
+		})
+		if err != nil || len(late) == 0 {
+			return err
+		}
+
+		for _, one := range late {
+			if err := m.config.DB.Do(ctx, func(q postgres.Querier) error { return loseCall(ctx, q, one, m.config.Now()) }); err != nil {
+				return err
+			}
+		}
+	}
+}
