@@ -9,6 +9,7 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
 	"quern.dev/quern/internal/fault"
@@ -62,19 +63,10 @@ func (t *Tracing) Query(ctx context.Context, step, attempt int, statement string
 type kinds struct{ operation, openInference, langfuse string }
 
 func (t *Tracing) begin(ctx context.Context, name string, kind kinds, options []trace.SpanStartOption, content func(*Span)) (context.Context, *Span) {
-	run, _ := ctx.Value(runKey{}).(Run)
-
-	// Langfuse reads user, session and name of a trace from each of its spans.
 	options = append(options, trace.WithAttributes(
 		attribute.String("gen_ai.operation.name", kind.operation),
 		attribute.String("openinference.span.kind", kind.openInference),
 		attribute.String("langfuse.observation.type", kind.langfuse),
-		attribute.String("langfuse.trace.name", run.Agent),
-		attribute.String("langfuse.trace.metadata.run_id", run.ID),
-		attribute.String("gen_ai.conversation.id", run.Conversation),
-		attribute.String("session.id", run.Conversation),
-		attribute.String("user.id", run.User),
-		attribute.String("quern.run.id", run.ID),
 	))
 
 	ctx, span := t.tracer.Start(ctx, name, options...) //nolint:spancheck // whoever gets it ends it
@@ -83,6 +75,36 @@ func (t *Tracing) begin(ctx context.Context, name string, kind kinds, options []
 
 	return ctx, s //nolint:spancheck // the same
 }
+
+// labels says of every span of a run which run it is, also of spans that other packages begin. Langfuse reads user,
+// session and name of a trace from each of its spans.
+type labels struct{}
+
+// OnStart implements sdktrace.SpanProcessor.
+func (labels) OnStart(ctx context.Context, span sdktrace.ReadWriteSpan) {
+	run, ok := ctx.Value(runKey{}).(Run)
+	if !ok {
+		return
+	}
+
+	span.SetAttributes(
+		attribute.String("langfuse.trace.name", run.Agent),
+		attribute.String("langfuse.trace.metadata.run_id", run.ID),
+		attribute.String("gen_ai.conversation.id", run.Conversation),
+		attribute.String("session.id", run.Conversation),
+		attribute.String("user.id", run.User),
+		attribute.String("quern.run.id", run.ID),
+	)
+}
+
+// OnEnd implements sdktrace.SpanProcessor.
+func (labels) OnEnd(sdktrace.ReadOnlySpan) {}
+
+// Shutdown implements sdktrace.SpanProcessor.
+func (labels) Shutdown(context.Context) error { return nil }
+
+// ForceFlush implements sdktrace.SpanProcessor.
+func (labels) ForceFlush(context.Context) error { return nil }
 
 // Answered ends the span of an agent with what came of the question.
 func (s *Span) Answered(outcome, answer string) {

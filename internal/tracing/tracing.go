@@ -8,7 +8,7 @@
 //   - A store that is slow or down slows no run: spans wait in a bounded queue, and what does not fit is lost.
 //   - A span that was sent is never sent again: not every store would know it.
 //   - What people ask, the statements and the answers go out only if the operator wants it so; rows never.
-//   - Spans of runs have a provider of their own; nothing else can get into it.
+//   - Spans of runs have a provider of their own; only who works on a run, and has its context, can get into it.
 //
 // Faults: UpstreamUnavailable.
 package tracing
@@ -124,6 +124,7 @@ func New(ctx context.Context, c Config) (*Tracing, error) {
 			attribute.String("deployment.environment.name", c.Environment),
 			attribute.String("openinference.project.name", c.Project),
 		)),
+		sdktrace.WithSpanProcessor(labels{}),
 		sdktrace.WithBatcher(sending{exporter, t}, sdktrace.WithMaxQueueSize(queueSpans), sdktrace.WithMaxExportBatchSize(batchSpans),
 			sdktrace.WithBatchTimeout(batchTime), sdktrace.WithExportTimeout(exportTime)),
 	)
