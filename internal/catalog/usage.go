@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
+
 	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/postgres"
@@ -50,7 +52,7 @@ func (c Catalog) ReserveTx(ctx context.Context, tx postgres.Tx, who auth.Princip
 
 	used, err := addUsage(ctx, tx, who.Account, reserved, amount)
 	if err == nil && used.Limit != nil && used.Amount > *used.Limit {
-		err = fault.New(fault.LimitExceeded, fmt.Sprintf("Today's limit of %d %s is reached. It begins anew at midnight UTC.", *used.Limit, kind))
+		err = exceeded(*used.Limit, kind)
 	}
 
 	return reserved, err
@@ -61,6 +63,29 @@ func (c Catalog) SettleTx(ctx context.Context, tx postgres.Tx, who auth.Principa
 	_, err := addUsage(ctx, tx, who.Account, reserved, used-reserved.Amount)
 
 	return err
+}
+
+// CountTx counts what was used without a reservation.
+func (c Catalog) CountTx(ctx context.Context, tx postgres.Tx, account uuid.UUID, kind string, amount int64) error {
+	_, err := addUsage(ctx, tx, account, Reservation{Day: c.today(), Kind: kind}, amount)
+
+	return err
+}
+
+// LeftTx refuses an account that has used up its limit. What is used after it goes beyond the limit.
+//
+// Faults: LimitExceeded.
+func (c Catalog) LeftTx(ctx context.Context, tx postgres.Tx, account uuid.UUID, kind string) error {
+	used, err := addUsage(ctx, tx, account, Reservation{Day: c.today(), Kind: kind}, 0)
+	if err == nil && used.Limit != nil && used.Amount >= *used.Limit {
+		return exceeded(*used.Limit, kind)
+	}
+
+	return err
+}
+
+func exceeded(limit int64, kind string) error {
+	return fault.New(fault.LimitExceeded, fmt.Sprintf("Today's limit of %d %s is reached. It begins anew at midnight UTC.", limit, kind))
 }
 
 func (c Catalog) today() time.Time { return c.now().Truncate(24 * time.Hour) }

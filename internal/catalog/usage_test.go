@@ -143,3 +143,26 @@ func TestReserveGoesWithItsTransaction(t *testing.T) {
 	}))
 	require.Empty(t, b.used(t, ada))
 }
+
+func TestUsageWithoutReservation(t *testing.T) {
+	t.Parallel()
+
+	b := newBundle(t)
+	ada := b.signIn(t, "ada")
+
+	count := func(amount int64) error {
+		return b.db.InTx(t.Context(), func(tx postgres.Tx) error {
+			if err := b.catalog.LeftTx(t.Context(), tx, ada.Account, kind); err != nil {
+				return err
+			}
+
+			return b.catalog.CountTx(t.Context(), tx, ada.Account, kind, amount)
+		})
+	}
+
+	require.NoError(t, count(7))
+	b.limit(t, ada, 10)
+	require.NoError(t, count(5), "the last one may go beyond it: nobody knows beforehand how much it takes")
+	require.Equal(t, fault.LimitExceeded, fault.From(count(1)).Code)
+	require.EqualValues(t, 12, b.used(t, ada)[0].Amount)
+}
