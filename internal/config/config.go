@@ -26,6 +26,7 @@ type Serve struct {
 	Export   Export   `prefix:"QUERN_EXPORT_"`
 	Run      Run      `prefix:"QUERN_RUN_"`
 	Cache    Cache    `prefix:"QUERN_CACHE_"`
+	Model    Model    `prefix:"QUERN_"`
 	Tracing  Tracing  `prefix:"QUERN_TRACING_"`
 	OIDC     OIDC     `prefix:"QUERN_OIDC_"`
 	Token    Token    `prefix:"QUERN_TOKEN_"`

@@ -152,6 +152,48 @@ func TestSecretNeverPrints(t *testing.T) {
 	}
 }
 
+func TestModels(t *testing.T) {
+	t.Parallel()
+
+	file := filepath.Join(t.TempDir(), "key")
+	require.NoError(t, os.WriteFile(file, []byte("sk-1\n"), 0o600))
+
+	got, err := config.Read[config.Serve](environment(
+		"QUERN_MODELS", "far-away/gpt-x, near/meta/llama-3, far-away/gpt-y",
+		"QUERN_MODEL_FAR_AWAY_KIND", "openai", "QUERN_MODEL_FAR_AWAY_KEY_FILE", file, "QUERN_MODEL_FAR_AWAY_EXPOSURE", "values",
+		"QUERN_MODEL_NEAR_KIND", "openai", "QUERN_MODEL_NEAR_URL", "http://127.0.0.1:8000/v1", "QUERN_MODEL_NEAR_LOCAL", "true",
+		"QUERN_MODEL_NEAR_TIMEOUT", "10m", "QUERN_MODEL_NEAR_CONCURRENCY", "1",
+	))
+	require.NoError(t, err)
+	require.Equal(t, []config.NamedProvider{
+		{Name: "far-away", Models: []string{"gpt-x", "gpt-y"}, Provider: config.Provider{
+			Kind: "openai", Key: config.NewSecret("sk-1"), Exposure: "values", Concurrency: 8, Timeout: 2 * time.Minute,
+		}},
+		{Name: "near", Models: []string{"meta/llama-3"}, Provider: config.Provider{
+			Kind: "openai", URL: "http://127.0.0.1:8000/v1", Local: true, Concurrency: 1, Timeout: 10 * time.Minute,
+		}},
+	}, got.Model.Providers)
+
+	_, err = config.Read[config.Serve](environment(
+		"QUERN_MODELS", "a/x,b/x,c/x,d/x", "QUERN_MODEL_A_KIND", "openai", "QUERN_MODEL_B_KIND", "leak", "QUERN_MODEL_C_KIND", "openai",
+		"QUERN_MODEL_C_LOCAL", "true"))
+	require.ErrorContains(t, err, "QUERN_MODEL_A_EXPOSURE is required, because a is not local")
+	require.ErrorContains(t, err, "QUERN_MODEL_A_LOCAL=true")
+	require.ErrorContains(t, err, "QUERN_MODEL_B_KIND must be one of")
+	require.ErrorContains(t, err, "QUERN_MODEL_C_URL is required")
+	require.ErrorContains(t, err, "QUERN_MODEL_D_KIND is required")
+	require.NotContains(t, err.Error(), "leak")
+
+	for _, wrong := range []string{"gpt-x", "/gpt-x", "far/", "Far/x", "far_away/x"} {
+		_, err = config.Read[config.Serve](environment("QUERN_MODELS", wrong))
+		require.ErrorContains(t, err, "QUERN_MODELS is not a list")
+	}
+
+	require.Equal(t, []string{"QUERN_MODEL_FAR_KYE", "QUERN_MODEL_NEAR_KEY"}, config.Unknown([]string{
+		"QUERN_MODELS=far/x", "QUERN_MODEL_FAR_KIND=openai", "QUERN_MODEL_FAR_KEY_FILE=/x", "QUERN_MODEL_FAR_KYE=x", "QUERN_MODEL_NEAR_KEY=x",
+	}))
+}
+
 func TestUnknownVariables(t *testing.T) {
 	t.Parallel()
 

@@ -32,13 +32,26 @@ func Read[T any](lookup func(string) (string, bool)) (T, error) {
 		}
 	}
 
+	if serve, ok := any(&config).(*Serve); ok {
+		problems = append(problems, serve.Model.readProviders(lookup)...)
+	}
+
 	return config, errors.Join(problems...)
 }
 
 // Unknown returns the variables that begin like ours and are none, most likely misspelt.
 func Unknown(environ []string) []string {
-	var known, unknown []string
-	for _, setting := range settings(reflect.ValueOf(&Serve{}).Elem(), "") {
+	var (
+		known, unknown []string
+		serve          Serve
+	)
+
+	all := settings(reflect.ValueOf(&serve).Elem(), "")
+	for _, provider := range serve.Model.providersOf(environ) {
+		all = append(all, settings(reflect.ValueOf(&Provider{}).Elem(), providerPrefix(provider))...)
+	}
+
+	for _, setting := range all {
 		known = append(known, setting.name, setting.name+"_FILE")
 	}
 
@@ -72,7 +85,7 @@ func settings(v reflect.Value, prefix string) []setting {
 		field := v.Type().Field(i)
 		if name, ok := field.Tag.Lookup("env"); ok {
 			list = append(list, setting{name: prefix + name, field: field, value: v.Field(i)})
-		} else {
+		} else if field.Type.Kind() == reflect.Struct {
 			list = append(list, settings(v.Field(i), prefix+field.Tag.Get("prefix"))...)
 		}
 	}

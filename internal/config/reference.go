@@ -20,7 +20,7 @@ wrong at once. This page is generated: ` + "`make generate`" + `.
 |---|---|---|
 `)
 
-	for _, setting := range settings(reflect.ValueOf(&Serve{}).Elem(), "") {
+	for _, setting := range documented() {
 		tag := setting.field.Tag
 
 		value := "`" + tag.Get("default") + "`"
@@ -34,4 +34,19 @@ wrong at once. This page is generated: ` + "`make generate`" + `.
 	}
 
 	return page.String()
+}
+
+// documented are all settings; those of a provider once, for any name.
+func documented() []setting {
+	var list []setting
+
+	for _, setting := range settings(reflect.ValueOf(&Serve{}).Elem(), "") {
+		list = append(list, setting)
+
+		if setting.name == modelsName {
+			list = append(list, settings(reflect.ValueOf(&Provider{}).Elem(), providerPrefix("<provider>"))...)
+		}
+	}
+
+	return list
 }
