@@ -13,8 +13,12 @@ import (
 	"os"
 	"time"
 
+	"github.com/google/uuid"
+
 	"quern.dev/quern/internal/blob"
+	"quern.dev/quern/internal/catalog"
 	"quern.dev/quern/internal/config"
+	"quern.dev/quern/internal/llm"
 	"quern.dev/quern/internal/postgres"
 	"quern.dev/quern/internal/tracing"
 )
@@ -98,6 +102,50 @@ func openTracing(ctx context.Context, c config.Tracing, log *slog.Logger) (*trac
 
 	return store, nil
 }
+
+// openModels prepares the language models. None of them need answer yet.
+func (a *App) openModels() (*llm.Models, error) {
+	var providers []llm.Provider
+
+	for _, p := range a.config.Model.Providers {
+		client, err := httpClient(config.Connection{CAFile: p.CAFile, Proxy: p.Proxy, Timeout: p.Timeout})
+		if err != nil {
+			return nil, fmt.Errorf("the connection to the models of %s: %w", p.Name, err)
+		}
+
+		exposure := llm.ExposeRows
+		if !p.Local {
+			if exposure, err = llm.ParseExposure(p.Exposure); err != nil {
+				return nil, fmt.Errorf("the models of %s: %w", p.Name, err)
+			}
+		}
+
+		providers = append(providers, llm.Provider{
+			Name: p.Name, Kind: llm.Kind(p.Kind), URL: string(p.URL), Key: p.Key.Reveal(), Local: p.Local, Exposure: exposure, Models: p.Models,
+			Concurrency: p.Concurrency, Timeout: p.Timeout, Client: client,
+		})
+	}
+
+	usage := catalog.Catalog{DB: a.db, Now: time.Now}
+
+	models, err := llm.New(llm.Config{
+		DB: a.db, Providers: providers, Capture: a.config.Tracing.Capture, Log: a.log, Now: time.Now,
+		Settle: func(ctx context.Context, tx postgres.Tx, account uuid.UUID, tokens int64) error {
+			return usage.CountTx(ctx, tx, account, usedTokens, tokens)
+		},
+		Admit: func(ctx context.Context, tx postgres.Tx, account uuid.UUID) error {
+			return usage.LeftTx(ctx, tx, account, usedTokens)
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("the models: %w", err)
+	}
+
+	return models, nil
+}
+
+// usedTokens is what models are paid by, as the usage of an account has it.
+const usedTokens = "tokens"
 
 // directURL is the database past any pooler.
 func directURL(c config.Database) string {

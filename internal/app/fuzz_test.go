@@ -26,8 +26,8 @@ import (
 )
 
 // newApp returns the whole service, without listeners, on a database of its own, and the API token of
-// an owner. Its issuer is nobody: a port on which nothing listens.
-func newApp(tb testing.TB) (*App, string) {
+// an owner. Its issuer is nobody: a port on which nothing listens. Pairs are more settings.
+func newApp(tb testing.TB, pairs ...string) (*App, string) {
 	tb.Helper()
 
 	values := map[string]string{
@@ -36,6 +36,10 @@ func newApp(tb testing.TB) (*App, string) {
 		"QUERN_S3_ENDPOINT": stack.Env(tb, "QUERN_TEST_S3_ENDPOINT"), "QUERN_S3_BUCKET": stack.Env(tb, "QUERN_TEST_S3_BUCKET"), "QUERN_S3_PREFIX": uuid.NewString() + "/",
 		"QUERN_S3_ACCESS_KEY": stack.Env(tb, "QUERN_TEST_S3_ACCESS_KEY"), "QUERN_S3_SECRET_KEY": stack.Env(tb, "QUERN_TEST_S3_SECRET_KEY"),
 	}
+	for i := 0; i < len(pairs); i += 2 {
+		values[pairs[i]] = pairs[i+1]
+	}
+
 	c, err := config.Read[config.Serve](func(name string) (string, bool) {
 		value, ok := values[name]
 

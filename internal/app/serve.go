@@ -29,6 +29,7 @@ import (
 	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/job"
 	"quern.dev/quern/internal/lake"
+	"quern.dev/quern/internal/llm"
 	"quern.dev/quern/internal/postgres"
 	"quern.dev/quern/internal/run"
 	"quern.dev/quern/internal/sandbox"
@@ -80,6 +81,7 @@ type App struct {
 	lake          *lake.Lake
 	runs          *run.Runs
 	tracing       *tracing.Tracing
+	models        *llm.Models
 	passing       string // folder for files on their way
 	authenticator *auth.Authenticator
 	server        *server.Server
@@ -103,6 +105,10 @@ func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
 	}
 
 	if a.tracing, err = openTracing(ctx, c.Tracing, log); err != nil {
+		return nil, err
+	}
+
+	if a.models, err = a.openModels(); err != nil {
 		return nil, err
 	}
 
@@ -210,6 +216,7 @@ func (a *App) Run(ctx context.Context) error {
 	running.Go(func() { a.preparePartitions(background) })
 	running.Go(func() { a.work(background) })
 	running.Go(func() { a.runs.Tail(background) })
+	running.Go(func() { a.models.Watch(background) })
 
 	failed := make(chan error, len(listeners)+1)
 

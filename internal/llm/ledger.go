@@ -3,7 +3,7 @@ package llm
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -43,21 +43,10 @@ const (
 
 // begin writes the row of an attempt that is about to be made.
 func (m *Models) begin(ctx context.Context, t *turn) (entry, error) {
-	request, err := json.Marshal(struct {
-		Model    string
-		System   string
-		Messages []Message
-		Schema   *Schema
-		Tokens   int
-	}{t.request.Model.Name, t.request.System, t.request.Messages, t.request.Schema, t.request.MaxTokens})
-	if err != nil {
-		return entry{}, err
-	}
-
-	hash, now := sha256.Sum256(request), m.config.Now()
+	now := m.config.Now()
 	e := entry{
 		Account: t.Account, Run: t.Run, ID: uuid.Must(uuid.NewV7()), Purpose: t.Purpose, Provider: t.provider.Name, Model: t.request.Model.Name,
-		Turn: t.number, Attempt: t.attempt, RequestHash: hash[:], StartedAt: now, ExpiresAt: now.Add(t.provider.Timeout + lateAfter),
+		Turn: t.number, Attempt: t.attempt, RequestHash: t.request.hash(), StartedAt: now, ExpiresAt: now.Add(t.provider.Timeout + lateAfter),
 	}
 
 	return e, m.config.DB.InTx(ctx, func(tx postgres.Tx) error {
@@ -69,6 +58,18 @@ func (m *Models) begin(ctx context.Context, t *turn) (entry, error) {
 
 		return insertCall(ctx, tx, e)
 	})
+}
+
+// hash is the same for the same request.
+func (r Request) hash() []byte {
+	hash := sha256.New()
+	_, _ = fmt.Fprintf(hash, "%q %q %q %d ", r.Model.Name, r.System, r.Messages, r.MaxTokens)
+
+	if r.Schema != nil {
+		_, _ = hash.Write(r.Schema.JSON)
+	}
+
+	return hash.Sum(nil)
 }
 
 // end writes down what came of an attempt, and counts its tokens, also if the caller has gone.

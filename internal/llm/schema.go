@@ -145,9 +145,8 @@ func pruneAny(value any, schema, root object) (any, bool) {
 		changed := false
 
 		for i := range value {
-			inner := false
-			value[i], inner = pruneAny(value[i], items, root)
-			changed = changed || inner
+			pruned, inner := pruneAny(value[i], items, root)
+			value[i], changed = pruned, changed || inner
 		}
 
 		return value, changed
@@ -166,7 +165,7 @@ func resolve(schema, root object) object {
 
 		at := root
 
-		for _, part := range strings.Split(strings.TrimPrefix(ref, "#/"), "/") {
+		for part := range strings.SplitSeq(strings.TrimPrefix(ref, "#/"), "/") {
 			at, _ = valueOf[object](at, part)
 		}
 

@@ -29,7 +29,7 @@ func (m *Models) span(ctx context.Context, t *turn) (context.Context, *span) {
 
 	// Of the run's own provider: nothing else of this process goes there.
 	tracer := trace.SpanFromContext(ctx).TracerProvider().Tracer("quern.dev/quern/llm")
-	ctx, started := tracer.Start(ctx, "chat "+name, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes( //nolint:spancheck // answered and failed end it
+	ctx, started := tracer.Start(ctx, "chat "+name, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
 		attribute.String("gen_ai.operation.name", "chat"),
 		attribute.String("gen_ai.provider.name", provider),
 		attribute.String("gen_ai.request.model", name),
@@ -52,7 +52,7 @@ func (m *Models) span(ctx context.Context, t *turn) (context.Context, *span) {
 		s.text("input.value", t.request.Messages[len(t.request.Messages)-1].Text)
 	}
 
-	return ctx, s //nolint:spancheck // the same
+	return ctx, s
 }
 
 // first is called for each part of a stream.

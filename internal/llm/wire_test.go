@@ -48,14 +48,14 @@ func refuse(status int, body string, headers ...string) http.HandlerFunc {
 	}
 }
 
-// streamed sends events; cut says how the connection ends before the last.
+// streamed sends events; end says what happens after them, if they are not all.
 func streamed(events []string, end func(w http.ResponseWriter, r *http.Request)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
 
 		for _, event := range events {
 			_, _ = w.Write([]byte(event + "\n\n"))
-			w.(http.Flusher).Flush()
+			_ = http.NewResponseController(w).Flush()
 		}
 
 		if end != nil {
