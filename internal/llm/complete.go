@@ -200,12 +200,12 @@ func (m *Models) send(ctx context.Context, t *turn) (Response, *failure) {
 			t.told = true
 			span.first()
 
-			return t.tell(text)
+			return t.tell(withoutNUL(text))
 		}
 	}
 
 	answer, err := t.provider.wire.send(trying, t.request, tell)
-	answer.ID = printable(answer.ID)
+	answer.ID, answer.Text = withoutNUL(strings.ToValidUTF8(answer.ID[:min(len(answer.ID), longestID)], "")), withoutNUL(answer.Text)
 
 	if err == nil {
 		span.answered(answer)
@@ -227,10 +227,8 @@ func (m *Models) send(ctx context.Context, t *turn) (Response, *failure) {
 	return answer, failed
 }
 
-// printable is a text of the provider's that a database can keep.
-func printable(text string) string {
-	return strings.ReplaceAll(strings.ToValidUTF8(text[:min(len(text), longestID)], ""), "\x00", "")
-}
+// withoutNUL is a text of the provider's that a database can keep.
+func withoutNUL(text string) string { return strings.ReplaceAll(text, "\x00", "") }
 
 const longestID = 200
 

@@ -67,7 +67,7 @@ func judge(ctx context.Context, err error, t *trip) *failure {
 	case errors.Is(ctx.Err(), context.Canceled):
 		f.class, f.cause = "cancelled", ctx.Err()
 	case ctx.Err() != nil:
-		f.class, f.late, f.verdict, f.cause = "deadline", true, sick, ctx.Err()
+		f.class, f.late, f.cause = "deadline", true, ctx.Err() // perhaps there was little time left: that says nothing
 	case errors.Is(err, context.DeadlineExceeded):
 		f.class, f.late, f.again, f.verdict = "timeout", true, true, sick
 	case t.status >= http.StatusBadRequest:

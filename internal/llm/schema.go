@@ -62,6 +62,11 @@ func (f *form) check(text string) (string, error) {
 		return text, errors.New("it is not JSON")
 	}
 
+	// No database keeps it, and no text has it.
+	if strings.Contains(text, `\u0000`) {
+		return text, errors.New(`it contains the character \u0000`)
+	}
+
 	// Where optional properties had to be asked for with null, null is how the model leaves them out.
 	if whole, ok := value.(object); ok {
 		if pruned, changed := prune(whole, f.document, f.document); changed {
