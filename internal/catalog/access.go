@@ -18,6 +18,8 @@ import (
 type Catalog struct {
 	DB  *postgres.DB
 	Now func() time.Time
+
+	Exposure Exposure // of datasets whose owner has set none; "" is the least
 }
 
 // Path is how people name a namespace, or with a Dataset a dataset. "self" as Username is the caller.

@@ -26,7 +26,7 @@ func TestCheckName(t *testing.T) {
 	}
 }
 
-// TestExposure: a dataset without one of its own has that of its namespace, and the least where nobody said anything.
+// TestExposure: a dataset without one of its own has that of its namespace, and none where nobody said anything.
 func TestExposure(t *testing.T) {
 	t.Parallel()
 
@@ -43,8 +43,9 @@ func TestExposure(t *testing.T) {
 
 	made, err := b.catalog.CreateNamespace(t.Context(), ada, NewNamespace{Name: "n"})
 	require.NoError(t, err)
-	require.Equal(t, leastExposure, made.Exposure)
-	require.Equal(t, leastExposure, b.create(t, ada, "n", "d").Exposure)
+	require.Empty(t, made.Exposure)
+	require.Empty(t, b.create(t, ada, "n", "d").Exposure)
+	require.Equal(t, SchemaExposed, b.catalog.Exposed(made.Exposure), "the least where the operator said nothing either")
 
 	changed, err := b.catalog.UpdateNamespace(t.Context(), ada, home, "rows")
 	require.NoError(t, err)

@@ -22,7 +22,7 @@ type Dataset struct {
 	NamespaceID     uuid.UUID
 	Namespace       string
 	Name            string
-	Exposure        Exposure // its own, or that of its namespace
+	Exposure        Exposure // its own, or that of its namespace; "" if its owner has set none
 	Epoch           int64
 	DataDescription string
 	Columns         []Column

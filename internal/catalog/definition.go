@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/uuid"
+
 	"quern.dev/quern/internal/audit"
 	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/fault"
@@ -61,6 +63,11 @@ func (c Catalog) GetDefinition(ctx context.Context, who auth.Principal, at Path)
 	}
 
 	return *definition, nil
+}
+
+// Definitions gives the definitions of some datasets of an account, which the caller was found to see.
+func (c Catalog) Definitions(ctx context.Context, q postgres.Querier, account uuid.UUID, ids []uuid.UUID) (map[uuid.UUID]Definition, error) {
+	return selectDefinitions(ctx, q, account, ids)
 }
 
 // PutDefinition saves a new revision. If expected is not nil the revision in force must be among them.

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"regexp"
 	"time"
@@ -18,7 +19,7 @@ type Namespace struct {
 	Account   uuid.UUID
 	ID        uuid.UUID
 	Name      string
-	Exposure  Exposure
+	Exposure  Exposure // "" if its owner has set none
 	CreatedAt time.Time
 
 	access access
@@ -30,8 +31,15 @@ func (n Namespace) Role(who auth.Principal) auth.Role { return n.access.role(who
 // Exposure is what external models may see: the schema, also values, or whole rows.
 type Exposure string
 
-// leastExposure holds where nobody has said anything.
-const leastExposure Exposure = "schema"
+// The exposures, from the least on.
+const (
+	SchemaExposed Exposure = "schema"
+	ValuesExposed Exposure = "values"
+	RowsExposed   Exposure = "rows"
+)
+
+// Exposed is what holds for an exposure that its owner set, or did not set.
+func (c Catalog) Exposed(set Exposure) Exposure { return cmp.Or(set, c.Exposure, SchemaExposed) }
 
 var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 

@@ -83,6 +83,8 @@ const (
 
 	sqlSelectDefinition = `
 		SELECT definition_revision, data_description, schema_definition FROM datasets WHERE account_id = $1 AND id = $2`
+	sqlSelectDefinitions = `
+		SELECT id, definition_revision, data_description, schema_definition FROM datasets WHERE account_id = $1 AND id = ANY($2)`
 	sqlLockDefinition = `
 		SELECT definition_revision, data_description, schema_definition FROM datasets
 		WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL FOR UPDATE`
@@ -259,10 +261,6 @@ func scanNamespace(row pgx.CollectableRow) (n Namespace, err error) {
 	err = row.Scan(&n.Account, &n.ID, &n.Name, &n.Exposure, &n.CreatedAt, &n.access.granted)
 	n.access.account, n.access.namespace = n.Account, n.ID
 
-	if n.Exposure == "" {
-		n.Exposure = leastExposure
-	}
-
 	return n, err
 }
 
@@ -270,10 +268,6 @@ func scanDataset(row pgx.CollectableRow) (d Dataset, err error) {
 	err = row.Scan(&d.Account, &d.ID, &d.NamespaceID, &d.Namespace, &d.Name, &d.Exposure, &d.Epoch, &d.DataDescription, &d.Columns, &d.RowCount,
 		&d.SnapshotID, &d.CreatedAt, &d.UpdatedAt, &d.access.granted)
 	d.access.account, d.access.namespace, d.access.dataset = d.Account, d.NamespaceID, d.ID
-
-	if d.Exposure == "" {
-		d.Exposure = leastExposure
-	}
 
 	return d, err
 }
@@ -478,6 +472,28 @@ func readDefinition(ctx context.Context, q postgres.Querier, statement string, d
 
 func selectDefinition(ctx context.Context, q postgres.Querier, d Dataset) (*Definition, error) {
 	return readDefinition(ctx, q, sqlSelectDefinition, d)
+}
+
+func selectDefinitions(ctx context.Context, q postgres.Querier, account uuid.UUID, ids []uuid.UUID) (map[uuid.UUID]Definition, error) {
+	rows, err := q.Query(ctx, sqlSelectDefinitions, account, ids)
+	if err != nil {
+		return nil, err
+	}
+
+	var (
+		found = map[uuid.UUID]Definition{}
+		id    uuid.UUID
+		one   Definition
+	)
+
+	_, err = pgx.ForEachRow(rows, []any{&id, &one.Revision, &one.DataDescription, &one.SchemaDefinition}, func() error {
+		found[id] = one
+		one.SchemaDefinition = nil
+
+		return nil
+	})
+
+	return found, err
 }
 
 func lockDefinition(ctx context.Context, tx pgx.Tx, d Dataset) (*Definition, error) {

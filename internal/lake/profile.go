@@ -32,14 +32,10 @@ type Join struct {
 	Share  float64   // of the values of the one that the other has too
 }
 
-// Profiled returns nil if there is none, or if it may show values that are gone.
-func (l *Lake) Profiled(ctx context.Context, q postgres.Querier, t Table) (*Profiled, error) {
-	found, err := selectProfiles(ctx, q, t.Account, []uuid.UUID{t.Dataset}, false)
-	if p, ok := found[t.Dataset]; ok {
-		return &p, err
-	}
-
-	return nil, err
+// Profiles returns the profiles of some datasets of an account, without summaries, and without those that may show
+// values that are gone.
+func (l *Lake) Profiles(ctx context.Context, q postgres.Querier, account uuid.UUID, datasets []uuid.UUID) (map[uuid.UUID]Profiled, error) {
+	return selectProfiles(ctx, q, account, datasets, false)
 }
 
 // Summaries returns the profiles of some datasets of an account without those that may show values that are gone.
@@ -61,9 +57,9 @@ func (l *Lake) Indexes(ctx context.Context, q postgres.Querier, account uuid.UUI
 	return indexes, err
 }
 
-// Joins returns the probable joins of a table, the surest first.
-func (l *Lake) Joins(ctx context.Context, q postgres.Querier, t Table) ([]Join, error) {
-	return selectJoins(ctx, q, t)
+// Joins returns the probable joins of some datasets of an account, the surest first.
+func (l *Lake) Joins(ctx context.Context, q postgres.Querier, account uuid.UUID, datasets []uuid.UUID) (map[uuid.UUID][]Join, error) {
+	return selectJoins(ctx, q, account, datasets)
 }
 
 // SaveProfileTx puts a profile, with the joins that were found with it, in the place of the one before, and says

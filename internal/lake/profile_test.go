@@ -43,12 +43,10 @@ func (p place) profiled(at Table) (snapshot uuid.UUID, isDue bool) {
 	p.t.Helper()
 
 	require.NoError(p.t, p.db.Do(p.t.Context(), func(q postgres.Querier) error {
-		found, err := p.Profiled(p.t.Context(), q, at)
+		found, err := p.Profiles(p.t.Context(), q, at.Account, []uuid.UUID{at.Dataset})
 		require.NoError(p.t, err)
 
-		if found != nil {
-			snapshot = found.Snapshot
-		}
+		snapshot = found[at.Dataset].Snapshot
 
 		due, err := selectDue(p.t.Context(), q, Profile, p.now().Add(time.Hour), 100)
 		for _, d := range due {
@@ -152,8 +150,8 @@ func TestJoins(t *testing.T) {
 		t.Helper()
 
 		require.NoError(t, p.db.Do(t.Context(), func(q postgres.Querier) error {
-			found, err := p.Joins(t.Context(), q, at)
-			require.ElementsMatch(t, want, found)
+			found, err := p.Joins(t.Context(), q, at.Account, []uuid.UUID{at.Dataset})
+			require.ElementsMatch(t, want, found[at.Dataset])
 
 			return err
 		}))

@@ -179,8 +179,9 @@ const (
 		ORDER BY least(a, c), greatest(a, c), a, b, d
 		ON CONFLICT (account_id, dataset_id, other_id, column_name, other_column) DO UPDATE SET share = excluded.share`
 	sqlSelectJoins = `
-		SELECT column_name, other_id, other_column, share FROM lake_joins
-		WHERE account_id = $1 AND dataset_id = $2 ORDER BY share DESC, other_id, column_name, other_column LIMIT $3`
+		SELECT d.id, j.* FROM unnest($2::uuid[]) AS d(id), LATERAL (
+			SELECT column_name, other_id, other_column, share FROM lake_joins
+			WHERE account_id = $1 AND dataset_id = d.id ORDER BY share DESC, other_id, column_name, other_column LIMIT $3) j`
 
 	sqlInsertObject = `
 		INSERT INTO lake_files (account_id, dataset_id, id, kind, state, object_key, remove_at)
@@ -774,17 +775,25 @@ func insertProfile(ctx context.Context, tx pgx.Tx, t Table, p Profiled, joins []
 
 const maxJoins = 100
 
-func selectJoins(ctx context.Context, q postgres.Querier, t Table) ([]Join, error) {
-	rows, err := q.Query(ctx, sqlSelectJoins, t.Account, t.Dataset, maxJoins)
+func selectJoins(ctx context.Context, q postgres.Querier, account uuid.UUID, datasets []uuid.UUID) (map[uuid.UUID][]Join, error) {
+	rows, err := q.Query(ctx, sqlSelectJoins, account, datasets, maxJoins)
 	if err != nil {
 		return nil, err
 	}
 
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (j Join, err error) {
-		err = row.Scan(&j.Column, &j.Other, &j.To, &j.Share)
+	var (
+		found = map[uuid.UUID][]Join{}
+		of    uuid.UUID
+		j     Join
+	)
 
-		return j, err
+	_, err = pgx.ForEachRow(rows, []any{&of, &j.Column, &j.Other, &j.To, &j.Share}, func() error {
+		found[of] = append(found[of], j)
+
+		return nil
 	})
+
+	return found, err
 }
 
 func insertObject(ctx context.Context, tx pgx.Tx, o Object, removeAt time.Time) (done bool, err error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -62,73 +63,107 @@ func (q *Query) Profile(ctx context.Context, who auth.Principal, at catalog.Path
 func (q *Query) profile(ctx context.Context, who auth.Principal, at catalog.Path) (*Profile, error) {
 	var (
 		dataset catalog.Dataset
-		found   *lake.Profiled
-		made    Profile
+		found   map[uuid.UUID]profiled
 	)
 
 	err := q.DB.Do(ctx, func(db postgres.Querier) (err error) {
-		if dataset, err = q.Catalog.Allow(ctx, db, who, auth.Viewer, at); err != nil {
-			return err
+		if dataset, err = q.Catalog.Allow(ctx, db, who, auth.Viewer, at); err == nil {
+			found, err = q.profiled(ctx, db, who, dataset.Account, []uuid.UUID{dataset.ID})
 		}
-
-		table := lake.Table{Account: dataset.Account, Dataset: dataset.ID}
-
-		if found, err = q.Lake.Profiled(ctx, db, table); err != nil || found == nil {
-			return err
-		}
-
-		made.Joins, err = q.joins(ctx, db, who, table)
 
 		return err
 	})
-	if err != nil || found == nil {
+
+	one, ok := found[dataset.ID]
+	if err != nil || !ok {
 		return nil, err
 	}
 
-	if err := q.DB.InTx(ctx, func(tx postgres.Tx) error {
-		return audit.WriteTx(ctx, tx, who.Audit(dataset.Account, q.Now(), "profile.get", dataset.Audit()))
-	}); err != nil {
+	if err := q.auditProfiles(ctx, who, dataset); err != nil {
 		return nil, err
 	}
 
+	return q.readProfile(ctx, one)
+}
+
+// profiled is a profile whose content is not read yet.
+type profiled struct {
+	lake.Profiled
+
+	joins []Join
+}
+
+// profiled finds profiles of datasets of an account that the caller may see.
+func (q *Query) profiled(ctx context.Context, db postgres.Querier, who auth.Principal, account uuid.UUID, ids []uuid.UUID) (map[uuid.UUID]profiled, error) {
+	made, err := q.Lake.Profiles(ctx, db, account, ids)
+	if err != nil || len(made) == 0 {
+		return nil, err
+	}
+
+	joins, err := q.joins(ctx, db, who, account, slices.Collect(maps.Keys(made)))
+	found := make(map[uuid.UUID]profiled, len(made))
+
+	for id, one := range made {
+		found[id] = profiled{one, joins[id]}
+	}
+
+	return found, err
+}
+
+// joins are those with what the caller may see, under the names that it has now.
+func (q *Query) joins(ctx context.Context, db postgres.Querier, who auth.Principal, account uuid.UUID, ids []uuid.UUID) (map[uuid.UUID][]Join, error) {
+	found, err := q.Lake.Joins(ctx, db, account, ids)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+
+	var others []uuid.UUID
+
+	for _, list := range found {
+		for _, j := range list {
+			others = append(others, j.Other)
+		}
+	}
+
+	seen, err := q.Catalog.Seen(ctx, db, who, account, others)
+	joins := map[uuid.UUID][]Join{}
+
+	for id, list := range found {
+		for _, j := range list {
+			i := slices.IndexFunc(seen, func(item catalog.Item) bool { return item.ID == j.Other })
+			if i < 0 || !slices.ContainsFunc(seen[i].Columns, func(c catalog.Column) bool { return strings.EqualFold(c.Name, j.To) }) {
+				continue
+			}
+
+			joins[id] = append(joins[id], Join{Column: j.Column, With: seen[i], To: j.To, Share: j.Share})
+		}
+	}
+
+	return joins, err
+}
+
+// auditProfiles writes that what is known of datasets of one account was read.
+func (q *Query) auditProfiles(ctx context.Context, who auth.Principal, datasets ...catalog.Dataset) error {
+	return q.DB.InTx(ctx, func(tx postgres.Tx) error {
+		for _, d := range datasets {
+			if err := audit.WriteTx(ctx, tx, who.Audit(d.Account, q.Now(), "profile.get", d.Audit())); err != nil {
+				return err
+			}
+		}
+
+		return nil
+	})
+}
+
+func (q *Query) readProfile(ctx context.Context, found profiled) (*Profile, error) {
 	var content engine.Profile
 	if err := q.readObject(ctx, found.Profile, &content); err != nil {
 		return nil, err
 	}
 
-	made.Snapshot, made.ComputedAt, made.Rows = found.Snapshot, found.ComputedAt, found.Rows
-	made.Columns, made.Keys = content.Columns, content.Keys
-
-	return &made, nil
-}
-
-// joins are those with what the caller may see, under the names that it has now.
-func (q *Query) joins(ctx context.Context, db postgres.Querier, who auth.Principal, t lake.Table) (joins []Join, err error) {
-	found, err := q.Lake.Joins(ctx, db, t)
-	if err != nil || len(found) == 0 {
-		return nil, err
-	}
-
-	var ids []uuid.UUID
-	for _, j := range found {
-		ids = append(ids, j.Other)
-	}
-
-	seen, err := q.Catalog.Seen(ctx, db, who, t.Account, ids)
-	if err != nil {
-		return nil, err
-	}
-
-	for _, j := range found {
-		i := slices.IndexFunc(seen, func(item catalog.Item) bool { return item.ID == j.Other })
-		if i < 0 || !slices.ContainsFunc(seen[i].Columns, func(c catalog.Column) bool { return strings.EqualFold(c.Name, j.To) }) {
-			continue
-		}
-
-		joins = append(joins, Join{Column: j.Column, With: seen[i], To: j.To, Share: j.Share})
-	}
-
-	return joins, nil
+	return &Profile{
+		Snapshot: found.Snapshot, ComputedAt: found.ComputedAt, Rows: found.Rows, Columns: content.Columns, Keys: content.Keys, Joins: found.joins,
+	}, nil
 }
 
 // readObject reads JSON that stands beside a table.

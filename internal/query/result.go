@@ -1,6 +1,7 @@
 package query
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -32,17 +33,55 @@ type Result struct {
 	began  time.Time
 	given  *atomic.Int64
 	close  func()
+
+	ahead   []json.RawMessage // rows that were looked at and are still to be given
+	aheadBy error             // what came after them
 }
 
 // Next gives the next row as a JSON object, with __metadata; io.EOF after the last one. It is valid until the next
 // call.
 func (r *Result) Next() (json.RawMessage, error) {
+	if len(r.ahead) > 0 {
+		row := r.ahead[0]
+		r.ahead = r.ahead[1:]
+
+		return row, nil
+	}
+
+	if r.aheadBy != nil {
+		return nil, r.aheadBy
+	}
+
+	return r.fresh()
+}
+
+func (r *Result) fresh() (json.RawMessage, error) {
 	row, err := r.next()
 	if err != nil {
 		return nil, err
 	}
 
 	return r.source.mark(row)
+}
+
+// Look gives the first rows, which Next gives again. It is called before Next, and all says whether there are no more.
+func (r *Result) Look(rows int) (first []json.RawMessage, all bool, err error) {
+	for len(r.ahead) < rows && r.aheadBy == nil {
+		row, err := r.fresh()
+		if err != nil {
+			r.aheadBy = err
+
+			break
+		}
+
+		r.ahead = append(r.ahead, bytes.Clone(row))
+	}
+
+	if r.aheadBy != nil && !errors.Is(r.aheadBy, io.EOF) {
+		return nil, false, r.aheadBy
+	}
+
+	return r.ahead, r.aheadBy != nil, nil
 }
 
 func (r *Result) next() (engine.Row, error) {

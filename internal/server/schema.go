@@ -23,7 +23,7 @@ func (h handlers) ListNamespaces(ctx context.Context, request api.ListNamespaces
 
 	page := api.ListNamespaces200JSONResponse{Data: make([]api.NamespaceItem, 0, len(list)), NextCursor: nextCursor(next)}
 	for _, item := range list {
-		page.Data = append(page.Data, namespaceItem(item.Namespace, item.Owner, who))
+		page.Data = append(page.Data, h.namespaceItem(item.Namespace, item.Owner, who))
 	}
 
 	return page, nil
@@ -42,7 +42,7 @@ func (h handlers) CreateNamespace(ctx context.Context, request api.CreateNamespa
 		return nil, err
 	}
 
-	return api.CreateNamespace201JSONResponse(namespaceItem(made, who.Username, who)), nil
+	return api.CreateNamespace201JSONResponse(h.namespaceItem(made, who.Username, who)), nil
 }
 
 func (h handlers) UpdateNamespace(ctx context.Context, request api.UpdateNamespaceRequestObject) (api.UpdateNamespaceResponseObject, error) {
@@ -54,7 +54,7 @@ func (h handlers) UpdateNamespace(ctx context.Context, request api.UpdateNamespa
 		return nil, err
 	}
 
-	return api.UpdateNamespace200JSONResponse(namespaceItem(changed, who.Username, who)), nil
+	return api.UpdateNamespace200JSONResponse(h.namespaceItem(changed, who.Username, who)), nil
 }
 
 func (h handlers) DeleteNamespace(ctx context.Context, request api.DeleteNamespaceRequestObject) (api.DeleteNamespaceResponseObject, error) {
@@ -80,7 +80,7 @@ func (h handlers) ListDatasets(ctx context.Context, request api.ListDatasetsRequ
 		return nil, err
 	}
 
-	return api.ListDatasets200JSONResponse{Data: datasetItems(list, who), NextCursor: nextCursor(next)}, nil
+	return api.ListDatasets200JSONResponse{Data: h.datasetItems(list, who), NextCursor: nextCursor(next)}, nil
 }
 
 func (h handlers) SearchDatasets(ctx context.Context, request api.SearchDatasetsRequestObject) (api.SearchDatasetsResponseObject, error) {
@@ -100,7 +100,7 @@ func (h handlers) SearchDatasets(ctx context.Context, request api.SearchDatasets
 		return nil, err
 	}
 
-	return api.SearchDatasets200JSONResponse{Data: datasetItems(list, who), NextCursor: nextPosition(next)}, nil
+	return api.SearchDatasets200JSONResponse{Data: h.datasetItems(list, who), NextCursor: nextPosition(next)}, nil
 }
 
 func (h handlers) searchDatasets(ctx context.Context, words string, params api.SearchDatasetsParams) (api.SearchDatasetsResponseObject, error) {
@@ -116,11 +116,11 @@ func (h handlers) searchDatasets(ctx context.Context, words string, params api.S
 		return nil, err
 	}
 
-	return api.SearchDatasets200JSONResponse{Data: datasetItems(list, who), NextCursor: nextRank(next)}, nil
+	return api.SearchDatasets200JSONResponse{Data: h.datasetItems(list, who), NextCursor: nextRank(next)}, nil
 }
 
-func namespaceItem(n catalog.Namespace, owner string, who auth.Principal) api.NamespaceItem {
-	item := api.NamespaceItem{Username: owner, Name: n.Name, Exposure: api.Exposure(n.Exposure), CreatedAt: n.CreatedAt}
+func (h handlers) namespaceItem(n catalog.Namespace, owner string, who auth.Principal) api.NamespaceItem {
+	item := api.NamespaceItem{Username: owner, Name: n.Name, Exposure: api.Exposure(h.catalog.Exposed(n.Exposure)), CreatedAt: n.CreatedAt}
 	if role := n.Role(who); role != "" {
 		item.Role = new(api.Role(role))
 	}
@@ -128,11 +128,11 @@ func namespaceItem(n catalog.Namespace, owner string, who auth.Principal) api.Na
 	return item
 }
 
-func datasetItems(list []catalog.Item, who auth.Principal) []api.DatasetItem {
+func (h handlers) datasetItems(list []catalog.Item, who auth.Principal) []api.DatasetItem {
 	items := make([]api.DatasetItem, 0, len(list))
 	for _, d := range list {
 		items = append(items, api.DatasetItem{
-			Username: d.Owner, Namespace: d.Namespace, Name: d.Name, Role: api.Role(d.Role(who)), Exposure: api.Exposure(d.Exposure),
+			Username: d.Owner, Namespace: d.Namespace, Name: d.Name, Role: api.Role(d.Role(who)), Exposure: api.Exposure(h.catalog.Exposed(d.Exposure)),
 			DataDescription: d.DataDescription, RowCount: d.RowCount, CreatedAt: d.CreatedAt, UpdatedAt: d.UpdatedAt,
 		})
 	}

@@ -1,0 +1,118 @@
+package query
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"quern.dev/quern/internal/auth"
+	"quern.dev/quern/internal/catalog"
+	"quern.dev/quern/internal/postgres"
+)
+
+// About is what is known of a dataset without reading its rows.
+type About struct {
+	catalog.Item
+
+	Definition catalog.Definition
+	Profile    *Profile // nil if there is none, or its values are not wanted
+}
+
+// About tells what is known of datasets, in their order, and with its profile of those whose values are wanted. What
+// the caller may not see is left out.
+func (q *Query) About(ctx context.Context, who auth.Principal, datasets []catalog.Item, valued func(catalog.Item) bool) ([]About, error) {
+	accounts := map[uuid.UUID][]uuid.UUID{}
+	for _, d := range datasets {
+		accounts[d.Account] = append(accounts[d.Account], d.ID)
+	}
+
+	known := map[uuid.UUID]*About{}
+
+	for account, ids := range accounts {
+		if err := q.aboutAccount(ctx, who, account, ids, valued, known); err != nil {
+			return nil, err
+		}
+	}
+
+	var list []About
+
+	for _, d := range datasets {
+		if one := known[d.ID]; one != nil {
+			list = append(list, *one)
+		}
+	}
+
+	return list, nil
+}
+
+func (q *Query) aboutAccount(ctx context.Context, who auth.Principal, account uuid.UUID, ids []uuid.UUID, valued func(catalog.Item) bool, known map[uuid.UUID]*About) error {
+	var (
+		seen        []catalog.Item
+		definitions map[uuid.UUID]catalog.Definition
+		found       map[uuid.UUID]profiled
+	)
+
+	err := q.DB.Do(ctx, func(db postgres.Querier) (err error) {
+		if seen, err = q.Catalog.Seen(ctx, db, who, account, ids); err != nil {
+			return err
+		}
+
+		if definitions, err = q.Catalog.Definitions(ctx, db, account, ids); err != nil {
+			return err
+		}
+
+		var wanted []uuid.UUID
+
+		for _, item := range seen {
+			if valued(item) {
+				wanted = append(wanted, item.ID)
+			}
+		}
+
+		found, err = q.profiled(ctx, db, who, account, wanted)
+
+		return err
+	})
+	if err != nil {
+		return err
+	}
+
+	var read []catalog.Dataset
+
+	for _, item := range seen {
+		known[item.ID] = &About{Item: item, Definition: definitions[item.ID]}
+
+		if _, ok := found[item.ID]; ok {
+			read = append(read, item.Dataset)
+		}
+	}
+
+	if len(read) == 0 {
+		return nil
+	}
+
+	if err := q.auditProfiles(ctx, who, read...); err != nil {
+		return err
+	}
+
+	var group sync.WaitGroup
+
+	for batch := range slices.Chunk(read, linkers) {
+		for _, d := range batch {
+			group.Go(func() {
+				profile, err := q.readProfile(ctx, found[d.ID])
+				if err != nil { // a question is answered without it
+					q.Log.WarnContext(ctx, "a profile cannot be read", "dataset", d.ID, "error", err)
+				}
+
+				known[d.ID].Profile = profile
+			})
+		}
+
+		group.Wait()
+	}
+
+	return nil
+}
