@@ -27,6 +27,13 @@ const (
 	maxShares     = 10_000
 	maxCandidates = 500 // of each word; twice as many are ranked
 	scopesAtOnce  = 32  // namespaces that one look into the index finds words within
+
+	// The index gives all that have a word before it gives the first, which takes long for a word that tens of thousands
+	// have. In an account that is so large, a word that so many of its newest have is looked for among those alone.
+	largeAccount = 5000
+	sampled      = 200
+	oftenSampled = sampled / 5
+	recentLooked = 5000
 )
 
 // Search is what is looked for.
@@ -113,6 +120,8 @@ func firstVisible(ctx context.Context, q postgres.Querier, who auth.Principal, r
 
 // scope is where a search looks.
 type scope struct {
+	account uuid.UUID                                                      // that much of it lies in
+	inside  string                                                         // the condition for what of the account is in it
 	wholes  []string                                                       // accounts and namespaces, as conditions of the text search
 	singles func(q postgres.Querier, conditions []string) ([]found, error) // those of single datasets that fulfil most
 }
@@ -129,6 +138,7 @@ func (c Catalog) scope(ctx context.Context, q postgres.Querier, who auth.Princip
 		namespaces, err := selectSharedNamespaces(ctx, q, who)
 
 		return scope{
+			account: who.Account, inside: lexeme(signAccount, who.Account),
 			wholes: append(namespaceLexemes(namespaces), lexeme(signAccount, who.Account)),
 			singles: func(q postgres.Querier, conditions []string) ([]found, error) {
 				return findShared(ctx, q, conditions, who)
@@ -145,7 +155,10 @@ func (c Catalog) namespaceScope(ctx context.Context, q postgres.Querier, who aut
 	}
 
 	if namespace.access.role(who) != "" {
-		return entriesScope(ctx, []entry{{namespace.Account, namespace.ID, uuid.Nil}}), nil
+		whole := entriesScope(ctx, []entry{{namespace.Account, namespace.ID, uuid.Nil}})
+		whole.account, whole.inside = namespace.Account, lexeme(signNamespace, namespace.ID)
+
+		return whole, nil
 	}
 
 	entries, err := within(c.sharedEntries(q, who), namespace)(ctx, entry{namespace.Account, namespace.ID, uuid.Nil}, maxShares)
@@ -232,6 +245,15 @@ func (w wanted) candidates(ctx context.Context, q postgres.Querier, in scope) (m
 		candidates[f.at] = int(f.n) * len(w.words)
 	}
 
+	frequent, err := in.frequent(ctx, q, w.any)
+	if err != nil {
+		return nil, err
+	}
+
+	for _, i := range frequent {
+		counts[i], conditions[i] = maxCandidates, ""
+	}
+
 	within, err := findWithin(ctx, q, conditions, in.wholes)
 	if err != nil {
 		return nil, err
@@ -248,7 +270,7 @@ func (w wanted) candidates(ctx context.Context, q postgres.Querier, in scope) (m
 	}
 
 	for _, sense := range w.senses(func(i int) bool { return counts[i] >= maxCandidates }) {
-		found, err := findWithin(ctx, q, []string{sense.match}, in.wholes)
+		found, err := in.find(ctx, q, sense.match, len(frequent) > 0)
 		if err != nil {
 			return nil, err
 		}
@@ -263,6 +285,31 @@ func (w wanted) candidates(ctx context.Context, q postgres.Querier, in scope) (m
 	}
 
 	return candidates, nil
+}
+
+// frequent are the numbers of the conditions that many datasets of the account fulfil, as far as its newest show it.
+func (s scope) frequent(ctx context.Context, q postgres.Querier, conditions []string) ([]int, error) {
+	if s.account == uuid.Nil {
+		return nil, nil
+	}
+
+	inside := make([]string, len(conditions))
+	for i, condition := range conditions {
+		inside[i] = allOf([]string{s.inside, condition})
+	}
+
+	return selectFrequent(ctx, q, s.account, inside)
+}
+
+// find gives the first that fulfil a condition: among the newest of the account, if enough of those do.
+func (s scope) find(ctx context.Context, q postgres.Querier, condition string, isFrequent bool) ([]found, error) {
+	if isFrequent {
+		if found, err := findRecent(ctx, q, s.account, allOf([]string{s.inside, condition})); err != nil || len(found) == maxCandidates {
+			return found, err
+		}
+	}
+
+	return findWithin(ctx, q, []string{condition}, s.wholes)
 }
 
 // wanted is what a search looks for, as PostgreSQL's text search reads it.

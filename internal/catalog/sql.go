@@ -179,13 +179,23 @@ const (
 		SELECT $1, $2, $7, $8, role, created_at FROM byname
 		ON CONFLICT (account_id, target_id, subject_kind, subject_id) DO NOTHING`
 
-	// The three that find candidates, and the one that ranks them, read documents of several accounts: each part of a
+	// Those that find candidates, and the one that ranks them, read documents of several accounts: each part of a
 	// condition is about one of them. A condition that is a subquery is read once, not for each row.
 	sqlFindWithin = `
 		SELECT w.i, h.account_id, h.dataset_id FROM unnest($1::text[]) WITH ORDINALITY AS w (match, i) CROSS JOIN LATERAL (
 			SELECT h.account_id, h.dataset_id FROM unnest($2::text[]) AS s (scope) CROSS JOIN LATERAL (
 				SELECT account_id, dataset_id FROM dataset_search WHERE document @@ (s.scope || ' & ' || w.match)::tsquery LIMIT $3) h
-			LIMIT $3) h`
+			LIMIT $3) h
+		WHERE w.match <> ''`
+	sqlSelectFrequent = `
+		WITH recent AS MATERIALIZED (SELECT document FROM dataset_search WHERE account_id = $1 ORDER BY dataset_id DESC LIMIT $3)
+		SELECT w.i - 1 FROM unnest($2::text[]::tsquery[]) WITH ORDINALITY AS w (match, i)
+		WHERE EXISTS (SELECT 1 FROM dataset_search WHERE account_id = $1 OFFSET $5)
+			AND (SELECT count(*) FROM recent WHERE document @@ w.match) >= $4`
+	sqlFindRecent = `
+		SELECT 1::bigint, account_id, dataset_id FROM (
+			SELECT account_id, dataset_id, document FROM dataset_search WHERE account_id = $1 ORDER BY dataset_id DESC LIMIT $3) r
+		WHERE document @@ (SELECT $2::text::tsquery) LIMIT $4`
 	sqlFindAmong = `
 		SELECT c.n, h.account_id, h.dataset_id FROM unnest($3::uuid[], $4::uuid[]) AS i (account_id, dataset_id)
 			JOIN dataset_search h ON h.account_id = i.account_id AND h.dataset_id = i.dataset_id
@@ -756,6 +766,26 @@ func scanFound(row pgx.CollectableRow) (f found, err error) {
 // findWithin gives the first that fulfil each of the conditions, in accounts and namespaces.
 func findWithin(ctx context.Context, q postgres.Querier, conditions, scopes []string) ([]found, error) {
 	rows, err := q.Query(ctx, sqlFindWithin, conditions, scopes, maxCandidates)
+	if err != nil {
+		return nil, err
+	}
+
+	return pgx.CollectRows(rows, scanFound)
+}
+
+// selectFrequent are the numbers of the conditions that many of the newest datasets of a large account fulfil.
+func selectFrequent(ctx context.Context, q postgres.Querier, account uuid.UUID, conditions []string) ([]int, error) {
+	rows, err := q.Query(ctx, sqlSelectFrequent, account, conditions, sampled, oftenSampled, largeAccount)
+	if err != nil {
+		return nil, err
+	}
+
+	return pgx.CollectRows(rows, pgx.RowTo[int])
+}
+
+// findRecent gives the first of an account's newest that fulfil a condition.
+func findRecent(ctx context.Context, q postgres.Querier, account uuid.UUID, condition string) ([]found, error) {
+	rows, err := q.Query(ctx, sqlFindRecent, account, condition, recentLooked, maxCandidates)
 	if err != nil {
 		return nil, err
 	}
