@@ -269,8 +269,14 @@ func (w wanted) candidates(ctx context.Context, q postgres.Querier, in scope) (m
 		}
 	}
 
-	for _, sense := range w.senses(func(i int) bool { return counts[i] >= maxCandidates }) {
-		found, err := in.find(ctx, q, sense.match, len(frequent) > 0)
+	senses := w.senses(func(i int) bool { return counts[i] >= maxCandidates })
+
+	if frequent, err = in.frequent(ctx, q, matches(senses)); err != nil {
+		return nil, err
+	}
+
+	for i, sense := range senses {
+		found, err := in.find(ctx, q, sense.match, slices.Contains(frequent, i))
 		if err != nil {
 			return nil, err
 		}
@@ -289,7 +295,7 @@ func (w wanted) candidates(ctx context.Context, q postgres.Querier, in scope) (m
 
 // frequent are the numbers of the conditions that many datasets of the account fulfil, as far as its newest show it.
 func (s scope) frequent(ctx context.Context, q postgres.Querier, conditions []string) ([]int, error) {
-	if s.account == uuid.Nil {
+	if s.account == uuid.Nil || len(conditions) == 0 {
 		return nil, nil
 	}
 
@@ -384,6 +390,14 @@ func (w wanted) senses(isFrequent func(i int) bool) []sense {
 	}
 
 	return []sense{{w.whole, maxWords + 1}, {allOf(names), len(names)}, {allOf(sure), len(names)}, {allOf(anywhere), len(names)}, {anyOf(anywhere), 1}}
+}
+
+func matches(senses []sense) (conditions []string) {
+	for _, s := range senses {
+		conditions = append(conditions, s.match)
+	}
+
+	return conditions
 }
 
 func allOf(conditions []string) string { return "(" + strings.Join(conditions, " & ") + ")" }
