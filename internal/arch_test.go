@@ -33,7 +33,7 @@ func allowed() map[string][]string {
 			"internal/postgres", "internal/query", "internal/tracing",
 		},
 		"internal/tracing": {"internal/fault"},
-		"internal/agent":   {"internal/auth", "internal/fault", "internal/query"},
+		"internal/agent":   {"internal/auth", "internal/catalog", "internal/fault", "internal/llm", "internal/query"},
 		"internal/query": {
 			"internal/audit", "internal/auth", "internal/blob", "internal/catalog", "internal/engine", "internal/fault", "internal/job",
 			"internal/lake", "internal/postgres", "internal/values",

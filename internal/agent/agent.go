@@ -34,6 +34,7 @@ type Question struct {
 	AsOf         time.Time `json:"asOf,omitzero"`
 	TimeZone     string    `json:"timeZone,omitempty"`
 	Earlier      []Turn    `json:"-"` // of the conversation, oldest first
+	Run          uuid.UUID `json:"-"`
 }
 
 // Turn is an earlier question and what was asked of the data for it.

@@ -16,7 +16,6 @@ import (
 	"github.com/google/uuid"
 
 	"quern.dev/quern/internal/blob"
-	"quern.dev/quern/internal/catalog"
 	"quern.dev/quern/internal/config"
 	"quern.dev/quern/internal/llm"
 	"quern.dev/quern/internal/postgres"
@@ -126,7 +125,7 @@ func (a *App) openModels() (*llm.Models, error) {
 		})
 	}
 
-	usage := catalog.Catalog{DB: a.db, Now: time.Now}
+	usage := a.catalog()
 
 	models, err := llm.New(llm.Config{
 		DB: a.db, Providers: providers, Capture: a.config.Tracing.Capture, Log: a.log, Now: time.Now,

@@ -10,7 +10,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"quern.dev/quern/internal/catalog"
 	"quern.dev/quern/internal/config"
 	"quern.dev/quern/internal/engine"
 	"quern.dev/quern/internal/engine/duckdb"
@@ -105,7 +104,7 @@ func (a *App) newIngest(uploads upload.Uploads) *ingest.Ingest {
 	bounds.Columns, bounds.Unpacked = a.config.Ingest.MaxColumns, int64(a.config.Ingest.MaxUnpacked)
 
 	return ingest.New(ingest.Config{
-		DB: a.db, Store: a.store, Lake: a.lake, Catalog: catalog.Catalog{DB: a.db, Now: time.Now}, Uploads: uploads,
+		DB: a.db, Store: a.store, Lake: a.lake, Catalog: a.catalog(), Uploads: uploads,
 		Engine: engine.New(engine.Config{
 			Sandbox: a.sandbox, Program: duckdb.Name, Log: a.log, Sessions: a.config.Sandbox.Max, Memory: int64(a.config.Ingest.Memory), Threads: a.config.Ingest.Threads,
 			Disk: int64(a.config.Ingest.Disk),

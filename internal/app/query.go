@@ -12,7 +12,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"quern.dev/quern/internal/catalog"
 	"quern.dev/quern/internal/engine"
 	"quern.dev/quern/internal/engine/duckdb"
 	"quern.dev/quern/internal/job"
@@ -36,7 +35,7 @@ func (a *App) newQuery() *query.Query {
 	a.log.Info("statements", "running", running, "threads", threads, "memory", int64(c.Memory))
 
 	made := query.New(query.Config{
-		DB: a.db, Catalog: catalog.Catalog{DB: a.db, Now: time.Now}, Lake: a.lake, Log: a.log, Now: time.Now,
+		DB: a.db, Catalog: a.catalog(), Lake: a.lake, Log: a.log, Now: time.Now,
 		Engine: engine.New(engine.Config{
 			Sandbox: a.sandbox, Program: duckdb.Name, Log: a.log, Sessions: running, Memory: int64(c.Memory), Threads: threads, Disk: int64(c.Disk),
 			Data: math.MaxInt64,

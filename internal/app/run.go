@@ -14,13 +14,28 @@ import (
 func (a *App) newRuns(asking *query.Query) *run.Runs {
 	c := a.config.Run
 
-	agents := map[string]agent.Agent{}
+	writer := agent.NL2QL{Catalog: a.catalog(), Query: asking, Models: a.models, Now: time.Now}
+	agents := map[string]agent.Agent{"nl2ql": writer, "assistant": agent.Assistant{NL2QL: writer}}
+
 	if c.Scripted {
 		agents["nl2ql"], agents["assistant"] = agent.Script{Query: asking}, agent.Script{Query: asking, Planning: true}
 	}
 
 	return run.New(run.Config{
-		DB: a.db, Store: a.store, Catalog: catalog.Catalog{DB: a.db, Now: time.Now}, Agents: agents, Jobs: func() *job.Client { return a.jobs },
+		DB: a.db, Store: a.store, Catalog: a.catalog(), Agents: agents, Jobs: func() *job.Client { return a.jobs },
 		Tracing: a.tracing, Log: a.log, Now: time.Now, Time: c.Time, Running: c.PerUser, Poll: c.Poll, Keep: c.Keep,
 	})
+}
+
+// catalog is what exists. Where an owner has not said what external models may see, the operator has: the least of them.
+func (a *App) catalog() catalog.Catalog {
+	c := catalog.Catalog{DB: a.db, Now: time.Now}
+
+	for _, p := range a.config.Model.Providers {
+		if said := catalog.Exposure(p.Exposure); !p.Local && (c.Exposure == "" || said.Less(c.Exposure)) {
+			c.Exposure = said
+		}
+	}
+
+	return c
 }

@@ -24,7 +24,6 @@ import (
 	"quern.dev/quern/internal/audit"
 	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/blob"
-	"quern.dev/quern/internal/catalog"
 	"quern.dev/quern/internal/config"
 	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/job"
@@ -152,7 +151,7 @@ func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
 			DB: a.db, Now: time.Now, Secret: []byte(c.Server.Secret.Reveal()),
 			DefaultLifetime: c.Token.DefaultLifetime, MaxLifetime: c.Token.MaxLifetime,
 		},
-		Catalog:   catalog.Catalog{DB: a.db, Now: time.Now},
+		Catalog:   a.catalog(),
 		Uploads:   uploads,
 		Ingest:    loading,
 		Query:     asking,

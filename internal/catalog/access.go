@@ -29,6 +29,29 @@ type Path struct {
 	Dataset   string
 }
 
+const pathParts = 3
+
+// Named reads a name as statements have it: dataset, namespace/dataset or owner/namespace/dataset. What is left out is
+// that of the path.
+func (p Path) Named(name string) Path {
+	parts := strings.Split(name, "/")
+	p.Dataset = parts[len(parts)-1]
+
+	if len(parts) > 1 {
+		p.Namespace = parts[len(parts)-2]
+	}
+
+	if len(parts) == pathParts {
+		p.Username = parts[0]
+	}
+
+	if len(parts) > pathParts {
+		p.Dataset = "" // names nothing
+	}
+
+	return p
+}
+
 // The kinds of target that grants, tokens and audit entries name.
 const (
 	kindNamespace = "namespace"

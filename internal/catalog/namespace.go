@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -37,6 +38,13 @@ const (
 	ValuesExposed Exposure = "values"
 	RowsExposed   Exposure = "rows"
 )
+
+// Less tells whether models may see less with it than with another.
+func (e Exposure) Less(than Exposure) bool {
+	order := []Exposure{SchemaExposed, ValuesExposed, RowsExposed}
+
+	return slices.Index(order, e) < slices.Index(order, than)
+}
 
 // Exposed is what holds for an exposure that its owner set, or did not set.
 func (c Catalog) Exposed(set Exposure) Exposure { return cmp.Or(set, c.Exposure, SchemaExposed) }

@@ -92,6 +92,8 @@ func refused(err error, reads []reading) error {
 		return invalid(said.Position, `Only one SELECT is possible. Nothing can be changed here; "explain": true in the request gives the plan, and PIVOT works as FROM dataset PIVOT (sum(x) FOR y IN (1, 2)).`)
 	case said.Subtype == "COLUMN_NOT_FOUND":
 		return noColumn(said.Position, said.Name, "", reads)
+	case strings.HasPrefix(said.Name, "`"):
+		return invalid(said.Position, "The statement is not SQL: names are quoted with double quotes, not with backticks.")
 	case said.Subtype == "MISSING_ENTRY" && strings.Contains(strings.ToLower(said.Message), "function"):
 		return withCandidates(invalid(said.Position, fmt.Sprintf("There is no function %s.", said.Name)), nearest(said.Name, said.Candidates))
 	}

@@ -118,31 +118,8 @@ func (r *resolver) restrict(ctx context.Context, db postgres.Querier) error {
 	return err
 }
 
-const pathParts = 3
-
-// path reads a name in the statement: dataset, namespace/dataset or owner/namespace/dataset. What is left out is
-// that of the request.
-func (r *resolver) path(name string) catalog.Path {
-	parts := strings.Split(name, "/")
-	path := catalog.Path{Username: r.want.Username, Namespace: r.want.Namespace, Dataset: parts[len(parts)-1]}
-
-	if len(parts) > 1 {
-		path.Namespace = parts[len(parts)-2]
-	}
-
-	if len(parts) == pathParts {
-		path.Username = parts[0]
-	}
-
-	if len(parts) > pathParts {
-		path.Dataset = "" // names nothing
-	}
-
-	return path
-}
-
 func (r *resolver) dataset(ctx context.Context, db postgres.Querier, t table) (reading, error) {
-	path := r.path(t.name)
+	path := catalog.Path{Username: r.want.Username, Namespace: r.want.Namespace}.Named(t.name)
 
 	dataset, err := r.Catalog.Allow(ctx, db, r.who, auth.Viewer, path)
 	if fault.Is(err, fault.NotFound) {

@@ -2,10 +2,12 @@ package run
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
 
+	"quern.dev/quern/internal/agent"
 	"quern.dev/quern/internal/audit"
 	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/catalog"
@@ -98,6 +100,45 @@ func (r *Runs) Conversation(ctx context.Context, who auth.Principal, id uuid.UUI
 	}
 
 	return found, nil
+}
+
+// earlierTurns is how many turns before a question belong to it.
+const earlierTurns = 10
+
+// earlier gives the questions before one in its conversation, oldest first, with the statements of those whose datasets
+// the asker may still see.
+func (r *Runs) earlier(ctx context.Context, run Run) ([]agent.Turn, error) {
+	var before []Run
+
+	err := r.DB.Do(ctx, func(q postgres.Querier) (err error) {
+		before, err = selectEarlier(ctx, q, run, earlierTurns)
+
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+
+	turns := make([]agent.Turn, 0, len(before))
+
+	for _, one := range slices.Backward(before) {
+		visible, err := r.visible(ctx, run.caller, one.ID)
+		if err != nil {
+			return nil, err
+		}
+
+		turn := agent.Turn{Question: one.Question.Text}
+
+		if visible && one.stored != nil {
+			for _, step := range one.stored.Steps {
+				turn.Queries = append(turn.Queries, step.Query)
+			}
+		}
+
+		turns = append(turns, turn)
+	}
+
+	return turns, nil
 }
 
 // Rename gives a conversation of the caller's another title.

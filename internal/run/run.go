@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -118,6 +117,10 @@ func (r *Runs) Ask(ctx context.Context, who auth.Principal, want Ask) (made Run,
 		return Run{}, fault.Invalid("agent", "is not an agent of this service")
 	}
 
+	if _, err := time.LoadLocation(want.Question.TimeZone); err != nil {
+		return Run{}, fault.Invalid("timeZone", "is not the name of a time zone, such as Europe/Vienna")
+	}
+
 	namespace, err := r.reach(ctx, who, want.Question)
 	if err != nil {
 		return Run{}, err
@@ -162,13 +165,15 @@ func (r *Runs) Ask(ctx context.Context, who auth.Principal, want Ask) (made Run,
 
 // reach finds the namespace, and makes sure that the caller can see the datasets that the question is limited to.
 func (r *Runs) reach(ctx context.Context, who auth.Principal, q agent.Question) (namespace catalog.Namespace, err error) {
+	at := catalog.Path{Username: q.Username, Namespace: q.Namespace}
+
 	err = r.DB.Do(ctx, func(db postgres.Querier) error {
-		if namespace, err = r.Catalog.Visible(ctx, db, who, catalog.Path{Username: q.Username, Namespace: q.Namespace}); err != nil {
+		if namespace, err = r.Catalog.Visible(ctx, db, who, at); err != nil {
 			return err
 		}
 
 		for _, name := range q.Datasets {
-			if _, err := r.Catalog.Allow(ctx, db, who, auth.Viewer, pathOf(q, name)); err != nil {
+			if _, err := r.Catalog.Allow(ctx, db, who, auth.Viewer, at.Named(name)); err != nil {
 				return err
 			}
 		}
@@ -177,22 +182,6 @@ func (r *Runs) reach(ctx context.Context, who auth.Principal, q agent.Question) 
 	})
 
 	return namespace, err
-}
-
-// pathOf reads a dataset's name as statements have it.
-func pathOf(q agent.Question, name string) catalog.Path {
-	at := catalog.Path{Username: q.Username, Namespace: q.Namespace}
-
-	switch parts := strings.SplitN(name, "/", 3); len(parts) {
-	case 3:
-		at = catalog.Path{Username: parts[0], Namespace: parts[1], Dataset: parts[2]}
-	case 2:
-		at.Namespace, at.Dataset = parts[0], parts[1]
-	default:
-		at.Dataset = name
-	}
-
-	return at
 }
 
 // askTx makes the run, its first event and its job.

@@ -24,10 +24,13 @@ const (
 	sqlRunColumns = `
 		account_id, id, conversation_id, agent, status, question, request, caller, trace_id, last_seq, result, error_code, error_message,
 		created_at, deadline_at, finished_at`
-	sqlSelectRun   = `SELECT` + sqlRunColumns + ` FROM runs WHERE account_id = $1 AND id = $2`
-	sqlLockRun     = sqlSelectRun + ` FOR UPDATE`
-	sqlSelectTurns = `SELECT` + sqlRunColumns + ` FROM runs WHERE account_id = $1 AND conversation_id = $2 ORDER BY id`
-	sqlSelectLate  = `SELECT account_id, id FROM runs WHERE status = 'running' AND deadline_at < $1 ORDER BY deadline_at LIMIT $2`
+	sqlSelectRun     = `SELECT` + sqlRunColumns + ` FROM runs WHERE account_id = $1 AND id = $2`
+	sqlLockRun       = sqlSelectRun + ` FOR UPDATE`
+	sqlSelectTurns   = `SELECT` + sqlRunColumns + ` FROM runs WHERE account_id = $1 AND conversation_id = $2 ORDER BY id`
+	sqlSelectEarlier = `
+		SELECT` + sqlRunColumns + ` FROM runs
+		WHERE account_id = $1 AND conversation_id = $2 AND id < $3 AND status = 'completed' ORDER BY id DESC LIMIT $4`
+	sqlSelectLate = `SELECT account_id, id FROM runs WHERE status = 'running' AND deadline_at < $1 ORDER BY deadline_at LIMIT $2`
 
 	// It cannot be deleted until the transaction ends.
 	sqlHoldRunning = `SELECT 1 FROM runs WHERE account_id = $1 AND id = $2 AND status = 'running' FOR SHARE`
@@ -96,6 +99,15 @@ func oneRun(rows pgx.Rows, err error) (*Run, error) {
 
 func selectTurns(ctx context.Context, q postgres.Querier, account, conversation uuid.UUID) ([]Run, error) {
 	rows, err := q.Query(ctx, sqlSelectTurns, account, conversation)
+	if err != nil {
+		return nil, err
+	}
+
+	return pgx.CollectRows(rows, scanRun)
+}
+
+func selectEarlier(ctx context.Context, q postgres.Querier, run Run, limit int) ([]Run, error) {
+	rows, err := q.Query(ctx, sqlSelectEarlier, run.Account, run.Conversation, run.ID, limit)
 	if err != nil {
 		return nil, err
 	}

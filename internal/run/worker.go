@@ -70,6 +70,11 @@ func (r *Runs) work(ctx context.Context, args Args, lease job.Lease, last bool) 
 		return err
 	}
 
+	run.Question.Run = run.ID
+	if run.Question.Earlier, err = r.earlier(ctx, *run); err != nil {
+		return err
+	}
+
 	log := &record{Runs: r, lease: lease, run: *run, pinned: map[uuid.UUID]uuid.UUID{}}
 	log.pin(reads)
 
