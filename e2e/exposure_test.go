@@ -1,0 +1,141 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestExposure: everything that goes to an external model is searched for what it may not see. Values of the profile are
+// told apart from those that only a row has.
+func TestExposure(t *testing.T) {
+	t.Parallel()
+
+	models := map[string]*model{}
+	for _, operator := range []string{"schema", "values", "rows"} {
+		models[operator] = newModel(t, obeysQuestion)
+	}
+
+	s := start(t, append(external(models), "QUERN_UPKEEP_QUIET=1s", "QUERN_UPKEEP_EVERY=1s", "QUERN_RUN_PER_USER=100")...)
+	bearer := s.newKey().token("ada")
+
+	for operator, m := range models {
+		for _, owner := range []string{"", "schema", "values", "rows"} {
+			t.Run(operator+" and "+owner, func(t *testing.T) {
+				exposed(t, newFilled(t, s, "ada", bearer), m, operator, owner)
+			})
+		}
+	}
+}
+
+func obeysQuestion(said conversation) any {
+	switch question := said.question(); {
+	case said.complaint() != "":
+		return selects(`SELECT count(*) AS n FROM "orders"`)
+	case strings.HasPrefix(question, "Fail"): // with words that quote a cell
+		return selects(`SELECT sum(CAST("rare" AS DOUBLE)) AS n FROM "orders"`)
+	case strings.HasPrefix(question, "Number"):
+		return selects(`SELECT CAST("big" AS TINYINT) AS n FROM "orders"`)
+	case strings.HasPrefix(question, "Nothing"):
+		return selects(`SELECT "often" FROM "orders" WHERE "often" = 'CANARY-often'`)
+	default:
+		return selects(`SELECT * FROM "orders"`)
+	}
+}
+
+func exposed(t *testing.T, d *filled, m *model, operator, owner string) {
+	t.Helper()
+
+	s, before := d.s, len(m.requests())
+
+	var rows []string
+
+	for i := range 300 {
+		rows = append(rows, fmt.Sprintf(`{"often": "canary-OFTEN", "rare": "canary-rare-%d-", "big": %d}`, i, 9_000_000+i*7919))
+	}
+
+	postRows(t, s, d.bearer, d.path(), `{"data": [`+strings.Join(rows, ", ")+`]}`)
+	d.indexed()
+
+	if owner != "" {
+		changed := d.call(http.MethodPatch, "", fmt.Sprintf(`{"exposure": %q}`, owner))
+		require.Equal(t, http.StatusOK, changed.status, changed.body)
+	}
+
+	profile := d.profiled()
+	shown := map[string]bool{}
+
+	for _, c := range profile.Columns {
+		shown[cellText(c.Min)], shown[cellText(c.Max)] = true, true
+
+		for _, example := range c.Examples {
+			shown[cellText(example)] = true
+		}
+
+		for _, top := range c.TopValues {
+			shown[cellText(top.Value)] = true
+		}
+	}
+
+	of := fmt.Sprintf(`"provider": %q`, operator)
+	first := d.asks("All of it", of)
+	require.Equal(t, 300, first.Result.Steps[0].RowCount)
+
+	for _, question := range []string{"Fail once", "Number that is too large", "Nothing", "And now?"} {
+		run := d.asks(question, of+fmt.Sprintf(`, "conversationId": %q`, first.ConversationID))
+		require.Equal(t, "completed", run.Status, "%+v", run)
+	}
+
+	level := map[string]int{"schema": 0, "values": 1, "rows": 2, "": 2}
+	allowed := min(level[operator], level[owner])
+	sent := strings.Join(m.requests()[before:], "\n")
+
+	var (
+		profiled int
+		others   []string
+	)
+
+	for i := range 300 {
+		value := fmt.Sprintf("canary-rare-%d-", i)
+
+		switch {
+		case !strings.Contains(sent, value):
+		case shown[value]:
+			profiled++
+		default:
+			others = append(others, value)
+		}
+	}
+
+	for i := range 300 {
+		if number := fmt.Sprint(9_000_000 + i*7919); strings.Contains(sent, number) && !shown[number] {
+			others = append(others, number)
+		}
+	}
+
+	switch allowed {
+	case 0:
+		require.NotContains(t, sent, "canary-OFTEN")
+		require.Zero(t, profiled)
+		require.Empty(t, others)
+		require.Contains(t, sent, `\"rare\"`, "the schema is told")
+	case 1:
+		require.Contains(t, sent, "canary-OFTEN")
+		require.NotZero(t, profiled)
+		require.Empty(t, others)
+	default:
+		require.Contains(t, sent, "canary-OFTEN")
+		require.NotZero(t, profiled)
+	}
+}
+
+func cellText(value any) string {
+	if number, ok := value.(float64); ok {
+		return fmt.Sprintf("%.0f", number)
+	}
+
+	return fmt.Sprint(value)
+}

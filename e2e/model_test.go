@@ -1,0 +1,176 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// model is a server that speaks like OpenAI's and answers what a test says.
+type model struct {
+	server *httptest.Server
+
+	mu     sync.Mutex
+	heard  []string // bodies of all requests
+	answer func(said conversation) any
+}
+
+// conversation is what a model is asked.
+type conversation []struct {
+	Role    string `json:"role"`
+	Content string `json:"content"`
+}
+
+// question is what the asker wrote.
+func (c conversation) question() string {
+	for _, message := range c {
+		if _, question, ok := strings.Cut(message.Content, "\nQuestion:\n"); ok && message.Role == "user" {
+			return question
+		}
+	}
+
+	return ""
+}
+
+// complaint is what it is told of its last answer, if it gave one.
+func (c conversation) complaint() string {
+	if last := c[len(c)-1]; len(c) > 3 {
+		return last.Content
+	}
+
+	return ""
+}
+
+// drafted is an answer of the nl2ql agent's model.
+type drafted struct {
+	Outcome       string `json:"outcome"`
+	Reading       string `json:"reading"`
+	Query         string `json:"query"`
+	Reasoning     string `json:"reasoning"`
+	Clarification any    `json:"clarification"`
+}
+
+func selects(query string) drafted {
+	return drafted{Outcome: "answer", Reading: "As it was asked.", Query: query, Reasoning: "It says so."}
+}
+
+// newModel starts a model. An answer that is text is sent as it is.
+func newModel(t *testing.T, answer func(said conversation) any) *model {
+	t.Helper()
+
+	m := &model{answer: answer}
+	m.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var request struct {
+			Model    string       `json:"model"`
+			Messages conversation `json:"messages"`
+		}
+
+		body := new(strings.Builder)
+		if err := json.NewDecoder(io.TeeReader(r.Body, body)).Decode(&request); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+
+			return
+		}
+
+		m.mu.Lock()
+		m.heard = append(m.heard, body.String())
+		m.mu.Unlock()
+
+		said := m.answer(request.Messages)
+
+		content, isText := said.(string)
+		if !isText {
+			encoded, _ := json.Marshal(said) //nolint:errchkjson // strings
+			content = string(encoded)
+		}
+
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(map[string]any{
+			"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": request.Model,
+			"choices": []any{map[string]any{"index": 0, "finish_reason": "stop", "message": map[string]any{"role": "assistant", "content": content}}},
+			"usage":   map[string]any{"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110},
+		})
+	}))
+	t.Cleanup(m.server.Close)
+
+	return m
+}
+
+// requests are the bodies of all requests so far.
+func (m *model) requests() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+
+	return append([]string(nil), m.heard...)
+}
+
+// concluded is a run as it ends.
+type concluded struct {
+	RunID, ConversationID, Status string
+
+	Result struct {
+		Response, Reading, Outcome, Model string
+		Clarification                     struct {
+			Question string
+			Options  []string
+		}
+		Steps []struct {
+			Instruction, Query, Reasoning string
+			Data                          []map[string]any
+			RowCount                      int
+		}
+		Usage struct{ InputTokens, OutputTokens int }
+	}
+	Error struct{ Code, Message string }
+}
+
+// cells are the values of the only row.
+func (c concluded) cells(t *testing.T) map[string]any {
+	t.Helper()
+	require.Len(t, c.Result.Steps, 1, "%+v", c)
+	require.Len(t, c.Result.Steps[0].Data, 1, "%+v", c)
+	delete(c.Result.Steps[0].Data[0], "__metadata")
+
+	return c.Result.Steps[0].Data[0]
+}
+
+// asks asks nl2ql and waits for the end. More are further members of the request.
+func (d *filled) asks(question, more string) (run concluded) {
+	d.t.Helper()
+
+	if more != "" {
+		more = ", " + more
+	}
+
+	body := fmt.Sprintf(`{"username": %q, "namespace": %q, "agent": "nl2ql", "query": %s%s}`, d.owner, d.namespace, encode(d.t, question), more)
+	answer := call(d.t, http.MethodPost, d.s.url+"/query/ask", d.bearer, body, "Accept: application/json", "Prefer: wait=60")
+	require.Equal(d.t, http.StatusOK, answer.status, answer.body)
+	answer.json(d.t, &run)
+
+	return run
+}
+
+// settings make it the only model of a service, one that runs where the data may be.
+func (m *model) settings() []string {
+	return []string{"QUERN_MODELS=here/small", "QUERN_MODEL_HERE_KIND=openai", "QUERN_MODEL_HERE_LOCAL=true", "QUERN_MODEL_HERE_URL=" + m.server.URL + "/v1"}
+}
+
+// external are settings for models that each may see as much as the names of their providers say.
+func external(models map[string]*model) (settings []string) {
+	var names []string
+
+	for name, m := range models {
+		prefix := "QUERN_MODEL_" + strings.ToUpper(name)
+		names = append(names, name+"/large")
+		settings = append(settings, prefix+"_KIND=openai", prefix+"_EXPOSURE="+name, prefix+"_URL="+m.server.URL+"/v1")
+	}
+
+	return append(settings, "QUERN_MODELS="+strings.Join(names, ","))
+}

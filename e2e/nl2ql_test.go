@@ -1,0 +1,120 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestNL2QL: what a question becomes with a model, in every outcome.
+func TestNL2QL(t *testing.T) {
+	t.Parallel()
+
+	m := newModel(t, func(said conversation) any {
+		switch question := said.question(); {
+		case strings.HasPrefix(question, "How many"):
+			return selects(`SELECT count(*) AS n FROM "orders"`)
+		case strings.HasPrefix(question, "And late"):
+			return selects(`SELECT count(*) AS n FROM "orders" WHERE "status" = 'Late'`)
+		case strings.HasPrefix(question, "None"):
+			return selects(`SELECT * FROM "orders" WHERE "id" < 0`)
+		case strings.HasPrefix(question, "Which"):
+			return drafted{Outcome: "clarification", Reading: "Either.", Clarification: map[string]any{"question": "Which year?", "options": []string{"2025", "2026"}}}
+		case strings.HasPrefix(question, "Delete"):
+			return drafted{Outcome: "not_permitted", Reading: "To delete."}
+		case strings.HasPrefix(question, "Weather"):
+			return drafted{Outcome: "no_data", Reading: "The weather."}
+		case strings.HasPrefix(question, "Hello"):
+			return drafted{Outcome: "refused", Reading: "A greeting."}
+		case strings.HasPrefix(question, "Never"):
+			return selects(`SELECT nothing FROM "orders"`)
+		default:
+			return selects(`SELECT id FROM "orders" ORDER BY id`)
+		}
+	})
+	s := start(t, append(m.settings(), "QUERN_UPKEEP_QUIET=1s", "QUERN_UPKEEP_EVERY=1s")...)
+	key := s.newKey()
+	d := newTrade(t, s, "ada", key.token("ada"))
+
+	last := func() string { return m.requests()[len(m.requests())-1] }
+
+	first := d.asks("How many orders are there?", `"asOf": "2026-03-01T23:30:00Z", "timeZone": "Europe/Vienna", "helperPrompt": "Orders are never counted twice."`)
+	require.Equal(t, "answer", first.Result.Outcome)
+	require.Equal(t, map[string]any{"n": 200.0}, first.cells(t))
+	require.Equal(t, "1 row.", first.Result.Response)
+	require.Equal(t, "As it was asked.", first.Result.Reading)
+	require.Equal(t, 100, first.Result.Usage.InputTokens)
+
+	for _, part := range []string{"Monday, 2026-03-02 00:30:00", "Europe/Vienna", "Orders are never counted twice.", "How many orders are there?", `\"name\":\"customers\"`, "Cancelled"} {
+		require.Contains(t, last(), part)
+	}
+
+	second := d.asks("And late ones?", fmt.Sprintf(`"conversationId": %q`, first.ConversationID))
+	require.Equal(t, map[string]any{"n": 67.0}, second.cells(t))
+	require.Contains(t, last(), "How many orders are there?")
+	require.Contains(t, last(), `count(*) AS n`)
+
+	// The same datasets give the same beginning.
+	before, after := m.requests()[len(m.requests())-2], last()
+	same := 0
+
+	for same < len(before) && before[same] == after[same] {
+		same++
+	}
+
+	require.Greater(t, same, strings.Index(after, "Datasets:")+1000)
+
+	require.Len(t, d.asks("All ids", "").Result.Steps[0].Data, 200)
+
+	none := d.asks("None at all", "")
+	require.Equal(t, "no_data", none.Result.Outcome)
+	require.Len(t, none.Result.Steps, 1)
+
+	asked := d.asks("Which of them?", "")
+	require.Equal(t, "clarification", asked.Result.Outcome)
+	require.Equal(t, "Which year?", asked.Result.Response)
+	require.Equal(t, []string{"2025", "2026"}, asked.Result.Clarification.Options)
+
+	for question, outcome := range map[string]string{"Delete them": "not_permitted", "Weather?": "no_data", "Hello": "refused", "Never right": "refused"} {
+		run := d.asks(question, "")
+		require.Equal(t, "completed", run.Status)
+		require.Equal(t, outcome, run.Result.Outcome, question)
+		require.Empty(t, run.Result.Steps)
+		require.NotEmpty(t, run.Result.Response)
+	}
+
+	// Four attempts, and then it is over.
+	attempts := 0
+
+	for _, request := range m.requests() {
+		if strings.Contains(request, "Never right") {
+			attempts++
+		}
+	}
+
+	require.Equal(t, 4, attempts)
+
+	limited := d.asks("How many orders?", `"datasets": ["orders"]`)
+	require.Equal(t, "answer", limited.Result.Outcome)
+	require.NotContains(t, last(), `\"name\":\"customers\"`)
+
+	unknown := call(t, http.MethodPost, s.url+"/query/ask", d.bearer, fmt.Sprintf(`{"username": "ada", "namespace": %q, "query": "x", "timeZone": "Europe/Nowhere"}`, d.namespace))
+	require.Equal(t, http.StatusUnprocessableEntity, unknown.status, unknown.body)
+
+	// What the asker may not see is not told to the model.
+	share(t, s, d.bearer, "datasets/self/"+d.namespace+"/products", "eve", "viewer")
+
+	_ = d.by(key.token("eve")).asks("How many orders?", "")
+	require.Contains(t, last(), `\"name\":\"products\"`)
+	require.NotContains(t, last(), "customer_id")
+
+	m.server.Close()
+
+	down := d.asks("How many orders?", "")
+	require.Equal(t, "failed", down.Status)
+	require.Equal(t, "UNAVAILABLE", down.Error.Code)
+	require.Contains(t, down.Error.Message, "model")
+}
