@@ -84,6 +84,11 @@ fuzz: ## Fuzz all operations for FUZZ_TIME (60s), every other target for 5s
 bench: ## Measure beside the bare twin, all or NAME=read|size|load|search|upload|prepare|pickup|ingest|append|commit|compacted|query|query-small|query-parallel|query-cold|query-many|link|ask|streams|runs; BENCH_FLAGS=-small as CI does
 	go run ./bench $(BENCH_FLAGS) $(NAME)
 
+# The folder of the sets comes from EVAL_DIR. Without it the small set of the repository is asked.
+.PHONY: eval
+eval: ## Say how good the answers are: SUITE=all SPLIT=dev|held-out MODEL=…, EVAL_FLAGS='-compare REPORT'; docs/quality.md
+	go run ./eval -suite "$(or $(SUITE),all)" -split "$(or $(SPLIT),dev)" -model "$(MODEL)" $(EVAL_FLAGS)
+
 .PHONY: schemathesis
 schemathesis: $(SCHEMATHESIS) ## Let schemathesis look for undocumented answers
 	SCHEMATHESIS=$(SCHEMATHESIS) e2e/schemathesis.sh

@@ -66,6 +66,7 @@ func allowed() map[string][]string {
 
 		"e2e":   {"api", "stack"},
 		"bench": {"api", "stack"},
+		"eval":  {"api", "stack"},
 	}
 }
 
@@ -76,7 +77,7 @@ func systems() map[string][]string {
 		"github.com/jackc/pgx/v5":                  {"internal/postgres", "internal/postgres/pgtest", "internal/job"}, // River's transactions are pgx's
 		"github.com/riverqueue/river":              {"internal/job", "internal/app"},
 		"github.com/pressly/goose/v3":              {"internal/postgres"},
-		"github.com/aws/aws-sdk-go-v2":             {"internal/blob"},
+		"github.com/aws/aws-sdk-go-v2":             {"internal/blob", "eval"}, // eval empties the place of the service that it started
 		"github.com/aws/smithy-go":                 {"internal/blob"},
 		"github.com/coreos/go-oidc/v3":             {"internal/auth"},
 		"github.com/go-jose/go-jose/v4":            {"internal/auth"},
@@ -84,9 +85,9 @@ func systems() map[string][]string {
 		"github.com/openai/openai-go/v3":           {"internal/llm"},
 		"github.com/anthropics/anthropic-sdk-go":   {"internal/llm"},
 		"github.com/santhosh-tekuri/jsonschema/v6": {"internal/llm"},
-		"golang.org/x/sync":                        {"internal/auth", "internal/blob", "internal/lake", "internal/upload"},
+		"golang.org/x/sync":                        {"internal/auth", "internal/blob", "internal/lake", "internal/upload", "eval"},
 		"golang.org/x/sys":                         {"internal/sandbox"},
-		"golang.org/x/text":                        {"internal/catalog", "internal/engine/duckdb", "internal/values"},
+		"golang.org/x/text":                        {"internal/catalog", "internal/engine/duckdb", "internal/values", "eval"},
 		"github.com/klauspost/compress":            {"internal/engine/duckdb"},
 		"github.com/duckdb/duckdb-go-bindings":     {"internal/engine/duckdb"},
 		"github.com/landlock-lsm/go-landlock":      {"internal/sandbox"},

@@ -1,0 +1,245 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+
+	"quern.dev/quern/api"
+)
+
+const (
+	loadsAtOnce = 2
+	loadPoll    = 100 * time.Millisecond
+)
+
+// loadAll loads every table through the ingestion of files, as any user would.
+func (s *service) loadAll(ctx context.Context, set string, tables []table, split string) error {
+	begin := time.Now()
+	loads, loading := errgroup.WithContext(ctx)
+	loads.SetLimit(loadsAtOnce)
+
+	var done atomic.Int64
+
+	for i, t := range tables {
+		loads.Go(func() error {
+			if err := s.load(loading, set, t); err != nil {
+				if split == heldOut {
+					t.file = fmt.Sprintf("table %d", i+1)
+				}
+
+				return fmt.Errorf("loading %s: %w", t.file, discreet(err, split))
+			}
+
+			if n := done.Add(1); n%25 == 0 || n == int64(len(tables)) {
+				fmt.Fprintf(os.Stderr, "eval: %d of %d tables loaded, %v\n", n, len(tables), time.Since(begin).Round(time.Second))
+			}
+
+			return nil
+		})
+	}
+
+	return loads.Wait()
+}
+
+// load replaces the rows of a dataset, which is made if it is not there.
+func (s *service) load(ctx context.Context, set string, t table) error {
+	file := filepath.Join(set, filepath.FromSlash(t.file))
+
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+
+	definition, err := readDefinition(file)
+	if err != nil {
+		return err
+	}
+
+	made, err := s.api.CreateDatasetWithResponse(ctx, t.namespace, t.dataset, nil, api.InferDefinitionChange{SchemaDefinition: definition})
+	if err != nil {
+		return err
+	}
+
+	if made.JSON201 == nil && made.StatusCode() != http.StatusConflict {
+		return refusal("creating the dataset", made.HTTPResponse, made.Body)
+	}
+
+	session, err := s.upload(ctx, filepath.Base(file), content)
+	if err != nil {
+		return err
+	}
+
+	return s.ingest(ctx, t, session)
+}
+
+// readDefinition gives the descriptions of a table's columns, which stand in _schema.json beside it, if it has any.
+func readDefinition(file string) (*map[string]string, error) {
+	text, err := os.ReadFile(filepath.Join(filepath.Dir(file), "_schema.json"))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil //nolint:nilnil // not every table has one
+	} else if err != nil {
+		return nil, err
+	}
+
+	var schema struct {
+		Tables []struct {
+			File    string
+			Columns []struct{ Name, Description string }
+		}
+	}
+
+	if err := json.Unmarshal(text, &schema); err != nil {
+		return nil, err
+	}
+
+	definition := map[string]string{}
+
+	for _, t := range schema.Tables {
+		if t.File != filepath.Base(file) {
+			continue
+		}
+
+		for _, column := range t.Columns {
+			definition[column.Name] = column.Description
+		}
+	}
+
+	return &definition, nil
+}
+
+// upload sends a file and gives its session.
+func (s *service) upload(ctx context.Context, name string, content []byte) (session uuid.UUID, err error) {
+	prepared, err := s.api.PrepareUploadWithResponse(ctx, nil, api.PrepareUpload{FilesToUpload: []api.FileToUpload{{Filename: name, Size: int64(len(content))}}})
+	if err != nil {
+		return session, err
+	}
+
+	if prepared.JSON200 == nil {
+		return session, refusal("preparing the upload", prepared.HTTPResponse, prepared.Body)
+	}
+
+	file := prepared.JSON200.Files[0]
+	done := api.FinishUpload{Key: file.Key, UploadID: file.UploadID}
+
+	for i, part := range file.PresignedUrls {
+		etag, err := put(ctx, part.URL, content[:part.PartSize])
+		if err != nil {
+			return session, err
+		}
+
+		content = content[part.PartSize:]
+		done.Parts = append(done.Parts, api.FinishedPart{PartNumber: int32(i + 1), Etag: etag})
+	}
+
+	finished, err := s.api.FinishUploadWithResponse(ctx, prepared.JSON200.SessionID, file.FileID, done)
+	if err == nil && finished.JSON200 == nil {
+		err = refusal("finishing the upload", finished.HTTPResponse, finished.Body)
+	}
+
+	return prepared.JSON200.SessionID, err
+}
+
+func put(ctx context.Context, address string, part []byte) (etag string, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPut, address, bytes.NewReader(part))
+	if err != nil {
+		return "", err
+	}
+
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer response.Body.Close()
+
+	body, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = refusal("sending a part", response, body)
+	}
+
+	return response.Header.Get("ETag"), err
+}
+
+// ingest loads the files of a session and returns when their rows can be read, all of them.
+func (s *service) ingest(ctx context.Context, t table, session uuid.UUID) error {
+	accepted, err := s.api.CreateIngestionWithResponse(ctx, s.user, t.namespace, t.dataset, nil, api.NewIngestion{SessionID: session, Mode: new(api.NewIngestionModeReplace)})
+	if err != nil {
+		return err
+	}
+
+	if accepted.JSON202 == nil {
+		return refusal("beginning the ingestion", accepted.HTTPResponse, accepted.Body)
+	}
+
+	now := *accepted.JSON202
+	for now.Status == api.IngestionStatusQueued || now.Status == api.IngestionStatusRunning {
+		if err := sleep(ctx, loadPoll); err != nil {
+			return err
+		}
+
+		read, err := s.api.GetIngestionWithResponse(ctx, s.user, t.namespace, t.dataset, now.ID)
+		if err != nil {
+			return err
+		}
+
+		if read.JSON200 == nil {
+			return refusal("reading the ingestion", read.HTTPResponse, read.Body)
+		}
+
+		now = *read.JSON200
+	}
+
+	if now.Status != api.IngestionStatusCompleted || now.Progress.RowsSetAside > 0 {
+		text, err := json.Marshal(now)
+
+		return errors.Join(fmt.Errorf("the ingestion went wrong: %s", text), err)
+	}
+
+	return nil
+}
+
+// awaitProfiles returns when every table has its profile, by which agents find columns and values.
+func (s *service) awaitProfiles(ctx context.Context, tables []table, atMost time.Duration) error {
+	if atMost == 0 {
+		return nil
+	}
+
+	ctx, cancel := context.WithTimeout(ctx, atMost)
+	defer cancel()
+
+	for i, t := range tables {
+		for {
+			profile, err := s.api.GetProfileWithResponse(ctx, s.user, t.namespace, t.dataset)
+			if err != nil {
+				return fmt.Errorf("waiting for the profile of table %d of %d: %w", i+1, len(tables), err)
+			}
+
+			if profile.JSON200 != nil {
+				break
+			}
+
+			if profile.StatusCode() != http.StatusNotFound {
+				return refusal("reading a profile", profile.HTTPResponse, profile.Body)
+			}
+
+			if err := sleep(ctx, time.Second); err != nil {
+				return fmt.Errorf("waiting for the profile of table %d of %d: %w", i+1, len(tables), err)
+			}
+		}
+	}
+
+	fmt.Fprintf(os.Stderr, "eval: %d tables have their profiles\n", len(tables))
+
+	return nil
+}

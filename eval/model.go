@@ -1,0 +1,206 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// modelSettings are those of the service's models: the environment's, or the scripted one behind a server that speaks
+// as OpenAI's does.
+func modelSettings(ctx context.Context, o *options, script *script) (settings []string, silence func(), err error) {
+	switch {
+	case script == nil:
+		for _, setting := range os.Environ() {
+			if strings.HasPrefix(setting, "QUERN_LLM_") {
+				settings = append(settings, setting)
+			}
+		}
+
+		return settings, func() {}, nil
+	case o.scripted:
+		return []string{"QUERN_RUN_SCRIPTED=true"}, func() {}, nil
+	}
+
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, nil, err
+	}
+
+	server := &http.Server{Handler: script, ReadHeaderTimeout: 10 * time.Second}
+	go func() { _ = server.Serve(listener) }() // ends when it is closed
+
+	return scriptSettings(script.name, "http://"+listener.Addr().String()+"/v1"), func() { _ = server.Close() }, nil
+}
+
+// conversation is what a chat completion is asked for.
+type conversation struct {
+	Model    string `json:"model"`
+	Stream   bool   `json:"stream"`
+	Messages []struct {
+		Role    string          `json:"role"`
+		Content json.RawMessage `json:"content"` // a text, or parts with texts
+	} `json:"messages"`
+}
+
+// ServeHTTP answers a chat completion with what the script says to the question that it finds there.
+func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var about conversation
+
+	if !strings.HasSuffix(r.URL.Path, "/chat/completions") || json.NewDecoder(r.Body).Decode(&about) != nil {
+		tell(w, http.StatusNotFound, map[string]any{"error": map[string]any{"message": "Only chat completions are known.", "type": "invalid_request_error"}})
+
+		return
+	}
+
+	text, err := s.say(about)
+	if err != nil {
+		tell(w, http.StatusInternalServerError, map[string]any{"error": map[string]any{"message": err.Error(), "type": "server_error"}})
+
+		return
+	}
+
+	// About four characters are a token.
+	input, output := int(r.ContentLength)/4, len(text)/4
+	whole := map[string]any{
+		"id": "chatcmpl-eval", "object": "chat.completion", "created": time.Now().Unix(), "model": about.Model,
+		"choices": []any{map[string]any{"index": 0, "finish_reason": "stop", "message": map[string]any{"role": "assistant", "content": string(text), "refusal": nil}}},
+		"usage":   map[string]any{"prompt_tokens": input, "completion_tokens": output, "total_tokens": input + output},
+	}
+
+	if !about.Stream {
+		tell(w, http.StatusOK, whole)
+
+		return
+	}
+
+	w.Header().Set("Content-Type", "text/event-stream")
+
+	whole["object"] = "chat.completion.chunk"
+	whole["choices"] = []any{map[string]any{"index": 0, "finish_reason": "stop", "delta": map[string]any{"role": "assistant", "content": string(text)}}}
+	chunk, _ := json.Marshal(whole) // texts and numbers
+
+	fmt.Fprintf(w, "data: %s\n\ndata: [DONE]\n\n", chunk)
+}
+
+// say is the answer in the form that the agent nl2ql asks for. With each turn it is the next of the known queries.
+func (s *script) say(about conversation) ([]byte, error) {
+	said := struct {
+		Outcome       string    `json:"outcome"`
+		Reading       string    `json:"reading"`
+		Query         string    `json:"query"`
+		Reasoning     string    `json:"reasoning"`
+		Clarification *struct{} `json:"clarification"`
+	}{Outcome: "refused", Reading: "It is not a question of the set.", Reasoning: "The answers of the set are known."}
+
+	q := s.find(about)
+	if q == nil {
+		return json.Marshal(said)
+	}
+
+	known, err := s.answer(q)
+	if err != nil {
+		return nil, err
+	}
+
+	said.Outcome, said.Reading = known.Outcome, q.Text
+
+	turns := 0
+
+	for _, message := range about.Messages {
+		if message.Role == "assistant" {
+			turns++
+		}
+	}
+
+	if n := len(known.Queries); n > 0 {
+		said.Query = known.Queries[min(turns, n-1)]
+	}
+
+	return json.Marshal(said)
+}
+
+func tell(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+
+	_ = json.NewEncoder(w).Encode(body) // a caller who has left
+}
+
+// find looks for a question of the set in the latest message that has one: the longest, for one may be part of another.
+// Of two that are worded alike it is the one whose tables are spoken of.
+func (s *script) find(about conversation) *question {
+	var whole strings.Builder
+	for _, message := range about.Messages {
+		whole.WriteString(plain(message.Content))
+	}
+
+	for _, message := range slices.Backward(about.Messages) {
+		var (
+			found *question
+			named int
+			text  = plain(message.Content)
+		)
+
+		for _, q := range s.questions {
+			if !strings.Contains(text, q.Text) || (found != nil && len(q.Text) < len(found.Text)) {
+				continue
+			}
+
+			if n := q.namedIn(whole.String()); found == nil || len(q.Text) > len(found.Text) || n > named {
+				found, named = q, n
+			}
+		}
+
+		if found != nil {
+			return found
+		}
+	}
+
+	return nil
+}
+
+// namedIn is how many of its tables a text speaks of.
+func (q *question) namedIn(text string) int {
+	named := 0
+
+	for _, t := range q.tables() {
+		if regexp.MustCompile(`\b` + regexp.QuoteMeta(t.dataset) + `\b`).MatchString(text) {
+			named++
+		}
+	}
+
+	return named
+}
+
+// plain is the text of a message.
+func plain(content json.RawMessage) string {
+	var text string
+	if json.Unmarshal(content, &text) == nil {
+		return text
+	}
+
+	var parts []struct{ Text string }
+	if json.Unmarshal(content, &parts) != nil {
+		return ""
+	}
+
+	texts := make([]string, len(parts))
+	for i, part := range parts {
+		texts[i] = part.Text
+	}
+
+	return strings.Join(texts, "")
+}
+
+// scriptSettings let a service use the scripted model.
+func scriptSettings(name, address string) []string {
+	return []string{"QUERN_LLM_OPENAI_BASE_URL=" + address, "QUERN_LLM_OPENAI_MODELS=" + name}
+}
