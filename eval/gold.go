@@ -99,7 +99,7 @@ func (s *script) answer(q *question) (*reply, error) {
 	said := &reply{Outcome: "answer"}
 
 	for _, statement := range q.GoldSQL {
-		said.Queries = append(said.Queries, at(statement, today))
+		said.Queries = append(said.Queries, at(q.withoutSchemas(statement), today))
 	}
 
 	return said, err
@@ -260,6 +260,21 @@ func literal(cell any) string {
 	}
 
 	return fmt.Sprint(cell)
+}
+
+// withoutSchemas names tables as datasets are named: PostgreSQL has schemas within a database, and a namespace has none.
+func (q *question) withoutSchemas(statement string) string {
+	for _, t := range q.tables() {
+		name := regexp.QuoteMeta(t.dataset)
+
+		if strings.Contains(t.dataset, ".") {
+			statement = regexp.MustCompile(`(?i)\b`+name+`\b`).ReplaceAllString(statement, `"`+t.dataset+`"`)
+		} else {
+			statement = regexp.MustCompile(`(?i)\b(FROM|JOIN)\s+\w+\.(`+name+`)\b`).ReplaceAllString(statement, "$1 $2")
+		}
+	}
+
+	return statement
 }
 
 // now finds what a statement calls today and now, and the texts and names in which the words mean nothing.

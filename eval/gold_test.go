@@ -28,6 +28,21 @@ func TestAt(t *testing.T) {
 	}
 }
 
+func TestWithoutSchemas(t *testing.T) {
+	t.Parallel()
+
+	q := &question{Suite: "a", Tables: []string{"shop/orders.csv", "shop/sales.people.csv"}}
+
+	for statement, expected := range map[string]string{
+		"SELECT o.id FROM public.orders o JOIN public.Orders p ON o.id = p.id": "SELECT o.id FROM orders o JOIN Orders p ON o.id = p.id",
+		"SELECT id FROM orders WHERE o.orders > 1":                             "SELECT id FROM orders WHERE o.orders > 1",
+		"SELECT id FROM public.orders_old":                                     "SELECT id FROM public.orders_old",
+		"SELECT name FROM sales.people":                                        `SELECT name FROM "sales.people"`,
+	} {
+		require.Equal(t, expected, q.withoutSchemas(statement))
+	}
+}
+
 func TestValuesQuery(t *testing.T) {
 	t.Parallel()
 

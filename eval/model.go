@@ -19,7 +19,7 @@ func modelSettings(ctx context.Context, o *options, script *script) (settings []
 	switch {
 	case script == nil:
 		for _, setting := range os.Environ() {
-			if strings.HasPrefix(setting, "QUERN_LLM_") {
+			if strings.HasPrefix(setting, "QUERN_MODEL") || strings.HasPrefix(setting, "QUERN_RUN_") {
 				settings = append(settings, setting)
 			}
 		}
