@@ -103,9 +103,9 @@ func run(ctx context.Context) error {
 		return err
 	}
 
-	report := newReport(o, marks)
+	unexpected := script.check(marks, o.split == heldOut)
 
-	return errors.Join(report.publish(o, earlier), script.check(marks, o.split == heldOut))
+	return errors.Join(newReport(o, marks).publish(o, earlier), unexpected)
 }
 
 // open starts a service, or finds the one that is named by the environment.
