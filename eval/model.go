@@ -202,5 +202,5 @@ func plain(content json.RawMessage) string {
 
 // scriptSettings let a service use the scripted model.
 func scriptSettings(name, address string) []string {
-	return []string{"QUERN_LLM_OPENAI_BASE_URL=" + address, "QUERN_LLM_OPENAI_MODELS=" + name}
+	return []string{"QUERN_MODELS=eval/" + name, "QUERN_MODEL_EVAL_KIND=openai", "QUERN_MODEL_EVAL_URL=" + address, "QUERN_MODEL_EVAL_LOCAL=true"}
 }

@@ -106,7 +106,7 @@ func runQuernd(ctx context.Context, dir string, settings []string) (address stri
 		return "", nil, err
 	}
 
-	if out, err := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", program, "./cmd/quernd").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(ctx, "go", "build", "-o", program, "./cmd/quernd").CombinedOutput(); err != nil {
 		return "", nil, fmt.Errorf("building quernd: %w\n%s", err, out)
 	}
 
