@@ -3,6 +3,7 @@ package e2e
 import (
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -11,7 +12,7 @@ import (
 
 // TestExposure: everything that goes to an external model is searched for what it may not see. Values of the profile are
 // told apart from those that only a row has.
-func TestExposure(t *testing.T) {
+func TestExposure(t *testing.T) { //nolint:tparallel // requests are counted by model
 	t.Parallel()
 
 	models := map[string]*model{}
@@ -42,7 +43,7 @@ func obeysQuestion(said conversation) any {
 	case strings.HasPrefix(question, "Nothing"):
 		return selects(`SELECT "often" FROM "orders" WHERE "often" = 'CANARY-often'`)
 	default:
-		return selects(`SELECT * FROM "orders"`)
+		return selects(`SELECT "often", "rare", "big" FROM "orders"`)
 	}
 }
 
@@ -111,7 +112,7 @@ func exposed(t *testing.T, d *filled, m *model, operator, owner string) {
 	}
 
 	for i := range 300 {
-		if number := fmt.Sprint(9_000_000 + i*7919); strings.Contains(sent, number) && !shown[number] {
+		if number := strconv.Itoa(9_000_000 + i*7919); strings.Contains(sent, number) && !shown[number] {
 			others = append(others, number)
 		}
 	}

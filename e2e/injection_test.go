@@ -93,7 +93,7 @@ func TestInjection(t *testing.T) {
 				continue
 			}
 
-			text, _ := json.Marshal(orders[found[1]]) //nolint:errchkjson // strings
+			text, _ := json.Marshal(orders[found[1]])
 
 			return strings.NewReplacer("<web>", web.URL, "<foreign>", foreign).Replace(strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(string(text)))
 		}

@@ -87,7 +87,7 @@ func newModel(t *testing.T, answer func(said conversation) any) *model {
 
 		content, isText := said.(string)
 		if !isText {
-			encoded, _ := json.Marshal(said) //nolint:errchkjson // strings
+			encoded, _ := json.Marshal(said)
 			content = string(encoded)
 		}
 
@@ -141,7 +141,7 @@ func (c concluded) cells(t *testing.T) map[string]any {
 	return c.Result.Steps[0].Data[0]
 }
 
-// asks asks nl2ql and waits for the end. More are further members of the request.
+// asks puts a question to nl2ql and waits for the end. More are further members of the request.
 func (d *filled) asks(question, more string) (run concluded) {
 	d.t.Helper()
 

@@ -20,7 +20,7 @@ func TestNL2QL(t *testing.T) {
 		case strings.HasPrefix(question, "And late"):
 			return selects(`SELECT count(*) AS n FROM "orders" WHERE "status" = 'Late'`)
 		case strings.HasPrefix(question, "None"):
-			return selects(`SELECT * FROM "orders" WHERE "id" < 0`)
+			return selects(`SELECT "id" FROM "orders" WHERE "id" < 0`)
 		case strings.HasPrefix(question, "Which"):
 			return drafted{Outcome: "clarification", Reading: "Either.", Clarification: map[string]any{"question": "Which year?", "options": []string{"2025", "2026"}}}
 		case strings.HasPrefix(question, "Delete"):

@@ -302,10 +302,10 @@ func without(d draft) Result {
 func answered(step Step, model string) Result {
 	result := Result{Reading: step.Instruction, Outcome: Answer, Model: model}
 
-	switch {
-	case step.RowCount == 0:
+	switch step.RowCount {
+	case 0:
 		result.Response, result.Outcome = "No rows match.", NoData
-	case step.RowCount == 1:
+	case 1:
 		result.Response = "1 row."
 	default:
 		result.Response = fmt.Sprintf("%d rows.", step.RowCount)

@@ -72,10 +72,12 @@ func (s surroundings) statement(text string, asked Question) string {
 		return text
 	}
 
-	known := strings.ToLower(asked.Text)
+	said := []string{asked.Text}
 	for _, turn := range asked.Earlier {
-		known += "\n" + strings.ToLower(turn.Question)
+		said = append(said, turn.Question)
 	}
+
+	known := strings.ToLower(strings.Join(said, "\n"))
 
 	return literal.ReplaceAllStringFunc(text, func(value string) string {
 		if strings.Contains(known, strings.ToLower(strings.Trim(value, "'%"))) {

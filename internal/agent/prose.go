@@ -16,8 +16,6 @@ var (
 // rounds is how often something may come to light by taking something else out. Nobody writes like that by accident.
 const rounds = 10
 
-var punctuation = strings.NewReplacer("<", "", "[", "", "]", "", "/", "", ":", "", ".", "")
-
 // prose leaves of a model's text what can be read, and nothing that leads elsewhere.
 func prose(text string) string {
 	for range rounds {
@@ -32,5 +30,5 @@ func prose(text string) string {
 		text = cleaned
 	}
 
-	return strings.TrimSpace(punctuation.Replace(text))
+	return strings.TrimSpace(strings.NewReplacer("<", "", "[", "", "]", "", "/", "", ":", "", ".", "").Replace(text))
 }
