@@ -60,6 +60,7 @@ func measures() []measure {
 		{name: "link", goal: 1, run: runLink},              // or 20 ms
 		{name: "compacted", goal: 0.77, run: runCompacted}, // at most 1.3 times as long
 		{name: "ask", goal: 1, run: runAsk},                // or 40 ms more
+		{name: "context", goal: 1, run: runContext},        // or 20 ms more
 		{name: "streams", goal: 1, run: runStreams},
 		{name: "runs", goal: 1, run: runRuns},
 	}

@@ -70,8 +70,8 @@ func runSearch(ctx context.Context, b *bench) ([]result, error) {
 }
 
 // startSearched starts a service with a catalog in which the service has made all that is searched.
-func (b *bench) startSearched(ctx context.Context, size int) (*catalog, func(), error) {
-	c, stop, err := b.startCatalog(ctx, size)
+func (b *bench) startSearched(ctx context.Context, size int, settings ...string) (*catalog, func(), error) {
+	c, stop, err := b.startCatalog(ctx, size, settings...)
 	if err != nil {
 		return nil, nil, err
 	}

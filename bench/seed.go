@@ -51,8 +51,8 @@ const sqlSeeded = `
 	$$`
 
 // startCatalog starts a service and fills its database; stop ends and removes both.
-func (b *bench) startCatalog(ctx context.Context, size int) (c *catalog, stop func(), err error) {
-	started, stop, err := b.startService(ctx)
+func (b *bench) startCatalog(ctx context.Context, size int, settings ...string) (c *catalog, stop func(), err error) {
+	started, stop, err := b.startService(ctx, settings...)
 	if err != nil {
 		return nil, nil, err
 	}

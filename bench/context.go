@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"time"
+
+	"quern.dev/quern/api"
+)
+
+const contextMore = 20 * time.Millisecond // how much longer a question may take because its namespace is large
+
+// runContext measures a question with a model in a namespace of very many datasets, where those that the question may
+// be about must be found, beside the same question in a namespace of as many as a model is told of. The model answers
+// at once, and that there is no data, so that nothing else takes time.
+func runContext(ctx context.Context, b *bench) ([]result, error) {
+	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"id": "1", "object": "chat.completion", "created": 1, "model": "m", "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
+			"choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant",
+				"content": "{\"outcome\": \"no_data\", \"reading\": \"\", \"query\": \"\", \"reasoning\": \"\", \"clarification\": null}"}}]}`)
+	}))
+	defer model.Close()
+
+	c, stop, err := b.startSearched(ctx, 2*b.searched, // ada has half of them
+		"QUERN_MODELS=bench/m", "QUERN_MODEL_BENCH_KIND=openai", "QUERN_MODEL_BENCH_LOCAL=true", "QUERN_MODEL_BENCH_URL="+model.URL+"/v1")
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
+
+	for _, statement := range []string{
+		`INSERT INTO namespaces (account_id, id, name, name_key, created_at) SELECT account_id, seeded('few', -1), 'few', 'few', now() FROM namespaces WHERE name = 'warehouse'`,
+		`INSERT INTO datasets (account_id, id, namespace_id, name, name_key, definition_revision, data_description, schema_definition, columns, row_count, created_at, updated_at)
+			SELECT account_id, seeded('few', i), seeded('few', -1), name, name_key, 1, data_description, schema_definition, columns, 1000, now(), now()
+			FROM generate_series(1, 20) i JOIN datasets ON id = seeded('ada', i)`,
+	} {
+		if err := execute(ctx, c.database, statement); err != nil {
+			return nil, err
+		}
+	}
+
+	var many, few []time.Duration
+
+	for i := range b.asks + queryWarm {
+		question := fmt.Sprintf("What is the largest amount by region in dataset %d, and how many orders are there?", i*b.searched/(b.asks+queryWarm))
+
+		inMany, err := c.answer(ctx, "warehouse", question)
+		if err != nil {
+			return nil, err
+		}
+
+		inFew, err := c.answer(ctx, "few", question)
+		if err != nil {
+			return nil, err
+		}
+
+		if i >= queryWarm {
+			many, few = append(many, inMany), append(few, inFew)
+		}
+	}
+
+	return []result{overhead("context", many, few, contextMore)}, nil
+}
+
+// answer is how long a question takes from the request to its end.
+func (c *catalog) answer(ctx context.Context, namespace, question string) (took time.Duration, err error) {
+	agent := api.QuestionAgentNl2Ql
+
+	request, err := c.request(ctx, "ada", http.MethodPost, "/query/ask", api.Question{Username: "ada", Namespace: namespace, Agent: &agent, Query: question})
+	if err != nil {
+		return 0, err
+	}
+
+	begin := time.Now()
+
+	err = follow(http.DefaultClient, request, func(int64) { took = time.Since(begin) })
+
+	return took, err
+}
