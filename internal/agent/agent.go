@@ -33,7 +33,8 @@ type Question struct {
 	Provider     string    `json:"provider,omitempty"`
 	AsOf         time.Time `json:"asOf,omitzero"`
 	TimeZone     string    `json:"timeZone,omitempty"`
-	Earlier      []Turn    `json:"-"` // of the conversation, oldest first
+	MessageID    string    `json:"messageId,omitempty"` // what another agent that asks calls its message
+	Earlier      []Turn    `json:"-"`                   // of the conversation, oldest first
 	Run          uuid.UUID `json:"-"`
 }
 

@@ -2,6 +2,7 @@ package run
 
 import (
 	"encoding/json"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -22,6 +23,7 @@ type Event struct {
 	agent.Event
 
 	Seq int64
+	At  time.Time
 }
 
 // Ends tells whether nothing comes after it.

@@ -60,11 +60,11 @@ func (r *Runs) reveal(ctx context.Context, who auth.Principal, run *Run) error {
 		return err
 	}
 
-	return r.show(ctx, run, visible)
+	return r.show(ctx, run, visible, r.complete)
 }
 
 // show sets what came of a run, as far as the reader may see it.
-func (r *Runs) show(ctx context.Context, run *Run, visible bool) (err error) {
+func (r *Runs) show(ctx context.Context, run *Run, visible bool, complete func(context.Context, storedStep) (agent.Step, error)) (err error) {
 	switch {
 	case run.Status == Failed && !visible: // its words may quote the data
 		run.Error = fault.New(run.Error.Code, unsaid)
@@ -75,7 +75,7 @@ func (r *Runs) show(ctx context.Context, run *Run, visible bool) (err error) {
 		result.Steps = make([]agent.Step, len(run.stored.Steps))
 
 		for i, step := range run.stored.Steps {
-			if result.Steps[i], err = r.complete(ctx, step); err != nil {
+			if result.Steps[i], err = complete(ctx, step); err != nil {
 				return err
 			}
 		}
@@ -295,7 +295,7 @@ func (s *Stream) body(ctx context.Context, e Event, visible bool) (json.RawMessa
 	case kindCompleted, kindFailed:
 		run, err := s.runs.own(ctx, s.who, s.run.ID)
 		if err == nil {
-			err = s.runs.show(ctx, &run, visible)
+			err = s.runs.show(ctx, &run, visible, s.runs.complete)
 		}
 
 		if err != nil {

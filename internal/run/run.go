@@ -86,6 +86,7 @@ type Run struct {
 	Error        *fault.Error
 	CreatedAt    time.Time
 	DeadlineAt   time.Time
+	BeganAt      time.Time // zero while it waits for a worker
 	FinishedAt   time.Time
 	TraceID      [16]byte
 

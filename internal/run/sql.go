@@ -23,7 +23,7 @@ const (
 		VALUES ($1, $2, $3, $4, 'running', $5, $6::jsonb, $7::jsonb, $8, 1, $9, $10)`
 	sqlRunColumns = `
 		account_id, id, conversation_id, agent, status, question, request, caller, trace_id, last_seq, result, error_code, error_message,
-		created_at, deadline_at, finished_at`
+		created_at, deadline_at, began_at, finished_at`
 	sqlSelectRun     = `SELECT` + sqlRunColumns + ` FROM runs WHERE account_id = $1 AND id = $2`
 	sqlLockRun       = sqlSelectRun + ` FOR UPDATE`
 	sqlSelectTurns   = `SELECT` + sqlRunColumns + ` FROM runs WHERE account_id = $1 AND conversation_id = $2 ORDER BY id`
@@ -120,17 +120,21 @@ func scanRun(row pgx.CollectableRow) (r Run, err error) {
 		question, code, message string
 		trace                   []byte
 		result                  *string
-		finished                *time.Time
+		began, finished         *time.Time
 	)
 
 	err = row.Scan(&r.Account, &r.ID, &r.Conversation, &r.Agent, &r.Status, &question, &r.Question, &r.caller, &trace, &r.lastSeq, &result, &code, &message,
-		&r.CreatedAt, &r.DeadlineAt, &finished)
+		&r.CreatedAt, &r.DeadlineAt, &began, &finished)
 	if err != nil {
 		return r, err
 	}
 
 	r.Question.Text = question
 	copy(r.TraceID[:], trace)
+
+	if began != nil {
+		r.BeganAt = *began
+	}
 
 	if finished != nil {
 		r.FinishedAt = *finished

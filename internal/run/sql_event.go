@@ -17,7 +17,7 @@ const (
 		INSERT INTO run_events (account_id, run_id, seq, kind, step, body, at) VALUES ($1, $2, 1, $3, 0, $4, $5)`
 	sqlAppendEvent = `
 		WITH next AS (
-			UPDATE runs SET last_seq = last_seq + 1 WHERE account_id = $1 AND id = $2 AND status = 'running' RETURNING last_seq)
+			UPDATE runs SET last_seq = last_seq + 1, began_at = coalesce(began_at, $6) WHERE account_id = $1 AND id = $2 AND status = 'running' RETURNING last_seq)
 		INSERT INTO run_events (account_id, run_id, seq, kind, step, body, at) SELECT $1, $2, last_seq, $3, $4, $5, $6 FROM next
 		RETURNING seq`
 	// The end has its content in the row of the run.
@@ -28,18 +28,18 @@ const (
 		INSERT INTO run_events (account_id, run_id, seq, kind, step, body, at) SELECT $1, $2, last_seq, $8, 0, '{}', $7 FROM ended
 		RETURNING seq`
 	sqlSelectEvents = `
-		SELECT seq, kind, step, body FROM run_events WHERE account_id = $1 AND run_id = $2 AND seq > $3 ORDER BY seq`
+		SELECT seq, kind, step, body, at FROM run_events WHERE account_id = $1 AND run_id = $2 AND seq > $3 ORDER BY seq`
 	sqlSelectSteps = `
 		SELECT body FROM run_events WHERE account_id = $1 AND run_id = $2 AND kind = 'step' ORDER BY step`
 	sqlSelectStep = `
 		SELECT body FROM run_events WHERE account_id = $1 AND run_id = $2 AND kind = 'step' AND step = $3 ORDER BY seq LIMIT 1`
 	// Runs without news cost one look at their row.
 	sqlSelectNews = `
-		SELECT w.account_id, w.run_id, e.seq, e.kind, e.step, e.body
+		SELECT w.account_id, w.run_id, e.seq, e.kind, e.step, e.body, e.at
 		FROM unnest($1::uuid[], $2::uuid[], $3::bigint[]) AS w (account_id, run_id, after)
 		JOIN runs r ON r.account_id = w.account_id AND r.id = w.run_id AND r.last_seq > w.after
 		CROSS JOIN LATERAL (
-			SELECT seq, kind, step, body FROM run_events n
+			SELECT seq, kind, step, body, at FROM run_events n
 			WHERE n.account_id = w.account_id AND n.run_id = w.run_id AND n.seq > w.after ORDER BY n.seq LIMIT 100) e
 		ORDER BY w.account_id, w.run_id, e.seq`
 )
@@ -52,7 +52,7 @@ func insertFirst(ctx context.Context, tx pgx.Tx, r Run, kind string, body json.R
 
 // appendEvent returns the event with its number, or errEnded.
 func appendEvent(ctx context.Context, tx pgx.Tx, account, run uuid.UUID, e agent.Event, now time.Time) (Event, error) {
-	return numbered(e, tx.QueryRow(ctx, sqlAppendEvent, account, run, e.Kind, e.Index, string(e.Body), now))
+	return numbered(e, now, tx.QueryRow(ctx, sqlAppendEvent, account, run, e.Kind, e.Index, string(e.Body), now))
 }
 
 // endRun returns the last event, or errEnded if the run has ended before.
@@ -62,12 +62,12 @@ func endRun(ctx context.Context, tx pgx.Tx, account, run uuid.UUID, e ending) (E
 		result = new(string(e.result))
 	}
 
-	return numbered(agent.Event{Kind: e.kind, Body: json.RawMessage("{}")},
+	return numbered(agent.Event{Kind: e.kind, Body: json.RawMessage("{}")}, e.at,
 		tx.QueryRow(ctx, sqlEndRun, account, run, e.status, result, e.failure.Code, e.failure.Message, e.at, e.kind))
 }
 
-func numbered(e agent.Event, row pgx.Row) (Event, error) {
-	made := Event{Event: e}
+func numbered(e agent.Event, at time.Time, row pgx.Row) (Event, error) {
+	made := Event{Event: e, At: at}
 
 	err := row.Scan(&made.Seq)
 	if postgres.NoRows(err) {
@@ -86,7 +86,7 @@ func selectEvents(ctx context.Context, q postgres.Querier, account, run uuid.UUI
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (e Event, err error) {
 		var body string
 
-		err = row.Scan(&e.Seq, &e.Kind, &e.Index, &body)
+		err = row.Scan(&e.Seq, &e.Kind, &e.Index, &body, &e.At)
 		e.Body = json.RawMessage(body)
 
 		return e, err
@@ -144,7 +144,7 @@ func selectNews(ctx context.Context, q postgres.Querier, wanted map[topicKey]int
 		body  string
 	)
 
-	_, err = pgx.ForEachRow(rows, []any{&key.account, &key.run, &e.Seq, &e.Kind, &e.Index, &body}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&key.account, &key.run, &e.Seq, &e.Kind, &e.Index, &body, &e.At}, func() error {
 		e.Body = json.RawMessage(body)
 		found[key] = append(found[key], e)
 

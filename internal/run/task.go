@@ -1,0 +1,168 @@
+package run
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"quern.dev/quern/internal/agent"
+	"quern.dev/quern/internal/auth"
+	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/postgres"
+)
+
+// To other agents a run is a task.
+
+// The events that say where a run is.
+const (
+	EventStarted     = kindStarted
+	EventPlan        = agent.Planned
+	EventStepStarted = agent.StepStarted
+	EventStep        = agent.StepDone
+	EventCompleted   = kindCompleted
+	EventCancelled   = kindCancelled
+	EventFailed      = kindFailed
+)
+
+// What is in them.
+type (
+	Plan = agent.Plan
+	Step = agent.Step
+)
+
+// maxCounted is how far the tasks of an account are counted.
+const maxCounted = 10_000
+
+// Listing is which runs of an agent are wanted.
+type Listing struct {
+	Agent        string
+	Conversation uuid.UUID // uuid.Nil for all
+	Statuses     []Status
+	Begun        *bool     // of those that are running: whether a worker has begun; nil for both
+	Since        time.Time // when the status changed, or later
+	After        Position  // of the page before; ActiveAt is when the status changed
+	Limit        int
+	Whole        bool // with all rows that go out
+}
+
+// Page is a part of a list.
+type Page struct {
+	Runs  []Run
+	Total int      // of all pages, as far as they are counted
+	Next  Position // zero at the end
+}
+
+// ChangedAt is when the run's status changed last.
+func (r Run) ChangedAt() time.Time {
+	switch {
+	case !r.FinishedAt.IsZero():
+		return r.FinishedAt
+	case !r.BeganAt.IsZero():
+		return r.BeganAt
+	default:
+		return r.CreatedAt
+	}
+}
+
+// List lists the caller's runs of an agent, those first whose status changed last.
+//
+// Faults: Forbidden for a restricted token that names no conversation.
+func (r *Runs) List(ctx context.Context, who auth.Principal, want Listing) (page Page, err error) {
+	if want.Conversation == uuid.Nil && who.Token != nil && who.Token.Restricted {
+		return Page{}, fault.New(fault.Forbidden, "A restricted token lists the tasks of one conversation. Name it.")
+	}
+
+	err = r.DB.Do(ctx, func(q postgres.Querier) error {
+		if want.Conversation != uuid.Nil {
+			found, err := selectConversation(ctx, q, who.Account, want.Conversation)
+			if err == nil && found == nil {
+				err = fault.Absent()
+			}
+
+			if err == nil {
+				err = r.within(ctx, q, who, found.path())
+			}
+
+			if err != nil {
+				return err
+			}
+		}
+
+		page.Runs, page.Total, err = selectTasks(ctx, q, who.Account, want)
+
+		return err
+	})
+
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return Page{}, nil // a conversation that is not there has no runs
+	case err != nil:
+		return Page{}, err
+	case len(page.Runs) > want.Limit:
+		page.Runs = page.Runs[:want.Limit]
+		last := page.Runs[want.Limit-1]
+		page.Next = Position{ActiveAt: last.ChangedAt(), ID: last.ID}
+	}
+
+	return page, r.revealAll(ctx, who, page.Runs, want.Whole)
+}
+
+// revealAll sets what came of runs, each dataset looked up once.
+func (r *Runs) revealAll(ctx context.Context, who auth.Principal, runs []Run, whole bool) error {
+	complete := r.complete
+	if !whole {
+		complete = func(_ context.Context, kept storedStep) (agent.Step, error) { return kept.Step, nil }
+	}
+
+	hidden, err := r.hidden(ctx, who, runs)
+	if err != nil {
+		return err
+	}
+
+	for i := range runs {
+		if run := &runs[i]; run.Status == Completed || run.Status == Failed {
+			if err := r.show(ctx, run, !hidden[run.ID], complete); err != nil {
+				return err
+			}
+		}
+	}
+
+	return nil
+}
+
+// hidden are the runs that read something that the reader may not see.
+func (r *Runs) hidden(ctx context.Context, who auth.Principal, runs []Run) (map[uuid.UUID]bool, error) {
+	ids := make([]uuid.UUID, len(runs))
+	for i, run := range runs {
+		ids[i] = run.ID
+	}
+
+	var reads map[auth.Target][]uuid.UUID
+
+	err := r.DB.Do(ctx, func(q postgres.Querier) (err error) {
+		reads, err = selectReadsOf(ctx, q, who.Account, ids)
+
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+
+	hidden := map[uuid.UUID]bool{}
+
+	for target, readers := range reads {
+		paths, err := r.Catalog.Paths(ctx, who, []auth.Target{target})
+		if err != nil {
+			return nil, err
+		}
+
+		if len(paths) == 0 {
+			for _, run := range readers {
+				hidden[run] = true
+			}
+		}
+	}
+
+	return hidden, nil
+}
