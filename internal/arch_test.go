@@ -28,6 +28,8 @@ func allowed() map[string][]string {
 
 		"internal/server": {"api", "internal/audit", "internal/auth", "internal/catalog", "internal/fault", "internal/ingest", "internal/query", "internal/run", "internal/upload"},
 
+		"internal/a2a": {"internal/auth", "internal/catalog", "internal/fault", "internal/run"},
+
 		"internal/run": {
 			"internal/agent", "internal/audit", "internal/auth", "internal/blob", "internal/catalog", "internal/fault", "internal/job", "internal/lake",
 			"internal/postgres", "internal/query", "internal/tracing",
@@ -97,6 +99,7 @@ func systems() map[string][]string {
 		"golang.org/x/time":                        {"internal/auth", "internal/server"},
 		"github.com/hashicorp/golang-lru/v2":       {"internal/auth", "internal/server"},
 		"github.com/getkin/kin-openapi":            {"internal/server", "api/gen"},
+		"github.com/a2aproject/a2a-go/v2":          {"internal/a2a"},
 		"github.com/rs/cors":                       {"internal/server"},
 		"github.com/prometheus/client_golang":      {"internal/server", "internal/app"},
 		"github.com/oapi-codegen/runtime":          {"api", "internal/server"},

@@ -1,0 +1,129 @@
+package a2a
+
+import (
+	"errors"
+	"fmt"
+
+	protocol "github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/errordetails"
+
+	"quern.dev/quern/internal/fault"
+)
+
+// codes is the one table from errors of the protocol to numbers.
+func codes() map[error]int {
+	return map[error]int{
+		protocol.ErrParseError:                   -32700,
+		protocol.ErrInvalidRequest:               -32600,
+		protocol.ErrMethodNotFound:               -32601,
+		protocol.ErrInvalidParams:                -32602,
+		protocol.ErrInternalError:                -32603,
+		protocol.ErrServerError:                  -32000,
+		protocol.ErrTaskNotFound:                 -32001,
+		protocol.ErrTaskNotCancelable:            -32002,
+		protocol.ErrPushNotificationNotSupported: -32003,
+		protocol.ErrUnsupportedOperation:         -32004,
+		protocol.ErrUnsupportedContentType:       -32005,
+		protocol.ErrVersionNotSupported:          -32009,
+	}
+}
+
+// faults is the one table from our codes to errors of the protocol. Those for which it has no word are ErrServerError
+// with our code as the reason.
+func faults() map[fault.Code]error {
+	return map[fault.Code]error{
+		fault.BadRequest:           protocol.ErrParseError,
+		fault.Unauthorized:         protocol.ErrServerError,
+		fault.Forbidden:            protocol.ErrServerError,
+		fault.NotFound:             protocol.ErrTaskNotFound,
+		fault.MethodNotAllowed:     protocol.ErrMethodNotFound,
+		fault.NotAcceptable:        protocol.ErrUnsupportedContentType,
+		fault.Conflict:             protocol.ErrServerError,
+		fault.PreconditionFailed:   protocol.ErrServerError,
+		fault.PayloadTooLarge:      protocol.ErrInvalidRequest,
+		fault.UnsupportedMediaType: protocol.ErrUnsupportedContentType,
+		fault.ValidationFailed:     protocol.ErrInvalidParams,
+		fault.InvalidState:         protocol.ErrTaskNotCancelable,
+		fault.RunNotCompleted:      protocol.ErrUnsupportedOperation,
+		fault.QueryInvalid:         protocol.ErrInvalidParams,
+		fault.LimitExceeded:        protocol.ErrInvalidParams,
+		fault.RateLimited:          protocol.ErrServerError,
+		fault.Internal:             protocol.ErrInternalError,
+		fault.UpstreamUnavailable:  protocol.ErrServerError,
+		fault.Unavailable:          protocol.ErrServerError,
+		fault.Timeout:              protocol.ErrServerError,
+	}
+}
+
+// failure is an error of JSON-RPC.
+type failure struct {
+	Code    int                   `json:"code"`
+	Message string                `json:"message"`
+	Data    []*errordetails.Typed `json:"data"`
+}
+
+// failureOf is what a client is told of an error.
+func failureOf(err error) failure {
+	known := translate(err)
+	known.ErrorInfo()
+
+	return failure{Code: codes()[known.Err], Message: known.Message, Data: known.TypedDetails}
+}
+
+const ourDomain = "quern.dev"
+
+// translate gives an error the form of the protocol. What is not known is internal, and its words stay here.
+func translate(err error) *protocol.Error {
+	if known, ok := errors.AsType[*protocol.Error](err); ok {
+		return known
+	}
+
+	e := fault.From(err)
+	known := protocol.NewError(faults()[e.Code], e.Message)
+
+	switch {
+	case e.Code == fault.NotFound:
+		known = noTask()
+	case len(e.Subs) > 0:
+		return invalid(e.Subs...)
+	case errors.Is(known.Err, protocol.ErrServerError):
+		known = known.WithTypedDetails(errordetails.NewErrorInfo(string(e.Code), ourDomain, nil))
+	}
+
+	if e.RetryAfter > 0 {
+		known = known.WithTypedDetails(errordetails.NewTyped("type.googleapis.com/google.rpc.RetryInfo", map[string]any{
+			"retryDelay": fmt.Sprintf("%gs", e.RetryAfter.Seconds()),
+		}))
+	}
+
+	return known
+}
+
+// noTask is for tasks that are not there, and for those that are none of the caller's.
+func noTask() *protocol.Error {
+	return protocol.NewError(protocol.ErrTaskNotFound, "There is no such task.")
+}
+
+// invalid names the fields that break a rule.
+func invalid(subs ...fault.Sub) *protocol.Error {
+	message, violations := "The parameters are not valid: ", []map[string]string{}
+
+	for i, sub := range subs {
+		if i > 0 {
+			message += "; "
+		}
+
+		message += sub.Code + " " + sub.Message
+
+		violations = append(violations, map[string]string{"field": sub.Code, "description": sub.Message})
+	}
+
+	known := protocol.NewError(protocol.ErrInvalidParams, message+".")
+	known.ErrorInfo()
+
+	return known.WithTypedDetails(errordetails.NewTyped("type.googleapis.com/google.rpc.BadRequest", map[string]any{"fieldViolations": violations}))
+}
+
+func invalidField(field, message string) *protocol.Error {
+	return invalid(fault.Sub{Code: field, Message: message})
+}

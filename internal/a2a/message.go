@@ -1,0 +1,327 @@
+package a2a
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"mime"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	protocol "github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/google/uuid"
+
+	"quern.dev/quern/internal/auth"
+	"quern.dev/quern/internal/catalog"
+	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/run"
+)
+
+// As long as a question of the contract and what belongs to it.
+const (
+	maxQuestion = 10_000
+	maxID       = 128
+	maxDatasets = 20
+	maxPath     = 386
+	maxName     = 128
+	maxZone     = 64
+)
+
+// accept makes a run of a message. The same message again is the same run.
+func (h handler) accept(ctx context.Context, request *protocol.SendMessageRequest) (run.Run, error) {
+	if err := h.check(request); err != nil {
+		return run.Run{}, err
+	}
+
+	message := request.Message
+
+	if message.TaskID != "" {
+		return run.Run{}, h.refuseFollowUp(ctx, message)
+	}
+
+	words, err := questionOf(message)
+	if err != nil {
+		return run.Run{}, err
+	}
+
+	want := run.Ask{Agent: h.agent.name, Question: run.Question{Text: words, MessageID: message.ID}}
+	if err := h.fill(ctx, message.Metadata, &want.Question); err != nil {
+		return run.Run{}, err
+	}
+
+	if message.ContextID != "" {
+		var isID bool
+		if want.Conversation, isID = parseID(message.ContextID); !isID {
+			return run.Run{}, noContext()
+		}
+	}
+
+	content, err := json.Marshal(message)
+	if err != nil {
+		return run.Run{}, err
+	}
+
+	want.Once = auth.Once{Key: message.ID, Operation: "a2a." + h.agent.name, RequestHash: sha256.Sum256(content)}
+	made, err := h.Runs.Ask(ctx, h.who, want)
+
+	return made, h.blame(ctx, err, want)
+}
+
+func noContext() error {
+	return invalidField("message.contextId", "is not a context of yours; leave it out to begin one")
+}
+
+// check looks at everything that does not need a look at anything else.
+func (h handler) check(request *protocol.SendMessageRequest) error {
+	message := request.Message
+
+	switch {
+	case message == nil:
+		return invalidField("message", "is required")
+	case message.ID == "":
+		return invalidField("message.messageId", "is required")
+	case utf8.RuneCountInString(message.ID) > maxID:
+		return invalidField("message.messageId", "may have 128 characters at most")
+	case message.Role != protocol.MessageRoleUser:
+		return invalidField("message.role", "must be ROLE_USER")
+	case len(message.Parts) == 0:
+		return invalidField("message.parts", "must have at least one part")
+	case request.Config == nil:
+		return nil
+	case request.Config.PushConfig != nil:
+		return noPush()
+	}
+
+	if err := checkHistory("configuration.historyLength", request.Config.HistoryLength); err != nil {
+		return err
+	}
+
+	accepted := request.Config.AcceptedOutputModes
+	if len(accepted) > 0 && !slices.ContainsFunc(h.agent.output, func(mode string) bool { return accepts(accepted, mode) }) {
+		return protocol.NewError(protocol.ErrUnsupportedContentType, "This agent answers in "+strings.Join(h.agent.output, ", ")+".")
+	}
+
+	return nil
+}
+
+func accepts(accepted []string, mode string) bool {
+	kind, _, _ := strings.Cut(mode, "/")
+
+	return slices.ContainsFunc(accepted, func(one string) bool {
+		media, _, err := mime.ParseMediaType(one)
+
+		return err == nil && (media == mode || media == "*/*" || media == kind+"/*")
+	})
+}
+
+// refuseFollowUp: a run takes one question. What comes after it is a new task of the same context.
+func (h handler) refuseFollowUp(ctx context.Context, message *protocol.Message) error {
+	found, err := h.find(ctx, message.TaskID)
+
+	switch {
+	case err != nil:
+		return err
+	case message.ContextID != "" && message.ContextID != found.Conversation.String():
+		return invalidField("message.contextId", "is not the context of the task")
+	default:
+		return protocol.NewError(protocol.ErrUnsupportedOperation,
+			"A task takes no further messages. Send the message with the contextId of the task and without its taskId.")
+	}
+}
+
+// questionOf is the text of a message.
+func questionOf(message *protocol.Message) (string, error) {
+	var (
+		texts   []string
+		foreign bool
+	)
+
+	for _, part := range message.Parts {
+		content, isText := part.Content.(protocol.Text)
+
+		media, _, err := mime.ParseMediaType(part.MediaType)
+		if foreign = foreign || !isText || part.MediaType != "" && (err != nil || !strings.HasPrefix(media, "text/")); isText {
+			texts = append(texts, string(content))
+		}
+	}
+
+	words := strings.Join(texts, "\n")
+
+	switch {
+	case strings.TrimSpace(words) == "":
+		return "", invalidField("message.parts", "must have a part with text: the question")
+	case utf8.RuneCountInString(words) > maxQuestion:
+		return "", invalidField("message.parts", "may have 10000 characters of text at most")
+	case foreign:
+		return "", protocol.NewError(protocol.ErrUnsupportedContentType, "This agent takes text alone.")
+	}
+
+	return words, nil
+}
+
+// fill takes from the metadata what the question is about.
+func (h handler) fill(ctx context.Context, metadata map[string]any, q *run.Question) error {
+	var asOf, namespace string
+
+	for _, field := range []struct {
+		name string
+		to   *string
+		most int
+	}{
+		{"namespace", &namespace, maxPath}, {"model", &q.Model, maxName}, {"provider", &q.Provider, maxName}, {"timeZone", &q.TimeZone, maxZone},
+		{"asOf", &asOf, maxZone},
+	} {
+		value, given := metadata[field.name]
+		if !given || value == nil {
+			continue
+		}
+
+		words, isText := value.(string)
+		if !isText || words == "" || utf8.RuneCountInString(words) > field.most {
+			return invalidField("message.metadata."+field.name, "must be a text that is not empty and not too long")
+		}
+
+		*field.to = words
+	}
+
+	if asOf != "" {
+		var err error
+		if q.AsOf, err = time.Parse(time.RFC3339Nano, asOf); err != nil {
+			return invalidField("message.metadata.asOf", "must be a time of RFC 3339")
+		}
+	}
+
+	var err error
+	if q.Datasets, err = datasets(metadata["datasets"]); err != nil {
+		return err
+	}
+
+	q.Username, q.Namespace, err = h.target(ctx, namespace)
+
+	return err
+}
+
+func datasets(value any) (names []string, err error) {
+	list, isList := value.([]any)
+	if value != nil && !isList || len(list) > maxDatasets {
+		return nil, invalidField("message.metadata.datasets", "must be a list of at most 20 names")
+	}
+
+	for _, one := range list {
+		name, isText := one.(string)
+		if !isText || name == "" || len(name) > maxPath {
+			return nil, invalidField("message.metadata.datasets", "must be a list of names")
+		}
+
+		names = append(names, name)
+	}
+
+	return names, nil
+}
+
+// target is the namespace that a question is about: the one that is named, or the only one that the token reaches.
+func (h handler) target(ctx context.Context, name string) (username, namespace string, err error) {
+	if name == "" {
+		return h.onlyTarget(ctx)
+	}
+
+	username, namespace, isPath := strings.Cut(name, "/")
+	if !isPath {
+		username, namespace = auth.Self, name
+	}
+
+	if strings.EqualFold(username, auth.Self) {
+		username = h.who.Username
+	}
+
+	if catalog.CheckName("", namespace) != nil {
+		return "", "", noNamespace()
+	}
+
+	return strings.ToLower(username), namespace, nil
+}
+
+func noNamespace() error {
+	return invalidField("message.metadata.namespace", "is not a namespace that you can see")
+}
+
+func (h handler) onlyTarget(ctx context.Context) (username, namespace string, err error) {
+	if h.who.Token != nil && h.who.Token.Restricted {
+		paths, err := h.Catalog.Paths(ctx, h.who, h.who.Token.Targets)
+		if err != nil {
+			return "", "", err
+		}
+
+		for i := range paths {
+			paths[i].Dataset = ""
+		}
+
+		if paths = slices.Compact(paths); len(paths) == 1 {
+			return paths[0].Username, paths[0].Namespace, nil
+		}
+	}
+
+	names, err := h.namespaces(ctx)
+	if err != nil {
+		return "", "", err
+	}
+
+	missing := invalidField("message.metadata.namespace", "is required; yours are: "+strings.Join(names, ", "))
+	missing.Message = "message metadata.namespace is required"
+
+	return "", "", missing.WithErrorInfoMeta(map[string]string{"namespaces": strings.Join(names, ",")})
+}
+
+// blame says in the words of the protocol which part of a message is at fault.
+func (h handler) blame(ctx context.Context, err error, want run.Ask) error {
+	known := fault.From(err)
+
+	switch {
+	case err == nil:
+		return nil
+	case known.Code == fault.NotFound:
+		return h.missing(ctx, want)
+	case known.Code != fault.ValidationFailed:
+		return err
+	}
+
+	for i, sub := range known.Subs {
+		switch sub.Code {
+		case "Idempotency-Key":
+			known.Subs[i] = fault.Sub{Code: "message.messageId", Message: "was used for another message"}
+		case "conversationId":
+			known.Subs[i].Code = "message.contextId"
+		default:
+			known.Subs[i].Code = "message.metadata." + sub.Code
+		}
+	}
+
+	return known
+}
+
+// missing finds out what the caller cannot see of what a question names.
+func (h handler) missing(ctx context.Context, want run.Ask) error {
+	at := catalog.Path{Username: want.Question.Username, Namespace: want.Question.Namespace}
+	if _, _, err := h.Catalog.Datasets(ctx, h.who, at, uuid.Nil, 1); err != nil {
+		return orElse(err, noNamespace())
+	}
+
+	if want.Conversation != uuid.Nil {
+		if _, err := h.Runs.Conversation(ctx, h.who, want.Conversation); err != nil {
+			return orElse(err, noContext())
+		}
+	}
+
+	return invalidField("message.metadata.datasets", "names a dataset that you cannot see")
+}
+
+// orElse is another error if what is asked for was not found.
+func orElse(err, absent error) error {
+	if fault.Is(err, fault.NotFound) {
+		return absent
+	}
+
+	return err
+}

@@ -1,0 +1,146 @@
+package a2a
+
+import (
+	"encoding/json"
+	"time"
+
+	protocol "github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/google/uuid"
+
+	"quern.dev/quern/internal/run"
+)
+
+// order is how an agent tells of a run: what each event of the log means to the one who asked. It depends on the log
+// alone. Of a log whose beginning is gone it tells the rest, so the last event tells all.
+type order interface {
+	next(event run.Event) ([]protocol.Event, error)
+	complete(at time.Time, result run.Result) ([]protocol.Event, error)
+}
+
+// telling is what both orders need.
+type telling struct {
+	run     run.Run
+	started bool // it was said that the run is worked
+}
+
+func (t *telling) info() protocol.TaskInfo {
+	return protocol.TaskInfo{TaskID: protocol.TaskID(t.run.ID.String()), ContextID: t.run.Conversation.String()}
+}
+
+// begin says once that the run is worked.
+func (t *telling) begin(at time.Time) []protocol.Event {
+	if t.started {
+		return nil
+	}
+
+	t.started = true
+
+	return []protocol.Event{t.update(protocol.TaskStatus{State: protocol.TaskStateWorking, Timestamp: moment(at)})}
+}
+
+func (t *telling) update(status protocol.TaskStatus) protocol.Event {
+	info := t.info()
+
+	return &protocol.TaskStatusUpdateEvent{TaskID: info.TaskID, ContextID: info.ContextID, Status: status}
+}
+
+// working is an update with a message. Its name is that of the message within the run.
+func (t *telling) working(at time.Time, name string, parts ...*protocol.Part) protocol.Event {
+	return t.update(protocol.TaskStatus{State: protocol.TaskStateWorking, Timestamp: moment(at), Message: t.message(name, parts...)})
+}
+
+// message has an id that every replica gives it.
+func (t *telling) message(name string, parts ...*protocol.Part) *protocol.Message {
+	said := protocol.NewMessageForTask(protocol.MessageRoleAgent, t.info(), parts...)
+	said.ID = uuid.NewSHA1(t.run.ID, []byte(name)).String()
+
+	return said
+}
+
+func (t *telling) artifact(name string, metadata map[string]any, parts ...*protocol.Part) protocol.Event {
+	info := t.info()
+
+	return &protocol.TaskArtifactUpdateEvent{
+		TaskID: info.TaskID, ContextID: info.ContextID, LastChunk: true,
+		Artifact: &protocol.Artifact{ID: protocol.ArtifactID(name), Name: name, Metadata: metadata, Parts: parts},
+	}
+}
+
+// ended is the last update.
+func (t *telling) ended(event run.Event) (protocol.Event, error) {
+	ended := t.run
+	ended.FinishedAt = event.At
+
+	switch event.Kind {
+	case run.EventCancelled:
+		ended.Status = run.Cancelled
+	case run.EventFailed:
+		ended.Status = run.Failed
+
+		var said struct{ Message string }
+		if err := json.Unmarshal(event.Body, &said); err != nil {
+			return nil, err
+		}
+
+		return t.update(statusOf(ended, nil, said.Message)), nil
+	}
+
+	return t.update(statusOf(ended, nil, "")), nil
+}
+
+// completed is the last update of a run that has a result.
+func (t *telling) completed(at time.Time, result run.Result) protocol.Event {
+	ended := t.run
+	ended.Status, ended.FinishedAt = run.Completed, at
+
+	return t.update(statusOf(ended, &result, ""))
+}
+
+func resultOf(event run.Event) (run.Result, error) {
+	var body struct{ Result run.Result }
+
+	err := json.Unmarshal(event.Body, &body)
+
+	return body.Result, err
+}
+
+// text is a text part that says something.
+func text(words, otherwise string) *protocol.Part {
+	if words == "" {
+		words = otherwise
+	}
+
+	return protocol.NewTextPart(words)
+}
+
+func data(value any) (*protocol.Part, error) {
+	encoded, err := json.Marshal(value)
+	part := protocol.NewDataPart(json.RawMessage(encoded))
+	part.MediaType = jsonType
+
+	return part, err
+}
+
+// rows is what a step found, with all fields of the rows.
+type rows struct {
+	Rows      []json.RawMessage `json:"rows"`
+	Columns   any               `json:"columns"`
+	RowCount  *int64            `json:"rowCount,omitempty"`
+	Truncated bool              `json:"truncated"`
+}
+
+func rowsOf(step run.Step) rows {
+	found := rows{Rows: step.Data, Columns: step.Columns, Truncated: step.Truncated}
+
+	if found.Rows == nil {
+		found.Rows = []json.RawMessage{}
+	}
+
+	if step.Columns == nil {
+		found.Columns = []struct{}{}
+	}
+
+	return found
+}
+
+func moment(at time.Time) *time.Time { return new(at.UTC().Truncate(time.Millisecond)) }

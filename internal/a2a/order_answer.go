@@ -1,0 +1,160 @@
+package a2a
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	protocol "github.com/a2aproject/a2a-go/v2/a2a"
+
+	"quern.dev/quern/internal/run"
+)
+
+const answerArtifact = "answer"
+
+// answerOrder is that of the assistant: the task, it works, the plan, each step's instruction, each step's rows, the
+// answer, it is done. Rows come in the order of the steps, whichever step was done first.
+type answerOrder struct {
+	*telling
+
+	planned bool
+	out     int              // so many steps are out
+	held    map[int]run.Step // done before one that comes before them
+}
+
+func (o *answerOrder) next(event run.Event) ([]protocol.Event, error) {
+	switch event.Kind {
+	case run.EventStarted:
+		return []protocol.Event{submitted(o.run)}, nil
+	case run.EventCancelled, run.EventFailed:
+		end, err := o.ended(event)
+
+		return []protocol.Event{end}, err
+	case run.EventCompleted:
+		result, err := resultOf(event)
+		if err != nil {
+			return nil, err
+		}
+
+		return o.complete(event.At, result)
+	case run.EventPlan:
+		var plan run.Plan
+		if err := json.Unmarshal(event.Body, &plan); err != nil {
+			return nil, err
+		}
+
+		return o.plan(event.At, plan)
+	case run.EventStepStarted, run.EventStep:
+		return o.step(event)
+	default:
+		return o.begin(event.At), nil
+	}
+}
+
+// plan says what is to be done. An agent that does not plan has a plan of one step.
+func (o *answerOrder) plan(at time.Time, plan run.Plan) ([]protocol.Event, error) {
+	all := o.begin(at)
+	if o.planned {
+		return all, nil
+	}
+
+	o.planned = true
+
+	if plan.Steps == nil {
+		plan.Steps = []string{}
+	}
+
+	steps, err := data(map[string]any{"steps": plan.Steps})
+	all = append(all, o.working(at, "plan", text(plan.Reasoning, fmt.Sprintf("Steps to the answer: %d.", len(plan.Steps))), steps))
+
+	for i, instruction := range plan.Steps {
+		all = append(all, o.working(at, stepName(i), text(instruction, stepName(i))))
+	}
+
+	return all, err
+}
+
+func (o *answerOrder) step(event run.Event) ([]protocol.Event, error) {
+	var step run.Step
+	if err := json.Unmarshal(event.Body, &step); err != nil {
+		return nil, err
+	}
+
+	all, err := o.plan(event.At, run.Plan{Steps: []string{step.Instruction}})
+	if err != nil || event.Kind == run.EventStepStarted {
+		return all, err
+	}
+
+	if o.held == nil {
+		o.held = map[int]run.Step{}
+	}
+
+	for o.held[step.Index] = step; ; o.out++ {
+		following, isDone := o.held[o.out]
+		if !isDone {
+			return all, nil
+		}
+
+		delete(o.held, o.out)
+
+		found, err := o.rows(following)
+		if err != nil {
+			return nil, err
+		}
+
+		all = append(all, found)
+	}
+}
+
+// complete tells from the result what was not told: its steps are those that the reader may see now.
+func (o *answerOrder) complete(at time.Time, result run.Result) ([]protocol.Event, error) {
+	plan := run.Plan{}
+	for _, step := range result.Steps {
+		plan.Steps = append(plan.Steps, step.Instruction)
+	}
+
+	all, err := o.plan(at, plan)
+	if err != nil {
+		return nil, err
+	}
+
+	for _, step := range result.Steps {
+		if step.Index < o.out {
+			continue
+		}
+
+		found, err := o.rows(step)
+		if err != nil {
+			return nil, err
+		}
+
+		all = append(all, found)
+	}
+
+	words := text(result.Response, said(result))
+	words.MediaType = markdown
+
+	citations, err := data(map[string]any{"citations": append([]any{}, anys(result.Citations)...)})
+
+	return append(all, o.artifact(answerArtifact, nil, words, citations), o.completed(at, result)), err
+}
+
+func (o *answerOrder) rows(step run.Step) (protocol.Event, error) {
+	found := rowsOf(step)
+	found.RowCount = &step.RowCount
+	part, err := data(found)
+
+	return o.artifact(stepName(step.Index), map[string]any{
+		"index": step.Index, "instruction": step.Instruction, "reasoning": step.Reasoning,
+	}, text(step.Query, noQuery), part), err
+}
+
+func stepName(index int) string { return fmt.Sprintf("step-%d", index) }
+
+func anys[T any](list []T) (all []any) {
+	for _, one := range list {
+		all = append(all, one)
+	}
+
+	return all
+}

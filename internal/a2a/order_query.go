@@ -1,0 +1,73 @@
+package a2a
+
+import (
+	"encoding/json"
+	"time"
+
+	protocol "github.com/a2aproject/a2a-go/v2/a2a"
+
+	"quern.dev/quern/internal/run"
+)
+
+const (
+	queryArtifact = "generated-query"
+	rowsArtifact  = "result-data"
+	noQuery       = "-- no query"
+)
+
+// queryOrder is that of nl2ql, always four events: it works, the query, the rows, it is done.
+type queryOrder struct {
+	*telling
+
+	shown bool // query and rows are out
+}
+
+func (o *queryOrder) next(event run.Event) ([]protocol.Event, error) {
+	switch event.Kind {
+	case run.EventStarted:
+		return nil, nil
+	case run.EventCancelled, run.EventFailed:
+		end, err := o.ended(event)
+
+		return []protocol.Event{end}, err
+	case run.EventCompleted:
+		result, err := resultOf(event)
+		if err != nil {
+			return nil, err
+		}
+
+		return o.complete(event.At, result)
+	case run.EventStep:
+		var step run.Step
+		if err := json.Unmarshal(event.Body, &step); err != nil {
+			return nil, err
+		}
+
+		return o.show(o.begin(event.At), step)
+	default:
+		return o.begin(event.At), nil
+	}
+}
+
+func (o *queryOrder) complete(at time.Time, result run.Result) ([]protocol.Event, error) {
+	var step run.Step
+	if len(result.Steps) > 0 {
+		step = result.Steps[0]
+	}
+
+	all, err := o.show(o.begin(at), step)
+
+	return append(all, o.completed(at, result)), err
+}
+
+// show gives query and rows, once.
+func (o *queryOrder) show(before []protocol.Event, step run.Step) ([]protocol.Event, error) {
+	if o.shown {
+		return before, nil
+	}
+
+	o.shown = true
+	found, err := data(rowsOf(step))
+
+	return append(before, o.artifact(queryArtifact, nil, text(step.Query, noQuery)), o.artifact(rowsArtifact, nil, found)), err
+}
