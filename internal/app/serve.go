@@ -145,6 +145,11 @@ func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
 	a.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	a.registerMetrics()
 
+	agents, err := a.newAgents()
+	if err != nil {
+		return nil, err
+	}
+
 	a.server, err = server.New(server.Config{
 		Log: log, Metrics: a.metrics, Authenticator: a.authenticator, Ready: a.ready,
 		Tokens: auth.Tokens{
@@ -157,6 +162,7 @@ func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
 		Query:     asking,
 		Runs:      a.runs,
 		Audit:     audit.Log{DB: a.db},
+		Agents:    agents,
 		PublicURL: string(c.Server.PublicURL), Issuer: string(c.OIDC.Issuer),
 		TrustedProxies: c.Server.TrustedProxies, CORSOrigins: c.Server.CORSOrigins,
 		RateLimit: c.Server.RateLimit, RateBurst: c.Server.RateBurst,

@@ -32,6 +32,7 @@ type operation struct {
 	rows      bool             // the body is rows, which a sealed child reads
 	statement bool             // it runs one
 	lasting   bool             // it takes as long as a run
+	rpc       bool             // its body and headers are another protocol's
 }
 
 func loadContract() (*contract, error) {
@@ -48,19 +49,22 @@ func loadContract() (*contract, error) {
 				id:        source.OperationID,
 				public:    source.Security != nil && len(*source.Security) == 0,
 				ownerOnly: source.Extensions["x-quern-owner-only"] == true,
-				lasting:   source.OperationID == "ask" || source.OperationID == "streamRunEvents",
+				lasting:   slices.Contains([]string{"ask", "streamRunEvents", "callAgent"}, source.OperationID),
+				rpc:       source.OperationID == "callAgent",
 				statement: slices.Contains([]string{"runQuery", "listRows", "exportDataset", "exportStep"}, source.OperationID),
 			}
 
 			for _, list := range []openapi3.Parameters{item.Parameters, source.Parameters} {
 				for _, reference := range list {
-					op.params = append(op.params, reference.Value)
+					if !op.rpc || reference.Value.In == openapi3.ParameterInPath {
+						op.params = append(op.params, reference.Value)
+					}
 				}
 			}
 
 			if source.RequestBody != nil && len(source.RequestBody.Value.Content) > 1 {
 				op.rows = true
-			} else if source.RequestBody != nil {
+			} else if source.RequestBody != nil && !op.rpc {
 				media := source.RequestBody.Value.Content["application/json"]
 				if media == nil {
 					return nil, fmt.Errorf("operation %s: only JSON bodies can be checked", op.id)

@@ -45,6 +45,12 @@ func callOf(ctx context.Context) *call {
 	return c
 }
 
+// Caller is who makes the request under way.
+func Caller(ctx context.Context) auth.Principal { return callOf(ctx).who }
+
+// Note keeps an error for the log line of a request whose answer does not show it.
+func Note(ctx context.Context, err error) { callOf(ctx).err = err }
+
 type metrics struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
@@ -140,7 +146,7 @@ func (s *Server) record(r *http.Request, c *call, answer *answer, took time.Dura
 		e := fault.From(c.err)
 		fields = append(fields, slog.String("code", string(e.Code)), slog.String("error", c.err.Error()))
 
-		if answer.status >= http.StatusInternalServerError {
+		if answer.status >= http.StatusInternalServerError || answer.status == http.StatusOK && e.Code == fault.Internal {
 			level = slog.LevelError
 		}
 	}

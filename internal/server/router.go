@@ -47,6 +47,11 @@ func (s *Server) newRouter() (http.Handler, error) {
 	rt.HandleFunc("GET "+basePath+"/query/runs/{runId}/steps/{n}/rows", s.listStepRows)
 	rt.HandleFunc("GET "+basePath+"/query/runs/{runId}/steps/{n}/export", s.exportStep)
 	rt.HandleFunc("GET "+basePath+"/query/conversations/{conversationId}", s.getConversation)
+
+	for _, pattern := range []string{"GET " + agentsPath, "GET " + agentsPath + "/{agent}", "POST " + agentsPath + "/{agent}", "GET " + agentsPath + "/{agent}/.well-known/agent-card.json"} {
+		rt.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { s.config.Agents.ServeHTTP(w, r) })
+	}
+
 	rt.HandleFunc("GET "+basePath+"/openapi.json", docs.document)
 	rt.HandleFunc("GET "+basePath+"/docs", docs.page)
 	rt.mux.HandleFunc("GET /healthz", s.healthz)
@@ -85,6 +90,11 @@ func (rt *router) HandleFunc(pattern string, handler func(http.ResponseWriter, *
 }
 
 func (rt *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	// Clients of an agent append a slash to its address, or do not.
+	if agent, isSlashed := strings.CutSuffix(r.URL.Path, "/"); isSlashed && r.Method == http.MethodPost && path.Dir(agent) == agentsPath {
+		r.URL.Path, r.URL.RawPath = agent, ""
+	}
+
 	// The mux would answer with a redirect to the clean path; we have one address for each thing.
 	if r.URL.Path != path.Clean("/"+r.URL.Path) || r.Method == http.MethodConnect {
 		rt.server.Fail(w, r, fault.Absent())

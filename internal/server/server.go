@@ -33,6 +33,7 @@ type Config struct {
 	Query          *query.Query
 	Runs           *run.Runs
 	Audit          audit.Log
+	Agents         http.Handler // serves what is below /a2a
 	Ready          func(context.Context) []Check
 	PublicURL      string
 	Issuer         string
@@ -56,7 +57,10 @@ type Server struct {
 	handler  http.Handler
 }
 
-const basePath = "/api/v1"
+const (
+	basePath   = "/api/v1"
+	agentsPath = basePath + "/a2a"
+)
 
 // New returns a Server whose Handler is ready to be served.
 func New(c Config) (*Server, error) {

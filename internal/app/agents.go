@@ -1,0 +1,28 @@
+package app
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"quern.dev/quern/api"
+	"quern.dev/quern/internal/a2a"
+	"quern.dev/quern/internal/catalog"
+	"quern.dev/quern/internal/server"
+)
+
+// newAgents wires what other agents talk to. The server that it stands behind is there when the first request comes.
+func (a *App) newAgents() (http.Handler, error) {
+	var contract struct{ Info struct{ Version string } }
+	if err := json.Unmarshal(api.Document, &contract); err != nil {
+		return nil, fmt.Errorf("reading the contract: %w", err)
+	}
+
+	return a2a.New(a2a.Config{
+		Runs: a.runs, Catalog: catalog.Catalog{DB: a.db, Now: time.Now}, PublicURL: string(a.config.Server.PublicURL),
+		Version: contract.Info.Version, MaxBody: int64(a.config.Server.MaxBody), Now: time.Now,
+		Who: server.Caller, Note: server.Note,
+		Fail: func(w http.ResponseWriter, r *http.Request, err error) { a.server.Fail(w, r, err) },
+	}), nil
+}
