@@ -130,6 +130,24 @@ func authorizationTable() (columns string, rows []authorizationRow) {
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      403    200    200"},
 		{operation: "DELETE /query/conversations/{conversationId}", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      403    204    204"},
+		{operation: "GET /a2a", statuses: "" +
+			"200 200     200     200   200      200    200  200   200 200      200     200    200        200      200    200    200"},
+		{operation: "GET /a2a/{agent}", statuses: "" +
+			"200 200     200     200   200      200    200  200   200 200      200     200    200        200      200    200    200"},
+		{operation: "GET /a2a/{agent}/.well-known/agent-card.json", statuses: "" +
+			"200 200     200     200   200      200    200  200   200 200      200     200    200        200      200    200    200"},
+		{operation: callAgent, body: sendBody, statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    -32602     -32602   200    200    200"},
+		{operation: callAgent, query: "?GetTask", body: taskBody("GetTask"), statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    -32001     -32001   200    200    200"},
+		{operation: callAgent, query: "?CancelTask", body: taskBody("CancelTask"), statuses: "" + // it has ended
+			"401 401     401     401   401      401    401  401   401 401      401     401    -32001     -32001   -32002 -32002 -32002"},
+		{operation: callAgent, query: "?SubscribeToTask", body: taskBody("SubscribeToTask"), statuses: "" + // it has ended
+			"401 401     401     401   401      401    401  401   401 401      401     401    -32001     -32001   -32004 -32004 -32004"},
+		{operation: callAgent, query: "?ListTasks", body: taskBody("ListTasks"), statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    -32000     200      200    200    200"},
+		{operation: callAgent, query: "?GetExtendedAgentCard", body: taskBody("GetExtendedAgentCard"), statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    200        200      200    200    200"},
 		{operation: "GET /data/{username}/{namespace}/{datasetName}/ingestions", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
 		{operation: "POST /data/{username}/{namespace}/{datasetName}/ingestions", body: ingestionBody, statuses: "" +
@@ -216,6 +234,8 @@ func sharingTable() (columns string, rows []authorizationRow) {
 			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
 		{operation: "POST /query/ask", body: askBody, statuses: "" +
 			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
+		{operation: callAgent, body: sendBody, statuses: "" +
+			"200      200      200      200      200       200  200    -32602 200  200   200      200      200  200  -32602 200"},
 		{operation: "GET /data/{username}/{namespace}/{datasetName}/ingestions", statuses: "" +
 			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
 		{operation: "POST /data/{username}/{namespace}/{datasetName}/ingestions", body: ingestionBody, statuses: "" + // who reaches only a part has no uploads
@@ -269,7 +289,16 @@ const (
 	queryBody     = `{"username": "owner", "namespace": "<namespace>", "query": "FROM orders"}`
 	linkBody      = `{"username": "owner", "namespace": "<namespace>", "question": "orders from Zürich"}`
 	askBody       = `{"username": "owner", "namespace": "<namespace>", "query": "{}"}`
+
+	callAgent = "POST /a2a/{agent}"
+	sendBody  = `{"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": {"messageId": "<new>", "role": "ROLE_USER",
+		"parts": [{"text": "{}"}], "metadata": {"namespace": "owner/<namespace>"}}}}`
 )
+
+// taskBody asks an agent for something about the run of a thing.
+func taskBody(method string) string {
+	return `{"jsonrpc": "2.0", "id": 1, "method": "` + method + `", "params": {"id": "<run>"}}`
+}
 
 // thing is what one request is about, made anew for it.
 type thing struct {
@@ -321,7 +350,7 @@ func newThing(t *testing.T, s *service, owner, operation string) (made thing) {
 		made.snapshot = snapshots(t, s, owner, "self/"+made.namespace+"/orders")[0].SnapshotID
 	}
 
-	if strings.Contains(operation, "{runId}") || strings.Contains(operation, "{conversationId}") {
+	if strings.Contains(operation, "{runId}") || strings.Contains(operation, "{conversationId}") || operation == callAgent {
 		script, prefer := `{}`, "Prefer: wait=60"
 		d := &filled{t: t, s: s, bearer: owner, owner: "owner", namespace: made.namespace}
 
@@ -355,7 +384,7 @@ func newThing(t *testing.T, s *service, owner, operation string) (made thing) {
 
 // namesNamespace says whether a request is about a namespace, or a dataset in one.
 func namesNamespace(operation string) bool {
-	return strings.Contains(operation, "{namespace}") || slices.Contains([]string{"POST /query", "POST /query/link", "POST /query/ask"}, operation)
+	return strings.Contains(operation, "{namespace}") || slices.Contains([]string{"POST /query", "POST /query/link", "POST /query/ask", callAgent}, operation)
 }
 
 // readsRows says whether rows of a dataset come back, or values of them.
@@ -392,7 +421,7 @@ func (made thing) address(path string) string {
 	}
 
 	return strings.NewReplacer("{username}", "owner", "{namespace}", made.namespace, "{datasetName}", dataset, "{id}", made.token,
-		"{runId}", made.run.RunID, "{n}", "0", "{conversationId}", made.run.ConversationID,
+		"{agent}", "nl2ql", "{runId}", made.run.RunID, "{n}", "0", "{conversationId}", made.run.ConversationID,
 		"{sessionId}", made.session.SessionID, "{fileId}", made.file().FileID, "{ingestionId}", made.ingestion, "{snapshotId}", made.snapshot).Replace(path)
 }
 
@@ -405,20 +434,25 @@ func (made thing) file() preparedFile {
 	return made.session.Files[0]
 }
 
-// asks sends the request of a row.
+// asks sends the request of a row. An error of JSON-RPC counts as a status.
 func (row authorizationRow) asks(t *testing.T, s *service, about thing, bearer string) *answer {
 	t.Helper()
 
 	method, path, _ := strings.Cut(row.operation, " ")
 
-	body := strings.NewReplacer("<new>", "n-"+uuid.NewString(), "<uploadId>", about.file().UploadID, "<key>", about.file().Key, "<namespace>", about.namespace).Replace(row.body)
+	body := strings.NewReplacer("<new>", "n-"+uuid.NewString(), "<uploadId>", about.file().UploadID, "<key>", about.file().Key, "<namespace>", about.namespace, "<run>", about.run.RunID).Replace(row.body)
 	if strings.Contains(body, "<session>") && about.completed == "" {
 		about.completed = ownSession(t, s, bearer)
 	}
 
 	body = strings.ReplaceAll(body, "<session>", about.completed)
 
-	return call(t, method, s.url+about.address(path)+row.query, bearer, body)
+	answer := call(t, method, s.url+about.address(path)+row.query, bearer, body)
+	if row.operation == callAgent && strings.Contains(answer.body, `"error":{`) {
+		answer.status, _ = rpcError(t, answer)
+	}
+
+	return answer
 }
 
 func TestAuthorizationTable(t *testing.T) { //nolint:tparallel // the callers' tokens would expire in the queue

@@ -34,7 +34,7 @@ func TestServedDocument(t *testing.T) {
 	require.Equal(t, s.realm.endpoint("auth"), implicit.AuthorizationURL)
 	require.Contains(t, implicit.Scopes, "openid")
 
-	public := []string{"GET /docs", "GET /openapi.json"}
+	public := []string{"GET /docs", "GET /openapi.json", "GET /a2a", "GET /a2a/{agent}", "GET /a2a/{agent}/.well-known/agent-card.json"}
 	for path, item := range document.Paths.Map() {
 		for method, operation := range item.Operations() {
 			name := method + " " + path

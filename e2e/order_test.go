@@ -40,9 +40,9 @@ func operations() []operation {
 
 func (o operation) public() bool { return o.Security != nil && len(*o.Security) == 0 }
 
-// schema is that of the body, nil if there is none.
+// schema is that of the body, nil if there is none, or if it is read by the rules of another protocol.
 func (o operation) schema() *openapi3.Schema {
-	if o.RequestBody == nil {
+	if o.RequestBody == nil || o.String() == callAgent {
 		return nil
 	}
 
