@@ -1,0 +1,316 @@
+package e2e
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	queryStream  = "working, generated-query, result-data, completed"
+	threeSteps   = `{"pause": 200, "reasoning": "Three.", "response": "Done.", "steps": [{"instruction": "a", "queries": ["SELECT 1 AS n"]}, {"instruction": "b", "queries": ["SELECT 2 AS n"]}, {"instruction": "c", "queries": ["SELECT 3 AS n"]}]}`
+	answerStream = "task submitted, working, working, working, working, working, step-0, step-1, step-2, answer, completed"
+)
+
+// streaming are replicas that take as many questions as come.
+func streaming(t *testing.T, replicas int) []*peer {
+	t.Helper()
+
+	settings := []string{scripted, "QUERN_RUN_PER_USER=10000", "QUERN_QUERY_PER_USER=1000", "QUERN_RATE_LIMIT=0"}
+	one := start(t, settings...)
+	bearer := value(t, call(t, http.MethodPost, one.url+"/user/token", one.newKey().token("ada"), `{"name": "asker"}`))
+	d := newFilled(t, one, "ada", bearer)
+	require.Equal(t, http.StatusOK, d.post(`{"data": [{"region": "north"}, {"region": "south"}]}`).status)
+
+	peers := []*peer{newPeer(d, "nl2ql")}
+
+	for range replicas - 1 {
+		other := *d
+		other.s = another(t, one, settings...)
+		peers = append(peers, newPeer(&other, "nl2ql"))
+	}
+
+	return peers
+}
+
+func (p *peer) as(agent string) *peer { return newPeer(p.filled, agent) }
+
+// TestStreamOrder: streams have the events of their agent in its order, and every time the same ones.
+func TestStreamOrder(t *testing.T) {
+	t.Parallel()
+
+	for replicas := 1; replicas <= 2; replicas++ {
+		t.Run(fmt.Sprintf("nl2ql streams four events, replicas: %d", replicas), func(t *testing.T) {
+			t.Parallel()
+
+			peers := streaming(t, replicas)
+			scripts := []string{oneStep, "{}", noScript, `{"response": "No.", "steps": [{"instruction": "x", "queries": ["SELECT nothing", "SELECT 1 AS n"]}, {"instruction": "y", "queries": ["SELECT 2 AS n"]}]}`}
+			requests := make(chan int)
+
+			var clients sync.WaitGroup
+
+			for range 8 {
+				clients.Go(func() {
+					for i := range requests {
+						p := peers[i%replicas]
+						if seen := words(p.follow(p.request("SendStreamingMessage", p.ask(uuid.NewString(), scripts[i/replicas%len(scripts)], "")), 1000)); seen != queryStream {
+							t.Errorf("%d: %s", i, seen)
+						}
+					}
+				})
+			}
+
+			for i := range loops(500) {
+				requests <- i
+			}
+
+			close(requests)
+			clients.Wait()
+		})
+	}
+
+	t.Run("subscribers everywhere see the same", func(t *testing.T) {
+		t.Parallel()
+
+		peers := streaming(t, 2)
+
+		for agent, script := range map[string]string{"assistant": threeSteps, "nl2ql": `{"pause": 400, "response": "One.", "steps": [{"instruction": "x", "queries": ["SELECT 1 AS n"]}]}`} {
+			one, two := peers[0].as(agent), peers[1].as(agent)
+
+			for range loops(50) {
+				message := one.ask(uuid.NewString(), script, "")
+				id := rpcResult(t, one.call("SendMessage", strings.TrimSuffix(message, "}")+", "+atOnceConfig+"}")).Task.ID
+				// The same message is the same task, so this is its stream from the beginning, on one and on the other.
+				streams := []*openedStream{
+					openStream(t, one.request("SubscribeToTask", `{"id": "`+id+`"}`)), openStream(t, two.request("SubscribeToTask", `{"id": "`+id+`"}`)),
+					openStream(t, one.request("SendStreamingMessage", message)), openStream(t, two.request("SendStreamingMessage", message)),
+				}
+
+				var texts []string
+				for _, stream := range streams {
+					texts = append(texts, stream.rest().body)
+				}
+
+				require.Equal(t, texts[2], texts[3])
+
+				for _, subscribed := range texts[:2] {
+					task, rest, _ := strings.Cut(subscribed, "\n\n")
+					require.Contains(t, task, `"result":{"task":{`)
+					require.True(t, strings.HasSuffix(texts[2], rest), "%s\n\n%s", subscribed, texts[2])
+				}
+
+				require.Equal(t, map[string]string{"assistant": answerStream, "nl2ql": queryStream}[agent], words(two.follow(two.request("SendStreamingMessage", message), 1000)))
+			}
+		}
+	})
+
+	t.Run("a replica dies amid a stream", func(t *testing.T) {
+		t.Parallel()
+
+		peers := streaming(t, 2)
+		whole := strings.Count(answerStream, ",") + 1
+
+		cuts := []int{2, whole - 4}
+		if loops(10) == 10 {
+			cuts = []int{1, 2, 3, 4, 5, 6, 7, 8, 9}
+		}
+
+		for i, cut := range cuts {
+			dying, other := peers[i%2].as("assistant"), peers[(i+1)%2].as("assistant")
+			stream := openStream(t, dying.request("SendStreamingMessage", dying.ask(uuid.NewString(), threeSteps, "")))
+
+			var seen []a2aEvent
+
+			for range cut {
+				event, more := stream.next()
+				require.True(t, more)
+
+				seen = append(seen, event)
+			}
+
+			dying.s.kill()
+
+			rest := openStream(t, other.request("SubscribeToTask", `{"id": "`+seen[0].Task.ID+`"}`))
+			for event, more := rest.next(); more; event, more = rest.next() {
+				seen = append(seen, event)
+			}
+
+			dying.s.restart()
+			requireWhole(t, other, seen)
+		}
+	})
+}
+
+// requireWhole: who has seen these events, those of two streams, has missed nothing and was told no artifact otherwise.
+func requireWhole(t *testing.T, p *peer, seen []a2aEvent) {
+	t.Helper()
+
+	var (
+		said      []string
+		artifacts = map[string]a2aArtifact{}
+		names     []string
+	)
+
+	hear := func(message *a2aMessage) {
+		if message != nil && message.Role == "ROLE_AGENT" && !slices.Contains(said, *message.Parts[0].Text) {
+			said = append(said, *message.Parts[0].Text)
+		}
+	}
+	take := func(artifact a2aArtifact) {
+		if before, known := artifacts[artifact.Name]; known {
+			require.Equal(t, before, artifact)
+
+			return
+		}
+
+		artifacts[artifact.Name] = artifact
+		names = append(names, artifact.Name)
+	}
+
+	for _, event := range seen {
+		switch {
+		case event.Task != nil:
+			for _, message := range event.Task.History {
+				hear(&message)
+			}
+
+			hear(event.Task.Status.Message)
+
+			for _, artifact := range event.Task.Artifacts {
+				take(artifact)
+			}
+		case event.StatusUpdate != nil:
+			hear(event.StatusUpdate.Status.Message)
+		case event.ArtifactUpdate != nil:
+			take(event.ArtifactUpdate.Artifact)
+		}
+	}
+
+	require.Equal(t, []string{"Three.", "a", "b", "c", "Done."}, said, words(seen))
+	require.Equal(t, []string{"step-0", "step-1", "step-2", "answer"}, names, words(seen))
+	require.Equal(t, "completed", seen[len(seen)-1].String())
+
+	task := p.task("GetTask", seen[0].Task.ID)
+	require.Equal(t, "TASK_STATE_COMPLETED", task.Status.State)
+
+	for _, artifact := range task.Artifacts {
+		require.Equal(t, artifact, artifacts[artifact.Name])
+	}
+}
+
+// TestManyStreams: so many streams at once all end as they should, though some readers never read.
+func TestManyStreams(t *testing.T) {
+	t.Parallel()
+
+	p := streaming(t, 1)[0]
+	script := `{"pause": 1000, "response": "Done.", "steps": [{"instruction": "x", "queries": ["SELECT repeat('x', 500000) AS n"]}]}`
+
+	// They take the connection, and nothing from it.
+	for range 20 {
+		connection, err := net.Dial("tcp", strings.TrimPrefix(p.s.root, "http://"))
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = connection.Close() })
+		require.NoError(t, connection.(*net.TCPConn).SetReadBuffer(1024)) //nolint:forcetypeassert // it was dialed
+		require.NoError(t, p.request("SendStreamingMessage", p.ask(uuid.NewString(), script, "")).Write(connection))
+	}
+
+	var (
+		clients sync.WaitGroup
+		many    = loops(500)
+	)
+
+	for i := range many {
+		clients.Go(func() {
+			script, want := "{}", queryStream
+			if i%2 == 1 {
+				script, want = `{"fail": true}`, "failed"
+			}
+
+			if seen := words(p.follow(p.request("SendStreamingMessage", p.ask(uuid.NewString(), script, "")), 1000)); seen != want {
+				t.Errorf("%d: %s", i, seen)
+			}
+		})
+	}
+
+	clients.Wait()
+}
+
+// TestKeepAlive: a stream on which nothing happens for a minute stays open, and is not silent.
+func TestKeepAlive(t *testing.T) {
+	t.Parallel()
+
+	p := streaming(t, 1)[0]
+	began := time.Now()
+	text := openStream(t, p.request("SendStreamingMessage", p.ask(uuid.NewString(), `{"pause": 62000, "steps": [{"instruction": "x"}]}`, ""))).rest().body
+
+	require.Greater(t, time.Since(began), time.Minute)
+	require.GreaterOrEqual(t, strings.Count(text, ": keep-alive\n\n"), 4)
+	require.Contains(t, text, "TASK_STATE_COMPLETED")
+}
+
+// TestForeignTasks: what is not the caller's looks absent in every method, for users, for tokens that reach something
+// else, and for the other agent; and nothing happens to it.
+func TestForeignTasks(t *testing.T) {
+	t.Parallel()
+
+	s := start(t, scripted)
+	key := s.newKey()
+	d := newFilled(t, s, "ada", key.token("ada"))
+
+	for _, agent := range []string{"nl2ql", "assistant"} {
+		owner := newPeer(d, agent)
+		task := owner.begin(waiting)
+
+		// Bob may see the namespace, and asks about it too.
+		share(t, s, d.bearer, "namespaces/self/"+d.namespace, "bob", "editor")
+
+		strangers := map[string]*peer{
+			"another user":                          newPeer(d.by(key.token("bob")), agent),
+			"a token that reaches something else":   newPeer(d.by(restrictedToken(t, s, d.bearer, target("self", makeDataset(t, s, d.bearer), ""))), agent),
+			"the other agent":                       newPeer(d, map[string]string{"nl2ql": "assistant", "assistant": "nl2ql"}[agent]),
+			"a user to whom nothing at all belongs": newPeer(d.by(key.token("nobody")), agent),
+		}
+
+		for who, p := range strangers {
+			absent := uuid.NewString()
+
+			for _, method := range []string{"GetTask", "CancelTask", "SubscribeToTask"} {
+				foreign := p.call(method, `{"id": "`+task.ID+`"}`)
+				require.Equal(t, p.call(method, `{"id": "`+absent+`"}`).body, foreign.body, "%s: %s", who, method)
+				require.Contains(t, foreign.body, "-32001", "%s: %s", who, method)
+			}
+
+			for _, method := range []string{"SendMessage", "SendStreamingMessage"} {
+				named := func(what, id string) string {
+					return p.call(method, `{"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "{}"}], "metadata": {"namespace": "`+d.owner+"/"+d.namespace+`"}, "`+what+`": "`+id+`"}}`).body
+				}
+
+				require.Equal(t, named("taskId", absent), named("taskId", task.ID), "%s: %s", who, method)
+				require.Contains(t, named("taskId", task.ID), "-32001", "%s: %s", who, method)
+
+				if who != "the other agent" { // the conversation is the caller's own
+					require.Equal(t, named("contextId", absent), named("contextId", task.ContextID), "%s: %s", who, method)
+					require.Contains(t, named("contextId", task.ContextID), "-32602", "%s: %s", who, method)
+				}
+			}
+
+			require.NotContains(t, p.call("ListTasks", `{}`).body, task.ID, who)
+			require.Contains(t, p.call("ListTasks", `{"contextId": "`+task.ContextID+`"}`).body, `"tasks":[]`, who)
+		}
+
+		require.NotEqual(t, "TASK_STATE_CANCELED", owner.task("GetTask", task.ID).Status.State)
+
+		reaches := newPeer(d.by(restrictedToken(t, s, d.bearer, target("self", d.namespace, ""))), agent)
+		require.Equal(t, task.ID, reaches.task("GetTask", task.ID).ID)
+		require.Contains(t, reaches.call("ListTasks", `{"contextId": "`+task.ContextID+`"}`).body, task.ID)
+		require.Equal(t, "TASK_STATE_CANCELED", reaches.task("CancelTask", task.ID).Status.State)
+	}
+}
