@@ -120,6 +120,7 @@ check: lint verify build race e2e fuzz schemathesis ## Everything that must hold
 
 .PHONY: tools
 tools: $(GOLANGCI_LINT) $(OAPI_CODEGEN) $(SCHEMATHESIS) ## Install the tools that the other targets use
+	for peer in js python; do e2e/peers/install $$peer >/dev/null; done
 
 .PHONY: clean
 clean: ## Remove what was built; the stack's data and the tools lie elsewhere and stay

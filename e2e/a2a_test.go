@@ -64,11 +64,11 @@ func (p *peer) begin(script string) a2aTask {
 	return *result.Task
 }
 
-// follow reads a stream to its end, or so many events of it.
-func (p *peer) follow(request *http.Request, limit int) (events []a2aEvent) {
+// follow reads a stream to its end.
+func (p *peer) follow(request *http.Request) (events []a2aEvent) {
 	p.t.Helper()
 
-	for _, e := range follow(p.t, request, limit) {
+	for _, e := range follow(p.t, request, 1000) {
 		if e.data != "" {
 			events = append(events, rpcResult(p.t, &answer{body: e.data}))
 		}
@@ -126,6 +126,8 @@ func (e a2aEvent) String() string {
 	switch {
 	case e.Task != nil:
 		return "task " + short(e.Task.Status.State)
+	case e.StatusUpdate != nil && e.StatusUpdate.Status.State == "TASK_STATE_WORKING" && e.StatusUpdate.Status.Message != nil:
+		return []string{"", "instruction", "plan"}[len(e.StatusUpdate.Status.Message.Parts)]
 	case e.StatusUpdate != nil:
 		return short(e.StatusUpdate.Status.State)
 	case e.ArtifactUpdate != nil:
@@ -384,7 +386,7 @@ func golden(t *testing.T, name string, answer *answer) {
 
 	if *update {
 		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
-		require.NoError(t, os.WriteFile(file, []byte(text), 0o644)) //nolint:gosec // a test's record
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
 	}
 
 	want, err := os.ReadFile(file)

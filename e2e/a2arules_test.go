@@ -33,7 +33,7 @@ func a2aRules() map[string]func(r *ruled) {
 			require.Equal(r.t, "TASK_STATE_CANCELED", r.task("CancelTask", task.ID).Status.State)
 		},
 		"an event has exactly one member, and neither kind nor final": func(r *ruled) {
-			for _, data := range r.events("SendStreamingMessage", r.ask(uuid.NewString(), oneStep, "")) {
+			for _, data := range r.events(r.ask(uuid.NewString(), oneStep, "")) {
 				members := keys(r.t, field(r.t, data, "result"))
 				require.Len(r.t, members, 1)
 				require.Contains(r.t, []string{"task", "statusUpdate", "artifactUpdate"}, members[0])
@@ -320,8 +320,9 @@ func a2aRules() map[string]func(r *ruled) {
 		},
 		"the same message again is the same task": func(r *ruled) {
 			message := r.ask(uuid.NewString(), oneStep, "")
-			require.Equal(r.t, r.call("SendMessage", message).body, r.call("SendMessage", message).body)
-			require.Equal(r.t, r.events("SendStreamingMessage", message), r.events("SendStreamingMessage", message))
+			task, events := r.call("SendMessage", message).body, r.events(message)
+			require.Equal(r.t, task, r.call("SendMessage", message).body)
+			require.Equal(r.t, events, r.events(message))
 		},
 		"another message with the same id: -32602": func(r *ruled) {
 			id := uuid.NewString()
@@ -339,7 +340,7 @@ func a2aRules() map[string]func(r *ruled) {
 			r.task("CancelTask", running.ID)
 		},
 		"not to wait has no effect on streams": func(r *ruled) {
-			events := r.follow(r.request("SendStreamingMessage", r.ask(uuid.NewString(), oneStep, atOnceConfig)), 1000)
+			events := r.follow(r.request("SendStreamingMessage", r.ask(uuid.NewString(), oneStep, atOnceConfig)))
 			require.Equal(r.t, "completed", events[len(events)-1].String())
 		},
 		"the length of the history holds for all three": func(r *ruled) {
@@ -370,7 +371,8 @@ func a2aRules() map[string]func(r *ruled) {
 		},
 		"to cancel twice is to cancel": func(r *ruled) {
 			task := r.begin(waiting)
-			require.Equal(r.t, r.task("CancelTask", task.ID), r.task("CancelTask", task.ID))
+			cancelled := r.task("CancelTask", task.ID)
+			require.Equal(r.t, cancelled, r.task("CancelTask", task.ID))
 		},
 		"a context of the caller goes on, any other is refused": func(r *ruled) {
 			task := rpcResult(r.t, r.call("SendMessage", r.ask(uuid.NewString(), "{}", ""))).Task
@@ -398,7 +400,7 @@ func a2aRules() map[string]func(r *ruled) {
 			r.task("CancelTask", task.ID)
 		},
 		"what the agent says carries task and context": func(r *ruled) {
-			for _, data := range r.events("SendStreamingMessage", r.ask(uuid.NewString(), oneStep, "")) {
+			for _, data := range r.events(r.ask(uuid.NewString(), oneStep, "")) {
 				event := rpcResult(r.t, &answer{body: data})
 				if event.StatusUpdate == nil || event.StatusUpdate.Status.Message == nil {
 					continue
@@ -412,7 +414,7 @@ func a2aRules() map[string]func(r *ruled) {
 			}
 		},
 		"times are UTC, in milliseconds": func(r *ruled) {
-			body := strings.Join(r.events("SendStreamingMessage", r.ask(uuid.NewString(), oneStep, "")), "\n")
+			body := strings.Join(r.events(r.ask(uuid.NewString(), oneStep, "")), "\n")
 			for _, found := range regexp.MustCompile(`"timestamp":"([^"]*)"`).FindAllStringSubmatch(body, -1) {
 				require.Regexp(r.t, `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,3})?Z$`, found[1])
 			}
@@ -462,7 +464,7 @@ func a2aRules() map[string]func(r *ruled) {
 			require.Equal(r.t, "TASK_STATE_COMPLETED", r.task("GetTask", task.ID).Status.State)
 		},
 		"deviation: the stream of nl2ql does not open with the task, that of the assistant does": func(r *ruled) {
-			events := r.follow(r.request("SendStreamingMessage", r.ask(uuid.NewString(), oneStep, "")), 1000)
+			events := r.follow(r.request("SendStreamingMessage", r.ask(uuid.NewString(), oneStep, "")))
 			require.Equal(r.t, r.agent == "assistant", events[0].Task != nil)
 		},
 		"results are artifacts, each with parts": func(r *ruled) {
@@ -478,7 +480,7 @@ func a2aRules() map[string]func(r *ruled) {
 			var artifacts []a2aArtifact
 
 			id := ""
-			for _, event := range r.follow(r.request("SendStreamingMessage", r.ask(uuid.NewString(), oneStep, "")), 1000) {
+			for _, event := range r.follow(r.request("SendStreamingMessage", r.ask(uuid.NewString(), oneStep, ""))) {
 				if event.ArtifactUpdate != nil {
 					id, artifacts = event.ArtifactUpdate.TaskID, append(artifacts, event.ArtifactUpdate.Artifact)
 				}
@@ -592,10 +594,10 @@ func (r *ruled) about(more string) string {
 }
 
 // events are the data of a stream.
-func (r *ruled) events(method, params string) (list []string) {
+func (r *ruled) events(params string) (list []string) {
 	r.t.Helper()
 
-	for _, e := range follow(r.t, r.request(method, params), 1000) {
+	for _, e := range follow(r.t, r.request("SendStreamingMessage", params), 1000) {
 		list = append(list, e.data)
 	}
 

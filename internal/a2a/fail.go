@@ -3,6 +3,7 @@ package a2a
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	protocol "github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/errordetails"
@@ -106,19 +107,17 @@ func noTask() *protocol.Error {
 
 // invalid names the fields that break a rule.
 func invalid(subs ...fault.Sub) *protocol.Error {
-	message, violations := "The parameters are not valid: ", []map[string]string{}
+	var (
+		said       []string
+		violations []map[string]string
+	)
 
-	for i, sub := range subs {
-		if i > 0 {
-			message += "; "
-		}
-
-		message += sub.Code + " " + sub.Message
-
+	for _, sub := range subs {
+		said = append(said, sub.Code+" "+sub.Message)
 		violations = append(violations, map[string]string{"field": sub.Code, "description": sub.Message})
 	}
 
-	known := protocol.NewError(protocol.ErrInvalidParams, message+".")
+	known := protocol.NewError(protocol.ErrInvalidParams, "The parameters are not valid: "+strings.Join(said, "; ")+".")
 	known.ErrorInfo()
 
 	return known.WithTypedDetails(errordetails.NewTyped("type.googleapis.com/google.rpc.BadRequest", map[string]any{"fieldViolations": violations}))

@@ -170,7 +170,10 @@ func (h handler) fill(ctx context.Context, metadata map[string]any, q *run.Quest
 		to   *string
 		most int
 	}{
-		{"namespace", &namespace, maxPath}, {"model", &q.Model, maxName}, {"provider", &q.Provider, maxName}, {"timeZone", &q.TimeZone, maxZone},
+		{"namespace", &namespace, maxPath},
+		{"model", &q.Model, maxName},
+		{"provider", &q.Provider, maxName},
+		{"timeZone", &q.TimeZone, maxZone},
 		{"asOf", &asOf, maxZone},
 	} {
 		value, given := metadata[field.name]

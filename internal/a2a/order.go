@@ -66,26 +66,24 @@ func (t *telling) artifact(name string, metadata map[string]any, parts ...*proto
 	}
 }
 
-// ended is the last update.
+// ended is the last update of a run that has no result.
 func (t *telling) ended(event run.Event) (protocol.Event, error) {
 	ended := t.run
-	ended.FinishedAt = event.At
+	ended.Status, ended.FinishedAt = run.Cancelled, event.At
 
-	switch event.Kind {
-	case run.EventCancelled:
-		ended.Status = run.Cancelled
-	case run.EventFailed:
+	var said struct {
+		Message string `json:"message"`
+	}
+
+	if event.Kind == run.EventFailed {
 		ended.Status = run.Failed
 
-		var said struct{ Message string }
 		if err := json.Unmarshal(event.Body, &said); err != nil {
 			return nil, err
 		}
-
-		return t.update(statusOf(ended, nil, said.Message)), nil
 	}
 
-	return t.update(statusOf(ended, nil, "")), nil
+	return t.update(statusOf(ended, nil, said.Message)), nil
 }
 
 // completed is the last update of a run that has a result.
@@ -97,7 +95,9 @@ func (t *telling) completed(at time.Time, result run.Result) protocol.Event {
 }
 
 func resultOf(event run.Event) (run.Result, error) {
-	var body struct{ Result run.Result }
+	var body struct {
+		Result run.Result `json:"result"`
+	}
 
 	err := json.Unmarshal(event.Body, &body)
 

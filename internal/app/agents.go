@@ -14,7 +14,11 @@ import (
 
 // newAgents wires what other agents talk to. The server that it stands behind is there when the first request comes.
 func (a *App) newAgents() (http.Handler, error) {
-	var contract struct{ Info struct{ Version string } }
+	var contract struct {
+		Info struct {
+			Version string `json:"version"`
+		} `json:"info"`
+	}
 	if err := json.Unmarshal(api.Document, &contract); err != nil {
 		return nil, fmt.Errorf("reading the contract: %w", err)
 	}

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -53,7 +54,7 @@ func selectTasks(ctx context.Context, q postgres.Querier, account uuid.UUID, wan
 
 	which := []any{account, want.Agent, want.Statuses, want.Since, want.Begun}
 	count, list := sqlCountTasks, sqlSelectTasks
-	counted := append(which[:len(which):len(which)], maxCounted)
+	counted := slices.Concat(which, []any{maxCounted})
 
 	if want.Conversation != uuid.Nil {
 		which = append(which, want.Conversation)
@@ -64,7 +65,7 @@ func selectTasks(ctx context.Context, q postgres.Querier, account uuid.UUID, wan
 		return nil, 0, err
 	}
 
-	rows, err := q.Query(ctx, list, append(which[:len(which):len(which)], after.ActiveAt, after.ID, want.Limit+1)...)
+	rows, err := q.Query(ctx, list, slices.Concat(which, []any{after.ActiveAt, after.ID, want.Limit + 1})...)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -54,11 +54,9 @@ func loadContract() (*contract, error) {
 				statement: slices.Contains([]string{"runQuery", "listRows", "exportDataset", "exportStep"}, source.OperationID),
 			}
 
-			for _, list := range []openapi3.Parameters{item.Parameters, source.Parameters} {
-				for _, reference := range list {
-					if !op.rpc || reference.Value.In == openapi3.ParameterInPath {
-						op.params = append(op.params, reference.Value)
-					}
+			for _, reference := range slices.Concat(item.Parameters, source.Parameters) {
+				if !op.rpc || reference.Value.In == openapi3.ParameterInPath {
+					op.params = append(op.params, reference.Value)
 				}
 			}
 

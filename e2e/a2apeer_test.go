@@ -1,0 +1,241 @@
+package e2e
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	protocol "github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2aclient"
+	"github.com/stretchr/testify/require"
+)
+
+// newPublic starts a service that is reached at the address that it gives of itself, with rows to ask about.
+func newPublic(t *testing.T) *filled {
+	t.Helper()
+
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+
+	address := listener.Addr().String()
+	require.NoError(t, listener.Close())
+
+	s := start(t, scripted, "QUERN_LISTEN_ADDR="+address, "QUERN_PUBLIC_URL=http://"+address)
+	d := newFilled(t, s, "ada", value(t, call(t, http.MethodPost, s.url+"/user/token", s.newKey().token("ada"), `{"name": "peer"}`)))
+	require.Equal(t, http.StatusOK, d.post(`{"data": [{"region": "north"}, {"region": "south"}]}`).status)
+
+	return d
+}
+
+// installed is the folder of a client of another project, which is installed if it is not there.
+func installed(t *testing.T, which string) string {
+	t.Helper()
+
+	install := exec.CommandContext(t.Context(), "peers/install", which)
+	install.Stderr = os.Stderr
+	folder, err := install.Output()
+	require.NoError(t, err)
+
+	return strings.TrimSpace(string(folder))
+}
+
+// runPeer lets a program talk to the agents. It must end well, and say that it talked to both.
+func runPeer(t *testing.T, d *filled, program string, args ...string) {
+	t.Helper()
+	require.Contains(t, runFor(t, d, program, args...), "talked to nl2ql and assistant")
+}
+
+// runFor runs a program that is told where the service is, and returns what it wrote.
+func runFor(t *testing.T, d *filled, program string, args ...string) string {
+	t.Helper()
+
+	peer := exec.CommandContext(t.Context(), program, args...)
+	peer.Env = append(os.Environ(), "QUERN_URL="+d.s.url, "QUERN_TOKEN="+d.bearer, "QUERN_NAMESPACE="+d.owner+"/"+d.namespace, "NO_PROXY=127.0.0.1")
+	output, err := peer.CombinedOutput()
+	require.NoError(t, err, string(output))
+
+	return string(output)
+}
+
+// TestJSPeer: the JavaScript library finds the agents, and gets from them what they promise.
+func TestJSPeer(t *testing.T) {
+	t.Parallel()
+
+	// It finds its modules from where it stands.
+	program := filepath.Join(t.TempDir(), "peer.mjs")
+	source, err := os.ReadFile("peers/js/peer.mjs")
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(program, source, 0o600))
+	require.NoError(t, os.Symlink(filepath.Join(installed(t, "js"), "node_modules"), filepath.Join(filepath.Dir(program), "node_modules")))
+
+	runPeer(t, newPublic(t), "node", program)
+}
+
+// TestPythonPeer: the Python library does too.
+func TestPythonPeer(t *testing.T) {
+	t.Parallel()
+	runPeer(t, newPublic(t), filepath.Join(installed(t, "python"), "bin", "python"), "peers/python/peer.py")
+}
+
+// withToken is a client that sends it.
+type withToken string
+
+func (token withToken) RoundTrip(request *http.Request) (*http.Response, error) {
+	request = request.Clone(request.Context())
+	request.Header.Set("Authorization", "Bearer "+string(token))
+
+	return http.DefaultTransport.RoundTrip(request)
+}
+
+// TestGoPeer: the Go library does too, by the address of the catalog: it cannot read the form that the protocol gives the
+// security requirements of a card.
+func TestGoPeer(t *testing.T) {
+	t.Parallel()
+
+	d := newPublic(t)
+
+	var catalog []struct{ Name, URL string }
+
+	call(t, http.MethodGet, d.s.url+"/a2a", "", "").json(t, &catalog)
+	require.Len(t, catalog, 2)
+
+	for _, entry := range catalog {
+		client, err := a2aclient.NewFromEndpoints(t.Context(), []*protocol.AgentInterface{protocol.NewAgentInterface(entry.URL, protocol.TransportProtocolJSONRPC)},
+			a2aclient.WithJSONRPCTransport(&http.Client{Transport: withToken(d.bearer)}))
+		require.NoError(t, err)
+
+		talk(t, client, d, entry.Name)
+	}
+}
+
+func talk(t *testing.T, client *a2aclient.Client, d *filled, agent string) {
+	t.Helper()
+
+	ask := func(script string, info protocol.TaskInfo) *protocol.SendMessageRequest {
+		message := protocol.NewMessageForTask(protocol.MessageRoleUser, info, protocol.NewTextPart(script))
+		message.Metadata = map[string]any{"namespace": d.namespace}
+
+		return &protocol.SendMessageRequest{Message: message}
+	}
+
+	sent, err := client.SendMessage(t.Context(), ask(oneStep, protocol.TaskInfo{}))
+	require.NoError(t, err)
+
+	task, isTask := sent.(*protocol.Task)
+	require.True(t, isTask)
+	require.Equal(t, protocol.TaskStateCompleted, task.Status.State)
+
+	var (
+		seen []string
+		rows any
+	)
+
+	for event, err := range client.SendStreamingMessage(t.Context(), ask(oneStep, protocol.TaskInfo{ContextID: task.ContextID})) {
+		require.NoError(t, err)
+
+		switch event := event.(type) {
+		case *protocol.Task:
+			seen = append(seen, "task")
+		case *protocol.TaskStatusUpdateEvent:
+			seen = append(seen, string(event.Status.State))
+		case *protocol.TaskArtifactUpdateEvent:
+			seen = append(seen, event.Artifact.Name)
+
+			for _, part := range event.Artifact.Parts {
+				if found, isFound := part.Data().(map[string]any); isFound && found["rows"] != nil {
+					rows = found["rows"]
+				}
+			}
+		}
+	}
+
+	working, completed := string(protocol.TaskStateWorking), string(protocol.TaskStateCompleted)
+	require.Equal(t, map[string][]string{
+		"nl2ql":     {working, "generated-query", "result-data", completed},
+		"assistant": {"task", working, working, working, "step-0", "answer", completed},
+	}[agent], seen)
+	require.Equal(t, `[map[__metadata:map[score:1] region:north] map[__metadata:map[score:1] region:south]]`, fmt.Sprint(rows))
+
+	got, err := client.GetTask(t.Context(), &protocol.GetTaskRequest{ID: task.ID})
+	require.NoError(t, err)
+	require.Equal(t, task, got)
+
+	listed, err := client.ListTasks(t.Context(), &protocol.ListTasksRequest{ContextID: task.ContextID})
+	require.NoError(t, err)
+	require.Equal(t, 2, listed.TotalSize)
+
+	waits := ask(waiting, protocol.TaskInfo{})
+	waits.Config = &protocol.SendMessageConfig{ReturnImmediately: true}
+	sent, err = client.SendMessage(t.Context(), waits)
+	require.NoError(t, err)
+
+	running := sent.TaskInfo().TaskID
+	first := true
+
+	for event, err := range client.SubscribeToTask(t.Context(), &protocol.SubscribeToTaskRequest{ID: running}) {
+		require.NoError(t, err)
+		require.Equal(t, running, event.TaskInfo().TaskID)
+
+		if first {
+			cancelled, err := client.CancelTask(t.Context(), &protocol.CancelTaskRequest{ID: running})
+			require.NoError(t, err)
+			require.Equal(t, protocol.TaskStateCanceled, cancelled.Status.State)
+		}
+
+		first = false
+	}
+
+	require.False(t, first)
+
+	_, err = client.GetTask(t.Context(), &protocol.GetTaskRequest{ID: protocol.NewTaskID()})
+	require.ErrorIs(t, err, protocol.ErrTaskNotFound)
+	_, err = client.CancelTask(t.Context(), &protocol.CancelTaskRequest{ID: task.ID})
+	require.ErrorIs(t, err, protocol.ErrTaskNotCancelable)
+	_, err = client.SendMessage(t.Context(), ask(oneStep, task.TaskInfo()))
+	require.ErrorIs(t, err, protocol.ErrUnsupportedOperation)
+	_, err = client.SendMessage(t.Context(), &protocol.SendMessageRequest{Message: protocol.NewMessage(protocol.MessageRoleUser, protocol.NewTextPart("x"))})
+	require.ErrorIs(t, err, protocol.ErrInvalidParams)
+}
+
+// TestA2ADocument runs what docs/a2a.md shows.
+func TestA2ADocument(t *testing.T) {
+	t.Parallel()
+
+	text, err := os.ReadFile("../docs/a2a.md")
+	require.NoError(t, err)
+
+	d := newPublic(t)
+	folder := t.TempDir()
+	require.NoError(t, os.Symlink(filepath.Join(installed(t, "js"), "node_modules"), filepath.Join(folder, "node_modules")))
+
+	runs := map[string]struct {
+		file    string
+		program []string
+	}{
+		"curl":   {"ask.sh", []string{"bash"}},
+		"js":     {"ask.mjs", []string{"node"}},
+		"python": {"ask.py", []string{filepath.Join(installed(t, "python"), "bin", "python")}},
+		"go":     {"ask.go", []string{"go", "run"}},
+	}
+
+	for _, block := range regexp.MustCompile("(?s)```\\w+ run=(\\w+)\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
+		how, isKnown := runs[block[1]]
+		require.True(t, isKnown, block[1])
+		delete(runs, block[1])
+
+		file := filepath.Join(folder, how.file)
+		require.NoError(t, os.WriteFile(file, []byte(block[2]), 0o600))
+
+		output := runFor(t, d, how.program[0], append(how.program[1:], file)...)
+		require.Contains(t, output, "-- no query", block[1])
+		require.Contains(t, output, "The question is not a script.", block[1])
+	}
+
+	require.Empty(t, runs, "not in the document")
+}
