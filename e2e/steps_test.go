@@ -34,8 +34,8 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// oneStep is a script of one statement.
-func oneStep(t *testing.T, statement string) string {
+// stepOf is a script of one statement.
+func stepOf(t *testing.T, statement string) string {
 	t.Helper()
 
 	return `{"response": "Done.", "steps": [{"instruction": "read", "queries": [` + encode(t, statement) + `]}]}`
@@ -113,7 +113,7 @@ func stepKinds(t *testing.T, s *service, key *signer) {
 
 	d := newFilled(t, s, "kinds", key.token("kinds"))
 	statement := everyKind + ` UNION ALL BY NAME SELECT NULL::INTEGER AS i`
-	run, _ := d.ran(oneStep(t, statement))
+	run, _ := d.ran(stepOf(t, statement))
 
 	columns, rows := d.asQuery(statement)
 	gotColumns, gotRows := d.leaf(run, 1)
@@ -153,7 +153,7 @@ func stepLarge(t *testing.T, s *service, key *signer) {
 	d.named("", "large.csv", exportRows(0, 3000))
 
 	statement := `SELECT id, region, total, day, note, CASE WHEN id % 3 > 0 THEN repeat('<&é ', (id % 100)::INTEGER * 2) END AS filler, [total, NULL] AS pair, {'day': day, 'sum': total * 1.25} AS made FROM orders ORDER BY id`
-	run, _ := d.ran(oneStep(t, statement))
+	run, _ := d.ran(stepOf(t, statement))
 
 	var found asked
 
@@ -234,7 +234,7 @@ func stepAccess(t *testing.T, s *service, key *signer) {
 	share(t, s, d.bearer, "datasets/"+d.path(), "borrower", "viewer")
 
 	reader := d.by(key.token("borrower"))
-	run, _ := reader.ran(oneStep(t, "SELECT word, repeat(word, 10000) AS words FROM orders"))
+	run, _ := reader.ran(stepOf(t, "SELECT word, repeat(word, 10000) AS words FROM orders"))
 	addresses := []string{"rows", "export?format=csv", "export?format=ndjson", "export?format=parquet"}
 	absent := call(t, http.MethodGet, s.url+"/query/runs/"+uuid.NewString()+"/steps/0/rows", reader.bearer, "")
 	require.Equal(t, http.StatusNotFound, absent.status)
@@ -274,7 +274,7 @@ func stepAccess(t *testing.T, s *service, key *signer) {
 	require.Equal(t, http.StatusNoContent, gone.status, gone.body)
 	looksAbsent(reader, "the run is deleted")
 
-	run, _ = reader.ran(oneStep(t, "SELECT word, repeat(word, 10000) AS words FROM orders"))
+	run, _ = reader.ran(stepOf(t, "SELECT word, repeat(word, 10000) AS words FROM orders"))
 	looksThere("another run")
 	require.Equal(t, http.StatusNoContent, call(t, http.MethodDelete, d.url(), d.bearer, "").status)
 	looksAbsent(reader, "the dataset is deleted")
@@ -300,7 +300,7 @@ func stepWithoutResult(t *testing.T, s *service, key *signer) {
 	require.Equal(t, []string{`{"n":1,"__metadata":{"score":1}}`}, rows)
 	require.Equal(t, "n\n1\n", d.stepFile(run.RunID, "csv", "text/csv"))
 
-	empty, _ := d.ran(oneStep(t, "SELECT 1 AS n, DATE '2026-01-01' AS day WHERE false"))
+	empty, _ := d.ran(stepOf(t, "SELECT 1 AS n, DATE '2026-01-01' AS day WHERE false"))
 	columns, rows := d.leaf(empty, 25)
 	require.Equal(t, []struct{ Name, Type string }{{"n", "integer"}, {"day", "date"}}, columns)
 	require.Empty(t, rows)

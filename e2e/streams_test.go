@@ -67,7 +67,7 @@ func playUnseen(on stage) []event {
 	on.t.Helper()
 
 	reads := func(name string) string {
-		return oneStep(on.t, `SELECT word FROM "other/`+on.namespace+`/`+name+`"`)
+		return stepOf(on.t, `SELECT word FROM "other/`+on.namespace+`/`+name+`"`)
 	}
 
 	hidden := &filled{on.t, on.s, on.key.token("other"), "other", on.namespace, "hidden"}
