@@ -2,10 +2,7 @@ package a2a
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/binary"
 	"iter"
-	"slices"
 	"time"
 
 	protocol "github.com/a2aproject/a2a-go/v2/a2a"
@@ -66,7 +63,14 @@ func (h handler) SendStreamingMessage(ctx context.Context, request *protocol.Sen
 			return
 		}
 
-		h.narrate(ctx, made, 0, h.agent.order(&telling{run: made}), yield)
+		order := h.agent.order(&telling{run: made})
+		// What the log begins with is known, so nobody waits for it.
+		first := run.Event{Seq: 1, At: made.CreatedAt}
+		first.Kind = run.EventStarted
+
+		if tellOne(order, first, yield) {
+			h.narrate(ctx, made, first.Seq, order, yield)
+		}
 	}
 }
 
@@ -110,24 +114,34 @@ func (h handler) SubscribeToTask(ctx context.Context, request *protocol.Subscrib
 // narrate tells what the log has after an event, until the end.
 func (h handler) narrate(ctx context.Context, r run.Run, after int64, order order, yield func(protocol.Event, error) bool) {
 	for event, err := range h.events(ctx, r, after) {
-		var updates []protocol.Event
-
-		if err == nil {
-			updates, err = order.next(event)
-		}
-
-		for _, update := range updates {
-			if !yield(update, nil) {
-				return
-			}
-		}
-
 		if err != nil {
 			yield(nil, err)
 
 			return
 		}
+
+		if !tellOne(order, event, yield) {
+			return
+		}
 	}
+}
+
+// tellOne tells what an event means, and whether there is to be more.
+func tellOne(order order, event run.Event, yield func(protocol.Event, error) bool) bool {
+	updates, err := order.next(event)
+	if err != nil {
+		yield(nil, err)
+
+		return false
+	}
+
+	for _, update := range updates {
+		if !yield(update, nil) {
+			return false
+		}
+	}
+
+	return true
 }
 
 const (
@@ -256,151 +270,12 @@ func (h handler) CancelTask(ctx context.Context, request *protocol.CancelTaskReq
 	return h.task(ctx, cancelled)
 }
 
-const (
-	defaultPage = 50
-	maxPage     = 100
-)
-
-// ListTasks lists tasks, those first whose status changed last.
-func (h handler) ListTasks(ctx context.Context, request *protocol.ListTasksRequest) (*protocol.ListTasksResponse, error) {
-	want, err := h.listing(request)
-	if err != nil {
-		return nil, err
-	}
-
-	answer := &protocol.ListTasksResponse{Tasks: []*protocol.Task{}, PageSize: want.Limit}
-	if len(want.Statuses) == 0 {
-		return answer, nil // no run has such a status
-	}
-
-	page, err := h.Runs.List(ctx, h.who, want)
-	if err != nil {
-		return nil, err
-	}
-
-	answer.TotalSize, answer.NextPageToken = page.Total, pageToken(page.Next)
-
-	for _, found := range page.Runs {
-		task := submitted(found)
-		task.Status = statusOf(found, found.Result, words(found))
-
-		if request.IncludeArtifacts {
-			if task, err = h.task(ctx, found); err != nil {
-				return nil, err
-			}
-		}
-
-		answer.Tasks = append(answer.Tasks, trim(task, request.HistoryLength))
-	}
-
-	return answer, nil
-}
-
-// words are those of a run that failed.
-func words(r run.Run) string {
-	if r.Error == nil {
-		return ""
-	}
-
-	return r.Error.Message
-}
-
-func (h handler) listing(request *protocol.ListTasksRequest) (want run.Listing, err error) {
-	want = run.Listing{Agent: h.agent.name, Limit: defaultPage, Whole: request.IncludeArtifacts}
-
-	var isKnown bool
-	if want.Statuses, want.Begun, isKnown = statuses(request.Status); !isKnown {
-		return want, invalidField("status", "is not a state of the protocol")
-	}
-
-	if err := checkHistory("historyLength", request.HistoryLength); err != nil {
-		return want, err
-	}
-
-	if request.PageSize < 0 || request.PageSize > maxPage {
-		return want, invalidField("pageSize", "must be 1 to 100")
-	}
-
-	if request.PageSize > 0 {
-		want.Limit = request.PageSize
-	}
-
-	if request.StatusTimestampAfter != nil {
-		want.Since = *request.StatusTimestampAfter
-	}
-
-	if want.After, err = position(request.PageToken); err != nil || request.ContextID == "" {
-		return want, err
-	}
-
-	var isID bool
-	if want.Conversation, isID = parseID(request.ContextID); !isID {
-		want.Conversation = uuid.Max // one that nobody has
-	}
-
-	return want, nil
-}
-
-// statuses are those of the runs in a state of the protocol.
-func statuses(state protocol.TaskState) (list []run.Status, begun *bool, isKnown bool) {
-	switch state {
-	case protocol.TaskStateUnspecified:
-		return []run.Status{run.Running, run.Completed, run.Failed, run.Cancelled, run.Expired}, nil, true
-	case protocol.TaskStateSubmitted:
-		return []run.Status{run.Running}, new(false), true
-	case protocol.TaskStateWorking:
-		return []run.Status{run.Running}, new(true), true
-	case protocol.TaskStateCompleted:
-		return []run.Status{run.Completed}, nil, true
-	case protocol.TaskStateFailed:
-		return []run.Status{run.Failed, run.Expired}, nil, true
-	case protocol.TaskStateCanceled:
-		return []run.Status{run.Cancelled}, nil, true
-	default:
-		return nil, nil, slices.Contains([]protocol.TaskState{
-			protocol.TaskStateRejected, protocol.TaskStateInputRequired, protocol.TaskStateAuthRequired,
-		}, state)
-	}
-}
-
 func checkHistory(field string, length *int) error {
 	if length != nil && *length < 0 {
 		return invalidField(field, "must not be negative")
 	}
 
 	return nil
-}
-
-const timeBytes = 8
-
-// A page token is the place of the last task of a page, in a form that nobody takes for one.
-
-func pageToken(last run.Position) string {
-	if last == (run.Position{}) {
-		return ""
-	}
-
-	place := binary.BigEndian.AppendUint64(nil, uint64(last.ActiveAt.UnixMicro()))
-
-	return base64.RawURLEncoding.EncodeToString(append(place, last.ID[:]...))
-}
-
-func position(token string) (run.Position, error) {
-	if token == "" {
-		return run.Position{}, nil
-	}
-
-	place, err := base64.RawURLEncoding.DecodeString(token)
-	if err != nil || len(place) != timeBytes+len(uuid.UUID{}) {
-		return run.Position{}, invalidField("pageToken", "is not one that a page before gave")
-	}
-
-	at := time.UnixMicro(int64(binary.BigEndian.Uint64(place))) //nolint:gosec // what pageToken wrote
-	if at.Year() < 1970 || at.Year() > 9999 {
-		return run.Position{}, invalidField("pageToken", "is not one that a page before gave")
-	}
-
-	return run.Position{ActiveAt: at, ID: uuid.UUID(place[timeBytes:])}, nil
 }
 
 // GetExtendedAgentCard returns the card for the caller, in the library's form.
