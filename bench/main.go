@@ -63,6 +63,7 @@ func measures() []measure {
 		{name: "context", goal: 1, run: runContext},        // or 20 ms more
 		{name: "streams", goal: 1, run: runStreams},
 		{name: "runs", goal: 1, run: runRuns},
+		{name: "a2a", goal: 1, run: runA2A, twin: serveA2ATwin}, // or 15 ms more
 	}
 }
 
