@@ -48,7 +48,7 @@ func TestPlannedOperations(t *testing.T) {
 		}
 	})
 
-	require.ElementsMatch(t, strings.Split(strings.TrimSpace(string(text)), "\n"), planned)
+	require.ElementsMatch(t, strings.FieldsFunc(string(text), func(r rune) bool { return r == '\n' }), planned)
 }
 
 func TestServedDocumentHasNothingPlanned(t *testing.T) {
