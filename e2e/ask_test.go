@@ -69,7 +69,7 @@ func readEvents(body io.Reader, limit int) (events []event) {
 		case "data":
 			one.data = value
 		case "":
-			if one.name != "" { // and no sign of life
+			if one.name+one.data != "" { // and no sign of life
 				events = append(events, one)
 			}
 

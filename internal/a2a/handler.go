@@ -2,6 +2,8 @@ package a2a
 
 import (
 	"context"
+	"errors"
+	"io"
 	"iter"
 	"time"
 
@@ -185,6 +187,10 @@ func (h handler) follow(ctx context.Context, r run.Run, after *int64, yield func
 
 	for {
 		events, err := stream.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return nil // there was nothing after that
+		}
+
 		if err != nil {
 			return err
 		}
