@@ -1,0 +1,155 @@
+package a2a
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	protocol "github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"quern.dev/quern/internal/run"
+)
+
+// logged is an event of a log: its kind, and its body.
+func logged(text string) (e run.Event) {
+	kind, body, _ := strings.Cut(text, " ")
+	if body == "" {
+		body = "{}"
+	}
+
+	e.Body, e.At = json.RawMessage(body), time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
+
+	switch kind {
+	case "run-started":
+		e.Kind = run.EventStarted
+	case "plan":
+		e.Kind = run.EventPlan
+	case "stepStarted":
+		e.Kind = run.EventStepStarted
+	case "step":
+		e.Kind = run.EventStep
+	case "run-completed":
+		e.Kind = run.EventCompleted
+	case "run-cancelled":
+		e.Kind = run.EventCancelled
+	case "error":
+		e.Kind = run.EventFailed
+	default: // one that is not known here
+	}
+
+	return e
+}
+
+func wordOf(event protocol.Event) string {
+	switch event := event.(type) {
+	case *protocol.Task:
+		return "task"
+	case *protocol.TaskArtifactUpdateEvent:
+		return event.Artifact.Name
+	case *protocol.TaskStatusUpdateEvent:
+		if message := event.Status.Message; message != nil {
+			return strings.ToLower(strings.TrimPrefix(string(event.Status.State), "TASK_STATE_")) + ":" + message.Parts[0].Text()
+		}
+
+		return strings.ToLower(strings.TrimPrefix(string(event.Status.State), "TASK_STATE_"))
+	default:
+		return fmt.Sprintf("%T", event)
+	}
+}
+
+func TestOrders(t *testing.T) {
+	t.Parallel()
+
+	const (
+		done     = `run-completed {"result": {"response": "Yes.", "outcome": "answer", "steps": [{"index": 0, "instruction": "a", "query": "A"}, {"index": 1, "instruction": "b", "query": "B"}]}}`
+		empty    = `run-completed {"result": {"response": "No.", "outcome": "refused", "steps": []}}`
+		withheld = `run-completed {"result": {"response": "", "outcome": "withheld", "steps": []}}`
+		plan     = `plan {"steps": ["a", "b"], "reasoning": "why"}`
+		step0    = `step {"index": 0, "instruction": "a", "query": "A"}`
+		step1    = `step {"index": 1, "instruction": "b", "query": "B"}`
+		hidden   = "The result is withheld: it was made of data that you may not see any more."
+	)
+
+	for name, one := range map[string]struct {
+		agent int // of profiles
+		log   []string
+		want  string
+	}{
+		"nl2ql":                               {0, []string{"run-started", "stepStarted", "queryExecuting", "queryExecuting", step0, done}, "working, generated-query, result-data, completed:Yes."},
+		"nl2ql takes several steps":           {0, []string{"run-started", "stepStarted", step0, "stepStarted", step1, done}, "working, generated-query, result-data, completed:Yes."},
+		"nl2ql makes no query":                {0, []string{"run-started", empty}, "working, generated-query, result-data, completed:No."},
+		"nl2ql, the log is gone":              {0, []string{done}, "working, generated-query, result-data, completed:Yes."},
+		"nl2ql fails":                         {0, []string{"run-started", "stepStarted", `error {"code": "X", "message": "Broken."}`}, "working, failed:Broken."},
+		"nl2ql fails without words":           {0, []string{"run-started", "error"}, "failed:The question could not be answered."},
+		"nl2ql is cancelled while it waits":   {0, []string{"run-started", "run-cancelled"}, "canceled"},
+		"nl2ql, withheld":                     {0, []string{"run-started", "planningStarted", withheld}, "working, generated-query, result-data, completed:" + hidden},
+		"assistant":                           {1, []string{"run-started", "planningStarted", plan, "stepStarted", step0, "stepStarted", step1, "answerStarted", "answer", done}, "task, working, working:why, working:a, working:b, step-0, step-1, answer, completed:Yes."},
+		"assistant, the second is done first": {1, []string{"run-started", plan, step1, step0, done}, "task, working, working:why, working:a, working:b, step-0, step-1, answer, completed:Yes."},
+		"assistant, the first is never done":  {1, []string{"run-started", plan, step1, `run-completed {"result": {"response": "Yes.", "outcome": "answer", "steps": [{"index": 1, "instruction": "b"}]}}`}, "task, working, working:why, working:a, working:b, step-1, answer, completed:Yes."},
+		"assistant without a plan":            {1, []string{"run-started", `stepStarted {"index": 0, "instruction": "a"}`, step0, done}, "task, working, working:Steps to the answer: 1., working:a, step-0, step-1, answer, completed:Yes."},
+		"assistant says nothing before":       {1, []string{"run-started", empty}, "task, working, working:Steps to the answer: 0., answer, completed:No."},
+		"assistant, the log is gone":          {1, []string{done}, "working, working:Steps to the answer: 2., working:a, working:b, step-0, step-1, answer, completed:Yes."},
+		"assistant, withheld amid it":         {1, []string{"run-started", plan, step1, withheld}, "task, working, working:why, working:a, working:b, answer, completed:" + hidden},
+		"assistant fails":                     {1, []string{"run-started", plan, step0, `error {"message": "Broken."}`}, "task, working, working:why, working:a, working:b, step-0, failed:Broken."},
+		"assistant is cancelled":              {1, []string{"run-started", plan, "run-cancelled"}, "task, working, working:why, working:a, working:b, canceled"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			r := run.Run{ID: uuid.New(), Conversation: uuid.New(), Status: run.Running}
+			order := profiles()[one.agent].order(&telling{run: r})
+
+			var seen []string
+
+			for _, text := range one.log {
+				updates, err := order.next(logged(text))
+				require.NoError(t, err)
+
+				for _, update := range updates {
+					require.Equal(t, protocol.TaskID(r.ID.String()), update.TaskInfo().TaskID)
+					require.Equal(t, r.Conversation.String(), update.TaskInfo().ContextID)
+
+					seen = append(seen, wordOf(update))
+				}
+			}
+
+			require.Equal(t, one.want, strings.Join(seen, ", "))
+		})
+	}
+}
+
+// FuzzRequest: whatever is sent is a request or refused, and its id is what comes back.
+func FuzzRequest(f *testing.F) {
+	for _, seed := range []string{
+		`{"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "x"}], "metadata": {"a_b": 1}}}}`,
+		`{"jsonrpc": "2.0", "id": "x", "method": "ListTasks", "params": {"page_size": 5, "status": "TASK_STATE_WORKING"}}`,
+		`{"jsonrpc": "2.0", "id": null}`, `[]`, `{"id": -1e5}`, `{"jsonrpc":"2.0","id":1,"method":"x","params":[{"__a":"\u0000"}]}`,
+	} {
+		f.Add([]byte(seed))
+	}
+
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if !json.Valid(text) {
+			return
+		}
+
+		asked, err := parse(text)
+		require.True(t, json.Valid(asked.ID), "%s", asked.ID)
+
+		if err != nil {
+			require.NotZero(t, failureOf(err).Code)
+
+			return
+		}
+
+		for _, into := range []any{&protocol.SendMessageRequest{}, &protocol.ListTasksRequest{}, &protocol.GetTaskRequest{}} {
+			if err := decode(asked.Params, into); err != nil {
+				require.Equal(t, -32602, failureOf(err).Code)
+			}
+		}
+	})
+}
