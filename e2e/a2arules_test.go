@@ -306,6 +306,8 @@ func a2aRules() map[string]func(r *ruled) {
 			for _, part := range []string{`{"raw": "AA=="}`, `{"url": "https://example.org"}`, `{"data": {}}`, `{"text": "x", "mediaType": "image/png"}`} {
 				require.Equal(r.t, -32005, r.code("SendMessage", `{"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "x"}, `+part+`], "metadata": {"namespace": "x"}}}`), part)
 			}
+
+			require.Equal(r.t, -32005, r.code("SendMessage", `{"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"raw": "AA==", "mediaType": "image/png"}]}}`))
 		},
 		"output modes that we do not have: -32005": func(r *ruled) {
 			require.Equal(r.t, -32005, r.code("SendMessage", r.ask("m", "{}", `"configuration": {"acceptedOutputModes": ["image/png"]}`)))
@@ -324,10 +326,10 @@ func a2aRules() map[string]func(r *ruled) {
 			require.Equal(r.t, task, r.call("SendMessage", message).body)
 			require.Equal(r.t, events, r.events(message))
 		},
-		"another message with the same id: -32602": func(r *ruled) {
+		"another message with the same id is another task": func(r *ruled) {
 			id := uuid.NewString()
-			r.result("SendMessage", r.ask(id, "{}", ""))
-			require.Equal(r.t, -32602, r.code("SendMessage", r.ask(id, "{ }", "")))
+			one, two := rpcResult(r.t, r.call("SendMessage", r.ask(id, "{}", ""))).Task, rpcResult(r.t, r.call("SendMessage", r.ask(id, "{ }", ""))).Task
+			require.NotEqual(r.t, one.ID, two.ID)
 		},
 
 		// Waiting.

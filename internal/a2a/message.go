@@ -3,6 +3,7 @@ package a2a
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"mime"
 	"slices"
@@ -63,7 +64,9 @@ func (h handler) accept(ctx context.Context, request *protocol.SendMessageReques
 		return run.Run{}, err
 	}
 
-	want.Once = auth.Once{Key: message.ID, Operation: "a2a." + h.agent.name, RequestHash: sha256.Sum256(content)}
+	// The id is in the content: with other content it is another message.
+	hash := sha256.Sum256(content)
+	want.Once = auth.Once{Key: hex.EncodeToString(hash[:]), Operation: "a2a." + h.agent.name, RequestHash: hash}
 	made, err := h.Runs.Ask(ctx, h.who, want)
 
 	return made, h.blame(ctx, err, want)
@@ -134,31 +137,42 @@ func (h handler) refuseFollowUp(ctx context.Context, message *protocol.Message) 
 // questionOf is the text of a message.
 func questionOf(message *protocol.Message) (string, error) {
 	var (
-		texts   []string
-		foreign bool
+		texts         []string
+		files, values bool
 	)
 
 	for _, part := range message.Parts {
 		content, isText := part.Content.(protocol.Text)
+		_, isData := part.Content.(protocol.Data)
+		values, files = values || isData, files || !isText && !isData || isText && !isPlain(part.MediaType)
 
-		media, _, err := mime.ParseMediaType(part.MediaType)
-		if foreign = foreign || !isText || part.MediaType != "" && (err != nil || !strings.HasPrefix(media, "text/")); isText {
+		if isText {
 			texts = append(texts, string(content))
 		}
 	}
 
 	words := strings.Join(texts, "\n")
+	foreign := protocol.NewError(protocol.ErrUnsupportedContentType, "This agent takes text alone.")
 
 	switch {
+	case files:
+		return "", foreign
 	case strings.TrimSpace(words) == "":
 		return "", invalidField("message.parts", "must have a part with text: the question")
 	case utf8.RuneCountInString(words) > maxQuestion:
 		return "", invalidField("message.parts", "may have 10000 characters of text at most")
-	case foreign:
-		return "", protocol.NewError(protocol.ErrUnsupportedContentType, "This agent takes text alone.")
+	case values:
+		return "", foreign
 	}
 
 	return words, nil
+}
+
+// isPlain tells whether text of this type can be read as a question.
+func isPlain(mediaType string) bool {
+	media, _, err := mime.ParseMediaType(mediaType)
+
+	return mediaType == "" || err == nil && strings.HasPrefix(media, "text/")
 }
 
 // fill takes from the metadata what the question is about.
@@ -291,12 +305,9 @@ func (h handler) blame(ctx context.Context, err error, want run.Ask) error {
 	}
 
 	for i, sub := range known.Subs {
-		switch sub.Code {
-		case "Idempotency-Key":
-			known.Subs[i] = fault.Sub{Code: "message.messageId", Message: "was used for another message"}
-		case "conversationId":
+		if sub.Code == "conversationId" {
 			known.Subs[i].Code = "message.contextId"
-		default:
+		} else {
 			known.Subs[i].Code = "message.metadata." + sub.Code
 		}
 	}
