@@ -542,7 +542,9 @@ func a2aRules() map[string]func(r *ruled) {
 			require.Len(r.t, times, 5)
 			require.IsDecreasing(r.t, times)
 
-			require.Contains(r.t, string(r.result("ListTasks", `{"contextId": "`+first.ContextID+`", "includeArtifacts": true}`)), `"rows":[{`)
+			whole := string(r.result("ListTasks", `{"contextId": "`+first.ContextID+`", "includeArtifacts": true}`))
+			require.Contains(r.t, whole, `"rows":[{`)
+			require.Contains(r.t, whole, `"pageSize":20,`)
 			require.Contains(r.t, string(r.result("ListTasks", `{"contextId": "`+first.ContextID+`", "status": "TASK_STATE_WORKING"}`)), `"totalSize":0`)
 			require.Contains(r.t, string(r.result("ListTasks", `{"contextId": "`+first.ContextID+`", "statusTimestampAfter": "2100-01-01T00:00:00Z"}`)), `"totalSize":0`)
 			require.Contains(r.t, string(r.result("ListTasks", `{"contextId": "`+first.ContextID+`", "statusTimestampAfter": "2000-01-01T00:00:00Z"}`)), `"totalSize":5`)

@@ -16,6 +16,7 @@ import (
 const (
 	defaultPage = 50
 	maxPage     = 100
+	maxWhole    = 20 // with artifacts, which are large
 )
 
 // ListTasks lists tasks, those first whose status changed last.
@@ -80,6 +81,10 @@ func (h handler) listing(request *protocol.ListTasksRequest) (want run.Listing, 
 
 	if request.PageSize > 0 {
 		want.Limit = request.PageSize
+	}
+
+	if want.Whole {
+		want.Limit = min(want.Limit, maxWhole)
 	}
 
 	if request.StatusTimestampAfter != nil {

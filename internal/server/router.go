@@ -165,9 +165,9 @@ func (s *Server) cors(next http.Handler) http.Handler {
 		AllowOriginFunc: func(origin string) bool { return allowed[strings.ToLower(origin)] },
 		AllowedMethods:  []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete},
 		AllowedHeaders: []string{
-			"Authorization", "Content-Type", "Accept", "Idempotency-Key", "If-Match", "If-None-Match", "Prefer", "Last-Event-ID", "A2A-Version",
+			"Authorization", "Content-Type", "Accept", "Idempotency-Key", "If-Match", "If-None-Match", "Prefer", "Last-Event-ID", "A2A-Version", "A2A-Extensions",
 		},
-		ExposedHeaders: []string{"X-Request-Id", "X-Quern-Result", "ETag", "Retry-After", "Allow", "WWW-Authenticate"},
+		ExposedHeaders: []string{"X-Request-Id", "X-Quern-Result", "ETag", "Retry-After", "Allow", "WWW-Authenticate", "A2A-Extensions"},
 		MaxAge:         600,
 	}).Handler(next)
 }
