@@ -28,10 +28,12 @@ const (
 			SELECT` + sqlTaskColumns + ` FROM runs WHERE ` + sqlIsTask + ` AND (` + sqlTaskTime + `, id) < ($6, $7)
 			ORDER BY ` + sqlTaskTime + ` DESC, id DESC LIMIT $8) AS tasks
 		ORDER BY ` + sqlTaskTime + ` DESC, id DESC LIMIT $8`
+	// In the order of the index too, so that it is read no further than is counted.
 	sqlCountTasks = `
 		SELECT count(*) FROM (
 			SELECT FROM unnest($3::text[]) AS statuses (wanted)
-			CROSS JOIN LATERAL (SELECT FROM runs WHERE ` + sqlIsTask + ` LIMIT $6) AS tasks LIMIT $6) AS counted`
+			CROSS JOIN LATERAL (
+				SELECT FROM runs WHERE ` + sqlIsTask + ` ORDER BY ` + sqlTaskTime + ` DESC, id DESC LIMIT $6) AS tasks LIMIT $6) AS counted`
 
 	sqlIsTurn = `
 		account_id = $1 AND conversation_id = $6 AND agent = $2 AND status = ANY($3::text[]) AND ` + sqlTaskTime + ` >= $4

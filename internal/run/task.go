@@ -32,7 +32,7 @@ type (
 )
 
 // maxCounted is how far the tasks of an account are counted.
-const maxCounted = 10_000
+const maxCounted = 1000
 
 // Listing is which runs of an agent are wanted.
 type Listing struct {
