@@ -52,6 +52,7 @@ func newRealm(t *testing.T) *realm {
 
 	r := &realm{t: t, base: stack.Env(t, "QUERN_TEST_KEYCLOAK_URL"), name: "e2e-" + uuid.NewString()}
 	representation["realm"] = r.name
+	representation["accessTokenLifespan"] = 3600 // a test may wait for others for longer than the realm's own five minutes
 
 	r.administer(http.MethodPost, "", representation)
 	t.Cleanup(func() { r.administer(http.MethodDelete, "/"+r.name, nil) })

@@ -42,9 +42,9 @@ type followed struct {
 const (
 	askerCount = 6
 	askSteps   = 3
-	honest     = "UPSTREAM_UNAVAILABLE" // how the agent fails when it is told to
-	loopTime   = 3 * time.Minute        // that a run may take
-	overtime   = 10 * time.Second       // in which it is seen that it took longer
+	honest     = "UNAVAILABLE"    // how the agent fails when it is told to
+	loopTime   = 3 * time.Minute  // that a run may take
+	overtime   = 10 * time.Second // in which it is seen that it took longer
 	tokenName  = `{"name": "asker"}`
 )
 
