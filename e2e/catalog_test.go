@@ -486,11 +486,11 @@ func catalogScenarios() []scenario {
 			{as: "finder", do: "GET /schema/datasets/all?q=", status: 422, want: invalid("q", "must have at least 1 character")},
 			{as: "finder", do: "GET /schema/datasets/all?q=%27%26%7C%21%28", status: 200, want: page()},
 
-			{as: "reader", do: "GET /schema/datasets/all?q=orders", status: 200, want: page()},
-			{as: "finder", do: "POST /permissions/datasets/self/hr/staff/shares", body: shareBody("reader", "viewer"), status: 200},
-			{as: "reader", do: "GET /schema/datasets/all?q=orders", status: 200, want: page(itemBody("finder/HR/staff", "viewer", "schema", "Who signs orders, à Genève"))},
+			{as: "seeker", do: "GET /schema/datasets/all?q=orders", status: 200, want: page()},
+			{as: "finder", do: "POST /permissions/datasets/self/hr/staff/shares", body: shareBody("seeker", "viewer"), status: 200},
+			{as: "seeker", do: "GET /schema/datasets/all?q=orders", status: 200, want: page(itemBody("finder/HR/staff", "viewer", "schema", "Who signs orders, à Genève"))},
 			{as: "finder", do: "POST /permissions/namespaces/self/shop/shares", body: shareBody("@shop", "editor"), status: 200},
-			{as: "reader in shop", do: "GET /schema/datasets/all?q=orders", status: 200, want: page(itemBody("finder/Shop/orders", "editor", "schema", "Every sale"), plainItem("finder/Shop/Orders_archive", "editor"), itemBody("finder/HR/staff", "viewer", "schema", "Who signs orders, à Genève"))},
+			{as: "seeker in shop", do: "GET /schema/datasets/all?q=orders", status: 200, want: page(itemBody("finder/Shop/orders", "editor", "schema", "Every sale"), plainItem("finder/Shop/Orders_archive", "editor"), itemBody("finder/HR/staff", "viewer", "schema", "Who signs orders, à Genève"))},
 			{as: "finder", do: "POST /user/token", body: `{"name": "hr", "role": "viewer", "accessRestrictedTo": [{"username": "self", "namespace": "HR"}]}`, status: 200, want: restricted("hr", "viewer", target("finder", "HR", ""))},
 			{as: "<hr-token>", do: "GET /schema/datasets/all?q=orders", status: 200, want: page(itemBody("finder/HR/staff", "viewer", "schema", "Who signs orders, à Genève"))},
 

@@ -66,6 +66,7 @@ type service struct {
 	t        *testing.T
 	settings []string
 	written  *output
+	changing sync.Mutex
 	process  *exec.Cmd
 	exited   chan struct{} // closed when the process is gone
 }
@@ -148,27 +149,41 @@ var tokenPattern = regexp.MustCompile(`eyJ[\w-]+\.|quern_[0-9A-Za-z]{33}`)
 func (s *service) run() {
 	s.t.Helper()
 
+	s.changing.Lock()
+	defer s.changing.Unlock()
+
 	s.process = exec.Command(binary(), "serve")
 	// A process has its folder for itself.
 	s.process.Env = slices.Concat([]string{"QUERN_SANDBOX_DIR=" + s.t.TempDir()}, s.settings)
 	s.process.Stderr = s.written
-	s.exited = make(chan struct{})
-	require.NoError(s.t, s.process.Start())
+	process, exited := s.process, make(chan struct{})
+	s.exited = exited
+	require.NoError(s.t, process.Start())
 
 	go func() {
-		defer close(s.exited)
+		defer close(exited)
 
-		_ = s.process.Wait() // its state is read by whoever ended it
+		_ = process.Wait() // its state is read by whoever ended it
 	}()
 }
 
 func (s *service) running() bool {
+	process, exited := s.current()
+
 	select {
-	case <-s.exited:
+	case <-exited:
 		return false
 	default:
-		return s.process != nil
+		return process != nil
 	}
+}
+
+// current is the process that runs or ran last. A proxy may end it while the test looks.
+func (s *service) current() (*exec.Cmd, <-chan struct{}) {
+	s.changing.Lock()
+	defer s.changing.Unlock()
+
+	return s.process, s.exited
 }
 
 // listening waits for the log line that says where a listener is.
@@ -221,17 +236,21 @@ func (s *service) kill() { s.end(syscall.SIGKILL) }
 func (s *service) stop() {
 	s.t.Helper()
 	s.end(syscall.SIGTERM)
-	require.True(s.t, s.process.ProcessState.Success(), "quernd ended with %v", s.process.ProcessState)
+
+	process, _ := s.current()
+	require.True(s.t, process.ProcessState.Success(), "quernd ended with %v", process.ProcessState)
 }
 
 func (s *service) end(signal os.Signal) {
 	s.t.Helper()
-	require.NoError(s.t, s.process.Process.Signal(signal))
+
+	process, exited := s.current()
+	require.NoError(s.t, process.Process.Signal(signal))
 
 	select {
-	case <-s.exited:
+	case <-exited:
 	case <-time.After(patience):
-		_ = s.process.Process.Kill()
+		_ = process.Process.Kill()
 		require.Fail(s.t, "quernd does not end")
 	}
 }

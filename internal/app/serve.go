@@ -367,13 +367,12 @@ func (a *App) ready(ctx context.Context) []server.Check {
 		traces.Problem = "it did not answer when it was last called"
 	}
 
-	return []server.Check{
-		{Name: "process", Required: true, OK: !a.leaving.Load()},
-		database,
-		store,
-		issuer,
-		traces,
+	checks := []server.Check{{Name: "process", Required: true, OK: !a.leaving.Load()}, database, store, issuer}
+	if a.config.Tracing.Kind != "none" {
+		checks = append(checks, traces)
 	}
+
+	return checks
 }
 
 func (a *App) preparePartitions(ctx context.Context) {

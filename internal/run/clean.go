@@ -150,7 +150,7 @@ func (r *Runs) erase(ctx context.Context, args EraseArgs) error {
 
 		for _, one := range readers {
 			if err := r.DB.InTx(ctx, func(tx postgres.Tx) error {
-				if _, err := endRun(ctx, tx, one.Account, one.Run, gone); err != nil {
+				if _, err := endRun(ctx, tx, one.Account, one.Run, gone); err != nil && !errors.Is(err, errEnded) {
 					return err
 				}
 
