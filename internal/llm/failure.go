@@ -59,7 +59,7 @@ var errCut = errors.New("the answer broke off")
 func judge(ctx context.Context, err error, t *trip) *failure {
 	listener, isListener := errors.AsType[told](err)
 	answered, isAnswered := errors.AsType[said](err)
-	f := &failure{word: oneWord(answered.word), billed: t.sent.Load()}
+	f := &failure{word: oneWord(answered.word), billed: t.sent.Load() || t.status != 0} // an answer can be read before the writer said that it is done
 
 	switch {
 	case isListener:

@@ -196,6 +196,30 @@ func (d *database) prepare(statement string) (prepared duckdb.PreparedStatement,
 // lines gives the texts of a statement's one column while it runs, until there are no more or the caller has
 // enough. The result is never in memory as a whole.
 func (d *database) lines(statement string, each func(string) bool) error {
+	err := d.fetch(statement, each)
+
+	// A thread that fails interrupts the others, and sometimes DuckDB tells that instead of the reason. Nobody else
+	// interrupts a statement, so it runs again for the reason alone.
+	for range 3 {
+		if !interrupted(err) {
+			break
+		}
+
+		if again := d.fetch(statement, func(string) bool { return true }); again != nil {
+			err = again
+		}
+	}
+
+	return err
+}
+
+func interrupted(err error) bool {
+	failed, ok := errors.AsType[*statementError](err)
+
+	return ok && strings.Contains(failed.message, `{"exception_type":"INTERRUPT"`)
+}
+
+func (d *database) fetch(statement string, each func(string) bool) error {
 	prepared, err := d.prepare(statement)
 	if err != nil {
 		return err
