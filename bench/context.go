@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"quern.dev/quern/api"
+	"quern.dev/quern/stack"
 )
 
 const contextMore = 20 * time.Millisecond // how much longer a question may take because its namespace is large
@@ -37,7 +38,7 @@ func runContext(ctx context.Context, b *bench) ([]result, error) {
 			SELECT account_id, seeded('few', i), seeded('few', -1), name, name_key, 1, data_description, schema_definition, columns, 1000, now(), now()
 			FROM generate_series(1, 20) i JOIN datasets ON id = seeded('ada', i)`,
 	} {
-		if err := execute(ctx, c.database, statement); err != nil {
+		if err := stack.Execute(ctx, c.database, statement); err != nil {
 			return nil, err
 		}
 	}

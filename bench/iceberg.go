@@ -17,12 +17,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
+
+	"quern.dev/quern/stack"
 )
 
 // bareTable is a table of iceberg-go's own SQL catalog, in a database of its own and with its objects in the
 // place, reached by the client.
 func bareTable(ctx context.Context, p *place, schema *iceberg.Schema) (made *table.Table, drop func(), err error) {
-	address, dropDatabase, err := createDatabase(ctx)
+	address, dropDatabase, err := stack.CreateDatabase(ctx, "bench")
 	if err != nil {
 		return nil, nil, err
 	}

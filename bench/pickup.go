@@ -17,6 +17,7 @@ import (
 	"github.com/riverqueue/river/rivermigrate"
 
 	"quern.dev/quern/api"
+	"quern.dev/quern/stack"
 )
 
 // How the service runs River.
@@ -108,7 +109,7 @@ func (quiet) SupportsListener() bool     { return false }
 func (quiet) SupportsListenNotify() bool { return false }
 
 func startBareRiver(ctx context.Context) (r *bareRiver, stop func(), err error) {
-	address, drop, err := createDatabase(ctx)
+	address, drop, err := stack.CreateDatabase(ctx, "bench")
 	if err != nil {
 		return nil, nil, err
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"time"
+
+	"quern.dev/quern/stack"
 )
 
 const (
@@ -76,7 +78,7 @@ func (b *bench) startCrowd(ctx context.Context, size int) (*queries, func(), err
 	begin := time.Now()
 
 	for _, statement := range []string{sqlSeeded, fmt.Sprintf(sqlCrowd, q.accounts["ada"], size-len(q.views)), `VACUUM (ANALYZE)`, `CHECKPOINT`} {
-		if err := execute(ctx, q.database, statement); err != nil {
+		if err := stack.Execute(ctx, q.database, statement); err != nil {
 			stop()
 
 			return nil, nil, err

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"quern.dev/quern/api"
+	"quern.dev/quern/stack"
 )
 
 const (
@@ -26,7 +27,7 @@ const (
 
 // runRead measures an authenticated GET /user/me against the same row read and written bare.
 func runRead(ctx context.Context, b *bench) ([]result, error) {
-	database, drop, err := createDatabase(ctx)
+	database, drop, err := stack.CreateDatabase(ctx, "bench")
 	if err != nil {
 		return nil, err
 	}

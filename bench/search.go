@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"quern.dev/quern/stack"
 )
 
 // searchGoal is for the median of any search.
@@ -87,7 +89,7 @@ func (b *bench) startSearched(ctx context.Context, size int, settings ...string)
 
 // index marks every dataset, and waits until the service has seen to it.
 func (c *catalog) index(ctx context.Context) error {
-	if err := execute(ctx, c.database, `INSERT INTO dataset_search (account_id, dataset_id) SELECT account_id, id FROM datasets ON CONFLICT DO NOTHING`); err != nil {
+	if err := stack.Execute(ctx, c.database, `INSERT INTO dataset_search (account_id, dataset_id) SELECT account_id, id FROM datasets ON CONFLICT DO NOTHING`); err != nil {
 		return err
 	}
 
@@ -111,5 +113,5 @@ func (c *catalog) index(ctx context.Context) error {
 
 	fmt.Fprintf(os.Stderr, "%d datasets can be searched after %v\n", c.size, time.Since(begin).Round(time.Second))
 
-	return execute(ctx, c.database, `VACUUM (ANALYZE)`)
+	return stack.Execute(ctx, c.database, `VACUUM (ANALYZE)`)
 }

@@ -15,6 +15,8 @@ import (
 
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
+
+	"quern.dev/quern/stack"
 )
 
 // catalog is a running service with a given number of datasets, as many grants and as many audit entries.
@@ -91,14 +93,14 @@ func (c *catalog) seed(ctx context.Context) error {
 
 	// What is searched costs much, and only one measure needs it.
 	for _, statement := range []string{sqlSeeded, `ALTER TABLE datasets DISABLE TRIGGER USER`} {
-		if err := execute(ctx, c.database, statement); err != nil {
+		if err := stack.Execute(ctx, c.database, statement); err != nil {
 			return err
 		}
 	}
 
 	group, parallel := errgroup.WithContext(ctx)
 	for part := range strings.SplitSeq(script, "\n--------\n") {
-		group.Go(func() error { return execute(parallel, c.database, part) })
+		group.Go(func() error { return stack.Execute(parallel, c.database, part) })
 	}
 
 	if err := group.Wait(); err != nil {
@@ -107,7 +109,7 @@ func (c *catalog) seed(ctx context.Context) error {
 
 	// What the database would do by and by must not happen while we measure.
 	for _, statement := range []string{`VACUUM (ANALYZE)`, `CHECKPOINT`} {
-		if err := execute(ctx, c.database, statement); err != nil {
+		if err := stack.Execute(ctx, c.database, statement); err != nil {
 			return err
 		}
 	}

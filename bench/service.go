@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"quern.dev/quern/api"
+	"quern.dev/quern/stack"
 )
 
 // service is a quernd with a database of its own and people who have signed in.
@@ -23,7 +24,7 @@ type service struct {
 
 // startService signs ada, bob and eve in; stop ends the service and removes its database.
 func (b *bench) startService(ctx context.Context, settings ...string) (s *service, stop func(), err error) {
-	database, drop, err := createDatabase(ctx)
+	database, drop, err := stack.CreateDatabase(ctx, "bench")
 	if err != nil {
 		return nil, nil, err
 	}

@@ -54,7 +54,7 @@ func start(ctx context.Context, o *options, script *script) (s *service, stop fu
 
 	undo = append(undo, vacate)
 
-	database, drop, err := createDatabase(ctx)
+	database, drop, err := stack.CreateDatabase(ctx, "eval")
 	if err != nil {
 		return nil, stop, err
 	}

@@ -66,6 +66,22 @@ func (t *telling) artifact(name string, metadata map[string]any, parts ...*proto
 	}
 }
 
+// end tells how a run ended; complete does for one that has a result.
+func (t *telling) end(event run.Event, complete func(at time.Time, result run.Result) ([]protocol.Event, error)) ([]protocol.Event, error) {
+	if event.Kind != run.EventCompleted {
+		last, err := t.ended(event)
+
+		return []protocol.Event{last}, err
+	}
+
+	result, err := resultOf(event)
+	if err != nil {
+		return nil, err
+	}
+
+	return complete(event.At, result)
+}
+
 // ended is the last update of a run that has no result.
 func (t *telling) ended(event run.Event) (protocol.Event, error) {
 	ended := t.run

@@ -26,17 +26,8 @@ func (o *answerOrder) next(event run.Event) ([]protocol.Event, error) {
 	switch event.Kind {
 	case run.EventStarted:
 		return []protocol.Event{submitted(o.run)}, nil
-	case run.EventCancelled, run.EventFailed:
-		end, err := o.ended(event)
-
-		return []protocol.Event{end}, err
-	case run.EventCompleted:
-		result, err := resultOf(event)
-		if err != nil {
-			return nil, err
-		}
-
-		return o.complete(event.At, result)
+	case run.EventCancelled, run.EventFailed, run.EventCompleted:
+		return o.end(event, o.complete)
 	case run.EventPlan:
 		var plan run.Plan
 		if err := json.Unmarshal(event.Body, &plan); err != nil {
