@@ -200,8 +200,9 @@ func written512(dir string) (sum int64) {
 	return sum
 }
 
-// watch looks at all children of this process until it is stopped, and says what the greediest took.
-func watch(t *testing.T) (stop func() usage) {
+// watch looks at all children that work within a folder until it is stopped, and says what the greediest took. Other
+// tests have children too.
+func watch(t *testing.T, dir string) (stop func() usage) {
 	t.Helper()
 
 	var (
@@ -219,7 +220,9 @@ func watch(t *testing.T) (stop func() usage) {
 			}
 
 			for _, pid := range childrenOf(os.Getpid()) {
-				most.most(usageOf(pid))
+				if at, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid)); err == nil && strings.HasPrefix(at, dir) {
+					most.most(usageOf(pid))
+				}
 			}
 		}
 	})

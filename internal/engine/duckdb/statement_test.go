@@ -48,7 +48,7 @@ func TestHostileStatements(t *testing.T) { //nolint:tparallel // the layers run 
 	} {
 		t.Run(layer.name, func(t *testing.T) {
 			unharmed := others(t, door)
-			most := watch(t)
+			most := watch(t, dir)
 
 			forEach(t, tries, func(one try) {
 				b := baits.lay(t)
@@ -73,6 +73,7 @@ func TestHostileStatements(t *testing.T) { //nolint:tparallel // the layers run 
 			})
 
 			used := most()
+			require.Positive(t, used.memory)
 			require.LessOrEqual(t, used.memory, int64(usedMuch))
 			require.LessOrEqual(t, used.disk, int64(wroteMuch))
 			require.LessOrEqual(t, used.threads, int64(manyTasks))
