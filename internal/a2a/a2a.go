@@ -32,15 +32,18 @@ type Config struct {
 type Agents struct {
 	Config
 
-	mux   *http.ServeMux
-	began time.Time
+	mux    *http.ServeMux
+	agents []profile
+	began  time.Time
 }
 
 const basePath = "/api/v1/a2a"
 
 // New returns Agents.
-func New(c Config) *Agents {
-	a := &Agents{Config: c, mux: http.NewServeMux(), began: c.Now()}
+func New(c Config) *Agents { return serve(c, profiles()) }
+
+func serve(c Config, agents []profile) *Agents {
+	a := &Agents{Config: c, mux: http.NewServeMux(), agents: agents, began: c.Now()}
 	a.mux.HandleFunc("GET "+basePath, a.list)
 	a.mux.HandleFunc("GET "+basePath+"/{agent}", a.named(a.entry))
 	a.mux.HandleFunc("POST "+basePath+"/{agent}", a.named(a.call))
@@ -55,16 +58,14 @@ func (a *Agents) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.mux.Serve
 // named finds the agent that a request is about.
 func (a *Agents) named(next func(http.ResponseWriter, *http.Request, profile)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		list := profiles()
-
-		i := slices.IndexFunc(list, func(p profile) bool { return p.name == r.PathValue("agent") })
+		i := slices.IndexFunc(a.agents, func(p profile) bool { return p.name == r.PathValue("agent") })
 		if i < 0 {
 			a.Fail(w, r, fault.Absent())
 
 			return
 		}
 
-		next(w, r, list[i])
+		next(w, r, a.agents[i])
 	}
 }
 
@@ -83,7 +84,7 @@ func (a *Agents) entryOf(p profile) entry {
 
 func (a *Agents) list(w http.ResponseWriter, _ *http.Request) {
 	var entries []entry
-	for _, p := range profiles() {
+	for _, p := range a.agents {
 		entries = append(entries, a.entryOf(p))
 	}
 

@@ -34,6 +34,7 @@ type profile struct {
 	examples    []string
 	output      []string
 	order       func(*telling) order
+	talk        talk
 }
 
 func profiles() []profile {
@@ -50,6 +51,7 @@ func profiles() []profile {
 			examples: []string{"How many orders came from Vienna last month?", "List the ten largest invoices."},
 			output:   []string{plainText, jsonType},
 			order:    func(t *telling) order { return &queryOrder{telling: t} },
+			talk:     oneQuestion{},
 		},
 		{
 			name:        "assistant",
@@ -61,6 +63,7 @@ func profiles() []profile {
 			examples: []string{"Which region grew most this year, and why?", "Compare this quarter's returns with the last one's."},
 			output:   []string{markdown, plainText, jsonType},
 			order:    func(t *telling) order { return &answerOrder{telling: t} },
+			talk:     oneQuestion{},
 		},
 	}
 }

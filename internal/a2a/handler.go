@@ -23,11 +23,15 @@ type handler struct {
 	who   auth.Principal
 }
 
-// SendMessage asks, and waits for the end unless the caller does not want to.
+// SendMessage asks, and waits for what comes of it unless the caller does not want to.
 func (h handler) SendMessage(ctx context.Context, request *protocol.SendMessageRequest) (protocol.SendMessageResult, error) {
-	made, err := h.accept(ctx, request)
+	made, said, err := h.accept(ctx, request)
 	if err != nil {
 		return nil, err
+	}
+
+	if said != nil {
+		return said, nil
 	}
 
 	config := request.Config
@@ -40,7 +44,7 @@ func (h handler) SendMessage(ctx context.Context, request *protocol.SendMessageR
 	}
 
 	if !config.ReturnImmediately {
-		if err := h.Runs.Await(ctx, h.who, made.ID); err != nil {
+		if err := h.agent.talk.wait(ctx, h, made); err != nil {
 			return nil, err
 		}
 	}
@@ -58,9 +62,15 @@ func (h handler) send(ctx context.Context, request *protocol.SendMessageRequest)
 // SendStreamingMessage asks, and tells what happens.
 func (h handler) SendStreamingMessage(ctx context.Context, request *protocol.SendMessageRequest) iter.Seq2[protocol.Event, error] {
 	return func(yield func(protocol.Event, error) bool) {
-		made, err := h.accept(ctx, request)
+		made, said, err := h.accept(ctx, request)
 		if err != nil {
 			yield(nil, err)
+
+			return
+		}
+
+		if said != nil {
+			yield(said, nil)
 
 			return
 		}

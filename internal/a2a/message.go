@@ -30,18 +30,42 @@ const (
 	maxZone     = 64
 )
 
-// accept makes a run of a message. The same message again is the same run.
-func (h handler) accept(ctx context.Context, request *protocol.SendMessageRequest) (run.Run, error) {
+// talk is how an agent takes messages.
+type talk interface {
+	// take makes a run of a message, or answers it without one.
+	take(ctx context.Context, h handler, message *protocol.Message) (run.Run, *protocol.Message, error)
+	// wait waits until it is the caller's turn, or nobody's any more.
+	wait(ctx context.Context, h handler, made run.Run) error
+}
+
+// accept gives the agent a message that has the form of one.
+func (h handler) accept(ctx context.Context, request *protocol.SendMessageRequest) (run.Run, *protocol.Message, error) {
 	if err := h.check(request); err != nil {
-		return run.Run{}, err
+		return run.Run{}, nil, err
 	}
 
-	message := request.Message
+	return h.agent.talk.take(ctx, h, request.Message)
+}
 
+// oneQuestion is how our agents talk: a task is one question, and nothing is asked back.
+type oneQuestion struct{}
+
+func (oneQuestion) wait(ctx context.Context, h handler, made run.Run) error {
+	return h.Runs.Await(ctx, h.who, made.ID)
+}
+
+// take makes a run of a message. The same message again is the same run.
+func (oneQuestion) take(ctx context.Context, h handler, message *protocol.Message) (run.Run, *protocol.Message, error) {
 	if message.TaskID != "" {
-		return run.Run{}, h.refuseFollowUp(ctx, message)
+		return run.Run{}, nil, h.refuseFollowUp(ctx, message)
 	}
 
+	made, err := h.ask(ctx, message)
+
+	return made, nil, err
+}
+
+func (h handler) ask(ctx context.Context, message *protocol.Message) (run.Run, error) {
 	words, err := questionOf(message)
 	if err != nil {
 		return run.Run{}, err
