@@ -65,6 +65,11 @@ e2e-trino: ## Let Trino read the tables; fetches it first, half a gigabyte
 	trap 'stack/trino down' EXIT
 	go test -tags trino -count=1 -timeout 15m -run '^TestTrino$$' -v ./e2e/...
 
+# The kit is in no registry: TCK_DIR is a copy of a2aproject/a2a-tck, with what it needs installed in its folder venv.
+.PHONY: conformance
+conformance: ## Let the conformance kit of A2A in TCK_DIR judge the transport and the log
+	TCK_DIR='$(abspath $(TCK_DIR))' go test -tags conformance -count=1 -run '^TestConformance$$' -v ./internal/a2a
+
 .PHONY: torture
 torture: ## Run the tests that have long loops with these at full length
 	QUERN_TEST_LOOPS=full go test $(TEST_FLAGS) -count=1 -timeout 6h ./e2e/... ./internal/catalog/... ./internal/engine/duckdb/...
