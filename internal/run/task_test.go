@@ -58,7 +58,11 @@ func TestList(t *testing.T) {
 	waiting := o.ask()
 
 	o.let <- 0
-	require.Eventually(t, func() bool { return len(list(Listing{Statuses: []Status{Completed}})) == 1 }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { // while it happens rows and total may be of two moments
+		page, err := o.List(t.Context(), o.who, Listing{Agent: "telling", Statuses: []Status{Completed}, Limit: 1})
+
+		return err == nil && len(page.Runs) == 1
+	}, 10*time.Second, 10*time.Millisecond)
 
 	ended := list(Listing{Statuses: []Status{Completed}})
 	require.Len(t, ended, 1)
