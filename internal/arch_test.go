@@ -59,16 +59,17 @@ func allowed() map[string][]string {
 		"internal/postgres":        {"internal/fault"},
 		"internal/postgres/pgtest": {"internal/job", "internal/postgres", "stack"}, // for tests
 
-		"internal/config": {},
-		"internal/values": {},
-		"internal/fault":  {},
-		"api":             {},
-		"api/gen":         {},
-		"stack":           {},
+		"internal/config":           {},
+		"internal/grounding/sample": {}, // for tests and eval
+		"internal/values":           {},
+		"internal/fault":            {},
+		"api":                       {},
+		"api/gen":                   {},
+		"stack":                     {},
 
 		"e2e":   {"api", "stack"},
 		"bench": {"api", "stack"},
-		"eval":  {"api", "stack"},
+		"eval":  {"api", "internal/grounding/sample", "stack"},
 	}
 }
 
