@@ -12,7 +12,7 @@ import (
 func facts() []func(*random, *view) *statement {
 	return []func(*random, *view) *statement{
 		cellFact, cellFact, dayFact, quoteFact, countFact, sumFact, averageFact, extremeFact, differenceFact, shareFact, changeFact,
-		pairFact, twoFact, listFact, tableFact,
+		pairFact, twoFact, rankingFact, listFact, tableFact,
 	}
 }
 
@@ -212,7 +212,7 @@ func shareFact(r *random, v *view) *statement {
 	s.figures = []*figure{r.percent(v, column, quotient(part, total), ref+" / "+whole)}
 	s.bases = append(s.bases, base{quotient(part, slices.MaxFunc(all, (*big.Rat).Cmp)), ref + " / max(" + v.ref("*", column) + ")"})
 
-	if other.Sign() > 0 {
+	if other.Sign() > 0 && !strings.Contains(strings.ToLower(v.rows[rows[1]][v.key]), "total") {
 		s.bases = append(s.bases, base{quotient(part, other), ref + " / " + v.cellRef(rows[1], column)})
 	}
 
@@ -291,6 +291,22 @@ func twoFact(r *random, v *view) *statement {
 
 	s := r.about("two", v, rows, columns[:2])
 	s.figures = []*figure{r.cell(v, rows[0], columns[0]), r.cell(v, rows[0], columns[1])}
+
+	return s
+}
+
+func rankingFact(r *random, v *view) *statement {
+	column, some := pick(r, v.numeric())
+
+	rows := r.rowsOf(v, 3, column)
+	if !some || rows == nil {
+		return nil
+	}
+
+	s := r.about("ranking", v, rows, []int{column})
+	for _, row := range rows {
+		s.figures = append(s.figures, r.cell(v, row, column))
+	}
 
 	return s
 }

@@ -4,9 +4,18 @@ package sample
 func phrases(what string, in Format) []string {
 	return map[string][3][]string{
 		"cell": {
-			{"The {c} of {a} is {0}.", "{a} has a {c} of {0}.", "For {a}, {c} is {0}.", "{a} comes to {0} ({c}).", "At {0}, {a} stands out in {c}."},
-			{"{c} von {a} ist {0}.", "Bei {a} beträgt {c} {0}.", "{a} kommt auf {0} ({c}).", "Mit {0} bei {c} fällt {a} auf."},
-			{"{c} de {a} : {0}.", "Pour {a}, {c} est de {0}.", "{a} atteint {0} ({c}).", "Avec {0}, {a} se distingue pour {c}."},
+			{
+				"The {c} of {a} is {0}.", "{a} has a {c} of {0}.", "For {a}, {c} is {0}.", "{a} comes to {0} ({c}).", "At {0}, {a} stands out in {c}.",
+				"**{a}** leads with **{0}** ({c}).", "{a}'s {c} is {0}.", "{a} has {0} {c}.", "{a} stands at {0}.", "{c}: {0} ({a}).",
+			},
+			{
+				"{c} von {a} ist {0}.", "Bei {a} beträgt {c} {0}.", "{a} kommt auf {0} ({c}).", "Mit {0} bei {c} fällt {a} auf.",
+				"**{a}** führt mit **{0}** ({c}).", "{a} verzeichnet bei {c} {0}.", "{a} hat {0} {c}.", "{a} liegt bei {0}.",
+			},
+			{
+				"{c} de {a} : {0}.", "Pour {a}, {c} est de {0}.", "{a} atteint {0} ({c}).", "Avec {0}, {a} se distingue pour {c}.",
+				"**{a}** mène avec **{0}** ({c}).", "{c} s’établit à {0} pour {a}.", "{a} compte {0} {c}.", "{a} se situe à {0}.",
+			},
 		},
 		"day": {
 			{"For {a}, {c} is {0}.", "{a}: {c} on {0}."},
@@ -92,6 +101,11 @@ func phrases(what string, in Format) []string {
 			{"{a} has a {c} of {0} and a {d} of {1}.", "{a}: {0} for {c}, {1} for {d}."},
 			{"{a} hat bei {c} {0} und bei {d} {1}.", "{a}: {0} bei {c}, {1} bei {d}."},
 			{"Pour {a}, {c} est de {0} et {d} de {1}.", "{a} : {0} pour {c}, {1} pour {d}."},
+		},
+		"ranking": {
+			{"{a} is at {0} in {c}, {b} at {1} and {x} at {2}.", "In {c}, {a} has {0}, {b} has {1} and {x} has {2}.", "{a} ({0}), {b} ({1}) and {x} ({2}) stand out in {c}."},
+			{"Bei {c} liegt {a} bei {0}, {b} bei {1} und {x} bei {2}.", "{a} ({0}), {b} ({1}) und {x} ({2}) fallen bei {c} auf."},
+			{"Pour {c}, {a} est à {0}, {b} à {1} et {x} à {2}.", "{a} ({0}), {b} ({1}) et {x} ({2}) se distinguent pour {c}."},
 		},
 		"list": {
 			{"\n\n{c}:\n", "\n\nBy {c}:\n"},

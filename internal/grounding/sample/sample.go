@@ -140,6 +140,7 @@ type writer struct {
 	answer, plain strings.Builder
 	claims        []Claim
 	question      string
+	marker        string            // that is still to be written
 	numbers       map[string]string // of the question
 }
 
@@ -179,25 +180,37 @@ var slots = regexp.MustCompile(`\{.\}`)
 
 // statement is false if something that must be a claim would not be one.
 func (w *writer) statement(s *statement) bool {
-	phrase, _ := pick(w.random, phrases(s.what, w.in))
-	phrase += s.phrase
+	phrase := w.phrase(s)
 	end := 0
 
+	// Some writers cite names too.
+	if !slices.ContainsFunc(s.figures, func(f *figure) bool { return f.wrong }) && w.chance(8) {
+		for _, name := range s.names {
+			name.marker = name.v.cellRef(name.row, name.column)
+		}
+	}
+
 	for _, slot := range slots.FindAllStringIndex(phrase, -1) {
+		if !strings.HasPrefix(phrase[end:], " {c}") || w.chance(50) {
+			w.cite()
+		}
+
 		w.write(phrase[end:slot[0]])
 		end = slot[1]
 		name := phrase[slot[0]+1 : slot[1]-1]
 
 		if column, is := s.columns[name]; is {
 			w.write(column)
+			w.cite()
 		} else if row, is := s.names[name]; is {
-			row.bare = true
+			row.bare = row.marker == ""
 			w.figure(row)
 		} else if i, err := strconv.Atoi(name); err != nil || !w.figure(s.figures[i]) {
 			return false
 		}
 	}
 
+	w.cite()
 	w.write(phrase[end:])
 
 	if separators := [...]string{" ", " ", "\n\n"}; strings.HasSuffix(phrase, "\n") {
@@ -209,6 +222,24 @@ func (w *writer) statement(s *statement) bool {
 	return true
 }
 
+// phrase chooses a sentence. What is wrong and has no marker is wrong only if the column is named.
+func (w *writer) phrase(s *statement) string {
+	list := phrases(s.what, w.in)
+	if slices.ContainsFunc(s.figures, func(f *figure) bool { return f.wrong }) && len(s.columns) > 0 && s.what != "table" {
+		list = slices.DeleteFunc(slices.Clone(list), func(phrase string) bool { return !strings.Contains(phrase, "{c}") })
+	}
+
+	phrase, _ := pick(w.random, list)
+
+	return phrase + s.phrase
+}
+
+// cite writes the marker of the last figure, which may stand behind the noun that follows.
+func (w *writer) cite() {
+	w.answer.WriteString(w.marker)
+	w.marker = ""
+}
+
 var year = regexp.MustCompile(`^(19|20)[0-9]{2}$|^2100$`)
 
 // figure writes a figure and its marker. Bare years and numbers of the question are no claims, so they get their markers or are refused.
@@ -217,7 +248,7 @@ func (w *writer) figure(f *figure) bool {
 	claim := Claim{From: w.plain.Len(), To: w.plain.Len() + len(text), Marked: !f.bare, Wrong: f.wrong}
 	w.write(text)
 
-	if f.form == asName {
+	if f.form == asName && f.bare {
 		return true
 	}
 
@@ -230,7 +261,7 @@ func (w *writer) figure(f *figure) bool {
 	}
 
 	if !f.bare {
-		w.answer.WriteString([...]string{" ", " ", ""}[w.IntN(3)] + "[[" + f.marker + "]]")
+		w.marker = [...]string{" ", " ", ""}[w.IntN(3)] + "[[" + f.marker + "]]"
 	}
 
 	w.claims = append(w.claims, claim)
