@@ -60,6 +60,7 @@ func allowed() map[string][]string {
 		"internal/postgres/pgtest": {"internal/job", "internal/postgres", "stack"}, // for tests
 
 		"internal/config":           {},
+		"internal/grounding":        {},
 		"internal/grounding/sample": {}, // for tests and eval
 		"internal/values":           {},
 		"internal/fault":            {},
@@ -69,7 +70,7 @@ func allowed() map[string][]string {
 
 		"e2e":   {"api", "stack"},
 		"bench": {"api", "stack"},
-		"eval":  {"api", "internal/grounding/sample", "stack"},
+		"eval":  {"api", "internal/grounding", "internal/grounding/sample", "stack"},
 	}
 }
 

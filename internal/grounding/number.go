@@ -1,0 +1,363 @@
+package grounding
+
+import (
+	"math/big"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+func isDigit(b byte) bool { return b >= '0' && b <= '9' }
+
+// gap is the length of a space of the kinds that stand within numbers.
+func gap(text string) int {
+	for _, space := range []string{" ", "\u00a0", "\u202f", "\u2009"} {
+		if strings.HasPrefix(text, space) {
+			return len(space)
+		}
+	}
+
+	return 0
+}
+
+// scanNumber reads the number whose first digit is at i. Digits that belong to a word are no number.
+func scanNumber(text string, i int) (*figure, int) {
+	f := &figure{from: i, to: i, digits: i}
+	body, end := numberBody(text, i)
+	before, _ := utf8.DecodeLastRuneInString(text[:i])
+
+	if unicode.IsLetter(before) || before == '_' || before == '#' {
+		f.unit = unitWord(strings.ToLower(lastWord(text[:i])))
+		if !isMoney(f.unit) {
+			return nil, wordEnd(text, end)
+		}
+	}
+
+	f.to = end
+	f.prefix(text)
+
+	powers, known := f.suffix(text, end)
+	if !known {
+		return nil, wordEnd(text, end)
+	}
+
+	f.near = nearnessOf(text[:f.from])
+	for _, r := range readings(body) {
+		for _, p := range powers {
+			f.readings = append(f.readings, reading{value: new(big.Rat).Mul(r.value, power(p)), ulp: new(big.Rat).Mul(r.ulp, power(p)), style: r.style})
+		}
+	}
+
+	if f.near != exactly {
+		f.loosen()
+	}
+
+	return f, f.to
+}
+
+func wordEnd(text string, i int) int {
+	for i < len(text) {
+		r, size := utf8.DecodeRuneInString(text[i:])
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+			break
+		}
+
+		i += size
+	}
+
+	return i
+}
+
+func lastWord(text string) string {
+	from := len(text)
+	for from > 0 {
+		r, size := utf8.DecodeLastRuneInString(text[:from])
+		if !unicode.IsLetter(r) {
+			break
+		}
+
+		from -= size
+	}
+
+	return text[from:]
+}
+
+// numberBody is the digits with their separators. A space separates only groups of three.
+func numberBody(text string, i int) (body string, end int) {
+	end = i
+	for end < len(text) && isDigit(text[end]) {
+		end++
+	}
+
+	first := end - i
+	spaced := first <= 3
+
+	for end < len(text) {
+		rest := text[end:]
+
+		if size := gap(rest); size > 0 {
+			if !spaced || !threeDigits(rest[size:]) {
+				break
+			}
+
+			end += size + 3
+
+			continue
+		}
+
+		size := 1
+		if strings.HasPrefix(rest, "’") {
+			size = len("’")
+		} else if !strings.ContainsAny(rest[:1], ".,'") {
+			break
+		}
+
+		if len(rest) == size || !isDigit(rest[size]) || ((rest[0] != '.' && rest[0] != ',') && !threeDigits(rest[size:])) {
+			break
+		}
+
+		spaced = false
+
+		for end += size; end < len(text) && isDigit(text[end]); {
+			end++
+		}
+	}
+
+	return text[i:end], end
+}
+
+// threeDigits says whether a text begins with exactly three.
+func threeDigits(text string) bool {
+	return len(text) >= 3 && isDigit(text[0]) && isDigit(text[1]) && isDigit(text[2]) && (len(text) == 3 || !isDigit(text[3]))
+}
+
+var (
+	groupedPlain = regexp.MustCompile(`^[0-9]{1,3}(?:[ \x{a0}\x{202f}\x{2009}'’][0-9]{3})+(?:[.,][0-9]+)?$`)
+	groupedComma = regexp.MustCompile(`^[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?$`)
+	groupedPoint = regexp.MustCompile(`^[0-9]{1,3}(?:\.[0-9]{3})+(?:,[0-9]+)?$`)
+	decimal      = regexp.MustCompile(`^[0-9]+(?:[.,][0-9]+)?$`)
+)
+
+// readings are what digits with separators can mean: 1.234 is a little more than one, or more than a thousand.
+func readings(body string) []reading {
+	if len(body) > maxDigits {
+		return nil
+	}
+
+	var list []reading
+
+	add := func(text string, style topic) {
+		value, is := new(big.Rat).SetString(text)
+		if !is {
+			return
+		}
+
+		_, digits, _ := strings.Cut(text, ".")
+		list = append(list, reading{value: value, ulp: power(-len(digits)), style: style})
+	}
+	none := func(groups string) func(rune) rune {
+		return func(r rune) rune {
+			if strings.ContainsRune(groups, r) {
+				return -1
+			}
+
+			return r
+		}
+	}
+
+	if decimal.MatchString(body) {
+		style := english
+		if strings.Contains(body, ",") {
+			style = continental
+		}
+
+		if !strings.ContainsAny(body, ".,") {
+			style = 0
+		}
+
+		add(strings.Replace(body, ",", ".", 1), style)
+	}
+
+	if groupedPlain.MatchString(body) {
+		add(strings.Replace(strings.Map(none(" \u00a0\u202f\u2009'’"), body), ",", ".", 1), 0)
+	}
+
+	if groupedComma.MatchString(body) && body[0] != '0' {
+		add(strings.Map(none(","), body), english)
+	}
+
+	if groupedPoint.MatchString(body) && body[0] != '0' {
+		add(strings.Replace(strings.Map(none("."), body), ",", ".", 1), continental)
+	}
+
+	return list
+}
+
+// prefix takes what stands before the digits: currency and sign.
+func (f *figure) prefix(text string) {
+	at := f.from
+
+	for range 2 {
+		for _, sign := range []string{"-", "−", "–", "+"} {
+			before, found := strings.CutSuffix(text[:at], sign)
+			if last, _ := utf8.DecodeLastRuneInString(before); found && f.sign == 0 && !unicode.IsLetter(last) && !unicode.IsDigit(last) && last != ')' {
+				f.sign, at = map[bool]int{true: 1, false: -1}[sign == "+"], len(before)
+			}
+		}
+
+		for _, word := range []string{"US$", "€", "$", "£", "¥", "CHF", "EUR", "USD", "GBP"} {
+			for _, space := range []string{"", " ", "\u00a0", "\u202f"} {
+				if before, found := strings.CutSuffix(text[:at], word+space); found && isMoney(unitWord(strings.ToLower(word))) && (f.unit == "" || space == "") {
+					last, _ := utf8.DecodeLastRuneInString(before)
+					if unicode.IsLetter(last) || (space != "" && unicode.IsDigit(last)) || precededByNumber(before) {
+						continue
+					}
+
+					f.unit, at = unitWord(strings.ToLower(word)), len(before)
+				}
+			}
+		}
+	}
+
+	f.from = at
+}
+
+// precededByNumber says whether a currency belongs to the number before it: 5 € 7.
+func precededByNumber(before string) bool {
+	last, _ := utf8.DecodeLastRuneInString(strings.TrimRight(before, " \u00a0\u202f"))
+
+	return unicode.IsDigit(last)
+}
+
+var suffixWord = regexp.MustCompile(`^[\p{L}$€£¥%°‰]+[²2]?`)
+
+// suffix takes what stands behind the digits: words of scale, percent and units. It is false if the digits are part of a word.
+func (f *figure) suffix(text string, end int) (powers []int, known bool) {
+	powers = []int{0}
+
+	for attached := true; ; attached = false {
+		space := gap(text[end:])
+		if f.scaled {
+			space += joint(text[end+space:])
+		}
+
+		rest := text[end+space:]
+		word := suffixWord.FindString(rest)
+		var length int
+
+		switch tens := scale(strings.TrimRight(word, "$€£")); {
+		case word == "":
+			return powers, true
+		case f.scales(word, tens):
+			powers = tens
+			length = f.takeScale(word, rest)
+
+			if tens == nil {
+				powers = []int{6} // $5m
+			}
+		case attached && space == 0 && ordinal(word):
+			f.ordinal, f.to = true, end+len(word)
+
+			return powers, true
+		default:
+			length = f.takeUnit(word, rest)
+		}
+
+		if length == 0 {
+			return powers, space > 0 || !attached
+		}
+
+		end += space + length
+		f.to = end
+	}
+}
+
+// joint is the length of what stands between a word of scale and a currency: millions d'euros.
+func joint(text string) int {
+	for _, join := range []string{"d’", "d'", "de "} {
+		if strings.HasPrefix(text, join) {
+			return len(join)
+		}
+	}
+
+	return 0
+}
+
+// scales says whether a word is one of scale here. m alone is a metre, and B a name.
+func (f *figure) scales(word string, tens []int) bool {
+	if f.scaled || f.percent {
+		return false
+	}
+
+	return (tens != nil && (word != "B" || f.unit != "")) || (word == "m" && isMoney(f.unit))
+}
+
+// takeScale takes a word of scale, with the currency or the point at its end: M€, Mio.
+func (f *figure) takeScale(word, rest string) int {
+	f.scaled = true
+
+	if money := unitWord(strings.TrimLeft(word, "kMd")); isMoney(money) {
+		f.unit = money
+	} else if strings.HasPrefix(rest[len(word):], ".") && len(word) == 3 && word != "mio" {
+		return len(word) + 1
+	}
+
+	return len(word)
+}
+
+// takeUnit takes a unit and gives its length, or 0.
+func (f *figure) takeUnit(word, rest string) int {
+	unit, length := unitWord(strings.ToLower(word)), len(word)
+
+	if after, found := strings.CutPrefix(rest[length:], " cent"); found && (word == "per" || word == "pour") {
+		unit, length = "%", len(rest)-len(after)
+	}
+
+	switch {
+	case strings.HasPrefix(word, "Prozentpunkt"):
+		f.percent, f.unit = true, "%"
+	case unit == "" || f.unit != "":
+		return 0
+	case unit == "%":
+		f.percent, f.unit = true, "%"
+	default:
+		f.unit = unit
+	}
+
+	return length
+}
+
+func ordinal(word string) bool {
+	return slices.Contains([]string{"st", "nd", "rd", "th", "er", "ère", "re", "e", "ème"}, word)
+}
+
+// nearnessOf reads the words before a number.
+func nearnessOf(before string) nearness {
+	before = strings.ToLower(before[max(0, len(before)-24):])
+	if strings.HasSuffix(strings.TrimSpace(before), "~") {
+		return about
+	}
+
+	words := strings.Fields(before)
+	if len(words) == 0 {
+		return exactly
+	}
+
+	last, earlier := strings.Trim(words[len(words)-1], ".(*_"), ""
+	if len(words) > 1 {
+		earlier = strings.Trim(words[len(words)-2], "(*_")
+	}
+
+	return nearWord(earlier, last)
+}
+
+// loosen lets zeros at the end of a whole number be digits that were rounded away.
+func (f *figure) loosen() {
+	for i, r := range f.readings {
+		if digits := r.value.Num().String(); r.value.IsInt() && r.value.Sign() != 0 && !f.scaled {
+			f.readings[i].loose = power(len(digits) - len(strings.TrimRight(digits, "0")))
+		}
+	}
+}

@@ -1,0 +1,383 @@
+package grounding
+
+import (
+	"bytes"
+	"encoding/json"
+	"math/big"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// cell is a value as it can be compared.
+type cell struct {
+	text   string
+	key    string // the words of the text
+	number *big.Rat
+	near   float64
+	day    day
+	unit   string // that stands with the number
+	null   bool
+}
+
+// column is what is known of a column.
+type column struct {
+	name    string
+	unit    string // by its name or its cells
+	percent bool   // its name speaks of parts of a hundred
+	money   bool   // or of amounts
+	small   bool   // no number is beyond 1, and some are broken: parts of one
+	kind    kind
+	years   bool
+}
+
+type kind int
+
+const (
+	ofTexts kind = iota
+	ofNumbers
+	ofDays
+)
+
+// table is a step.
+type table struct {
+	index    int
+	columns  []column
+	at       map[string]int
+	rows     [][]cell
+	count    int64
+	complete bool
+	totals   map[string]*big.Rat
+	order    map[int][]valued // rows of a column by value
+}
+
+// place is where a name stands.
+type place struct {
+	t, c int
+	rows []int
+}
+
+// rowData is all steps.
+type rowData struct {
+	tables   []*table
+	byIndex  map[int]int
+	names    map[string][]place
+	heads    map[string][]place // columns by their names; rows is nil
+	longest  int                // words of a name
+	begins   map[string]bool    // first words of names and columns
+	brackets map[string][]string
+}
+
+const (
+	maxNameWords = 12
+	maxNameBytes = 120
+	maxDigits    = 60
+)
+
+func read(steps []Step) *rowData {
+	d := &rowData{byIndex: map[int]int{}, names: map[string][]place{}, heads: map[string][]place{}, begins: map[string]bool{}, brackets: map[string][]string{}}
+
+	for _, step := range steps {
+		t := &table{index: step.Index, at: map[string]int{}, count: step.RowCount, complete: step.Complete, totals: map[string]*big.Rat{}, order: map[int][]valued{}}
+		for _, name := range step.Columns {
+			t.at[name] = len(t.columns)
+			t.columns = append(t.columns, column{name: name})
+		}
+
+		for _, row := range step.Rows {
+			t.rows = append(t.rows, d.readRow(t, row))
+		}
+
+		for i := range t.columns {
+			t.describe(i)
+		}
+
+		d.byIndex[step.Index] = len(d.tables)
+		d.tables = append(d.tables, t)
+	}
+
+	for i, t := range d.tables {
+		d.learn(i, t)
+	}
+
+	return d
+}
+
+func (d *rowData) readRow(t *table, row json.RawMessage) []cell {
+	cells := make([]cell, len(t.columns))
+	for i := range cells {
+		cells[i].null = true
+	}
+
+	values := map[string]json.RawMessage{}
+	if json.Unmarshal(row, &values) != nil {
+		return cells
+	}
+
+	for name, value := range values {
+		if c, is := t.at[name]; is {
+			cells[c] = readCell(value)
+			d.bracket(cells[c].text)
+		}
+	}
+
+	return cells
+}
+
+// bracket keeps texts that have something like a marker in them.
+func (d *rowData) bracket(text string) {
+	for rest := text; ; {
+		_, after, found := strings.Cut(rest, "[[")
+		if !found {
+			return
+		}
+
+		body, _, _ := strings.Cut(after, "]]")
+		d.brackets[body] = append(d.brackets[body], text)
+		rest = after
+	}
+}
+
+func readCell(value json.RawMessage) cell {
+	value = bytes.TrimSpace(value)
+	if len(value) == 0 || bytes.Equal(value, []byte("null")) {
+		return cell{null: true}
+	}
+
+	c := cell{text: string(value)}
+	if value[0] == '"' && json.Unmarshal(value, &c.text) != nil {
+		return cell{null: true}
+	}
+
+	c.key = keyOf(c.text)
+
+	if number, is := plainNumber(c.text); is {
+		c.number = number
+		c.near, _ = number.Float64()
+
+		return c
+	}
+
+	if len(c.text) > 2*maxDigits || !strings.ContainsAny(c.text, "0123456789") || !looksMeasured(c.text) {
+		return c
+	}
+
+	if found := scan(c.text); len(found) == 1 && len(strings.TrimSpace(c.text[:found[0].from]+c.text[found[0].to:])) == 0 {
+		switch f := found[0]; {
+		case f.form == formDay:
+			c.day = f.days[0]
+		case f.form == formNumber && len(f.readings) > 0:
+			c.number = new(big.Rat).Set(f.readings[0].value)
+			if f.sign < 0 {
+				c.number.Neg(c.number)
+			}
+
+			c.near, _ = c.number.Float64()
+			c.unit = f.unit
+		}
+	}
+
+	return c
+}
+
+// looksMeasured says whether a text may be a number with a unit, or a date: it begins with a digit or a sign, or with a month.
+func looksMeasured(text string) bool {
+	first, _ := utf8.DecodeRuneInString(text)
+
+	return !unicode.IsLetter(first) || monthOf(text) != 0 || unitWord(strings.ToLower(text[:min(len(text), 3)])) != ""
+}
+
+// plainNumber reads a number as programs write it. Sizes that only a fault or an attack has are none.
+func plainNumber(text string) (*big.Rat, bool) {
+	if len(text) == 0 || len(text) > maxDigits || !strings.ContainsAny(text[len(text)-1:], "0123456789") || strings.ContainsAny(text, "/_xXoObBpP") {
+		return nil, false
+	}
+
+	if e := strings.IndexAny(text, "eE"); e >= 0 && len(strings.TrimLeft(text[e+1:], "+-0")) > 2 {
+		return nil, false
+	}
+
+	return new(big.Rat).SetString(text)
+}
+
+// describe finds out what a column is.
+func (t *table) describe(i int) {
+	c := &t.columns[i]
+	words := wordsOf(c.name)
+	c.unit, c.percent, c.money = unitOfName(c.name, words), hasAny(words, percentNames()), hasAny(words, moneyNames())
+	c.percent = c.percent || c.unit == "%"
+
+	var full, numbers, days, years int
+
+	small, broken, units := true, false, map[string]bool{}
+
+	for _, row := range t.rows {
+		one := row[i]
+		if one.null {
+			continue
+		}
+
+		full++
+
+		switch {
+		case one.number != nil:
+			numbers++
+			small = small && one.near >= -1 && one.near <= 1
+			broken = broken || !one.number.IsInt()
+			units[one.unit] = true
+
+			if isYear(one.text) {
+				years++
+			}
+		case one.day.year != 0:
+			days++
+		}
+	}
+
+	switch {
+	case full > 0 && numbers*2 > full:
+		c.kind, c.years, c.small = ofNumbers, years == full, small && broken
+	case full > 0 && days*2 > full:
+		c.kind = ofDays
+	}
+
+	if len(units) == 1 && c.unit == "" {
+		for unit := range units {
+			c.unit = unit
+		}
+	}
+}
+
+// learn takes names of rows and columns into the dictionary.
+func (d *rowData) learn(at int, t *table) {
+	for c, col := range t.columns {
+		for _, key := range headKeys(col) {
+			d.heads[key] = append(d.heads[key], place{t: at, c: c})
+			d.begin(key)
+		}
+
+		for r, row := range t.rows {
+			one := row[c]
+
+			switch {
+			case one.null:
+			case one.day.year != 0:
+				for _, key := range one.day.keys() {
+					d.name(key, at, c, r)
+				}
+			case col.years || isYear(one.text):
+				d.name(one.text, at, c, r)
+			case one.number == nil && len(one.text) <= maxNameBytes && strings.ContainsFunc(one.text, unicode.IsLetter):
+				if one.key != "" && strings.Count(one.key, " ") < maxNameWords && utf8.RuneCountInString(one.text) > 1 {
+					d.name(one.key, at, c, r)
+					d.begin(one.key)
+				}
+			}
+		}
+	}
+}
+
+func (d *rowData) begin(key string) {
+	first, _, _ := strings.Cut(key, " ")
+	d.begins[first] = true
+	d.longest = max(d.longest, strings.Count(key, " ")+1)
+}
+
+func (d *rowData) name(key string, t, c, r int) {
+	places := d.names[key]
+	if last := len(places) - 1; last >= 0 && places[last].t == t && places[last].c == c {
+		places[last].rows = append(places[last].rows, r)
+
+		return
+	}
+
+	d.names[key] = append(places, place{t, c, []int{r}})
+}
+
+// word is a run of letters and digits.
+type word struct {
+	from, to int
+	folded   string
+}
+
+func split(text string) []word {
+	var words []word
+
+	from := -1
+
+	for i, r := range text {
+		inside := unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)
+
+		switch {
+		case inside && from < 0:
+			from = i
+		case !inside && from >= 0:
+			words = append(words, word{from, i, strings.ToLower(text[from:i])})
+			from = -1
+		}
+	}
+
+	if from >= 0 {
+		words = append(words, word{from, len(text), strings.ToLower(text[from:])})
+	}
+
+	return words
+}
+
+func wordsOf(text string) []string {
+	var list []string
+	for _, w := range split(text) {
+		list = append(list, w.folded)
+	}
+
+	return list
+}
+
+func keyOf(text string) string {
+	if len(text) > 20*maxNameBytes {
+		return ""
+	}
+
+	return strings.Join(wordsOf(text), " ")
+}
+
+// stem lets a column be found in the plural or the singular.
+func stem(folded string) string {
+	if len(folded) > 3 {
+		return strings.TrimSuffix(folded, "s")
+	}
+
+	return folded
+}
+
+// headKeys are the ways to call a column: by its words, and without the unit at its end.
+func headKeys(c column) []string {
+	var spaced strings.Builder
+
+	previous := ' '
+
+	for _, r := range c.name {
+		if unicode.IsUpper(r) && unicode.IsLower(previous) {
+			spaced.WriteByte(' ')
+		}
+
+		spaced.WriteRune(r)
+		previous = r
+	}
+
+	words := wordsOf(spaced.String())
+	for i := range words {
+		words[i] = stem(words[i])
+	}
+
+	if len(words) == 0 || len(words) > maxNameWords {
+		return nil
+	}
+
+	keys := []string{strings.Join(words, " ")}
+	if last := len(words) - 1; last > 0 && (unitWord(words[last]) != "" || percentNames()[words[last]]) {
+		keys = append(keys, strings.Join(words[:last], " "))
+	}
+
+	return keys
+}
