@@ -639,22 +639,31 @@ type AuditTarget struct {
 // AuditTargetKind defines model for AuditTarget.Kind.
 type AuditTargetKind string
 
-// Checks Statements of the answer that were checked against the rows.
+// Checks Numbers, dates and quoted values that a model wrote, looked for in the rows of the steps. What is not there is listed, as it
+// stands in `response`. Without this member no model wrote the answer.
 type Checks struct {
 	Claims     int32    `json:"claims"`
 	Unverified []string `json:"unverified"`
 	Verified   int32    `json:"verified"`
 }
 
-// Citation defines model for Citation.
+// Citation Where a claim of the answer comes from, in the order of the claims. A claim that was calculated has one citation for each
+// cell or column that it was calculated from.
 type Citation struct {
-	Dataset string  `json:"dataset"`
-	File    *string `json:"file,omitempty"`
-	Page    *int64  `json:"page,omitempty"`
-	Row     *int64  `json:"row,omitempty"`
+	// Calculation How the claim was calculated, if it is no cell. `0:2:orders` is step 0, row 2, column orders.
+	Calculation *string `json:"calculation,omitempty"`
 
-	// Step Index of the step that read it.
-	Step *int32 `json:"step,omitempty"`
+	// Claim The number, date or quoted value as it stands in `response`.
+	Claim string `json:"claim"`
+
+	// Column Without one it is about the number of rows.
+	Column *string `json:"column,omitempty"`
+
+	// Row Row of the step's `data`, from 0. Without one it is about all rows.
+	Row *int64 `json:"row,omitempty"`
+
+	// Step `index` of the step.
+	Step int32 `json:"step"`
 }
 
 // Clarification defines model for Clarification.
@@ -1400,8 +1409,11 @@ type RunResult struct {
 	// AsOf The snapshots that were read.
 	AsOf *[]DatasetMoment `json:"asOf,omitempty"`
 
-	// Checks Statements of the answer that were checked against the rows.
-	Checks        *Checks        `json:"checks,omitempty"`
+	// Checks Numbers, dates and quoted values that a model wrote, looked for in the rows of the steps. What is not there is listed, as it
+	// stands in `response`. Without this member no model wrote the answer.
+	Checks *Checks `json:"checks,omitempty"`
+
+	// Citations Where the numbers, dates and quoted values of `response` come from.
 	Citations     *[]Citation    `json:"citations,omitempty"`
 	Clarification *Clarification `json:"clarification,omitempty"`
 
@@ -1433,7 +1445,10 @@ type RunStep struct {
 	Columns []ResultColumn `json:"columns"`
 
 	// Data At most 1,000 rows and 1 MiB.
-	Data        []Row  `json:"data"`
+	Data []Row `json:"data"`
+
+	// Index Its place in the plan. A step that could not be done is left out.
+	Index       int32  `json:"index"`
 	Instruction string `json:"instruction"`
 	Query       string `json:"query"`
 	Reasoning   string `json:"reasoning"`
@@ -2527,12 +2542,12 @@ type ClientInterface interface {
 	// |---|---|
 	// | `run-started` | `{runId, conversationId}` |
 	// | `planningStarted` | `{}` |
-	// | `plan` | `{steps, reasoning}` |
+	// | `plan` | `{steps, reasoning, reading, after}`; `after` has for each step those whose results it needs, if any does |
 	// | `stepStarted` | `{index, instruction}` |
 	// | `queryExecuting` | `{index, query, attempt}`, once per attempt |
 	// | `step` | `{index, …}` with the fields of a step of the result |
 	// | `answerStarted` | `{}` |
-	// | `answer` | `{response}` |
+	// | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
 	// | `run-completed` | `{result}` |
 	// | `run-cancelled` | `{}` |
 	// | `error` | `{code, message}` |
@@ -2564,12 +2579,12 @@ type ClientInterface interface {
 	// |---|---|
 	// | `run-started` | `{runId, conversationId}` |
 	// | `planningStarted` | `{}` |
-	// | `plan` | `{steps, reasoning}` |
+	// | `plan` | `{steps, reasoning, reading, after}`; `after` has for each step those whose results it needs, if any does |
 	// | `stepStarted` | `{index, instruction}` |
 	// | `queryExecuting` | `{index, query, attempt}`, once per attempt |
 	// | `step` | `{index, …}` with the fields of a step of the result |
 	// | `answerStarted` | `{}` |
-	// | `answer` | `{response}` |
+	// | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
 	// | `run-completed` | `{result}` |
 	// | `run-cancelled` | `{}` |
 	// | `error` | `{code, message}` |
@@ -3788,12 +3803,12 @@ func (c *Client) RunQuery(ctx context.Context, body RunQueryJSONRequestBody, req
 // |---|---|
 // | `run-started` | `{runId, conversationId}` |
 // | `planningStarted` | `{}` |
-// | `plan` | `{steps, reasoning}` |
+// | `plan` | `{steps, reasoning, reading, after}`; `after` has for each step those whose results it needs, if any does |
 // | `stepStarted` | `{index, instruction}` |
 // | `queryExecuting` | `{index, query, attempt}`, once per attempt |
 // | `step` | `{index, …}` with the fields of a step of the result |
 // | `answerStarted` | `{}` |
-// | `answer` | `{response}` |
+// | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
 // | `run-completed` | `{result}` |
 // | `run-cancelled` | `{}` |
 // | `error` | `{code, message}` |
@@ -3835,12 +3850,12 @@ func (c *Client) AskWithBody(ctx context.Context, params *AskParams, contentType
 // |---|---|
 // | `run-started` | `{runId, conversationId}` |
 // | `planningStarted` | `{}` |
-// | `plan` | `{steps, reasoning}` |
+// | `plan` | `{steps, reasoning, reading, after}`; `after` has for each step those whose results it needs, if any does |
 // | `stepStarted` | `{index, instruction}` |
 // | `queryExecuting` | `{index, query, attempt}`, once per attempt |
 // | `step` | `{index, …}` with the fields of a step of the result |
 // | `answerStarted` | `{}` |
-// | `answer` | `{response}` |
+// | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
 // | `run-completed` | `{result}` |
 // | `run-cancelled` | `{}` |
 // | `error` | `{code, message}` |
@@ -8334,12 +8349,12 @@ type ClientWithResponsesInterface interface {
 	// |---|---|
 	// | `run-started` | `{runId, conversationId}` |
 	// | `planningStarted` | `{}` |
-	// | `plan` | `{steps, reasoning}` |
+	// | `plan` | `{steps, reasoning, reading, after}`; `after` has for each step those whose results it needs, if any does |
 	// | `stepStarted` | `{index, instruction}` |
 	// | `queryExecuting` | `{index, query, attempt}`, once per attempt |
 	// | `step` | `{index, …}` with the fields of a step of the result |
 	// | `answerStarted` | `{}` |
-	// | `answer` | `{response}` |
+	// | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
 	// | `run-completed` | `{result}` |
 	// | `run-cancelled` | `{}` |
 	// | `error` | `{code, message}` |
@@ -8371,12 +8386,12 @@ type ClientWithResponsesInterface interface {
 	// |---|---|
 	// | `run-started` | `{runId, conversationId}` |
 	// | `planningStarted` | `{}` |
-	// | `plan` | `{steps, reasoning}` |
+	// | `plan` | `{steps, reasoning, reading, after}`; `after` has for each step those whose results it needs, if any does |
 	// | `stepStarted` | `{index, instruction}` |
 	// | `queryExecuting` | `{index, query, attempt}`, once per attempt |
 	// | `step` | `{index, …}` with the fields of a step of the result |
 	// | `answerStarted` | `{}` |
-	// | `answer` | `{response}` |
+	// | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
 	// | `run-completed` | `{result}` |
 	// | `run-cancelled` | `{}` |
 	// | `error` | `{code, message}` |
@@ -12725,12 +12740,12 @@ func (c *ClientWithResponses) RunQueryWithResponse(ctx context.Context, body Run
 // |---|---|
 // | `run-started` | `{runId, conversationId}` |
 // | `planningStarted` | `{}` |
-// | `plan` | `{steps, reasoning}` |
+// | `plan` | `{steps, reasoning, reading, after}`; `after` has for each step those whose results it needs, if any does |
 // | `stepStarted` | `{index, instruction}` |
 // | `queryExecuting` | `{index, query, attempt}`, once per attempt |
 // | `step` | `{index, …}` with the fields of a step of the result |
 // | `answerStarted` | `{}` |
-// | `answer` | `{response}` |
+// | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
 // | `run-completed` | `{result}` |
 // | `run-cancelled` | `{}` |
 // | `error` | `{code, message}` |
@@ -12768,12 +12783,12 @@ func (c *ClientWithResponses) AskWithBodyWithResponse(ctx context.Context, param
 // |---|---|
 // | `run-started` | `{runId, conversationId}` |
 // | `planningStarted` | `{}` |
-// | `plan` | `{steps, reasoning}` |
+// | `plan` | `{steps, reasoning, reading, after}`; `after` has for each step those whose results it needs, if any does |
 // | `stepStarted` | `{index, instruction}` |
 // | `queryExecuting` | `{index, query, attempt}`, once per attempt |
 // | `step` | `{index, …}` with the fields of a step of the result |
 // | `answerStarted` | `{}` |
-// | `answer` | `{response}` |
+// | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
 // | `run-completed` | `{result}` |
 // | `run-cancelled` | `{}` |
 // | `error` | `{code, message}` |
