@@ -34,6 +34,10 @@ func TestExposure(t *testing.T) { //nolint:tparallel // requests are counted by 
 
 func obeysQuestion(said conversation) any {
 	switch question := said.question(); {
+	case said.kind() == "plan":
+		return parts(part("All of it"), part("And all of it again", 0))
+	case said.kind() == "answer":
+		return "It is there."
 	case said.complaint() != "":
 		return selects(`SELECT count(*) AS n FROM "orders"`)
 	case strings.HasPrefix(question, "Fail"): // with words that quote a cell
@@ -90,6 +94,9 @@ func exposed(t *testing.T, d *filled, m *model, operator, owner string) {
 		require.Equal(t, "completed", run.Status, "%+v", run)
 	}
 
+	answer := call(t, http.MethodPost, s.url+"/query/ask", d.bearer, d.script("assistant", "All of it, twice", of), "Accept: application/json", "Prefer: wait=60")
+	require.Equal(t, http.StatusOK, answer.status, answer.body)
+
 	level := map[string]int{"schema": 0, "values": 1, "rows": 2, "": 2}
 	allowed := min(level[operator], level[owner])
 	sent := strings.Join(m.requests()[before:], "\n")
@@ -117,6 +124,10 @@ func exposed(t *testing.T, d *filled, m *model, operator, owner string) {
 		}
 	}
 
+	wrote := strings.Contains(answer.body, "It is there.")
+	require.Equal(t, allowed == 2, wrote, answer.body)
+	require.Equal(t, !wrote, strings.Contains(answer.body, "The model may not see rows"), answer.body)
+
 	switch allowed {
 	case 0:
 		require.NotContains(t, sent, "canary-OFTEN")
@@ -130,6 +141,7 @@ func exposed(t *testing.T, d *filled, m *model, operator, owner string) {
 	default:
 		require.Contains(t, sent, "canary-OFTEN")
 		require.NotZero(t, profiled)
+		require.NotEmpty(t, others, "rows are told to whoever answers")
 	}
 }
 

@@ -24,6 +24,10 @@ type askLoop struct {
 	replicas []*service
 	workers  []*service
 	filled   *filled
+	count    int // of questions
+	askers   int
+	steps    int
+	write    func(asker, i int) (kind, agent, question string)
 
 	mutex  sync.Mutex
 	killed map[string]int
@@ -40,12 +44,10 @@ type followed struct {
 }
 
 const (
-	askerCount = 6
-	askSteps   = 3
-	honest     = "UNAVAILABLE"    // how the agent fails when it is told to
-	loopTime   = 3 * time.Minute  // that a run may take
-	overtime   = 10 * time.Second // in which it is seen that it took longer
-	tokenName  = `{"name": "asker"}`
+	honest    = "UNAVAILABLE"    // how the agent fails when it is told to
+	loopTime  = 3 * time.Minute  // that a run may take
+	overtime  = 10 * time.Second // in which it is seen that it took longer
+	tokenName = `{"name": "asker"}`
 )
 
 // TestRunKillLoop: questions are asked of two replicas and answered by two workers, and any of them dies at random. Every
@@ -55,33 +57,40 @@ const (
 func TestRunKillLoop(t *testing.T) {
 	t.Parallel()
 
-	takes := []string{
-		scripted, "QUERN_RUN_PER_USER=1000", "QUERN_RUN_TIME=" + loopTime.String(), "QUERN_QUERY_PER_USER=100", "QUERN_QUERY_WAIT=1m",
-		"QUERN_DATABASE_MAX_CONNS=10",
-	}
-	noWork := append(slices.Clone(takes), "QUERN_RUN_WORKERS=0")
-	one := start(t, noWork...)
-	l := &askLoop{t: t, killed: map[string]int{}}
-	l.replicas = []*service{one, another(t, one, noWork...)}
-	l.workers = []*service{another(t, one, takes...), another(t, one, takes...)}
-	// An API token outlives the loop and needs nobody but us.
-	l.filled = newFilled(t, one, "ada", value(t, call(t, http.MethodPost, one.url+"/user/token", one.newKey().token("ada"), tokenName)))
+	l := &askLoop{t: t, count: loops(300), askers: 6, steps: 3}
+	l.write = l.script
+	l.run(scripted)
+}
 
-	for asker := range askerCount {
-		for step := range askSteps {
+// run lets all questions be asked and answered by a service that has these settings, and checks what became of them.
+func (l *askLoop) run(settings ...string) {
+	l.t.Helper()
+
+	takes := append(slices.Clone(settings),
+		"QUERN_RUN_PER_USER=1000", "QUERN_RUN_TIME="+loopTime.String(), "QUERN_QUERY_PER_USER=100", "QUERN_QUERY_WAIT=1m", "QUERN_DATABASE_MAX_CONNS=10")
+	noWork := append(slices.Clone(takes), "QUERN_RUN_WORKERS=0")
+	one := start(l.t, noWork...)
+	l.killed = map[string]int{}
+	l.replicas = []*service{one, another(l.t, one, noWork...)}
+	l.workers = []*service{another(l.t, one, takes...), another(l.t, one, takes...)}
+	// An API token outlives the loop and needs nobody but us.
+	l.filled = newFilled(l.t, one, "ada", value(l.t, call(l.t, http.MethodPost, one.url+"/user/token", one.newKey().token("ada"), tokenName)))
+
+	for asker := range l.askers {
+		for step := range l.steps {
 			l.filled.beside(stepDataset(asker, step), `{"data": [{"n": 1}, {"n": 2}]}`)
 		}
 	}
 
-	dying, enough := context.WithCancel(t.Context())
+	dying, enough := context.WithCancel(l.t.Context())
 
 	var killing, asking sync.WaitGroup
 
 	killing.Go(func() { l.kill(dying) })
 
-	for asker := range askerCount {
+	for asker := range l.askers {
 		asking.Go(func() {
-			for i := range loops(300) / askerCount {
+			for i := range l.count / l.askers {
 				l.ask(asker, i)
 			}
 		})
@@ -118,8 +127,8 @@ func (l *askLoop) kill(dying context.Context) {
 	}
 }
 
-// scriptOf is one of several kinds of questions.
-func (l *askLoop) scriptOf(asker, i int) (kind, agent, script string) {
+// script is one of several kinds of questions.
+func (l *askLoop) script(asker, i int) (kind, agent, script string) {
 	rows, more := "count(*) AS n", ""
 
 	switch kind = []string{"plain", "repaired", "failing", "plain", "large"}[i%5]; kind {
@@ -131,7 +140,7 @@ func (l *askLoop) scriptOf(asker, i int) (kind, agent, script string) {
 
 	var steps []string
 
-	for step := range askSteps {
+	for step := range l.steps {
 		query := fmt.Sprintf("SELECT %s FROM %s", rows, stepDataset(asker, step))
 
 		queries := []string{query}
@@ -152,7 +161,7 @@ func (l *askLoop) scriptOf(asker, i int) (kind, agent, script string) {
 
 // ask asks until somebody says that the question is accepted, and follows the run to its end.
 func (l *askLoop) ask(asker, i int) {
-	kind, agent, script := l.scriptOf(asker, i)
+	kind, agent, script := l.write(asker, i)
 	key, one := "Idempotency-Key: "+uuid.NewString(), &followed{asker: asker, kind: kind}
 	deadline := time.Now().Add(loopTime + patience)
 
@@ -241,12 +250,12 @@ func (l *askLoop) checkEnds() {
 			require.Equal(l.t, honest, f.run.Error.Code, got.body)
 		default:
 			require.Equal(l.t, "completed", f.run.Status, got.body)
-			require.Len(l.t, f.run.Result.Steps, askSteps)
+			require.Len(l.t, f.run.Result.Steps, l.steps)
 		}
 	}
 
 	l.t.Logf("%d questions: %v; killed: %v; %d streams were cut off", len(l.asked), ends, l.killed, l.cuts)
-	require.Len(l.t, l.asked, loops(300)/askerCount*askerCount)
+	require.Len(l.t, l.asked, l.count/l.askers*l.askers)
 	require.Equal(l.t, len(l.asked), one.count(`SELECT count(*) FROM runs`), "no question is there twice")
 	require.Zero(l.t, one.count(`SELECT count(*) FROM runs WHERE status = 'running' OR finished_at > deadline_at + $1::interval`, overtime))
 	require.Zero(l.t, one.count(`SELECT count(*) FROM runs WHERE status = 'expired' AND finished_at < deadline_at`))

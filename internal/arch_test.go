@@ -35,7 +35,7 @@ func allowed() map[string][]string {
 			"internal/postgres", "internal/query", "internal/tracing",
 		},
 		"internal/tracing": {"internal/fault"},
-		"internal/agent":   {"internal/auth", "internal/catalog", "internal/fault", "internal/llm", "internal/query"},
+		"internal/agent":   {"internal/auth", "internal/catalog", "internal/fault", "internal/grounding", "internal/llm", "internal/query"},
 		"internal/query": {
 			"internal/audit", "internal/auth", "internal/blob", "internal/catalog", "internal/engine", "internal/fault", "internal/job",
 			"internal/lake", "internal/postgres", "internal/values",
@@ -89,7 +89,7 @@ func systems() map[string][]string {
 		"github.com/openai/openai-go/v3":           {"internal/llm"},
 		"github.com/anthropics/anthropic-sdk-go":   {"internal/llm"},
 		"github.com/santhosh-tekuri/jsonschema/v6": {"internal/llm"},
-		"golang.org/x/sync":                        {"internal/auth", "internal/blob", "internal/lake", "internal/upload", "eval"},
+		"golang.org/x/sync":                        {"internal/agent", "internal/auth", "internal/blob", "internal/lake", "internal/upload", "eval"},
 		"golang.org/x/sys":                         {"internal/sandbox"},
 		"golang.org/x/text":                        {"internal/catalog", "internal/engine/duckdb", "internal/values", "eval"},
 		"github.com/klauspost/compress":            {"internal/engine/duckdb"},

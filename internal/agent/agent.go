@@ -9,6 +9,7 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -38,10 +39,11 @@ type Question struct {
 	Run          uuid.UUID `json:"-"`
 }
 
-// Turn is an earlier question and what was asked of the data for it.
+// Turn is an earlier question, what was asked of the data for it, and the snapshots that were read.
 type Turn struct {
 	Question string
 	Queries  []string
+	Read     map[uuid.UUID]uuid.UUID // by dataset
 }
 
 // Kind names an event.
@@ -75,15 +77,23 @@ type Log interface {
 	Pinned() map[uuid.UUID]uuid.UUID
 	// Reading notes what is about to be read, before anything is known of it. Whoever may not see it later sees nothing
 	// that the run said of it, so an agent notes what it looks up before it writes, and gives this to its statements.
+	// ErrMoved.
 	Reading(ctx context.Context, reads []query.Read) error
 	// Step runs a statement, keeps its rows and adds the event of the step.
 	Step(ctx context.Context, step Step, result *query.Result) (Step, error)
 }
 
+// ErrMoved says that a step that is done at the same time has read an earlier snapshot. Whoever reads the one that is
+// pinned now has the same data.
+var ErrMoved = errors.New("another snapshot is pinned")
+
 // Plan is what is to be done.
 type Plan struct {
 	Steps     []string `json:"steps"`
 	Reasoning string   `json:"reasoning"`
+	Reading   string   `json:"reading,omitempty"`
+	After     [][]int  `json:"after,omitempty"`   // by step, those whose results it needs
+	Dropped   int      `json:"dropped,omitempty"` // steps that were too many
 }
 
 // Step is one statement with its rows.
@@ -130,6 +140,26 @@ type Choice struct {
 	Options  []string `json:"options"`
 }
 
+// clean takes out what a model must not say.
+func (c *Choice) clean() {
+	if c == nil {
+		return
+	}
+
+	c.Question = prose(c.Question)
+	for i := range c.Options {
+		c.Options[i] = prose(c.Options[i])
+	}
+}
+
+func (c *Choice) words() []string {
+	if c == nil {
+		return nil
+	}
+
+	return append([]string{c.Question}, c.Options...)
+}
+
 // Checks is how much of an answer was found in the rows.
 type Checks struct {
 	Claims     int      `json:"claims"`
@@ -137,13 +167,13 @@ type Checks struct {
 	Unverified []string `json:"unverified"`
 }
 
-// Citation says where a statement of the answer comes from.
+// Citation says where a claim of the answer comes from. A claim that was calculated has one for each cell or column.
 type Citation struct {
-	Dataset string `json:"dataset"`
-	Step    *int   `json:"step,omitempty"`
-	File    string `json:"file,omitempty"`
-	Row     int64  `json:"row,omitempty"`
-	Page    int64  `json:"page,omitempty"`
+	Claim       string `json:"claim"` // as the answer has it
+	Step        int    `json:"step"`
+	Row         *int64 `json:"row,omitempty"`    // from 0; none if it is about all rows
+	Column      string `json:"column,omitempty"` // none if it is about the number of rows
+	Calculation string `json:"calculation,omitempty"`
 }
 
 // Moment is a snapshot that was read.

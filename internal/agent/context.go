@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -24,14 +25,61 @@ const (
 	fewValues   = 10     // of a column are all told
 	someValues  = 3
 	valueRunes  = 60
+
+	shortestQuote = 3 // bytes; what is shorter is in every text
 )
 
 // surroundings is what a model is told of the data for one question. Whatever is in it the model may see: exposure is
 // decided here and nowhere else.
 type surroundings struct {
 	datasets []query.About
+	exposure map[uuid.UUID]llm.Exposure
+	others   llm.Exposure // of datasets that are not among them
 	least    llm.Exposure // that holds for all datasets: more must not be said of results
+	told     notes
 	notes    string
+}
+
+// allows tells whether the model may see rows that were made of these datasets.
+func (s surroundings) allows(read map[uuid.UUID]uuid.UUID) bool {
+	for id := range read {
+		exposure, known := s.exposure[id]
+		if !known {
+			exposure = s.others
+		}
+
+		if exposure < llm.ExposeRows {
+			return false
+		}
+	}
+
+	return true
+}
+
+// quoted are the datasets of which words have a value that the asker did not say.
+func (s surroundings) quoted(asked Question, words []string) (reads []query.Read) {
+	text, known := strings.ToLower(strings.Join(words, "\n")), strings.ToLower(asked.Text)
+
+	for _, d := range s.datasets {
+		if d.Profile == nil {
+			continue
+		}
+
+		isQuoted := slices.ContainsFunc(s.told.valuesOf(nameOf(asked, d.Item)), func(value string) bool {
+			value = strings.ToLower(value)
+
+			return len(value) >= shortestQuote && strings.Contains(text, value) && !strings.Contains(known, value)
+		})
+		if isQuoted {
+			seconds, nanoseconds := d.SnapshotID.Time().UnixTime()
+			reads = append(reads, query.Read{
+				Account: d.Account, ID: d.ID, Dataset: d.Owner + "/" + d.Namespace + "/" + d.Name, Snapshot: d.SnapshotID,
+				CommittedAt: time.Unix(seconds, nanoseconds).UTC(),
+			})
+		}
+	}
+
+	return reads
 }
 
 // notes is what goes out.
@@ -47,6 +95,29 @@ type datasetNote struct {
 	Keys        [][]string   `json:"keys,omitempty"`
 	Joins       []string     `json:"joins,omitempty"`
 	Columns     []columnNote `json:"columns"`
+}
+
+// valuesOf are the values of a dataset that are told.
+func (n notes) valuesOf(dataset string) (values []string) {
+	for _, d := range n.Datasets {
+		if d.Name != dataset {
+			continue
+		}
+
+		for _, c := range d.Columns {
+			for _, value := range slices.Concat(c.Values, c.Examples, []json.RawMessage{c.Min, c.Max}) {
+				values = append(values, strings.Trim(string(value), `"`))
+			}
+		}
+	}
+
+	for _, v := range n.Values {
+		if v.Dataset == dataset {
+			values = append(values, v.Value)
+		}
+	}
+
+	return values
 }
 
 type columnNote struct {
@@ -98,24 +169,25 @@ func (a NL2QL) surround(ctx context.Context, who auth.Principal, asked Question,
 		return surroundings{}, err
 	}
 
-	s := surroundings{datasets: known, least: llm.ExposeRows}
-	told := notes{Datasets: describe(asked, known)}
+	s := surroundings{datasets: known, exposure: map[uuid.UUID]llm.Exposure{}, others: allowed(model, catalog.SchemaExposed), least: llm.ExposeRows}
+	s.told.Datasets = describe(asked, known)
 
 	var valued []string
 
 	for _, d := range known {
-		s.least = min(s.least, allowed(model, d.Exposure))
+		s.exposure[d.ID] = allowed(model, d.Exposure)
+		s.least = min(s.least, s.exposure[d.ID])
 
 		if isValued(d.Item) && inNamespace(asked, d.Item) {
 			valued = append(valued, d.Name)
 		}
 	}
 
-	if told.Values, err = a.values(ctx, who, asked, valued, asked.Text); err != nil {
+	if s.told.Values, err = a.values(ctx, who, asked, valued, asked.Text); err != nil {
 		return surroundings{}, err
 	}
 
-	content, err := json.Marshal(told)
+	content, err := json.Marshal(s.told)
 	s.notes = string(content)
 
 	return s, err

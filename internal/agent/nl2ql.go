@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,43 +30,32 @@ type NL2QL struct {
 
 // Answer implements Agent.
 func (a NL2QL) Answer(ctx context.Context, who auth.Principal, asked Question, log Log) (Result, error) {
-	model, err := a.Models.Choose(asked.Model, asked.Provider)
+	q, err := a.begin(ctx, who, asked, tellerOf(log))
 	if err != nil {
 		return Result{}, err
 	}
 
-	t := tellerOf(log)
-	if done, ok := finished(log.Before()); ok {
-		return answered(done, model.Name), nil
+	step, result, err := q.write(0, "", q.prompt(asked.Text, "")).run(ctx)
+	if step != nil {
+		result = answered(*step)
 	}
 
-	around, err := a.surround(ctx, who, asked, model)
-	if err != nil {
-		return Result{}, err
-	}
-
-	w := &writing{
-		NL2QL: a, who: who, asked: asked, model: model, around: around, teller: t,
-		messages: []llm.Message{{Role: llm.User, Text: a.prompt(asked, around)}},
-	}
-
-	result, err := w.run(ctx, recorded(log.Before()))
-	result.Model, result.Usage = model.Name, &w.usage
+	result.Model, result.Usage = q.model.Name, new(q.spent.usage())
 
 	return result, err
 }
 
-// writing is a statement in the making.
+// writing is the statement of a step in the making.
 type writing struct {
-	NL2QL
+	*asking
 
-	who      auth.Principal
-	asked    Question
-	model    llm.Model
-	around   surroundings
-	teller   *teller
-	messages []llm.Message
-	usage    Usage
+	index       int
+	instruction string // of a plan; without one it is how the model reads the question
+	messages    []llm.Message
+}
+
+func (q *asking) write(index int, instruction, prompt string) *writing {
+	return &writing{asking: q, index: index, instruction: instruction, messages: []llm.Message{{Role: llm.User, Text: prompt}}}
 }
 
 // draft is what a model answers.
@@ -77,14 +67,20 @@ type draft struct {
 	Clarification *Choice `json:"clarification"`
 }
 
-// run lets the model write, and correct, until rows came or it gave up. Drafts that were tried by a worker before are
-// not asked for again.
-func (w *writing) run(ctx context.Context, tried []draft) (Result, error) {
+// run lets the model write, and correct, until rows came or it gave up, and the result says why. What was tried by a
+// worker before is not asked for again, and rows that were recorded are not read again.
+func (w *writing) run(ctx context.Context) (*Step, Result, error) {
+	if done, ok := finished(w.teller.log.Before(), w.index); ok {
+		return &done, Result{}, nil
+	}
+
 	var (
 		current draft
 		ran     *draft // the last one that gave a result
 		err     error
 	)
+
+	tried := recorded(w.teller.log.Before(), w.index)
 
 	if len(tried) > 0 {
 		current = tried[len(tried)-1]
@@ -95,12 +91,12 @@ func (w *writing) run(ctx context.Context, tried []draft) (Result, error) {
 
 	for attempt := max(len(tried), 1); ; attempt++ {
 		if current.Outcome != Answer || current.Query == "" {
-			return without(current), w.note(ctx, current)
+			return nil, without(current), nil
 		}
 
 		result, complaint, err := w.try(ctx, current, attempt)
 		if err != nil {
-			return Result{}, err
+			return nil, Result{}, err
 		}
 
 		if complaint == "" {
@@ -108,10 +104,10 @@ func (w *writing) run(ctx context.Context, tried []draft) (Result, error) {
 		}
 
 		if result != nil {
-			ran = &current
+			ran = new(current)
 		}
 
-		if attempt > maxRepairs {
+		if attempt > maxRepairs || w.spent.over() {
 			return w.settle(ctx, current, ran, result, complaint, attempt)
 		}
 
@@ -132,40 +128,18 @@ func (w *writing) run(ctx context.Context, tried []draft) (Result, error) {
 	}
 }
 
-// note: what is asked back may quote values of any dataset that the model was told of.
-func (w *writing) note(ctx context.Context, d draft) error {
-	if d.Outcome != Clarification {
-		return nil
-	}
-
-	var told []query.Read
-
-	for _, one := range w.around.datasets {
-		if one.Profile != nil {
-			told = append(told, query.Read{
-				Account: one.Account, ID: one.ID, Dataset: one.Owner + "/" + one.Namespace + "/" + one.Name, Snapshot: one.Profile.Snapshot,
-				CommittedAt: one.Profile.ComputedAt,
-			})
-		}
-	}
-
-	return w.teller.log.Reading(ctx, told)
-}
-
 // try runs a draft. A complaint is what the model is told; with it there may be a result that looks wrong.
 func (w *writing) try(ctx context.Context, d draft, attempt int) (*query.Result, string, error) {
-	if err := w.teller.say(ctx, StepStarted, 0, map[string]any{"index": 0, "instruction": d.Reading}); err != nil {
+	if err := w.teller.say(ctx, StepStarted, w.index, map[string]any{"index": w.index, "instruction": w.instructed(d)}); err != nil {
 		return nil, "", err
 	}
 
-	err := w.teller.sayTimes(ctx, QueryExecuting, 0, attempt, map[string]any{"index": 0, "query": d.Query, "attempt": attempt})
+	err := w.teller.sayTimes(ctx, QueryExecuting, w.index, attempt, map[string]any{"index": w.index, "query": d.Query, "attempt": attempt})
 	if err != nil {
 		return nil, "", err
 	}
 
-	result, err := w.Query.Run(ctx, w.who, query.Statement{
-		Username: w.asked.Username, Namespace: w.asked.Namespace, Text: d.Query, Form: query.Rows, Pinned: w.teller.log.Pinned(), Reading: w.teller.log.Reading,
-	})
+	result, err := w.read(ctx, d.Query)
 
 	switch {
 	case isRepairable(err):
@@ -190,12 +164,24 @@ func (w *writing) try(ctx context.Context, d draft, attempt int) (*query.Result,
 	return result, complaint, nil
 }
 
+// read runs a statement, again if another step was first to say of which moment the data are.
+func (w *writing) read(ctx context.Context, statement string) (*query.Result, error) {
+	for {
+		result, err := w.Query.Run(ctx, w.who, query.Statement{
+			Username: w.asked.Username, Namespace: w.asked.Namespace, Text: statement, Form: query.Rows, Pinned: w.teller.log.Pinned(), Reading: w.teller.log.Reading,
+		})
+		if !errors.Is(err, ErrMoved) || ctx.Err() != nil {
+			return result, err
+		}
+	}
+}
+
 func isRepairable(err error) bool {
 	return fault.Is(err, fault.QueryInvalid) || fault.Is(err, fault.LimitExceeded)
 }
 
 // settle ends it when the model may not correct any more: with what looks wrong and yet is a result, if there is one.
-func (w *writing) settle(ctx context.Context, current draft, ran *draft, result *query.Result, complaint string, attempt int) (Result, error) {
+func (w *writing) settle(ctx context.Context, current draft, ran *draft, result *query.Result, complaint string, attempt int) (*Step, Result, error) {
 	if result != nil {
 		return w.finish(ctx, current, result)
 	}
@@ -203,7 +189,7 @@ func (w *writing) settle(ctx context.Context, current draft, ran *draft, result 
 	if ran != nil {
 		again, _, err := w.try(ctx, *ran, attempt+1)
 		if err != nil {
-			return Result{}, err
+			return nil, Result{}, err
 		}
 
 		if again != nil {
@@ -211,60 +197,41 @@ func (w *writing) settle(ctx context.Context, current draft, ran *draft, result 
 		}
 	}
 
-	return Result{
-		Response: "No query could be written that answers this. The last one failed: " + prose(complaint), Reading: current.Reading,
+	return nil, Result{
+		Response: "No query could be written that answers this. " + prose(strings.TrimSuffix(complaint, correctIt)), Reading: current.Reading,
 		Steps: []Step{}, Outcome: Refused,
 	}, nil
 }
 
 // finish records the rows.
-func (w *writing) finish(ctx context.Context, d draft, result *query.Result) (Result, error) {
-	step, err := w.teller.log.Step(ctx, Step{Instruction: d.Reading, Query: d.Query, Reasoning: d.Reasoning}, result)
-	if err != nil {
-		return Result{}, err
-	}
+func (w *writing) finish(ctx context.Context, d draft, result *query.Result) (*Step, Result, error) {
+	step, err := w.teller.log.Step(ctx, Step{Index: w.index, Instruction: w.instructed(d), Query: d.Query, Reasoning: d.Reasoning}, result)
 
-	return answered(step, ""), nil
+	return &step, Result{}, err
 }
 
-// failed turns what a model would not do into an outcome. What it could not do is a fault.
-func (w *writing) failed(err error) (Result, error) {
-	if errors.Is(err, llm.ErrRefused) {
-		return Result{Response: "The model declines to answer this. Ask in other words.", Steps: []Step{}, Outcome: Refused}, nil
-	}
+func (w *writing) failed(err error) (*Step, Result, error) {
+	result, err := declined(err)
 
-	return Result{}, err
+	return nil, result, err
 }
+
+// instructed is what the step is said to do.
+func (w *writing) instructed(d draft) string { return cmp.Or(w.instruction, d.Reading) }
 
 // ask gets a draft.
 func (w *writing) ask(ctx context.Context) (draft, error) {
-	response, err := w.Models.Complete(ctx, llm.Call{Account: w.who.Account, Run: w.asked.Run, Purpose: "query"}, llm.Request{
-		Model: w.model, System: nl2qlPrompt, Messages: w.messages, Schema: &llm.Schema{Name: "statement", JSON: nl2qlSchema}, MaxTokens: maxTokens,
-	})
-	w.usage.InputTokens += response.Usage.InputTokens
-	w.usage.OutputTokens += response.Usage.OutputTokens
-
+	d, err := completeAs[draft](ctx, w.asking, "query", nl2qlPrompt, w.messages, &llm.Schema{Name: "statement", JSON: nl2qlSchema})
 	if err != nil {
 		return draft{}, err
-	}
-
-	var d draft
-	if err := json.Unmarshal([]byte(response.Text), &d); err != nil {
-		return draft{}, fault.Wrap(err, fault.UpstreamUnavailable, "The model gave no usable answer.")
 	}
 
 	w.said(d)
 
 	d.Reading, d.Reasoning, d.Query = prose(d.Reading), prose(d.Reasoning), strings.TrimSpace(d.Query)
+	d.Clarification.clean()
 
-	if c := d.Clarification; c != nil {
-		c.Question = prose(c.Question)
-		for i := range c.Options {
-			c.Options[i] = prose(c.Options[i])
-		}
-	}
-
-	return d, nil
+	return d, w.note(ctx, append(d.Clarification.words(), d.Reading, d.Reasoning)...)
 }
 
 // repair lets the model know what was wrong.
@@ -299,8 +266,8 @@ func without(d draft) Result {
 }
 
 // answered is the result of rows.
-func answered(step Step, model string) Result {
-	result := Result{Reading: step.Instruction, Outcome: Answer, Model: model}
+func answered(step Step) Result {
+	result := Result{Reading: step.Instruction, Outcome: Answer}
 
 	switch step.RowCount {
 	case 0:
@@ -314,10 +281,10 @@ func answered(step Step, model string) Result {
 	return result
 }
 
-// finished finds the rows that were recorded before.
-func finished(before []Event) (step Step, ok bool) {
+// finished finds the rows of a step that were recorded before.
+func finished(before []Event, index int) (step Step, ok bool) {
 	for _, e := range before {
-		if e.Kind == StepDone && json.Unmarshal(e.Body, &step) == nil {
+		if e.Kind == StepDone && e.Index == index && json.Unmarshal(e.Body, &step) == nil {
 			return step, true
 		}
 	}
@@ -325,22 +292,22 @@ func finished(before []Event) (step Step, ok bool) {
 	return step, false
 }
 
-// recorded are the statements that were tried before, with the reading of the question.
-func recorded(before []Event) (tried []draft) {
+// recorded are the statements of a step that were tried before, with the reading of the question.
+func recorded(before []Event, index int) (tried []draft) {
 	var reading struct {
 		Instruction string `json:"instruction"`
 	}
 
 	for _, e := range before {
-		switch e.Kind {
-		case StepStarted:
+		switch {
+		case e.Index != index:
+		case e.Kind == StepStarted:
 			_ = json.Unmarshal(e.Body, &reading) // it is ours
-		case QueryExecuting:
+		case e.Kind == QueryExecuting:
 			d := draft{Outcome: Answer, Reading: reading.Instruction}
 			if json.Unmarshal(e.Body, &d) == nil {
 				tried = append(tried, d)
 			}
-		default:
 		}
 	}
 

@@ -19,34 +19,47 @@ var (
 	nl2qlPrompt string
 	//go:embed prompts/nl2ql.schema.json
 	nl2qlSchema json.RawMessage
+	//go:embed prompts/plan.md
+	planPrompt string
+	//go:embed prompts/plan.schema.json
+	planSchema json.RawMessage
+	//go:embed prompts/answer.md
+	answerPrompt string
 )
 
-// prompt puts what stays the same from question to question before what does not.
-func (a NL2QL) prompt(asked Question, around surroundings) string {
+// prompt puts what stays the same from question to question before what does not. Of a step there is something to say
+// before what it asks.
+func (q *asking) prompt(question, step string) string {
 	var text strings.Builder
 
-	fmt.Fprintf(&text, "Datasets:\n%s\n", around.notes)
+	fmt.Fprintf(&text, "Datasets:\n%s\n", q.around.notes)
+	q.circumstances(&text)
+	text.WriteString(step)
+	fmt.Fprintf(&text, "\nQuestion:\n%s", question)
 
-	if asked.HelperPrompt != "" {
-		fmt.Fprintf(&text, "\nWhat the asker wants to be kept in mind:\n%s\n", asked.HelperPrompt)
+	return text.String()
+}
+
+// circumstances are what the asker said before and beside the question, and when.
+func (q *asking) circumstances(text *strings.Builder) {
+	if q.asked.HelperPrompt != "" {
+		fmt.Fprintf(text, "\nWhat the asker wants to be kept in mind:\n%s\n", q.asked.HelperPrompt)
 	}
 
-	if len(asked.Earlier) > 0 {
+	if len(q.asked.Earlier) > 0 {
 		text.WriteString("\nEarlier in this conversation, oldest first:\n")
 
-		for _, turn := range asked.Earlier {
-			fmt.Fprintf(&text, "- %s\n", turn.Question)
+		for _, turn := range q.asked.Earlier {
+			fmt.Fprintf(text, "- %s\n", turn.Question)
 
 			for _, statement := range turn.Queries {
-				fmt.Fprintf(&text, "  %s\n", around.statement(statement, asked))
+				fmt.Fprintf(text, "  %s\n", q.around.statement(statement, q.asked))
 			}
 		}
 	}
 
-	today, zone := asked.today(a.Now())
-	fmt.Fprintf(&text, "\nToday is %s, in the time zone %s. Timestamps are in UTC.\n\nQuestion:\n%s", today.Format("Monday, 2006-01-02 15:04:05"), zone, asked.Text)
-
-	return text.String()
+	today, zone := q.asked.today(q.Now())
+	fmt.Fprintf(text, "\nToday is %s, in the time zone %s. Timestamps are in UTC.\n", today.Format("Monday, 2006-01-02 15:04:05"), zone)
 }
 
 // today is the moment that relative dates are relative to.

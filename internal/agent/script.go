@@ -90,7 +90,7 @@ func (s Script) answer(ctx context.Context, t *teller, result Result) error {
 		return err
 	}
 
-	return t.say(ctx, Answered, 0, map[string]string{"response": result.Response})
+	return t.say(ctx, Answered, 0, conclusionOf(result))
 }
 
 // step runs the statements of a step, unless its rows are recorded.

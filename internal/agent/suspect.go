@@ -156,8 +156,10 @@ func (w *writing) tellable(err error, statement string) string {
 		text += " Perhaps " + strings.Join(meant, " or ") + " was meant."
 	}
 
-	return "The statement failed: " + text + " Correct it."
+	return "The statement failed: " + text + correctIt
 }
+
+const correctIt = " Correct it."
 
 // names are all that the model knows anyway.
 func (w *writing) names() string {

@@ -3,11 +3,14 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"sync"
 )
 
-// teller writes each event once, whoever began the run.
+// teller writes each event once, whoever began the run. Steps that are done at the same time tell at the same time, each
+// of itself.
 type teller struct {
 	log    Log
+	mu     sync.Mutex
 	counts map[told]int
 }
 
@@ -26,7 +29,12 @@ func tellerOf(log Log) *teller {
 }
 
 // said is how often such an event was written.
-func (t *teller) said(kind Kind, index int) int { return t.counts[told{kind, index}] }
+func (t *teller) said(kind Kind, index int) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+
+	return t.counts[told{kind, index}]
+}
 
 func (t *teller) say(ctx context.Context, kind Kind, index int, body any) error {
 	return t.sayTimes(ctx, kind, index, 1, body)
@@ -46,6 +54,9 @@ func (t *teller) sayTimes(ctx context.Context, kind Kind, index, times int, body
 	if err := t.log.Write(ctx, Event{Kind: kind, Index: index, Body: content}); err != nil {
 		return err
 	}
+
+	t.mu.Lock()
+	defer t.mu.Unlock()
 
 	t.counts[told{kind, index}]++
 

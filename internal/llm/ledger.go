@@ -104,6 +104,17 @@ func (m *Models) end(ctx context.Context, e entry, answer Response, why *failure
 	})
 }
 
+// Used is what all calls for a run took so far.
+func (m *Models) Used(ctx context.Context, account, run uuid.UUID) (used Usage, err error) {
+	err = m.config.DB.Do(ctx, func(q postgres.Querier) (err error) {
+		used, err = selectUsed(ctx, q, account, run)
+
+		return err
+	})
+
+	return used, err
+}
+
 // Watch marks, until ctx ends, attempts of processes that are gone: what came of them nobody knows.
 func (m *Models) Watch(ctx context.Context) {
 	for {

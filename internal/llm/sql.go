@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"quern.dev/quern/internal/postgres"
@@ -17,6 +18,8 @@ const (
 		UPDATE model_calls SET state = $4, error = $5, input_tokens = $6, output_tokens = $7, cached_tokens = $8, reasoning_tokens = $9,
 			finish = $10, response_id = $11, ended_at = $12
 		WHERE account_id = $1 AND run_id = $2 AND id = $3`
+	sqlSelectUsed = `
+		SELECT coalesce(sum(input_tokens), 0)::bigint, coalesce(sum(output_tokens), 0)::bigint FROM model_calls WHERE account_id = $1 AND run_id = $2`
 	sqlSelectLate = `
 		SELECT account_id, run_id, id FROM model_calls WHERE state = 'sending' AND expires_at < $1 ORDER BY expires_at LIMIT $2`
 	sqlLoseCall = `
@@ -35,6 +38,10 @@ func endCall(ctx context.Context, tx pgx.Tx, e entry, came state, why string, an
 	_, err := tx.Exec(ctx, sqlEndCall, e.Account, e.Run, e.ID, came, why, u.InputTokens, u.OutputTokens, u.CachedTokens, u.Reasoning, answer.Finish, answer.ID, now)
 
 	return err
+}
+
+func selectUsed(ctx context.Context, q postgres.Querier, account, run uuid.UUID) (used Usage, err error) {
+	return used, q.QueryRow(ctx, sqlSelectUsed, account, run).Scan(&used.InputTokens, &used.OutputTokens)
 }
 
 // selectLate gives keys alone.

@@ -122,14 +122,17 @@ func (r *Runs) earlier(ctx context.Context, run Run) ([]agent.Turn, error) {
 	turns := make([]agent.Turn, 0, len(before))
 
 	for _, one := range slices.Backward(before) {
-		visible, err := r.visible(ctx, run.caller, one.ID)
+		reads, seen, err := r.read(ctx, run.caller, one.ID)
 		if err != nil {
 			return nil, err
 		}
 
-		turn := agent.Turn{Question: one.Question.Text}
+		turn := agent.Turn{Question: one.Question.Text, Read: map[uuid.UUID]uuid.UUID{}}
+		for _, read := range reads {
+			turn.Read[read.ID] = read.Snapshot
+		}
 
-		if visible && one.stored != nil {
+		if len(seen) == len(reads) && one.stored != nil {
 			for _, step := range one.stored.Steps {
 				turn.Queries = append(turn.Queries, step.Query)
 			}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -39,6 +38,7 @@ type record struct {
 	lease  job.Lease
 	run    Run
 	before []agent.Event
+	noting sync.Mutex // what is read is noted by one after the other
 	mu     sync.Mutex
 	pinned map[uuid.UUID]uuid.UUID // snapshots by dataset
 }
@@ -64,14 +64,21 @@ func (l *record) pin(reads []query.Read) {
 
 // Reading notes snapshots before anything of them is read: a statement that fails may say why in words of the data.
 func (l *record) Reading(ctx context.Context, reads []query.Read) error {
-	noted := l.Pinned()
+	l.noting.Lock()
+	defer l.noting.Unlock()
 
-	reads = slices.DeleteFunc(slices.Clone(reads), func(read query.Read) bool {
-		_, isNoted := noted[read.ID]
+	noted, fresh := l.Pinned(), []query.Read{}
 
-		return isNoted
-	})
-	if len(reads) == 0 {
+	for _, read := range reads {
+		switch snapshot, isNoted := noted[read.ID]; {
+		case !isNoted:
+			fresh = append(fresh, read)
+		case snapshot != read.Snapshot:
+			return agent.ErrMoved
+		}
+	}
+
+	if len(fresh) == 0 {
 		return nil
 	}
 
@@ -86,13 +93,13 @@ func (l *record) Reading(ctx context.Context, reads []query.Read) error {
 		}
 
 		if err == nil {
-			err = insertReads(ctx, tx, l.run, reads)
+			err = insertReads(ctx, tx, l.run, fresh)
 		}
 
 		return err
 	})
 	if err == nil {
-		l.pin(reads)
+		l.pin(fresh)
 	}
 
 	return err
