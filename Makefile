@@ -91,8 +91,8 @@ bench: ## Measure beside the bare twin, all or NAME=read|size|load|search|upload
 
 # The folder of the sets comes from EVAL_DIR. Without it the small set of the repository is asked.
 .PHONY: eval
-eval: ## Say how good the answers are: SUITE=all SPLIT=dev|held-out MODEL=…, EVAL_FLAGS='-compare REPORT'; docs/quality.md
-	go run ./eval -suite "$(or $(SUITE),all)" -split "$(or $(SPLIT),dev)" -model "$(MODEL)" $(EVAL_FLAGS)
+eval: ## Say how good the answers are: SUITE=all SPLIT=dev|held-out AGENT=nl2ql|assistant MODEL=…, EVAL_FLAGS='-compare REPORT'; docs/quality.md
+	go run ./eval -suite "$(or $(SUITE),all)" -split "$(or $(SPLIT),dev)" -agent "$(or $(AGENT),nl2ql)" -model "$(MODEL)" $(EVAL_FLAGS)
 
 .PHONY: schemathesis
 schemathesis: $(SCHEMATHESIS) ## Let schemathesis look for undocumented answers

@@ -70,7 +70,7 @@ func (s *service) askOne(ctx context.Context, q *question, o options, script *sc
 
 // wanted is the question as the service gets it.
 func (s *service) wanted(q *question, o options, script *script) (api.Question, error) {
-	wanted := api.Question{Agent: new(api.QuestionAgentNl2Ql), Username: s.user, Namespace: q.namespace(), Query: q.Text}
+	wanted := api.Question{Agent: new(api.QuestionAgent(o.agent)), Username: s.user, Namespace: q.namespace(), Query: q.Text}
 
 	if q.Instructions != "" {
 		wanted.HelperPrompt = &q.Instructions

@@ -28,11 +28,11 @@ import (
 
 // options are what a run is asked for.
 type options struct {
-	dir, suite, split, model, provider string
-	compare, out, replies              string
-	parallel                           int
-	profiles                           time.Duration
-	scripted                           bool
+	dir, suite, split, agent, model, provider string
+	compare, out, replies                     string
+	parallel                                  int
+	profiles                                  time.Duration
+	scripted                                  bool
 }
 
 // heldOut is the split of which only totals are known.
@@ -57,6 +57,7 @@ func run(ctx context.Context) error {
 	flag.StringVar(&o.suite, "suite", "all", "suite, or the common beginning of several: defog for all defog-…")
 	flag.StringVar(&o.split, "split", "dev", "folder of the set: dev or held-out")
 	flag.StringVar(&o.model, "model", "", "model that the service is asked to use, or gold, planted or replies; its first one by default")
+	flag.StringVar(&o.agent, "agent", "nl2ql", "agent that is asked: nl2ql or assistant")
 	flag.StringVar(&o.provider, "provider", "", "provider of the model")
 	flag.StringVar(&o.compare, "compare", "", "earlier `report` (JSON) to compare with")
 	flag.StringVar(&o.replies, "replies", "", "`file` of what the scripted model replies says to each question")

@@ -90,8 +90,46 @@ func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "data: %s\n\ndata: [DONE]\n\n", chunk)
 }
 
-// say is the answer in the form that the agent nl2ql asks for. With each turn it is the next of the known queries.
+// say answers in the form that is asked for: a plan of one step, which is the question, a statement, or an answer.
 func (s *script) say(about conversation) ([]byte, error) {
+	switch first := plain(about.Messages[0].Content); {
+	case strings.HasPrefix(first, "You plan"):
+		return s.plan(about)
+	case strings.HasPrefix(first, "You answer"):
+		return []byte("The rows answer it."), nil
+	default:
+		return s.statement(about)
+	}
+}
+
+func (s *script) plan(about conversation) ([]byte, error) {
+	type step struct {
+		Instruction string `json:"instruction"`
+		After       []int  `json:"after"`
+	}
+
+	said := struct {
+		Outcome       string    `json:"outcome"`
+		Reading       string    `json:"reading"`
+		Reasoning     string    `json:"reasoning"`
+		Steps         []step    `json:"steps"`
+		Clarification *struct{} `json:"clarification"`
+	}{Outcome: "refused", Steps: []step{}}
+
+	if q := s.find(about); q != nil {
+		known, err := s.answer(q)
+		if err != nil {
+			return nil, err
+		}
+
+		said.Outcome, said.Reading, said.Steps = known.Outcome, q.Text, append(said.Steps, step{q.Text, []int{}})
+	}
+
+	return json.Marshal(said)
+}
+
+// statement is what the agent nl2ql asks for. With each turn it is the next of the known queries.
+func (s *script) statement(about conversation) ([]byte, error) {
 	said := struct {
 		Outcome       string    `json:"outcome"`
 		Reading       string    `json:"reading"`
