@@ -56,7 +56,7 @@ race: ## Run the package tests with the race detector, in random order
 
 .PHONY: e2e
 e2e: ## Run the black-box tests against the real servers; long loops at a tenth
-	go test $(TEST_FLAGS) -count=1 -timeout 30m ./e2e/...
+	go test $(TEST_FLAGS) -count=1 -timeout 40m ./e2e/...
 
 # Trino takes a gigabyte of memory, so it does not stay.
 .PHONY: e2e-trino

@@ -518,7 +518,7 @@ func requireSameTime(t *testing.T, what string, one, two func() *http.Request) {
 	t.Helper()
 
 	const (
-		tries    = 5
+		tries    = 10
 		fraction = 0.2
 	)
 
