@@ -46,7 +46,7 @@ func newChecker(text, question string, markers []*marker, data *rowData) *checke
 	words := split(text)
 	c.names = c.mentions(words, false)
 	c.heads = c.mentions(words, true)
-	c.nameDays()
+	c.nameDays(words)
 	c.segment(words)
 	c.readByLanguage()
 
@@ -156,8 +156,17 @@ func (c *checker) spelledSo(places []place, text string, heads bool) []place {
 	return list
 }
 
-// nameDays takes dates and years for names of rows.
-func (c *checker) nameDays() {
+// nameDays takes dates, years and months for names of rows.
+func (c *checker) nameDays(words []word) {
+	for _, w := range words {
+		text := c.text[w.from:w.to]
+		if monthOf(w.folded) == 0 || !isMonth(text) || c.inside(w.from) {
+			continue
+		}
+
+		c.addMention(mention{w.from, w.to, c.data.names[day{0, monthOf(text), 0}.key()]})
+	}
+
 	for _, f := range c.figures {
 		var places []place
 
@@ -170,11 +179,18 @@ func (c *checker) nameDays() {
 			places = c.data.names[c.text[f.from:f.to]]
 		}
 
-		if places != nil && !covered(c.names, f.from, f.to) {
-			at := sort.Search(len(c.names), func(i int) bool { return c.names[i].from > f.from })
-			c.names = slices.Insert(c.names, at, mention{f.from, f.to, places})
-		}
+		c.addMention(mention{f.from, f.to, places})
 	}
+}
+
+// addMention adds a name of rows where there is none yet.
+func (c *checker) addMention(m mention) {
+	if m.places == nil || covered(c.names, m.from, m.to) {
+		return
+	}
+
+	at := sort.Search(len(c.names), func(i int) bool { return c.names[i].from > m.from })
+	c.names = slices.Insert(c.names, at, m)
 }
 
 // covered says whether a mention reaches into a span.

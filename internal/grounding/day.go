@@ -12,7 +12,7 @@ type day struct{ year, month, day int }
 
 // keys are how a row of this day can be named.
 func (d day) keys() []string {
-	return []string{d.key(), day{d.year, d.month, 0}.key()}
+	return []string{d.key(), day{d.year, d.month, 0}.key(), day{0, d.month, 0}.key()}
 }
 
 func (d day) key() string { return fmt.Sprintf("@%d-%d-%d", d.year, d.month, d.day) }
@@ -62,6 +62,11 @@ func monthOf(name string) int {
 	return 0
 }
 
+// isMonth says whether a word is the whole name of a month, and nothing else as March and May can be.
+func isMonth(word string) bool {
+	return len(word) > 3 && monthOf(word) != 0 && wholeMonth.MatchString(word) && word != "march" && word != "mars"
+}
+
 const (
 	monthNames = `(?i:January|February|March|April|May|June|July|August|September|October|November|December|Januar|Jänner|Februar|März|Mai|Juni|Juli|Oktober|Dezember|` +
 		`janvier|février|mars|avril|juin|juillet|août|septembre|octobre|novembre|décembre|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept|Sep|Oct|Okt|Nov|Dec|Dez|janv|févr|avr|juil|déc)`
@@ -77,6 +82,8 @@ var daysForm = regexp.MustCompile(
 		`|\b(\d{1,2})(?:\.|er|st|nd|rd|th)?` + blank + `(?:of` + blank + `)?(` + monthNames + `)\b\.?,?(?:` + blank + `(\d{4})\b)?` +
 		`|\b(` + monthNames + `)\.?` + blank + `(\d{1,2})(?:st|nd|rd|th)?\b(?:,?` + blank + `(\d{4})\b)?` +
 		`|\b(` + monthNames + `)\.?` + blank + `(\d{4})\b`)
+
+var wholeMonth = regexp.MustCompile(`^` + monthNames + `$`)
 
 var measuredBehind = regexp.MustCompile(`^(?:[.,]\d|[ \x{a0}\x{202f}]?[%°€$£])`)
 

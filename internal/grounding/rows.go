@@ -343,7 +343,10 @@ func keyOf(text string) string {
 
 // stem lets a column be found in the plural or the singular.
 func stem(folded string) string {
-	if len(folded) > 3 {
+	switch one, many := strings.CutSuffix(folded, "ies"); {
+	case many && len(one) > 1:
+		return one + "y"
+	case len(folded) > 3:
 		return strings.TrimSuffix(folded, "s")
 	}
 

@@ -1,0 +1,90 @@
+package grounding_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"quern.dev/quern/internal/grounding"
+	"quern.dev/quern/internal/grounding/sample"
+)
+
+// The seeds from used on were used while the check was built. Those from fresh on were not, so theirs are the figures that count.
+const (
+	used  = 1
+	fresh = 1_000_000
+)
+
+// TestGrounding measures the check on answers whose truth is known, over the tables of the repository.
+func TestGrounding(t *testing.T) {
+	t.Parallel()
+
+	tables := repositoryTables(t)
+
+	for _, seeds := range []struct {
+		name     string
+		from, to uint64
+	}{{"used seeds", used, used + 15}, {"fresh seeds", fresh, fresh + 45}} {
+		var shown int
+
+		figures := sample.Measure(tables, seeds.from, seeds.to, func(s sample.Sample) []sample.Verdict {
+			return check(t, s)
+		}, func(class sample.Class, s sample.Sample, c sample.Claim) {
+			if shown++; shown <= 20 {
+				t.Logf("%s, %q is wrong: %v\n%s", class, s.Plain[c.From:c.To], c.Wrong, s.Answer)
+			}
+		})
+
+		var printed strings.Builder
+		require.NoError(t, figures.Print(&printed))
+
+		found, of := figures.Found()
+		claims, answers := figures.FalseAlarms()
+		t.Logf("%s\n%sfound %.1f%% of %d, false alarms: %.1f%% of claims, %.1f%% of answers", seeds.name, printed.String(), 100*found, of, 100*claims, 100*answers)
+
+		require.GreaterOrEqual(t, of, 300)
+		require.GreaterOrEqual(t, found, 0.95)
+		require.LessOrEqual(t, claims, 0.05)
+		require.LessOrEqual(t, answers, 0.05)
+	}
+}
+
+func check(t *testing.T, s sample.Sample) []sample.Verdict {
+	t.Helper()
+
+	var steps []grounding.Step
+	for i, step := range s.Steps {
+		steps = append(steps, grounding.Step{Index: i, Columns: step.Columns, Rows: step.Rows, RowCount: step.RowCount, Complete: step.Complete})
+	}
+
+	report := grounding.Check(s.Answer, s.Question, steps)
+	require.Equal(t, s.Plain, report.Text)
+
+	var verdicts []sample.Verdict
+	for _, claim := range report.Claims {
+		verdicts = append(verdicts, sample.Verdict{From: claim.At, To: claim.At + len(claim.Text), Verified: claim.Verified})
+	}
+
+	return verdicts
+}
+
+func repositoryTables(t *testing.T) []sample.Table {
+	t.Helper()
+
+	var files []string
+
+	for _, pattern := range []string{"sample/testdata/*.csv", "../../eval/testdata/dev/*/*.csv"} {
+		found, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		require.NotEmpty(t, found)
+
+		files = append(files, found...)
+	}
+
+	tables, err := sample.Read(files...)
+	require.NoError(t, err)
+
+	return tables
+}
