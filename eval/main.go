@@ -67,6 +67,10 @@ func run(ctx context.Context) error {
 	flag.BoolVar(&o.scripted, "scripted", false, "put what the scripted model says into the question, for a service with QUERN_RUN_SCRIPTED")
 	flag.Parse()
 
+	if o.suite == groundingSuite {
+		return measureGrounding(o)
+	}
+
 	earlier, err := readReport(o.compare)
 	if err != nil {
 		return err
