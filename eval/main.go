@@ -53,7 +53,7 @@ func main() {
 func run(ctx context.Context) error {
 	var o options
 
-	flag.StringVar(&o.dir, "dir", cmp.Or(os.Getenv("EVAL_DIR"), "eval/testdata"), "`folder` of the question sets, by default $EVAL_DIR or else our own small set")
+	flag.StringVar(&o.dir, "dir", "", "`folder` of the question sets, by default that of our own suite of this name, $EVAL_DIR, or else our own small set")
 	flag.StringVar(&o.suite, "suite", "all", "suite, or the common beginning of several: defog for all defog-…")
 	flag.StringVar(&o.split, "split", "dev", "folder of the set: dev or held-out")
 	flag.StringVar(&o.model, "model", "", "model that the service is asked to use, or gold, planted or replies; its first one by default")
@@ -66,6 +66,8 @@ func run(ctx context.Context) error {
 	flag.DurationVar(&o.profiles, "profiles", 15*time.Minute, "how long to wait for the profiles of the tables; 0 for models that are scripted")
 	flag.BoolVar(&o.scripted, "scripted", false, "put what the scripted model says into the question, for a service with QUERN_RUN_SCRIPTED")
 	flag.Parse()
+
+	o.dir = cmp.Or(o.dir, ownSuite(o.suite), os.Getenv("EVAL_DIR"), "eval/testdata")
 
 	if o.suite == groundingSuite {
 		return measureGrounding(o)
@@ -111,6 +113,15 @@ func run(ctx context.Context) error {
 	unexpected := script.check(marks, o.split == heldOut)
 
 	return errors.Join(newReport(o, marks).publish(o, earlier), unexpected)
+}
+
+// ownSuite is the folder of a suite of ours that has one to itself.
+func ownSuite(suite string) string {
+	if suite == "business" {
+		return "eval/business"
+	}
+
+	return ""
 }
 
 // open starts a service, or finds the one that is named by the environment.
