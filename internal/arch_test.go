@@ -62,6 +62,7 @@ func allowed() map[string][]string {
 		"internal/config":           {},
 		"internal/grounding":        {},
 		"internal/grounding/sample": {}, // for tests and eval
+		"internal/planner":          {},
 		"internal/values":           {},
 		"internal/fault":            {},
 		"api":                       {},

@@ -1,0 +1,253 @@
+package planner
+
+// pair finds two values of the same column that nobody took.
+func (r *reader) pair() (first, second int, a, b valueOf) {
+	for i := range r.items {
+		if !r.free(i) || r.items[i].kind != valueItem {
+			continue
+		}
+
+		for j := i + 1; j < len(r.items); j++ {
+			if !r.free(j) || r.items[j].kind != valueItem {
+				continue
+			}
+
+			for _, a := range r.items[i].values {
+				for _, b := range r.items[j].values {
+					if a.column == b.column && a.value != b.value {
+						return i, j, a, b
+					}
+				}
+			}
+		}
+	}
+
+	return -1, -1, valueOf{}, valueOf{}
+}
+
+// twoPeriods takes two filters of the same column and whole years, months, … out of the conditions.
+func (r *reader) twoPeriods() (parts []Filter) {
+	for i := 0; i+1 < len(r.form.Where); i++ {
+		a, b := r.form.Where[i], r.form.Where[i+1]
+		if a.Comparison == IsIn && b.Comparison == IsIn && a.Column == b.Column && a.Period.Grain == b.Period.Grain {
+			r.form.Where = append(r.form.Where[:i:i], r.form.Where[i+2:]...)
+
+			return []Filter{a, b}
+		}
+	}
+
+	return nil
+}
+
+// parts are the two sides that are compared.
+func (r *reader) parts() (parts []Filter) {
+	first, second, a, b := r.pair()
+	if first < 0 {
+		return r.twoPeriods()
+	}
+
+	for i, one := range []int{first, second} {
+		r.used[one] = true
+		r.doubt(believe(r.items[one].score))
+
+		v := []valueOf{a, b}[i]
+		if v.guess {
+			r.doubt(0.8)
+		}
+
+		parts = append(parts, Filter{Column: r.columns[v.column].Name, Comparison: Is, Values: []string{v.value}})
+	}
+
+	for i := range r.items { // "the channels email and chat"
+		if r.free(i) && r.items[i].kind == columnItem && r.items[i].columns[0].column == a.column {
+			r.used[i] = true
+		}
+	}
+
+	return parts
+}
+
+// difference takes "how many more X than Y" and "the difference between X and Y".
+func (r *reader) difference() bool {
+	at := r.find(opDiff, opHowMore, opHowLess)
+	if at < 0 {
+		return false
+	}
+
+	saved := *r
+	saved.used = append([]bool(nil), r.used...)
+	saved.form.Where = append([]Filter(nil), r.form.Where...)
+
+	r.used[at] = true
+	parts := r.parts()
+
+	for _, o := range []op{opThan, opAnd, opBetween, opMore} {
+		if i := r.find(o); i >= 0 && len(parts) == 2 {
+			r.used[i] = true
+		}
+	}
+
+	m, ok := r.figureOf(parts)
+	if len(parts) != 2 || !ok {
+		*r = saved
+
+		return false
+	}
+
+	r.form.Kind, r.form.Parts, r.form.Measures = Difference, parts, []Measure{m}
+	r.form.Distinct = r.items[at].op == opDiff
+
+	if r.items[at].op == opHowLess {
+		parts[0], parts[1] = parts[1], parts[0]
+	}
+
+	return true
+}
+
+// figureOf is what two sides are compared by: what is asked for, else a count of rows.
+func (r *reader) figureOf(parts []Filter) (Measure, bool) {
+	m := Measure{}
+
+	for i := range r.items {
+		if r.free(i) && r.items[i].kind == operator {
+			r.function(&m, i)
+		}
+	}
+
+	for i := range r.items {
+		if !r.free(i) || r.items[i].kind != columnItem {
+			continue
+		}
+
+		if column := r.take(i, number); column >= 0 {
+			f := m.Function
+			if f == "" || f == Count {
+				f = Sum
+
+				if !r.columns[column].sums && !r.isKey(parts) {
+					r.doubt(0.6)
+				}
+			}
+
+			return Measure{Function: f, Column: r.columns[column].Name, written: r.columns[column].written}, true
+		}
+	}
+
+	if i := r.first(rowsItem); i >= 0 && m.Function != Average {
+		r.used[i] = true
+
+		return Measure{Function: Count}, true
+	}
+
+	return m, false
+}
+
+// isKey is true if a side is one row.
+func (r *reader) isKey(parts []Filter) bool {
+	for _, p := range parts {
+		for _, c := range r.columns {
+			if c.Name == p.Column && c.unique {
+				return true
+			}
+		}
+	}
+
+	return false
+}
+
+// comparison takes "compare X of A and B" and "is X more of A or B".
+func (r *reader) comparison() bool {
+	compare, or := r.find(opCompare), r.find(opOr)
+	better := r.find(opMore, opMost, opLess, opLeast)
+
+	if compare < 0 && (or < 0 || better < 0) {
+		return false
+	}
+
+	saved := *r
+	saved.used = append([]bool(nil), r.used...)
+	saved.form.Where = append([]Filter(nil), r.form.Where...)
+
+	parts := r.parts()
+	if len(parts) != 2 {
+		*r = saved
+
+		return false
+	}
+
+	for _, i := range []int{compare, or, better, r.find(opAnd), r.find(opThan)} {
+		if i >= 0 {
+			r.used[i] = true
+		}
+	}
+
+	r.unnamed(len(r.items) - 1) // which city
+
+	m, ok := r.figureOf(parts)
+	if !ok {
+		*r = saved
+
+		return false
+	}
+
+	r.form.Kind, r.form.Measures = Aggregate, []Measure{m}
+
+	if parts[0].Comparison == IsIn {
+		r.form.Groups = []Group{{Column: parts[0].Column, Grain: parts[0].Period.Grain, isYear: parts[0].isYear}}
+		both := Period{From: parts[0].Period.From, To: parts[1].Period.To, Text: parts[0].Period.Text + " and " + parts[1].Period.Text, Grain: parts[0].Period.Grain}
+
+		if !parts[0].Period.To.Equal(parts[1].Period.From) {
+			*r = saved
+
+			return false
+		}
+
+		r.form.Where = append(r.form.Where, Filter{Column: parts[0].Column, Comparison: IsIn, Period: both, isYear: parts[0].isYear})
+	} else {
+		r.form.Groups = []Group{{Column: parts[0].Column}}
+		r.form.Where = append(r.form.Where, Filter{Column: parts[0].Column, Comparison: Is, Values: []string{parts[0].Values[0], parts[1].Values[0]}})
+	}
+
+	if compare < 0 {
+		r.form.Order = &Order{Descending: r.items[better].op == opMore || r.items[better].op == opMost}
+		r.form.Limit = 1
+	}
+
+	return true
+}
+
+// share takes "what share of X is Y" and "share of X by Y".
+func (r *reader) share(at int) bool {
+	r.used[at] = true
+
+	m, ok := r.asked(at)
+	if !ok || m.Function == Average || m.Function == CountDistinct {
+		return false
+	}
+
+	r.form.Kind, r.form.Measures = Share, []Measure{m}
+
+	if len(r.form.Groups) > 0 {
+		return len(r.form.Groups) == 1
+	}
+
+	// Conditions before the verb say of what, the last one says which part.
+	before := len(r.form.Where)
+	r.filters()
+
+	switch {
+	case len(r.form.Where) > before:
+		last := len(r.form.Where) - 1
+		r.form.Parts, r.form.Where = r.form.Where[last:], r.form.Where[:last:last]
+	case before > 0:
+		r.form.Parts, r.form.Where = r.form.Where[before-1:], r.form.Where[:before-1:before-1]
+	default:
+		return false
+	}
+
+	if len(r.form.Where) > 0 {
+		r.doubt(0.8)
+	}
+
+	return true
+}

@@ -1,0 +1,335 @@
+package planner
+
+import "slices"
+
+// head decides what is asked for, of the items that clauses did not take.
+func (r *reader) head() bool {
+	switch {
+	case r.difference():
+	case r.comparison():
+	case r.find(opShare) >= 0:
+		return r.share(r.find(opShare))
+	case r.find(opMost, opLeast, opLatest, opEarliest, opTop, opOften) >= 0:
+		return r.superlative(r.find(opMost, opLeast, opLatest, opEarliest, opTop, opOften))
+	case r.find(opCount, opHowMuch, opSum, opAverage, opDistinct, opTimes) >= 0:
+		return r.aggregate(r.find(opCount, opHowMuch, opSum, opAverage, opDistinct, opTimes))
+	default:
+		return r.list()
+	}
+
+	return true
+}
+
+// asked is a measure that words ask for.
+func (r *reader) asked(from int) (Measure, bool) {
+	if r.isOp(from, opTimes) {
+		r.used[from] = true
+
+		return Measure{Function: Count}, true
+	}
+
+	much := r.isOp(from, opHowMuch) // rows are many
+	if much {
+		if m, ok := r.deed(from); ok {
+			return m, true
+		}
+	}
+
+	m := Measure{}
+
+	for i := from; i < len(r.items); i++ {
+		if !r.free(i) {
+			continue
+		}
+
+		switch one := r.items[i]; {
+		case one.kind == operator && one.op == opList && m.Function == Count, one.kind == unknown && m.Function == Count:
+			return m, false // what is counted is not known
+		case one.kind == operator:
+			r.function(&m, i)
+		case one.kind == columnItem && r.measured(&m, i), one.kind == rowsItem && !much && r.counted(&m, i):
+			return m, true
+		case one.kind == valueItem && m.Function == Count && r.nextNoun(i+1) < 0: // how many managers
+			r.doubt(0.9)
+
+			return r.sold(), true
+		}
+	}
+
+	return r.implied(m)
+}
+
+// deed takes "how much did guests pay".
+func (r *reader) deed(from int) (Measure, bool) {
+	for i := from; i < len(r.items); i++ {
+		if r.free(i) && r.items[i].kind == columnItem && isDeed(r.items[i].stem) && r.pick(i, number) >= 0 {
+			r.used[from] = true
+			column := r.take(i, number)
+
+			return Measure{Function: Sum, Column: r.columns[column].Name, written: r.columns[column].written}, true
+		}
+	}
+
+	return Measure{}, false
+}
+
+// counted takes the rows as what is counted. Before a figure they only say whose it is: the invoice amount.
+func (r *reader) counted(m *Measure, i int) bool {
+	one := r.items[i]
+
+	if r.free(i+1) && r.items[i+1].kind == columnItem && r.pick(i+1, number) >= 0 && r.items[i+1].from == one.to {
+		r.used[i] = true
+
+		return false
+	}
+
+	if m.Function == Average {
+		return false
+	}
+
+	r.used[i] = true
+	r.doubt(believe(one.score))
+
+	if m.Function == CountDistinct && len(one.columns) > 0 {
+		m.Column = r.columns[one.columns[0].column].Name
+	} else {
+		*m = Measure{Function: Count}
+	}
+
+	return true
+}
+
+// function takes an operator that says how many become one. The last one counts, but an average of a number is an
+// average.
+func (r *reader) function(m *Measure, i int) {
+	var f Function
+
+	switch r.items[i].op {
+	case opCount:
+		f = Count
+	case opHowMuch, opSum:
+		f = Sum
+	case opAverage:
+		f = Average
+	case opDistinct:
+		f = CountDistinct
+	default:
+		return
+	}
+
+	r.used[i] = true
+
+	switch {
+	case m.Function == Average:
+	case m.Function == Sum && f == Count: // the total number of
+		m.Function = Count
+	case m.Function == Count && f == Sum && r.items[i].op == opSum: // how many in total
+	default:
+		m.Function = f
+	}
+}
+
+// measured takes a column as what is measured.
+func (r *reader) measured(m *Measure, i int) bool {
+	if column := r.pick(i, number); column >= 0 && !r.columns[column].isID && (r.columns[column].sums || m.Function == Average || m.Function == Sum) {
+		if r.items[i].verb && m.Function == Count { // "how many did we sell"
+			return false
+		}
+
+		r.take(i, number)
+		m.Column, m.written = r.columns[column].Name, r.columns[column].written
+
+		if m.Function == Count || m.Function == "" {
+			m.Function = Sum
+		}
+
+		return true
+	}
+
+	if m.Function != Count && m.Function != CountDistinct && m.Function != Sum {
+		return false
+	}
+
+	if c := r.pick(i, moment); c >= 0 && m.Function == Count && !r.items[i].verb { // how many check-ins
+		r.take(i, moment)
+
+		return true
+	}
+
+	column := r.pick(i, text, year, truth, number)
+	if column < 0 || r.items[i].verb || r.isGrouped(i) {
+		return false
+	}
+
+	if m.Function == Sum && !r.isSumOfNames(i) {
+		return false
+	}
+
+	r.take(i, text, year, truth, number)
+
+	m.Function, m.Column = CountDistinct, r.columns[column].Name
+	if r.columns[column].unique {
+		m.Function, m.Column = Count, ""
+	}
+
+	return true
+}
+
+// isGrouped is true behind "by" and what is joined to it: these are no longer what is counted.
+func (r *reader) isGrouped(i int) bool {
+	for i--; i >= 0; i-- {
+		if one := r.items[i]; one.kind == operator {
+			return one.op == opBy || one.op == opGroup || one.op == opAnd
+		}
+	}
+
+	return false
+}
+
+// isSumOfNames is true of "total clients", which are counted.
+func (r *reader) isSumOfNames(i int) bool { return r.items[i].from == r.items[max(i-1, 0)].to }
+
+// first is the first item of a kind that nobody took, or -1.
+func (r *reader) first(k itemKind) int {
+	for i := range r.items {
+		if r.free(i) && r.items[i].kind == k {
+			return i
+		}
+	}
+
+	return -1
+}
+
+func (r *reader) nextNoun(from int) int {
+	for i := from; i < len(r.items); i++ {
+		if r.free(i) && (r.items[i].kind == rowsItem || r.items[i].kind == columnItem) && !r.items[i].verb {
+			return i
+		}
+	}
+
+	return -1
+}
+
+// sold counts things: by their quantity if they were sold, else by rows.
+func (r *reader) sold() Measure {
+	for i := range r.items {
+		if !r.free(i) || r.items[i].kind != columnItem || r.items[i].stem != "sell" {
+			continue
+		}
+
+		for _, c := range r.columns {
+			if c.sums && slices.ContainsFunc(c.words, func(w string) bool { return w == "quantity" || w == "qty" || w == "unit" }) {
+				return Measure{Function: Sum, Column: c.Name, written: c.written}
+			}
+		}
+	}
+
+	return Measure{Function: Count}
+}
+
+// implied is the measure if no word names one.
+func (r *reader) implied(m Measure) (Measure, bool) {
+	switch m.Function {
+	case Count:
+		if r.first(valueItem) < 0 && len(r.form.Where) == 0 {
+			return m, len(r.form.Groups) > 0 && r.items[0].word == "headcount"
+		}
+
+		r.doubt(0.6)
+
+		return m, true
+	case Sum, Average:
+		for i := range r.items { // "what do managers earn on average", "average order value"
+			if r.free(i) && r.items[i].kind == columnItem {
+				if column := r.pick(i, number); column >= 0 && !r.columns[column].isID {
+					r.take(i, number)
+					m.Column, m.written = r.columns[column].Name, r.columns[column].written
+
+					return m, true
+				}
+			}
+		}
+
+		column := r.onlyMeasure()
+		if column < 0 {
+			return m, false
+		}
+
+		r.doubt(0.75)
+
+		m.Column, m.written = r.columns[column].Name, r.columns[column].written
+
+		return m, true
+	default:
+		return m, false
+	}
+}
+
+// aggregate takes a figure, or several of the same function.
+func (r *reader) aggregate(at int) bool {
+	r.form.Kind = Aggregate
+
+	if r.isOp(at, opSum, opHowMuch, opAverage) { // "… on average", "… in total" stand behind
+		for j := range at {
+			if r.isOp(j, opCount, opHowMuch) {
+				at = j
+
+				break
+			}
+		}
+	}
+
+	m, ok := r.asked(at)
+	if !ok {
+		return false
+	}
+
+	if j := r.find(opAverage); j >= 0 && m.Column != "" && m.Function == Sum {
+		r.used[j] = true
+		m.Function = Average
+	}
+
+	r.form.Measures = []Measure{m}
+
+	for i := 0; i < len(r.items) && m.Column != "" && m.Function != CountDistinct; i++ {
+		if r.isOp(i, opAnd) && i > 0 && r.free(i+1) && r.items[i+1].kind == columnItem && r.used[i-1] && r.items[i-1].kind == columnItem && r.pick(i+1, number) >= 0 {
+			r.used[i] = true
+			r.measure(Measure{Function: m.Function}, r.take(i+1, number))
+		}
+	}
+
+	if r.form.Order != nil && r.form.Order.Column == "" && len(r.form.Groups) == 0 {
+		r.form.Order = nil
+	}
+
+	return r.sorted()
+}
+
+// measure adds a figure once.
+func (r *reader) measure(m Measure, column int) {
+	m.Column, m.written = r.columns[column].Name, r.columns[column].written
+
+	if !slices.Contains(r.form.Measures, m) {
+		r.form.Measures = append(r.form.Measures, m)
+	}
+}
+
+// sorted makes an order fit groups: it is by a group, or by the measure.
+func (r *reader) sorted() bool {
+	o := r.form.Order
+	if o == nil {
+		return true
+	}
+
+	for _, g := range r.form.Groups {
+		if g.Column == o.Column {
+			o.Column = g.name()
+
+			return true
+		}
+	}
+
+	o.Column = ""
+
+	return true
+}

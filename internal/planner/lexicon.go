@@ -1,0 +1,234 @@
+package planner
+
+import "strings"
+
+// op is what an operator word does.
+type op string
+
+const (
+	opCount    op = "count"
+	opHowMuch  op = "how much"
+	opSum      op = "sum"
+	opAverage  op = "average"
+	opMost     op = "most"  // a superlative, downwards
+	opLeast    op = "least" // upwards
+	opLatest   op = "latest"
+	opEarliest op = "earliest"
+	opTop      op = "top"
+	opGroup    op = "group"
+	opBy       op = "by"
+	opOrder    op = "order"
+	opDown     op = "descending"
+	opUp       op = "ascending"
+	opShare    op = "share"
+	opDiff     op = "difference"
+	opHowMore  op = "how much more"
+	opHowLess  op = "how much less"
+	opMore     op = "more" // A than B, or A or B
+	opLess     op = "less"
+	opThan     op = "than"
+	opCompare  op = "compare"
+	opNot      op = "not"
+	opEmpty    op = "empty"
+	opDistinct op = "distinct"
+	opAnd      op = "and"
+	opOr       op = "or"
+	opBetween  op = "between"
+	opTo       op = "to"
+	opAfter    op = "after"
+	opBefore   op = "before"
+	opSince    op = "since"
+	opUntil    op = "until"
+	opOver     op = ">"
+	opAtLeast  op = ">="
+	opUnder    op = "<"
+	opAtMost   op = "<="
+	opEqual    op = "="
+	opWho      op = "who"
+	opWhich    op = "which"
+	opWhen     op = "when"
+	opWhere    op = "where"
+	opList     op = "list"
+	opAsk      op = "yes or no"
+	opOften    op = "often"
+	opTimes    op = "times"
+	opUnable   op = "what a form cannot hold"
+)
+
+// phrases are the operators of English. Longer ones win.
+func phrases() map[string]op {
+	known := map[string]op{}
+
+	for o, words := range map[op]string{
+		opCount:    "how many|number of|the number of|count of|count|number|amount of|no of|quantity of|headcount|total number of|total count of|total amount of|overall number of|tally of",
+		opHowMuch:  "how much",
+		opSum:      "total|sum|sum of|overall|combined|altogether|in total|total of|totals|sum total of|all together|add up",
+		opAverage:  "average|mean|avg|on average|average of|typical|typically|mean of",
+		opMost:     "most|highest|largest|biggest|greatest|maximum|max|longest|best|maximal|strongest|highest number of|greatest number of|largest number of|most number of|the most|highest value of|tallest|heaviest|fastest|widest|deepest|most amount of|largest amount of|greatest amount of|highest amount of",
+		opLeast:    "least|lowest|smallest|fewest|minimum|min|shortest|worst|minimal|lowest number of|smallest number of|fewest number of|least number of|least amount of|lowest amount of|lightest|smallest amount of|lowest value of|cheapest",
+		opLatest:   "latest|newest|most recent|most recently|last|youngest",
+		opEarliest: "earliest|oldest|first",
+		opTop:      "top|bottom",
+		opGroup:    "per|each|for each|for every|every|in each|grouped by|group by|broken down by|split by|by each|per each|of each|for all|breakdown by|break down by|at each|on each|from each",
+		opBy:       "by",
+		opOrder:    "sorted by|ordered by|order by|sort by|sorted|ordered|order the results by|sort the results by|rank by|ranked by",
+		opDown:     "descending|in descending order|from highest to lowest|from largest to smallest|from most to least|from longest to shortest|highest first|largest first|from best to worst|starting from the top|desc|from the best to the lowest|in descending order by",
+		opUp:       "ascending|in ascending order|from lowest to highest|from smallest to largest|alphabetically|in alphabetical order|lowest first|asc|from shortest to longest",
+		opShare:    "share of|share|percentage of|percentage|percent of|percent|proportion of|proportion|fraction of|what percent of|how much of|what part of|part of|portion of",
+		opDiff:     "difference|difference between|difference in|the difference between|the difference in|gap between",
+		opHowMore:  "how much more|how many more|how much higher|how much larger|how much bigger|how much longer|how much taller",
+		opHowLess:  "how many fewer|how much less|how many less|how much lower|how much smaller",
+		opMore:     "more|greater|larger|higher|bigger|longer|better|taller|heavier",
+		opLess:     "less|fewer|lower|smaller|shorter|worse|lighter",
+		opThan:     "than|compared to|compared with|versus|vs",
+		opCompare:  "compare|comparison of|comparison between|compare the",
+		opNot:      "not|never|except|excluding|other than|except for|n't|aren't|isn't|wasn't|weren't|didn't|don't|doesn't|haven't|hasn't|besides|not yet",
+		opEmpty:    "without|without any|missing|no|have no|has no|had no|with no",
+		opDistinct: "different|distinct|unique|how many different|how many distinct|how many unique|number of different|number of distinct|number of unique",
+		opAnd:      "and|as well as|&|along with",
+		opOr:       "or|either",
+		opBetween:  "between|in between",
+		opTo:       "to|through",
+		opAfter:    "after|later than|following",
+		opBefore:   "before|earlier than|prior to|previous to",
+		opSince:    "since|from|starting from|starting in|as of|in or after|on or after",
+		opUntil:    "until|till|up until|through to|in or before|on or before",
+		opOver:     "more than|over|above|greater than|higher than|larger than|exceeding|exceeds|exceed|exceeded|bigger than|longer than|>|better than|in excess of",
+		opAtLeast:  "at least|no less than|not less than|no fewer than|minimum of|a minimum of|>=|greater than or equal to|or more|or higher|and above|or above|and up|and more|or greater",
+		opUnder:    "less than|under|below|fewer than|lower than|smaller than|shorter than|<|cheaper than",
+		opAtMost:   "at most|no more than|not more than|up to|maximum of|<=|less than or equal to|or less|or fewer|or below|and below|or lower",
+		opEqual:    "exactly|equal to|equals|=|precisely|of exactly",
+		opWho:      "who|whom|whose",
+		opWhich:    "which|what|what's|which of|name of|names of|what kind of|which ones",
+		opWhen:     "when|on which date|on what date|what date|which date|what day|on which day|on what day",
+		opWhere:    "where",
+		opList:     "list|show|give|display|name|return|tell|find|get|list all|show all|give me|show me|tell me|list of|a list of|i want|i need|see|provide|identify|names",
+		opTimes:    "how many times|how often|number of times|the number of times|total number of times",
+		opUnable:   "name a|name an|name one|out of|ratio|ratio of|consecutive|consecutively|next|previous|in a row|list a|give a",
+		opOften:    "most often|most common|most frequent|most frequently|the most often|the most common|most popular|the most times|most times|more often",
+	} {
+		for phrase := range strings.SplitSeq(words, "|") {
+			known[phrase] = o
+		}
+	}
+
+	return known
+}
+
+const maxPhrase = 5 // words
+
+// isNoise is true of words that say nothing that a form could hold.
+func isNoise(word string) bool {
+	switch word {
+	case "the", "a", "an", "of", "in", "on", "at", "for", "with", "is", "are", "was", "were", "be", "been", "do", "does", "did", "done",
+		"have", "has", "had", "we", "our", "us", "i", "me", "my", "you", "your", "they", "their", "them", "it", "its", "he", "his", "she", "her",
+		"there", "that", "this", "these", "those", "please", "can", "could", "would", "will", "all", "any", "into", "as", "so", "also",
+		"out", "up", "about", "just", "currently", "now", "so far", "yet", "s", "being", "both", "within", "during", "among",
+		"amongst", "overall", "exist", "exists", "data", "table", "dataset", "rows", "row", "records", "record", "entries", "entry", "database",
+		"value", "values", "respective", "respectively", "corresponding", "type", "types", "kind", "item", "items", "chart", "listed", "results",
+		"result", "appear", "appears", "included", "include", "includes", "contain", "contains", "across", "come", "comes", "came", "coming", "made", "make", "makes",
+		"get", "gets", "got", "go", "goes", "went", "work", "works", "working", "worked", "live", "lives", "living", "lived", "located",
+		"found", "happen", "happened", "take", "took", "taken", "place", "belong", "belongs", "use", "uses", "used", "receive", "received", "through", "via", "whole",
+		"give", "gave", "given", "handle", "handled", "handles", "own", "owns", "owned", "hold", "holds", "held", "keep", "kept",
+		"run", "runs", "ran", "stay", "stays", "stayed", "manage", "manages", "managed", "lead", "leads", "deliver", "delivers", "offer", "offers", "offered", "serve", "serves", "serving", "having", "using", "containing", "offering",
+		"stored", "registered", "bring", "brings", "brought", "must", "should", "them all", "answer", "calculate", "compute", "determine", "according", "based", "ever",
+		"information", "details", "has been", "say", "still", "already", "particular", "certain", "such", "then", "here", "per se", "too", "very", "each other":
+		return true
+	default:
+		return false
+	}
+}
+
+// isDeed is true of verbs that speak of a figure: what somebody earns is the salary.
+func isDeed(stem string) bool {
+	switch stem {
+	case "earn", "pay", "cost", "sell", "spend", "weigh", "invoic", "bill", "charg", "last":
+		return true
+	default:
+		return false
+	}
+}
+
+// rowHints are datasets that a word speaks of without naming them.
+func rowHints(stem string) []string {
+	switch stem {
+	case "staff", "employe", "worker", "colleague", "headcount":
+		return []string{"employee", "staff", "worker"}
+	case "client", "customer", "buyer":
+		return []string{"customer", "client", "buyer"}
+	default:
+		return nil
+	}
+}
+
+// isWeak is true of words that connect a name and a figure and say little else: who scored the points.
+func isWeak(stem string) bool {
+	switch stem {
+	case "play", "scor", "releas", "call", "writ", "publish", "air", "compet", "award", "represent", "driv", "direct", "sing", "only", "appear", "wrot",
+		"win", "perform", "produc", "creat", "design", "attend", "total", "actual", "record":
+		return true
+	default:
+		return false
+	}
+}
+
+// isMeasureUnit is true of units, which figures have but forms do not.
+func isMeasureUnit(word string) bool {
+	switch word {
+	case "meters", "metres", "meter", "km", "kilometers", "kilometres", "miles", "mph", "kg", "euros", "euro", "dollars", "dollar", "usd", "eur", "square", "feet", "ft", "percent", "%", "pounds", "degrees",
+		"hectares", "ha", "sq", "people", "minutes", "hours", "seconds", "cm", "tons", "tonnes":
+		return true
+	default:
+		return false
+	}
+}
+
+// hints are columns that a word speaks of without naming them.
+func hints(stem string) []string {
+	switch stem {
+	case "earn", "wag", "salary", "income", "pay":
+		return []string{"salary", "wage", "pay", "income", "earning", "price", "amount", "fee", "total"}
+	case "expensiv", "cheap", "cheapest", "cost", "costly", "pric", "worth", "pricey":
+		return []string{"price", "cost", "fee", "fare", "amount", "value"}
+	case "money", "revenu", "turnover", "sell", "sal":
+		return []string{"revenue", "sales", "turnover", "amount", "total", "price"}
+	case "spend":
+		return []string{"spent", "spend", "spending", "cost", "amount", "expense"}
+	case "invoic", "bill", "charg":
+		return []string{"amount", "total", "charge"}
+	case "long", "longest", "longer", "duration", "shortest", "shorter":
+		return []string{"length", "duration", "time", "minutes", "hours", "days", "runtime", "distance"}
+	case "tall", "tallest", "high":
+		return []string{"height", "elevation", "altitude"}
+	case "heavy", "heaviest", "heavier", "lightest", "lighter", "weigh":
+		return []string{"weight", "mass"}
+	case "fast", "fastest", "quick", "speed":
+		return []string{"speed"}
+	case "larg", "largest", "larger", "big", "biggest", "bigger", "smallest", "smaller", "siz":
+		return []string{"size", "area", "amount", "total", "revenue", "population"}
+	case "old", "age":
+		return []string{"age"}
+	case "popul", "peopl", "person", "inhabitant", "resident":
+		return []string{"population"}
+	case "rat", "best", "worst":
+		return []string{"rating", "score"}
+	case "staff", "worker", "colleague":
+		return []string{"employee", "staff"}
+	case "client", "customer", "buyer":
+		return []string{"customer", "client", "buyer"}
+	case "traffic":
+		return []string{"visits", "visitors"}
+	case "nation":
+		return []string{"country", "nationality"}
+	case "country":
+		return []string{"nation", "nationality"}
+	case "town":
+		return []string{"city"}
+	case "team", "club":
+		return []string{"team", "club"}
+	case "film", "movi", "song", "book", "album", "show":
+		return []string{"title"}
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,150 @@
+package planner
+
+import (
+	"cmp"
+	"slices"
+)
+
+const maxCandidates = 5
+
+// Make reads a question.
+func Make(want Request) Plan {
+	tokens := tokenise(want.Question)
+	if len(tokens) == 0 || len(tokens) > maxTokens {
+		return Plan{Examples: examples(want.Datasets)}
+	}
+
+	known := phrases()
+
+	if language := foreign(want.Question, tokens, known); language != "" {
+		return Plan{Language: language, Examples: examples(want.Datasets)}
+	}
+
+	plan := Plan{Examples: examples(want.Datasets)}
+
+	var best *reader
+
+	for i := range want.Datasets {
+		for _, r := range want.readings(i, tokens, known) {
+			if best == nil || r.trust > best.trust {
+				best = r
+			}
+
+			plan.add(r.form, r.trust)
+		}
+	}
+
+	slices.SortStableFunc(plan.Candidates, func(a, b Candidate) int { return cmp.Compare(b.Confidence, a.Confidence) })
+	plan.Candidates = plan.Candidates[:min(len(plan.Candidates), maxCandidates)]
+
+	if best != nil {
+		for _, i := range best.unknown {
+			plan.Unknown = append(plan.Unknown, want.Question[tokens[i].start:tokens[i].end])
+		}
+	}
+
+	return plan
+}
+
+// readings are the ways to read the question of one dataset.
+func (want *Request) readings(i int, tokens []token, known map[string]op) (list []*reader) {
+	s := prepare(&want.Datasets[i])
+	s.totals = want.Totals
+	l := &linker{schema: s, tokens: tokens, phrases: known, links: want.Links, today: want.Today}
+
+	for _, c := range covers(l.items()) {
+		if r, ok := s.read(tokens, c, len(want.Datasets) == 1); ok {
+			r.doubt(r.about(len(want.Datasets)))
+
+			list = append(list, r)
+		}
+	}
+
+	return list
+}
+
+// Likely are the datasets that the question is most likely about, by their place in the request. Their values need not
+// be known for that.
+func Likely(want Request, most int) []int {
+	tokens := tokenise(want.Question)
+	if len(tokens) > maxTokens {
+		return nil
+	}
+
+	known := phrases()
+	trust := make([]float64, len(want.Datasets))
+	list := make([]int, len(want.Datasets))
+
+	for i := range want.Datasets {
+		list[i] = i
+
+		for _, r := range want.readings(i, tokens, known) {
+			trust[i] = max(trust[i], r.trust)
+		}
+	}
+
+	slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(trust[b], trust[a]) })
+
+	return list[:min(len(list), most)]
+}
+
+// add keeps each reading once, with its best confidence.
+func (p *Plan) add(form Form, confidence float64) {
+	one := Candidate{Form: form, SQL: form.SQL(), Reading: form.Reading(), Confidence: confidence}
+	essence := form.essence()
+
+	for i, c := range p.Candidates {
+		if c.Form.essence() == essence {
+			if confidence > c.Confidence {
+				p.Candidates[i] = one
+			}
+
+			return
+		}
+	}
+
+	p.Candidates = append(p.Candidates, one)
+}
+
+// essence is the same for forms that differ only in what they show of the same rows.
+func (f Form) essence() string {
+	if f.Kind == List {
+		f.Show, f.Distinct = nil, false
+	}
+
+	return f.SQL()
+}
+
+// about is how likely a question is about a dataset: among several one that is named.
+func (r *reader) about(datasets int) float64 {
+	if datasets == 1 || slices.ContainsFunc(r.items, func(one item) bool { return one.kind == rowsItem }) {
+		return 1
+	}
+
+	return 0.9
+}
+
+// examples are questions that can be answered of the first datasets.
+func examples(datasets []Dataset) []string {
+	var list []string
+
+	for i := range datasets[:min(len(datasets), 2)] {
+		s := prepare(&datasets[i])
+		name := s.Name
+		list = append(list, "How many "+name+" are there?")
+
+		if m := s.measures(); len(m) > 0 {
+			list = append(list, "What is the average "+s.columns[m[0]].Name+" of "+name+"?")
+
+			for _, c := range s.ofKind(text) {
+				if !s.columns[c].unique && s.columns[c].Distinct > 1 {
+					list = append(list, "Total "+s.columns[m[0]].Name+" of "+name+" by "+s.columns[c].Name)
+
+					break
+				}
+			}
+		}
+	}
+
+	return list
+}
