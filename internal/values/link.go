@@ -32,6 +32,9 @@ type Match struct {
 	Score      float64 // 0 to 1
 }
 
+// Guess is true of a value that is not written as the words are.
+func (m Match) Guess() bool { return !m.How.whole() }
+
 const (
 	maxMatches = 20
 	maxOfWords = 6 // matches of the same words

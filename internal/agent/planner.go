@@ -1,0 +1,352 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"quern.dev/quern/internal/auth"
+	"quern.dev/quern/internal/catalog"
+	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/planner"
+	"quern.dev/quern/internal/query"
+)
+
+// plannerName is told in the place of a model's.
+const plannerName = "planner"
+
+// Planner answers without a model what it surely can: one dataset, one statement. It asks back when there are two
+// readings, and refuses the rest.
+type Planner struct {
+	NL2QL
+
+	Planning bool // it tells a plan and an answer around its step
+}
+
+// Answer implements Agent.
+func (a Planner) Answer(ctx context.Context, who auth.Principal, asked Question, log Log) (Result, error) {
+	if asked.Model != "" || asked.Provider != "" { // it is none of them
+		if _, err := a.Models.Choose(asked.Model, asked.Provider); err != nil {
+			return Result{}, err
+		}
+	}
+
+	if !a.Planning {
+		return a.answer(ctx, who, asked, log)
+	}
+
+	t := tellerOf(log)
+
+	if err := t.say(ctx, PlanningStarted, 0, struct{}{}); err != nil {
+		return Result{}, err
+	}
+
+	if err := t.say(ctx, Planned, 0, Plan{Steps: []string{asked.Text}}); err != nil {
+		return Result{}, err
+	}
+
+	result, err := a.answer(ctx, who, asked, log)
+	if err != nil {
+		return result, err
+	}
+
+	if err := t.say(ctx, AnswerStarted, 0, struct{}{}); err != nil {
+		return Result{}, err
+	}
+
+	return result, t.say(ctx, Answered, 0, conclusionOf(result))
+}
+
+func (a Planner) answer(ctx context.Context, who auth.Principal, asked Question, log Log) (Result, error) {
+	p := &planning{Planner: a, who: who, asked: asked, teller: tellerOf(log)}
+
+	reading, done := begun(log.Before())
+	if done != nil {
+		return p.answered(*done), nil
+	}
+
+	// What another worker began is finished as it was begun.
+	if reading == nil {
+		plan, err := p.plan(ctx)
+		if err != nil {
+			return Result{}, err
+		}
+
+		if plan.Outcome() != planner.Answer {
+			return p.instead(ctx, plan)
+		}
+
+		reading = &plan.Candidates[0]
+	}
+
+	return p.run(ctx, *reading)
+}
+
+// planning is a question on its way.
+type planning struct {
+	Planner
+
+	who      auth.Principal
+	asked    Question
+	teller   *teller
+	datasets []query.About // that the reading is of
+}
+
+// begun is the statement that was about to run before, and the rows that it had, if it came so far.
+func begun(before []Event) (reading *planner.Candidate, done *Step) {
+	var said struct {
+		Instruction string `json:"instruction"`
+		Query       string `json:"query"`
+	}
+
+	for _, e := range before {
+		switch e.Kind {
+		case StepStarted:
+			_ = json.Unmarshal(e.Body, &said) // it is ours
+		case QueryExecuting:
+			if json.Unmarshal(e.Body, &said) == nil {
+				reading = &planner.Candidate{SQL: said.Query, Reading: said.Instruction}
+			}
+		case StepDone:
+			step := Step{}
+			if json.Unmarshal(e.Body, &step) == nil {
+				done = &step
+			}
+		default:
+		}
+	}
+
+	return reading, done
+}
+
+// totals are looked up beside the words of a question: the names of rows that are sums of the others.
+const totals = " . Total . Totals . TOTAL . Grand Total ."
+
+// profiled is of how many datasets the values are looked at.
+const profiled = 4
+
+// plan reads the question with what the asker may see, and nothing else.
+func (p *planning) plan(ctx context.Context) (planner.Plan, error) {
+	chosen, err := p.choose(ctx, p.who, p.asked)
+	if err != nil {
+		return planner.Plan{}, err
+	}
+
+	isFew := func(catalog.Item) bool { return len(chosen) <= profiled }
+
+	if p.datasets, err = p.Query.About(ctx, p.who, chosen, isFew); err != nil {
+		return planner.Plan{}, err
+	}
+
+	today, _ := p.asked.today(p.Now())
+	want := planner.Request{Question: p.asked.Text, Today: today, Datasets: planDatasets(p.asked, p.datasets)}
+
+	if err := p.link(ctx, &want); err != nil {
+		return planner.Plan{}, err
+	}
+
+	if len(chosen) > profiled {
+		var likely []catalog.Item
+		for _, i := range planner.Likely(want, profiled) {
+			likely = append(likely, p.datasets[i].Item)
+		}
+
+		if p.datasets, err = p.Query.About(ctx, p.who, likely, func(catalog.Item) bool { return true }); err != nil {
+			return planner.Plan{}, err
+		}
+
+		want.Datasets = planDatasets(p.asked, p.datasets)
+	}
+
+	return planner.Make(want), nil
+}
+
+// link looks up the words of the question among the values of the datasets.
+func (p *planning) link(ctx context.Context, want *planner.Request) error {
+	var local []string
+
+	for _, d := range p.datasets {
+		if inNamespace(p.asked, d.Item) {
+			local = append(local, d.Name)
+		}
+	}
+
+	if len(local) == 0 {
+		return nil
+	}
+
+	linked, err := p.Query.Link(ctx, p.who, query.LinkRequest{
+		Username: p.asked.Username, Namespace: p.asked.Namespace, Datasets: local, Question: p.asked.Text + totals,
+	})
+
+	for _, l := range linked.Links {
+		one := planner.Link{Dataset: l.Dataset, Column: l.Column, Value: l.Value, Start: l.Start, End: l.End, Guess: l.Guess(), Score: l.Score}
+
+		switch {
+		case l.End <= len(p.asked.Text):
+			want.Links = append(want.Links, one)
+		case l.Start >= len(p.asked.Text) && !one.Guess:
+			want.Totals = append(want.Totals, one)
+		}
+	}
+
+	return err
+}
+
+func planDatasets(asked Question, known []query.About) []planner.Dataset {
+	list := make([]planner.Dataset, len(known))
+	for i, d := range known {
+		list[i] = planDataset(asked, d)
+	}
+
+	return list
+}
+
+// planDataset is a dataset as the planner knows it.
+func planDataset(asked Question, d query.About) planner.Dataset {
+	known := planner.Dataset{Name: nameOf(asked, d.Item), Description: d.Definition.DataDescription, Rows: d.RowCount}
+	profiles := map[string]query.ColumnProfile{}
+
+	if d.Profile != nil {
+		known.Keys = d.Profile.Keys
+
+		for _, c := range d.Profile.Columns {
+			profiles[c.Name] = c
+		}
+	}
+
+	for _, c := range d.Columns[:min(len(d.Columns), maxColumns)] {
+		p := profiles[c.Name]
+		one := planner.Column{
+			Name: c.Name, Type: c.Type, Description: d.Definition.SchemaDefinition[c.Name], Distinct: p.Distinct, Nulls: p.Nulls, Min: valueOf(p.Min), Max: valueOf(p.Max),
+		}
+
+		for _, top := range p.TopValues {
+			one.Values = append(one.Values, valueOf(top.Value))
+		}
+
+		known.Columns = append(known.Columns, one)
+	}
+
+	return known
+}
+
+// valueOf is nil if there is none.
+func valueOf(content json.RawMessage) any {
+	var value any
+	if len(content) == 0 || json.Unmarshal(content, &value) != nil {
+		return nil
+	}
+
+	return value
+}
+
+// refusalOf says why there is no answer, and what there could be one to.
+func refusalOf(plan planner.Plan) string {
+	var said []string
+
+	if plan.Language != "" {
+		said = append(said, "This seems to be "+plan.Language+". Without a model only questions in English are understood.")
+	} else {
+		said = append(said, "Without a model this cannot be answered with certainty.")
+	}
+
+	if len(plan.Unknown) > 0 {
+		said = append(said, "Not understood: "+strings.Join(plan.Unknown, ", ")+".")
+	}
+
+	if len(plan.Candidates) > 0 {
+		said = append(said, "The closest reading: "+plan.Candidates[0].Reading+".")
+	}
+
+	if len(plan.Examples) > 0 {
+		said = append(said, "What can be answered, for example: "+strings.Join(plan.Examples, " "))
+	}
+
+	return strings.Join(append(said, "SQL always works: `POST /query`."), "\n\n")
+}
+
+const maxOptions = 3 // that are asked back
+
+// instead is what comes of a question that is not answered. It may quote values, so it notes what they are of.
+func (p *planning) instead(ctx context.Context, plan planner.Plan) (Result, error) {
+	if len(p.datasets) == 0 {
+		return Result{Response: "Nothing that you can see answers this.", Steps: []Step{}, Outcome: NoData, Model: plannerName}, nil
+	}
+
+	var read []query.Read
+
+	for _, d := range p.datasets {
+		if d.Profile != nil {
+			read = append(read, query.Read{
+				Account: d.Account, ID: d.ID, Dataset: d.Owner + "/" + d.Namespace + "/" + d.Name, Snapshot: d.Profile.Snapshot, CommittedAt: d.Profile.ComputedAt,
+			})
+		}
+	}
+
+	if err := p.teller.log.Reading(ctx, read); err != nil {
+		return Result{}, err
+	}
+
+	if plan.Outcome() == planner.Refuse {
+		return Result{Response: refusalOf(plan), Steps: []Step{}, Outcome: Refused, Model: plannerName}, nil
+	}
+
+	choice := &Choice{Question: "The question can be read in more than one way. Which one is meant?"}
+
+	for _, c := range plan.Candidates[:min(len(plan.Candidates), maxOptions)] {
+		if c.Confidence >= planner.Close*plan.Candidates[0].Confidence {
+			choice.Options = append(choice.Options, c.Reading)
+		}
+	}
+
+	return Result{
+		Response: choice.Question, Reading: plan.Candidates[0].Reading, Steps: []Step{}, Outcome: Clarification, Clarification: choice, Model: plannerName,
+	}, nil
+}
+
+// run gets the rows of a reading.
+func (p *planning) run(ctx context.Context, reading planner.Candidate) (Result, error) {
+	if err := p.teller.say(ctx, StepStarted, 0, map[string]any{"index": 0, "instruction": reading.Reading}); err != nil {
+		return Result{}, err
+	}
+
+	if err := p.teller.say(ctx, QueryExecuting, 0, map[string]any{"index": 0, "query": reading.SQL, "attempt": 1}); err != nil {
+		return Result{}, err
+	}
+
+	rows, err := p.Query.Run(ctx, p.who, query.Statement{
+		Username: p.asked.Username, Namespace: p.asked.Namespace, Text: reading.SQL, Form: query.Rows, Pinned: p.teller.log.Pinned(), Reading: p.teller.log.Reading,
+	})
+	if isRepairable(err) {
+		return Result{
+			Response: "The query for this reading failed: " + fault.From(err).Message, Reading: reading.Reading, Steps: []Step{}, Outcome: Refused, Model: plannerName,
+		}, nil
+	}
+
+	if err != nil {
+		return Result{}, err
+	}
+
+	step, err := p.teller.log.Step(ctx, Step{Instruction: reading.Reading, Query: reading.SQL, Reasoning: "Read without a model."}, rows)
+	if err != nil {
+		return Result{}, err
+	}
+
+	return p.answered(step), nil
+}
+
+// answered is the result of rows.
+func (p *planning) answered(step Step) Result {
+	result := Result{Reading: step.Instruction, Outcome: Answer, Model: plannerName, Response: fmt.Sprintf("%d rows.", step.RowCount)}
+
+	switch step.RowCount {
+	case 0:
+		result.Response, result.Outcome = "No rows match.", NoData
+	case 1:
+		result.Response = "1 row."
+	}
+
+	return result
+}
