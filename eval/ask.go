@@ -80,7 +80,7 @@ func (s *service) wanted(q *question, o options, script *script) (api.Question, 
 		wanted.Provider = &o.provider
 	}
 
-	if o.model != "" && script == nil {
+	if o.model != "" && o.model != none && script == nil {
 		wanted.Model = &o.model
 	}
 

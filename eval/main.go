@@ -56,7 +56,7 @@ func run(ctx context.Context) error {
 	flag.StringVar(&o.dir, "dir", "", "`folder` of the question sets, by default that of our own suite of this name, $EVAL_DIR, or else our own small set")
 	flag.StringVar(&o.suite, "suite", "all", "suite, or the common beginning of several: defog for all defog-…")
 	flag.StringVar(&o.split, "split", "dev", "folder of the set: dev or held-out")
-	flag.StringVar(&o.model, "model", "", "model that the service is asked to use, or gold, planted or replies; its first one by default")
+	flag.StringVar(&o.model, "model", "", "model that the service is asked to use, or gold, planted or replies, or none; its first one by default")
 	flag.StringVar(&o.agent, "agent", "nl2ql", "agent that is asked: nl2ql or assistant")
 	flag.StringVar(&o.provider, "provider", "", "provider of the model")
 	flag.StringVar(&o.compare, "compare", "", "earlier `report` (JSON) to compare with")
@@ -110,7 +110,7 @@ func run(ctx context.Context) error {
 		return err
 	}
 
-	unexpected := script.check(marks, o.split == heldOut)
+	unexpected := errors.Join(script.check(marks, o.split == heldOut), checkNone(o, marks))
 
 	return errors.Join(newReport(o, marks).publish(o, earlier), unexpected)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -13,10 +14,26 @@ import (
 	"time"
 )
 
+// none is the name of no model: the service answers without one.
+const none = "none"
+
+// checkNone says whether a model answered although none should.
+func checkNone(o options, marks []mark) error {
+	for _, m := range marks {
+		if o.model == none && m.Model != "" && m.Model != "planner" {
+			return errors.New("the service has a model: " + m.Model)
+		}
+	}
+
+	return nil
+}
+
 // modelSettings are those of the service's models: the environment's, or the scripted one behind a server that speaks
 // as OpenAI's does.
 func modelSettings(ctx context.Context, o *options, script *script) (settings []string, silence func(), err error) {
 	switch {
+	case o.model == none:
+		return nil, func() {}, nil
 	case script == nil:
 		for _, setting := range os.Environ() {
 			if strings.HasPrefix(setting, "QUERN_MODEL") || strings.HasPrefix(setting, "QUERN_RUN_") {
