@@ -17,6 +17,10 @@ func (a *App) newRuns(asking *query.Query) *run.Runs {
 	writer := agent.NL2QL{Catalog: a.catalog(), Query: asking, Models: a.models, Now: time.Now}
 	agents := map[string]agent.Agent{"nl2ql": writer, "assistant": agent.Assistant{NL2QL: writer}}
 
+	if !a.models.Configured() {
+		agents["nl2ql"], agents["assistant"] = agent.Planner{NL2QL: writer}, agent.Planner{NL2QL: writer, Planning: true}
+	}
+
 	if c.Scripted {
 		agents["nl2ql"], agents["assistant"] = agent.Script{Query: asking}, agent.Script{Query: asking, Planning: true}
 	}
