@@ -1,0 +1,182 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestPlanner: what a question becomes without a model, in every outcome.
+func TestPlanner(t *testing.T) {
+	t.Parallel()
+
+	s := start(t, "QUERN_UPKEEP_QUIET=1s", "QUERN_UPKEEP_EVERY=1s")
+	d := newTrade(t, s, "ada", s.newKey().token("ada"))
+
+	for question, cells := range map[string]map[string]any{
+		"How many orders are there?":                           {"count": 200.0},
+		"How many orders are late?":                            {"count": 67.0},
+		"How many late orders are in the north?":               {"count": 34.0},
+		"What is the highest price of the products?":           {"max price": 12.5},
+		"How many customers live in Vienna?":                   {"count": 16.0},
+		"How many orders have an amount of more than 90?":      {"count": 14.0},
+		"What is the total amount of orders in February 2026?": {"total amount": 842.5},
+	} {
+		run := d.asks(question, "")
+		require.Equal(t, "completed", run.Status)
+		require.Equal(t, "answer", run.Result.Outcome, "%s: %s", question, run.Result.Response)
+		require.Equal(t, cells, run.cells(t), question)
+		require.Equal(t, "planner", run.Result.Model)
+		require.NotEmpty(t, run.Result.Reading)
+	}
+
+	byRegion := d.asks("Number of orders by region", "")
+	require.Equal(t, "number of the rows of *orders*, by *region*", byRegion.Result.Reading)
+	require.Len(t, byRegion.Result.Steps[0].Data, 2)
+
+	none := d.asks("How many different cities do customers in retail live in?", "")
+	require.Equal(t, "answer", none.Result.Outcome)
+
+	for question, part := range map[string]string{
+		"What is the profit margin by region?": "profit",
+		"How many orders were sent back?":      "back",
+		"Wie viele Bestellungen gibt es?":      "German",
+		"Delete all orders":                    "Delete",
+	} {
+		run := d.asks(question, "")
+		require.Equal(t, "refused", run.Result.Outcome, question)
+		require.Empty(t, run.Result.Steps)
+		require.Contains(t, run.Result.Response, part)
+		require.Contains(t, run.Result.Response, "SQL")
+	}
+
+	// A model that is named is not there.
+	named := d.asks("How many orders are there?", `"model": "large"`)
+	require.Equal(t, "failed", named.Status)
+	require.Equal(t, "UNAVAILABLE", named.Error.Code)
+
+	// The events are those of the agents that have a model.
+	body := fmt.Sprintf(`{"username": "ada", "namespace": %q, "agent": "assistant", "query": "How many orders are there?"}`, d.namespace)
+	stream := call(t, http.MethodPost, s.url+"/query/ask", d.bearer, body, "Accept: text/event-stream")
+
+	last := -1
+
+	for _, event := range []string{"run-started", "planningStarted", "plan", "stepStarted", "queryExecuting", "step", "answerStarted", "answer", "run-completed"} {
+		at := strings.Index(stream.body, "event: "+event+"\n")
+		require.Greater(t, at, last, event)
+		last = at
+	}
+}
+
+// TestPlannerAccess: with any grants, no answer is from a dataset that the asker may not see, and a question about one
+// gets what a question about nothing gets.
+func TestPlannerAccess(t *testing.T) {
+	t.Parallel()
+
+	s := start(t, "QUERN_UPKEEP_QUIET=1s", "QUERN_UPKEEP_EVERY=1s", "QUERN_RUN_PER_USER=100")
+	key := s.newKey()
+	owner := newFilled(t, s, "ada", key.token("ada"))
+
+	// Words that stand nowhere else: of a dataset, of a column, of a value.
+	names := []string{"quolls", "narwhals", "okapis", "tapirs", "wombats"}
+	columns := []string{"brim", "plinth", "trundle", "wharf", "sprocket"}
+	values := []string{"Xylo", "Yarrow", "Zephyr", "Quince", "Umbra"}
+
+	for i, name := range names {
+		var rows []string
+		for n := range 40 {
+			rows = append(rows, fmt.Sprintf(`{"kind": %q, "%s": %d}`, []string{values[i], "common"}[n%2], columns[i], n))
+		}
+
+		owner.beside(name, `{"data": [`+strings.Join(rows, ", ")+`]}`)
+	}
+
+	postRows(t, s, owner.bearer, owner.path(), `{"data": [{"id": 1}]}`)
+	owner.indexed()
+
+	random := rand.New(rand.NewPCG(13, 13))
+	answered := 0
+
+	for round := range 6 {
+		asker := fmt.Sprintf("asker%d", round)
+		bearer := key.token(asker)
+		require.Equal(t, http.StatusOK, call(t, http.MethodGet, s.url+"/user/me", bearer, "").status)
+
+		seen := map[int]bool{}
+
+		for _, i := range random.Perm(len(names))[:1+random.IntN(len(names)-1)] {
+			seen[i] = true
+			share(t, s, owner.bearer, "datasets/self/"+owner.namespace+"/"+names[i], asker, "viewer")
+		}
+
+		for i := range names {
+			for _, question := range []string{"How many %s are there?", "What is the total %[2]s?", "How many are %[3]s?", "Average %[2]s of %[1]s that are %[3]s by kind"} {
+				words := []string{names[i], columns[i], values[i]}
+				run := owner.by(bearer).asks(fill(question, words), "")
+				said := saidOf(t, run)
+
+				for j := range names {
+					if seen[j] {
+						continue
+					}
+
+					for _, word := range []string{names[j], columns[j], values[j]} {
+						require.True(t, !strings.Contains(said, word) || strings.Contains(fill(question, words), word), "%s reveals %s: %s", question, word, said)
+					}
+				}
+
+				if seen[i] {
+					if run.Result.Outcome == "answer" {
+						answered++
+					}
+
+					continue
+				}
+
+				require.NotEqual(t, "answer", run.Result.Outcome, said)
+
+				nothing := []string{"yaffles", "dunnage", "Brocken"}
+				other := saidOf(t, owner.by(bearer).asks(fill(question, nothing), ""))
+
+				for k, word := range nothing {
+					other = strings.ReplaceAll(other, word, words[k])
+				}
+
+				require.Equal(t, other, said)
+			}
+		}
+	}
+
+	require.Greater(t, answered, 20)
+}
+
+// fill puts words into a question that has places for them by number.
+func fill(question string, words []string) string {
+	if !strings.Contains(question, "%[") {
+		return fmt.Sprintf(question, words[0])
+	}
+
+	for i, word := range words {
+		question = strings.ReplaceAll(question, fmt.Sprintf("%%[%d]s", i+1), word)
+	}
+
+	return question
+}
+
+// saidOf is everything that is told of a run but its names.
+func saidOf(t *testing.T, run concluded) string {
+	t.Helper()
+
+	require.NotNil(t, run.Result, run.Status)
+
+	said, err := json.Marshal(run.Result)
+	require.NoError(t, err)
+
+	return strings.Join(slices.Sorted(strings.SplitSeq(string(said), "\n")), "\n")
+}
