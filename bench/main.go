@@ -61,6 +61,7 @@ func measures() []measure {
 		{name: "compacted", goal: 0.77, run: runCompacted}, // at most 1.3 times as long
 		{name: "ask", goal: 1, run: runAsk},                // or 40 ms more
 		{name: "context", goal: 1, run: runContext},        // or 20 ms more
+		{name: "planner", goal: 1, run: runPlanner},        // or 50 ms more
 		{name: "streams", goal: 1, run: runStreams},
 		{name: "runs", goal: 1, run: runRuns},
 		{name: "a2a", goal: 1, run: runA2A, twin: serveA2ATwin}, // or 15 ms more
