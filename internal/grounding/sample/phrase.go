@@ -1,7 +1,13 @@
 package sample
 
+import "slices"
+
 // phrases are the sentences of a fact in a format.
 func phrases(what string, in Format) []string {
+	return slices.Concat(plainly(what)[in], freely(what)[in])
+}
+
+func plainly(what string) [3][]string {
 	return map[string][3][]string{
 		"cell": {
 			{
@@ -129,5 +135,5 @@ func phrases(what string, in Format) []string {
 			{"Wie sehen die ersten {q} seit {y} aus?", "Gib mir einen Überblick mit höchstens {q} Zeilen.", "Wie sieht es aus?"},
 			{"Que donnent les {q} premiers depuis {y} ?", "Donne-moi un aperçu en {q} lignes au plus.", "Quelle est la situation ?"},
 		},
-	}[what][in]
+	}[what]
 }
