@@ -211,7 +211,7 @@ func (f *figure) prefix(text string) {
 			for _, space := range []string{"", " ", "\u00a0", "\u202f"} {
 				if before, found := strings.CutSuffix(text[:at], word+space); found && isMoney(unitWord(strings.ToLower(word))) && (f.unit == "" || space == "") {
 					last, _ := utf8.DecodeLastRuneInString(before)
-					if unicode.IsLetter(last) || (space != "" && unicode.IsDigit(last)) || precededByNumber(before) {
+					if unicode.IsLetter(last) || unicode.IsDigit(last) || (space != "" && precededByNumber(before)) {
 						continue
 					}
 
@@ -315,7 +315,11 @@ func (f *figure) takeUnit(word, rest string) int {
 		unit, length = "%", len(rest)-len(after)
 	}
 
+	behind, _ := utf8.DecodeRuneInString(rest[length:])
+
 	switch {
+	case unicode.IsDigit(behind), len(word) == 1 && (behind == '’' || behind == '\''): // the currency of the next number, or s’élève
+		return 0
 	case strings.HasPrefix(word, "Prozentpunkt"):
 		f.percent, f.unit = true, "%"
 	case unit == "" || f.unit != "":

@@ -52,14 +52,14 @@ func vocabulary() map[string]topic {
 			baisse baissé diminue diminué diminution recul recule reculé chute inférieur inférieure moins perte`,
 		sums:     `total totals sum altogether together overall combined insgesamt gesamt summe zusammen gesamtsumme somme totale totaux ensemble`,
 		averages: `average averages averaged mean avg durchschnitt durchschnittlich mittelwert mittel moyenne moyen`,
-		shares:   `share shares account accounts accounted total anteil anteile insgesamt gesamt summe part parts représente représentent`,
+		shares:   `share shares account accounts accounted total overall anteil anteile insgesamt gesamt gesamten summe part parts représente représentent`,
 		counts: `rows row entries entry results records items lines zeilen zeile einträge eintrag ergebnisse datensätze
 			lignes ligne entrées entrée résultats enregistrements`,
 		mosts: `highest largest most biggest maximum max greatest höchste höchsten höchster größte größten meisten maximal plus haute haut élevé élevée maximale
 			lowest smallest least minimum min fewest niedrigste niedrigsten kleinste kleinsten wenigsten moins basse bas minimale faible`,
 		english:     `the of is are has have with for by to was were from`,
 		continental: `der die das ist von bei und mit den im le la les est du des pour et de au en dans`,
-		clauses:     `and und et while whereas but während aber mais tandis puis`,
+		clauses:     `and und et while whereas ahead but während sowie vor aber mais tandis alors ainsi puis`,
 	} {
 		for word := range strings.FieldsSeq(words) {
 			all[word] |= is
