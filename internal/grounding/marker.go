@@ -51,12 +51,17 @@ func strip(answer string, d *rowData) (string, []*marker) {
 
 // markerEnd is where a marker's text ends, or -1. Brackets in a quoted name do not end it.
 func markerEnd(text string) int {
+	text, _, _ = strings.Cut(text[:min(len(text), maxMarker)], "\n")
+
+	first := strings.Index(text, "]]")
+	if first < 0 {
+		return -1
+	}
+
 	inQuotes := false
 
-	for i := 0; i < len(text) && i < maxMarker; i++ {
+	for i := 0; i < len(text); i++ {
 		switch {
-		case text[i] == '\n':
-			return -1
 		case text[i] == '\\' && inQuotes:
 			i++
 		case text[i] == '"':
@@ -66,11 +71,7 @@ func markerEnd(text string) int {
 		}
 	}
 
-	if i := strings.Index(text[:min(len(text), maxMarker)], "]]"); i >= 0 && !strings.Contains(text[:i], "\n") {
-		return i // a quote that is not closed
-	}
-
-	return -1
+	return first // a quote is not closed
 }
 
 // isCell says whether the brackets at that place of the answer stand in the text of a cell that the answer repeats.
