@@ -1,0 +1,130 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+)
+
+// part is one to send.
+type part struct {
+	file   *uploadFile
+	number int32
+}
+
+func (f *uploadFile) open() error {
+	f.opening.Lock()
+	defer f.opening.Unlock()
+
+	if f.content != nil {
+		return nil
+	}
+
+	content, err := os.Open(f.source.Path)
+	if err != nil {
+		return err
+	}
+
+	f.content = content
+
+	return nil
+}
+
+// put sends a part, once more with a fresh address if the one that we have has expired or the store stumbled.
+func (s *sending) put(ctx context.Context, one part) error {
+	offset, size := one.file.span(one.number)
+
+	for attempt := 0; ; attempt++ {
+		address, err := s.address(ctx, one, attempt > 0)
+		if err != nil {
+			return err
+		}
+
+		moving := &movement{sending: s}
+		request, err := http.NewRequestWithContext(ctx, http.MethodPut, address, http.NoBody)
+		if err != nil {
+			return err
+		}
+
+		request.ContentLength = size
+		request.GetBody = func() (io.ReadCloser, error) {
+			moving.back() // what an earlier attempt had sent
+
+			return io.NopCloser(io.TeeReader(io.NewSectionReader(one.file.content, offset, size), moving)), nil
+		}
+		request.Body, _ = request.GetBody()
+
+		response, err := s.store.Do(request)
+		if err == nil {
+			_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, 1<<16))
+			_ = response.Body.Close()
+		}
+
+		switch moving.back(); {
+		case err != nil:
+			return fmt.Errorf("sending part %d of %s: %w", one.number, one.file.source.Name, err)
+		case attempt < 2 && (response.StatusCode == http.StatusForbidden || response.StatusCode >= http.StatusInternalServerError):
+		case response.StatusCode != http.StatusOK:
+			return fmt.Errorf("sending part %d of %s: the object store answered %s", one.number, one.file.source.Name, response.Status)
+		default:
+			s.tell(func(p *UploadProgress) {
+				p.Stored += size
+				one.file.etags[one.number] = response.Header.Get("ETag")
+			})
+
+			return nil
+		}
+	}
+}
+
+// address is where a part goes. Fresh ones come for a hundred parts at a time.
+func (s *sending) address(ctx context.Context, one part, fresh bool) (string, error) {
+	file := one.file
+
+	file.renewing.Lock()
+	defer file.renewing.Unlock()
+
+	if address := file.urls[one.number]; address != "" && !fresh {
+		return address, nil
+	}
+
+	var numbers []int32
+	for number := one.number; len(numbers) < 100 && int64(number-1)*file.PartSize < file.Size; number++ {
+		numbers = append(numbers, number)
+	}
+
+	renewed, err := Read[UploadUrls](s.Client.RenewUploadUrls(ctx, s.session, file.FileID, RenewUploadUrls{PartNumbers: numbers}))
+	if err != nil {
+		return "", err
+	}
+
+	for _, address := range renewed.PresignedUrls {
+		file.urls[address.PartNumber] = address.URL
+	}
+
+	return file.urls[one.number], nil
+}
+
+// movement counts the bytes of a part that are on the way.
+type movement struct {
+	sending *sending
+	bytes   int64
+}
+
+func (m *movement) Write(b []byte) (int, error) {
+	m.sending.tell(func(p *UploadProgress) {
+		m.bytes += int64(len(b))
+		p.Moving += int64(len(b))
+	})
+
+	return len(b), nil
+}
+
+func (m *movement) back() {
+	m.sending.tell(func(p *UploadProgress) {
+		p.Moving -= m.bytes
+		m.bytes = 0
+	})
+}
