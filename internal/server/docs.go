@@ -90,6 +90,18 @@ func setAuthorizationURL(document map[string]any, address string) {
 	place["authorizationUrl"] = address
 }
 
+// resourceMetadataPath is where RFC 9728 wants it.
+const resourceMetadataPath = "/.well-known/oauth-protected-resource"
+
+// resourceMetadata tells programs without a token where people sign in.
+func (s *Server) resourceMetadata(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Cache-Control", "no-cache")
+	writeJSON(w, http.StatusOK, map[string]any{
+		"resource": s.config.PublicURL, "authorization_servers": []string{s.config.Issuer}, "scopes_supported": []string{"openid"},
+		"bearer_methods_supported": []string{"header"}, "resource_documentation": s.config.PublicURL + basePath + "/docs",
+	})
+}
+
 func (d *docs) page(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Security-Policy", d.policy)

@@ -56,6 +56,7 @@ func (s *Server) newRouter() (http.Handler, error) {
 	rt.HandleFunc("GET "+basePath+"/docs", docs.page)
 	rt.mux.HandleFunc("GET /healthz", s.healthz)
 	rt.mux.HandleFunc("GET /readyz", s.readyz)
+	rt.mux.HandleFunc("GET "+resourceMetadataPath, s.resourceMetadata)
 
 	for pattern, operation := range s.contract.operations {
 		if !rt.served[pattern] {
