@@ -271,7 +271,7 @@ func (a *auditor) checkReads() {
 		{"FROM orders JOIN " + theirs + " USING (a)", 200, []string{"editor query.run dataset " + two.namespace + "/orders", "owner query.run dataset " + one.namespace + "/orders"}},
 		{"SELECT * FROM orders o, orders p", 200, []string{"owner query.run dataset " + one.namespace + "/orders"}},
 		{"FROM " + theirs, 200, []string{"editor query.run dataset " + two.namespace + "/orders"}},
-		{"SELECT 1", 200, []string{"viewer query.run"}},
+		{"SELECT 1", 200, []string{"viewer query.run account"}},
 		// A fault can tell of values, so it is a read.
 		{"SELECT ('x' || a)::int FROM orders", 422, []string{"owner query.run dataset " + one.namespace + "/orders"}},
 		{"SELECT * FROM orders, absent", 422, nil},

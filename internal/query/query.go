@@ -326,7 +326,7 @@ func (r *running) link(ctx context.Context, reads []reading) (map[string]string,
 func (r *running) audit(ctx context.Context, who auth.Principal, reads []reading) error {
 	entries := map[uuid.UUID][]audit.Entry{}
 	if len(reads) == 0 {
-		entries[who.Account] = []audit.Entry{who.Audit(who.Account, r.Now(), r.action, audit.Target{})}
+		entries[who.Account] = []audit.Entry{who.Audit(who.Account, r.Now(), r.action, audit.Target{Kind: "account", ID: who.Account.String()})}
 	}
 
 	for _, one := range reads {

@@ -38,7 +38,14 @@ func (h handlers) ListAudit(ctx context.Context, request api.ListAuditRequestObj
 func auditEntry(e audit.Entry) api.AuditEntry {
 	shown := api.AuditEntry{
 		ID: e.ID, At: e.At, Username: e.Actor, Action: e.Action, Detail: e.Detail, Outcome: e.Outcome, Address: e.Address, RequestID: e.RequestID,
-		Target: api.AuditTarget{Kind: api.AuditTargetKind(e.Target.Kind), ID: uuid.MustParse(e.Target.ID)},
+		Target: api.AuditTarget{Kind: api.AuditTargetKind(e.Target.Kind)},
+	}
+
+	// Statements that read no dataset were once written without a target.
+	if id, err := uuid.Parse(e.Target.ID); err == nil {
+		shown.Target.ID = id
+	} else {
+		shown.Target.Kind, shown.Target.ID = api.AuditTargetKindAccount, e.Account
 	}
 
 	if e.Token != uuid.Nil {
