@@ -44,7 +44,8 @@ stack-down: ## End the servers that `make stack` started; their data stays
 
 .PHONY: build
 build: ## Build the programs into bin/
-	go build -trimpath -o bin/ ./cmd/...
+	go build -trimpath -o bin/ ./cmd/quernd
+	CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/quern
 
 .PHONY: test
 test: ## Run the package tests, quickly

@@ -23,7 +23,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var update = flag.Bool("update", false, "rewrite testdata/queries and testdata/streams")
+var update = flag.Bool("update", false, "rewrite testdata/queries, testdata/streams and testdata/cli")
 
 // TestQueries runs the statements of testdata/queries and compares what comes back with what stands there:
 //

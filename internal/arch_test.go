@@ -23,6 +23,7 @@ const module = "quern.dev/quern/"
 func allowed() map[string][]string {
 	return map[string][]string{
 		"cmd/quernd": {"internal/app"},
+		"cmd/quern":  {"api"},
 
 		"internal/app": {"*"},
 
@@ -92,7 +93,7 @@ func systems() map[string][]string {
 		"github.com/santhosh-tekuri/jsonschema/v6": {"internal/llm"},
 		"golang.org/x/sync":                        {"internal/agent", "internal/auth", "internal/blob", "internal/lake", "internal/upload", "eval"},
 		"golang.org/x/sys":                         {"internal/sandbox"},
-		"golang.org/x/text":                        {"internal/catalog", "internal/engine/duckdb", "internal/values", "eval"},
+		"golang.org/x/text":                        {"internal/catalog", "internal/engine/duckdb", "internal/values", "eval", "cmd/quern"},
 		"github.com/klauspost/compress":            {"internal/engine/duckdb"},
 		"github.com/duckdb/duckdb-go-bindings":     {"internal/engine/duckdb"},
 		"github.com/landlock-lsm/go-landlock":      {"internal/sandbox"},
@@ -106,7 +107,8 @@ func systems() map[string][]string {
 		"github.com/rs/cors":                       {"internal/server"},
 		"github.com/prometheus/client_golang":      {"internal/server", "internal/app"},
 		"github.com/oapi-codegen/runtime":          {"api", "internal/server"},
-		"github.com/spf13/cobra":                   {"cmd/quernd"},
+		"github.com/spf13/cobra":                   {"cmd/quernd", "cmd/quern"},
+		"golang.org/x/term":                        {"cmd/quern"},
 		"github.com/stretchr/testify":              {"internal/postgres/pgtest"},
 		"github.com/google/uuid":                   {"*"},
 	}

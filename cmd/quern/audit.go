@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"quern.dev/quern/api"
+)
+
+func (p *program) auditCommand() *cobra.Command {
+	var limit int
+
+	command := p.act("audit", "Show what happened to your data, newest first", cobra.NoArgs, func(ctx context.Context, client *api.Client, _ []string) error {
+		return list(p, api.Pages(func(cursor *string) ([]api.AuditEntry, *string, error) {
+			page, err := api.Read[api.AuditList](client.ListAudit(ctx, &api.ListAuditParams{Cursor: cursor, Limit: new(int32(100))}))
+
+			return page.Data, page.NextCursor, err
+		}), limit, "Nothing yet.",
+			column[api.AuditEntry]{"at", func(e api.AuditEntry) any { return e.At }},
+			column[api.AuditEntry]{"who", func(e api.AuditEntry) any { return e.Username }},
+			column[api.AuditEntry]{"what", func(e api.AuditEntry) any { return e.Action }},
+			column[api.AuditEntry]{"to", func(e api.AuditEntry) any { return auditTarget(e.Target) }},
+			column[api.AuditEntry]{"detail", func(e api.AuditEntry) any { return e.Detail }},
+			column[api.AuditEntry]{"outcome", func(e api.AuditEntry) any { return e.Outcome }},
+			column[api.AuditEntry]{"from", func(e api.AuditEntry) any { return e.Address }},
+		)
+	})
+	command.Flags().IntVar(&limit, "limit", 50, "how many to show at most; 0: all")
+
+	return command
+}
+
+// auditTarget names the thing, or its kind where it has no name.
+func auditTarget(target api.AuditTarget) string {
+	var parts []string
+
+	for _, part := range []*string{target.Namespace, target.Dataset} {
+		if part != nil && *part != "" {
+			parts = append(parts, *part)
+		}
+	}
+
+	if len(parts) == 0 {
+		return string(target.Kind)
+	}
+
+	return strings.Join(parts, "/")
+}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// credentials is the file that `quern login` writes, readable for its owner alone.
+type credentials struct {
+	Current string            `json:"current"` // the server of the last login
+	Servers map[string]signIn `json:"servers"`
+}
+
+// signIn is what one server accepts, and how to renew it.
+type signIn struct {
+	Issuer        string    `json:"issuer"`
+	TokenEndpoint string    `json:"tokenEndpoint"`
+	ClientID      string    `json:"clientId"`
+	Access        string    `json:"accessToken"`
+	Refresh       string    `json:"refreshToken,omitempty"`
+	ExpiresAt     time.Time `json:"expiresAt"`
+}
+
+func (p *program) credentialsPath() string { return filepath.Join(p.home, "credentials.json") }
+
+func (p *program) readCredentials() (credentials, error) {
+	kept := credentials{Servers: map[string]signIn{}}
+
+	content, err := os.ReadFile(p.credentialsPath())
+	if errors.Is(err, fs.ErrNotExist) {
+		return kept, nil
+	}
+
+	if err == nil {
+		err = json.Unmarshal(content, &kept)
+	}
+
+	if err != nil {
+		return kept, exitError{exitSignIn, fmt.Sprintf("the credentials cannot be read: %v", err), "Sign in again with `quern login`, or remove the file."}
+	}
+
+	return kept, nil
+}
+
+// change replaces the file as a whole, so that no reader and no crash sees half of it.
+func (p *program) changeCredentials(change func(*credentials)) error {
+	kept, err := p.readCredentials()
+	if err != nil {
+		kept = credentials{Servers: map[string]signIn{}}
+	}
+
+	change(&kept)
+
+	return p.keep(p.credentialsPath(), kept)
+}
+
+// keep writes a file of ours that nobody else may read.
+func (p *program) keep(path string, value any) error {
+	content, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		return err
+	}
+
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+
+	file, err := os.CreateTemp(filepath.Dir(path), ".new-*") // its mode is 0600
+	if err != nil {
+		return err
+	}
+
+	_, err = file.Write(append(content, '\n'))
+	if err = errors.Join(err, file.Close()); err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+
+	if err != nil {
+		_ = os.Remove(file.Name())
+	}
+
+	return err
+}
+
+// serverAddress is how a server is written everywhere.
+func serverAddress(text string) string {
+	text = strings.TrimSuffix(strings.TrimSuffix(text, "/"), "/api/v1")
+	if text != "" && !strings.Contains(text, "://") {
+		text = "https://" + text
+	}
+
+	return text
+}
+
+// tokens finds out which server is meant, and with what to speak to it.
+func (p *program) tokens() (func(context.Context) (string, error), error) {
+	if p.server == "" {
+		p.server = os.Getenv("QUERN_SERVER")
+	}
+
+	kept, err := p.readCredentials()
+	if p.server = serverAddress(p.server); p.server == "" {
+		p.server = kept.Current
+	}
+
+	if p.server == "" {
+		return nil, exitError{exitSignIn, "no server is known", "Sign in with `quern login https://your.server`, or set QUERN_SERVER and QUERN_TOKEN."}
+	}
+
+	token := p.token
+	if token == "" {
+		token = os.Getenv("QUERN_TOKEN")
+	}
+
+	if token != "" {
+		return func(context.Context) (string, error) { return strings.TrimSpace(token), nil }, nil
+	}
+
+	if err != nil {
+		return nil, err
+	}
+
+	if _, signedIn := kept.Servers[p.server]; !signedIn {
+		return nil, exitError{exitSignIn, "you are not signed in at " + p.server, fmt.Sprintf("Sign in with `quern login %s`, or set QUERN_TOKEN.", p.server)}
+	}
+
+	return p.renewed, nil
+}
+
+// renewed is an access token that is good for a while. It is renewed when it is about to expire.
+func (p *program) renewed(ctx context.Context) (string, error) {
+	kept, err := p.readCredentials()
+	if err != nil {
+		return "", err
+	}
+
+	used := kept.Servers[p.server]
+	if time.Until(used.ExpiresAt) > 20*time.Second {
+		return used.Access, nil
+	}
+
+	fresh, err := used.renew(ctx)
+	if err != nil {
+		// Another quern may have renewed it at the same moment, after which the old one is worth nothing.
+		if kept, readErr := p.readCredentials(); readErr == nil && kept.Servers[p.server].Access != used.Access {
+			return kept.Servers[p.server].Access, nil
+		}
+
+		return "", err
+	}
+
+	return fresh.Access, p.changeCredentials(func(kept *credentials) { kept.Servers[p.server] = fresh })
+}

@@ -1,0 +1,226 @@
+package main
+
+import (
+	"context"
+	"iter"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"quern.dev/quern/api"
+)
+
+func (p *program) datasetCommand() *cobra.Command {
+	return group("dataset", "List, search, show and change datasets",
+		p.datasetList(), p.datasetSearch(), p.datasetShow(), p.datasetProfile(), p.datasetHistory(), p.datasetRestore(),
+		p.datasetCreate(), p.datasetDescribe(), p.datasetRename(), p.datasetExposure(), p.datasetClear(), p.datasetDelete(),
+	)
+}
+
+// onDataset is a command on one dataset, its first argument.
+func (p *program) onDataset(use, short string, args int, run func(ctx context.Context, client *api.Client, at name, args []string) error) *cobra.Command {
+	return p.act(use, short, cobra.ExactArgs(args), func(ctx context.Context, client *api.Client, args []string) error {
+		at, err := datasetName(args[0])
+		if err != nil {
+			return err
+		}
+
+		return run(ctx, client, at, args[1:])
+	})
+}
+
+func (p *program) datasetList() *cobra.Command {
+	var limit int
+
+	command := p.act("list [NAMESPACE]", "List the datasets of a namespace, or everything that you can see", cobra.MaximumNArgs(1),
+		func(ctx context.Context, client *api.Client, args []string) error {
+			if len(args) == 0 {
+				return p.listDatasets(searched(ctx, client, nil), limit, "No datasets yet. `quern upload FILE NAMESPACE/DATASET` makes one of a file.")
+			}
+
+			at, err := namespaceName(args[0])
+			if err != nil {
+				return err
+			}
+
+			return p.listDatasets(api.Pages(func(cursor *string) ([]api.DatasetItem, *string, error) {
+				page, err := api.Read[api.DatasetList](client.ListDatasets(ctx, at.owner, at.namespace, &api.ListDatasetsParams{Cursor: cursor, Limit: new(int32(100))}))
+
+				return page.Data, page.NextCursor, err
+			}), limit, "No datasets here.")
+		})
+	limitFlag(command, &limit)
+
+	return command
+}
+
+func (p *program) datasetSearch() *cobra.Command {
+	var limit int
+
+	command := p.act("search WORD...", "Find datasets by names, columns, descriptions and values", cobra.MinimumNArgs(1),
+		func(ctx context.Context, client *api.Client, args []string) error {
+			return p.listDatasets(searched(ctx, client, new(strings.Join(args, " "))), limit, "Nothing that you can see has these words.")
+		})
+	limitFlag(command, &limit)
+
+	return command
+}
+
+func searched(ctx context.Context, client *api.Client, words *string) iter.Seq2[api.DatasetItem, error] {
+	return api.Pages(func(cursor *string) ([]api.DatasetItem, *string, error) {
+		page, err := api.Read[api.DatasetList](client.SearchDatasets(ctx, &api.SearchDatasetsParams{Q: words, Cursor: cursor, Limit: new(int32(100))}))
+
+		return page.Data, page.NextCursor, err
+	})
+}
+
+func (p *program) listDatasets(items iter.Seq2[api.DatasetItem, error], limit int, none string) error {
+	return list(p, items, limit, none,
+		column[api.DatasetItem]{"dataset", func(d api.DatasetItem) any { return d.Username + "/" + d.Namespace + "/" + d.Name }},
+		column[api.DatasetItem]{"rows", func(d api.DatasetItem) any { return d.RowCount }},
+		column[api.DatasetItem]{"role", func(d api.DatasetItem) any { return string(d.Role) }},
+		column[api.DatasetItem]{"changed", func(d api.DatasetItem) any { return d.UpdatedAt }},
+		column[api.DatasetItem]{"description", func(d api.DatasetItem) any { return d.DataDescription }},
+	)
+}
+
+func (p *program) datasetShow() *cobra.Command {
+	return p.onDataset("show DATASET", "Show columns, types and descriptions", 1, func(ctx context.Context, client *api.Client, at name, _ []string) error {
+		found, err := api.Read[api.Dataset](client.GetDataset(ctx, at.owner, at.namespace, at.dataset))
+		if err != nil {
+			return err
+		}
+
+		if p.format == "csv" {
+			heads, rows := cells(found.Metadata.Columns, datasetColumns())
+
+			return p.csv(heads, rows)
+		}
+
+		return one(p, found, func() {
+			p.facts(
+				fact{"dataset", found.Dataset.Owner + "/" + found.Dataset.Namespace + "/" + found.Dataset.Name},
+				fact{"rows", found.Metadata.RowCount}, fact{"description", found.Metadata.DataDescription},
+			)
+
+			if len(found.Metadata.Columns) > 0 {
+				p.out.printf("\n")
+				p.table(cells(found.Metadata.Columns, datasetColumns()))
+			}
+		})
+	})
+}
+
+func datasetColumns() []column[api.DatasetColumn] {
+	return []column[api.DatasetColumn]{
+		{"column", func(c api.DatasetColumn) any { return c.Name }},
+		{"type", func(c api.DatasetColumn) any { return c.Type }},
+		{"description", func(c api.DatasetColumn) any { return c.Description }},
+	}
+}
+
+func (p *program) datasetProfile() *cobra.Command {
+	return p.onDataset("profile DATASET", "Show what the values of each column are like", 1, func(ctx context.Context, client *api.Client, at name, _ []string) error {
+		found, err := api.Read[api.Profile](client.GetProfile(ctx, at.owner, at.namespace, at.dataset))
+		if api.IsCode(err, api.NOTFOUND) {
+			if _, err := api.Read[api.Dataset](client.GetDataset(ctx, at.owner, at.namespace, at.dataset)); err == nil {
+				return exitError{exitNotFound, "there is no profile yet", "It is computed when the dataset has been quiet for a while. Try again in a minute."}
+			}
+		}
+
+		if err != nil {
+			return err
+		}
+
+		columns := []column[api.ColumnProfile]{
+			{"column", func(c api.ColumnProfile) any { return c.Name }},
+			{"type", func(c api.ColumnProfile) any { return c.Type }},
+			{"empty", func(c api.ColumnProfile) any { return c.Nulls }},
+			{"distinct", func(c api.ColumnProfile) any { return c.Distinct }},
+			{"smallest", func(c api.ColumnProfile) any { return c.Min }},
+			{"largest", func(c api.ColumnProfile) any { return c.Max }},
+			{"frequent", func(c api.ColumnProfile) any {
+				var values []string
+				for _, top := range c.TopValues[:min(3, len(c.TopValues))] {
+					values = append(values, plain(top.Value))
+				}
+
+				return strings.Join(values, ", ")
+			}},
+		}
+
+		if p.format == "csv" {
+			heads, rows := cells(found.Columns, columns)
+
+			return p.csv(heads, rows)
+		}
+
+		return one(p, found, func() {
+			facts := []fact{{"rows", found.RowCount}, {"computed", found.ComputedAt}}
+			for _, key := range found.CandidateKeys {
+				facts = append(facts, fact{"unique", strings.Join(key, ", ")})
+			}
+
+			for _, join := range found.Joins {
+				facts = append(facts, fact{"joins", join.Column + " = " + join.Username + "/" + join.Namespace + "/" + join.Dataset + "." + join.OtherColumn})
+			}
+
+			p.facts(facts...)
+			p.out.printf("\n")
+			p.table(cells(found.Columns, columns))
+		})
+	})
+}
+
+func (p *program) datasetHistory() *cobra.Command {
+	var limit int
+
+	command := p.onDataset("history DATASET", "Show the snapshots, newest first", 1, func(ctx context.Context, client *api.Client, at name, _ []string) error {
+		return list(p, api.Pages(func(cursor *string) ([]api.Snapshot, *string, error) {
+			page, err := api.Read[api.SnapshotList](client.ListSnapshots(ctx, at.owner, at.namespace, at.dataset, &api.ListSnapshotsParams{Cursor: cursor, Limit: new(int32(100))}))
+
+			return page.Data, page.NextCursor, err
+		}), limit, "Nothing was loaded yet.",
+			column[api.Snapshot]{"snapshot", func(s api.Snapshot) any { return s.SnapshotID }},
+			column[api.Snapshot]{"at", func(s api.Snapshot) any { return s.CommittedAt }},
+			column[api.Snapshot]{"what", func(s api.Snapshot) any { return string(s.Operation) }},
+			column[api.Snapshot]{"rows", func(s api.Snapshot) any { return s.RowCount }},
+			column[api.Snapshot]{"in force", func(s api.Snapshot) any {
+				if s.Current {
+					return "yes"
+				}
+
+				return ""
+			}},
+		)
+	})
+	limitFlag(command, &limit)
+
+	return command
+}
+
+func (p *program) datasetRestore() *cobra.Command {
+	return p.onDataset("restore DATASET SNAPSHOT", "Go back to an earlier snapshot", 2, func(ctx context.Context, client *api.Client, at name, args []string) error {
+		id, err := parseID(args[0], "`quern dataset history` lists the snapshots")
+		if err != nil {
+			return err
+		}
+
+		made, err := api.Read[api.Snapshot](client.RestoreSnapshot(ctx, at.owner, at.namespace, at.dataset, id))
+		if err != nil {
+			return err
+		}
+
+		return p.done("%s has the %s of that snapshot again. The restore itself is snapshot %s.", at, counted(made.RowCount, "row", "rows"), made.SnapshotID)
+	})
+}
+
+func parseID(text, hint string) (uuid.UUID, error) {
+	id, err := uuid.Parse(text)
+	if err != nil {
+		return id, exitError{exitNotFound, "\"" + text + "\" is not an id", hint + "."}
+	}
+
+	return id, nil
+}

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"quern.dev/quern/api"
+)
+
+func (p *program) datasetCreate() *cobra.Command {
+	var description string
+
+	command := p.onDataset("create DATASET", "Create an empty dataset", 1, func(ctx context.Context, client *api.Client, at name, _ []string) error {
+		if err := p.create(ctx, client, at, description); err != nil {
+			return err
+		}
+
+		return p.done("Created %s. `quern upload FILE %s` puts rows in.", at, at)
+	})
+	command.Flags().StringVar(&description, "description", "", "what the dataset is about")
+
+	return command
+}
+
+// create makes a dataset under the caller's own name, which is the only place where it can.
+func (p *program) create(ctx context.Context, client *api.Client, at name, description string) error {
+	if at.owner != "self" {
+		me, err := api.Read[api.Me](client.GetMe(ctx))
+		if err != nil {
+			return err
+		}
+
+		if !strings.EqualFold(me.Username, at.owner) {
+			return exitError{exitForbidden, fmt.Sprintf("%s belongs to %s, and you are %s", at, at.owner, me.Username), "Only they can create datasets there."}
+		}
+	}
+
+	_, err := api.Read[api.Dataset](client.CreateDataset(ctx, at.namespace, at.dataset, nil, api.InferDefinitionChange{DataDescription: given[string](description)}))
+
+	return err
+}
+
+func (p *program) datasetDescribe() *cobra.Command {
+	var (
+		description string
+		columns     map[string]string
+		draft       bool
+	)
+
+	command := p.onDataset("describe DATASET", "Say what a dataset and its columns mean", 1, func(ctx context.Context, client *api.Client, at name, _ []string) error {
+		if draft {
+			made, err := api.Read[api.InferDefinition](client.DraftInferDefinition(ctx, at.owner, at.namespace, at.dataset))
+			if err != nil {
+				return err
+			}
+
+			return p.showDefinition(made)
+		}
+
+		found, err := api.Read[api.InferDefinition](client.GetInferDefinition(ctx, at.owner, at.namespace, at.dataset))
+		if err != nil || description == "" && len(columns) == 0 {
+			return errors.Join(err, p.showDefinition(found))
+		}
+
+		change := api.InferDefinitionChange{DataDescription: given[string](description)}
+
+		if len(columns) > 0 { // a map that is sent replaces the whole
+			if found.SchemaDefinition == nil {
+				found.SchemaDefinition = map[string]string{}
+			}
+
+			maps.Copy(found.SchemaDefinition, columns)
+			change.SchemaDefinition = &found.SchemaDefinition
+		}
+
+		saved, err := api.Read[api.InferDefinition](client.PutInferDefinition(ctx, at.owner, at.namespace, at.dataset, nil, change))
+		if err != nil {
+			return err
+		}
+
+		return p.showDefinition(saved)
+	})
+	command.Long = "Say what a dataset and its columns mean; models and people read it. Without a flag it shows what was said."
+	command.Flags().StringVar(&description, "description", "", "what the dataset is about")
+	command.Flags().StringToStringVar(&columns, "column", nil, "NAME=TEXT, what a column means; can be repeated")
+	command.Flags().BoolVar(&draft, "draft", false, "show a draft made of the values, and save nothing")
+
+	return command
+}
+
+func (p *program) showDefinition(found api.InferDefinition) error {
+	type said struct{ Column, Text string }
+
+	var all []said
+	for column, text := range maps.All(found.SchemaDefinition) {
+		all = append(all, said{column, text})
+	}
+
+	sortBy(all, func(s said) string { return s.Column })
+
+	columns := []column[said]{{"column", func(s said) any { return s.Column }}, {"description", func(s said) any { return s.Text }}}
+	if p.format == "csv" {
+		heads, rows := cells(all, columns)
+
+		return p.csv(heads, rows)
+	}
+
+	return one(p, found, func() {
+		if found.DataDescription == "" && len(all) == 0 {
+			p.out.printf("Nothing was said yet. --description and --column say something, --draft proposes it.\n")
+		}
+
+		p.facts(fact{"description", found.DataDescription})
+
+		if len(all) > 0 {
+			p.out.printf("\n")
+			p.table(cells(all, columns))
+		}
+	})
+}
+
+func (p *program) datasetRename() *cobra.Command {
+	return p.onDataset("rename DATASET NEW_NAME", "Rename a dataset", 2, func(ctx context.Context, client *api.Client, at name, args []string) error {
+		if _, err := api.Read[api.Dataset](client.UpdateDataset(ctx, at.owner, at.namespace, at.dataset, api.DatasetChange{Name: &args[0]})); err != nil {
+			return err
+		}
+
+		return p.done("%s is now called %s.", at, args[0])
+	})
+}
+
+func (p *program) datasetExposure() *cobra.Command {
+	return p.onDataset("exposure DATASET schema|values|rows", "Change what external models may see", 2, func(ctx context.Context, client *api.Client, at name, args []string) error {
+		_, err := api.Read[api.Dataset](client.UpdateDataset(ctx, at.owner, at.namespace, at.dataset, api.DatasetChange{Exposure: given[api.DatasetChangeExposure](args[0])}))
+		if err != nil {
+			return err
+		}
+
+		return p.done("External models may now see of %s: %s.", at, args[0])
+	})
+}
+
+func (p *program) datasetClear() *cobra.Command {
+	var yes bool
+
+	command := p.onDataset("clear DATASET", "Remove all rows; the history stays", 1, func(ctx context.Context, client *api.Client, at name, _ []string) error {
+		if err := p.confirm(yes, fmt.Sprintf("Remove all rows of %s?", at)); err != nil {
+			return err
+		}
+
+		if _, err := api.Read[api.Dataset](client.ClearDataset(ctx, at.owner, at.namespace, at.dataset)); err != nil {
+			return err
+		}
+
+		return p.done("%s is empty. `quern dataset restore` brings an earlier snapshot back.", at)
+	})
+	yesFlag(command, &yes)
+
+	return command
+}
+
+func (p *program) datasetDelete() *cobra.Command {
+	var yes bool
+
+	command := p.onDataset("delete DATASET", "Delete a dataset", 1, func(ctx context.Context, client *api.Client, at name, _ []string) error {
+		if err := p.confirm(yes, fmt.Sprintf("Delete %s with all its rows, its history and the answers that came from it?", at)); err != nil {
+			return err
+		}
+
+		if _, err := api.Read[any](client.DeleteDataset(ctx, at.owner, at.namespace, at.dataset)); err != nil {
+			return err
+		}
+
+		return p.done("Deleted %s. The operator of the server can bring it back for a few days.", at)
+	})
+	yesFlag(command, &yes)
+
+	return command
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+
+	"quern.dev/quern/api"
+)
+
+// Exit codes, as docs/cli.md has them.
+const (
+	exitOther       = 1
+	exitUsage       = 2
+	exitSignIn      = 3
+	exitForbidden   = 4
+	exitNotFound    = 5
+	exitState       = 6
+	exitInvalid     = 7
+	exitUnavailable = 8
+	exitNotLoaded   = 9
+	exitNoAnswer    = 10
+	exitInterrupted = 130
+)
+
+// usageError is a command line that cannot be meant.
+type usageError struct {
+	error
+
+	command string
+}
+
+// exitError is a failure with a code of its own and what to do about it.
+type exitError struct {
+	code       int
+	text, hint string
+}
+
+func (e exitError) Error() string { return e.text }
+
+// report tells what went wrong and what to do next, and gives the exit code.
+func (p *program) report(err error, interrupted bool) int {
+	if err == nil {
+		return 0
+	}
+
+	code, hint := explain(err)
+	if interrupted && errors.Is(err, context.Canceled) {
+		if p.err.screen && !p.stopped {
+			p.err.printf("\n")
+		}
+
+		return exitInterrupted
+	}
+
+	if text := err.Error(); text != "" {
+		p.err.printf("%s %s\n", p.err.style(red, "quern:"), p.err.clean(text))
+	}
+
+	if hint != "" {
+		p.err.printf("%s\n", p.err.clean(hint))
+	}
+
+	return code
+}
+
+func explain(err error) (code int, hint string) {
+	if wrong, is := errors.AsType[usageError](err); is {
+		return exitUsage, "See: " + wrong.command + " --help"
+	}
+
+	if strings.HasPrefix(err.Error(), "unknown command") { // cobra's own
+		return exitUsage, "See: quern --help"
+	}
+
+	if own, is := errors.AsType[exitError](err); is {
+		return own.code, own.hint
+	}
+
+	if answer, is := errors.AsType[*api.Error](err); is {
+		return explainAnswer(answer)
+	}
+
+	network, isNetwork := errors.AsType[net.Error](err)
+	if failed, is := errors.AsType[*url.Error](err); is && (isNetwork || failed.Timeout()) {
+		if isNetwork && network.Timeout() {
+			return exitUnavailable, "The server did not answer in time. Try again later."
+		}
+
+		return exitUnavailable, "Is the address right, and is the server running? --server or QUERN_SERVER names another one."
+	}
+
+	return exitOther, ""
+}
+
+func explainAnswer(answer *api.Error) (code int, hint string) {
+	switch answer.ErrorCode {
+	case api.UNAUTHORIZED:
+		return exitSignIn, "Sign in with `quern login`, or check QUERN_TOKEN."
+	case api.FORBIDDEN:
+		return exitForbidden, "The owner can give you more rights with `quern share`; `quern whoami` says who you are."
+	case api.NOTFOUND:
+		return exitNotFound, "It is not there, or it is not shared with you. `quern dataset list` shows what you can see."
+	case api.CONFLICT, api.PRECONDITIONFAILED, api.INVALIDSTATE, api.RUNNOTCOMPLETED:
+		return exitState, ""
+	case api.BADREQUEST, api.VALIDATIONFAILED, api.QUERYINVALID, api.LIMITEXCEEDED, api.PAYLOADTOOLARGE, api.UNSUPPORTEDMEDIATYPE, api.NOTACCEPTABLE:
+		return exitInvalid, ""
+	case api.RATELIMITED, api.UNAVAILABLE:
+		if answer.RetryAfter > 0 {
+			return exitUnavailable, fmt.Sprintf("Try again in %s.", answer.RetryAfter.Round(time.Second))
+		}
+
+		return exitUnavailable, "Try again in a moment."
+	case api.TIMEOUT:
+		return exitUnavailable, "It took longer than the server allows. Ask for less at once."
+	case api.UPSTREAMUNAVAILABLE:
+		return exitUnavailable, "Nothing was recorded. Try again later."
+	default:
+		hint = "That is a fault of the server, or no Quern answers at this address."
+		if answer.RequestID != "" {
+			hint = "That is a fault of the server. Its operator finds it in the log by the request " + answer.RequestID + "."
+		}
+
+		return exitOther, hint
+	}
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"quern.dev/quern/api"
+)
+
+func (p *program) exportCommand() *cobra.Command {
+	var format, to string
+
+	command := p.onDataset("export DATASET", "Write a whole dataset to a file or to standard output", 1, func(ctx context.Context, client *api.Client, at name, _ []string) error {
+		if format == "" {
+			format = "csv"
+			if ending := filepath.Ext(to); ending == ".ndjson" || ending == ".parquet" {
+				format = ending[1:]
+			}
+		}
+
+		if !slices.Contains([]string{"csv", "ndjson", "parquet"}, format) {
+			return usageError{fmt.Errorf("--format is csv, ndjson or parquet, not %q", format), "quern export"}
+		}
+
+		if to == "" && format == "parquet" && p.out.screen {
+			return usageError{errors.New("a Parquet file is not for the screen: say --to FILE"), "quern export"}
+		}
+
+		body, err := p.exported(ctx, client, at, format)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = body.Close() }()
+
+		if to == "" {
+			_, err := io.Copy(p.out.file, body)
+
+			return err
+		}
+
+		written, err := save(to, body)
+		if err != nil {
+			return err
+		}
+
+		p.err.printf("Wrote %s to %s.\n", size(written), to)
+
+		return nil
+	})
+	command.Flags().StringVarP(&format, "format", "f", "", "csv, ndjson or parquet; by the ending of --to, else csv")
+	command.Flags().StringVar(&to, "to", "", "file to write; standard output if absent")
+
+	return command
+}
+
+// exported waits until a large export is written, and opens it.
+func (p *program) exported(ctx context.Context, client *api.Client, at name, format string) (io.ReadCloser, error) {
+	for told := false; ; told = true {
+		// A redirect leads to the object store, and net/http leaves the token out of it.
+		response, err := api.Check(client.ExportDataset(ctx, at.owner, at.namespace, at.dataset, &api.ExportDatasetParams{Format: given[api.ExportDatasetParamsFormat](format)}))
+		if err != nil {
+			return nil, err
+		}
+
+		if response.StatusCode != http.StatusAccepted {
+			return response.Body, nil
+		}
+
+		_ = response.Body.Close()
+
+		if !told && p.err.screen {
+			p.err.printf("%s\n", p.err.style(dim, "The server writes the file; that takes a while."))
+		}
+
+		seconds, _ := strconv.Atoi(response.Header.Get("Retry-After"))
+
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(time.Duration(max(1, seconds)) * time.Second):
+		}
+	}
+}
+
+// save writes a file as a whole or not at all.
+func save(path string, body io.Reader) (written int64, err error) {
+	file, err := os.CreateTemp(filepath.Dir(path), ".quern-*")
+	if err != nil {
+		return 0, err
+	}
+
+	written, err = io.Copy(file, body)
+	if err = errors.Join(err, file.Close()); err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+
+	if err != nil {
+		_ = os.Remove(file.Name())
+	}
+
+	return written, err
+}

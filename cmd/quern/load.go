@@ -1,0 +1,215 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"quern.dev/quern/api"
+)
+
+// loading brings an uploaded session into a dataset.
+type loading struct {
+	*program
+
+	client  *api.Client
+	at      name
+	wish    *uploadWish
+	session uuid.UUID
+	first   bool // of several sessions
+}
+
+// run shows how the files are read, and loads them.
+func (l *loading) run(ctx context.Context, files int) error {
+	if l.first {
+		tried, err := l.ingest(ctx, true)
+		if err != nil {
+			return err
+		}
+
+		if err := l.preview(tried); err != nil || l.wish.dryRun {
+			return err
+		}
+	}
+
+	done, err := l.ingest(ctx, false)
+	if err != nil {
+		return err
+	}
+
+	return l.loaded(done, files)
+}
+
+// ingest asks for an ingestion and waits for its end. The key is made of the request, so that a command that is given again finds what the first began.
+func (l *loading) ingest(ctx context.Context, dryRun bool) (api.Ingestion, error) {
+	mode := api.NewIngestionModeAppend
+	if l.wish.replace && l.first {
+		mode = api.NewIngestionModeReplace
+	}
+
+	request := api.NewIngestion{SessionID: l.session, Mode: &mode, Options: &l.wish.options, DryRun: &dryRun}
+
+	content, err := json.Marshal([]any{request, l.at.String()})
+	if err != nil {
+		return api.Ingestion{}, err
+	}
+
+	hash := sha256.Sum256(content)
+	key := "quern-upload-" + hex.EncodeToString(hash[:16])
+
+	now, err := api.Read[api.Ingestion](l.client.CreateIngestion(ctx, l.at.owner, l.at.namespace, l.at.dataset, &api.CreateIngestionParams{IdempotencyKey: &key}, request))
+	if err != nil {
+		return now, err
+	}
+
+	if now, err = l.wait(ctx, now); err != nil || now.Status != api.IngestionStatusFailed && now.Status != api.IngestionStatusCancelled {
+		return now, err
+	}
+
+	return now, l.failure(now)
+}
+
+func (l *loading) wait(ctx context.Context, now api.Ingestion) (api.Ingestion, error) {
+	line := &progress{to: l.err}
+	defer line.clear()
+
+	for pause := 50 * time.Millisecond; now.FinishedAt == nil; pause = min(pause*3/2, time.Second) {
+		if p := now.Progress; now.DryRun || p.BytesTotal == 0 || p.BytesDone == 0 {
+			line.say("Reading: " + p.Phase)
+		} else {
+			line.bar("Loading", p.BytesDone, p.BytesTotal, p.BytesDone)
+		}
+
+		select {
+		case <-ctx.Done():
+			line.clear()
+
+			l.stopped = true
+			l.err.printf("Stopped waiting. The server goes on loading; the same command tells how it ended.\n")
+
+			return now, ctx.Err()
+		case <-time.After(pause):
+		}
+
+		found, err := api.Read[api.Ingestion](l.client.GetIngestion(ctx, l.at.owner, l.at.namespace, l.at.dataset, now.ID))
+		if err != nil {
+			return now, err
+		}
+
+		now = found
+	}
+
+	return now, nil
+}
+
+// failure says why nothing was loaded, with the rows that are to blame.
+func (l *loading) failure(failed api.Ingestion) error {
+	text := "the files were not loaded: the ingestion was cancelled"
+	if failed.Error != nil {
+		text = "the files were not loaded: " + failed.Error.Message
+	}
+
+	l.setAside(failed)
+
+	return exitError{exitNotLoaded, text, "Nothing of them is in the dataset. `quern upload --help` shows the options that say how to read files; --dry-run tries them."}
+}
+
+func (l *loading) setAside(about api.Ingestion) {
+	if about.SetAside == nil || len(*about.SetAside) == 0 {
+		return
+	}
+
+	rows := *about.SetAside
+	for _, row := range rows[:min(5, len(rows))] {
+		l.err.printf("  %s, row %s: %s\n", cell(row.File), grouped(row.Row), cell(row.Reason))
+	}
+
+	if more := max(about.Progress.RowsSetAside, int64(len(rows))) - 5; more > 0 {
+		l.err.printf("  and %s more\n", grouped(more))
+	}
+}
+
+// preview shows what a dry run found.
+func (l *loading) preview(tried api.Ingestion) error {
+	found := tried.Preview
+	if found == nil {
+		return nil
+	}
+
+	if l.wish.dryRun && l.format != "table" {
+		return one(l.program, *found, nil)
+	}
+
+	if l.format == "table" {
+		l.out.printf("\n")
+		l.table(cells(found.Columns, []column[api.ResultColumn]{
+			{"column", func(c api.ResultColumn) any { return c.Name }},
+			{"type", func(c api.ResultColumn) any { return c.Type }},
+			{"first values", func(c api.ResultColumn) any { return examples(c.Name, found.Rows) }},
+		}))
+		l.out.printf("\n")
+	}
+
+	for _, doubt := range found.Doubts {
+		text := doubt.Message
+		if doubt.Column != nil {
+			text = *doubt.Column + ": " + text
+		}
+
+		l.err.printf("%s %s\n", l.err.style(red, "doubt:"), l.err.clean(text))
+	}
+
+	if len(found.Doubts) > 0 && l.err.screen && !l.wish.yes && !l.wish.dryRun {
+		return l.confirm(false, "Load it like this?")
+	}
+
+	return nil
+}
+
+func examples(column string, rows []api.Row) string {
+	var values []string
+	for _, row := range rows[:min(3, len(rows))] {
+		values = append(values, plain(row[column]))
+	}
+
+	return strings.Join(values, " · ")
+}
+
+func (l *loading) loaded(done api.Ingestion, files int) error {
+	if l.format != "table" {
+		return one(l.program, done, nil,
+			column[api.Ingestion]{"id", func(i api.Ingestion) any { return i.ID }},
+			column[api.Ingestion]{"rows", func(i api.Ingestion) any { return i.Progress.RowsDone }},
+			column[api.Ingestion]{"setAside", func(i api.Ingestion) any { return i.Progress.RowsSetAside }})
+	}
+
+	verb := "Loaded"
+	if done.Mode == api.IngestionModeReplace {
+		verb = "Replaced everything with"
+	}
+
+	l.out.printf("%s %s of %s into %s.\n", verb, counted(done.Progress.RowsDone, "row", "rows"), counted(int64(files), "file", "files"), l.at)
+
+	if done.Progress.RowsSetAside > 0 {
+		l.err.printf("%s did not fit and %s left out:\n", counted(done.Progress.RowsSetAside, "row", "rows"), map[bool]string{true: "was", false: "were"}[done.Progress.RowsSetAside == 1])
+		l.setAside(done)
+	}
+
+	if done.Warnings != nil {
+		for _, warning := range *done.Warnings {
+			l.err.printf("note: %s\n", l.err.clean(warning))
+		}
+	}
+
+	if l.first && l.out.screen {
+		l.err.printf("%s\n", l.err.style(dim, fmt.Sprintf("Ask it something: quern ask -n %s 'your question'", name{l.at.owner, l.at.namespace, ""})))
+	}
+
+	return nil
+}

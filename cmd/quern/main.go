@@ -1,0 +1,184 @@
+// Quern is the client: files go in, questions and SQL go out, from a terminal or a script. It speaks to a service over HTTP and
+// knows nothing of its inside. Each command has a file; docs/cli.md describes them and the exit codes.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"quern.dev/quern/api"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+
+	p := newProgram()
+	err := p.root().ExecuteContext(ctx)
+
+	// A second Ctrl-C ends it at once.
+	interrupted := ctx.Err() != nil
+	stop()
+
+	os.Exit(p.report(err, interrupted))
+}
+
+// program is what all commands share.
+type program struct {
+	out, err terminal
+
+	server, token, format string
+	home                  string // where credentials and the state of uploads are kept
+	stopped               bool   // the command has said that it was interrupted
+}
+
+func newProgram() *program {
+	return &program{out: newTerminal(os.Stdout), err: newTerminal(os.Stderr)}
+}
+
+func (p *program) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "quern",
+		Short: "Put data into Quern, share it, and ask questions of it",
+		Long: `Put data into Quern, share it, and ask questions of it.
+
+Datasets are named NAMESPACE/DATASET, or OWNER/NAMESPACE/DATASET if they are someone else's.
+The server comes from --server, from QUERN_SERVER, or from the last ` + "`quern login`" + `.`,
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		PersistentPreRunE: func(*cobra.Command, []string) error { return p.prepare() },
+	}
+	root.SetOut(os.Stdout)
+	root.SetErr(os.Stderr)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError{err, cmd.CommandPath()} })
+
+	flags := root.PersistentFlags()
+	flags.StringVar(&p.server, "server", "", "address of the service (QUERN_SERVER)")
+	flags.StringVar(&p.token, "token", "", "API token to use instead of signing in; better QUERN_TOKEN, which nobody sees in the list of processes")
+	flags.StringVarP(&p.format, "output", "o", "table", "table, json, csv or ndjson")
+	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json", "csv", "ndjson"}, cobra.ShellCompDirectiveNoFileComp))
+
+	root.AddCommand(
+		p.loginCommand(), p.logoutCommand(), p.whoamiCommand(), p.namespaceCommand(), p.datasetCommand(), p.uploadCommand(), p.rowsCommand(),
+		p.exportCommand(), p.shareCommand(), p.unshareCommand(), p.sharesCommand(), p.queryCommand(), p.askCommand(), p.conversationCommand(),
+		p.rateCommand(), p.tokenCommand(), p.usageCommand(), p.auditCommand(), version(),
+	)
+
+	for _, command := range root.Commands() {
+		sayUsage(command)
+	}
+
+	return root
+}
+
+// sayUsage lets wrong arguments end with the code of wrong usage, in every command.
+func sayUsage(command *cobra.Command) {
+	if check := command.Args; check != nil {
+		command.Args = func(cmd *cobra.Command, args []string) error {
+			if err := check(cmd, args); err != nil {
+				return usageError{err, cmd.CommandPath()}
+			}
+
+			return nil
+		}
+	}
+
+	for _, child := range command.Commands() {
+		sayUsage(child)
+	}
+}
+
+func (p *program) prepare() error {
+	if !slices.Contains([]string{"table", "json", "csv", "ndjson"}, p.format) {
+		return usageError{fmt.Errorf("--output is table, json, csv or ndjson, not %q", p.format), "quern"}
+	}
+
+	if p.home = os.Getenv("QUERN_HOME"); p.home != "" {
+		return nil
+	}
+
+	folder, err := os.UserConfigDir()
+	if err != nil {
+		return fmt.Errorf("%w; set QUERN_HOME to a folder for credentials", err)
+	}
+
+	p.home = folder + string(os.PathSeparator) + "quern"
+
+	return nil
+}
+
+// connect makes a client of the service that the flags, the environment or the last login name.
+func (p *program) connect() (*api.Client, error) {
+	token, err := p.tokens()
+	if err != nil {
+		return nil, err
+	}
+
+	return api.Connect(api.Settings{
+		Server: p.server, Token: token, UserAgent: "quern/" + buildVersion(), Retry: api.Retry{Waiting: p.waiting},
+	})
+}
+
+// group is a command that only has others.
+func group(use, short string, children ...*cobra.Command) *cobra.Command {
+	command := &cobra.Command{
+		Use: use, Short: short,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError{fmt.Errorf("%s has no command %q", cmd.CommandPath(), args[0]), cmd.CommandPath()}
+			}
+
+			return cmd.Help()
+		},
+	}
+	command.AddCommand(children...)
+
+	return command
+}
+
+// act is a command that speaks to the service.
+func (p *program) act(use, short string, args cobra.PositionalArgs, run func(ctx context.Context, client *api.Client, args []string) error) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: short, Args: args,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			client, err := p.connect()
+			if err != nil {
+				return err
+			}
+
+			return run(cmd.Context(), client, args)
+		},
+	}
+}
+
+// done says that something was changed; on other formats than for people it is silence.
+func (p *program) done(format string, args ...any) error {
+	if p.format == "table" {
+		p.out.printf(format+"\n", args...)
+	}
+
+	return nil
+}
+
+func version() *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
+		Run: func(cmd *cobra.Command, _ []string) {
+			build, _ := debug.ReadBuildInfo()
+			_, _ = fmt.Fprintln(cmd.OutOrStdout(), "quern", buildVersion(), build.GoVersion)
+		},
+	}
+}
+
+func buildVersion() string {
+	build, _ := debug.ReadBuildInfo()
+
+	return strings.Trim(build.Main.Version, "()")
+}

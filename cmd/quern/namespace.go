@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"quern.dev/quern/api"
+)
+
+func (p *program) namespaceCommand() *cobra.Command {
+	return group("namespace", "List, create, change and delete namespaces", p.namespaceList(), p.namespaceCreate(), p.namespaceExposure(),
+		p.act("delete NAMESPACE", "Delete an empty namespace", cobra.ExactArgs(1), func(ctx context.Context, client *api.Client, args []string) error {
+			if _, err := api.Read[any](client.DeleteNamespace(ctx, "self", args[0])); err != nil {
+				return err
+			}
+
+			return p.done("Deleted %s.", args[0])
+		}))
+}
+
+func (p *program) namespaceList() *cobra.Command {
+	var limit int
+
+	command := p.act("list [OWNER]", "List your namespaces, or those of someone else that you can see", cobra.MaximumNArgs(1),
+		func(ctx context.Context, client *api.Client, args []string) error {
+			owner := "self"
+			if len(args) == 1 {
+				owner = args[0]
+			}
+
+			return list(p, api.Pages(func(cursor *string) ([]api.NamespaceItem, *string, error) {
+				page, err := api.Read[api.NamespaceList](client.ListNamespaces(ctx, owner, &api.ListNamespacesParams{Cursor: cursor, Limit: new(int32(100))}))
+
+				return page.Data, page.NextCursor, err
+			}), limit, "No namespaces yet. `quern upload FILE NAMESPACE/DATASET` makes one with its first dataset.",
+				column[api.NamespaceItem]{"namespace", func(n api.NamespaceItem) any { return n.Name }},
+				column[api.NamespaceItem]{"owner", func(n api.NamespaceItem) any { return n.Username }},
+				column[api.NamespaceItem]{"role", func(n api.NamespaceItem) any {
+					if n.Role == nil {
+						return "some datasets"
+					}
+
+					return string(*n.Role)
+				}},
+				column[api.NamespaceItem]{"models see", func(n api.NamespaceItem) any { return string(n.Exposure) }},
+				column[api.NamespaceItem]{"created", func(n api.NamespaceItem) any { return n.CreatedAt }},
+			)
+		})
+	limitFlag(command, &limit)
+
+	return command
+}
+
+func (p *program) namespaceCreate() *cobra.Command {
+	var exposure string
+
+	command := p.act("create NAMESPACE", "Create a namespace", cobra.ExactArgs(1), func(ctx context.Context, client *api.Client, args []string) error {
+		made, err := api.Read[api.NamespaceItem](client.CreateNamespace(ctx, "self", nil, api.NewNamespace{
+			Name: args[0], Exposure: given[api.NewNamespaceExposure](exposure),
+		}))
+		if err != nil {
+			return err
+		}
+
+		return p.done("Created %s. External models may see: %s.", made.Name, made.Exposure)
+	})
+	command.Flags().StringVar(&exposure, "exposure", "", "what external models may see: schema, values or rows")
+
+	return command
+}
+
+func (p *program) namespaceExposure() *cobra.Command {
+	return p.act("exposure NAMESPACE schema|values|rows", "Change what external models may see", cobra.ExactArgs(2),
+		func(ctx context.Context, client *api.Client, args []string) error {
+			changed, err := api.Read[api.NamespaceItem](client.UpdateNamespace(ctx, "self", args[0], api.NamespaceChange{Exposure: api.Exposure(args[1])}))
+			if err != nil {
+				return err
+			}
+
+			return p.done("External models may now see of %s: %s.", changed.Name, changed.Exposure)
+		})
+}
+
+func limitFlag(command *cobra.Command, limit *int) {
+	command.Flags().IntVar(limit, "limit", 200, "how many to show at most; 0: all")
+}
+
+// given is a value that may be left out.
+func given[T ~string](text string) *T {
+	if text == "" {
+		return nil
+	}
+
+	return new(T(text))
+}

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"quern.dev/quern/api"
+)
+
+func (p *program) queryCommand() *cobra.Command {
+	var (
+		namespace, file, moment string
+		request                 api.QueryRequest
+		explain                 bool
+	)
+
+	command := p.act("query [SQL]", "Run one SQL statement that reads", cobra.MaximumNArgs(1), func(ctx context.Context, client *api.Client, args []string) error {
+		at, err := chosenNamespace(namespace)
+		if err != nil {
+			return err
+		}
+
+		if request.Query, err = statement(args, file); err != nil {
+			return err
+		}
+
+		request.Username, request.Namespace = at.owner, at.namespace
+		if explain {
+			request.Explain = &explain
+		}
+
+		if moment != "" {
+			asOf, err := parseMoment(moment)
+			if err != nil {
+				return err
+			}
+
+			request.AsOf = &asOf
+		}
+
+		if p.format == "csv" {
+			return p.queryCSV(ctx, client, request)
+		}
+
+		found, err := api.Read[api.QueryResult](client.RunQuery(ctx, request))
+		if err != nil {
+			return err
+		}
+
+		if p.format == "json" {
+			return p.json(found)
+		}
+
+		if err := p.printRows(resultRows{found.Columns, found.Data}); err != nil {
+			return err
+		}
+
+		p.queryNote(found.Metadata)
+
+		return nil
+	})
+	command.Long = `Run one SQL statement that reads, from the argument, from a file, or from standard input.
+
+A bare name is a dataset of the namespace; "namespace/dataset" and "owner/namespace/dataset", quoted, reach others that you can see.`
+	command.Example = `  quern query -n shop 'SELECT region, count(*) FROM orders GROUP BY region'
+  quern query -n shop --file report.sql --output csv > report.csv`
+	inNamespace(command, &namespace)
+	command.Flags().StringVar(&file, "file", "", "file with the statement; - is standard input")
+	command.Flags().StringVar(&moment, "as-of", "", "data as they were at a moment, such as 2026-11-01 or 2026-11-01T12:00:00Z")
+	command.Flags().BoolVar(&explain, "explain", false, "show the plan instead of running it")
+
+	return command
+}
+
+// statement is the SQL of the argument, the file or standard input.
+func statement(args []string, file string) (string, error) {
+	switch {
+	case len(args) == 1 && file != "":
+		return "", usageError{errors.New("the statement is an argument or in a file, not both"), "quern query"}
+	case len(args) == 1:
+		return args[0], nil
+	case file != "" && file != "-":
+		content, err := os.ReadFile(file)
+
+		return string(content), err
+	case file == "" && newTerminal(os.Stdin).screen:
+		return "", usageError{errors.New("which statement? Give it as an argument, with --file, or on standard input"), "quern query"}
+	}
+
+	content, err := io.ReadAll(os.Stdin)
+	if err == nil && strings.TrimSpace(string(content)) == "" {
+		err = usageError{errors.New("there is no statement on standard input"), "quern query"}
+	}
+
+	return string(content), err
+}
+
+func parseMoment(text string) (time.Time, error) {
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02 15:04", time.DateOnly} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return at, nil
+		}
+	}
+
+	return time.Time{}, usageError{fmt.Errorf("%q is no moment: write 2026-11-01 or 2026-11-01T12:00:00Z", text), "quern query"}
+}
+
+// queryCSV lets the service write it, as a stream.
+func (p *program) queryCSV(ctx context.Context, client *api.Client, request api.QueryRequest) error {
+	response, err := api.Check(client.RunQuery(ctx, request, func(_ context.Context, request *http.Request) error {
+		request.Header.Set("Accept", "text/csv")
+
+		return nil
+	}))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+
+	if _, err := io.Copy(p.out.file, response.Body); err != nil {
+		return err
+	}
+
+	if strings.Contains(response.Header.Get("X-Quern-Result"), `"truncated":true`) {
+		p.err.printf("The result was cut: there are more rows than the server gives at once. A LIMIT in the statement allows up to 100,000.\n")
+	}
+
+	return nil
+}
+
+func (p *program) queryNote(about api.QueryMetadata) {
+	if p.format != "table" {
+		return
+	}
+
+	note := fmt.Sprintf("%s in %d ms", counted(about.Count, "row", "rows"), about.ElapsedMs)
+	if !p.err.screen && !about.Truncated {
+		return
+	}
+
+	if about.Truncated {
+		note += "; cut, there are more. A LIMIT in the statement allows up to 100,000"
+	}
+
+	p.err.printf("%s\n", p.err.style(dim, note))
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"quern.dev/quern/api"
+)
+
+func (p *program) rateCommand() *cobra.Command {
+	var comment string
+
+	command := p.act("rate RUN [up|down|none]", "Rate an answer, or withdraw the rating", cobra.RangeArgs(1, 2), func(ctx context.Context, client *api.Client, args []string) error {
+		id, err := parseID(args[0], "`quern conversation show` names the runs")
+		if err != nil {
+			return err
+		}
+
+		rating := ""
+		if len(args) == 2 {
+			rating = args[1]
+		}
+
+		switch rating {
+		case "":
+			found, err := api.Read[api.Feedback](client.GetFeedback(ctx, id))
+			if api.IsCode(err, api.NOTFOUND) {
+				return exitError{exitNotFound, "it was not rated", "`quern rate " + args[0] + " up` does."}
+			}
+
+			if err != nil {
+				return err
+			}
+
+			return one(p, found, func() {
+				p.facts(fact{"rating", map[bool]string{true: "up", false: "down"}[found.ThumbsUp]}, fact{"comment", found.Comment}, fact{"at", found.UpdatedAt})
+			}, column[api.Feedback]{"thumbsUp", func(f api.Feedback) any { return f.ThumbsUp }}, column[api.Feedback]{"comment", func(f api.Feedback) any { return f.Comment }})
+		case "up", "down":
+			_, err := api.Read[any](client.SubmitFeedback(ctx, id, api.AgentRunFeedbackRequest{ThumbsUp: rating == "up", Comment: given[string](comment)}))
+			if err != nil {
+				return err
+			}
+
+			return p.done("Rated %s.", rating)
+		case "none":
+			if _, err := api.Read[any](client.DeleteFeedback(ctx, id)); err != nil {
+				return err
+			}
+
+			return p.done("The rating is withdrawn.")
+		default:
+			return usageError{fmt.Errorf("a rating is up, down or none, not %q", rating), "quern rate"}
+		}
+	})
+	command.Long = "Rate an answer, or withdraw the rating. Without a rating it shows yours. `quern ask` ends with the id of the run."
+	command.Flags().StringVar(&comment, "comment", "", "what was good or wrong")
+
+	return command
+}

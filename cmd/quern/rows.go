@@ -1,0 +1,144 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"quern.dev/quern/api"
+)
+
+func (p *program) rowsCommand() *cobra.Command {
+	var (
+		limit   int
+		columns []string
+	)
+
+	command := p.onDataset("rows DATASET", "Show the first rows", 1, func(ctx context.Context, client *api.Client, at name, _ []string) error {
+		var (
+			result   resultRows
+			selected = given[string](strings.Join(columns, ","))
+			more     bool
+		)
+
+		for row, err := range api.Pages(func(cursor *string) ([]api.Row, *string, error) {
+			page, err := api.Read[api.RowPage](client.ListRows(ctx, at.owner, at.namespace, at.dataset, &api.ListRowsParams{
+				Cursor: cursor, Columns: selected, Limit: new(int32(min(100, max(1, limit-len(result.rows))))),
+			}))
+			result.columns = page.Columns
+
+			return page.Data, page.NextCursor, err
+		}) {
+			if err != nil {
+				return err
+			}
+
+			if more = len(result.rows) == limit; more {
+				break
+			}
+
+			result.rows = append(result.rows, row)
+		}
+
+		if err := p.printRows(result); err != nil {
+			return err
+		}
+
+		if more && p.format == "table" {
+			p.err.printf("%s\n", p.err.style(dim, fmt.Sprintf("The first %d rows. --limit shows more, `quern export %s` all.", limit, at)))
+		}
+
+		return nil
+	})
+	command.Flags().IntVar(&limit, "limit", 20, "how many rows")
+	command.Flags().StringSliceVar(&columns, "columns", nil, "only these columns, separated by commas")
+
+	return command
+}
+
+// resultRows are rows of the service with the order of their columns.
+type resultRows struct {
+	columns []api.ResultColumn
+	rows    []api.Row
+}
+
+// printRows prints rows without what the service adds to them.
+func (p *program) printRows(result resultRows) error {
+	heads := make([]string, len(result.columns))
+	for i, column := range result.columns {
+		heads[i] = column.Name
+	}
+
+	rows := make([][]any, len(result.rows))
+	for i, row := range result.rows {
+		for _, head := range heads {
+			rows[i] = append(rows[i], row[head])
+		}
+	}
+
+	switch p.format {
+	case "csv":
+		return p.csv(heads, rows)
+	case "json", "ndjson":
+		objects := make([]json.RawMessage, len(rows))
+		for i, row := range rows {
+			object, err := ordered(heads, row)
+			if err != nil {
+				return err
+			}
+
+			objects[i] = object
+		}
+
+		if p.format == "json" {
+			return p.json(objects)
+		}
+
+		return ndjson(p, slices.Values(objects))
+	}
+
+	if len(rows) == 0 {
+		p.out.printf("No rows.\n")
+
+		return nil
+	}
+
+	p.table(heads, rows)
+
+	return nil
+}
+
+// ordered is a row as an object whose members stand in the order of the columns.
+func ordered(heads []string, row []any) (json.RawMessage, error) {
+	var out bytes.Buffer
+
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+
+	for i, head := range heads {
+		out.WriteByte("{,"[min(i, 1)])
+
+		if err := encoder.Encode(head); err != nil {
+			return nil, err
+		}
+
+		out.WriteByte(':')
+
+		if err := encoder.Encode(row[i]); err != nil {
+			return nil, err
+		}
+	}
+
+	if len(heads) == 0 {
+		out.WriteByte('{')
+	}
+
+	out.WriteByte('}')
+
+	return out.Bytes(), nil
+}

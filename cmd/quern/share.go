@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"quern.dev/quern/api"
+)
+
+// sharedName reads what can be shared: NAMESPACE, NAMESPACE/DATASET or OWNER/NAMESPACE/DATASET.
+func sharedName(text string) (name, error) {
+	if strings.Contains(text, "/") {
+		return datasetName(text)
+	}
+
+	return namespaceName(text)
+}
+
+const shareHelp = `
+
+TARGET is NAMESPACE, which covers every dataset in it, present and future, or NAMESPACE/DATASET.
+USER is a username, also of someone who has not signed in yet, or @GROUP.`
+
+func (p *program) shareCommand() *cobra.Command {
+	var role string
+
+	command := p.act("share TARGET USER", "Share a namespace or a dataset", cobra.ExactArgs(2), func(ctx context.Context, client *api.Client, args []string) error {
+		at, err := sharedName(args[0])
+		if err != nil {
+			return err
+		}
+
+		body := api.NewShare{Username: args[1], Role: api.ShareRole(role)}
+
+		if at.dataset == "" {
+			_, err = api.Read[any](client.GrantNamespaceShare(ctx, at.owner, at.namespace, nil, body))
+		} else {
+			_, err = api.Read[any](client.GrantDatasetShare(ctx, at.owner, at.namespace, at.dataset, nil, body))
+		}
+
+		if err != nil {
+			return err
+		}
+
+		return p.done("%s is now %s of %s.", args[1], role, at)
+	})
+	command.Long = command.Short + "." + shareHelp
+	command.Flags().StringVar(&role, "role", "viewer", "viewer reads and queries, editor also loads and changes data")
+
+	return command
+}
+
+func (p *program) unshareCommand() *cobra.Command {
+	command := p.act("unshare TARGET USER", "End sharing a namespace or a dataset", cobra.ExactArgs(2), func(ctx context.Context, client *api.Client, args []string) error {
+		at, err := sharedName(args[0])
+		if err != nil {
+			return err
+		}
+
+		body := api.ShareRevocation{Username: args[1]}
+
+		if at.dataset == "" {
+			_, err = api.Read[any](client.RevokeNamespaceShare(ctx, at.owner, at.namespace, body))
+		} else {
+			_, err = api.Read[any](client.RevokeDatasetShare(ctx, at.owner, at.namespace, at.dataset, body))
+		}
+
+		if api.IsCode(err, api.NOTFOUND) {
+			return exitError{exitNotFound, at.String() + " is not shared with " + args[1], "`quern shares " + args[0] + "` shows with whom it is. A namespace that is shared covers its datasets."}
+		}
+
+		if err != nil {
+			return err
+		}
+
+		return p.done("%s is no longer shared with %s.", at, args[1])
+	})
+	command.Long = command.Short + "." + shareHelp
+
+	return command
+}
+
+func (p *program) sharesCommand() *cobra.Command {
+	command := p.act("shares TARGET", "Show with whom a namespace or a dataset is shared", cobra.ExactArgs(1), func(ctx context.Context, client *api.Client, args []string) error {
+		at, err := sharedName(args[0])
+		if err != nil {
+			return err
+		}
+
+		return list(p, api.Pages(func(*string) ([]api.Share, *string, error) {
+			if at.dataset == "" {
+				all, err := api.Read[api.ShareList](client.ListNamespaceShares(ctx, at.owner, at.namespace))
+
+				return all, nil, err
+			}
+
+			all, err := api.Read[api.ShareList](client.ListDatasetShares(ctx, at.owner, at.namespace, at.dataset))
+
+			return all, nil, err
+		}), 0, at.String()+" is shared with nobody.",
+			column[api.Share]{"user", func(s api.Share) any { return s.Username }},
+			column[api.Share]{"role", func(s api.Share) any { return string(s.Role) }},
+			column[api.Share]{"note", func(s api.Share) any {
+				if s.Pending != nil && *s.Pending {
+					return "has not signed in yet"
+				}
+
+				return ""
+			}},
+		)
+	})
+	command.Long = command.Short + "." + shareHelp
+
+	return command
+}

@@ -1,0 +1,231 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"quern.dev/quern/api"
+)
+
+// uploadWish is what the flags of an upload say.
+type uploadWish struct {
+	replace, dryRun, yes bool
+	parallel             int
+	options              api.IngestionOptions
+	nullValues           []string
+	types                map[string]string
+	header               string
+	skipRows             int32
+}
+
+func (p *program) uploadCommand() *cobra.Command {
+	wish := &uploadWish{}
+	texts := map[string]*string{}
+
+	command := p.act("upload PATH... DATASET", "Upload files and load them into a dataset", cobra.MinimumNArgs(2),
+		func(ctx context.Context, client *api.Client, args []string) error {
+			at, err := datasetName(args[len(args)-1])
+			if err != nil {
+				return err
+			}
+
+			if err := wish.read(texts); err != nil {
+				return err
+			}
+
+			return p.upload(ctx, client, at, args[:len(args)-1], wish)
+		})
+	command.Long = `Upload files and load them into a dataset. PATH is a file, a folder with everything below, or a pattern.
+CSV, TSV, XLSX, JSON, NDJSON and Parquet are understood, also with gzip or zstd. The dataset is made if it is not there.
+
+Before anything is loaded you see how the files are read. An upload that broke off, also by Ctrl-C, goes on where it stopped
+when the same command is given again. Each hundred files are loaded as one snapshot: all of them or none.`
+	command.Example = `  quern upload orders.csv shop/orders
+  quern upload --replace --decimal , --date-format dd.mm.yyyy exports/ shop/orders`
+
+	flags := command.Flags()
+	flags.BoolVar(&wish.replace, "replace", false, "replace the rows of the dataset instead of adding to them")
+	flags.BoolVar(&wish.dryRun, "dry-run", false, "upload and show how the files are read, and load nothing")
+	flags.IntVar(&wish.parallel, "parallel", 4, "parts to send at once")
+	flags.StringSliceVar(&wish.nullValues, "null", nil, "text that means no value; can be repeated")
+	flags.StringToStringVar(&wish.types, "type", nil, "COLUMN=TYPE instead of the type that is found; can be repeated")
+	flags.StringVar(&wish.header, "header", "", "yes or no: whether the first row has the names")
+	flags.Int32Var(&wish.skipRows, "skip-rows", 0, "rows to leave out at the top")
+	yesFlag(command, &wish.yes)
+
+	for flag, help := range map[string]string{
+		"delimiter": "what stands between values", "quote": "sign around values", "decimal": "decimal sign", "thousands": "what groups digits",
+		"date-format": "such as dd.mm.yyyy", "encoding": "such as latin1", "sheet": "sheet of a workbook, by name or number",
+	} {
+		texts[flag] = flags.String(flag, "", help)
+	}
+
+	return command
+}
+
+// read makes options of the flags; what was not said is found out by the service.
+func (w *uploadWish) read(texts map[string]*string) error {
+	for flag, place := range map[string]**string{
+		"delimiter": &w.options.Delimiter, "quote": &w.options.Quote, "decimal": &w.options.Decimal, "thousands": &w.options.Thousands,
+		"date-format": &w.options.DateFormat, "encoding": &w.options.Encoding, "sheet": &w.options.Sheet,
+	} {
+		*place = given[string](strings.ReplaceAll(*texts[flag], `\t`, "\t"))
+	}
+
+	if w.nullValues != nil {
+		w.options.NullValues = &w.nullValues
+	}
+
+	if w.types != nil {
+		w.options.Types = &w.types
+	}
+
+	if w.skipRows > 0 {
+		w.options.SkipRows = &w.skipRows
+	}
+
+	switch w.header {
+	case "":
+	case "yes", "no":
+		w.options.Header = new(w.header == "yes")
+	default:
+		return usageError{fmt.Errorf("--header is yes or no, not %q", w.header), "quern upload"}
+	}
+
+	return nil
+}
+
+func (p *program) upload(ctx context.Context, client *api.Client, at name, paths []string, wish *uploadWish) error {
+	files, empty, err := collect(paths)
+	if err != nil {
+		return err
+	}
+
+	if empty > 0 {
+		p.err.printf("%s left out.\n", counted(int64(empty), "empty file is", "empty files are"))
+	}
+
+	if err := p.ensure(ctx, client, at); err != nil {
+		return err
+	}
+
+	for i, batch := range batches(files) {
+		path, err := p.statePath(batch)
+		if err != nil {
+			return err
+		}
+
+		session, err := p.send(ctx, client, batch, path, wish.parallel)
+		if err != nil {
+			if ctx.Err() != nil {
+				p.stopped = true
+				p.err.printf("Stopped. The same command goes on where it stopped.\n")
+			}
+
+			return err
+		}
+
+		loading := &loading{program: p, client: client, at: at, wish: wish, session: session, first: i == 0}
+		if err := loading.run(ctx, len(batch)); err != nil {
+			return err
+		}
+
+		if err := forget(path); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// ensure makes the dataset if it is not there.
+func (p *program) ensure(ctx context.Context, client *api.Client, at name) error {
+	_, err := api.Read[api.Dataset](client.GetDataset(ctx, at.owner, at.namespace, at.dataset))
+	if !api.IsCode(err, api.NOTFOUND) {
+		return err
+	}
+
+	if err := p.create(ctx, client, at, ""); err != nil {
+		return err
+	}
+
+	p.err.printf("Created %s.\n", at)
+
+	return nil
+}
+
+// send uploads files, or goes on with an upload of the same files that broke off.
+func (p *program) send(ctx context.Context, client *api.Client, files []found, path string, parallel int) (uuid.UUID, error) {
+	sources, names, total := make([]api.UploadSource, len(files)), make([]string, len(files)), int64(0)
+	for i, file := range files {
+		sources[i], names[i] = file.UploadSource, file.Path
+		total += file.Size
+	}
+
+	what := names[0]
+	if len(names) > 1 {
+		what = fmt.Sprintf("%d files", len(names))
+	}
+
+	line, began, resumed := &progress{to: p.err}, time.Now(), int64(0)
+	defer line.clear()
+
+	uploader := &api.Uploader{
+		Client: client, Parallel: parallel, Store: &api.Retry{Waiting: p.waiting},
+		Started: func(session uuid.UUID) error {
+			return p.keep(path, uploadState{Server: p.server, Session: session, Files: names, Begun: time.Now()})
+		},
+		Progress: func(now api.UploadProgress) {
+			resumed = now.Resumed
+			done := now.Stored + now.Moving
+			line.bar(api.UploadName(what), done, now.Total, done-now.Resumed)
+		},
+	}
+
+	session, err := p.resume(ctx, uploader, sources, path)
+	if err != nil {
+		return uuid.Nil, err
+	}
+
+	if session == uuid.Nil {
+		if session, err = uploader.Send(ctx, sources); err != nil {
+			return uuid.Nil, err
+		}
+	}
+
+	line.clear()
+
+	note := ""
+	if resumed > 0 {
+		note = fmt.Sprintf(", %s of it earlier", size(resumed))
+	}
+
+	p.err.printf("Uploaded %s, %s in %s%s.\n", what, size(total), time.Since(began).Round(time.Second/10), note)
+
+	return session, nil
+}
+
+// resume goes on with the upload that the state names. None, or one that the service no longer has, is nil.
+func (p *program) resume(ctx context.Context, uploader *api.Uploader, sources []api.UploadSource, path string) (uuid.UUID, error) {
+	state, known := readState(path)
+	if !known {
+		return uuid.Nil, nil
+	}
+
+	err := uploader.Resume(ctx, state.Session, sources)
+
+	var answer *api.Error
+	if err == nil || ctx.Err() != nil || errors.As(err, &answer) && answer.ErrorCode != api.NOTFOUND && answer.ErrorCode != api.INVALIDSTATE {
+		return state.Session, err
+	}
+
+	p.err.printf("The upload of %s cannot be resumed (%v); it begins anew.\n", moment(state.Begun), err)
+
+	return uuid.Nil, nil
+}

@@ -1,0 +1,153 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestGolden plays the sessions of testdata/cli, each a file of commands with what they print, in order and on one service. What is
+// different in every run has a name: <id 1> is the same id wherever it stands, also in commands.
+//
+//nolint:tparallel // the sessions are one story
+func TestGolden(t *testing.T) {
+	t.Parallel()
+
+	s := start(t, scripted, "QUERN_INGEST_WORKERS=2", "QUERN_UPKEEP_WORKERS=1", "QUERN_UPKEEP_QUIET=1s", "QUERN_UPKEEP_EVERY=1s")
+	c := s.signedIn(t, value(t, call(t, "POST", s.url+"/user/token", s.realm.password("ada"), `{"name": "golden", "role": "owner"}`)))
+	session := &goldenSession{cli: c, s: s, names: map[string]string{}, values: map[string]string{}}
+
+	for name, content := range map[string]string{
+		"orders.csv": "id,day,region,total\n1,2026-11-02,north,19.90\n2,2026-11-03,north,1205.00\n3,2026-11-03,south,7.25\n4,2026-11-04,\"東京\",12\n", //nolint:gosmopolitan // letters of two columns
+		"bad.csv":    "id,total\n" + strings.Repeat("1,2\nx,\"3\n", 3),
+		"mixed.csv":  "id,day\n1,01/02/2026\n2,03/04/2026\n",
+		"report.sql": "SELECT count(*) AS n FROM orders\n",
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(c.home, name), []byte(content), 0o600))
+	}
+
+	files, err := filepath.Glob("testdata/cli/*.txt")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			content, err := os.ReadFile(file)
+			require.NoError(t, err)
+
+			got := session.play(t, string(content))
+
+			if *update {
+				require.NoError(t, os.WriteFile(file, []byte(got), 0o600))
+			}
+
+			require.Equal(t, string(content), got)
+		})
+	}
+}
+
+type goldenSession struct {
+	*cli
+
+	s             *service
+	names, values map[string]string // of ids, by value and by name
+}
+
+// play runs the commands of a session and gives it as it went: lines of standard error begin with "! ", an exit code stands last.
+func (g *goldenSession) play(t *testing.T, script string) string {
+	t.Helper()
+
+	out := new(strings.Builder)
+
+	for line := range strings.Lines(script) {
+		if strings.HasPrefix(line, "#") {
+			out.WriteString(line)
+		}
+
+		text, isCommand := strings.CutPrefix(line, "$ ")
+		if !isCommand {
+			continue
+		}
+
+		if out.Len() > 0 && !strings.HasSuffix(out.String(), "\n\n") && !strings.HasPrefix(out.String()[strings.LastIndex(strings.TrimSuffix(out.String(), "\n"), "\n")+1:], "#") {
+			out.WriteString("\n")
+		}
+
+		out.WriteString(line)
+
+		for name, value := range g.values {
+			text = strings.ReplaceAll(text, name, value)
+		}
+
+		stdout, stderr, code := g.shell(t, text)
+		out.WriteString(g.normal(stdout))
+
+		for line := range strings.Lines(g.normal(stderr)) {
+			out.WriteString("! " + line)
+		}
+
+		if code != 0 {
+			fmt.Fprintf(out, "[exit %d]\n", code)
+		}
+	}
+
+	return out.String()
+}
+
+func (g *goldenSession) shell(t *testing.T, text string) (stdout, stderr string, code int) {
+	t.Helper()
+
+	var out, err strings.Builder
+
+	command := exec.CommandContext(t.Context(), "bash", "-c", text)
+	command.Dir = g.home
+	command.Env = append(slices.Clone(g.env), "PATH="+filepath.Dir(quernBinary())+":"+os.Getenv("PATH"))
+	command.Stdout, command.Stderr = &out, &err
+
+	if command.Run() != nil {
+		code = command.ProcessState.ExitCode()
+	}
+
+	return out.String(), err.String(), code
+}
+
+var (
+	uuidPattern = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	varying     = []struct { //nolint:gochecknoglobals // never changed
+		pattern *regexp.Regexp
+		name    string
+	}{
+		{regexp.MustCompile(`\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d+)?Z?`), "<moment of the day>"},
+		{regexp.MustCompile(`quern_\w+`), "<token>"},
+		{regexp.MustCompile(`\bin [0-9.]+(m?s)\b`), "in <time>"},
+		{regexp.MustCompile(`"elapsedMs": \d+`), `"elapsedMs": <n>`},
+		{regexp.MustCompile(`"(date|resetsAt)": "[^"]*"`), `"$1": "<day>"`},
+	}
+)
+
+// normal gives what differs its name.
+func (g *goldenSession) normal(text string) string {
+	text = strings.ReplaceAll(text, g.s.root, "<server>")
+	text = uuidPattern.ReplaceAllStringFunc(text, func(id string) string {
+		if g.names[id] == "" {
+			g.names[id] = fmt.Sprintf("<id %d>", len(g.names)+1)
+			g.values[g.names[id]] = id
+		}
+
+		// As wide as the id, so that columns stay where they are.
+		return g.names[id] + strings.Repeat("_", len(id)-len(g.names[id]))
+	})
+
+	for _, one := range varying {
+		text = one.pattern.ReplaceAllString(text, one.name)
+	}
+
+	return text
+}
