@@ -150,7 +150,11 @@ func (s *sending) run(ctx context.Context) error {
 	)
 
 	for _, file := range s.files {
-		parts := s.plan(file)
+		parts, err := s.plan(ctx, file)
+		if err != nil {
+			return err
+		}
+
 		if missing = append(missing, parts...); len(parts) == 0 && file.FileStatus != UploadStatusCompleted {
 			empty = append(empty, file)
 		}
@@ -208,7 +212,7 @@ func (s *sending) run(ctx context.Context) error {
 }
 
 // plan counts what is there and lists what is missing.
-func (s *sending) plan(file *uploadFile) (missing []part) {
+func (s *sending) plan(ctx context.Context, file *uploadFile) (missing []part, err error) {
 	s.progress.Files++
 	s.progress.Total += file.Size
 
@@ -217,13 +221,19 @@ func (s *sending) plan(file *uploadFile) (missing []part) {
 		s.progress.Stored += file.Size
 		s.progress.Resumed += file.Size
 
-		return nil
+		return nil, nil
 	}
 
 	file.etags = map[int32]string{}
 
 	for _, there := range file.Parts {
-		if _, size := file.span(there.PartNumber); there.Size == size {
+		whole, err := file.holds(ctx, there)
+		if err != nil {
+			return nil, err
+		}
+
+		if whole {
+			_, size := file.span(there.PartNumber)
 			file.etags[there.PartNumber] = there.Etag
 			s.progress.Stored += size
 			s.progress.Resumed += size
@@ -238,7 +248,7 @@ func (s *sending) plan(file *uploadFile) (missing []part) {
 
 	file.missing = len(missing)
 
-	return missing
+	return missing, nil
 }
 
 // span is where a part lies in its file.

@@ -102,6 +102,25 @@ func (c *partCounter) requireOnce(t *testing.T, parts int) {
 	require.Len(t, c.sent, parts)
 }
 
+// spoil stores a part of the first file that has the right size and nothing in it, as a store may that lost the sender.
+func (c *partCounter) spoil(t *testing.T, client *api.Client, session uuid.UUID, number int32, size int64) {
+	t.Helper()
+
+	state, err := api.Read[api.Upload](client.GetUpload(t.Context(), session))
+	require.NoError(t, err)
+	urls, err := api.Read[api.UploadUrls](client.RenewUploadUrls(t.Context(), session, state.Files[0].FileID, api.RenewUploadUrls{PartNumbers: []int32{number}}))
+	require.NoError(t, err)
+	require.Equal(t, size, urls.PresignedUrls[0].PartSize)
+	require.Equal(t, http.StatusOK, put(t, urls.PresignedUrls[0].URL, strings.Repeat("\x00", int(size))).status)
+
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+
+	address, err := url.Parse(urls.PresignedUrls[0].URL)
+	require.NoError(t, err)
+	delete(c.taken, fmt.Sprintf("%s#%d", address.Path, number))
+}
+
 // writeCSV writes rows of a number and a text of a hundred letters until the file has the size, and returns their number.
 func writeCSV(t *testing.T, path string, size int64) (rows int) {
 	t.Helper()
@@ -236,6 +255,8 @@ func playUploader(t *testing.T, client *api.Client, parts *partCounter) {
 
 	_, err = uploader.Send(ctx, sources)
 	require.ErrorIs(t, err, context.Canceled)
+
+	parts.spoil(t, client, session, int32(total-1), info.Size()%(8*mebibyte))
 
 	last = api.UploadProgress{}
 	require.ErrorContains(t, uploader.Resume(t.Context(), session, sources[:1]), "begun with other files")
