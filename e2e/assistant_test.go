@@ -277,7 +277,7 @@ func TestAssistantKillLoop(t *testing.T) {
 
 		return plan
 	})
-	l := &askLoop{t: t, count: loops(100), askers: 3, steps: 4}
+	l := &askLoop{t: t, count: loops(100), askers: 4, steps: 4}
 	l.write = func(asker, _ int) (kind, agent, question string) {
 		return "plain", "assistant", fmt.Sprintf("Ask %d", asker)
 	}
