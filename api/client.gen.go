@@ -2542,7 +2542,7 @@ type ClientInterface interface {
 	// |---|---|
 	// | `run-started` | `{runId, conversationId}` |
 	// | `planningStarted` | `{}` |
-	// | `plan` | `{steps, reasoning, reading, after}`; `after` has for each step those whose results it needs, if any does |
+	// | `plan` | `{steps, reasoning, reading, after, dropped}`; `after` has for each step those whose results it needs, if any does; `dropped` is how many steps were too many |
 	// | `stepStarted` | `{index, instruction}` |
 	// | `queryExecuting` | `{index, query, attempt}`, once per attempt |
 	// | `step` | `{index, …}` with the fields of a step of the result |
@@ -2579,7 +2579,7 @@ type ClientInterface interface {
 	// |---|---|
 	// | `run-started` | `{runId, conversationId}` |
 	// | `planningStarted` | `{}` |
-	// | `plan` | `{steps, reasoning, reading, after}`; `after` has for each step those whose results it needs, if any does |
+	// | `plan` | `{steps, reasoning, reading, after, dropped}`; `after` has for each step those whose results it needs, if any does; `dropped` is how many steps were too many |
 	// | `stepStarted` | `{index, instruction}` |
 	// | `queryExecuting` | `{index, query, attempt}`, once per attempt |
 	// | `step` | `{index, …}` with the fields of a step of the result |
@@ -3803,7 +3803,7 @@ func (c *Client) RunQuery(ctx context.Context, body RunQueryJSONRequestBody, req
 // |---|---|
 // | `run-started` | `{runId, conversationId}` |
 // | `planningStarted` | `{}` |
-// | `plan` | `{steps, reasoning, reading, after}`; `after` has for each step those whose results it needs, if any does |
+// | `plan` | `{steps, reasoning, reading, after, dropped}`; `after` has for each step those whose results it needs, if any does; `dropped` is how many steps were too many |
 // | `stepStarted` | `{index, instruction}` |
 // | `queryExecuting` | `{index, query, attempt}`, once per attempt |
 // | `step` | `{index, …}` with the fields of a step of the result |
@@ -3850,7 +3850,7 @@ func (c *Client) AskWithBody(ctx context.Context, params *AskParams, contentType
 // |---|---|
 // | `run-started` | `{runId, conversationId}` |
 // | `planningStarted` | `{}` |
-// | `plan` | `{steps, reasoning, reading, after}`; `after` has for each step those whose results it needs, if any does |
+// | `plan` | `{steps, reasoning, reading, after, dropped}`; `after` has for each step those whose results it needs, if any does; `dropped` is how many steps were too many |
 // | `stepStarted` | `{index, instruction}` |
 // | `queryExecuting` | `{index, query, attempt}`, once per attempt |
 // | `step` | `{index, …}` with the fields of a step of the result |
@@ -8349,7 +8349,7 @@ type ClientWithResponsesInterface interface {
 	// |---|---|
 	// | `run-started` | `{runId, conversationId}` |
 	// | `planningStarted` | `{}` |
-	// | `plan` | `{steps, reasoning, reading, after}`; `after` has for each step those whose results it needs, if any does |
+	// | `plan` | `{steps, reasoning, reading, after, dropped}`; `after` has for each step those whose results it needs, if any does; `dropped` is how many steps were too many |
 	// | `stepStarted` | `{index, instruction}` |
 	// | `queryExecuting` | `{index, query, attempt}`, once per attempt |
 	// | `step` | `{index, …}` with the fields of a step of the result |
@@ -8386,7 +8386,7 @@ type ClientWithResponsesInterface interface {
 	// |---|---|
 	// | `run-started` | `{runId, conversationId}` |
 	// | `planningStarted` | `{}` |
-	// | `plan` | `{steps, reasoning, reading, after}`; `after` has for each step those whose results it needs, if any does |
+	// | `plan` | `{steps, reasoning, reading, after, dropped}`; `after` has for each step those whose results it needs, if any does; `dropped` is how many steps were too many |
 	// | `stepStarted` | `{index, instruction}` |
 	// | `queryExecuting` | `{index, query, attempt}`, once per attempt |
 	// | `step` | `{index, …}` with the fields of a step of the result |
@@ -12740,7 +12740,7 @@ func (c *ClientWithResponses) RunQueryWithResponse(ctx context.Context, body Run
 // |---|---|
 // | `run-started` | `{runId, conversationId}` |
 // | `planningStarted` | `{}` |
-// | `plan` | `{steps, reasoning, reading, after}`; `after` has for each step those whose results it needs, if any does |
+// | `plan` | `{steps, reasoning, reading, after, dropped}`; `after` has for each step those whose results it needs, if any does; `dropped` is how many steps were too many |
 // | `stepStarted` | `{index, instruction}` |
 // | `queryExecuting` | `{index, query, attempt}`, once per attempt |
 // | `step` | `{index, …}` with the fields of a step of the result |
@@ -12783,7 +12783,7 @@ func (c *ClientWithResponses) AskWithBodyWithResponse(ctx context.Context, param
 // |---|---|
 // | `run-started` | `{runId, conversationId}` |
 // | `planningStarted` | `{}` |
-// | `plan` | `{steps, reasoning, reading, after}`; `after` has for each step those whose results it needs, if any does |
+// | `plan` | `{steps, reasoning, reading, after, dropped}`; `after` has for each step those whose results it needs, if any does; `dropped` is how many steps were too many |
 // | `stepStarted` | `{index, instruction}` |
 // | `queryExecuting` | `{index, query, attempt}`, once per attempt |
 // | `step` | `{index, …}` with the fields of a step of the result |
