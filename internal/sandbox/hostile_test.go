@@ -254,7 +254,27 @@ func nuisances() map[string]func(*sandbox.Conn, job) (string, error) {
 		},
 		"tell its environment": func(*sandbox.Conn, job) (string, error) { return strings.Join(os.Environ(), "\n"), nil },
 		"tell its descriptors": func(*sandbox.Conn, job) (string, error) { return descriptors(), nil },
-		"silence":              func(*sandbox.Conn, job) (string, error) { time.Sleep(time.Hour); return "", nil },
+		"hold files open": func(conn *sandbox.Conn, _ job) (string, error) {
+			path := filepath.Join(conn.Tmp, "held")
+			if err := os.WriteFile(path, []byte(strings.Repeat("x", 40)+" \n"), 0o600); err != nil {
+				return "", err
+			}
+
+			for range 8 {
+				file, err := os.Open(path)
+				if err != nil {
+					return "", err
+				}
+				defer file.Close()
+			}
+
+			for end := time.Now().Add(2500 * time.Millisecond); time.Now().Before(end); { // the runtime's own watch sleeps with a process that does
+				runtime.Gosched()
+			}
+
+			return "", nil
+		},
+		"silence": func(*sandbox.Conn, job) (string, error) { time.Sleep(time.Hour); return "", nil },
 		"spin": func(*sandbox.Conn, job) (string, error) {
 			for i := 0; ; i++ {
 				runtime.KeepAlive(i)

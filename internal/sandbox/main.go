@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -155,6 +156,10 @@ func (c *Conn) listen(control io.Reader) {
 // which have no name in a file system, stay.
 func closeForeign() {
 	const folder = "/proc/self/fd"
+
+	// The runtime has descriptors for the limits of its cgroup, too, and reads them every second unless somebody has set the number.
+	// Once they are closed it would read what is opened next, and crash on what is no number.
+	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 
 	entries, err := os.ReadDir(folder)
 	if err != nil {

@@ -211,6 +211,17 @@ func TestChildHasNothingOfItsParent(t *testing.T) {
 	}
 }
 
+// TestChildHoldsFiles: what a child opens is not taken for the limits of its cgroup, which its runtime reads every second.
+func TestChildHoldsFiles(t *testing.T) {
+	t.Parallel()
+
+	var said report
+
+	child := run(t, start(t, config(t.TempDir())), roomy(), job{Do: "hold files open"})
+	require.NoError(t, child.Receive(&said))
+	require.Equal(t, report{}, said)
+}
+
 func TestTakeRefusesBait(t *testing.T) {
 	t.Parallel()
 
