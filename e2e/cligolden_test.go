@@ -118,12 +118,15 @@ func (g *goldenSession) shell(t *testing.T, text string) (stdout, stderr string,
 	return out.String(), err.String(), code
 }
 
+// variation is what differs from run to run, and its name.
+type variation struct {
+	pattern *regexp.Regexp
+	name    string
+}
+
 var (
 	uuidPattern = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
-	varying     = []struct { //nolint:gochecknoglobals // never changed
-		pattern *regexp.Regexp
-		name    string
-	}{
+	varying     = []variation{ //nolint:gochecknoglobals // never changed
 		{regexp.MustCompile(`\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d+)?Z?`), "<moment of the day>"},
 		{regexp.MustCompile(`quern_\w+`), "<token>"},
 		{regexp.MustCompile(`\bin [0-9.]+(m?s)\b`), "in <time>"},

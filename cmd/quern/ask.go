@@ -274,6 +274,10 @@ func (a *asking) clarify(result api.RunResult) {
 func (a *asking) provenance(result api.RunResult) {
 	var notes []string
 
+	if result.Reading != nil && *result.Reading != "" && result.Outcome == api.OutcomeAnswer {
+		notes = append(notes, "read as: "+*result.Reading)
+	}
+
 	if result.Model != nil && *result.Model != "" {
 		notes = append(notes, "by "+*result.Model)
 	}
