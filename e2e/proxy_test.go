@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"bytes"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -83,6 +85,13 @@ func newProxy(t *testing.T, target string) *proxy {
 			case b.status != 0:
 				w.WriteHeader(b.status)
 			default:
+				// Whoever forwards it may read on after the request was aborted, and what is read from a connection then is a race.
+				body, err := io.ReadAll(r.Body)
+				if err != nil {
+					panic(http.ErrAbortHandler)
+				}
+
+				r.Body = io.NopCloser(bytes.NewReader(body))
 				forward.ServeHTTP(w, r)
 			}
 		}),
