@@ -139,15 +139,6 @@ func inspect(use, short string, args cobra.PositionalArgs, run func(context.Cont
 	}
 }
 
-func doctor() *cobra.Command {
-	return &cobra.Command{
-		Use:   "doctor",
-		Short: "Say what this machine gives the service",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return app.Doctor(os.Environ(), cmd.OutOrStdout()) },
-	}
-}
-
 func version() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",

@@ -43,7 +43,7 @@ func translate(err error) error {
 		code = api.ErrorCode()
 	}
 
-	answer := fmt.Errorf("%s: status %d %s", name, status, code)
+	answer := &RefusalError{Operation: name, Status: status, Code: code}
 
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -62,6 +62,17 @@ func translate(err error) error {
 	default:
 		return err
 	}
+}
+
+// RefusalError is an answer of the store that says no.
+type RefusalError struct {
+	Operation string
+	Status    int
+	Code      string // the store's own word, NoSuchBucket
+}
+
+func (r *RefusalError) Error() string {
+	return fmt.Sprintf("%s: status %d %s", r.Operation, r.Status, r.Code)
 }
 
 func unavailable(err error) error {

@@ -79,11 +79,6 @@ type Inspect struct {
 	S3 S3 `prefix:"QUERN_S3_"`
 }
 
-// Doctor is what `quernd doctor` looks at.
-type Doctor struct {
-	Sandbox Sandbox `prefix:"QUERN_SANDBOX_"`
-}
-
 // S3 is the object store.
 type S3 struct {
 	Endpoint       URL    `env:"ENDPOINT" required:"true" help:"The object store, for example https://s3.eu-central-1.amazonaws.com."`

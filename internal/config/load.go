@@ -58,7 +58,7 @@ func Unknown(environ []string) []string {
 	for _, entry := range environ {
 		name, _, _ := strings.Cut(entry, "=")
 		foreign := !strings.HasPrefix(name, "QUERN_") || slices.ContainsFunc(
-			[]string{"QUERN_TEST_", "QUERN_STACK_", "QUERN_TOOLS_"},
+			[]string{"QUERN_TEST_", "QUERN_STACK_", "QUERN_TOOLS_", "QUERN_DOCTOR_"},
 			func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 
 		if !foreign && !slices.Contains(known, name) {

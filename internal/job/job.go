@@ -118,6 +118,21 @@ func (c *Client) stop(ctx context.Context) error {
 // SchemaVersion is the version of River's tables that this program needs.
 const SchemaVersion = 8
 
+// Migrated tells whether River's own tables are what this program needs.
+func Migrated(ctx context.Context, db *postgres.DB) (bool, error) {
+	migrator, err := rivermigrate.New(riverpgxv5.New(db.Pool()), nil)
+	if err != nil {
+		return false, fmt.Errorf("preparing the jobs' tables: %w", err)
+	}
+
+	found, err := migrator.Validate(ctx, nil)
+	if err != nil {
+		return false, fmt.Errorf("looking at the jobs' tables: %w", err)
+	}
+
+	return found.OK, nil
+}
+
 // Migrate brings River's own tables up to date.
 func Migrate(ctx context.Context, db *postgres.DB) error {
 	migrator, err := rivermigrate.New(riverpgxv5.New(db.Pool()), nil)

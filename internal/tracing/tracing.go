@@ -100,18 +100,16 @@ func New(ctx context.Context, c Config) (*Tracing, error) {
 		return nil, err
 	}
 
-	path := "/v1/traces"
-
 	switch c.Kind {
 	case Phoenix:
 		t.scores = phoenix{t}
 	case Langfuse:
-		path, t.scores = "/api/public/otel/v1/traces", langfuse{t}
+		t.scores = langfuse{t}
 	default:
 	}
 
 	exporter, err := otlptracehttp.New(ctx,
-		otlptracehttp.WithEndpointURL(t.config.Endpoint+path), otlptracehttp.WithHTTPClient(c.Client), otlptracehttp.WithHeaders(t.headers),
+		otlptracehttp.WithEndpointURL(t.config.Endpoint+c.Kind.path()), otlptracehttp.WithHTTPClient(c.Client), otlptracehttp.WithHeaders(t.headers),
 		otlptracehttp.WithCompression(otlptracehttp.GzipCompression), otlptracehttp.WithTimeout(exportTime),
 		otlptracehttp.WithRetry(otlptracehttp.RetryConfig{Enabled: true, InitialInterval: retryFirst, MaxInterval: retryLongest, MaxElapsedTime: exportTime}))
 	if err != nil {

@@ -1,0 +1,362 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"quern.dev/quern/stack"
+)
+
+// finding is a line of the doctor's.
+type finding struct{ Status, Check, Found, Fix string }
+
+// patient is what the doctor is let loose on: settings that lead to servers in good health.
+type patient struct {
+	t        *testing.T
+	realm    *realm
+	place    *place
+	settings []string
+	secrets  []string // that it must not print
+}
+
+const doctorOrigin = "https://doctor.test"
+
+func newPatient(t *testing.T) *patient {
+	t.Helper()
+
+	p := &patient{t: t, realm: newRealm(t), place: ownBucket(t)}
+	database := createDatabase(t)
+	mind := newModel(t, func(conversation) any { return map[string]string{"answer": "yes"} })
+	key, secret := "sk-"+uuid.NewString(), uuid.NewString()+uuid.NewString()
+
+	p.settings = append([]string{
+		"QUERN_PUBLIC_URL=http://quern.test", "QUERN_SECRET=" + secret, "QUERN_DATABASE_URL=" + database, "QUERN_SANDBOX_DIR=" + t.TempDir(),
+		"QUERN_OIDC_ISSUER=" + p.realm.issuer(), "QUERN_OIDC_AUDIENCE=quern", "QUERN_OIDC_TIMEOUT=20s", "QUERN_CORS_ORIGINS=" + doctorOrigin,
+		"QUERN_MODELS=mind/one", "QUERN_MODEL_MIND_KIND=openai", "QUERN_MODEL_MIND_URL=" + mind.server.URL, "QUERN_MODEL_MIND_LOCAL=true",
+		"QUERN_MODEL_MIND_KEY=" + key, "QUERN_TRACING_KIND=phoenix", "QUERN_TRACING_ENDPOINT=" + stack.Env(t, "QUERN_TEST_PHOENIX_URL"),
+	}, p.place.settings()...)
+	p.secrets = []string{key, secret, password(t, database), stack.Env(t, "QUERN_TEST_S3_SECRET_KEY"), "X-Amz-"}
+
+	migrated, err := p.quernd(nil, "migrate")
+	require.NoError(t, err, migrated)
+
+	return p
+}
+
+// ownBucket is a place in a bucket of its own: which origins may use a bucket is said for it as a whole.
+func ownBucket(t *testing.T) *place {
+	t.Helper()
+
+	own := *newPlace(t)
+	own.bucket = "doctor-" + uuid.NewString()
+
+	_, err := own.client.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &own.bucket})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		_, err := own.client.DeleteBucket(context.WithoutCancel(t.Context()), &s3.DeleteBucketInput{Bucket: &own.bucket})
+		require.NoError(t, err)
+	})
+
+	return &own
+}
+
+// quernd runs a command with the settings; those that are given replace them.
+func (p *patient) quernd(settings []string, args ...string) (printed string, err error) {
+	var out bytes.Buffer
+
+	command := exec.CommandContext(p.t.Context(), binary(), args...)
+	command.Env = append(append([]string{}, p.settings...), settings...)
+	command.Stdout, command.Stderr = &out, &out
+	err = command.Run()
+
+	return out.String(), err
+}
+
+// examine runs the doctor, which must end with 1 if and only if something fails, and keep secrets to itself.
+func (p *patient) examine(settings ...string) (findings []finding) {
+	p.t.Helper()
+
+	command := exec.CommandContext(p.t.Context(), binary(), "doctor", "--json")
+	command.Env = append(append([]string{}, p.settings...), settings...)
+
+	var out, wrote bytes.Buffer
+
+	command.Stdout, command.Stderr = &out, &wrote
+	err := command.Run()
+	require.NoError(p.t, json.Unmarshal(out.Bytes(), &findings), out.String()+wrote.String())
+
+	failed := false
+	for _, f := range findings {
+		failed = failed || f.Status == "fail"
+	}
+
+	if exit, is := errors.AsType[*exec.ExitError](err); failed {
+		require.True(p.t, is, out.String())
+		require.Equal(p.t, 1, exit.ExitCode())
+		require.Contains(p.t, wrote.String(), "checks failed")
+	} else {
+		require.NoError(p.t, err, out.String()+wrote.String())
+	}
+
+	for _, secret := range p.secrets {
+		require.NotContains(p.t, out.String()+wrote.String(), secret)
+	}
+
+	require.Empty(p.t, tokenPattern.FindString(out.String()+wrote.String()), "it prints a token")
+
+	return findings
+}
+
+// requireFound: the check fails, and says why and what to do.
+func requireFound(t *testing.T, findings []finding, check, found, fix string) {
+	t.Helper()
+
+	for _, f := range findings {
+		if f.Check == check {
+			require.Equal(t, "fail", f.Status, "%+v", findings)
+			require.Contains(t, f.Found, found)
+			require.Contains(t, f.Fix, fix)
+
+			return
+		}
+	}
+
+	require.Fail(t, "no such check", "%s in %+v", check, findings)
+}
+
+// TestDoctor: it finds nothing wrong with what is in good health, and names the fault and its fix in each broken configuration.
+func TestDoctor(t *testing.T) {
+	t.Parallel()
+
+	p := newPatient(t)
+
+	allowed, err := p.quernd(nil, "store", "cors", doctorOrigin)
+	require.NoError(t, err, allowed)
+
+	t.Run("in good health", func(t *testing.T) {
+		for _, f := range p.examine("QUERN_DOCTOR_TOKEN=" + p.realm.password("bob")) {
+			require.Equal(t, "ok", f.Status, "%+v", f)
+		}
+
+		require.Empty(t, p.place.objects(), "its objects are gone")
+		require.Empty(t, p.place.uploads(), "its uploads are gone")
+
+		printed, err := p.quernd(nil, "doctor")
+		require.NoError(t, err, printed)
+		require.Regexp(t, `(?m)^ok    sandbox          full$`, printed)
+		require.Regexp(t, `(?m)^ok    store CORS       pages of https://doctor\.test may upload$`, printed)
+	})
+
+	for _, c := range []struct {
+		name              string
+		settings          func(t *testing.T) []string
+		check, found, fix string
+	}{
+		{"a setting is missing", given("QUERN_OIDC_AUDIENCE="), "settings", "QUERN_OIDC_AUDIENCE is required", "docs/configuration.md"},
+		{
+			"wrong password of the database", p.database(func(u *url.URL) { u.User = url.UserPassword(u.User.Username(), "wrong-password") }),
+			"database", "refuses the role or its password", "user and password in QUERN_DATABASE_URL",
+		},
+		{"no database", p.database(func(u *url.URL) { u.Path = "/nowhere" }), "database", "no such database", "CREATE DATABASE"},
+		{"no server", p.database(func(u *url.URL) { u.Host = nobody(p.t) }), "database", "cannot be reached", "host, port"},
+		{"schema not migrated", p.empty, "database schema", "version 0, this program needs", "quernd migrate"},
+		{"no right to create", p.powerless, "database rights", "may not make tables", "GRANT CREATE ON SCHEMA public"},
+		{"no rights to tables", p.stranger, "database schema", "may not read it", "GRANT"},
+		{"no bucket", given("QUERN_S3_BUCKET=nowhere-" + uuid.NewString()), "object store", "no such bucket", "QUERN_S3_BUCKET"},
+		{"wrong secret key", given("QUERN_S3_SECRET_KEY=wrong-secret-key"), "object store", "refuses the signature", "QUERN_S3_SECRET_KEY"},
+		{"wrong access key", given("QUERN_S3_ACCESS_KEY=wrong-access-key"), "object store", "does not know the key", "QUERN_S3_ACCESS_KEY"},
+		{"public address leads nowhere", given("QUERN_S3_PUBLIC_ENDPOINT=http://" + nobody(t)), "public store", "cannot reach it", "QUERN_S3_PUBLIC_ENDPOINT"},
+		{"no CORS", given("QUERN_CORS_ORIGINS=https://elsewhere.test"), "store CORS", "pages of https://elsewhere.test may not upload", "quernd store cors https://elsewhere.test"},
+		{"no issuer", given("QUERN_OIDC_ISSUER=http://" + nobody(t)), "issuer", "cannot be read", "QUERN_OIDC_ISSUER"},
+		{"another issuer", given("QUERN_OIDC_ISSUER=" + p.realm.issuer() + "/"), "issuer", "it calls itself " + p.realm.issuer() + ", the setting says", "exactly what it calls itself"},
+		{"no key of the algorithm", given("QUERN_OIDC_ALGORITHMS=ES512"), "issuer", "none signs with ES512", "QUERN_OIDC_ALGORITHMS"},
+		{"wrong audience", p.bearing("QUERN_OIDC_AUDIENCE=another"), "token", `has none of ["another"]`, "QUERN_OIDC_AUDIENCE"},
+		{"claim is missing", p.bearing("QUERN_OIDC_USERNAME_CLAIM=nickname"), "token", "the claim nickname is missing", "QUERN_OIDC_USERNAME_CLAIM"},
+		{"key of the model refused", answering(http.StatusUnauthorized, `{"error": {"code": "invalid_api_key"}}`), "model mind/one", "status_401 invalid_api_key", "QUERN_MODEL_MIND_KEY"},
+		{"model without schemas", chatty, "model mind/one", `it answered "Yes, of course."`, "structured output"},
+		{"provider without schemas", answering(http.StatusBadRequest, `{"error": {"type": "invalid_request_error"}}`), "model mind/one", "refuses a request with a schema", "structured output"},
+		{"tracing refuses", refusing, "tracing", "status 401", "QUERN_TRACING_KEY"},
+		{"tracing leads nowhere", given("QUERN_TRACING_ENDPOINT=http://" + nobody(t)), "tracing", "cannot be reached", "QUERN_TRACING_ENDPOINT"},
+		{"clock is off", p.late, "clock", "differs by 1h0m", "NTP"},
+		{"folder cannot be written", unwritable, "sandbox folder", "not a directory", "QUERN_SANDBOX_DIR"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			findings := p.examine(c.settings(t)...)
+			requireFound(t, findings, c.check, c.found, c.fix)
+
+			failed := 0
+			for _, f := range findings {
+				if f.Status == "fail" {
+					failed++
+				}
+			}
+
+			require.LessOrEqual(t, failed, 2, "a fault is told once, and once more by what depends on it: %+v", findings)
+		})
+	}
+}
+
+func given(settings ...string) func(*testing.T) []string {
+	return func(*testing.T) []string { return settings }
+}
+
+// nobody is an address at which nothing listens.
+func nobody(t *testing.T) string {
+	t.Helper()
+
+	server := httptest.NewServer(nil)
+	defer server.Close()
+
+	return server.Listener.Addr().String()
+}
+
+// database changes the address of the database.
+func (p *patient) database(change func(*url.URL)) func(*testing.T) []string {
+	return func(t *testing.T) []string {
+		t.Helper()
+
+		address, err := url.Parse(strings.TrimPrefix(p.settings[2], "QUERN_DATABASE_URL="))
+		require.NoError(t, err)
+		change(address)
+
+		return []string{"QUERN_DATABASE_URL=" + address.String()}
+	}
+}
+
+func (p *patient) empty(t *testing.T) []string {
+	t.Helper()
+
+	return []string{"QUERN_DATABASE_URL=" + createDatabase(t)}
+}
+
+// powerless is a role that may connect to an empty database and make nothing in it.
+func (p *patient) powerless(t *testing.T) []string {
+	t.Helper()
+
+	return []string{"QUERN_DATABASE_URL=" + newRole(t, createDatabase(t))}
+}
+
+// stranger is a role to which nothing was granted in a database that is migrated.
+func (p *patient) stranger(t *testing.T) []string {
+	t.Helper()
+
+	return []string{"QUERN_DATABASE_URL=" + newRole(t, strings.TrimPrefix(p.settings[2], "QUERN_DATABASE_URL="))}
+}
+
+// newRole makes a role without any rights, and returns the address of the database for it.
+func newRole(t *testing.T, database string) string {
+	t.Helper()
+
+	name, secret := "e2e_"+strings.ReplaceAll(uuid.NewString(), "-", ""), uuid.NewString()
+
+	run := func(statement string) {
+		withDatabase(t, stack.Env(t, "QUERN_TEST_DATABASE_URL"), func(ctx context.Context, connection *pgx.Conn) {
+			_, err := connection.Exec(ctx, statement)
+			require.NoError(t, err)
+		})
+	}
+	run(fmt.Sprintf("CREATE ROLE %s LOGIN PASSWORD '%s'", name, secret))
+	t.Cleanup(func() { run("DROP ROLE " + name) })
+
+	address, err := url.Parse(database)
+	require.NoError(t, err)
+
+	address.User = url.UserPassword(name, secret)
+
+	return address.String()
+}
+
+// bearing gives the doctor a token too.
+func (p *patient) bearing(settings ...string) func(*testing.T) []string {
+	return func(t *testing.T) []string {
+		t.Helper()
+
+		return append(settings, "QUERN_DOCTOR_TOKEN="+p.realm.password("bob"))
+	}
+}
+
+// answering is a provider that answers every request alike.
+func answering(status int, body string) func(*testing.T) []string {
+	return func(t *testing.T) []string {
+		t.Helper()
+
+		return []string{"QUERN_MODEL_MIND_URL=" + alike(t, status, body)}
+	}
+}
+
+func alike(t *testing.T, status int, body string) string {
+	t.Helper()
+
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte(body))
+	}))
+	t.Cleanup(server.Close)
+
+	return server.URL
+}
+
+func refusing(t *testing.T) []string {
+	t.Helper()
+
+	return []string{"QUERN_TRACING_ENDPOINT=" + alike(t, http.StatusUnauthorized, "")}
+}
+
+// chatty is a model that answers as it likes.
+func chatty(t *testing.T) []string {
+	t.Helper()
+
+	return []string{"QUERN_MODEL_MIND_URL=" + newModel(t, func(conversation) any { return "Yes,\n of course." }).server.URL}
+}
+
+// late is the issuer behind a proxy whose clock is an hour behind.
+func (p *patient) late(t *testing.T) []string {
+	t.Helper()
+
+	to, err := url.Parse(stack.Env(t, "QUERN_TEST_KEYCLOAK_URL"))
+	require.NoError(t, err)
+
+	server := httptest.NewServer(&httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(to)
+			r.Out.Host = r.In.Host
+		},
+		ModifyResponse: func(answer *http.Response) error {
+			answer.Header.Set("Date", time.Now().Add(-time.Hour-30*time.Second).UTC().Format(http.TimeFormat))
+
+			return nil
+		},
+	})
+	t.Cleanup(server.Close)
+
+	return []string{"QUERN_OIDC_ISSUER=" + p.realm.through(server.Listener.Addr().String()).issuer()}
+}
+
+// unwritable is a folder below a file: root writes everywhere else.
+func unwritable(t *testing.T) []string {
+	t.Helper()
+
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+
+	return []string{"QUERN_SANDBOX_DIR=" + filepath.Join(file, "below")}
+}
