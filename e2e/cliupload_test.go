@@ -44,7 +44,7 @@ func TestUploadResumeCLI(t *testing.T) {
 
 	got := c.try("upload", path, "shop/large")
 	require.Zero(t, got.code, got.out+got.err)
-	require.Regexp(t, `Uploaded .*, \d+ [MG]B of it earlier\.`, got.err)
+	require.Regexp(t, `Uploaded .*, [\d.]+ [MG]B of it earlier\.`, got.err)
 	require.Contains(t, got.out, fmt.Sprintf("Loaded %s rows of 1 file into shop/large.", strings.TrimSpace(thousands(rows))))
 	parts.requireOnce(t, total)
 
