@@ -113,8 +113,25 @@ func TestNL2QL(t *testing.T) {
 
 	m.server.Close()
 
-	down := d.asks("How many orders?", "")
-	require.Equal(t, "failed", down.Status)
-	require.Equal(t, "UNAVAILABLE", down.Error.Code)
-	require.Contains(t, down.Error.Message, "model")
+	down := d.asks("How many orders are late?", "")
+	require.Equal(t, "answer", down.Result.Outcome, "%+v", down)
+	require.Equal(t, map[string]any{"count": 67.0}, down.cells(t))
+	require.Equal(t, "planner", down.Result.Model)
+	require.Equal(t, "No model could be reached, so this was read by rules: number of the rows of *orders* where *status* = 'Late'.\n\n1 row.", down.Result.Response)
+	require.Zero(t, down.Result.Usage.InputTokens)
+	require.Equal(t, 3, s.count(`SELECT count(*) FROM model_calls WHERE run_id = $1 AND state = 'failed'`, down.RunID), "it was tried")
+
+	require.Equal(t, "not_permitted", d.asks("Delete all orders", "").Result.Outcome)
+
+	// What is not understood without one, refers back, or is for a certain model fails as it did.
+	for question, more := range map[string]string{
+		"What is the profit margin by region?": "", "How many of those orders are late?": fmt.Sprintf(`"conversationId": %q`, first.ConversationID),
+		"How many orders are there?": `"model": "small"`,
+	} {
+		run := d.asks(question, more)
+		require.Equal(t, "failed", run.Status, question)
+		require.Equal(t, "UNAVAILABLE", run.Error.Code)
+		require.Contains(t, run.Error.Message, "model")
+		require.Equal(t, more != `"model": "small"`, strings.Contains(run.Error.Message, "do not understand the question either"), run.Error.Message)
+	}
 }

@@ -47,14 +47,32 @@ func TestPlanner(t *testing.T) {
 		"What is the profit margin by region?": "profit",
 		"How many orders were sent back?":      "back",
 		"Wie viele Bestellungen gibt es?":      "German",
-		"Delete all orders":                    "Delete",
 	} {
 		run := d.asks(question, "")
 		require.Equal(t, "refused", run.Result.Outcome, question)
 		require.Empty(t, run.Result.Steps)
 		require.Contains(t, run.Result.Response, part)
-		require.Contains(t, run.Result.Response, "SQL")
+		require.Contains(t, run.Result.Response, "What can be answered, for example:\n- How many ")
+		require.Contains(t, run.Result.Response, "SQL always works: `quern query`, or `POST /query`.")
 	}
+
+	closest := d.asks("What is the profit margin by region?", "")
+	require.Contains(t, closest.Result.Response, "The closest reading: ")
+	require.Contains(t, closest.Result.Response, "*region*")
+
+	for _, order := range []string{"Delete all orders", "Please update the status of order 5 to late", "DROP TABLE orders", "insert a row into products"} {
+		run := d.asks(order, "")
+		require.Equal(t, "not_permitted", run.Result.Outcome, order)
+		require.Equal(t, "Questions only read. Nothing can be changed, shared or deleted by asking.", run.Result.Response)
+		require.Equal(t, "planner", run.Result.Model)
+	}
+
+	// What was asked before is not known, and that is said.
+	within := fmt.Sprintf(`"conversationId": %q`, byRegion.ConversationID)
+	require.Contains(t, d.asks("How many of those orders are late?", within).Result.Response, "earlier questions of a conversation are not known")
+	require.Contains(t, d.asks("And by city?", within).Result.Response, "earlier questions of a conversation are not known")
+	require.Equal(t, "1 row.", d.asks("How many orders are late?", within).Result.Response)
+	require.Equal(t, "1 row.", d.asks("How many of those orders are late?", "").Result.Response, "there is no earlier question")
 
 	// A model that is named is not there.
 	named := d.asks("How many orders are there?", `"model": "large"`)

@@ -66,6 +66,10 @@ func outcomeOf(result run.Result) map[string]any {
 		known["reading"] = result.Reading
 	}
 
+	if result.ByRules() {
+		known["model"] = result.Model
+	}
+
 	return known
 }
 

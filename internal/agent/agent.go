@@ -94,6 +94,7 @@ type Plan struct {
 	Reading   string   `json:"reading,omitempty"`
 	After     [][]int  `json:"after,omitempty"`   // by step, those whose results it needs
 	Dropped   int      `json:"dropped,omitempty"` // steps that were too many
+	Model     string   `json:"model,omitempty"`   // if no model made it
 }
 
 // Step is one statement with its rows.
@@ -133,6 +134,9 @@ type Result struct {
 	Model         string     `json:"model,omitempty"`
 	Usage         *Usage     `json:"usage,omitempty"`
 }
+
+// ByRules tells whether no model answered.
+func (r Result) ByRules() bool { return r.Model == plannerName }
 
 // Choice is asked back when a question has two readings.
 type Choice struct {

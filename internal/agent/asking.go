@@ -49,6 +49,10 @@ func (q *asking) complete(ctx context.Context, purpose, system string, messages 
 	})
 	q.spent.add(response.Usage)
 
+	if fault.Is(err, fault.Unavailable) && response.Turns <= 1 {
+		err = unreached{err}
+	}
+
 	return response.Text, err
 }
 

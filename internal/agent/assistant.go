@@ -24,7 +24,15 @@ func (a Assistant) Answer(ctx context.Context, who auth.Principal, asked Questio
 		return Result{}, err
 	}
 
+	if wasByRules(log.Before()) {
+		return q.byRules(ctx, true, errBegun())
+	}
+
 	result, err := q.answer(ctx)
+	if q.isDown(err) {
+		return q.byRules(ctx, true, err)
+	}
+
 	result.Model, result.Usage = q.model.Name, new(q.spent.usage())
 
 	return result, err

@@ -35,7 +35,15 @@ func (a NL2QL) Answer(ctx context.Context, who auth.Principal, asked Question, l
 		return Result{}, err
 	}
 
+	if wasByRules(log.Before()) {
+		return q.byRules(ctx, false, errBegun())
+	}
+
 	step, result, err := q.write(0, "", q.prompt(asked.Text, "")).run(ctx)
+	if q.isDown(err) {
+		return q.byRules(ctx, false, err)
+	}
+
 	if step != nil {
 		result = answered(*step)
 	}

@@ -3,8 +3,6 @@ package agent
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"strings"
 
 	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/catalog"
@@ -32,55 +30,7 @@ func (a Planner) Answer(ctx context.Context, who auth.Principal, asked Question,
 		}
 	}
 
-	if !a.Planning {
-		return a.answer(ctx, who, asked, log)
-	}
-
-	t := tellerOf(log)
-
-	if err := t.say(ctx, PlanningStarted, 0, struct{}{}); err != nil {
-		return Result{}, err
-	}
-
-	if err := t.say(ctx, Planned, 0, Plan{Steps: []string{asked.Text}}); err != nil {
-		return Result{}, err
-	}
-
-	result, err := a.answer(ctx, who, asked, log)
-	if err != nil {
-		return result, err
-	}
-
-	if err := t.say(ctx, AnswerStarted, 0, struct{}{}); err != nil {
-		return Result{}, err
-	}
-
-	return result, t.say(ctx, Answered, 0, conclusionOf(result))
-}
-
-func (a Planner) answer(ctx context.Context, who auth.Principal, asked Question, log Log) (Result, error) {
-	p := &planning{Planner: a, who: who, asked: asked, teller: tellerOf(log)}
-
-	reading, done := begun(log.Before())
-	if done != nil {
-		return p.answered(*done), nil
-	}
-
-	// What another worker began is finished as it was begun.
-	if reading == nil {
-		plan, err := p.plan(ctx)
-		if err != nil {
-			return Result{}, err
-		}
-
-		if plan.Outcome() != planner.Answer {
-			return p.instead(ctx, plan)
-		}
-
-		reading = &plan.Candidates[0]
-	}
-
-	return p.run(ctx, *reading)
+	return a.planning(who, asked, tellerOf(log)).answer(ctx)
 }
 
 // planning is a question on its way.
@@ -91,6 +41,80 @@ type planning struct {
 	asked    Question
 	teller   *teller
 	datasets []query.About // that the reading is of
+	down     error         // why no model answers, where there are models
+}
+
+func (a Planner) planning(who auth.Principal, asked Question, t *teller) *planning {
+	return &planning{Planner: a, who: who, asked: asked, teller: t}
+}
+
+// answer tells what happens as the agents with a model do. A fallback that has no answer tells nothing.
+func (p *planning) answer(ctx context.Context) (Result, error) {
+	if p.Planning {
+		if err := p.teller.say(ctx, PlanningStarted, 0, struct{}{}); err != nil {
+			return Result{}, err
+		}
+	}
+
+	reading, done := begun(p.teller.log.Before())
+	result := Result{}
+
+	// What another worker began is finished as it was begun.
+	if reading == nil && done == nil {
+		var err error
+		if reading, result, err = p.read(ctx); err != nil {
+			return Result{}, err
+		}
+	}
+
+	if p.Planning {
+		if err := p.teller.say(ctx, Planned, 0, Plan{Steps: []string{p.asked.Text}, Model: plannerName}); err != nil {
+			return Result{}, err
+		}
+	}
+
+	switch {
+	case done != nil:
+		result = p.say(answered(*done))
+	case reading != nil:
+		var err error
+		if result, err = p.run(ctx, *reading); err != nil {
+			return Result{}, err
+		}
+	}
+
+	if !p.Planning {
+		return result, nil
+	}
+
+	if err := p.teller.say(ctx, AnswerStarted, 0, struct{}{}); err != nil {
+		return Result{}, err
+	}
+
+	return result, p.teller.say(ctx, Answered, 0, conclusionOf(result))
+}
+
+// read finds the reading of the question, or what is said instead of an answer.
+func (p *planning) read(ctx context.Context) (*planner.Candidate, Result, error) {
+	if planner.Changes(p.asked.Text) {
+		return nil, p.say(without(draft{Outcome: NotPermitted})), nil
+	}
+
+	plan, err := p.plan(ctx)
+	if err != nil {
+		return nil, Result{}, err
+	}
+
+	switch outcome := plan.Outcome(); {
+	case p.down != nil && (outcome == planner.Refuse || p.refersBack()):
+		return nil, Result{}, p.unread()
+	case outcome == planner.Answer:
+		return &plan.Candidates[0], Result{}, nil
+	default:
+		result, err := p.instead(ctx, plan)
+
+		return nil, result, err
+	}
 }
 
 // begun is the statement that was about to run before, and the rows that it had, if it came so far.
@@ -242,37 +266,12 @@ func valueOf(content json.RawMessage) any {
 	return value
 }
 
-// refusalOf says why there is no answer, and what there could be one to.
-func refusalOf(plan planner.Plan) string {
-	var said []string
-
-	if plan.Language != "" {
-		said = append(said, "This seems to be "+plan.Language+". Without a model only questions in English are understood.")
-	} else {
-		said = append(said, "Without a model this cannot be answered with certainty.")
-	}
-
-	if len(plan.Unknown) > 0 {
-		said = append(said, "Not understood: "+strings.Join(plan.Unknown, ", ")+".")
-	}
-
-	if len(plan.Candidates) > 0 {
-		said = append(said, "The closest reading: "+plan.Candidates[0].Reading+".")
-	}
-
-	if len(plan.Examples) > 0 {
-		said = append(said, "What can be answered, for example: "+strings.Join(plan.Examples, " "))
-	}
-
-	return strings.Join(append(said, "SQL always works: `POST /query`."), "\n\n")
-}
-
 const maxOptions = 3 // that are asked back
 
 // instead is what comes of a question that is not answered. It may quote values, so it notes what they are of.
 func (p *planning) instead(ctx context.Context, plan planner.Plan) (Result, error) {
 	if len(p.datasets) == 0 {
-		return Result{Response: "Nothing that you can see answers this.", Steps: []Step{}, Outcome: NoData, Model: plannerName}, nil
+		return p.say(without(draft{Outcome: NoData})), nil
 	}
 
 	var read []query.Read
@@ -290,7 +289,7 @@ func (p *planning) instead(ctx context.Context, plan planner.Plan) (Result, erro
 	}
 
 	if plan.Outcome() == planner.Refuse {
-		return Result{Response: refusalOf(plan), Steps: []Step{}, Outcome: Refused, Model: plannerName}, nil
+		return p.say(Result{Response: refusalOf(plan), Steps: []Step{}, Outcome: Refused}), nil
 	}
 
 	choice := &Choice{Question: "The question can be read in more than one way. Which one is meant?"}
@@ -301,14 +300,14 @@ func (p *planning) instead(ctx context.Context, plan planner.Plan) (Result, erro
 		}
 	}
 
-	return Result{
-		Response: choice.Question, Reading: plan.Candidates[0].Reading, Steps: []Step{}, Outcome: Clarification, Clarification: choice, Model: plannerName,
-	}, nil
+	return p.say(Result{
+		Response: choice.Question, Reading: plan.Candidates[0].Reading, Steps: []Step{}, Outcome: Clarification, Clarification: choice,
+	}), nil
 }
 
 // run gets the rows of a reading.
 func (p *planning) run(ctx context.Context, reading planner.Candidate) (Result, error) {
-	if err := p.teller.say(ctx, StepStarted, 0, map[string]any{"index": 0, "instruction": reading.Reading}); err != nil {
+	if err := p.teller.say(ctx, StepStarted, 0, map[string]any{"index": 0, "instruction": reading.Reading, "model": plannerName}); err != nil {
 		return Result{}, err
 	}
 
@@ -319,34 +318,22 @@ func (p *planning) run(ctx context.Context, reading planner.Candidate) (Result, 
 	rows, err := p.Query.Run(ctx, p.who, query.Statement{
 		Username: p.asked.Username, Namespace: p.asked.Namespace, Text: reading.SQL, Form: query.Rows, Pinned: p.teller.log.Pinned(), Reading: p.teller.log.Reading,
 	})
-	if isRepairable(err) {
-		return Result{
-			Response: "The query for this reading failed: " + fault.From(err).Message, Reading: reading.Reading, Steps: []Step{}, Outcome: Refused, Model: plannerName,
-		}, nil
+
+	switch {
+	case isRepairable(err) && p.down != nil:
+		return Result{}, p.unread()
+	case isRepairable(err):
+		return p.say(Result{
+			Response: "The query for this reading failed: " + fault.From(err).Message, Reading: reading.Reading, Steps: []Step{}, Outcome: Refused,
+		}), nil
+	case err != nil:
+		return Result{}, err
 	}
 
+	step, err := p.teller.log.Step(ctx, Step{Instruction: reading.Reading, Query: reading.SQL, Reasoning: "Read by rules, without a model."}, rows)
 	if err != nil {
 		return Result{}, err
 	}
 
-	step, err := p.teller.log.Step(ctx, Step{Instruction: reading.Reading, Query: reading.SQL, Reasoning: "Read without a model."}, rows)
-	if err != nil {
-		return Result{}, err
-	}
-
-	return p.answered(step), nil
-}
-
-// answered is the result of rows.
-func (p *planning) answered(step Step) Result {
-	result := Result{Reading: step.Instruction, Outcome: Answer, Model: plannerName, Response: fmt.Sprintf("%d rows.", step.RowCount)}
-
-	switch step.RowCount {
-	case 0:
-		result.Response, result.Outcome = "No rows match.", NoData
-	case 1:
-		result.Response = "1 row."
-	}
-
-	return result
+	return p.say(answered(step)), nil
 }
