@@ -60,6 +60,8 @@ func allowed() map[string][]string {
 		"internal/postgres":        {"internal/fault"},
 		"internal/postgres/pgtest": {"internal/job", "internal/postgres", "stack"}, // for tests
 
+		"internal/dev": {"api"}, // for `quernd dev` alone
+
 		"internal/config":           {},
 		"internal/grounding":        {},
 		"internal/grounding/sample": {}, // for tests and eval

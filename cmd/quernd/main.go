@@ -32,7 +32,7 @@ func command() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(serve(), migrate(), user(), token(), dataset(), audit(), fsck(), store(), doctor(), version())
+	root.AddCommand(serve(), dev(), migrate(), user(), token(), dataset(), audit(), fsck(), store(), doctor(), version())
 
 	return root
 }
@@ -47,6 +47,30 @@ func serve() *cobra.Command {
 			return app.Serve(cmd.Context(), os.Environ(), os.Stderr)
 		},
 	}
+}
+
+func dev() *cobra.Command {
+	var options app.DevOptions
+
+	command := &cobra.Command{
+		Use:   "dev",
+		Short: "Try it on this machine: the service with everything that it needs, on loopback",
+		Long: `Try it on this machine: the service with everything that it needs, on loopback. It starts PostgreSQL (unless QUERN_DATABASE_URL
+is set) and versitygw, an S3 server, is its own issuer, which asks for names and for no passwords, and loads sample data.
+Ctrl-C ends everything, and the data stays. See docs/dev.md.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return app.Dev(cmd.Context(), os.Environ(), options, cmd.OutOrStdout())
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&options.Dir, "dir", "", "folder for data, logs and secrets (default ~/.local/state/quern/dev, for root /var/lib/quern/dev)")
+	flags.IntVar(&options.Port, "port", 0, "port of the API on 127.0.0.1 (default that of the last start, at first 8080)")
+	flags.IntVar(&options.IssuerPort, "issuer-port", 0, "port of the issuer on 127.0.0.1 (default that of the first start, or 8081)")
+	flags.BoolVar(&options.LeaveCredentials, "leave-credentials", false, "do not sign the command line of this machine in")
+	flags.BoolVar(&options.NoSample, "no-sample", false, "do not load the sample")
+
+	return command
 }
 
 func migrate() *cobra.Command {

@@ -1,0 +1,97 @@
+package dev
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Bucket is where the service keeps its objects.
+const Bucket = "quern"
+
+// Store is an S3 server on a folder: versitygw.
+type Store struct {
+	*Process
+
+	Endpoint string
+}
+
+var errNoStore = errors.New("versitygw, the S3 server, is neither beside quernd nor in PATH: `make dev` builds it, or put the program of " +
+	"its releases there")
+
+// StartStore runs it on the folder's part for objects.
+func (f *Folder) StartStore(ctx context.Context) (*Store, error) {
+	path, err := find("versitygw")
+	if err != nil {
+		return nil, errNoStore
+	}
+
+	data, access, pidFile := f.File("store", "data"), f.File("store", "iam"), f.File("store", "pid")
+	for _, folder := range []string{data + "/" + Bucket, access} { // a folder there is a bucket
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			return nil, err
+		}
+	}
+
+	if err := endLeftover(pidFile, data, syscall.SIGTERM); err != nil {
+		return nil, err
+	}
+
+	port, err := freePort(ctx)
+	if err != nil {
+		return nil, err
+	}
+
+	process, err := program{
+		name: "versitygw", path: path, log: f.File("store", "log"), polite: syscall.SIGTERM,
+		args: []string{"--quiet", "--keep-alive", "--health", "/health", "--port", Loopback(port), "--iam-dir", access, "posix", data},
+		env:  []string{"ROOT_ACCESS_KEY=" + f.State.AccessKey, "ROOT_SECRET_KEY=" + f.State.SecretKey},
+	}.start()
+	if err != nil {
+		return nil, err
+	}
+
+	store := &Store{Process: process, Endpoint: "http://" + Loopback(port)}
+	if err := os.WriteFile(pidFile, fmt.Appendf(nil, "%d\n", process.command.Process.Pid), 0o600); err != nil {
+		store.Stop()
+
+		return nil, err
+	}
+
+	if err := process.await(ctx, func() bool { return answers(ctx, store.Endpoint+"/health") }); err != nil {
+		store.Stop()
+
+		if strings.Contains(err.Error(), "xattr") {
+			err = fmt.Errorf("%w\nThe file system of %s keeps no extended attributes: use a folder on another one with --dir", err, f.Path)
+		}
+
+		return nil, err
+	}
+
+	return store, nil
+}
+
+// answers tells whether somebody is there, past any proxy.
+func answers(ctx context.Context, address string) bool {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return false
+	}
+
+	transport := &http.Transport{DisableKeepAlives: true}
+	client := &http.Client{Transport: transport, Timeout: time.Second}
+
+	response, err := client.Do(request)
+	if err != nil {
+		return false
+	}
+
+	_ = response.Body.Close()
+
+	return response.StatusCode == http.StatusOK
+}
