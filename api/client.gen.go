@@ -2542,8 +2542,8 @@ type ClientInterface interface {
 	// |---|---|
 	// | `run-started` | `{runId, conversationId}` |
 	// | `planningStarted` | `{}` |
-	// | `plan` | `{steps, reasoning, reading, after, dropped}`; `after` has for each step those whose results it needs, if any does; `dropped` is how many steps were too many |
-	// | `stepStarted` | `{index, instruction}` |
+	// | `plan` | `{steps, reasoning, reading, after, dropped, model}`; `after` has for each step those whose results it needs, if any does; `dropped` is how many steps were too many; `model` is `planner` if no model made it |
+	// | `stepStarted` | `{index, instruction, model}`; `model` is `planner` if no model wrote the query |
 	// | `queryExecuting` | `{index, query, attempt}`, once per attempt |
 	// | `step` | `{index, …}` with the fields of a step of the result |
 	// | `answerStarted` | `{}` |
@@ -2579,8 +2579,8 @@ type ClientInterface interface {
 	// |---|---|
 	// | `run-started` | `{runId, conversationId}` |
 	// | `planningStarted` | `{}` |
-	// | `plan` | `{steps, reasoning, reading, after, dropped}`; `after` has for each step those whose results it needs, if any does; `dropped` is how many steps were too many |
-	// | `stepStarted` | `{index, instruction}` |
+	// | `plan` | `{steps, reasoning, reading, after, dropped, model}`; `after` has for each step those whose results it needs, if any does; `dropped` is how many steps were too many; `model` is `planner` if no model made it |
+	// | `stepStarted` | `{index, instruction, model}`; `model` is `planner` if no model wrote the query |
 	// | `queryExecuting` | `{index, query, attempt}`, once per attempt |
 	// | `step` | `{index, …}` with the fields of a step of the result |
 	// | `answerStarted` | `{}` |
@@ -3803,8 +3803,8 @@ func (c *Client) RunQuery(ctx context.Context, body RunQueryJSONRequestBody, req
 // |---|---|
 // | `run-started` | `{runId, conversationId}` |
 // | `planningStarted` | `{}` |
-// | `plan` | `{steps, reasoning, reading, after, dropped}`; `after` has for each step those whose results it needs, if any does; `dropped` is how many steps were too many |
-// | `stepStarted` | `{index, instruction}` |
+// | `plan` | `{steps, reasoning, reading, after, dropped, model}`; `after` has for each step those whose results it needs, if any does; `dropped` is how many steps were too many; `model` is `planner` if no model made it |
+// | `stepStarted` | `{index, instruction, model}`; `model` is `planner` if no model wrote the query |
 // | `queryExecuting` | `{index, query, attempt}`, once per attempt |
 // | `step` | `{index, …}` with the fields of a step of the result |
 // | `answerStarted` | `{}` |
@@ -3850,8 +3850,8 @@ func (c *Client) AskWithBody(ctx context.Context, params *AskParams, contentType
 // |---|---|
 // | `run-started` | `{runId, conversationId}` |
 // | `planningStarted` | `{}` |
-// | `plan` | `{steps, reasoning, reading, after, dropped}`; `after` has for each step those whose results it needs, if any does; `dropped` is how many steps were too many |
-// | `stepStarted` | `{index, instruction}` |
+// | `plan` | `{steps, reasoning, reading, after, dropped, model}`; `after` has for each step those whose results it needs, if any does; `dropped` is how many steps were too many; `model` is `planner` if no model made it |
+// | `stepStarted` | `{index, instruction, model}`; `model` is `planner` if no model wrote the query |
 // | `queryExecuting` | `{index, query, attempt}`, once per attempt |
 // | `step` | `{index, …}` with the fields of a step of the result |
 // | `answerStarted` | `{}` |
@@ -8349,8 +8349,8 @@ type ClientWithResponsesInterface interface {
 	// |---|---|
 	// | `run-started` | `{runId, conversationId}` |
 	// | `planningStarted` | `{}` |
-	// | `plan` | `{steps, reasoning, reading, after, dropped}`; `after` has for each step those whose results it needs, if any does; `dropped` is how many steps were too many |
-	// | `stepStarted` | `{index, instruction}` |
+	// | `plan` | `{steps, reasoning, reading, after, dropped, model}`; `after` has for each step those whose results it needs, if any does; `dropped` is how many steps were too many; `model` is `planner` if no model made it |
+	// | `stepStarted` | `{index, instruction, model}`; `model` is `planner` if no model wrote the query |
 	// | `queryExecuting` | `{index, query, attempt}`, once per attempt |
 	// | `step` | `{index, …}` with the fields of a step of the result |
 	// | `answerStarted` | `{}` |
@@ -8386,8 +8386,8 @@ type ClientWithResponsesInterface interface {
 	// |---|---|
 	// | `run-started` | `{runId, conversationId}` |
 	// | `planningStarted` | `{}` |
-	// | `plan` | `{steps, reasoning, reading, after, dropped}`; `after` has for each step those whose results it needs, if any does; `dropped` is how many steps were too many |
-	// | `stepStarted` | `{index, instruction}` |
+	// | `plan` | `{steps, reasoning, reading, after, dropped, model}`; `after` has for each step those whose results it needs, if any does; `dropped` is how many steps were too many; `model` is `planner` if no model made it |
+	// | `stepStarted` | `{index, instruction, model}`; `model` is `planner` if no model wrote the query |
 	// | `queryExecuting` | `{index, query, attempt}`, once per attempt |
 	// | `step` | `{index, …}` with the fields of a step of the result |
 	// | `answerStarted` | `{}` |
@@ -12740,8 +12740,8 @@ func (c *ClientWithResponses) RunQueryWithResponse(ctx context.Context, body Run
 // |---|---|
 // | `run-started` | `{runId, conversationId}` |
 // | `planningStarted` | `{}` |
-// | `plan` | `{steps, reasoning, reading, after, dropped}`; `after` has for each step those whose results it needs, if any does; `dropped` is how many steps were too many |
-// | `stepStarted` | `{index, instruction}` |
+// | `plan` | `{steps, reasoning, reading, after, dropped, model}`; `after` has for each step those whose results it needs, if any does; `dropped` is how many steps were too many; `model` is `planner` if no model made it |
+// | `stepStarted` | `{index, instruction, model}`; `model` is `planner` if no model wrote the query |
 // | `queryExecuting` | `{index, query, attempt}`, once per attempt |
 // | `step` | `{index, …}` with the fields of a step of the result |
 // | `answerStarted` | `{}` |
@@ -12783,8 +12783,8 @@ func (c *ClientWithResponses) AskWithBodyWithResponse(ctx context.Context, param
 // |---|---|
 // | `run-started` | `{runId, conversationId}` |
 // | `planningStarted` | `{}` |
-// | `plan` | `{steps, reasoning, reading, after, dropped}`; `after` has for each step those whose results it needs, if any does; `dropped` is how many steps were too many |
-// | `stepStarted` | `{index, instruction}` |
+// | `plan` | `{steps, reasoning, reading, after, dropped, model}`; `after` has for each step those whose results it needs, if any does; `dropped` is how many steps were too many; `model` is `planner` if no model made it |
+// | `stepStarted` | `{index, instruction, model}`; `model` is `planner` if no model wrote the query |
 // | `queryExecuting` | `{index, query, attempt}`, once per attempt |
 // | `step` | `{index, …}` with the fields of a step of the result |
 // | `answerStarted` | `{}` |
