@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,6 +17,8 @@ import (
 // model is a server that speaks like OpenAI's and answers what a test says.
 type model struct {
 	server *httptest.Server
+
+	down atomic.Bool // it answers 503
 
 	mu     sync.Mutex
 	heard  []string // bodies of all requests
@@ -84,6 +87,12 @@ func newModel(t *testing.T, answer func(said conversation) any) *model {
 		m.mu.Unlock()
 
 		said := m.answer(request.Messages)
+
+		if m.down.Load() {
+			http.Error(w, "{}", http.StatusServiceUnavailable)
+
+			return
+		}
 
 		content, isText := said.(string)
 		if !isText {

@@ -133,10 +133,11 @@ type Result struct {
 	AsOf          []Moment   `json:"asOf,omitempty"`
 	Model         string     `json:"model,omitempty"`
 	Usage         *Usage     `json:"usage,omitempty"`
+	Opinion       string     `json:"-"` // what the rules say of it, for the trace
 }
 
 // ByRules tells whether no model answered.
-func (r Result) ByRules() bool { return r.Model == plannerName }
+func (r *Result) ByRules() bool { return r.Model == plannerName }
 
 // Choice is asked back when a question has two readings.
 type Choice struct {

@@ -26,6 +26,7 @@ type NL2QL struct {
 	Query   *query.Query
 	Models  *llm.Models
 	Now     func() time.Time
+	Opinion bool // simple questions are read by rules too
 }
 
 // Answer implements Agent.
@@ -39,7 +40,10 @@ func (a NL2QL) Answer(ctx context.Context, who auth.Principal, asked Question, l
 		return q.byRules(ctx, false, errBegun())
 	}
 
-	step, result, err := q.write(0, "", q.prompt(asked.Text, "")).run(ctx)
+	w := q.write(0, "", q.prompt(asked.Text, ""))
+	w.whole = true
+
+	step, result, err := w.run(ctx)
 	if q.isDown(err) {
 		return q.byRules(ctx, false, err)
 	}
@@ -48,7 +52,7 @@ func (a NL2QL) Answer(ctx context.Context, who auth.Principal, asked Question, l
 		result = answered(*step)
 	}
 
-	result.Model, result.Usage = q.model.Name, new(q.spent.usage())
+	result.Model, result.Usage, result.Opinion = q.model.Name, new(q.spent.usage()), string(w.verdict)
 
 	return result, err
 }
@@ -60,6 +64,9 @@ type writing struct {
 	index       int
 	instruction string // of a plan; without one it is how the model reads the question
 	messages    []llm.Message
+	whole       bool     // it is the whole question
+	second      *opinion // of the rules, if they have one
+	verdict     verdict
 }
 
 func (q *asking) write(index int, instruction, prompt string) *writing {
@@ -88,6 +95,9 @@ func (w *writing) run(ctx context.Context) (*Step, Result, error) {
 		err     error
 	)
 
+	hear, stop := w.consult(ctx)
+	defer stop()
+
 	tried := recorded(w.teller.log.Before(), w.index)
 
 	if len(tried) > 0 {
@@ -95,6 +105,10 @@ func (w *writing) run(ctx context.Context) (*Step, Result, error) {
 		w.said(current)
 	} else if current, err = w.ask(ctx); err != nil {
 		return w.failed(err)
+	}
+
+	if current.Outcome == Answer {
+		w.second = hear()
 	}
 
 	for attempt := max(len(tried), 1); ; attempt++ {
@@ -105,6 +119,11 @@ func (w *writing) run(ctx context.Context) (*Step, Result, error) {
 		result, complaint, err := w.try(ctx, current, attempt)
 		if err != nil {
 			return nil, Result{}, err
+		}
+
+		isDoubt := complaint == "" && attempt == 1
+		if isDoubt {
+			complaint = w.doubt(result)
 		}
 
 		if complaint == "" {
@@ -120,6 +139,10 @@ func (w *writing) run(ctx context.Context) (*Step, Result, error) {
 		}
 
 		next, err := w.repair(ctx, complaint)
+		if err != nil && isDoubt && ctx.Err() == nil { // nothing else is wrong with it
+			return w.finish(ctx, current, result)
+		}
+
 		if err != nil {
 			closeResult(result)
 
@@ -213,6 +236,8 @@ func (w *writing) settle(ctx context.Context, current draft, ran *draft, result 
 
 // finish records the rows.
 func (w *writing) finish(ctx context.Context, d draft, result *query.Result) (*Step, Result, error) {
+	d = w.weigh(d, result)
+
 	step, err := w.teller.log.Step(ctx, Step{Index: w.index, Instruction: w.instructed(d), Query: d.Query, Reasoning: d.Reasoning}, result)
 
 	return &step, Result{}, err

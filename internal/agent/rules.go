@@ -63,7 +63,7 @@ func (p *planning) unread() error {
 	return &failed
 }
 
-// say completes what comes of a question with how it was read.
+// say completes what comes of a question with how it was read. Names and values in it are those of somebody's data.
 func (p *planning) say(result Result) Result {
 	said := []string{result.Response}
 
@@ -76,7 +76,8 @@ func (p *planning) say(result Result) Result {
 		said = []string{"Without a model earlier questions of a conversation are not known: this one was read by itself.", result.Response}
 	}
 
-	result.Response, result.Model = strings.Join(said, "\n\n"), plannerName
+	result.Response, result.Model = prose(strings.Join(said, "\n\n")), plannerName
+	result.Clarification.clean()
 
 	return result
 }

@@ -14,7 +14,7 @@ import (
 func (a *App) newRuns(asking *query.Query) *run.Runs {
 	c := a.config.Run
 
-	writer := agent.NL2QL{Catalog: a.catalog(), Query: asking, Models: a.models, Now: time.Now}
+	writer := agent.NL2QL{Catalog: a.catalog(), Query: asking, Models: a.models, Now: time.Now, Opinion: c.Opinion}
 	agents := map[string]agent.Agent{"nl2ql": writer, "assistant": agent.Assistant{NL2QL: writer}}
 
 	if !a.models.Configured() {

@@ -142,6 +142,7 @@ type Run struct {
 	PerUser  int           `env:"PER_USER" default:"5" help:"Questions that one user may have running; then RATE_LIMITED."`
 	Poll     time.Duration `env:"POLL" default:"100ms" help:"How often this process looks for new events of the runs that somebody follows."`
 	Keep     time.Duration `env:"KEEP" default:"0s" help:"How long a question and its answer are kept after its end; a conversation goes with its last question. 0s: until they are deleted."`
+	Opinion  bool          `env:"SECOND_OPINION" default:"true" help:"A simple question that a model answers is read by rules too: one more statement, and where the results differ the model is asked once more."`
 	Scripted bool          `env:"SCRIPTED" default:"false" help:"Agents that do what the question says, which is JSON: for tests of clients, without a model."`
 }
 

@@ -33,7 +33,7 @@ func (r *Runs) answer(ctx context.Context, run Run, log agent.Log) (result agent
 		if reason != nil {
 			span.Failed(codeOf(reason))
 		} else {
-			span.Answered(string(result.Outcome), result.Model, result.Response)
+			span.Answered(string(result.Outcome), result.Model, result.Opinion, result.Response)
 		}
 	}, err
 }

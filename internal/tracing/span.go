@@ -107,8 +107,13 @@ func (labels) Shutdown(context.Context) error { return nil }
 func (labels) ForceFlush(context.Context) error { return nil }
 
 // Answered ends the span of an agent with what came of the question.
-func (s *Span) Answered(outcome, model, answer string) {
+func (s *Span) Answered(outcome, model, opinion, answer string) {
 	s.span.SetAttributes(attribute.String("quern.outcome", outcome), attribute.String("quern.model", model))
+
+	if opinion != "" {
+		s.span.SetAttributes(attribute.String("quern.opinion", opinion))
+	}
+
 	s.text("output", answer)
 	s.set("gen_ai.output.messages", message("assistant", answer))
 	s.span.End()
