@@ -71,6 +71,7 @@ func TestPlanner(t *testing.T) {
 	within := fmt.Sprintf(`"conversationId": %q`, byRegion.ConversationID)
 	require.Contains(t, d.asks("How many of those orders are late?", within).Result.Response, "earlier questions of a conversation are not known")
 	require.Contains(t, d.asks("And by city?", within).Result.Response, "earlier questions of a conversation are not known")
+	require.Contains(t, d.asks("How many orders are late?", `"helperPrompt": "Only of 2025."`).Result.Response, "`helperPrompt`")
 	require.Equal(t, "1 row.", d.asks("How many orders are late?", within).Result.Response)
 	require.Equal(t, "1 row.", d.asks("How many of those orders are late?", "").Result.Response, "there is no earlier question")
 
@@ -208,7 +209,8 @@ func fill(question string, words []string) string {
 func saidOf(t *testing.T, run concluded) string {
 	t.Helper()
 
-	said, err := json.Marshal([]any{run.Status, run.Result, run.Error})
+	_, byRules, _ := strings.Cut(run.Error.Message, "Try again later.") // before that it is about the model
+	said, err := json.Marshal([]any{run.Status, run.Result, run.Error.Code, byRules})
 	require.NoError(t, err)
 
 	return strings.Join(slices.Sorted(strings.SplitSeq(string(said), "\n")), "\n")

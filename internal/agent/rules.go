@@ -76,6 +76,10 @@ func (p *planning) say(result Result) Result {
 		said = []string{"Without a model earlier questions of a conversation are not known: this one was read by itself.", result.Response}
 	}
 
+	if p.asked.HelperPrompt != "" {
+		said = append(said, "What was to be kept in mind (`helperPrompt`) is not read without a model.")
+	}
+
 	result.Response, result.Model = prose(strings.Join(said, "\n\n")), plannerName
 	result.Clarification.clean()
 
@@ -83,7 +87,7 @@ func (p *planning) say(result Result) Result {
 }
 
 // back is a beginning or a word that makes no sense without an earlier question.
-var back = regexp.MustCompile(`(?i)^\W*(and|or|but|also|now|then|(what|how) about)\b|\b(those|these|them|they|their|the same|the others?|(this|that) (one|time)|instead|as well)\b|\b(of|about|for|in|to) (it|that|this)\W*$`)
+var back = regexp.MustCompile(`(?i)^\W*(and|or|but|also|now|then|(what|how) about)\b|\b(those|these|them|they|the same|the others?|(this|that) (one|time)|instead|as well)\b|\b(of|about|for|in|to) (it|that|this)\W*$`)
 
 // refersBack tells whether the question is plainly about an earlier one.
 func (p *planning) refersBack() bool {
