@@ -9,6 +9,8 @@ export QUERN_TOOLS_DIR := $(abspath $(or $(QUERN_TOOLS_DIR),$(cache)/tools))
 # Each tool lies in a folder named by its version, so a new version is a new target.
 GOLANGCI_LINT := $(QUERN_TOOLS_DIR)/golangci-lint-$(GOLANGCI_LINT_VERSION)/golangci-lint
 OAPI_CODEGEN := $(QUERN_TOOLS_DIR)/oapi-codegen-$(OAPI_CODEGEN_VERSION)/oapi-codegen
+VERSITYGW_VERSION := $(shell sed -n 's/^VERSION=//p' stack/versitygw)
+VERSITYGW := $(QUERN_TOOLS_DIR)/versitygw-$(VERSITYGW_VERSION)/versitygw
 SCHEMATHESIS := $(QUERN_TOOLS_DIR)/schemathesis-$(SCHEMATHESIS_VERSION)/bin/st
 
 # What `make generate` writes.
@@ -29,7 +31,12 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: dev
-dev: stack build ## Run the server on http://127.0.0.1:8080 against the stack
+dev: build $(VERSITYGW) ## Try it: the server with all that it needs, on http://127.0.0.1:8080; docs/dev.md
+	ln -sf $(VERSITYGW) bin/
+	exec bin/quernd dev $(DEV_FLAGS)
+
+.PHONY: serve
+serve: stack build ## Run the server on http://127.0.0.1:8080 against the stack
 	set -a; . "$(QUERN_STACK_DIR)/env"; set +a
 	bin/quernd migrate
 	exec bin/quernd serve
@@ -58,6 +65,10 @@ race: ## Run the package tests with the race detector, in random order
 .PHONY: e2e
 e2e: ## Run the black-box tests against the real servers; long loops at a tenth
 	go test $(TEST_FLAGS) -count=1 -timeout 40m ./e2e/...
+
+.PHONY: quickstart
+quickstart: ## From a clean clone by the printed commands to an answer, with empty caches (COLD=no: with the machine's) and again
+	e2e/quickstart.sh
 
 # Trino takes a gigabyte of memory, so it does not stay.
 .PHONY: e2e-trino
@@ -137,6 +148,9 @@ $(GOLANGCI_LINT):
 
 $(OAPI_CODEGEN):
 	GOBIN=$(@D) go install github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@$(OAPI_CODEGEN_VERSION)
+
+$(VERSITYGW):
+	GOBIN=$(@D) go install github.com/versity/versitygw/cmd/versitygw@$(VERSITYGW_VERSION)
 
 $(SCHEMATHESIS):
 	python3 -m venv --clear $(dir $(@D))
