@@ -157,7 +157,7 @@ func allowed(model llm.Model, set catalog.Exposure) llm.Exposure {
 
 // surround finds the datasets that a question may be about, and what is known of them.
 func (a NL2QL) surround(ctx context.Context, who auth.Principal, asked Question, model llm.Model) (surroundings, error) {
-	chosen, err := a.choose(ctx, who, asked)
+	chosen, err := a.choose(ctx, who, asked, maxDatasets)
 	if err != nil {
 		return surroundings{}, err
 	}
@@ -193,12 +193,12 @@ func (a NL2QL) surround(ctx context.Context, who auth.Principal, asked Question,
 	return s, err
 }
 
-// choose takes the datasets that the asker named, all of a small namespace, or those that the words of the question
-// find.
-func (a NL2QL) choose(ctx context.Context, who auth.Principal, asked Question) (chosen []catalog.Item, err error) {
+// choose takes at most so many datasets: those that the asker named, all of a small namespace, or those that the words
+// of the question find.
+func (a NL2QL) choose(ctx context.Context, who auth.Principal, asked Question, most int) (chosen []catalog.Item, err error) {
 	at := asked.path()
 
-	for _, name := range asked.Datasets[:min(len(asked.Datasets), maxDatasets)] {
+	for _, name := range asked.Datasets[:min(len(asked.Datasets), most)] {
 		one, err := a.Catalog.Describe(ctx, who, at.Named(name))
 		if err != nil {
 			return nil, err
@@ -211,7 +211,7 @@ func (a NL2QL) choose(ctx context.Context, who auth.Principal, asked Question) (
 		return chosen, nil
 	}
 
-	first, next, err := a.Catalog.Datasets(ctx, who, at, uuid.Nil, maxDatasets)
+	first, next, err := a.Catalog.Datasets(ctx, who, at, uuid.Nil, most)
 	if err != nil || next == uuid.Nil {
 		return first, err
 	}
@@ -221,7 +221,7 @@ func (a NL2QL) choose(ctx context.Context, who auth.Principal, asked Question) (
 		words += " " + asked.Earlier[before-1].Question // "and in the south?"
 	}
 
-	found, _, err := a.Catalog.Search(ctx, who, catalog.Search{Words: words, In: at, Limit: maxDatasets})
+	found, _, err := a.Catalog.Search(ctx, who, catalog.Search{Words: words, In: at, Limit: most})
 	if len(found) == 0 {
 		found = first
 	}

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 
@@ -147,28 +148,31 @@ func begun(before []Event) (reading *planner.Candidate, done *Step) {
 // totals are looked up beside the words of a question: the names of rows that are sums of the others.
 const totals = " . Total . Totals . TOTAL . Grand Total ."
 
-// profiled is of how many datasets the values are looked at.
-const profiled = 4
+const (
+	planned  = 50 // datasets whose names are read
+	profiled = 4  // of them, whose values are looked at
+)
 
 // plan reads the question with what the asker may see, and nothing else.
 func (p *planning) plan(ctx context.Context) (planner.Plan, error) {
-	chosen, err := p.choose(ctx, p.who, p.asked)
+	chosen, err := p.choose(ctx, p.who, p.asked, planned)
 	if err != nil {
 		return planner.Plan{}, err
 	}
 
-	isFew := func(catalog.Item) bool { return len(chosen) <= profiled }
-
-	if p.datasets, err = p.Query.About(ctx, p.who, chosen, isFew); err != nil {
-		return planner.Plan{}, err
-	}
-
 	today, _ := p.asked.today(p.Now())
-	want := planner.Request{Question: p.asked.Text, Today: today, Datasets: planDatasets(p.asked, p.datasets)}
+	want := planner.Request{Question: p.asked.Text, Today: today}
+	isFew := func(catalog.Item) bool { return len(chosen) <= profiled }
+	linked := make(chan error, 1)
 
-	if err := p.link(ctx, &want); err != nil {
-		return planner.Plan{}, err
+	go func() { linked <- p.link(ctx, chosen, &want) }()
+
+	p.datasets, err = p.Query.AboutEach(ctx, p.who, chosen, isFew)
+	if unlinked := <-linked; err != nil || unlinked != nil {
+		return planner.Plan{}, cmp.Or(err, unlinked)
 	}
+
+	want.Datasets = planDatasets(p.asked, p.datasets)
 
 	if len(chosen) > profiled {
 		var likely []catalog.Item
@@ -176,7 +180,7 @@ func (p *planning) plan(ctx context.Context) (planner.Plan, error) {
 			likely = append(likely, p.datasets[i].Item)
 		}
 
-		if p.datasets, err = p.Query.About(ctx, p.who, likely, func(catalog.Item) bool { return true }); err != nil {
+		if p.datasets, err = p.Query.AboutEach(ctx, p.who, likely, func(catalog.Item) bool { return true }); err != nil {
 			return planner.Plan{}, err
 		}
 
@@ -187,11 +191,11 @@ func (p *planning) plan(ctx context.Context) (planner.Plan, error) {
 }
 
 // link looks up the words of the question among the values of the datasets.
-func (p *planning) link(ctx context.Context, want *planner.Request) error {
+func (p *planning) link(ctx context.Context, chosen []catalog.Item, want *planner.Request) error {
 	var local []string
 
-	for _, d := range p.datasets {
-		if inNamespace(p.asked, d.Item) {
+	for _, d := range chosen {
+		if inNamespace(p.asked, d) {
 			local = append(local, d.Name)
 		}
 	}

@@ -23,6 +23,18 @@ type About struct {
 // About tells what is known of datasets, in their order, and with its profile of those whose values are wanted. What
 // the caller may not see is left out.
 func (q *Query) About(ctx context.Context, who auth.Principal, datasets []catalog.Item, valued func(catalog.Item) bool) ([]About, error) {
+	return q.about(ctx, who, datasets, valued, q.profiled)
+}
+
+// AboutEach is About without what datasets have to do with each other, which takes longer the more there are.
+func (q *Query) AboutEach(ctx context.Context, who auth.Principal, datasets []catalog.Item, valued func(catalog.Item) bool) ([]About, error) {
+	return q.about(ctx, who, datasets, valued, q.profiledAlone)
+}
+
+// profiling finds the profiles of some datasets of an account.
+type profiling func(ctx context.Context, db postgres.Querier, who auth.Principal, account uuid.UUID, ids []uuid.UUID) (map[uuid.UUID]profiled, error)
+
+func (q *Query) about(ctx context.Context, who auth.Principal, datasets []catalog.Item, valued func(catalog.Item) bool, profiles profiling) ([]About, error) {
 	accounts := map[uuid.UUID][]uuid.UUID{}
 	for _, d := range datasets {
 		accounts[d.Account] = append(accounts[d.Account], d.ID)
@@ -31,7 +43,7 @@ func (q *Query) About(ctx context.Context, who auth.Principal, datasets []catalo
 	known := map[uuid.UUID]*About{}
 
 	for account, ids := range accounts {
-		if err := q.aboutAccount(ctx, who, account, ids, valued, known); err != nil {
+		if err := q.aboutAccount(ctx, who, account, ids, valued, profiles, known); err != nil {
 			return nil, err
 		}
 	}
@@ -47,7 +59,7 @@ func (q *Query) About(ctx context.Context, who auth.Principal, datasets []catalo
 	return list, nil
 }
 
-func (q *Query) aboutAccount(ctx context.Context, who auth.Principal, account uuid.UUID, ids []uuid.UUID, valued func(catalog.Item) bool, known map[uuid.UUID]*About) error {
+func (q *Query) aboutAccount(ctx context.Context, who auth.Principal, account uuid.UUID, ids []uuid.UUID, valued func(catalog.Item) bool, profiles profiling, known map[uuid.UUID]*About) error {
 	var (
 		seen        []catalog.Item
 		definitions map[uuid.UUID]catalog.Definition
@@ -71,7 +83,7 @@ func (q *Query) aboutAccount(ctx context.Context, who auth.Principal, account uu
 			}
 		}
 
-		found, err = q.profiled(ctx, db, who, account, wanted)
+		found, err = profiles(ctx, db, who, account, wanted)
 
 		return err
 	})
@@ -93,9 +105,9 @@ func (q *Query) aboutAccount(ctx context.Context, who auth.Principal, account uu
 		return nil
 	}
 
-	if err := q.auditProfiles(ctx, who, read...); err != nil {
-		return err
-	}
+	written := make(chan error, 1)
+
+	go func() { written <- q.auditProfiles(ctx, who, read...) }()
 
 	var group sync.WaitGroup
 
@@ -114,5 +126,5 @@ func (q *Query) aboutAccount(ctx context.Context, who auth.Principal, account uu
 		group.Wait()
 	}
 
-	return nil
+	return <-written
 }

@@ -21,6 +21,7 @@ const (
 	maxLinked = 50  // datasets that a question is linked with
 	maxLinks  = 100 // of all of them together
 	linkers   = 8   // datasets at once
+	fewNamed  = 2   // datasets that are asked for one by one
 
 	maxSampled = 100 // columns that are named
 )
@@ -89,33 +90,49 @@ func (q *Query) Link(ctx context.Context, who auth.Principal, want LinkRequest) 
 func (q *Query) linkable(ctx context.Context, who auth.Principal, want LinkRequest) (datasets []catalog.Dataset, truncated bool, err error) {
 	at := catalog.Path{Username: want.Username, Namespace: want.Namespace}
 
-	if len(want.Datasets) > 0 {
-		err = q.DB.Do(ctx, func(db postgres.Querier) error {
-			datasets = nil
+	var first []catalog.Dataset
 
-			for _, at.Dataset = range want.Datasets[:min(len(want.Datasets), maxLinked)] {
-				one, err := q.Catalog.Allow(ctx, db, who, auth.Viewer, at)
-				if err != nil {
-					return err
-				}
+	if len(want.Datasets) == 0 || len(want.Datasets) > fewNamed {
+		page, next, err := q.Catalog.Datasets(ctx, who, at, uuid.Nil, maxLinked)
+		if err != nil {
+			return nil, false, err
+		}
 
-				if !slices.ContainsFunc(datasets, func(other catalog.Dataset) bool { return other.ID == one.ID }) {
-					datasets = append(datasets, one)
-				}
-			}
+		for _, item := range page {
+			first = append(first, item.Dataset)
+		}
 
-			return nil
-		})
-
-		return datasets, len(want.Datasets) > maxLinked, err
+		if len(want.Datasets) == 0 {
+			return first, next != uuid.Nil, nil
+		}
 	}
 
-	page, next, err := q.Catalog.Datasets(ctx, who, at, uuid.Nil, maxLinked)
-	for _, item := range page {
-		datasets = append(datasets, item.Dataset)
+	err = q.DB.Do(ctx, func(db postgres.Querier) (err error) {
+		datasets, err = q.named(ctx, db, who, at, want.Datasets[:min(len(want.Datasets), maxLinked)], first)
+
+		return err
+	})
+
+	return datasets, len(want.Datasets) > maxLinked, err
+}
+
+// named are the datasets of these names. Those that are known to be seen are not asked for one by one.
+func (q *Query) named(ctx context.Context, db postgres.Querier, who auth.Principal, at catalog.Path, names []string, known []catalog.Dataset) (datasets []catalog.Dataset, err error) {
+	for _, at.Dataset = range names {
+		var one catalog.Dataset
+
+		if i := slices.IndexFunc(known, func(d catalog.Dataset) bool { return d.Name == at.Dataset }); i >= 0 {
+			one = known[i]
+		} else if one, err = q.Catalog.Allow(ctx, db, who, auth.Viewer, at); err != nil {
+			return nil, err
+		}
+
+		if !slices.ContainsFunc(datasets, func(other catalog.Dataset) bool { return other.ID == one.ID }) {
+			datasets = append(datasets, one)
+		}
 	}
 
-	return datasets, next != uuid.Nil, err
+	return datasets, nil
 }
 
 // link asks the indexes, several at once.
