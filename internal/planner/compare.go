@@ -1,5 +1,9 @@
 package planner
 
+import "slices"
+
+const guessedPart = 0.88 // how sure a side of a comparison is that is not written as the value is
+
 // pair finds two values of the same column that nobody took.
 func (r *reader) pair() (first, second int, a, b valueOf) {
 	for i := range r.items {
@@ -48,11 +52,12 @@ func (r *reader) parts() (parts []Filter) {
 
 	for i, one := range []int{first, second} {
 		r.used[one] = true
-		r.doubt(believe(r.items[one].score))
-
 		v := []valueOf{a, b}[i]
-		if v.guess {
-			r.doubt(0.8)
+
+		if v.guess { // that both are of one column speaks for it
+			r.doubt(guessedPart)
+		} else {
+			r.doubt(believe(r.items[one].score))
 		}
 
 		parts = append(parts, Filter{Column: r.columns[v.column].Name, Comparison: Is, Values: []string{v.value}})
@@ -216,6 +221,46 @@ func (r *reader) comparison() bool {
 	return true
 }
 
+// earlier takes "which is older, A or B".
+func (r *reader) earlier() bool {
+	at, or := r.find(opOlder, opNewer, opEarliest, opLatest), r.find(opOr)
+	if at < 0 || or < 0 || len(r.form.Groups) > 0 {
+		return false
+	}
+
+	isPlace := func(c column) bool { return isPlace(c.words) }
+	if o := r.items[at].op; (o == opEarliest || o == opLatest) && slices.ContainsFunc(r.columns, isPlace) { // who came first
+		return false
+	}
+
+	saved := *r
+	saved.used = append([]bool(nil), r.used...)
+
+	parts := r.parts()
+	if len(parts) != 2 || parts[0].Comparison != Is {
+		*r = saved
+
+		return false
+	}
+
+	r.used[at], r.used[or] = true, true
+	r.unnamed(len(r.items) - 1) // which city
+
+	column := r.namedTime(at, []kind{moment, year}, []kind{moment, year})
+	if column < 0 || r.columns[column].Name == parts[0].Column {
+		*r = saved
+
+		return false
+	}
+
+	r.form.Kind, r.form.Limit = List, 1
+	r.form.Show = []string{parts[0].Column, r.columns[column].Name}
+	r.form.Where = append(r.form.Where, Filter{Column: parts[0].Column, Comparison: Is, Values: []string{parts[0].Values[0], parts[1].Values[0]}})
+	r.form.Order = &Order{Column: r.columns[column].Name, Descending: r.items[at].op == opNewer || r.items[at].op == opLatest}
+
+	return true
+}
+
 // share takes "what share of X is Y" and "share of X by Y".
 func (r *reader) share(at int) bool {
 	r.used[at] = true
@@ -223,6 +268,10 @@ func (r *reader) share(at int) bool {
 	m, ok := r.asked(at)
 	if !ok || m.Function == Average || m.Function == CountDistinct {
 		return false
+	}
+
+	if m.Function == Count && r.tokens[r.items[at].from].lower == "how" { // rows are many, not much
+		r.doubt(0.6)
 	}
 
 	r.form.Kind, r.form.Measures = Share, []Measure{m}

@@ -18,27 +18,26 @@ type cover struct {
 }
 
 // covers are the best ways to explain all words by items that do not overlap, the best first.
-func covers(items [][]item) [][]item {
+func covers(items [][]*item) [][]*item {
 	at := make([][]*cover, len(items)+1)
 	at[0] = []*cover{{}}
 
 	for i, list := range items {
 		here := best(at[i])
 
-		for k := range list {
-			one := &list[k]
+		for _, one := range list {
 			for _, c := range here {
 				at[one.to] = append(at[one.to], &cover{c, one, c.score + gain(one)})
 			}
 		}
 	}
 
-	var all [][]item
+	var all [][]*item
 
 	for _, c := range best(at[len(items)]) {
-		var whole []item
+		var whole []*item
 		for ; c.last != nil; c = c.before {
-			whole = append(whole, *c.last)
+			whole = append(whole, c.last)
 		}
 
 		slices.Reverse(whole)

@@ -65,8 +65,9 @@ type Candidate struct {
 }
 
 const (
-	// Sure is the confidence from which a reading is an answer. It was set on development questions.
-	Sure = 0.65
+	// Sure is the confidence from which a reading is an answer: at most one guess, or a few words that say little. It was
+	// set on development questions.
+	Sure = 0.74
 	// Close is how much of the confidence of the first another reading needs to be asked back about.
 	Close = 0.93
 )

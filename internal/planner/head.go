@@ -7,6 +7,7 @@ func (r *reader) head() bool {
 	switch {
 	case r.difference():
 	case r.comparison():
+	case r.earlier():
 	case r.find(opShare) >= 0:
 		return r.share(r.find(opShare))
 	case r.find(opMost, opLeast, opLatest, opEarliest, opTop, opOften) >= 0:
@@ -284,6 +285,10 @@ func (r *reader) aggregate(at int) bool {
 		return false
 	}
 
+	if m.Function == Average && r.isRate() {
+		r.doubt(0.6)
+	}
+
 	if j := r.find(opAverage); j >= 0 && m.Column != "" && m.Function == Sum {
 		r.used[j] = true
 		m.Function = Average
@@ -303,6 +308,14 @@ func (r *reader) aggregate(at int) bool {
 	}
 
 	return r.sorted()
+}
+
+// isRate is true of "the average number of visits per day", which is no average of each day.
+func (r *reader) isRate() bool {
+	isCount := func(one *item) bool { return one.kind == operator && one.op == opCount }
+	isTime := func(g Group) bool { return g.Grain != "" || r.named(g.Column).kind == moment }
+
+	return slices.ContainsFunc(r.items, isCount) && slices.ContainsFunc(r.form.Groups, isTime)
 }
 
 // measure adds a figure once.

@@ -26,6 +26,8 @@ const (
 	opHowLess  op = "how much less"
 	opMore     op = "more" // A than B, or A or B
 	opLess     op = "less"
+	opOlder    op = "older" // A or B
+	opNewer    op = "newer"
 	opThan     op = "than"
 	opCompare  op = "compare"
 	opNot      op = "not"
@@ -80,6 +82,8 @@ func phrases() map[string]op {
 		opHowLess:  "how many fewer|how much less|how many less|how much lower|how much smaller",
 		opMore:     "more|greater|larger|higher|bigger|longer|better|taller|heavier",
 		opLess:     "less|fewer|lower|smaller|shorter|worse|lighter",
+		opOlder:    "older|earlier|sooner",
+		opNewer:    "newer|younger|later|more recent|more recently",
 		opThan:     "than|compared to|compared with|versus|vs",
 		opCompare:  "compare|comparison of|comparison between|compare the",
 		opNot:      "not|never|except|excluding|other than|except for|n't|aren't|isn't|wasn't|weren't|didn't|don't|doesn't|haven't|hasn't|besides|not yet",
@@ -114,8 +118,6 @@ func phrases() map[string]op {
 
 	return known
 }
-
-const maxPhrase = 5 // words
 
 // isNoise is true of words that say nothing that a form could hold.
 func isNoise(word string) bool {
@@ -153,7 +155,7 @@ func isDeed(stem string) bool {
 func rowHints(stem string) []string {
 	switch stem {
 	case "staff", "employe", "worker", "colleague", "headcount":
-		return []string{"employee", "staff", "worker"}
+		return []string{"employe", "staff", "worker"}
 	case "client", "customer", "buyer":
 		return []string{"customer", "client", "buyer"}
 	default:
@@ -183,6 +185,16 @@ func isMeasureUnit(word string) bool {
 	}
 }
 
+// hintStems are the stems of what a word speaks of without naming it.
+func hintStems(word string) []string {
+	list := hints(word)
+	for i := range list {
+		list[i] = stem(list[i])
+	}
+
+	return list
+}
+
 // hints are columns that a word speaks of without naming them.
 func hints(stem string) []string {
 	switch stem {
@@ -198,7 +210,7 @@ func hints(stem string) []string {
 		return []string{"amount", "total", "charge"}
 	case "long", "longest", "longer", "duration", "shortest", "shorter":
 		return []string{"length", "duration", "time", "minutes", "hours", "days", "runtime", "distance"}
-	case "tall", "tallest", "high":
+	case "tall", "tallest", "taller", "high":
 		return []string{"height", "elevation", "altitude"}
 	case "heavy", "heaviest", "heavier", "lightest", "lighter", "weigh":
 		return []string{"weight", "mass"}

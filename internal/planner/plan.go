@@ -5,27 +5,26 @@ import (
 	"slices"
 )
 
-const maxCandidates = 5
+const (
+	maxCandidates = 5
+	farLess       = 0.5 // of the trust in the likeliest dataset, below which another is not looked at
+)
 
 // Make reads a question.
 func Make(want Request) Plan {
-	tokens := tokenise(want.Question)
-	if len(tokens) == 0 || len(tokens) > maxTokens {
-		return Plan{Examples: examples(want.Datasets)}
+	plan, asked := Plan{Examples: examples(want.Datasets)}, ask(want.Question, want.Today)
+	if len(asked.tokens) == 0 {
+		return plan
 	}
 
-	known := phrases()
-
-	if language := foreign(want.Question, tokens, known); language != "" {
-		return Plan{Language: language, Examples: examples(want.Datasets)}
+	if plan.Language = foreign(want.Question, asked.tokens, asked.phrases); plan.Language != "" {
+		return plan
 	}
-
-	plan := Plan{Examples: examples(want.Datasets)}
 
 	var best *reader
 
 	for i := range want.Datasets {
-		for _, r := range want.readings(i, tokens, known) {
+		for _, r := range want.readings(i, asked) {
 			if best == nil || r.trust > best.trust {
 				best = r
 			}
@@ -39,7 +38,7 @@ func Make(want Request) Plan {
 
 	if best != nil {
 		for _, i := range best.unknown {
-			plan.Unknown = append(plan.Unknown, want.Question[tokens[i].start:tokens[i].end])
+			plan.Unknown = append(plan.Unknown, want.Question[asked.tokens[i].start:asked.tokens[i].end])
 		}
 	}
 
@@ -47,13 +46,13 @@ func Make(want Request) Plan {
 }
 
 // readings are the ways to read the question of one dataset.
-func (want *Request) readings(i int, tokens []token, known map[string]op) (list []*reader) {
+func (want *Request) readings(i int, asked *question) (list []*reader) {
 	s := prepare(&want.Datasets[i])
 	s.totals = want.Totals
-	l := &linker{schema: s, tokens: tokens, phrases: known, links: want.Links, today: want.Today}
+	l := &linker{schema: s, question: asked, links: want.Links}
 
 	for _, c := range covers(l.items()) {
-		if r, ok := s.read(tokens, c, len(want.Datasets) == 1); ok {
+		if r, ok := s.read(asked.tokens, c, len(want.Datasets) == 1); ok {
 			r.doubt(r.about(len(want.Datasets)))
 
 			list = append(list, r)
@@ -63,29 +62,26 @@ func (want *Request) readings(i int, tokens []token, known map[string]op) (list 
 	return list
 }
 
-// Likely are the datasets that the question is most likely about, by their place in the request. Their values need not
-// be known for that.
+// Likely are the datasets that the question is most likely about, by their place in the request, without those that are
+// far less likely than the first. Their values need not be known for that.
 func Likely(want Request, most int) []int {
-	tokens := tokenise(want.Question)
-	if len(tokens) > maxTokens {
-		return nil
-	}
-
-	known := phrases()
+	asked := ask(want.Question, want.Today)
 	trust := make([]float64, len(want.Datasets))
 	list := make([]int, len(want.Datasets))
 
 	for i := range want.Datasets {
 		list[i] = i
 
-		for _, r := range want.readings(i, tokens, known) {
+		for _, r := range want.readings(i, asked) {
 			trust[i] = max(trust[i], r.trust)
 		}
 	}
 
 	slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(trust[b], trust[a]) })
 
-	return list[:min(len(list), most)]
+	list = list[:min(len(list), most)]
+
+	return slices.DeleteFunc(list, func(i int) bool { return trust[i] < trust[list[0]]*farLess })
 }
 
 // add keeps each reading once, with its best confidence.
@@ -117,7 +113,7 @@ func (f Form) essence() string {
 
 // about is how likely a question is about a dataset: among several one that is named.
 func (r *reader) about(datasets int) float64 {
-	if datasets == 1 || slices.ContainsFunc(r.items, func(one item) bool { return one.kind == rowsItem }) {
+	if datasets == 1 || slices.ContainsFunc(r.items, func(one *item) bool { return one.kind == rowsItem }) {
 		return 1
 	}
 

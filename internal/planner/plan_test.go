@@ -42,6 +42,7 @@ func staff() planner.Dataset {
 func links(question string) (list []planner.Link) {
 	for value, at := range map[string][2]string{
 		"North": {"orders", "region"}, "South": {"orders", "region"}, "late": {"orders", "status"}, "paid": {"orders", "status"}, "Sales": {"employees", "department"},
+		"A-1": {"orders", "order_no"}, "A-2": {"orders", "order_no"},
 	} {
 		if i := strings.Index(strings.ToLower(question), strings.ToLower(value)); i >= 0 {
 			list = append(list, planner.Link{Dataset: at[0], Column: at[1], Value: value, Start: i, End: i + len(value), Score: 0.92})
@@ -78,6 +79,8 @@ func TestAnswers(t *testing.T) {
 		"What is the lowest salary in Sales?":            `SELECT min("salary") AS "min salary" FROM "employees" WHERE "department" = 'Sales'`,
 		"What share of orders is late?":                  `SELECT 100.0 * coalesce(count(*) FILTER (WHERE "status" = 'late'), 0) / nullif(count(*), 0) AS "percentage" FROM "orders"`,
 		"How much more amount has the North than South?": `SELECT coalesce(sum("amount") FILTER (WHERE "region" = 'North'), 0) - coalesce(sum("amount") FILTER (WHERE "region" = 'South'), 0) AS "difference" FROM "orders"`,
+		"Average unit_price by region":                   `SELECT "region" AS "region", avg("unit_price") AS "average unit_price" FROM "orders" GROUP BY "region" ORDER BY "region"`,
+		"Which order was placed earlier, A-1 or A-2?":    `SELECT "order_no", "placed_on" FROM "orders" WHERE "order_no" IN ('A-1', 'A-2') QUALIFY rank() OVER (ORDER BY "placed_on" ASC NULLS LAST) = 1`,
 		"When was the first order placed?":               `SELECT min("placed_on") AS "min placed_on" FROM "orders"`,
 	} {
 		plan := ask(question)
@@ -111,6 +114,23 @@ func TestRefusals(t *testing.T) {
 		plan := planner.Make(want)
 		require.Equal(t, planner.Refuse, plan.Outcome())
 	}
+}
+
+// TestCells: what counts rows by a value does not count those that have it among others.
+func TestCells(t *testing.T) {
+	t.Parallel()
+
+	want := planner.Request{Question: "How many late orders are there?", Datasets: []planner.Dataset{orders()}, Links: links("How many late orders are there?")}
+	require.Equal(t, planner.Answer, outcome(want))
+
+	want.Datasets[0].Columns[2].Values = []any{"late", "paid", "paid, late"}
+	require.Equal(t, planner.Refuse, outcome(want))
+}
+
+func outcome(want planner.Request) planner.Outcome {
+	plan := planner.Make(want)
+
+	return plan.Outcome()
 }
 
 func TestLanguages(t *testing.T) {

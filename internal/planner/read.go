@@ -6,7 +6,7 @@ import "slices"
 type reader struct {
 	*schema
 
-	items  []item
+	items  []*item
 	used   []bool
 	form   Form
 	trust  float64
@@ -18,7 +18,7 @@ type reader struct {
 }
 
 // read gives false if the items make no form.
-func (s *schema) read(tokens []token, items []item, alone bool) (*reader, bool) {
+func (s *schema) read(tokens []token, items []*item, alone bool) (*reader, bool) {
 	r := &reader{schema: s, tokens: tokens, trust: 1, by: -1, alone: alone, form: Form{Dataset: s.Name}}
 
 	for _, one := range items {
@@ -316,7 +316,7 @@ func (r *reader) restOp(o op) {
 	case opSum: // "in total"
 		r.doubt([]float64{0.97, 0.5}[bit(r.form.Kind == List)])
 	case opGroup:
-		r.doubt(0.7)
+		r.doubt(0.6)
 	default:
 		r.doubt(0.4)
 	}
@@ -352,7 +352,7 @@ func (r *reader) restColumn(i int) {
 	case one.verb && isDeed(one.stem): // products that we sold
 		r.doubt(0.88)
 	case r.besideAny(i): // Kitchen products
-		r.doubt(0.9 * believe(one.score))
+		r.doubt(0.85 * believe(one.score))
 	default:
 		r.doubt(0.5)
 	}

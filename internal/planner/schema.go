@@ -41,23 +41,25 @@ type schema struct {
 	columns []column
 	words   []string
 	totals  []Link
-	byWord  map[string][]int // columns, also by the first letters of a word
+	byWord  map[string][]int // columns
+	derived map[string][]int // columns by the first letters of a word
 	label   int              // column that says what a row is, -1 if there is none
 }
 
 func prepare(d *Dataset) *schema {
-	s := &schema{Dataset: d, words: wordsOf(d.Name[strings.LastIndexByte(d.Name, '/')+1:]), label: -1, byWord: map[string][]int{}}
+	s := &schema{Dataset: d, words: wordsOf(d.Name[strings.LastIndexByte(d.Name, '/')+1:]), label: -1}
+	s.columns = make([]column, len(d.Columns))
+	s.byWord, s.derived = make(map[string][]int, 2*len(d.Columns)), make(map[string][]int, 2*len(d.Columns))
 
-	for _, c := range d.Columns {
-		p := prepareColumn(d, c)
-		s.columns = append(s.columns, p)
+	for i, c := range d.Columns {
+		s.columns[i] = prepareColumn(d, c)
 
-		for _, list := range [][]string{p.words, p.described} {
+		for _, list := range [][]string{s.columns[i].words, s.columns[i].described} {
 			for _, w := range list {
-				s.byWord[w] = append(s.byWord[w], len(s.columns)-1)
+				s.byWord[w] = append(s.byWord[w], i)
 
 				if len(w) >= prefix {
-					s.byWord[w[:prefix]+"…"] = append(s.byWord[w[:prefix]+"…"], len(s.columns)-1)
+					s.derived[w[:prefix]] = append(s.derived[w[:prefix]], i)
 				}
 			}
 		}

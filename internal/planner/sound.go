@@ -5,6 +5,7 @@ import "slices"
 // sound looks at the whole form: what contradicts itself or says nothing is none.
 func (r *reader) sound() bool {
 	r.countRows()
+	r.cells()
 	r.leaveTotals()
 
 	times := map[string]int{}
@@ -46,25 +47,29 @@ func (r *reader) countRows() {
 			continue
 		}
 
-		if len(r.form.Where) == 0 || r.isDistinct() {
+		if r.isDistinct() {
 			continue
 		}
 
-		c := slices.IndexFunc(r.columns, func(c column) bool { return c.Name == m.Column })
+		often := 2*r.named(m.Column).Distinct <= r.Rows
 
-		if 2*r.columns[c].Distinct > r.Rows {
+		switch {
+		case len(r.form.Where) == 0 && often:
+		case len(r.form.Where) == 0: // the names, or the rows?
+			r.doubt(0.6)
+		case often:
+			r.doubt(0.62)
+		default:
 			r.form.Measures[i] = Measure{Function: Count}
 
 			r.doubt(0.75)
-		} else {
-			r.doubt(0.62)
 		}
 	}
 }
 
 // isDistinct is true if different ones are asked for.
 func (r *reader) isDistinct() bool {
-	return slices.ContainsFunc(r.items, func(one item) bool { return one.kind == operator && one.op == opDistinct })
+	return slices.ContainsFunc(r.items, func(one *item) bool { return one.kind == operator && one.op == opDistinct })
 }
 
 // inRange doubts a time of which the dataset has nothing.

@@ -25,6 +25,8 @@ func (r *reader) superlative(at int) bool {
 
 	if target < 0 && !isRows && r.isOp(at-1, opWhich) && r.items[at-1].word == "which" {
 		isRows = true // which has the highest price
+
+		r.doubtLabel()
 	}
 
 	free := r.nextNoun(0)
@@ -41,7 +43,7 @@ func (r *reader) superlative(at int) bool {
 	switch {
 	case !ok:
 		return false
-	case r.isPlace(m): // the highest rank is 1
+	case isPlace(wordsOf(m.Column)): // the highest rank is 1
 		descending = !descending
 		r.doubt(0.9)
 	}
@@ -65,6 +67,7 @@ func (r *reader) unnamed(at int) bool {
 		if r.isOp(i, opWhich) && r.free(i+1) && r.items[i+1].kind == unknown && r.items[i+1].from == r.items[i].to && r.alone && r.label >= 0 {
 			r.used[i+1] = true
 			r.doubt(0.75)
+			r.doubtLabel()
 
 			return true
 		}
@@ -73,8 +76,20 @@ func (r *reader) unnamed(at int) bool {
 	return false
 }
 
-func (r *reader) isPlace(m Measure) bool {
-	return slices.ContainsFunc(wordsOf(m.Column), func(w string) bool { return w == "rank" || w == "position" || w == "pos" || w == "plac" })
+// doubtLabel: if several columns could say what a row is, the one that was not named is a guess.
+func (r *reader) doubtLabel() {
+	for i, c := range r.columns {
+		if i != r.label && c.unique && (c.kind == text || c.kind == moment) {
+			r.doubt(0.75)
+
+			return
+		}
+	}
+}
+
+// isPlace is true of the name of a column the best value of which is 1.
+func isPlace(words []string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return w == "rank" || w == "position" || w == "pos" || w == "plac" })
 }
 
 // limit is how many are asked for.
@@ -288,7 +303,7 @@ func (r *reader) hinted(word string) int {
 
 	for i := range r.columns {
 		c := &r.columns[i]
-		if score := hintScore(hints(stem(word)), c); c.kind == number && score > most {
+		if score := hintScore(hintStems(stem(word)), c); c.kind == number && score > most {
 			best, most = i, score
 		}
 	}
@@ -319,7 +334,7 @@ func (r *reader) extreme(m Measure, descending bool) bool {
 	}
 
 	if len(r.form.Groups) > 0 && r.form.Order == nil { // the highest of each, or of all?
-		r.doubt(0.75)
+		r.doubt(0.6)
 	}
 
 	if len(r.form.Groups) == 0 || r.form.Order == nil {
@@ -348,14 +363,17 @@ func (r *reader) rank(target int, isRows bool, m Measure, descending bool) bool 
 	}
 
 	if m.Function == "" && target >= 0 && !unique {
-		c := slices.IndexFunc(r.columns, func(c column) bool { return c.Name == m.Column })
-
-		if r.columns[c].sums {
-			m.Function = Sum
-
-			r.doubt(0.93)
-		} else {
+		switch {
+		case !r.named(m.Column).sums:
 			r.doubt(0.9)
+		case 2*r.columns[target].Distinct > r.Rows: // of a row, or of all rows of a name that few share?
+			r.doubt(0.65)
+
+			m.Function = Sum
+		default:
+			r.doubt(0.93)
+
+			m.Function = Sum
 		}
 	}
 

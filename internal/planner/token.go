@@ -54,7 +54,7 @@ func wordAt(text string, start int) token {
 
 	for end < len(text) {
 		r, size := utf8.DecodeRuneInString(text[end:])
-		inside := r == '\'' || r == '’' || r == '.' || r == '_'
+		inside := r == '\'' || r == '’' || r == '.'
 
 		if !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsDigit(r) && (!inside || !letterAt(text, end+size)) {
 			break
