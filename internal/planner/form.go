@@ -8,7 +8,7 @@ type Form struct {
 	Measures []Measure // of everything else
 	Groups   []Group
 	Where    []Filter // all of them hold
-	Parts    []Filter // of a difference the two sides, of a share the part
+	Parts    []Filter // of a difference or ratio the two sides, of a share the part
 	Order    *Order
 	Limit    int
 	Distinct bool
@@ -23,6 +23,7 @@ const (
 	Aggregate  Kind = "aggregate"  // measures, by groups if there are any
 	Difference Kind = "difference" // of a measure between two parts
 	Share      Kind = "share"      // of a part, or of each group, in the total of a measure
+	Ratio      Kind = "ratio"      // of two measures, or of a measure in two parts, or in one and all rows
 )
 
 // Function makes one value of many.

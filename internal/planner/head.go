@@ -5,6 +5,8 @@ import "slices"
 // head decides what is asked for, of the items that clauses did not take.
 func (r *reader) head() bool {
 	switch {
+	case r.find(opRatio) >= 0:
+		return r.ratio(r.find(opRatio))
 	case r.difference():
 	case r.comparison():
 	case r.earlier():

@@ -21,6 +21,8 @@ const (
 	opDown     op = "descending"
 	opUp       op = "ascending"
 	opShare    op = "share"
+	opRatio    op = "ratio"
+	opOutOf    op = "out of"
 	opDiff     op = "difference"
 	opHowMore  op = "how much more"
 	opHowLess  op = "how much less"
@@ -77,6 +79,8 @@ func phrases() map[string]op {
 		opDown:     "descending|in descending order|from highest to lowest|from largest to smallest|from most to least|from longest to shortest|highest first|largest first|from best to worst|starting from the top|desc|from the best to the lowest|in descending order by",
 		opUp:       "ascending|in ascending order|from lowest to highest|from smallest to largest|alphabetically|in alphabetical order|lowest first|asc|from shortest to longest",
 		opShare:    "share of|share|percentage of|percentage|percent of|percent|proportion of|proportion|fraction of|what percent of|how much of|what part of|part of|portion of",
+		opRatio:    "ratio|ratio of|the ratio of",
+		opOutOf:    "out of",
 		opDiff:     "difference|difference between|difference in|the difference between|the difference in|gap between",
 		opHowMore:  "how much more|how many more|how much higher|how much larger|how much bigger|how much longer|how much taller",
 		opHowLess:  "how many fewer|how much less|how many less|how much lower|how much smaller",
@@ -108,7 +112,7 @@ func phrases() map[string]op {
 		opWhere:    "where",
 		opList:     "list|show|give|display|name|return|tell|find|get|list all|show all|give me|show me|tell me|list of|a list of|i want|i need|see|provide|identify|names",
 		opTimes:    "how many times|how often|number of times|the number of times|total number of times",
-		opUnable:   "name a|name an|name one|out of|ratio|ratio of|consecutive|consecutively|next|previous|in a row|list a|give a",
+		opUnable:   "name a|name an|name one|consecutive|consecutively|next|previous|in a row|list a|give a",
 		opOften:    "most often|most common|most frequent|most frequently|the most often|the most common|most popular|the most times|most times|more often",
 	} {
 		for phrase := range strings.SplitSeq(words, "|") {

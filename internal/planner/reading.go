@@ -25,6 +25,8 @@ func (f Form) Reading() string {
 		if len(f.Groups) == 0 {
 			b.WriteString(" that is of those where " + joined(f.Parts))
 		}
+	case Ratio:
+		b.WriteString("ratio of " + f.ratioWords())
 	default:
 		b.WriteString("rows of *" + f.Dataset + "*")
 
@@ -48,6 +50,19 @@ func (f Form) Reading() string {
 	}
 
 	return b.String()
+}
+
+func (f Form) ratioWords() string {
+	of := " of the rows of *" + f.Dataset + "*"
+
+	switch len(f.Parts) {
+	case 0:
+		return f.Measures[0].words() + " to " + f.Measures[1].words() + of
+	case 1:
+		return f.Measures[0].words() + " where " + f.Parts[0].words() + " to that of all" + of
+	default:
+		return f.Measures[0].words() + of + " where " + f.Parts[0].words() + " to where " + f.Parts[1].words()
+	}
 }
 
 func (f Form) orderWords(b *strings.Builder) {

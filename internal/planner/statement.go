@@ -32,6 +32,8 @@ func (f Form) SQL() string {
 		return f.differenceSQL()
 	case Share:
 		return f.shareSQL()
+	case Ratio:
+		return f.ratioSQL()
 	case Aggregate:
 		return f.aggregateSQL()
 	default:
@@ -201,6 +203,23 @@ func (f Form) differenceSQL() string {
 	}
 
 	return "SELECT " + difference + ` AS "difference"` + f.from() + f.where()
+}
+
+func (f Form) ratioSQL() string {
+	sides := [2]string{f.Measures[0].sql(), f.Measures[len(f.Measures)-1].sql()}
+	for i, p := range f.Parts {
+		sides[i] += " FILTER (WHERE " + p.sql() + ")"
+	}
+
+	ratio := "1.0 * " + sides[0] + " / nullif(" + sides[1] + `, 0) AS "ratio"`
+
+	if len(f.Groups) == 0 {
+		return "SELECT " + ratio + f.from() + f.where()
+	}
+
+	g := f.Groups[0]
+
+	return "SELECT " + g.sql() + " AS " + quoted(g.name()) + ", " + ratio + f.from() + f.where() + " GROUP BY " + g.sql() + " ORDER BY " + g.sql()
 }
 
 func (f Form) shareSQL() string {

@@ -1,0 +1,152 @@
+package planner
+
+// ratio takes "the ratio of X to Y": of two figures, of a figure of two parts, or of a part and all rows.
+func (r *reader) ratio(at int) bool {
+	r.used[at] = true
+	r.form.Kind = Ratio
+
+	to := at + 1
+	for to < len(r.items) && !r.isOp(to, opTo, opOutOf) {
+		to++
+	}
+
+	if to == len(r.items) {
+		return false
+	}
+
+	r.used[to] = true
+
+	if r.ratioOfFigures(at, to) {
+		return true
+	}
+
+	if len(r.form.Groups) > 0 {
+		return false
+	}
+
+	return r.ratioOfValues() || r.ratioOfRows(to)
+}
+
+// ratioOfFigures takes a column of numbers on each side.
+func (r *reader) ratioOfFigures(at, to int) bool {
+	left, right := r.figureIn(at+1, to), r.figureIn(to+1, len(r.items))
+	if left < 0 || right < 0 || r.pick(left, number) == r.pick(right, number) {
+		return false
+	}
+
+	for _, i := range []int{left, right} {
+		m := Measure{Function: Sum}
+
+		if r.isOp(i-1, opMost, opLeast, opAverage, opSum) {
+			m.Function = map[op]Function{opMost: Max, opLeast: Min, opAverage: Average, opSum: Sum}[r.items[i-1].op]
+			r.used[i-1] = true
+		}
+
+		r.measure(m, r.take(i, number))
+	}
+
+	for i := range r.items { // "of aircraft capacity", "the number of"
+		if r.free(i) && r.items[i].kind == rowsItem || r.isOp(i, opCount) {
+			r.used[i] = true
+		}
+	}
+
+	return len(r.form.Measures) == 2
+}
+
+// figureIn is the only free column of numbers between two items, or -1.
+func (r *reader) figureIn(from, to int) int {
+	found := -1
+
+	for i := from; i < to; i++ {
+		if c := r.pick(i, number); c >= 0 && r.free(i) && r.items[i].kind == columnItem && !r.columns[c].isID {
+			if found >= 0 {
+				return -1
+			}
+
+			found = i
+		}
+	}
+
+	return found
+}
+
+// ratioOfValues takes the same figure of two values of a column.
+func (r *reader) ratioOfValues() bool {
+	first, _, _, _ := r.pair()
+	if first < 0 {
+		return false
+	}
+
+	parts := r.parts()
+
+	m, ok := r.figureOf(parts)
+	if !ok {
+		return false
+	}
+
+	for i := range r.items { // it is said of both
+		if r.free(i) && (r.items[i].kind == rowsItem || r.items[i].kind == columnItem && r.columns[r.items[i].columns[0].column].Name == m.Column) {
+			r.used[i] = true
+		}
+	}
+
+	r.form.Measures, r.form.Parts = []Measure{m}, parts
+
+	return true
+}
+
+// ratioOfRows takes rows of two conditions on a column, or of one and all.
+func (r *reader) ratioOfRows(to int) bool {
+	rows := 0
+
+	for i := range r.items {
+		if r.free(i) && r.items[i].kind == rowsItem {
+			r.used[i] = true
+			rows++
+		}
+
+		if r.isOp(i, opCount, opSum) {
+			r.used[i] = true
+		}
+	}
+
+	if rows != 2 {
+		return false
+	}
+
+	r.form.Measures = []Measure{{Function: Count}}
+
+	if w := r.form.Where; len(w) == 2 && w[0].Column == w[1].Column {
+		r.form.Parts, r.form.Where = w, nil
+
+		return true
+	}
+
+	// The part is said before, what holds for both behind.
+	if len(r.form.Where) == 1 {
+		r.form.Parts, r.form.Where = r.form.Where, nil
+
+		return r.firstFree(valueItem, to) < 0
+	}
+
+	i := r.firstFree(valueItem, to)
+	if i < 0 || len(r.form.Where) > 0 {
+		return false
+	}
+
+	r.used[i] = true
+	v := r.valueAt(i)
+	r.form.Parts = []Filter{{Column: r.columns[v.column].Name, Comparison: Is, Values: []string{v.value}}}
+
+	return true
+}
+
+// firstFree is the first item of a kind before another that nobody took, or -1.
+func (r *reader) firstFree(k itemKind, before int) int {
+	if i := r.first(k); i < before {
+		return i
+	}
+
+	return -1
+}
