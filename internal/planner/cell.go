@@ -15,12 +15,12 @@ func (r *reader) cells() {
 		}
 
 		for _, v := range f.Values {
-			switch {
-			case !c.holdsMore(v):
-			case r.form.Kind != List:
-				r.doubt(0.6)
-			case !c.unique:
-				r.doubt(0.8)
+			switch sure := c.holdsAlone(v); {
+			case c.unique:
+			case r.form.Kind == List:
+				r.doubt((1 + sure) / 2)
+			default:
+				r.doubt(sure)
 			}
 		}
 	}
@@ -31,7 +31,7 @@ func (r *reader) cells() {
 		if slices.ContainsFunc(c.Values, func(v any) bool {
 			cell, ok := v.(string)
 
-			return ok && c.holdsMore(cell)
+			return ok && c.holdsAlone(cell) < 0.7
 		}) {
 			r.doubt(0.6)
 		}
@@ -50,29 +50,34 @@ func isUnnamed(column string) bool {
 	return ok && strings.Trim(digits, "0123456789") == ""
 }
 
-// holdsMore is true if cells have a value among others: "Suffolk" and "Nassau, Suffolk". If not all values are known
-// it goes by what those look like that are.
-func (c *column) holdsMore(value string) bool {
+// holdsAlone is how sure it is that no cells have a value among others, as "Nassau, Suffolk" has "Suffolk". If not all
+// values are known it goes by what those look like that are.
+func (c *column) holdsAlone(value string) float64 {
 	if c.kind != text {
-		return false
+		return 1
 	}
 
 	lists := 0
 
 	for _, v := range c.Values {
 		cell, ok := v.(string)
-		if !ok || strings.EqualFold(cell, value) {
+		if !ok || strings.EqualFold(cell, value) || !isList(cell) {
 			continue
 		}
 
-		if isList(cell) {
-			if lists++; hasPart(cell, value) {
-				return true
-			}
+		if lists++; hasPart(cell, value) {
+			return 0.6
 		}
 	}
 
-	return c.Distinct > int64(len(c.Values)) && !isList(value) && 4*lists > len(c.Values)
+	switch {
+	case c.Distinct <= int64(len(c.Values)) || isList(value) || lists == 0:
+		return 1
+	case 4*lists > len(c.Values):
+		return 0.6
+	default:
+		return 0.7
+	}
 }
 
 // isList is true of a cell that may hold several values.

@@ -55,6 +55,7 @@ func (r *reader) valueAt(i int) valueOf {
 
 		if len(named) > 0 {
 			r.used[j] = true
+			r.doubt(believe(r.items[j].score))
 
 			return named[0]
 		}

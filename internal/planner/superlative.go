@@ -80,7 +80,7 @@ func (r *reader) unnamed(at int) bool {
 func (r *reader) doubtLabel() {
 	for i, c := range r.columns {
 		if i != r.label && c.unique && (c.kind == text || c.kind == moment) {
-			r.doubt(0.75)
+			r.doubt(0.7)
 
 			return
 		}
