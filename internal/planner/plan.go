@@ -21,16 +21,19 @@ func Make(want Request) Plan {
 		return plan
 	}
 
+	readings := make([][]*reader, len(want.Datasets))
+	for i := range want.Datasets {
+		readings[i] = want.readings(i, asked)
+	}
+
 	var best *reader
 
-	for i := range want.Datasets {
-		for _, r := range want.readings(i, asked) {
-			if best == nil || r.trust > best.trust {
-				best = r
-			}
-
-			plan.add(r.form, r.trust)
+	for _, r := range rivals(readings) {
+		if best == nil || r.trust > best.trust {
+			best = r
 		}
+
+		plan.add(r.form, r.trust)
 	}
 
 	slices.SortStableFunc(plan.Candidates, func(a, b Candidate) int { return cmp.Compare(b.Confidence, a.Confidence) })
@@ -53,8 +56,6 @@ func (want *Request) readings(i int, asked *question) (list []*reader) {
 
 	for _, c := range covers(l.items()) {
 		if r, ok := s.read(asked.tokens, c, len(want.Datasets) == 1); ok {
-			r.doubt(r.about(len(want.Datasets)))
-
 			list = append(list, r)
 		}
 	}
@@ -69,10 +70,16 @@ func Likely(want Request, most int) []int {
 	trust := make([]float64, len(want.Datasets))
 	list := make([]int, len(want.Datasets))
 
-	for i := range want.Datasets {
-		list[i] = i
+	readings := make([][]*reader, len(want.Datasets))
 
-		for _, r := range want.readings(i, asked) {
+	for i := range want.Datasets {
+		list[i], readings[i] = i, want.readings(i, asked)
+	}
+
+	rivals(readings)
+
+	for i, of := range readings {
+		for _, r := range of {
 			trust[i] = max(trust[i], r.trust)
 		}
 	}
@@ -111,13 +118,39 @@ func (f Form) essence() string {
 	return f.SQL()
 }
 
-// about is how likely a question is about a dataset: among several one that is named.
-func (r *reader) about(datasets int) float64 {
-	if datasets == 1 || slices.ContainsFunc(r.items, func(one *item) bool { return one.kind == rowsItem }) {
-		return 1
+// rivals are the readings of all datasets. One that does not name its dataset is less sure if the words would do for
+// another one too.
+func rivals(readings [][]*reader) (list []*reader) {
+	most := make([]float64, len(readings))
+
+	for i, of := range readings {
+		for _, r := range of {
+			most[i] = max(most[i], r.trust)
+		}
 	}
 
-	return 0.9
+	for i, of := range readings {
+		for _, r := range of {
+			factor := 1.0
+
+			for j := range readings {
+				if j != i && most[j] >= farLess*r.trust && !r.namesRows() {
+					factor = 0.9
+				}
+			}
+
+			r.doubt(factor)
+
+			list = append(list, r)
+		}
+	}
+
+	return list
+}
+
+// namesRows is true if the question says what the rows are.
+func (r *reader) namesRows() bool {
+	return slices.ContainsFunc(r.items, func(one *item) bool { return one.kind == rowsItem })
 }
 
 // examples are questions that can be answered of the first datasets.
