@@ -71,14 +71,12 @@ func (r *reader) figureIn(from, to int) int {
 	return found
 }
 
-// ratioOfValues takes the same figure of two values of a column.
+// ratioOfValues takes the same figure of two values of a column, or of two times.
 func (r *reader) ratioOfValues() bool {
-	first, _, _, _ := r.pair()
-	if first < 0 {
+	parts := r.parts()
+	if len(parts) != 2 {
 		return false
 	}
-
-	parts := r.parts()
 
 	m, ok := r.figureOf(parts)
 	if !ok {
