@@ -5,8 +5,13 @@ import (
 	"strings"
 )
 
-// cells doubts what is counted or looked up by a value that may be only a part of other cells.
+// cells doubts what is counted or looked up by a value that may be only a part of other cells, and names that are only
+// a part of theirs.
 func (r *reader) cells() {
+	if len(r.form.Show) > 0 && r.named(r.form.Show[0]).hasRemarks() {
+		r.doubt(0.7)
+	}
+
 	for _, f := range slices.Concat(r.form.Where, r.form.Parts) {
 		c := r.named(f.Column)
 
@@ -41,6 +46,19 @@ func (r *reader) cells() {
 // named is the column of a name that the form has.
 func (s *schema) named(name string) *column {
 	return &s.columns[slices.IndexFunc(s.columns, func(c column) bool { return c.Name == name })]
+}
+
+// hasRemarks is true if some values, but not all, end with something in brackets: "Ada (2)".
+func (c *column) hasRemarks() bool {
+	remarks := 0
+
+	for _, v := range c.Values {
+		if cell, ok := v.(string); ok && strings.HasSuffix(cell, ")") && strings.Contains(cell, " (") {
+			remarks++
+		}
+	}
+
+	return c.kind == text && remarks > 0 && remarks < len(c.Values)
 }
 
 // isUnnamed is true of a name that a column got because its file has none for it.
