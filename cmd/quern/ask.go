@@ -84,17 +84,42 @@ type asking struct {
 }
 
 func (a *asking) follow(ctx context.Context, client *api.Client, question api.Question) error {
+	line := &progress{to: a.err}
+	defer line.clear()
+
+	line.say("Asking")
+
 	for event, err := range client.AskEvents(ctx, question) {
 		if err != nil {
+			line.clear()
+
 			return a.leave(ctx, client, err)
 		}
+
+		line.clear()
 
 		if err := a.show(event); err != nil {
 			return err
 		}
+
+		if doing := waitingFor(event.Name); doing != "" {
+			line.say(doing)
+		}
 	}
 
 	return a.ended
+}
+
+// waitingFor is what happens after an event, until the next.
+func waitingFor(event string) string {
+	switch event {
+	case "run-completed", "run-cancelled", "error":
+		return ""
+	case "queryExecuting":
+		return "Running the query"
+	default:
+		return "Thinking"
+	}
 }
 
 // leave cancels a question that nobody waits for any more.
@@ -108,7 +133,12 @@ func (a *asking) leave(ctx context.Context, client *api.Client, err error) error
 
 	if _, failed := api.Read[api.Run](client.CancelRun(ctx, a.run)); failed == nil {
 		a.stopped = true
-		a.err.printf("\nCancelled.\n")
+
+		if a.err.screen {
+			a.err.printf("\r\x1b[K") // the ^C
+		}
+
+		a.err.printf("Cancelled.\n")
 	}
 
 	return err

@@ -58,11 +58,11 @@ func (p *program) report(err error, interrupted bool) int {
 	}
 
 	if text := err.Error(); text != "" {
-		p.err.printf("%s %s\n", p.err.style(red, "quern:"), p.err.clean(text))
+		p.err.tellf("%s %s", p.err.style(red, "quern:"), p.err.clean(text))
 	}
 
 	if hint != "" {
-		p.err.printf("%s\n", p.err.clean(hint))
+		p.err.tellf("%s", p.err.clean(hint))
 	}
 
 	return code

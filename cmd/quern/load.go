@@ -23,6 +23,7 @@ type loading struct {
 	wish    *uploadWish
 	session uuid.UUID
 	first   bool // of several sessions
+	begun   bool // the service was asked to load them
 }
 
 // run shows how the files are read, and loads them.
@@ -38,12 +39,23 @@ func (l *loading) run(ctx context.Context, files int) error {
 		}
 	}
 
+	l.begun = true
+
 	done, err := l.ingest(ctx, false)
 	if err != nil {
 		return err
 	}
 
 	return l.loaded(done, files)
+}
+
+// left is what becomes of it when nobody waits any more.
+func (l *loading) left() string {
+	if l.begun {
+		return "Stopped waiting. The server goes on loading; the same command tells how it ended."
+	}
+
+	return "Stopped. The files are uploaded and not loaded; the same command goes on from there."
 }
 
 // ingest asks for an ingestion and waits for its end. The key is made of the request, so that a command that is given again finds what the first began.
@@ -80,19 +92,15 @@ func (l *loading) wait(ctx context.Context, now api.Ingestion) (api.Ingestion, e
 	defer line.clear()
 
 	for pause := 50 * time.Millisecond; now.FinishedAt == nil; pause = min(pause*3/2, time.Second) {
-		if p := now.Progress; now.DryRun || p.BytesTotal == 0 || p.BytesDone == 0 {
-			line.say("Reading: " + p.Phase)
+		doing := capital(now.Progress.Phase)
+		if p := now.Progress; p.BytesTotal == 0 || p.BytesDone == 0 {
+			line.say(doing)
 		} else {
-			line.bar("Loading", p.BytesDone, p.BytesTotal, p.BytesDone)
+			line.bar(doing, p.BytesDone, p.BytesTotal, p.BytesDone)
 		}
 
 		select {
 		case <-ctx.Done():
-			line.clear()
-
-			l.stopped = true
-			l.err.printf("Stopped waiting. The server goes on loading; the same command tells how it ended.\n")
-
 			return now, ctx.Err()
 		case <-time.After(pause):
 		}
@@ -162,7 +170,7 @@ func (l *loading) preview(tried api.Ingestion) error {
 			text = *doubt.Column + ": " + text
 		}
 
-		l.err.printf("%s %s\n", l.err.style(red, "doubt:"), l.err.clean(text))
+		l.err.tellf("%s %s", l.err.style(red, "doubt:"), l.err.clean(text))
 	}
 
 	if len(found.Doubts) > 0 && l.err.screen && !l.wish.yes && !l.wish.dryRun {

@@ -14,6 +14,7 @@ type progress struct {
 	mutex sync.Mutex
 	shown bool
 	last  time.Time
+	what  string // that the marks are about
 	marks []mark // of the last seconds, for the rate
 }
 
@@ -32,36 +33,54 @@ func (p *progress) bar(what string, done, total, moved int64) {
 		return
 	}
 
-	p.last = now
+	if p.last = now; p.what != what {
+		p.what, p.marks = what, nil
+	}
+
 	p.marks = append(p.marks, mark{now, moved})
 
 	for len(p.marks) > 2 && now.Sub(p.marks[0].at) > 5*time.Second {
 		p.marks = p.marks[1:]
 	}
 
-	text := fmt.Sprintf("%3d%%  %s of %s", percent(done, total), size(done), size(total))
+	speed, left := "", ""
 	if rate := p.rate(); rate > 0 {
-		text += fmt.Sprintf("  %s/s  %s left", size(rate), remaining((total-done)/rate))
+		speed, left = size(rate)+"/s", remaining((total-done)/rate)+" left"
 	}
 
-	p.line(what, text, done, total)
+	p.line(what, figures(done, total, speed, left), done, total)
 }
 
-// line draws the name, the bar and the figures, whatever of them fits.
-func (p *progress) line(what, text string, done, total int64) {
-	room := p.to.columns() - 3 // the ^C of Ctrl-C must not begin a new line, or this one stays on the screen
-	text = cut(text, room)
-	what = cut(cell(what), max(0, min(30, room-textWidth(text)-2)))
+// figures have the same width whatever they are, so that the bar stays where it is.
+func figures(done, total int64, speed, left string) string {
+	return fmt.Sprintf("%3d%%  %6s of %-6s  %8s  %-13s", percent(done, total), size(done), size(total), speed, left)
+}
 
-	if width := room - textWidth(what) - textWidth(text) - 6; width >= 8 {
+const (
+	longestName = 30
+	leastBar    = 10
+)
+
+// line draws the name, the bar and the figures.
+func (p *progress) line(what, text string, done, total int64) {
+	// Written at once and cleared behind, so that nothing flickers.
+	p.to.printf("\r%s\x1b[K", drawn(what, text, p.to.columns()-3, done, total)) // the ^C of Ctrl-C must not begin a new line, or this one stays on the screen
+	p.shown = true
+}
+
+// drawn is a line with whatever fits into the room.
+func drawn(what, text string, room int, done, total int64) string {
+	text = cut(text, room)
+	// The bar says more than the end of a long name.
+	what = cut(cell(what), max(0, min(longestName, max(leastBar, room-textWidth(text)-leastBar-6), room-textWidth(text)-2)))
+
+	if width := room - textWidth(what) - textWidth(text) - 6; width >= leastBar {
 		width = min(width, 40)
 		full := int(int64(width) * done / max(1, total))
 		text = fmt.Sprintf("[%s%s]  %s", strings.Repeat("#", full), strings.Repeat(".", width-full), text)
 	}
 
-	// Written at once and cleared behind, so that nothing flickers.
-	p.to.printf("\r%s  %s\x1b[K", what, text)
-	p.shown = true
+	return cut(strings.TrimRight(what+"  "+text, " "), room)
 }
 
 // say shows a state that has no measure.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 	"golang.org/x/text/width"
@@ -40,6 +41,11 @@ func (t terminal) columns() int {
 
 func (t terminal) printf(format string, args ...any) {
 	_, _ = fmt.Fprintf(t.file, format, args...) // whoever reads may have left
+}
+
+// tellf prints a sentence, on a screen without breaking words.
+func (t terminal) tellf(format string, args ...any) {
+	t.printf("%s\n", wrap(fmt.Sprintf(format, args...), t.columns()))
 }
 
 const (
@@ -151,6 +157,13 @@ func wrap(text string, columns int) string {
 	return strings.Join(lines, "\n")
 }
 
+// capital begins a text as a sentence.
+func capital(text string) string {
+	first, size := utf8.DecodeRuneInString(text)
+
+	return strings.ToUpper(string(first)) + text[size:]
+}
+
 func indent(text, by string) string {
 	return by + strings.ReplaceAll(text, "\n", "\n"+by)
 }
@@ -158,7 +171,8 @@ func indent(text, by string) string {
 // waiting tells, on a screen, why nothing happens.
 func (p *program) waiting(reason string, wait time.Duration) {
 	if p.err.screen && wait >= time.Second {
-		p.err.printf("%s\n", p.err.style(dim, fmt.Sprintf("%s; trying again in %s", reason, wait.Round(time.Second))))
+		// Over the line of progress, which comes again below.
+		p.err.printf("\r%s\x1b[K\n", p.err.style(dim, fmt.Sprintf("%s; trying again in %s", reason, wait.Round(time.Second))))
 	}
 }
 

@@ -45,7 +45,8 @@ func (p *program) uploadCommand() *cobra.Command {
 CSV, TSV, XLSX, JSON, NDJSON and Parquet are understood, also with gzip or zstd. The dataset is made if it is not there.
 
 Before anything is loaded you see how the files are read. An upload that broke off, also by Ctrl-C, goes on where it stopped
-when the same command is given again. Each hundred files are loaded as one snapshot: all of them or none.`
+when the same command is given again. Each hundred files are loaded as one snapshot: all of them or none. With --replace the
+first hundred replace the rows and the rest is added to them, so more than a hundred files are not replaced at one moment.`
 	command.Example = `  quern upload orders.csv shop/orders
   quern upload --replace --decimal , --date-format dd.mm.yyyy exports/ shop/orders`
 
@@ -115,7 +116,13 @@ func (p *program) upload(ctx context.Context, client *api.Client, at name, paths
 		return err
 	}
 
-	for i, batch := range batches(files) {
+	all := batches(files)
+	if wish.replace && len(all) > 1 && !wish.dryRun {
+		p.err.tellf("%s are loaded in %d snapshots: the first replaces the rows, the others add to it. Until the last one the dataset has a part of them.",
+			counted(int64(len(files)), "file", "files"), len(all))
+	}
+
+	for i, batch := range all {
 		path, err := p.statePath(batch)
 		if err != nil {
 			return err
@@ -123,17 +130,12 @@ func (p *program) upload(ctx context.Context, client *api.Client, at name, paths
 
 		session, err := p.send(ctx, client, batch, path, wish.parallel)
 		if err != nil {
-			if ctx.Err() != nil {
-				p.stopped = true
-				p.err.printf("Stopped. The same command goes on where it stopped.\n")
-			}
-
-			return err
+			return p.stop(ctx, err, "Stopped. The same command goes on where it stopped.")
 		}
 
 		loading := &loading{program: p, client: client, at: at, wish: wish, session: session, first: i == 0}
 		if err := loading.run(ctx, len(batch)); err != nil {
-			return err
+			return p.stop(ctx, err, loading.left())
 		}
 
 		if err := forget(path); err != nil {
@@ -142,6 +144,16 @@ func (p *program) upload(ctx context.Context, client *api.Client, at name, paths
 	}
 
 	return nil
+}
+
+// stop tells whoever pressed Ctrl-C what becomes of it.
+func (p *program) stop(ctx context.Context, err error, what string) error {
+	if ctx.Err() != nil {
+		p.stopped = true
+		p.err.tellf("%s", what)
+	}
+
+	return err
 }
 
 // ensure makes the dataset if it is not there.
@@ -201,12 +213,16 @@ func (p *program) send(ctx context.Context, client *api.Client, files []found, p
 
 	line.clear()
 
-	note := ""
-	if resumed > 0 {
-		note = fmt.Sprintf(", %s of it earlier", size(resumed))
+	when := "in " + time.Since(began).Round(time.Second/10).String()
+
+	switch {
+	case resumed == total:
+		when = "earlier"
+	case resumed > 0:
+		when += fmt.Sprintf(", %s of it earlier", size(resumed))
 	}
 
-	p.err.printf("Uploaded %s, %s in %s%s.\n", what, size(total), time.Since(began).Round(time.Second/10), note)
+	p.err.tellf("Uploaded %s, %s %s.", what, size(total), when)
 
 	return session, nil
 }
@@ -225,7 +241,7 @@ func (p *program) resume(ctx context.Context, uploader *api.Uploader, sources []
 		return state.Session, err
 	}
 
-	p.err.printf("The upload of %s cannot be resumed (%v); it begins anew.\n", moment(state.Begun), err)
+	p.err.tellf("The upload of %s cannot be resumed (%v); it begins anew.", moment(state.Begun), err)
 
 	return uuid.Nil, nil
 }

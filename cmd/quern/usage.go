@@ -30,7 +30,7 @@ func (p *program) usageCommand() *cobra.Command {
 
 		return one(p, found, func() {
 			if len(found.Items) == 0 {
-				p.out.printf("Nothing is counted here.\n")
+				p.out.printf("Nothing was used today. Tokens of models are counted.\n")
 
 				return
 			}
