@@ -139,9 +139,13 @@ check: lint verify build race e2e fuzz schemathesis ## Everything that must hold
 tools: $(GOLANGCI_LINT) $(OAPI_CODEGEN) $(SCHEMATHESIS) ## Install the tools that the other targets use
 	for peer in js python; do e2e/peers/install $$peer >/dev/null; done
 
+.PHONY: release
+release: ## Build what is handed out into dist/: archives, contents, checksums; VERSION=v1.2.3, ONLY=quern_linux_amd64
+	go run ./release -version "$(VERSION)" -only "$(ONLY)"
+
 .PHONY: clean
 clean: ## Remove what was built; the stack's data and the tools lie elsewhere and stay
-	rm -rf bin
+	rm -rf bin dist
 
 $(GOLANGCI_LINT):
 	GOBIN=$(@D) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)

@@ -75,6 +75,8 @@ func allowed() map[string][]string {
 		"e2e":   {"api", "stack"},
 		"bench": {"api", "stack"},
 		"eval":  {"api", "internal/grounding", "internal/grounding/sample", "stack"},
+
+		"release": {},
 	}
 }
 

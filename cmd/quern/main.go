@@ -3,10 +3,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -53,6 +55,7 @@ Datasets are named NAMESPACE/DATASET, or OWNER/NAMESPACE/DATASET if they are som
 The server comes from --server, from QUERN_SERVER, or from the last ` + "`quern login`" + `.`,
 		SilenceUsage:      true,
 		SilenceErrors:     true,
+		Version:           buildVersion() + " " + runtime.Version(),
 		PersistentPreRunE: func(*cobra.Command, []string) error { return p.prepare() },
 	}
 	root.SetOut(os.Stdout)
@@ -171,14 +174,16 @@ func version() *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
 		Run: func(cmd *cobra.Command, _ []string) {
-			build, _ := debug.ReadBuildInfo()
-			_, _ = fmt.Fprintln(cmd.OutOrStdout(), "quern", buildVersion(), build.GoVersion)
+			_, _ = fmt.Fprintln(cmd.OutOrStdout(), "quern", buildVersion(), runtime.Version())
 		},
 	}
 }
 
+// release is the version that `make release` stamps; any other build has that of its module.
+var release string //nolint:gochecknoglobals // set by the linker
+
 func buildVersion() string {
 	build, _ := debug.ReadBuildInfo()
 
-	return strings.Trim(build.Main.Version, "()")
+	return cmp.Or(release, strings.Trim(build.Main.Version, "()"))
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -31,6 +30,7 @@ func command() *cobra.Command {
 		Short:         "Quern: raw files go in, grounded answers come out",
 		SilenceUsage:  true,
 		SilenceErrors: true,
+		Version:       stamped(),
 	}
 	root.AddCommand(serve(), dev(), migrate(), user(), token(), dataset(), audit(), fsck(), store(), doctor(), version())
 
@@ -159,18 +159,6 @@ func inspect(use, short string, args cobra.PositionalArgs, run func(context.Cont
 			}
 
 			return run(cmd.Context(), inspector, args)
-		},
-	}
-}
-
-func version() *cobra.Command {
-	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Args:  cobra.NoArgs,
-		Run: func(cmd *cobra.Command, _ []string) {
-			build, _ := debug.ReadBuildInfo()
-			_, _ = fmt.Fprintln(cmd.OutOrStdout(), "quernd", build.Main.Version, build.GoVersion)
 		},
 	}
 }

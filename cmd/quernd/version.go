@@ -1,0 +1,31 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// release is the version that `make release` stamps; any other build has that of its module.
+var release string //nolint:gochecknoglobals // set by the linker
+
+func version() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  cobra.NoArgs,
+		Run: func(cmd *cobra.Command, _ []string) {
+			_, _ = fmt.Fprintln(cmd.OutOrStdout(), "quernd", stamped())
+		},
+	}
+}
+
+// stamped is the version, with that of Go.
+func stamped() string {
+	build, _ := debug.ReadBuildInfo()
+
+	return cmp.Or(release, strings.Trim(build.Main.Version, "()")) + " " + build.GoVersion
+}

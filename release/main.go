@@ -1,0 +1,190 @@
+// Release builds what is handed out: `quern` for every system, `quernd` for Linux, each with its licence, a list of what is in it
+// (CycloneDX) and checksums. The same commit gives the same bytes. docs/release.md describes it.
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+)
+
+func main() {
+	var (
+		out     = flag.String("out", "dist", "folder for the files; what is in it is removed")
+		version = flag.String("version", "", "version to stamp; what git describes if absent")
+		only    = flag.String("only", "", "build this target alone, such as quern_linux_amd64")
+	)
+
+	flag.Parse()
+
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+
+	if err := release(ctx, *out, *version, *only); err != nil {
+		fmt.Fprintln(os.Stderr, "release:", err)
+		os.Exit(1) //nolint:gocritic // nothing is left to stop
+	}
+}
+
+// target is one program for one system.
+type target struct {
+	program, system, processor string
+	compiler                   string // for C, of a program that has some; empty: it has none
+}
+
+func (t target) String() string { return t.program + "_" + t.system + "_" + t.processor }
+
+// file is the program's name on its system.
+func (t target) file() string {
+	if t.system == "windows" {
+		return t.program + ".exe"
+	}
+
+	return t.program
+}
+
+func release(ctx context.Context, out, version, only string) error {
+	if version = cmp.Or(version, describe(ctx)); version == "" {
+		return errors.New("git does not say which version this is: give -version")
+	}
+
+	date, err := commitDate(ctx)
+	if err != nil {
+		return err
+	}
+
+	if err := errors.Join(os.RemoveAll(out), os.MkdirAll(out, 0o755)); err != nil { //nolint:gosec // it is handed out
+		return err
+	}
+
+	built := 0
+
+	for _, t := range targets() {
+		if only != "" && only != t.String() {
+			continue
+		}
+
+		began := time.Now()
+
+		if err := t.release(ctx, out, version, date); err != nil {
+			return fmt.Errorf("%s: %w", t, err)
+		}
+
+		fmt.Fprintf(os.Stdout, "%s  %s\n", t, time.Since(began).Round(time.Second))
+
+		built++
+	}
+
+	if built == 0 {
+		return fmt.Errorf("there is no target %q here", only)
+	}
+
+	return checksums(out)
+}
+
+// targets are all that this machine can build.
+func targets() (list []target) {
+	for _, system := range []string{"linux", "darwin", "windows"} {
+		for _, processor := range []string{"amd64", "arm64"} {
+			list = append(list, target{"quern", system, processor, ""})
+		}
+	}
+
+	for _, processor := range []string{"amd64", "arm64"} {
+		compiler := map[string]string{"amd64": "x86_64-linux-gnu-gcc", "arm64": "aarch64-linux-gnu-gcc"}[processor]
+		if runtime.GOOS == "linux" && runtime.GOARCH == processor {
+			compiler = "gcc"
+		}
+
+		// DuckDB is C++, so another processor takes its compiler.
+		if path, err := exec.LookPath(compiler); err == nil {
+			list = append(list, target{"quernd", "linux", processor, path})
+		} else {
+			fmt.Fprintf(os.Stdout, "quernd_linux_%s  left out: there is no %s; build it on such a machine\n", processor, compiler)
+		}
+	}
+
+	return list
+}
+
+// release builds the program and puts it with what belongs to it into an archive.
+func (t target) release(ctx context.Context, out, version string, date time.Time) error {
+	work, err := os.MkdirTemp("", "quern-release-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(work) }()
+
+	binary := filepath.Join(work, t.file())
+	if err := t.build(ctx, binary, version); err != nil {
+		return err
+	}
+
+	name := fmt.Sprintf("%s_%s_%s_%s", t.program, strings.TrimPrefix(version, "v"), t.system, t.processor)
+	if err := bill(binary, filepath.Join(out, name+".cdx.json"), t, version, date); err != nil {
+		return err
+	}
+
+	files := []packed{{binary, t.file(), 0o755}, {"LICENSE", "LICENSE", 0o644}, {"README.md", "README.md", 0o644}}
+	if t.program == "quernd" {
+		files = append(files, packed{"deploy/quernd.service", "quernd.service", 0o644})
+	}
+
+	if t.system == "windows" {
+		return writeZip(filepath.Join(out, name+".zip"), name, files, date)
+	}
+
+	return writeTar(filepath.Join(out, name+".tar.gz"), name, files, date)
+}
+
+func (t target) build(ctx context.Context, binary, version string) error {
+	// No path of this machine, no state of its git and no id of this build: the same commit gives the same bytes.
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w -buildid= -X main.release="+version, //nolint:gosec // whoever runs it says which
+		"-o", binary, "./cmd/"+t.program)
+	build.Env = append(os.Environ(), "GOOS="+t.system, "GOARCH="+t.processor, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=", "CGO_ENABLED=0")
+	build.Stderr = os.Stderr
+
+	if t.compiler != "" {
+		build.Env = append(build.Env, "CGO_ENABLED=1", "CC="+t.compiler, "CXX="+strings.TrimSuffix(t.compiler, "gcc")+"g++")
+	}
+
+	return build.Run()
+}
+
+// describe is the version by git: the tag, or the last one with what came after.
+func describe(ctx context.Context) string {
+	text, err := exec.CommandContext(ctx, "git", "describe", "--tags", "--always", "--dirty").Output()
+	if err != nil {
+		return ""
+	}
+
+	return strings.TrimSpace(string(text))
+}
+
+// commitDate is the time of all files, so that it does not depend on when they were built.
+func commitDate(ctx context.Context) (time.Time, error) {
+	text := os.Getenv("SOURCE_DATE_EPOCH")
+
+	if text == "" {
+		commit, err := exec.CommandContext(ctx, "git", "log", "-1", "--format=%ct").Output()
+		if err != nil {
+			return time.Time{}, fmt.Errorf("the date of the commit (SOURCE_DATE_EPOCH says it without git): %w", err)
+		}
+
+		text = strings.TrimSpace(string(commit))
+	}
+
+	seconds, err := strconv.ParseInt(text, 10, 64)
+
+	return time.Unix(seconds, 0).UTC(), err
+}
