@@ -3,6 +3,8 @@ package planner
 import (
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // cells doubts what is counted or looked up by a value that may be only a part of other cells, and names that are only
@@ -103,16 +105,19 @@ func isList(cell string) bool {
 	return strings.ContainsAny(cell, ",;/&\n") || strings.Contains(cell, " and ")
 }
 
+// hasPart is true of a cell that has the words of a value among others.
 func hasPart(cell, value string) bool {
-	i := strings.Index(strings.ToLower(cell), strings.ToLower(value))
-	if i < 0 {
+	cell, value = strings.ToLower(cell), strings.ToLower(value)
+
+	before, behind, found := strings.Cut(cell, value)
+	if !found {
 		return false
 	}
 
-	end := i + len(value)
-	isWordAt := func(at int) bool {
-		return at >= 0 && at < len(cell) && (cell[at] >= '0' && cell[at] <= '9' || cell[at]|0x20 >= 'a' && cell[at]|0x20 <= 'z')
-	}
+	last, _ := utf8.DecodeLastRuneInString(before)
+	next, _ := utf8.DecodeRuneInString(behind)
 
-	return !isWordAt(i-1) && !isWordAt(end)
+	return !isWordRune(last) && !isWordRune(next)
 }
+
+func isWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
