@@ -190,7 +190,7 @@ func TestPhoenix(t *testing.T) {
 	require.Equal(t, "AGENT", root.SpanKind)
 	requireAttributes(t, root, map[string]any{
 		"gen_ai.operation.name": "invoke_agent", "langfuse.observation.type": "agent",
-		"gen_ai.agent.name": "assistant", "quern.run.id": run, "quern.outcome": "answer",
+		"gen_ai.agent.name": "assistant", "quern.run.id": run, "quern.outcome": "answer", "quern.model": "script",
 	})
 
 	var refused, read int

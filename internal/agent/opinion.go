@@ -156,7 +156,17 @@ var moment = regexp.MustCompile(`'\d{4}-\d{2}-\d{2}[^']*'`)
 // mayHear tells whether the model may know how the rules read the question. That a value is in a column is known to the
 // value index, and so only to models that may see values.
 func (w *writing) mayHear() bool {
-	return w.around.least >= llm.ExposeValues || !literal.MatchString(moment.ReplaceAllString(w.second.SQL, ""))
+	return w.exposed() >= llm.ExposeValues || !literal.MatchString(moment.ReplaceAllString(w.second.SQL, ""))
+}
+
+// exposed is how much the model may see of what the rules read: they look at more datasets than it is told of.
+func (w *writing) exposed() llm.Exposure {
+	exposure, isTold := w.around.exposure[w.second.read.ID]
+	if !isTold {
+		exposure = w.around.others
+	}
+
+	return min(exposure, w.around.least)
 }
 
 // shape says what a result looks like, with rows only for models that may see them.
@@ -168,7 +178,7 @@ func (w *writing) shape(of table) string {
 		text.WriteString("no rows")
 	case count == 1:
 		text.WriteString("1 row")
-	case w.around.least < llm.ExposeValues:
+	case w.exposed() < llm.ExposeValues:
 		text.WriteString("several rows")
 	case count > comparedRows:
 		fmt.Fprintf(&text, "more than %d rows", comparedRows)
