@@ -52,7 +52,7 @@ func Dev(ctx context.Context, environ []string, options DevOptions, out io.Write
 	defer d.folder.Close()
 
 	if err = d.run(ctx); ctx.Err() != nil { // whatever was under way was broken off
-		d.sayf("Stopped. The data is in %s.", d.folder.Path)
+		d.sayf("\nStopped. The data is in %s.", d.folder.Path)
 
 		return nil
 	}

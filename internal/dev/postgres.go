@@ -208,14 +208,25 @@ func (c *cluster) prepare(ctx context.Context, password string) error {
 		return nil
 	}
 
-	unfinished, passwordFile := c.data()+".new", filepath.Join(c.home, "password")
-	if err := errors.Join(os.RemoveAll(unfinished), os.MkdirAll(c.home, 0o700), os.WriteFile(passwordFile, []byte(password), 0o600)); err != nil {
+	unfinished := c.data() + ".new"
+	if err := errors.Join(os.RemoveAll(unfinished), os.MkdirAll(c.home, 0o700)); err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(passwordFile) }()
+
+	// Not in a folder of the other user's, who could let it lead elsewhere.
+	passwordFile, err := os.CreateTemp(filepath.Dir(c.home), ".password-*")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(passwordFile.Name()) }()
+
+	_, err = passwordFile.WriteString(password)
+	if err = errors.Join(err, passwordFile.Close()); err != nil {
+		return err
+	}
 
 	if c.user != nil {
-		for _, path := range []string{c.home, passwordFile} {
+		for _, path := range []string{c.home, passwordFile.Name()} {
 			if err := os.Chown(path, int(c.user.Uid), int(c.user.Gid)); err != nil {
 				return err
 			}
@@ -223,7 +234,7 @@ func (c *cluster) prepare(ctx context.Context, password string) error {
 	}
 
 	command := exec.CommandContext(ctx, filepath.Join(c.bin, "initdb"), "-D", unfinished, "-U", databaseUser, "-A", "scram-sha-256", //nolint:gosec // it was looked for
-		"--pwfile="+passwordFile, "--encoding=UTF8", "--locale=C.UTF-8", "--no-instructions")
+		"--pwfile="+passwordFile.Name(), "--encoding=UTF8", "--locale=C.UTF-8", "--no-instructions")
 	command.Dir, command.Env = "/", []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C.UTF-8"}
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: c.user}
 
