@@ -3,6 +3,8 @@ package main
 import (
 	"cmp"
 	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -22,7 +24,11 @@ func doctor() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			how.Token = cmp.Or(how.Token, os.Getenv("QUERN_DOCTOR_TOKEN"))
 
-			return app.Doctor(cmd.Context(), os.Environ(), how, cmd.OutOrStdout())
+			// Ended early it still removes what it wrote.
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+
+			return app.Doctor(ctx, os.Environ(), how, cmd.OutOrStdout())
 		},
 	}
 	command.Flags().StringVar(&how.Token, "token", "", "an access token of the issuer to look at; better in QUERN_DOCTOR_TOKEN, which no list of processes shows")
