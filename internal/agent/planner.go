@@ -162,41 +162,44 @@ func (p *planning) plan(ctx context.Context) (planner.Plan, error) {
 
 	today, _ := p.asked.today(p.Now())
 	want := planner.Request{Question: p.asked.Text, Today: today}
-	isFew := func(catalog.Item) bool { return len(chosen) <= profiled }
 	linked := make(chan error, 1)
 
 	go func() { linked <- p.link(ctx, chosen, &want) }()
 
-	p.datasets, err = p.Query.AboutEach(ctx, p.who, chosen, isFew)
+	var known []query.About
+	if len(chosen) > profiled {
+		known, err = p.Query.Defined(ctx, chosen)
+	}
+
 	if unlinked := <-linked; err != nil || unlinked != nil {
 		return planner.Plan{}, cmp.Or(err, unlinked)
 	}
 
-	want.Datasets = planDatasets(p.asked, p.datasets)
-
 	if len(chosen) > profiled {
-		var likely []catalog.Item
+		want.Datasets = planDatasets(p.asked, known)
+		chosen = nil
+
 		for _, i := range planner.Likely(want, profiled) {
-			likely = append(likely, p.datasets[i].Item)
+			chosen = append(chosen, known[i].Item)
 		}
-
-		if p.datasets, err = p.Query.AboutEach(ctx, p.who, likely, func(catalog.Item) bool { return true }); err != nil {
-			return planner.Plan{}, err
-		}
-
-		want.Datasets = planDatasets(p.asked, p.datasets)
 	}
+
+	if p.datasets, err = p.Query.AboutEach(ctx, p.who, chosen, func(catalog.Item) bool { return true }); err != nil {
+		return planner.Plan{}, err
+	}
+
+	want.Datasets = planDatasets(p.asked, p.datasets)
 
 	return planner.Make(want), nil
 }
 
 // link looks up the words of the question among the values of the datasets.
 func (p *planning) link(ctx context.Context, chosen []catalog.Item, want *planner.Request) error {
-	var local []string
+	var local []catalog.Dataset
 
 	for _, d := range chosen {
 		if inNamespace(p.asked, d) {
-			local = append(local, d.Name)
+			local = append(local, d.Dataset)
 		}
 	}
 
@@ -205,7 +208,7 @@ func (p *planning) link(ctx context.Context, chosen []catalog.Item, want *planne
 	}
 
 	linked, err := p.Query.Link(ctx, p.who, query.LinkRequest{
-		Username: p.asked.Username, Namespace: p.asked.Namespace, Datasets: local, Question: p.asked.Text + totals,
+		Username: p.asked.Username, Namespace: p.asked.Namespace, Seen: local, Question: p.asked.Text + totals,
 	})
 
 	for _, l := range linked.Links {

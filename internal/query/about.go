@@ -31,6 +31,36 @@ func (q *Query) AboutEach(ctx context.Context, who auth.Principal, datasets []ca
 	return q.about(ctx, who, datasets, valued, q.profiledAlone)
 }
 
+// Defined is what is known of datasets that the caller was just shown, without profiles.
+func (q *Query) Defined(ctx context.Context, datasets []catalog.Item) ([]About, error) {
+	accounts := map[uuid.UUID][]uuid.UUID{}
+	for _, d := range datasets {
+		accounts[d.Account] = append(accounts[d.Account], d.ID)
+	}
+
+	list := make([]About, len(datasets))
+	for i, d := range datasets {
+		list[i].Item = d
+	}
+
+	return list, q.DB.Do(ctx, func(db postgres.Querier) error {
+		for account, ids := range accounts {
+			definitions, err := q.Catalog.Definitions(ctx, db, account, ids)
+			if err != nil {
+				return err
+			}
+
+			for i, d := range datasets {
+				if d.Account == account {
+					list[i].Definition = definitions[d.ID]
+				}
+			}
+		}
+
+		return nil
+	})
+}
+
 // profiling finds the profiles of some datasets of an account.
 type profiling func(ctx context.Context, db postgres.Querier, who auth.Principal, account uuid.UUID, ids []uuid.UUID) (map[uuid.UUID]profiled, error)
 

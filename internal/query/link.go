@@ -30,7 +30,8 @@ const (
 type LinkRequest struct {
 	Username  string
 	Namespace string
-	Datasets  []string // of the namespace; all if empty
+	Datasets  []string          // of the namespace; all if empty
+	Seen      []catalog.Dataset // instead of names: those of it that the caller was just shown
 	Question  string
 }
 
@@ -88,6 +89,10 @@ func (q *Query) Link(ctx context.Context, who auth.Principal, want LinkRequest) 
 
 // linkable are the datasets that the question is linked with, all of one account.
 func (q *Query) linkable(ctx context.Context, who auth.Principal, want LinkRequest) (datasets []catalog.Dataset, truncated bool, err error) {
+	if len(want.Seen) > 0 {
+		return want.Seen[:min(len(want.Seen), maxLinked)], len(want.Seen) > maxLinked, nil
+	}
+
 	at := catalog.Path{Username: want.Username, Namespace: want.Namespace}
 
 	var first []catalog.Dataset
