@@ -3,7 +3,6 @@
 # The first time with empty caches (COLD=no: with those of the machine), the second time in the same clone, where everything is
 # downloaded and built, on a new folder for data and within WARM_LIMIT seconds.
 set -euo pipefail
-shopt -s extglob
 
 source=$(cd "$(dirname "$0")/.." && pwd)
 warm_limit=${WARM_LIMIT:-60}
@@ -24,6 +23,7 @@ finish() {
   rm -rf "$work"
 }
 trap finish EXIT
+trap 'exit 130' INT TERM
 
 end() {
   kill -INT "$(<"$XDG_STATE_HOME/quern/dev/lock")" 2>/dev/null || kill "$running" 2>/dev/null || true
@@ -63,7 +63,7 @@ run() {
   began=$SECONDS
   end
   ((SECONDS - began <= 15)) || die "it took $((SECONDS - began)) s to end"
-  ! grep -lsF "$XDG_STATE_HOME" /proc/+([0-9])/cmdline || die "something still runs"
+  ! grep -lsF "$XDG_STATE_HOME" /proc/[0-9]*/cmdline || die "something still runs"
 }
 
 # Nothing of this machine's settings.
