@@ -34,8 +34,8 @@ func TestUploadResumeCLI(t *testing.T) {
 		written := &bytes.Buffer{}
 		command.Stdout, command.Stderr = written, written
 
-		parts.afterParts(total*(round+1)/3, func() { _ = command.Process.Kill() })
 		require.NoError(t, command.Start())
+		parts.afterParts(total*(round+1)/3, func() { _ = command.Process.Kill() })
 		require.Error(t, command.Wait(), written.String())
 		require.NotContains(t, written.String(), "Uploaded")
 	}
