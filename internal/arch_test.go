@@ -23,7 +23,7 @@ const module = "quern.dev/quern/"
 func allowed() map[string][]string {
 	return map[string][]string{
 		"cmd/quernd": {"internal/app"},
-		"cmd/quern":  {"api"},
+		"cmd/quern":  {"api", "internal/signin"},
 
 		"internal/app": {"*"},
 
@@ -60,7 +60,8 @@ func allowed() map[string][]string {
 		"internal/postgres":        {"internal/fault"},
 		"internal/postgres/pgtest": {"internal/job", "internal/postgres", "stack"}, // for tests
 
-		"internal/dev": {"api"}, // for `quernd dev` alone
+		"internal/dev":    {"api", "internal/signin"}, // for `quernd dev` alone
+		"internal/signin": {},
 
 		"internal/config":           {},
 		"internal/grounding":        {},

@@ -7,9 +7,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
+
+	"quern.dev/quern/internal/signin"
 )
 
 // credentials is the file that `quern login` writes, readable for its owner alone.
@@ -18,17 +19,10 @@ type credentials struct {
 	Servers map[string]signIn `json:"servers"`
 }
 
-// signIn is what one server accepts, and how to renew it.
-type signIn struct {
-	Issuer        string    `json:"issuer"`
-	TokenEndpoint string    `json:"tokenEndpoint"`
-	ClientID      string    `json:"clientId"`
-	Access        string    `json:"accessToken"`
-	Refresh       string    `json:"refreshToken,omitempty"`
-	ExpiresAt     time.Time `json:"expiresAt"`
-}
+// signIn is what one server accepts.
+type signIn struct{ signin.Entry }
 
-func (p *program) credentialsPath() string { return filepath.Join(p.home, "credentials.json") }
+func (p *program) credentialsPath() string { return signin.Path(p.home) }
 
 func (p *program) readCredentials() (credentials, error) {
 	kept := credentials{Servers: map[string]signIn{}}
@@ -49,7 +43,6 @@ func (p *program) readCredentials() (credentials, error) {
 	return kept, nil
 }
 
-// change replaces the file as a whole, so that no reader and no crash sees half of it.
 func (p *program) changeCredentials(change func(*credentials)) error {
 	kept, err := p.readCredentials()
 	if err != nil {
@@ -58,35 +51,7 @@ func (p *program) changeCredentials(change func(*credentials)) error {
 
 	change(&kept)
 
-	return p.keep(p.credentialsPath(), kept)
-}
-
-// keep writes a file of ours that nobody else may read.
-func (p *program) keep(path string, value any) error {
-	content, err := json.MarshalIndent(value, "", "  ")
-	if err != nil {
-		return err
-	}
-
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-
-	file, err := os.CreateTemp(filepath.Dir(path), ".new-*") // its mode is 0600
-	if err != nil {
-		return err
-	}
-
-	_, err = file.Write(append(content, '\n'))
-	if err = errors.Join(err, file.Close()); err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-
-	if err != nil {
-		_ = os.Remove(file.Name())
-	}
-
-	return err
+	return signin.Write(p.credentialsPath(), kept)
 }
 
 // serverAddress is how a server is written everywhere.

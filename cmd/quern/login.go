@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"quern.dev/quern/api"
+	"quern.dev/quern/internal/signin"
 )
 
 func (p *program) loginCommand() *cobra.Command {
@@ -57,7 +58,7 @@ Programs use an API token instead: make one with ` + "`quern token create`" + ` 
 				return err
 			}
 
-			kept := signIn{Issuer: found.Issuer, TokenEndpoint: found.TokenEndpoint, ClientID: as.id}.with(given)
+			kept := signIn{signin.Entry{Issuer: found.Issuer, TokenEndpoint: found.TokenEndpoint, ClientID: as.id}}.with(given)
 			if err := p.changeCredentials(func(all *credentials) { all.Current, all.Servers[server] = server, kept }); err != nil {
 				return err
 			}

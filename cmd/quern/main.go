@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"quern.dev/quern/api"
+	"quern.dev/quern/internal/signin"
 )
 
 func main() {
@@ -103,16 +104,10 @@ func (p *program) prepare() error {
 		return usageError{fmt.Errorf("--output is table, json, csv or ndjson, not %q", p.format), "quern"}
 	}
 
-	if p.home = os.Getenv("QUERN_HOME"); p.home != "" {
-		return nil
-	}
-
-	folder, err := os.UserConfigDir()
-	if err != nil {
+	var err error
+	if p.home, err = signin.Home(os.Getenv); err != nil {
 		return fmt.Errorf("%w; set QUERN_HOME to a folder for credentials", err)
 	}
-
-	p.home = folder + string(os.PathSeparator) + "quern"
 
 	return nil
 }

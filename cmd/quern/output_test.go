@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"quern.dev/quern/api"
+	"quern.dev/quern/internal/signin"
 )
 
 // TestFitColumns: the widest are cut first, then columns are left out from the end, and one always stays.
@@ -84,7 +85,7 @@ func TestCredentials(t *testing.T) {
 	p := &program{home: filepath.Join(t.TempDir(), "quern")}
 	require.NoError(t, p.changeCredentials(func(c *credentials) { c.Current = "https://one" }))
 	require.NoError(t, os.Chmod(p.credentialsPath(), 0o644))
-	require.NoError(t, p.changeCredentials(func(c *credentials) { c.Servers["https://one"] = signIn{Access: "a"} }))
+	require.NoError(t, p.changeCredentials(func(c *credentials) { c.Servers["https://one"] = signIn{signin.Entry{Access: "a"}} }))
 
 	info, err := os.Stat(p.credentialsPath())
 	require.NoError(t, err)

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"quern.dev/quern/api"
+	"quern.dev/quern/internal/signin"
 )
 
 // uploadWish is what the flags of an upload say.
@@ -191,7 +192,7 @@ func (p *program) send(ctx context.Context, client *api.Client, files []found, p
 	uploader := &api.Uploader{
 		Client: client, Parallel: parallel, Store: &api.Retry{Waiting: p.waiting},
 		Started: func(session uuid.UUID) error {
-			return p.keep(path, uploadState{Server: p.server, Session: session, Files: names, Begun: time.Now()})
+			return signin.Write(path, uploadState{Server: p.server, Session: session, Files: names, Begun: time.Now()})
 		},
 		Progress: func(now api.UploadProgress) {
 			resumed = now.Resumed

@@ -18,6 +18,7 @@ import (
 	"quern.dev/quern/api"
 	"quern.dev/quern/internal/config"
 	"quern.dev/quern/internal/dev"
+	"quern.dev/quern/internal/signin"
 )
 
 // DevOptions are the flags of `quernd dev`.
@@ -248,7 +249,7 @@ func (d *development) welcome(ctx context.Context) error {
 	var signedIn dev.SignedIn
 
 	if !d.options.LeaveCredentials {
-		home, err := dev.ClientHome(d.getenv)
+		home, err := signin.Home(d.getenv)
 		if err == nil {
 			signedIn, err = d.issuer.SignIn(home, d.url(), dev.SampleFor)
 		}

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"time"
+
+	"quern.dev/quern/internal/signin"
 )
 
 // client is what the command line is called at issuers.
@@ -21,20 +21,10 @@ type SignedIn struct {
 	Problem  string // why it was left alone
 }
 
-// signIn is an entry of the file that `quern login` writes: cmd/quern/credentials.go.
-type signIn struct {
-	Issuer        string    `json:"issuer"`
-	TokenEndpoint string    `json:"tokenEndpoint"`
-	ClientID      string    `json:"clientId"`
-	Access        string    `json:"accessToken"`
-	Refresh       string    `json:"refreshToken,omitempty"`
-	ExpiresAt     time.Time `json:"expiresAt"`
-}
-
 // SignIn signs the command line in as a user, unless somebody is signed in at this server already. It touches no other server's
 // entry, and becomes the server of commands that name none only where no other is.
 func (i *Issuer) SignIn(home, server, username string) (SignedIn, error) {
-	told := SignedIn{File: filepath.Join(home, "credentials.json")}
+	told := SignedIn{File: signin.Path(home)}
 
 	// What we do not know in it stays as it is.
 	file, servers := map[string]json.RawMessage{}, map[string]json.RawMessage{}
@@ -77,17 +67,13 @@ func (i *Issuer) SignIn(home, server, username string) (SignedIn, error) {
 	}
 
 	told.Current = current == server
-	servers[server] = raw(signIn{
+	servers[server] = raw(signin.Entry{
 		Issuer: i.URL, TokenEndpoint: i.TokenEndpoint(), ClientID: client, Access: given.Access, Refresh: given.Refresh,
 		ExpiresAt: i.signer.now().Add(accessLife),
 	})
 	file["servers"], file["current"] = raw(servers), raw(current)
 
-	if err := os.MkdirAll(home, 0o700); err != nil {
-		return told, err
-	}
-
-	return told, writeSecret(told.File, file)
+	return told, signin.Write(told.File, file)
 }
 
 // username is who is signed in by an entry for our server, if it is one that we can renew.
@@ -96,7 +82,7 @@ func (i *Issuer) username(entry json.RawMessage, server string) (username, probl
 		return "", ""
 	}
 
-	var kept signIn
+	var kept signin.Entry
 	if err := json.Unmarshal(entry, &kept); err != nil || kept.Issuer != i.URL {
 		return "", fmt.Sprintf("there is a sign-in of another issuer at %s: `quern --server %[1]s logout` removes it", server)
 	}
@@ -113,15 +99,4 @@ func raw(value any) json.RawMessage {
 	content, _ := json.Marshal(value) //nolint:errchkjson // texts and times alone
 
 	return content
-}
-
-// ClientHome is where the command line keeps its credentials.
-func ClientHome(getenv func(string) string) (string, error) {
-	if home := getenv("QUERN_HOME"); home != "" {
-		return home, nil
-	}
-
-	folder, err := os.UserConfigDir()
-
-	return filepath.Join(folder, "quern"), err
 }

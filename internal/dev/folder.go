@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"quern.dev/quern/internal/signin"
 )
 
 // Folder keeps everything of one `quernd dev`, and belongs to one process at a time.
@@ -160,7 +162,7 @@ func (f *Folder) read(port, issuerPort int) error {
 }
 
 // Keep writes the state.
-func (f *Folder) Keep() error { return writeSecret(f.File("state.json"), f.State) }
+func (f *Folder) Keep() error { return signin.Write(f.File("state.json"), f.State) }
 
 // Key signs the issuer's tokens.
 func (f *Folder) Key() ed25519.PrivateKey { return ed25519.NewKeyFromSeed(f.State.IssuerKey) }
@@ -170,30 +172,6 @@ func randomBytes(n int) []byte {
 	_, _ = rand.Read(b) // never fails
 
 	return b
-}
-
-// writeSecret replaces a file as a whole; it is for its owner alone.
-func writeSecret(path string, value any) error {
-	content, err := json.MarshalIndent(value, "", "  ")
-	if err != nil {
-		return err
-	}
-
-	file, err := os.CreateTemp(filepath.Dir(path), ".new-*") // its mode is 0600
-	if err != nil {
-		return err
-	}
-
-	_, err = file.Write(append(content, '\n'))
-	if err = errors.Join(err, file.Close()); err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-
-	if err != nil {
-		_ = os.Remove(file.Name())
-	}
-
-	return err
 }
 
 // CheckPort tells whether a port of loopback is free, and what to do if it is not.

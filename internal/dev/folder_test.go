@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"quern.dev/quern/internal/signin"
 )
 
 func TestFolder(t *testing.T) {
@@ -106,7 +108,7 @@ func TestSignIn(t *testing.T) {
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 
 	// Whoever signed in by himself stays so.
-	entry := raw(signIn{Issuer: issuer.URL, Refresh: issuer.Grant("bob", client).Refresh})
+	entry := raw(signin.Entry{Issuer: issuer.URL, Refresh: issuer.Grant("bob", client).Refresh})
 	require.NoError(t, os.WriteFile(told.File, []byte(`{"kept": "yes", "current": "`+other+`", "servers": {"`+other+`": {"accessToken": "theirs"}, "`+server+`": `+string(entry)+`}}`), 0o600))
 
 	told, err = issuer.SignIn(home, server, "ada")
