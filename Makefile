@@ -18,7 +18,7 @@ GENERATED := '*.gen.*' docs/configuration.md
 # Everything but the black-box tests and the measures.
 UNIT = $$(go list ./... | grep -vE '/(e2e|bench)(/|$$)')
 TEST_FLAGS := -race -shuffle=on
-FUZZ_TIME := 60s
+FUZZ_TIME := 60
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -63,8 +63,8 @@ race: ## Run the package tests with the race detector, in random order
 	go test $(TEST_FLAGS) $(UNIT)
 
 .PHONY: e2e
-e2e: ## Run the black-box tests against the real servers; long loops at a tenth
-	go test $(TEST_FLAGS) -count=1 -timeout 40m ./e2e/...
+e2e: ## Run the black-box tests against the real servers, those that match RUN; docs/testing.md
+	go run ./e2e/runner -run '$(or $(RUN),^Test)' $(E2E_FLAGS)
 
 .PHONY: quickstart
 quickstart: ## From a clean clone by the printed commands to an answer, with empty caches (COLD=no: with the machine's) and again
@@ -83,17 +83,25 @@ conformance: ## Let the conformance kit of A2A in TCK_DIR judge the transport an
 	TCK_DIR='$(abspath $(TCK_DIR))' go test -tags conformance -count=1 -run '^TestConformance$$' -v ./internal/a2a
 
 .PHONY: torture
-torture: ## Run the tests that have long loops with these at full length
-	QUERN_TEST_LOOPS=full go test $(TEST_FLAGS) -count=1 -timeout 6h ./e2e/... ./internal/catalog/... ./internal/engine/duckdb/...
+torture: ## Run for hours: long loops in full, the service built with the race detector, guided fuzzing
+	export QUERN_TEST_LOOPS=full
+	go test $(TEST_FLAGS) -count=1 -timeout 6h ./internal/catalog/... ./internal/engine/duckdb/... ./internal/lake/... ./internal/values/...
+	QUERN_TEST_RACE=yes go run ./e2e/runner -race -timeout 6h
+	$(MAKE) --no-print-directory fuzz FUZZ_TIME=1800 FUZZ_GUIDED=yes
 
+# A quarter of the time is for requests to all operations, the rest is shared by the parsers. Guidance needs every library to be compiled
+# again with counters, which takes longer than a short run gains.
 .PHONY: fuzz
-fuzz: ## Fuzz all operations for FUZZ_TIME (60s), every other target for 5s
-	go test -run '^$$' -fuzz '^FuzzOperations$$' -fuzztime $(FUZZ_TIME) ./internal/app
+fuzz: ## Fuzz every target, FUZZ_TIME seconds (60) in all; FUZZ_GUIDED=yes lets coverage guide it
 	dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT
-	for folder in $$(grep -rlE --include='*_test.go' '^func Fuzz\w+' . | xargs -n1 dirname | sort -u | grep -v '/internal/app$$'); do
-		go test -c -fuzz . -o "$$dir/fuzz.test" "$$folder"
+	count=$$(grep -rhoE --include='*_test.go' '^func Fuzz\w+' . | wc -l)
+	share() { awk -v all=$(FUZZ_TIME) -v count="$$count" -v name="$$1" 'BEGIN { printf "%.1fs", name == "FuzzOperations" ? all / 4 : all * 3 / 4 / (count - 1) }'; }
+	for folder in $$(grep -rlE --include='*_test.go' '^func Fuzz\w+' . | xargs -n1 dirname | sort -u); do
+		go test -c $(if $(FUZZ_GUIDED),-fuzz .) -o "$$dir/fuzz.test" "$$folder"
 		for name in $$(grep -rhoE --include='*_test.go' '^func Fuzz\w+' "$$folder" | cut -c6-); do
-			(cd "$$folder" && "$$dir/fuzz.test" -test.run '^$$' -test.fuzz "^$$name$$" -test.fuzztime 5s -test.fuzzcachedir "$$dir/cache")
+			(cd "$$folder" && "$$dir/fuzz.test" -test.run '^$$' -test.fuzz "^$$name$$" -test.fuzztime "$$(share "$$name")" -test.fuzzcachedir "$$dir/cache") >"$$dir/log" 2>&1 ||
+				{ cat "$$dir/log"; echo "fuzz: $$folder $$name failed" >&2; exit 1; }
+			grep -E '^fuzz: .*execs' "$$dir/log" | tail -n 1 | sed "s|^fuzz:|fuzz $$folder $$name:|"
 		done
 	done
 

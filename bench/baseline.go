@@ -11,21 +11,14 @@ import (
 
 const (
 	baselineFile = "bench/baseline.json"
-	tolerated    = 0.7 // of the ratio in the baseline
+	tolerated    = 0.8 // of the ratio in the baseline, which is from full runs on a quiet machine
 )
 
+// reachedBefore is the ratio in the baseline, 0 for a measure that is not there yet.
 func reachedBefore(name string) (float64, error) {
 	baseline, err := readBaseline()
-	if err != nil {
-		return 0, err
-	}
 
-	ratio, known := baseline[name]
-	if !known {
-		return 0, fmt.Errorf("it is not in %s: run `go run ./bench -update %s`", baselineFile, name)
-	}
-
-	return ratio, nil
+	return baseline[name], err
 }
 
 func remember(name string, ratio float64) error {

@@ -6,7 +6,7 @@
 // A measure is a file here and a line in measures. Each prints one line for each of its results;
 // everything else goes to standard error:
 //
-//	bench <name> <ours> <bare> <ratio> <goal> ok|short
+//	bench <name> <ours> <bare> <ratio> <goal> ok|short|small
 package main
 
 import (
@@ -92,7 +92,7 @@ type bench struct {
 	streams  int // on one replica
 }
 
-const longest = 20 * time.Minute // for one measure with all its tries
+const longest = 20 * time.Minute // for one measure
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -107,7 +107,7 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	small := flag.Bool("small", false, "short rounds; fail only if a ratio is clearly below the baseline")
+	small := flag.Bool("small", false, "short rounds over little data; shows that the measures work and judges no ratio")
 	update := flag.Bool("update", false, "write the reached ratios to the baseline")
 	profile := flag.String("profile", "", "write CPU profiles of quernd to this `folder`")
 	twin := flag.String("twin", "", "be the bare twin of this `measure`; bench starts itself so")
@@ -126,11 +126,15 @@ func run(ctx context.Context) error {
 		profile: *profile, rounds: 5, round: 4 * time.Second, large: 1_000_000, searched: 100_000, steady: time.Minute, upload: 1 << 30, uploads: 9,
 		pickups: 200, rows: 10_000_000, loads: 3, posts: 1000, commits: 9, queries: 9, smalls: 200, colds: 5, asks: 200, streams: 1000,
 	}
+	if *small && *update {
+		return errors.New("-update takes full sizes: leave -small out")
+	}
+
 	if *small {
-		b.rounds, b.round, b.large, b.searched, b.steady = 3, 1500*time.Millisecond, 20_000, 10_000, 10*time.Second
-		b.upload, b.uploads = 64<<20, 3
-		b.pickups, b.rows, b.loads, b.posts, b.commits = 40, 200_000, 3, 100, 3
-		b.queries, b.smalls, b.colds, b.asks, b.streams = 3, 30, 2, 30, 200
+		b.rounds, b.round, b.large, b.searched, b.steady = 1, time.Second, 2_000, 1_000, 3*time.Second
+		b.upload, b.uploads = 16<<20, 1
+		b.pickups, b.rows, b.loads, b.posts, b.commits = 10, 100_000, 1, 20, 1
+		b.queries, b.smalls, b.colds, b.asks, b.streams = 1, 10, 1, 10, 50
 	}
 
 	if b.dir, err = os.MkdirTemp("", "quern-bench-"); err != nil {
@@ -172,43 +176,39 @@ func choose(names []string) ([]measure, error) {
 	return chosen, nil
 }
 
-// measure runs a measure, prints its lines and judges them. Small runs are noisy, so they get a few tries
-// and print the best.
+// measure runs a measure, prints its lines and, in a full run, judges them by the goal and by the baseline. A small run says only that the
+// measure works: its sizes are too small and its machine too busy for a verdict.
 func (b *bench) measure(ctx context.Context, m measure, small, update bool) error {
 	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
 
-	tries := 1
-	floor := func(result) (float64, error) { return 0, nil }
-
-	if small && !update {
-		tries = 3
-		floor = func(r result) (float64, error) {
-			reached, err := reachedBefore(r.name)
-
-			return reached * tolerated, err
-		}
-	}
-
-	best, below, err := b.try(ctx, m, tries, floor)
+	results, err := m.run(ctx, b)
 	if err != nil {
 		return err
 	}
 
-	for _, r := range best {
-		goal := cmp.Or(r.goal, m.goal)
-		verdict := "ok"
+	var short []error
 
-		if r.ratio < goal && !r.enough {
-			verdict = "short"
+	for _, r := range results {
+		goal := cmp.Or(r.goal, m.goal)
+
+		verdict := "small"
+
+		if !small {
+			missed, err := judge(r, goal)
+			if err != nil {
+				return err
+			}
+
+			if verdict = "ok"; missed != nil {
+				verdict = "short"
+
+				short = append(short, missed)
+			}
 		}
 
 		if _, err := fmt.Fprintf(os.Stdout, "bench %s %s %s %.2f %v %s\n", r.name, r.ours, r.bare, r.ratio, goal, verdict); err != nil {
 			return err
-		}
-
-		if verdict == "short" && !small && !update {
-			below = append(below, fmt.Errorf("%s: the ratio %.2f is short of the goal %v", r.name, r.ratio, goal))
 		}
 
 		if update {
@@ -218,45 +218,29 @@ func (b *bench) measure(ctx context.Context, m measure, small, update bool) erro
 		}
 	}
 
-	return errors.Join(below...)
-}
-
-// try runs a measure until every result has reached its floor once.
-func (b *bench) try(ctx context.Context, m measure, tries int, floor func(result) (float64, error)) (best []result, below []error, err error) {
-	for try := range tries {
-		got, err := m.run(ctx, b)
-		if err != nil {
-			return nil, nil, err
-		}
-
-		if try == 0 {
-			best = got
-		}
-
-		below = nil
-
-		for i, r := range got {
-			if r.ratio > best[i].ratio {
-				best[i] = r
-			}
-
-			expected, err := floor(r)
-			if err != nil {
-				return nil, nil, err
-			}
-
-			best[i].enough = best[i].enough || r.enough
-			if best[i].ratio < expected && !best[i].enough {
-				below = append(below, fmt.Errorf("%s: the ratio was below %.2f in %d of %d tries", r.name, expected, try+1, tries))
-			}
-		}
-
-		if len(below) == 0 {
-			break
-		}
-
-		fmt.Fprintln(os.Stderr, errors.Join(below...))
+	if update {
+		return nil
 	}
 
-	return best, below, nil
+	return errors.Join(short...)
+}
+
+// judge says what a result is short of: its goal, or what was reached before.
+func judge(r result, goal float64) (short, err error) {
+	if r.enough {
+		return nil, nil
+	}
+
+	before, err := reachedBefore(r.name)
+
+	switch {
+	case err != nil:
+		return nil, err
+	case r.ratio < goal:
+		return fmt.Errorf("%s: the ratio %.2f is short of the goal %v", r.name, r.ratio, goal), nil
+	case r.ratio < before*tolerated: // nothing was reached before by a new measure
+		return fmt.Errorf("%s: the ratio %.2f is below %v of the baseline's %.2f", r.name, r.ratio, tolerated, before), nil
+	}
+
+	return nil, nil
 }

@@ -3,7 +3,6 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -254,7 +253,7 @@ func TestAssistantKillLoop(t *testing.T) {
 	t.Parallel()
 
 	m := newModel(t, func(said conversation) any {
-		time.Sleep(time.Duration(rand.IntN(300)) * time.Millisecond)
+		pause(300 * time.Millisecond)
 
 		var asker, step int
 

@@ -38,10 +38,10 @@ func TestDatabaseRestart(t *testing.T) {
 			requireUnavailable(t, me(t, s, token))
 			requireUnavailable(t, send(t, creation(t, s.url, token, uuid.NewString(), uuid.NewString())))
 
-			time.Sleep(time.Second)
+			w.awaitFailures(t, 20)
 			database.run("up")
 			w.recover(t)
-			requireReady(t, s, "ok")
+			await(t, "readiness says so", func() bool { return s.ready("ok") })
 		}
 	}
 
@@ -166,10 +166,7 @@ func (p *postgres) password() string {
 func (p *postgres) serve(t *testing.T, settings ...string) *service {
 	t.Helper()
 
-	migrate := exec.CommandContext(t.Context(), binary(), "migrate")
-	migrate.Env = []string{"QUERN_DATABASE_URL=" + p.url}
-	output, err := migrate.CombinedOutput()
-	require.NoError(t, err, string(output))
+	migrate(t, p.url)
 
 	return start(t, append(settings, "QUERN_DATABASE_URL="+p.url)...)
 }
@@ -254,6 +251,15 @@ func (w *writers) failures() int {
 	defer w.mutex.Unlock()
 
 	return w.unavailable
+}
+
+// awaitFailures lets as many more requests be refused.
+func (w *writers) awaitFailures(t *testing.T, more int) {
+	t.Helper()
+
+	before := w.failures()
+
+	await(t, "requests are refused", func() bool { return w.failures() >= before+more })
 }
 
 // recover: a few seconds after the database everything answers again, and goes on to.

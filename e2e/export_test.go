@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"slices"
@@ -381,11 +380,11 @@ func TestExportKillLoop(t *testing.T) {
 		case 2:
 			dies(false, http.MethodPut, "")
 		case 3:
-			time.Sleep(rand.N(time.Second))
+			pause(time.Second)
 			s.kill()
 			killed["any moment"]++
 		case 4:
-			time.Sleep(rand.N(time.Second))
+			pause(time.Second)
 
 			for _, child := range childrenOf(process.Pid) {
 				if syscall.Kill(child, syscall.SIGKILL) == nil {
@@ -393,7 +392,7 @@ func TestExportKillLoop(t *testing.T) {
 				}
 			}
 		case 5:
-			time.Sleep(rand.N(time.Second))
+			pause(time.Second)
 			s.expireLeases()
 			killed["lease"]++
 		}

@@ -23,7 +23,7 @@ func TestNoForeignRows(t *testing.T) {
 
 	w := newWorld(t)
 
-	for step := range loops(2000) / askers {
+	for step := range rounds(2000 / askers) {
 		if step%2 == 0 {
 			w.turn()
 		}

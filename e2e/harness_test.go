@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -30,23 +31,54 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	flag.Parse()
+
+	if flag.Lookup("test.list").Value.String() != "" {
+		os.Exit(m.Run()) // names only
+	}
+
 	for _, media := range []string{"text/html", "application/x-ndjson", "application/vnd.apache.parquet", "application/vnd.apache.arrow.stream", "text/event-stream"} {
 		openapi3filter.RegisterBodyDecoder(media, openapi3filter.FileBodyDecoder)
 	}
 
 	icebergio.Register("s3", openStore)
 
-	build := exec.Command("go", "build", "-o", binary(), "quern.dev/quern/cmd/quernd")
+	build := exec.Command("go", "build", "-o", binary())
+	if raceDetector() {
+		build.Args = append(build.Args, "-race")
+	}
+
+	build.Args = append(build.Args, "quern.dev/quern/cmd/quernd")
 	if output, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "building quernd: %v\n%s", err, output)
 		os.Exit(1)
 	}
 
 	status := m.Run()
+
+	if err := common.remove(); err != nil {
+		fmt.Fprintf(os.Stderr, "removing what the tests shared: %v\n", err)
+	}
+
 	_ = os.RemoveAll(filepath.Dir(binary()))
 
 	os.Exit(status)
 }
+
+// common is what all tests of this process share. Whoever needs a part first makes it, TestMain removes it.
+//
+//nolint:gochecknoglobals // made once for all tests
+var common sharedParts
+
+type sharedParts struct {
+	realm    sharedRealm
+	template templateDatabase
+}
+
+func (c *sharedParts) remove() error { return errors.Join(c.realm.remove(), c.template.remove()) }
+
+// raceDetector says whether quernd is built with it. Then it needs several times the processor, so only `make torture` does it.
+func raceDetector() bool { return os.Getenv("QUERN_TEST_RACE") == "yes" }
 
 // binary is where TestMain puts the quernd of this run.
 func binary() string {
@@ -71,16 +103,20 @@ type service struct {
 	exited   chan struct{} // closed when the process is gone
 }
 
-// start runs quernd on a fresh database, a fresh place in the store and, unless the settings name an issuer, a fresh realm. Settings are
-// NAME=value and replace the ones made here; nothing else is in the environment. It ends with the test, and must
+// start runs quernd on a fresh place in the store and, unless the settings name others, a fresh database and the realm that tests share.
+// Settings are NAME=value and replace the ones made here; nothing else is in the environment. It ends with the test, and must
 // then end well and have kept every secret out of its log.
 func start(t *testing.T, settings ...string) *service {
 	t.Helper()
 
-	s := &service{t: t, written: &output{}, databaseURL: createDatabase(t), place: newPlace(t)}
-	if issuer := "QUERN_OIDC_ISSUER="; !slices.ContainsFunc(settings, func(setting string) bool { return strings.HasPrefix(setting, issuer) }) {
-		s.realm = newRealm(t)
-		settings = append(settings, issuer+s.realm.issuer())
+	s := &service{t: t, written: &output{}, place: newPlace(t)}
+	if s.databaseURL = setting(settings, "QUERN_DATABASE_URL"); s.databaseURL == "" {
+		s.databaseURL = migratedDatabase(t)
+	}
+
+	if setting(settings, "QUERN_OIDC_ISSUER") == "" {
+		s.realm = common.realm.of(t)
+		settings = append(settings, "QUERN_OIDC_ISSUER="+s.realm.issuer())
 	}
 
 	// No snapshot comes by itself, unless the test is about that.
@@ -106,6 +142,7 @@ func start(t *testing.T, settings ...string) *service {
 			t.Logf("quernd wrote, without the requests that went well:\n%s", wentWell.ReplaceAllString(s.log(), ""))
 		}
 
+		require.NotContains(t, s.log(), "WARNING: DATA RACE")
 		require.NotContains(t, s.log(), secret, "the log holds QUERN_SECRET")
 		require.NotContains(t, s.log(), password(t, s.databaseURL), "the log holds the password of the database")
 		require.NotContains(t, s.log(), stack.Env(t, "QUERN_TEST_S3_SECRET_KEY"), "the log holds the secret key of the store")
@@ -113,19 +150,27 @@ func start(t *testing.T, settings ...string) *service {
 		require.Empty(t, tokenPattern.FindString(s.log()), "the log holds a token")
 	})
 
-	s.quernd("migrate")
 	s.run()
 	s.root, s.admin = "http://"+s.listening("api"), "http://"+s.listening("admin")
 	s.url = s.root + "/api/v1"
 	s.awaitReady()
 
 	if s.realm != nil {
-		await(t, "quernd has the issuer's keys", func() bool {
-			return strings.Contains(call(t, http.MethodGet, s.root+"/readyz", "", "").body, `"ok"`)
-		})
+		await(t, "quernd has the issuer's keys", func() bool { return s.ready("ok") })
 	}
 
 	return s
+}
+
+// setting is the value of a NAME=value among settings, of several the last, or nothing.
+func setting(settings []string, name string) (value string) {
+	for _, one := range settings {
+		if given, found := strings.CutPrefix(one, name+"="); found {
+			value = given
+		}
+	}
+
+	return value
 }
 
 func password(t *testing.T, address string) string {
@@ -217,10 +262,14 @@ func (s *service) awaitReady() {
 	require.True(s.t, s.running(), "quernd ended:\n%s", s.log())
 }
 
-// newKey imports a key into the realm and shows it to the service once, so that it does not have to look for it in many
-// requests at the same moment.
+// newKey is a key of the realm that the service knows. A key of a realm of the test's own is imported and shown to the service once, so
+// that it does not have to look for it in many requests at the same moment.
 func (s *service) newKey() *signer {
 	s.t.Helper()
+
+	if s.realm.shared != nil {
+		return s.realm.shared.signerFor(s.realm)
+	}
 
 	key := s.realm.importKey(s.t)
 	first := call(s.t, http.MethodGet, s.url+"/user/me", key.token("first"), "")
@@ -304,22 +353,100 @@ func (s *service) exec(statement string, args ...any) {
 func createDatabase(t *testing.T) string {
 	t.Helper()
 
+	return copyDatabase(t, "template1")
+}
+
+// migratedDatabase is createDatabase with the schema in it.
+func migratedDatabase(t *testing.T) string {
+	t.Helper()
+
+	return copyDatabase(t, common.template.of(t))
+}
+
+func copyDatabase(t *testing.T, template string) string {
+	t.Helper()
+
+	name := "e2e_" + uuid.NewString()
+	require.NoError(t, onServer("CREATE DATABASE %s TEMPLATE %s", name, template), "is the stack running? make stack")
+	t.Cleanup(func() { require.NoError(t, onServer("DROP DATABASE %s WITH (FORCE)", name)) })
+
+	return databaseAddress(t, name)
+}
+
+func databaseAddress(t *testing.T, name string) string {
+	t.Helper()
+
 	address, err := url.Parse(stack.Env(t, "QUERN_TEST_DATABASE_URL"))
 	require.NoError(t, err)
-
-	server, name := address.String(), "e2e_"+uuid.NewString()
-	run := func(format string) {
-		withDatabase(t, server, func(ctx context.Context, connection *pgx.Conn) {
-			_, err := connection.Exec(ctx, fmt.Sprintf(format, pgx.Identifier{name}.Sanitize()))
-			require.NoError(t, err)
-		})
-	}
-	run("CREATE DATABASE %s")
-	t.Cleanup(func() { run("DROP DATABASE %s WITH (FORCE)") })
 
 	address.Path = "/" + name
 
 	return address.String()
+}
+
+// onServer runs a statement about databases, whose names stand in it as %s.
+func onServer(format string, names ...string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+
+	address, err := stack.Lookup("QUERN_TEST_DATABASE_URL")
+	if err != nil {
+		return err
+	}
+
+	connection, err := pgx.Connect(ctx, address)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = connection.Close(ctx) }()
+
+	quoted := make([]any, len(names))
+	for i, name := range names {
+		quoted[i] = pgx.Identifier{name}.Sanitize()
+	}
+
+	_, err = connection.Exec(ctx, fmt.Sprintf(format, quoted...))
+
+	return err
+}
+
+// templateDatabase is the database that those of the tests are copies of: `quernd migrate` runs once for all of them.
+type templateDatabase struct {
+	mutex sync.Mutex
+	name  string
+}
+
+func (d *templateDatabase) of(t *testing.T) (name string) {
+	t.Helper()
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+
+	if d.name == "" {
+		name := "e2e_template_" + uuid.NewString()
+		require.NoError(t, onServer("CREATE DATABASE %s", name), "is the stack running? make stack")
+		migrate(t, databaseAddress(t, name))
+		d.name = name
+	}
+
+	return d.name
+}
+
+func (d *templateDatabase) remove() error {
+	if d.name == "" {
+		return nil
+	}
+
+	return onServer("DROP DATABASE %s WITH (FORCE)", d.name)
+}
+
+// migrate runs `quernd migrate` on a database.
+func migrate(t *testing.T, address string) {
+	t.Helper()
+
+	command := exec.CommandContext(t.Context(), binary(), "migrate")
+	command.Env = []string{"QUERN_DATABASE_URL=" + address}
+	output, err := command.CombinedOutput()
+	require.NoError(t, err, string(output))
 }
 
 func withDatabase(t *testing.T, address string, do func(context.Context, *pgx.Conn)) {
@@ -335,15 +462,6 @@ func withDatabase(t *testing.T, address string, do func(context.Context, *pgx.Co
 	defer func() { _ = connection.Close(ctx) }()
 
 	do(ctx, connection)
-}
-
-// await asks until the condition holds.
-func await(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-
-	for deadline := time.Now().Add(patience); !condition(); time.Sleep(20 * time.Millisecond) {
-		require.True(t, time.Now().Before(deadline), "gave up waiting until %s", what)
-	}
 }
 
 // output collects what a process writes.

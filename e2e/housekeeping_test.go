@@ -168,7 +168,10 @@ func TestHousekeeping(t *testing.T) {
 	require.Positive(t, compactions)
 	require.Len(t, d.table().rows, posts*rowsOfPost+4)
 	d.requireSources(posts, 2)
-	d.requireAsQuick(posts)
+
+	if full() { // `make bench NAME=compacted` measures it too
+		d.requireAsQuick(posts)
+	}
 }
 
 // requireAsQuick compares with the same rows in one file.
@@ -220,7 +223,7 @@ func TestHousekeepingKilled(t *testing.T) {
 
 	posts, killed := 0, map[string]int{}
 
-	for range loops(100) {
+	for range rounds(100) {
 		process := s.process.Process
 		way := []string{".parquet", "-m0.avro", ".metadata.json", "read"}[rand.N(4)]
 
@@ -369,7 +372,7 @@ func TestRestoreOldDatabase(t *testing.T) {
 	dump(t, s.databaseURL, backup)
 
 	for round := range 2 {
-		for n := range 20 {
+		for n := range 10 {
 			datasets["posted"].stored(fmt.Sprintf(`{"data": [{"n": %d}]}`, n))
 			datasets["compacted"].stored(fmt.Sprintf(`{"data": [{"n": %d}]}`, n))
 		}
@@ -414,7 +417,8 @@ func TestRestoreOldDatabase(t *testing.T) {
 			s.stop()
 			s.cleanAtStart()
 			s.restart()
-			time.Sleep(2 * time.Second)
+			s.awaitJob("ingest.clean")
+			s.awaitJob("upload.clean")
 		}
 	}
 

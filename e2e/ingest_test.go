@@ -58,6 +58,14 @@ func (s *service) cleanAtStart() {
 	})
 }
 
+// awaitJob waits until a periodic job has run since cleanAtStart.
+func (s *service) awaitJob(kind string) {
+	s.t.Helper()
+	await(s.t, kind+" has run", func() bool {
+		return s.count(`SELECT count(*) FROM river_job WHERE kind = $1 AND state = 'completed'`, kind) > 0
+	})
+}
+
 // ingest gives the files of a session to a dataset, OWNER/NAMESPACE/NAME.
 func ingest(t *testing.T, s *service, bearer, path, sessionID string) (id string) {
 	t.Helper()

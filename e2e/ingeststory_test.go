@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -775,7 +774,8 @@ func ingestGone(t *testing.T, s *service, key *signer) {
 		brief.stop()
 		brief.cleanAtStart()
 		brief.restart()
-		time.Sleep(time.Second)
+		brief.awaitJob("ingest.clean")
+		brief.awaitJob("upload.clean")
 
 		objects := brief.place.objects()
 		delete(objects, "deployment")

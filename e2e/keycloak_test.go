@@ -12,6 +12,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
+	"fmt"
 	"html"
 	"maps"
 	"math/big"
@@ -20,6 +21,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -29,10 +31,11 @@ import (
 	"quern.dev/quern/stack"
 )
 
-// realm is an issuer of its own in the stack's Keycloak, with the users and clients of stack/keycloak-realm.json.
+// realm is an issuer in the stack's Keycloak, with the users and clients of stack/keycloak-realm.json.
 type realm struct {
 	t          *testing.T
 	base, name string // base is Keycloak as tokens name it
+	shared     *sharedRealm
 }
 
 const (
@@ -40,24 +43,86 @@ const (
 	redirectURI = "http://127.0.0.1:9/"
 )
 
-// newRealm makes a realm that is deleted when the test ends.
+// newRealm makes a realm that is deleted when the test ends. It is for tests that change keys or users: making one takes Keycloak
+// seconds, so all others use the realm that start gives them.
 func newRealm(t *testing.T) *realm {
 	t.Helper()
 
+	name, err := createRealm(t.Context())
+	require.NoError(t, err, "is the stack running? make stack")
+	t.Cleanup(func() { require.NoError(t, deleteRealm(name)) })
+
+	return &realm{t: t, base: stack.Env(t, "QUERN_TEST_KEYCLOAK_URL"), name: name}
+}
+
+// sharedRealm is the one realm of all tests that do not change it. TestMain deletes it.
+type sharedRealm struct {
+	mutex  sync.Mutex
+	name   string
+	signer *signer
+	tokens map[string]tokens // by user: Keycloak hashes a password at each sign-in
+}
+
+// of is the realm as one test uses it. The first test makes it, with a key that every test may sign with.
+func (s *sharedRealm) of(t *testing.T) *realm {
+	t.Helper()
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+
+	if s.name == "" {
+		name, err := createRealm(context.WithoutCancel(t.Context()))
+		require.NoError(t, err, "is the stack running? make stack")
+
+		s.name, s.tokens = name, map[string]tokens{}
+		s.signer = (&realm{t: t, base: stack.Env(t, "QUERN_TEST_KEYCLOAK_URL"), name: name}).importKey(t)
+	}
+
+	return &realm{t: t, base: stack.Env(t, "QUERN_TEST_KEYCLOAK_URL"), name: s.name, shared: s}
+}
+
+// signerFor makes the shared key sign for a test.
+func (s *sharedRealm) signerFor(r *realm) *signer {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+
+	signer := *s.signer
+	signer.realm = r
+
+	return &signer
+}
+
+func (s *sharedRealm) remove() error {
+	if s.name == "" {
+		return nil
+	}
+
+	return deleteRealm(s.name)
+}
+
+func createRealm(ctx context.Context) (name string, err error) {
 	content, err := os.ReadFile("../stack/keycloak-realm.json")
-	require.NoError(t, err)
+	if err != nil {
+		return "", err
+	}
 
 	var representation map[string]any
-	require.NoError(t, json.Unmarshal(content, &representation))
+	if err := json.Unmarshal(content, &representation); err != nil {
+		return "", err
+	}
 
-	r := &realm{t: t, base: stack.Env(t, "QUERN_TEST_KEYCLOAK_URL"), name: "e2e-" + uuid.NewString()}
-	representation["realm"] = r.name
+	name = "e2e-" + uuid.NewString()
+	representation["realm"] = name
 	representation["accessTokenLifespan"] = 3600 // a test may wait for others for longer than the realm's own five minutes
 
-	r.administer(http.MethodPost, "", representation)
-	t.Cleanup(func() { r.administer(http.MethodDelete, "/"+r.name, nil) })
+	_, err = administer(ctx, http.MethodPost, "", representation)
 
-	return r
+	return name, err
+}
+
+func deleteRealm(name string) error {
+	_, err := administer(context.Background(), http.MethodDelete, "/"+name, nil)
+
+	return err
 }
 
 // through is the same realm as seen through a proxy on another address: Keycloak takes its issuer from the Host
@@ -88,9 +153,24 @@ func (r *realm) password(user string) string {
 func (r *realm) tokens(user string) tokens {
 	r.t.Helper()
 
-	return r.grant(url.Values{
-		"grant_type": {"password"}, "username": {user}, "password": {user + "-pw"}, "scope": {"openid"},
-	})
+	signIn := func() tokens {
+		return r.grant(url.Values{
+			"grant_type": {"password"}, "username": {user}, "password": {user + "-pw"}, "scope": {"openid"},
+		})
+	}
+
+	if r.shared == nil {
+		return signIn()
+	}
+
+	r.shared.mutex.Lock()
+	defer r.shared.mutex.Unlock()
+
+	if _, known := r.shared.tokens[user]; !known {
+		r.shared.tokens[user] = signIn()
+	}
+
+	return r.shared.tokens[user]
 }
 
 // codePKCE signs in through the login page by the code flow with PKCE.
@@ -159,11 +239,19 @@ func (r *realm) grant(form url.Values) (got tokens) {
 func newForm(t *testing.T, address string, form url.Values) *http.Request {
 	t.Helper()
 
-	request, err := http.NewRequest(http.MethodPost, address, strings.NewReader(form.Encode()))
+	request, err := formRequest(t.Context(), address, form)
 	require.NoError(t, err)
-	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 
 	return request
+}
+
+func formRequest(ctx context.Context, address string, form url.Values) (*http.Request, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, strings.NewReader(form.Encode()))
+	if err == nil {
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+
+	return request, err
 }
 
 // ask sends a request to Keycloak, which must answer as expected.
@@ -185,26 +273,68 @@ func (r *realm) ask(request *http.Request, status int) *answer {
 func (r *realm) administer(method, path string, body any) *answer {
 	r.t.Helper()
 
-	// Past any proxy: outages are the service's trouble, not ours.
-	keycloak := stack.Env(r.t, "QUERN_TEST_KEYCLOAK_URL")
+	answer, err := administer(context.WithoutCancel(r.t.Context()), method, path, body)
+	require.NoError(r.t, err)
+
+	return answer
+}
+
+// administer goes past any proxy: outages are the service's trouble, not ours.
+func administer(ctx context.Context, method, path string, body any) (*answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+
+	keycloak, err := stack.Lookup("QUERN_TEST_KEYCLOAK_URL")
+	if err != nil {
+		return nil, err
+	}
+
+	secret, err := stack.Lookup("QUERN_TEST_KEYCLOAK_ADMIN_PASSWORD")
+	if err != nil {
+		return nil, err
+	}
+
+	signIn, err := formRequest(ctx, keycloak+"/realms/master/protocol/openid-connect/token", url.Values{
+		"grant_type": {"password"}, "client_id": {"admin-cli"}, "username": {"admin"}, "password": {secret},
+	})
+	if err != nil {
+		return nil, err
+	}
+
+	signedIn, err := succeed(signIn)
+	if err != nil {
+		return nil, err
+	}
 
 	var admin tokens
-	r.ask(newForm(r.t, keycloak+"/realms/master/protocol/openid-connect/token", url.Values{
-		"grant_type": {"password"}, "client_id": {"admin-cli"},
-		"username": {"admin"}, "password": {stack.Env(r.t, "QUERN_TEST_KEYCLOAK_ADMIN_PASSWORD")},
-	}), http.StatusOK).json(r.t, &admin)
+	if err := json.Unmarshal([]byte(signedIn.body), &admin); err != nil {
+		return nil, err
+	}
 
 	content, err := json.Marshal(body)
-	require.NoError(r.t, err)
+	if err != nil {
+		return nil, err
+	}
 
-	request, err := http.NewRequest(method, keycloak+"/admin/realms"+path, bytes.NewReader(content))
-	require.NoError(r.t, err)
+	request, err := http.NewRequestWithContext(ctx, method, keycloak+"/admin/realms"+path, bytes.NewReader(content))
+	if err != nil {
+		return nil, err
+	}
+
 	request.Header.Set("Authorization", "Bearer "+admin.Access)
 	request.Header.Set("Content-Type", "application/json")
 
-	return r.ask(request, map[string]int{
-		http.MethodGet: http.StatusOK, http.MethodPost: http.StatusCreated, http.MethodDelete: http.StatusNoContent,
-	}[method])
+	return succeed(request)
+}
+
+// succeed sends a request whose answer must not be an error.
+func succeed(request *http.Request) (*answer, error) {
+	answer, err := try(request)
+	if err == nil && answer.status >= http.StatusBadRequest {
+		err = fmt.Errorf("%s %s: %d %s", request.Method, request.URL.Path, answer.status, answer.body)
+	}
+
+	return answer, err
 }
 
 // rotate gives the realm a new key, which signs from now on, and returns its component.

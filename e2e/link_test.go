@@ -132,7 +132,7 @@ func linkAccess(t *testing.T, s *service, key *signer) {
 	require.Len(t, d.link("common word", "").Links, datasets)
 	require.Len(t, d.link(question, "").Links, datasets)
 
-	for i := range loops(60) {
+	for i := range rounds(60) {
 		reader := fmt.Sprintf("reader%d", i)
 		may := map[string]bool{}
 

@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
@@ -27,9 +26,7 @@ func TestIssuerOutage(t *testing.T) {
 
 		o.between.set(behaviour{})
 		await(t, "the issuer is found without a restart", func() bool { return me(t, s, token).status == http.StatusOK })
-		await(t, "readiness says so", func() bool {
-			return strings.Contains(call(t, http.MethodGet, s.root+"/readyz", "", "").body, `"ok"`)
-		})
+		await(t, "readiness says so", func() bool { return s.ready("ok") })
 	})
 
 	t.Run("while running", func(t *testing.T) {
@@ -55,15 +52,11 @@ func TestIssuerOutage(t *testing.T) {
 
 			require.Equal(t, http.StatusOK, me(t, s, token).status, "its key is known")
 			require.Equal(t, http.StatusOK, me(t, s, ours).status, "our own tokens do not need the issuer")
-			await(t, "readiness says so", func() bool {
-				return strings.Contains(call(t, http.MethodGet, s.root+"/readyz", "", "").body, "degraded")
-			})
+			await(t, "readiness says so", func() bool { return s.ready("degraded") })
 			requireReady(t, s, "degraded")
 
 			o.between.set(behaviour{})
-			await(t, "the issuer is found again", func() bool {
-				return strings.Contains(call(t, http.MethodGet, s.root+"/readyz", "", "").body, `"ok"`)
-			})
+			await(t, "the issuer is found again", func() bool { return s.ready("ok") })
 			require.Equal(t, http.StatusUnauthorized, me(t, s, stranger.sign(issuedEarlier(stranger))).status)
 		}
 	})

@@ -24,6 +24,7 @@ type proxy struct {
 	behaviour   behaviour
 	changed     chan struct{} // closed when another behaviour begins
 	addresses   []string      // host and path of each request
+	answered    []string      // path of each answer that came from the target
 	connections int
 }
 
@@ -62,6 +63,7 @@ func newProxy(t *testing.T, target string) *proxy {
 				panic(http.ErrAbortHandler)
 			}
 
+			p.noteAnswer(answer.Request.URL.Path)
 			hold(answer.Request, changed, b.delay)
 
 			return nil
@@ -139,6 +141,27 @@ func (p *proxy) requests(suffix string) int {
 	addresses, _ := p.record()
 
 	return len(slices.DeleteFunc(addresses, func(address string) bool { return !strings.HasSuffix(address, suffix) }))
+}
+
+// answers counts those that came from the target for paths that end so, though they may be held back.
+func (p *proxy) answers(suffix string) (count int) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+
+	for _, path := range p.answered {
+		if strings.HasSuffix(path, suffix) {
+			count++
+		}
+	}
+
+	return count
+}
+
+func (p *proxy) noteAnswer(path string) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+
+	p.answered = append(p.answered, path)
 }
 
 func (p *proxy) note(address string) {

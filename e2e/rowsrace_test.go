@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"slices"
 	"sync"
@@ -43,7 +42,7 @@ func TestRowRaces(t *testing.T) { //nolint:tparallel // the races share two core
 			race.rows = 1
 			race.seen = 1
 
-			for round := range loops(200) {
+			for round := range rounds(200) {
 				race.run(round)
 			}
 
@@ -78,7 +77,7 @@ func (r *rowRace) run(round int) {
 	)
 
 	posting.Go(func() {
-		time.Sleep(rand.N(time.Second))
+		pause(time.Second)
 
 		changed, _ = try(change)
 	})
@@ -88,7 +87,7 @@ func (r *rowRace) run(round int) {
 		post := newRequest(r.t, http.MethodPost, replica.url+"/data/"+r.path()+"/rows", r.bearer, fmt.Sprintf(`{"data": [{"n": %d}]}`, round*r.writers+writer))
 
 		posting.Go(func() {
-			time.Sleep(rand.N(time.Second))
+			pause(time.Second)
 
 			answers[writer], _ = try(post)
 		})

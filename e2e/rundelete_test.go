@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
@@ -332,7 +331,9 @@ func (s *service) hold(statement string, args ...any) (free func()) {
 // sweep lets what is periodic begin now, and leaves other jobs as they are.
 func (s *service) sweep() {
 	s.t.Helper()
-	time.Sleep(2 * time.Second)
+	await(s.t, "what is due is looked for", func() bool {
+		return s.count(`SELECT count(*) FROM river_job WHERE kind = 'run.erase' OR (kind = 'run.clean' AND state = 'completed')`) > 0
+	})
 
 	if s.count(`SELECT count(*) FROM river_job WHERE kind = 'run.erase'`) > 0 {
 		return

@@ -109,11 +109,12 @@ func stepDataset(asker, step int) string { return fmt.Sprintf("a%d_s%d", asker, 
 
 // kill ends one of the four every few seconds.
 func (l *askLoop) kill(dying context.Context) {
-	for dying.Err() == nil {
-		time.Sleep(time.Duration(500+rand.IntN(2500)) * time.Millisecond)
+	for round := 0; dying.Err() == nil; round++ {
+		time.Sleep(500 * time.Millisecond)
+		pause(2500 * time.Millisecond)
 
 		of, name := l.replicas, "replica"
-		if rand.IntN(3) > 0 {
+		if round%3 != 1 { // a worker first, however soon all is answered
 			of, name = l.workers, "worker"
 		}
 
@@ -200,7 +201,7 @@ func (l *askLoop) ask(asker, i int) {
 func (l *askLoop) read(request *http.Request, one *followed) {
 	response, err := http.DefaultTransport.RoundTrip(request)
 	if err != nil {
-		time.Sleep(100 * time.Millisecond)
+		pause(200 * time.Millisecond)
 
 		return
 	}
@@ -223,7 +224,7 @@ func (l *askLoop) read(request *http.Request, one *followed) {
 			l.mutex.Unlock()
 		}
 	default:
-		time.Sleep(100 * time.Millisecond)
+		pause(200 * time.Millisecond)
 	}
 }
 

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"strings"
@@ -46,8 +45,8 @@ func TestShutdown(t *testing.T) {
 			s := start(t, "QUERN_JOB_NOTIFY="+notify)
 
 			// Sooner and later after the start: each time the jobs are interrupted at something else.
-			for range loops(60) {
-				time.Sleep(rand.N(1200 * time.Millisecond))
+			for range rounds(60) {
+				pause(1200 * time.Millisecond)
 				s.stop()
 				s.restart()
 			}
@@ -91,7 +90,16 @@ type slowRequest struct {
 func (s *service) slowRequest(t *testing.T) slowRequest {
 	t.Helper()
 
-	token := value(t, call(t, http.MethodPost, s.url+"/user/token", s.realm.password("ada"), `{"name":"caller"}`))
+	var made *answer
+
+	// With one connection the service may be busy with its own start.
+	await(t, "there is a token", func() bool {
+		made = call(t, http.MethodPost, s.url+"/user/token", s.realm.password("ada"), `{"name":"caller"}`)
+
+		return made.status != http.StatusServiceUnavailable
+	})
+
+	token := value(t, made)
 	slow := slowRequest{token: token, answered: make(chan *answer, 1)}
 
 	connection, err := pgx.Connect(t.Context(), s.databaseURL)

@@ -29,9 +29,11 @@ func TestSmallModel(t *testing.T) {
 		require.Equal(t, http.StatusAccepted, answer.status, answer.body)
 		answer.json(t, &run)
 
-		for begin := time.Now(); run.Status == "running" && time.Since(begin) < 5*time.Minute; time.Sleep(time.Second) {
+		awaitFor(t, 5*time.Minute, "the run ends", func() bool {
 			call(t, http.MethodGet, s.url+"/query/runs/"+run.RunID, d.bearer, "").json(t, &run)
-		}
+
+			return run.Status != "running"
+		})
 
 		t.Logf("%+v", run)
 	}

@@ -383,7 +383,7 @@ func TestUploadScenarios(t *testing.T) {
 
 		bearer := key.token("racer")
 
-		for range loops(100) {
+		for range rounds(100) {
 			session := prepare(t, shared, bearer, 1, 1)
 			session.Files[0].send(t, 1)
 

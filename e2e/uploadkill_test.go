@@ -27,7 +27,7 @@ func TestUploadKillLoop(t *testing.T) {
 		caller: value(t, call(t, http.MethodPost, s.url+"/user/token", s.realm.password("ada"), `{"name":"caller"}`)),
 	}
 
-	for i := range loops(200) {
+	for i := range rounds(200) {
 		size := int64(i + 1)
 		ask := func(url string) *http.Request {
 			return newRequest(t, http.MethodPost, url+"/file-upload/prepare", k.caller, prepareBody(size), fmt.Sprintf("Idempotency-Key: round-%d", i))
@@ -173,20 +173,14 @@ func (k *killer) requireClean() {
 		return ids, left
 	}
 
-	for range 2 { // what expired in this millisecond is removed a minute later
-		if _, left := known(); left == 0 {
-			break
-		}
+	// What expired in this millisecond is removed a minute later.
+	awaitFor(k.t, 2*patience, "files are removed", func() bool {
+		_, left := known()
 
-		for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
-			if _, left := known(); left == 0 {
-				break
-			}
-		}
-	}
+		return left == 0
+	})
 
-	ids, left := known()
-	require.Zero(k.t, left, "files that are not removed")
+	ids, _ := known()
 
 	objects := k.place.objects()
 	delete(objects, "deployment")

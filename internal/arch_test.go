@@ -73,9 +73,10 @@ func allowed() map[string][]string {
 		"api/gen":                   {},
 		"stack":                     {},
 
-		"e2e":   {"api", "stack"},
-		"bench": {"api", "stack"},
-		"eval":  {"api", "internal/grounding", "internal/grounding/sample", "stack"},
+		"e2e":        {"api", "stack"},
+		"e2e/runner": {},
+		"bench":      {"api", "stack"},
+		"eval":       {"api", "internal/grounding", "internal/grounding/sample", "stack"},
 
 		"release": {},
 	}

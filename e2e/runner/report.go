@@ -1,0 +1,137 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+)
+
+// event is a line of `go tool test2json`.
+type event struct {
+	Action, Test, Output string
+	Elapsed              float64
+}
+
+// report is what the tests of one run said.
+type report struct {
+	out     io.Writer
+	results map[string]result // of tests that ended, by name
+	logs    map[string]*strings.Builder
+}
+
+type result struct {
+	passed  bool
+	seconds float64
+}
+
+func newReport(out io.Writer) *report {
+	return &report{out: out, results: map[string]result{}, logs: map[string]*strings.Builder{}}
+}
+
+// read takes all events, and appends them to a file if there is one.
+func (r *report) read(events io.Reader, file string) error {
+	if file != "" {
+		kept, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+		if err != nil {
+			return err
+		}
+		defer kept.Close()
+
+		events = io.TeeReader(events, kept)
+	}
+
+	lines := bufio.NewReader(events)
+
+	for {
+		line, err := lines.ReadBytes('\n')
+
+		var one event
+		if json.Unmarshal(line, &one) == nil {
+			r.note(one)
+		}
+
+		switch {
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// note counts a test together with its subtests: only a whole test can be run again.
+func (r *report) note(e event) {
+	name, _, isPart := strings.Cut(e.Test, "/")
+
+	switch e.Action {
+	case "output":
+		if r.logs[name] == nil {
+			r.logs[name] = &strings.Builder{}
+		}
+
+		r.logs[name].WriteString(e.Output)
+	case "pass", "skip", "fail":
+		if isPart || name == "" {
+			return
+		}
+
+		// A test that skips tests nothing, so it counts as failed.
+		r.results[name] = result{passed: e.Action == "pass", seconds: e.Elapsed}
+		fmt.Fprintf(r.out, "%-4s %7.1f s  %s\n", e.Action, e.Elapsed, name)
+
+		if e.Action == "pass" {
+			delete(r.logs, name)
+		}
+	}
+}
+
+// failed lists those of the tests that did not pass. One that never ended, because the process died, did not pass.
+func (r *report) failed(names []string) (failed []string) {
+	for _, name := range names {
+		if !r.results[name].passed {
+			failed = append(failed, name)
+		}
+	}
+
+	return failed
+}
+
+// logLines is how much of a log is shown: its end says why the test failed.
+const logLines = 300
+
+// writeLogs shows what failed tests wrote. What belongs to no test is the reason why a process died.
+func (r *report) writeLogs(names []string) {
+	if len(names) == 0 {
+		return
+	}
+
+	for _, name := range append(slices.Clone(names), "") {
+		log := r.logs[name]
+		if log == nil {
+			continue
+		}
+
+		lines := strings.SplitAfter(log.String(), "\n")
+		lines = lines[max(0, len(lines)-logLines):]
+
+		fmt.Fprintf(r.out, "--- log of %s\n%s\n", cmp.Or(name, "the test process"), strings.Join(lines, ""))
+	}
+}
+
+func (r *report) writeSlowest(count int) {
+	var names []string
+	for name := range r.results {
+		names = append(names, name)
+	}
+
+	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(r.results[b].seconds, r.results[a].seconds) })
+
+	for _, name := range names[:min(count, len(names))] {
+		fmt.Fprintf(r.out, "slow %7.1f s  %s\n", r.results[name].seconds, name)
+	}
+}

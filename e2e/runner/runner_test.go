@@ -1,0 +1,57 @@
+package main
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestRunAll(t *testing.T) {
+	for name, test := range map[string]struct {
+		run      string
+		fails    bool
+		contains []string
+	}{
+		"all pass": {run: "^TestSteady$", contains: []string{"pass ", "e2e: 1 tests in ", "0 flaky", "1 passed, 0 failed"}},
+		"a test that passes the second time is flaky": {
+			run: "^Test(Steady|Chance)$", contains: []string{"again, alone: TestChance", "this is the first time", "flaky: TestChance ", "2 passed, 0 failed"},
+		},
+		"a test that fails twice is red": {
+			run: "^Test(Steady|Broken)$", fails: true, contains: []string{"again, alone: TestBroken", "this is always wrong", "FAIL: TestBroken", "1 passed, 1 failed"},
+		},
+		"a test that skips tests nothing": {run: "^TestSkipped$", fails: true, contains: []string{"FAIL: TestSkipped", "0 passed, 1 failed"}},
+		"a test that ends the process":    {run: "^TestCrash$", fails: true, contains: []string{"FAIL: TestCrash", "0 passed, 1 failed"}},
+		"a pattern without a test":        {run: "^TestNothing$", fails: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("CHANCE_DIR", t.TempDir())
+
+			var out bytes.Buffer
+
+			err := runAll(t.Context(), options{dir: "testdata/chance", run: test.run, parallel: 2, timeout: time.Minute}, &out)
+			require.Equal(t, test.fails, err != nil, "%v\n%s", err, out.String())
+
+			for _, part := range test.contains {
+				require.Contains(t, out.String(), part)
+			}
+		})
+	}
+}
+
+// A test that never ended, because the process died, counts as failed like the others.
+func TestReport(t *testing.T) {
+	t.Parallel()
+
+	var out bytes.Buffer
+
+	r := newReport(&out)
+	for _, name := range []string{"TestA", "TestB"} {
+		r.note(event{Action: "output", Test: name + "/part", Output: "why\n"})
+		r.note(event{Action: "fail", Test: name + "/part"})
+		r.note(event{Action: "fail", Test: name})
+	}
+
+	require.Equal(t, []string{"TestA", "TestB", "TestNeverEnded"}, r.failed([]string{"TestA", "TestB", "TestNeverEnded"}))
+}
