@@ -30,6 +30,8 @@ type Config struct {
 	Log     *slog.Logger
 	Now     func() time.Time
 
+	Credentials auth.Credentials // checked again before each statement, which may have waited for a place
+
 	Time       time.Duration // that a statement may take
 	Rows       int64         // of a result, unless the statement has a LIMIT
 	MaxRows    int64         // of a result, whatever the statement says
@@ -270,6 +272,10 @@ func (r *running) run(ctx context.Context, who auth.Principal, s *statement, rea
 	if tree, name := s.trace(); tree != nil && query.Form == Rows && !query.Explain {
 		query.Traced = tree
 		query.Source = slices.IndexFunc(reads, func(one reading) bool { return strings.EqualFold(one.name, name) })
+	}
+
+	if err := r.Credentials.Check(ctx, who); err != nil {
+		return nil, err
 	}
 
 	written := make(chan error, 1)
