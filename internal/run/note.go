@@ -76,7 +76,12 @@ func (s *Stream) note(ctx context.Context, events []Event) error {
 		return nil
 	}
 
-	reads, paths, err := s.runs.read(ctx, s.who, s.run.ID)
+	reads, err := s.runs.reads(ctx, s.who.Account, s.run.ID)
+	if err != nil || !slices.ContainsFunc(reads, func(read query.Read) bool { return !s.noted[read.ID] }) {
+		return err
+	}
+
+	paths, err := s.runs.names(ctx, s.who, reads)
 	if err != nil || len(reads) != len(paths) { // nothing is shown of what may not all be seen
 		return err
 	}

@@ -110,23 +110,31 @@ func (r *Runs) visible(ctx context.Context, who auth.Principal, run uuid.UUID) (
 
 // read gives what a run read so far, and the names of those that the reader may see.
 func (r *Runs) read(ctx context.Context, who auth.Principal, run uuid.UUID) (reads []query.Read, seen []catalog.Path, err error) {
+	if reads, err = r.reads(ctx, who.Account, run); err == nil {
+		seen, err = r.names(ctx, who, reads)
+	}
+
+	return reads, seen, err
+}
+
+func (r *Runs) reads(ctx context.Context, account, run uuid.UUID) (reads []query.Read, err error) {
 	err = r.DB.Do(ctx, func(q postgres.Querier) (err error) {
-		reads, err = selectReads(ctx, q, who.Account, run)
+		reads, err = selectReads(ctx, q, account, run)
 
 		return err
 	})
-	if err != nil {
-		return nil, nil, err
-	}
 
+	return reads, err
+}
+
+// names are those of the datasets that the reader may see.
+func (r *Runs) names(ctx context.Context, who auth.Principal, reads []query.Read) ([]catalog.Path, error) {
 	targets := make([]auth.Target, len(reads))
 	for i, read := range reads {
 		targets[i] = auth.Target{Kind: "dataset", Account: read.Account, ID: read.ID}
 	}
 
-	seen, err = r.Catalog.Paths(ctx, who, targets)
-
-	return reads, seen, err
+	return r.Catalog.Paths(ctx, who, targets)
 }
 
 // complete gives a step the rows that go out with it.
