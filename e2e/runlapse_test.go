@@ -38,7 +38,7 @@ func TestRevokedMidRun(t *testing.T) {
 			t.Parallel()
 
 			for i := range (rounds + 3) / 4 {
-				revokeMidRun(t, replicas[i%2].in(t), replicas[(i+1)%2].in(t))
+				revokeMidRun(t, replicas[0].s, replicas[i%2].in(t), replicas[(i+1)%2].in(t))
 			}
 		})
 	}
@@ -55,8 +55,8 @@ func (p *peer) in(t *testing.T) *peer {
 }
 
 // revokeMidRun begins a run by REST and one by A2A with a token of its own, resumes the first at the other replica, and
-// revokes the token there.
-func revokeMidRun(t *testing.T, here, there *peer) {
+// revokes the token there. The database is that of first.
+func revokeMidRun(t *testing.T, first *service, here, there *peer) {
 	t.Helper()
 
 	id, value := newToken(t, here.s, here.bearer, "viewer")
@@ -87,7 +87,7 @@ func revokeMidRun(t *testing.T, here, there *peer) {
 		require.Equal(t, http.StatusUnauthorized, send(t, again).status)
 	}
 
-	for _, one := range runsOf(t, here.s, id) {
+	for _, one := range runsOf(t, first, id) {
 		got := &asked{}
 
 		await(t, "the run has ended", func() bool {
@@ -99,10 +99,10 @@ func revokeMidRun(t *testing.T, here, there *peer) {
 		require.Equal(t, "UNAUTHORIZED", got.Error.Code, got.Error.Message)
 	}
 
-	require.Zero(t, tally(t, here.s, `SELECT count(*) FROM audit WHERE token_id = $1 AND action = 'query.run' AND at > $2`, id, returned.Add(time.Second)),
+	require.Zero(t, tally(t, first, `SELECT count(*) FROM audit WHERE token_id = $1 AND action = 'query.run' AND at > $2`, id, returned.Add(time.Second)),
 		"statements that began later than a second after it")
 
-	late := tally(t, here.s, `SELECT coalesce(max(seq), 0) FROM run_events WHERE run_id = $1 AND at <= $2`, run.RunID, returned)
+	late := tally(t, first, `SELECT coalesce(max(seq), 0) FROM run_events WHERE run_id = $1 AND at <= $2`, run.RunID, returned)
 	for name, stream := range map[string]*watched{"REST": rest, "resumed": resumed} {
 		for _, e := range stream.await(0) {
 			require.LessOrEqual(t, e.id, late, "%s delivered what was written after the revocation, which took %v", name, returned.Sub(began))
@@ -209,4 +209,39 @@ func (w *watched) lastContent() time.Time {
 	defer w.mutex.Unlock()
 
 	return w.last
+}
+
+// TestRevokedMidStatement: a statement that takes long gives no row to a token that was revoked meanwhile.
+func TestRevokedMidStatement(t *testing.T) {
+	t.Parallel()
+
+	s := start(t)
+	d := newFilled(t, s, "ada", s.newKey().token("ada"))
+	require.Equal(t, http.StatusOK, d.post(`{"data": [{"n": 1}]}`).status)
+
+	for _, media := range []string{"application/json", "text/csv", "application/vnd.apache.arrow.stream"} {
+		id, value := newToken(t, s, d.bearer, "viewer")
+		question := d.by(value).question("SELECT count(DISTINCT hash(i) % 100000) AS n FROM range(10000000) t(i), orders", "", "Accept: "+media)
+		status := make(chan int, 1)
+
+		go func() {
+			if got, err := try(question); err != nil { // the connection was cut
+				status <- http.StatusUnauthorized
+			} else {
+				status <- got.status
+			}
+		}()
+
+		await(t, "the statement runs", func() bool {
+			return tally(t, s, `SELECT count(*) FROM audit WHERE token_id = $1 AND action = 'query.run'`, id) == 1
+		})
+		require.Equal(t, http.StatusNoContent, call(t, http.MethodDelete, s.url+"/user/token/"+id, d.bearer, "").status)
+
+		returned := time.Now()
+		got := <-status
+
+		if time.Since(returned) > time.Second { // else it was done when the token was revoked
+			require.Contains(t, []int{http.StatusUnauthorized, http.StatusGatewayTimeout}, got, media)
+		}
+	}
 }

@@ -88,7 +88,7 @@ func TestRestrictedRuns(t *testing.T) {
 	require.Equal(t, http.StatusOK, ended.status, ended.body)
 
 	require.ElementsMatch(t, []string{own.ConversationID, same.ConversationID}, one.conversations())
-	require.Len(t, d.conversations(), 5)
+	require.Len(t, d.conversations(), 6)
 
 	for name, run := range map[string]asked{"its own": own, "the same dataset": same} {
 		require.Equal(t, run.RunID, newPeer(one, "assistant").task("GetTask", run.RunID).ID)
@@ -99,7 +99,7 @@ func TestRestrictedRuns(t *testing.T) {
 			switch {
 			case door.path == "/query/runs/"+run.RunID+"/feedback" && door.method == http.MethodGet: // there is none yet
 			case door.path == "/query/runs/"+run.RunID+"/cancel":
-				require.Equal(t, http.StatusConflict, got.status, "%s: it has ended: %s", name, got.body)
+				require.Equal(t, http.StatusUnprocessableEntity, got.status, "%s: it has ended: %s", name, got.body)
 			case door.method == http.MethodDelete && door.path == "/query/conversations/"+run.ConversationID: // it went with its run
 			default:
 				require.Less(t, got.status, 300, "%s: %s %s: %s", name, door.method, door.path, got.body)
