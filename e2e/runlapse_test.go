@@ -18,8 +18,11 @@ import (
 )
 
 // manySteps reads rows again and again for some seconds.
-var manySteps = `{"pause": 50, "response": "Done.", "steps": [` +
-	strings.Join(slices.Repeat([]string{`{"instruction": "read", "queries": ["SELECT region FROM orders"]}`}, 60), ", ") + `]}`
+func manySteps() string {
+	step := `{"instruction": "read", "queries": ["SELECT region FROM orders"]}`
+
+	return `{"pause": 50, "response": "Done.", "steps": [` + strings.Join(slices.Repeat([]string{step}, 60), ", ") + `]}`
+}
 
 // TestRevokedMidRun: when the revocation of a token has returned, what the token began ends. No statement starts later
 // than a second after it, no stream of any replica delivers what was written after it, and the runs fail.
@@ -62,9 +65,9 @@ func revokeMidRun(t *testing.T, first *service, here, there *peer) {
 	id, value := newToken(t, here.s, here.bearer, "viewer")
 	holder := newPeer(here.by(value), "nl2ql")
 
-	rest := watch(t, newRequest(t, http.MethodPost, here.s.url+"/query/ask", value, holder.script("nl2ql", manySteps, "")))
+	rest := watch(t, newRequest(t, http.MethodPost, here.s.url+"/query/ask", value, holder.script("nl2ql", manySteps(), "")))
 	run := runOf(t, rest.await(1))
-	other := watch(t, holder.as("assistant").request("SendStreamingMessage", holder.ask(uuid.NewString(), manySteps, "")))
+	other := watch(t, holder.as("assistant").request("SendStreamingMessage", holder.ask(uuid.NewString(), manySteps(), "")))
 	resumed := watch(t, newRequest(t, http.MethodGet, there.s.url+"/query/runs/"+run.RunID+"/events", value, "", "Last-Event-ID: 1"))
 
 	rest.await(7)
