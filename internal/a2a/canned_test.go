@@ -22,6 +22,7 @@ import (
 	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/catalog"
 	"quern.dev/quern/internal/job"
+	"quern.dev/quern/internal/postgres"
 	"quern.dev/quern/internal/postgres/pgtest"
 	"quern.dev/quern/internal/run"
 )
@@ -300,13 +301,22 @@ func newCanned(t *testing.T) string {
 	_, err := names.CreateNamespace(t.Context(), who, catalog.NewNamespace{Name: "shop"})
 	require.NoError(t, err)
 
+	require.NoError(t, db.Do(t.Context(), func(q postgres.Querier) error {
+		_, err := q.Exec(t.Context(), `
+			INSERT INTO accounts (id, kind, username, issuer, subject, name, email, groups, seen_at, created_at)
+			VALUES ($1, 'person', $2, 'issuer', $2, '', '', '{}', now(), now())`, who.Account, who.Username)
+
+		return err
+	}))
+
 	c := &canned{talks: map[uuid.UUID]*dialogue{}}
 
 	var jobs *job.Client
 
 	runs := run.New(run.Config{
 		DB: db, Catalog: names, Agents: map[string]agent.Agent{"canned": c}, Jobs: func() *job.Client { return jobs },
-		Log: slog.New(slog.DiscardHandler), Now: time.Now, Time: time.Hour, Running: 1000, Poll: 50 * time.Millisecond,
+		Credentials: auth.Credentials{DB: db, Now: time.Now},
+		Log:         slog.New(slog.DiscardHandler), Now: time.Now, Time: time.Hour, Running: 1000, Poll: 50 * time.Millisecond,
 	})
 
 	workers := river.NewWorkers()

@@ -172,7 +172,7 @@ func (h handler) events(ctx context.Context, r run.Run, after int64) iter.Seq2[r
 				return
 			}
 
-			if fault.Is(err, fault.NotFound) || h.Now().After(r.DeadlineAt.Add(graceTime)) {
+			if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Unauthorized) || h.Now().After(r.DeadlineAt.Add(graceTime)) {
 				yield(run.Event{}, err)
 
 				return

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"quern.dev/quern/internal/agent"
+	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/catalog"
 	"quern.dev/quern/internal/job"
 	"quern.dev/quern/internal/query"
@@ -26,9 +27,14 @@ func (a *App) newRuns(asking *query.Query) *run.Runs {
 	}
 
 	return run.New(run.Config{
-		DB: a.db, Store: a.store, Catalog: a.catalog(), Agents: agents, Jobs: func() *job.Client { return a.jobs },
+		DB: a.db, Store: a.store, Catalog: a.catalog(), Credentials: a.credentials(), Agents: agents, Jobs: func() *job.Client { return a.jobs },
 		Tracing: a.tracing, Log: a.log, Now: time.Now, Time: c.Time, Running: c.PerUser, Poll: c.Poll, Keep: c.Keep,
 	})
+}
+
+// credentials checks callers again whose request was authenticated a while ago.
+func (a *App) credentials() auth.Credentials {
+	return auth.Credentials{DB: a.db, Now: time.Now, GroupsMaxAge: a.config.OIDC.GroupsMaxAge}
 }
 
 // catalog is what exists. Where an owner has not said what external models may see, the operator has: the least of them.

@@ -243,12 +243,11 @@ func (a *Authenticator) byAPIToken(ctx context.Context, bearer string) (Principa
 		return Principal{}, err
 	}
 
-	return a.bearerPrincipal(found)
+	return found.principal(a.now(), a.groupsMaxAge)
 }
 
-func (a *Authenticator) bearerPrincipal(found *tokenBearer) (Principal, error) {
-	now := a.now()
-
+// principal returns who bears the token at a moment. A nil token is one that does not exist.
+func (found *tokenBearer) principal(now time.Time, groupsMaxAge time.Duration) (Principal, error) {
 	switch {
 	case found == nil:
 		return Principal{}, unauthorized(errors.New("no such API token"))
@@ -261,7 +260,7 @@ func (a *Authenticator) bearerPrincipal(found *tokenBearer) (Principal, error) {
 	}
 
 	groups := found.owner.groups
-	if now.Sub(found.owner.seenAt) > a.groupsMaxAge {
+	if now.Sub(found.owner.seenAt) > groupsMaxAge {
 		groups = []string{}
 	}
 

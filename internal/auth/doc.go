@@ -11,6 +11,7 @@
 //     revoking one revokes all that were made with it.
 //   - An access token is refused as Unauthorized only when it is known to be bad; while that cannot be
 //     known, because the issuer does not answer, the fault is Unavailable.
+//   - Work that outlives its request checks the credential again with Credentials.
 //
 // Faults: Unauthorized, Unavailable, Forbidden (USERNAME_TAKEN, USERNAME_INVALID, a token beyond its
 // rights), NotFound, ValidationFailed, Conflict.

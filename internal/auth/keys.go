@@ -77,9 +77,10 @@ func (s *keySet) run(ctx context.Context) {
 	}
 }
 
-// VerifySignature implements oidc.KeySet. Its error is errBadToken or errKeysUnknown.
+// VerifySignature implements oidc.KeySet. Its error is errBadToken or errKeysUnknown. Only the compact form is a bearer
+// token: the JSON forms can carry headers outside the signature.
 func (s *keySet) VerifySignature(ctx context.Context, raw string) ([]byte, error) {
-	token, err := jose.ParseSigned(raw, s.algorithms)
+	token, err := jose.ParseSignedCompact(raw, s.algorithms)
 	if err != nil || len(token.Signatures) != 1 {
 		return nil, errBadToken
 	}

@@ -352,3 +352,29 @@ func FuzzVerify(f *testing.F) {
 		}
 	})
 }
+
+// TestCompactOnly: a bearer token is a JWS in the compact form, whatever else a good signature can be wrapped in.
+func TestCompactOnly(t *testing.T) {
+	t.Parallel()
+
+	is := newIssuer(t)
+	v := is.verifier(t, nil)
+	compact := is.sign(t, is.key, "first", oidc.RS256, nil)
+
+	_, err := v.verify(t.Context(), compact)
+	require.NoError(t, err)
+
+	parts := strings.Split(compact, ".")
+	flattened := `{"payload": "` + parts[1] + `", "protected": "` + parts[0] + `", "signature": "` + parts[2] + `"}`
+	general := `{"payload": "` + parts[1] + `", "signatures": [{"protected": "` + parts[0] + `", "signature": "` + parts[2] + `"}]}`
+
+	for name, token := range map[string]string{
+		"flattened": flattened, "general": general, "unsigned headers": strings.Replace(flattened, `"signature"`, `"header": {"typ": "JWT"}, "signature"`, 1),
+		"with dots": strings.Replace(flattened, `{`, `{"x": ".`+parts[1]+`.", `, 1), "detached": parts[0] + ".." + parts[2], "two tokens": compact + "." + compact, "padded": compact + "=", "with spaces": " " + compact,
+	} {
+		_, err := v.keys.VerifySignature(t.Context(), token)
+		require.ErrorIs(t, err, errBadToken, name)
+		_, err = v.verify(t.Context(), token)
+		require.ErrorIs(t, err, errBadToken, name)
+	}
+}

@@ -42,6 +42,14 @@ const (
 			a.id, a.username, a.name, a.email, a.groups, a.seen_at, a.disabled_at IS NOT NULL
 		FROM tokens t JOIN accounts a ON a.id = t.account_id
 		WHERE t.account_id = $1 AND t.id = $2`
+	// Two look-ups by primary key for each credential; token_id is NULL for a person who signed in.
+	sqlSelectLapsed = `
+		SELECT held.account_id, held.token_id
+		FROM unnest($1::uuid[], $2::uuid[]) AS held (account_id, token_id)
+		LEFT JOIN accounts a ON a.id = held.account_id
+		LEFT JOIN tokens t ON t.account_id = held.account_id AND t.id = held.token_id
+		WHERE a.id IS NULL OR a.disabled_at IS NOT NULL
+			OR (held.token_id IS NOT NULL AND (t.id IS NULL OR t.revoked_at IS NOT NULL OR t.expires_at <= $3))`
 	sqlSelectTargets = `
 		SELECT target_kind, target_account_id, target_id FROM token_targets WHERE account_id = $1 AND token_id = $2`
 	sqlInsertTarget = `
@@ -322,4 +330,31 @@ func updateRevoked(ctx context.Context, tx pgx.Tx, account, id uuid.UUID, now ti
 	}
 
 	return pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+}
+
+func selectLapsed(ctx context.Context, q postgres.Querier, holders []Holder, now time.Time) ([]Holder, error) {
+	accounts, tokens := make([]uuid.UUID, len(holders)), make([]*uuid.UUID, len(holders))
+
+	for i, h := range holders {
+		accounts[i] = h.Account
+		if h.Token != uuid.Nil {
+			tokens[i] = &h.Token
+		}
+	}
+
+	rows, err := q.Query(ctx, sqlSelectLapsed, accounts, tokens, now)
+	if err != nil {
+		return nil, err
+	}
+
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (h Holder, err error) {
+		var token *uuid.UUID
+
+		err = row.Scan(&h.Account, &token)
+		if token != nil {
+			h.Token = *token
+		}
+
+		return h, err
+	})
 }

@@ -30,6 +30,10 @@ func (q *Query) Again(ctx context.Context, who auth.Principal, columns []Column,
 			return nil, err
 		}
 
+		if err := r.Credentials.Check(ctx, who); err != nil {
+			return nil, err
+		}
+
 		began, err := r.session.Run(engine.Query{
 			Statement: "FROM given", Views: []engine.View{{Name: "given", Files: []string{file}, Columns: columns, Lines: true}}, Form: form,
 		})

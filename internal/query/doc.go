@@ -9,7 +9,8 @@
 //   - The child is sealed and used once. The check and DuckDB's own settings are depth behind that.
 //   - Snapshots are fixed when names are resolved; the answer says which.
 //   - What a child says is hostile: rows are checked to be JSON, errors are put into our words.
+//   - The credential of the caller is checked again just before a statement starts: it may have waited.
 //   - Every statement that reads a dataset stands in the audit of the dataset's owner before a row goes out.
 //
-// Faults: NotFound, QueryInvalid, LimitExceeded, RateLimited, Unavailable, Timeout.
+// Faults: Unauthorized, NotFound, QueryInvalid, LimitExceeded, RateLimited, Unavailable, Timeout.
 package query

@@ -30,6 +30,8 @@ type Config struct {
 	Log     *slog.Logger
 	Now     func() time.Time
 
+	Credentials auth.Credentials // checked again before each statement, which may have waited for a place
+
 	Time       time.Duration // that a statement may take
 	Rows       int64         // of a result, unless the statement has a LIMIT
 	MaxRows    int64         // of a result, whatever the statement says
@@ -256,6 +258,9 @@ func first(files []lake.File, rows int64) []lake.File {
 	return files
 }
 
+// checkAgain is how long a statement may take until the credential is checked again before its rows go out.
+const checkAgain = 250 * time.Millisecond
+
 // run brings the files together and begins. The audit is written meanwhile; no row goes out before it stands.
 func (r *running) run(ctx context.Context, who auth.Principal, s *statement, reads []reading, query engine.Query) (*Result, error) {
 	numbers, err := r.link(ctx, reads)
@@ -272,7 +277,11 @@ func (r *running) run(ctx context.Context, who auth.Principal, s *statement, rea
 		query.Source = slices.IndexFunc(reads, func(one reading) bool { return strings.EqualFold(one.name, name) })
 	}
 
-	written := make(chan error, 1)
+	if err := r.Credentials.Check(ctx, who); err != nil {
+		return nil, err
+	}
+
+	checked, written := r.Now(), make(chan error, 1)
 
 	go func() { written <- r.audit(ctx, who, distinct(reads)) }()
 
@@ -286,6 +295,13 @@ func (r *running) run(ctx context.Context, who auth.Principal, s *statement, rea
 	}
 
 	result := &Result{Columns: began.Columns, Reads: snapshots(reads), result: began, began: r.began, given: &r.given, close: r.close}
+	result.held = func() error {
+		if r.Now().Sub(checked) < checkAgain {
+			return nil
+		}
+
+		return r.Credentials.Check(ctx, who)
+	}
 
 	if began.Traced {
 		result.source, err = r.sources(ctx, reads[query.Source])

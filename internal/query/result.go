@@ -33,6 +33,7 @@ type Result struct {
 	began  time.Time
 	given  *atomic.Int64
 	close  func()
+	held   func() error // whether the caller may still have rows; asked before the first of them, then nil
 
 	ahead   []json.RawMessage // rows that were looked at and are still to be given
 	aheadBy error             // what came after them
@@ -93,7 +94,23 @@ func (r *Result) next() (engine.Row, error) {
 		return row, io.EOF
 	}
 
+	if err == nil {
+		err = r.hold()
+	}
+
 	return row, refused(err, nil)
+}
+
+// hold checks the credential of the caller once, before anything of the result goes out.
+func (r *Result) hold() error {
+	if r.held == nil {
+		return nil
+	}
+
+	held := r.held
+	r.held = nil
+
+	return held()
 }
 
 // End is how the result ended: how many rows it has, and by which limit it was cut if it was. It is known after
@@ -116,6 +133,10 @@ func (r *Result) Elapsed(now time.Time) time.Duration { return now.Sub(r.began) 
 func (r *Result) File(to string) (size int64, err error) {
 	if r.end, err = r.result.Finish(); err != nil {
 		return 0, refused(err, nil)
+	}
+
+	if err := r.hold(); err != nil {
+		return 0, err
 	}
 
 	return r.result.Take(to)

@@ -38,14 +38,15 @@ type Position struct {
 }
 
 // Conversations lists the caller's conversations, of one namespace if a path is given, those first that were active
-// last. The zero Position is the beginning; next is zero at the end.
+// last. The zero Position is the beginning; next is zero at the end. A page for a restricted token can be shorter than
+// the limit although there are more.
 func (r *Runs) Conversations(ctx context.Context, who auth.Principal, at *catalog.Path, after Position, limit int) (page []Conversation, next Position, err error) {
+	if at == nil && isRestricted(who) {
+		return nil, next, fault.New(fault.Forbidden, "A restricted token lists the conversations of one namespace. Name it.")
+	}
+
 	err = r.DB.Do(ctx, func(q postgres.Querier) error {
 		var within uuid.UUID
-
-		if at == nil && who.Token != nil && who.Token.Restricted {
-			return fault.New(fault.Forbidden, "A restricted token lists the conversations of one namespace. Name it.")
-		}
 
 		if at != nil {
 			namespace, err := r.Catalog.Visible(ctx, q, who, *at)
@@ -56,14 +57,19 @@ func (r *Runs) Conversations(ctx context.Context, who auth.Principal, at *catalo
 			within = namespace.ID
 		}
 
-		page, err = selectConversations(ctx, q, who.Account, within, after, limit+1)
+		if page, err = selectConversations(ctx, q, who.Account, within, after, limit+1); err != nil {
+			return err
+		}
+
+		if len(page) > limit {
+			page = page[:limit]
+			next = Position{ActiveAt: page[limit-1].ActiveAt, ID: page[limit-1].ID}
+		}
+
+		page, err = r.reached(ctx, q, who, page)
 
 		return err
 	})
-	if len(page) > limit {
-		page = page[:limit]
-		next = Position{ActiveAt: page[limit-1].ActiveAt, ID: page[limit-1].ID}
-	}
 
 	return page, next, err
 }
@@ -80,26 +86,29 @@ func (r *Runs) Conversation(ctx context.Context, who auth.Principal, id uuid.UUI
 			return fault.Absent()
 		}
 
-		if err := r.within(ctx, q, who, one.path()); err != nil {
+		found = *one
+		if found.Turns, err = selectTurns(ctx, q, who.Account, id); err != nil {
 			return err
 		}
 
-		found = *one
-		found.Turns, err = selectTurns(ctx, q, who.Account, id)
-
-		return err
+		return r.reaches(ctx, q, who, found.Turns...)
 	})
 	if err != nil {
 		return Conversation{}, err
 	}
 
+	var shown []source
+
 	for i := range found.Turns {
-		if err := r.reveal(ctx, who, &found.Turns[i]); err != nil {
+		more, err := r.reveal(ctx, who, &found.Turns[i])
+		if err != nil {
 			return Conversation{}, err
 		}
+
+		shown = append(shown, more...)
 	}
 
-	return found, nil
+	return found, r.note(ctx, who, actionRead, shown)
 }
 
 // earlierTurns is how many turns before a question belong to it.
@@ -222,7 +231,7 @@ func (r *Runs) change(ctx context.Context, who auth.Principal, id uuid.UUID, act
 			return fault.Absent()
 		}
 
-		if err := r.within(ctx, tx, who, found.path()); err != nil {
+		if err := r.reachesAll(ctx, tx, who, found.ID); err != nil {
 			return err
 		}
 
@@ -236,8 +245,4 @@ func (r *Runs) change(ctx context.Context, who auth.Principal, id uuid.UUID, act
 
 		return audit.WriteTx(ctx, tx, who.Audit(who.Account, r.now(), action, audit.Target{Kind: "conversation", ID: id.String()}))
 	})
-}
-
-func (c Conversation) path() catalog.Path {
-	return catalog.Path{Username: c.Username, Namespace: c.Namespace}
 }

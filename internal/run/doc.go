@@ -14,10 +14,13 @@
 //   - Events of a run are numbered from 1 without gaps, because whoever writes one locks the row of the run; the last
 //     one is the end, and nothing comes after it.
 //   - A conversation and its runs are seen by whoever asked, and by nobody else.
-//   - Every read of what came of a run asks again whether the reader may see the datasets that it read.
+//   - Every read of what came of a run asks again whether the reader may see the datasets that it read, and writes into
+//     the audit of their owners that it was read.
+//   - A run and a stream end when the credential that began them is no longer valid.
+//   - A restricted token reaches the runs that it began, and those that ended and whose reads it may all read.
 //   - A rating is in force when the tracing store has accepted it; what the store has otherwise is repaired.
 //   - One statement at a time reads the new events for all streams of a replica.
 //
-// Faults: NotFound, Forbidden, Conflict, InvalidState, RunNotCompleted, ValidationFailed, RateLimited, UpstreamUnavailable,
+// Faults: Unauthorized, NotFound, Forbidden, Conflict, InvalidState, RunNotCompleted, ValidationFailed, RateLimited, UpstreamUnavailable,
 // Unavailable.
 package run

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -24,7 +25,16 @@ func (r *Runs) Get(ctx context.Context, who auth.Principal, id uuid.UUID) (Run, 
 		return Run{}, err
 	}
 
-	return found, r.reveal(ctx, who, &found)
+	shown, err := r.reveal(ctx, who, &found)
+	if err != nil || found.Result == nil {
+		return found, err
+	}
+
+	if err := r.note(ctx, who, actionRead, shown); err != nil {
+		return Run{}, err
+	}
+
+	return found, r.Credentials.Check(ctx, who) // the caller may have waited for the result
 }
 
 // own finds a run of the caller's, without what came of it.
@@ -37,7 +47,7 @@ func (r *Runs) own(ctx context.Context, who auth.Principal, id uuid.UUID) (found
 
 		if err == nil {
 			found = *one
-			err = r.within(ctx, q, who, found.path())
+			err = r.reaches(ctx, q, who, found)
 		}
 
 		return err
@@ -49,18 +59,23 @@ func (r *Runs) own(ctx context.Context, who auth.Principal, id uuid.UUID) (found
 // unsaid stands for the words of a failure that say something of the data.
 const unsaid = "The question could not be answered."
 
-// reveal sets what came of a run, if the reader may still see what it read.
-func (r *Runs) reveal(ctx context.Context, who auth.Principal, run *Run) error {
+// reveal sets what came of a run, if the reader may still see what it read. It returns the datasets whose rows it shows.
+func (r *Runs) reveal(ctx context.Context, who auth.Principal, run *Run) (shown []source, err error) {
 	if run.Status != Completed && run.Status != Failed {
-		return nil
+		return nil, nil
 	}
 
-	visible, err := r.visible(ctx, who, run.ID)
+	reads, paths, err := r.read(ctx, who, run.ID)
 	if err != nil {
-		return err
+		return nil, err
 	}
 
-	return r.show(ctx, run, visible, r.complete)
+	visible := len(reads) == len(paths)
+	if visible && run.Status == Completed {
+		shown = pair(reads, paths)
+	}
+
+	return shown, r.show(ctx, run, visible, r.complete)
 }
 
 // show sets what came of a run, as far as the reader may see it.
@@ -95,23 +110,31 @@ func (r *Runs) visible(ctx context.Context, who auth.Principal, run uuid.UUID) (
 
 // read gives what a run read so far, and the names of those that the reader may see.
 func (r *Runs) read(ctx context.Context, who auth.Principal, run uuid.UUID) (reads []query.Read, seen []catalog.Path, err error) {
+	if reads, err = r.reads(ctx, who.Account, run); err == nil {
+		seen, err = r.names(ctx, who, reads)
+	}
+
+	return reads, seen, err
+}
+
+func (r *Runs) reads(ctx context.Context, account, run uuid.UUID) (reads []query.Read, err error) {
 	err = r.DB.Do(ctx, func(q postgres.Querier) (err error) {
-		reads, err = selectReads(ctx, q, who.Account, run)
+		reads, err = selectReads(ctx, q, account, run)
 
 		return err
 	})
-	if err != nil {
-		return nil, nil, err
-	}
 
+	return reads, err
+}
+
+// names are those of the datasets that the reader may see.
+func (r *Runs) names(ctx context.Context, who auth.Principal, reads []query.Read) ([]catalog.Path, error) {
 	targets := make([]auth.Target, len(reads))
 	for i, read := range reads {
 		targets[i] = auth.Target{Kind: "dataset", Account: read.Account, ID: read.ID}
 	}
 
-	seen, err = r.Catalog.Paths(ctx, who, targets)
-
-	return reads, seen, err
+	return r.Catalog.Paths(ctx, who, targets)
 }
 
 // complete gives a step the rows that go out with it.
@@ -158,8 +181,9 @@ type Stream struct {
 	run      Run
 	rights   string // of the reader
 	follower *follower
-	backlog  []Event // not given yet
-	over     bool    // the reader has had the end
+	backlog  []Event            // not given yet
+	noted    map[uuid.UUID]bool // datasets whose reading is in the audit
+	over     bool               // the reader has had the end
 }
 
 // Follow gives the events of a run of the caller's after one. NotFound.
@@ -176,11 +200,12 @@ func (r *Runs) Follow(ctx context.Context, who auth.Principal, id uuid.UUID, aft
 
 	// Nobody has seen more than there is; whoever says so would let all that follow it here wait for that.
 	after = min(after, run.lastSeq)
-	s := &Stream{runs: r, who: who, run: run, rights: rights, over: run.Status != Running && after == run.lastSeq}
+	s := &Stream{runs: r, who: who, run: run, rights: rights, noted: map[uuid.UUID]bool{}, over: run.Status != Running && after == run.lastSeq}
 
 	var from int64
 
 	s.follower, from = r.tail.follow(run.key(), run.lastSeq)
+	s.follower.heldBy(who)
 
 	err = r.DB.Do(ctx, func(q postgres.Querier) (err error) {
 		s.backlog, err = selectEvents(ctx, q, run.Account, run.ID, after)
@@ -222,25 +247,48 @@ func (r Run) lastKind() agent.Kind {
 
 // Next waits for events. After one that ends the run there are none: whoever has had it gets io.EOF. What it could not
 // give it gives the next time.
+//
+// Faults: Unauthorized when the credential of the reader is no longer valid.
 func (s *Stream) Next(ctx context.Context) (shown []Event, err error) {
 	if s.over {
 		return nil, io.EOF
 	}
 
-	if len(s.backlog) > 0 {
-		shown, err = s.reveal(ctx, s.backlog)
-	} else if s.backlog, err = s.follower.next(ctx); err == nil {
-		shown, err = s.follower.share(ctx, s.rights, s.backlog, s.reveal)
+	reveal := s.reveal
+
+	if len(s.backlog) == 0 {
+		if s.backlog, err = s.follower.next(ctx); err != nil {
+			return nil, err
+		}
+
+		reveal = func(ctx context.Context, events []Event) ([]Event, error) {
+			return s.follower.share(ctx, s.rights, events, s.reveal)
+		}
 	}
 
-	if err == nil {
-		s.backlog = nil
+	if err := s.note(ctx, s.backlog); err != nil {
+		return nil, err
 	}
 
-	return shown, err
+	shown, err = reveal(ctx, s.backlog)
+
+	// What is shared may have been revealed before the credential lapsed.
+	if err == nil && slices.ContainsFunc(shown, Event.tells) {
+		err = s.runs.Credentials.Check(ctx, s.who)
+	}
+
+	if err != nil {
+		return nil, err
+	}
+
+	s.backlog = nil
+
+	return shown, nil
 }
 
-// Await waits for the end of a run of the caller's. NotFound.
+// Await waits for the end of a run of the caller's.
+//
+// Faults: NotFound, Unauthorized when the credential of the caller is no longer valid.
 func (r *Runs) Await(ctx context.Context, who auth.Principal, id uuid.UUID) error {
 	run, err := r.own(ctx, who, id)
 	if err != nil || run.Status != Running {
@@ -249,6 +297,8 @@ func (r *Runs) Await(ctx context.Context, who auth.Principal, id uuid.UUID) erro
 
 	follower, _ := r.tail.follow(run.key(), run.lastSeq)
 	defer follower.leave()
+
+	follower.heldBy(who)
 
 	for {
 		events, err := follower.next(ctx)

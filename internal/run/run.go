@@ -32,6 +32,8 @@ type Config struct {
 	Log     *slog.Logger
 	Now     func() time.Time
 
+	Credentials auth.Credentials // checked again while a run or a stream goes on
+
 	Time    time.Duration // that a run may take
 	Running int           // of one account at once
 	Poll    time.Duration // between two looks at new events
@@ -57,7 +59,7 @@ func New(c Config) *Runs {
 		c.Tracing = tracing.Off()
 	}
 
-	return &Runs{Config: c, tail: newTail(c.DB, c.Log, c.Poll)}
+	return &Runs{Config: c, tail: newTail(c)}
 }
 
 // Tail reads new events for all streams of this process until ctx ends.
@@ -242,6 +244,13 @@ func (r *Runs) turnTx(ctx context.Context, tx postgres.Tx, draft *Run, namespace
 		return err
 	case found == nil:
 		return fault.Absent()
+	}
+
+	if err := r.reachesAll(ctx, tx, draft.caller, found.ID); err != nil {
+		return err
+	}
+
+	switch {
 	case found.namespaceID != namespace.ID || found.namespaceAccount != namespace.Account:
 		return fault.Invalid("conversationId", "is about another namespace; begin a new conversation")
 	case found.turns >= maxTurns:
@@ -266,22 +275,7 @@ func mayChange(who auth.Principal) error {
 	return nil
 }
 
-// within hides from a restricted token what is about namespaces that it does not reach.
-func (r *Runs) within(ctx context.Context, q postgres.Querier, who auth.Principal, at catalog.Path) error {
-	if who.Token == nil || !who.Token.Restricted {
-		return nil
-	}
-
-	_, err := r.Catalog.Visible(ctx, q, who, at)
-
-	return err
-}
-
 func (r Run) key() topicKey { return topicKey{r.Account, r.ID} }
-
-func (r Run) path() catalog.Path {
-	return catalog.Path{Username: r.Question.Username, Namespace: r.Question.Namespace}
-}
 
 func (r Run) audit() audit.Target { return audit.Target{Kind: "run", ID: r.ID.String()} }
 

@@ -66,6 +66,8 @@ func newOffice(t *testing.T, lasting time.Duration) *office {
 	db := pgtest.New(t)
 	names := catalog.Catalog{DB: db, Now: time.Now}
 
+	require.NoError(t, db.Do(t.Context(), func(q postgres.Querier) error { return insertAccount(t.Context(), q, o.who) }))
+
 	_, err := names.CreateNamespace(t.Context(), o.who, catalog.NewNamespace{Name: "shop"})
 	require.NoError(t, err)
 
@@ -73,7 +75,8 @@ func newOffice(t *testing.T, lasting time.Duration) *office {
 
 	o.Runs = New(Config{
 		DB: db, Catalog: names, Agents: map[string]agent.Agent{"telling": telling{o.let}}, Jobs: func() *job.Client { return jobs },
-		Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return time.Now().Add(time.Duration(o.ahead.Load())) }, Time: lasting, Running: 3, Poll: 50 * time.Millisecond,
+		Credentials: auth.Credentials{DB: db, Now: time.Now, GroupsMaxAge: time.Hour},
+		Log:         slog.New(slog.DiscardHandler), Now: func() time.Time { return time.Now().Add(time.Duration(o.ahead.Load())) }, Time: lasting, Running: 3, Poll: 50 * time.Millisecond,
 	})
 
 	workers := river.NewWorkers()
@@ -97,6 +100,14 @@ func newOffice(t *testing.T, lasting time.Duration) *office {
 	o.want = Ask{Agent: "telling", Question: agent.Question{Username: "ada", Namespace: "shop", Text: "How many?"}}
 
 	return o
+}
+
+func insertAccount(ctx context.Context, q postgres.Querier, who auth.Principal) error {
+	_, err := q.Exec(ctx, `
+		INSERT INTO accounts (id, kind, username, issuer, subject, name, email, groups, seen_at, created_at)
+		VALUES ($1, 'person', $2, 'issuer', $2, '', '', '{}', now(), now())`, who.Account, who.Username)
+
+	return err
 }
 
 func (o *office) ask() Run {

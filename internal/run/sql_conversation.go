@@ -29,6 +29,7 @@ const (
 		SELECT` + sqlConversationColumns + ` FROM conversations
 		WHERE account_id = $1 AND namespace_id = $5 AND (active_at, id) < ($2, $3) ORDER BY active_at DESC, id DESC LIMIT $4`
 	sqlSelectFirstQuestion = `SELECT question FROM runs WHERE account_id = $1 AND conversation_id = $2 ORDER BY id LIMIT 1`
+	sqlSelectAskers        = `SELECT id, status, caller FROM runs WHERE account_id = $1 AND conversation_id = $2`
 	sqlUpdateTitle         = `UPDATE conversations SET title = $3 WHERE account_id = $1 AND id = $2`
 )
 
@@ -111,4 +112,18 @@ func oneConversation(rows pgx.Rows, err error) (*Conversation, error) {
 	}
 
 	return &found[0], nil
+}
+
+// selectAskers returns the runs of a conversation with nothing but what decides who may reach them.
+func selectAskers(ctx context.Context, q postgres.Querier, account, conversation uuid.UUID) ([]Run, error) {
+	rows, err := q.Query(ctx, sqlSelectAskers, account, conversation)
+	if err != nil {
+		return nil, err
+	}
+
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (r Run, err error) {
+		err = row.Scan(&r.ID, &r.Status, &r.caller)
+
+		return r, err
+	})
 }

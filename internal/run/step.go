@@ -10,9 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"quern.dev/quern/internal/audit"
 	"quern.dev/quern/internal/auth"
-	"quern.dev/quern/internal/catalog"
 	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/postgres"
 	"quern.dev/quern/internal/query"
@@ -110,7 +108,13 @@ func (r *Runs) step(ctx context.Context, who auth.Principal, id uuid.UUID, index
 		found, err = r.storedStep(ctx, run, index)
 	}
 
-	return found, func(ctx context.Context, action string) error { return r.noteRead(ctx, who, run, reads, paths, action) }, err
+	return found, func(ctx context.Context, action string) error {
+		if len(reads) == 0 {
+			return r.writeAudit(ctx, who.Audit(who.Account, r.now(), action, run.audit()))
+		}
+
+		return r.note(ctx, who, action, pair(reads, paths))
+	}, err
 }
 
 // storedStep finds a step in the result, or as long as there is none in the log.
@@ -141,34 +145,6 @@ func (r *Runs) storedStep(ctx context.Context, run Run, index int) (found stored
 	}
 
 	return found, json.Unmarshal(body, &found)
-}
-
-func (r *Runs) noteRead(ctx context.Context, who auth.Principal, run Run, reads []query.Read, paths []catalog.Path, action string) error {
-	entries := map[uuid.UUID][]audit.Entry{}
-	if len(reads) == 0 {
-		entries[who.Account] = []audit.Entry{who.Audit(who.Account, r.now(), action, run.audit())}
-	}
-
-	for i, read := range reads {
-		dataset := audit.Target{Kind: "dataset", ID: read.ID.String(), Namespace: paths[i].Namespace, Dataset: paths[i].Dataset}
-		entries[read.Account] = append(entries[read.Account], who.Audit(read.Account, r.now(), action, dataset))
-	}
-
-	for _, list := range entries {
-		if err := r.DB.InTx(ctx, func(tx postgres.Tx) error {
-			for _, entry := range list {
-				if err := audit.WriteTx(ctx, tx, entry); err != nil {
-					return err
-				}
-			}
-
-			return nil
-		}); err != nil {
-			return err
-		}
-	}
-
-	return nil
 }
 
 // stepRows are the rows of a step as lines.

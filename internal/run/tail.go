@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/postgres"
 )
 
@@ -17,6 +18,8 @@ type tail struct {
 	log  *slog.Logger
 	poll time.Duration
 	wake chan struct{}
+
+	credentials auth.Credentials
 
 	mu     sync.Mutex
 	topics map[topicKey]*topic
@@ -34,8 +37,8 @@ type topic struct {
 	shares    map[shareKey]*share
 }
 
-func newTail(db *postgres.DB, log *slog.Logger, poll time.Duration) *tail {
-	return &tail{db: db, log: log, poll: poll, wake: make(chan struct{}, 1), topics: map[topicKey]*topic{}}
+func newTail(c Config) *tail {
+	return &tail{db: c.DB, log: c.Log, poll: c.Poll, credentials: c.Credentials, wake: make(chan struct{}, 1), topics: map[topicKey]*topic{}}
 }
 
 // tell gives an event that this process has written to those who follow its run here. They need not wait for a look.
@@ -60,8 +63,14 @@ func (t *tail) hurry() {
 	}
 }
 
-// run looks for new events until ctx ends. A database that does not answer is asked again.
+// run looks for new events, and for followers whose credential has lapsed, until ctx ends. A database that does not
+// answer is asked again.
 func (t *tail) run(ctx context.Context) {
+	var checking sync.WaitGroup
+
+	defer checking.Wait()
+	checking.Go(func() { t.checkHolders(ctx) })
+
 	for {
 		select {
 		case <-ctx.Done():
@@ -120,6 +129,11 @@ func (o *topic) add(events []Event) {
 		}
 	}
 
+	o.tell()
+}
+
+// tell wakes the followers.
+func (o *topic) tell() {
 	close(o.changed)
 	o.changed = make(chan struct{})
 }
@@ -129,6 +143,9 @@ type follower struct {
 	tail  *tail
 	key   topicKey
 	taken int64
+
+	holder auth.Holder // zero: nobody's credential is checked
+	lapsed bool
 }
 
 // follow begins with the event after one that is not newer than what the topic has: what lies between is the
@@ -150,12 +167,12 @@ func (t *tail) follow(key topicKey, after int64) (f *follower, from int64) {
 	return f, f.taken
 }
 
-// next waits for events.
+// next waits for events. It fails with errLapsed when the credential of its holder is no longer valid.
 func (f *follower) next(ctx context.Context) ([]Event, error) {
 	for {
-		events, changed := f.take()
-		if len(events) > 0 {
-			return events, nil
+		events, changed, err := f.take()
+		if err != nil || len(events) > 0 {
+			return events, err
 		}
 
 		select {
@@ -166,11 +183,15 @@ func (f *follower) next(ctx context.Context) ([]Event, error) {
 	}
 }
 
-func (f *follower) take() ([]Event, <-chan struct{}) {
+func (f *follower) take() ([]Event, <-chan struct{}, error) {
 	f.tail.mu.Lock()
 	defer f.tail.mu.Unlock()
 
 	one := f.tail.topics[f.key]
+
+	if f.lapsed {
+		return nil, nil, errLapsed()
+	}
 
 	var fresh []Event
 
@@ -185,7 +206,7 @@ func (f *follower) take() ([]Event, <-chan struct{}) {
 		one.forget()
 	}
 
-	return fresh, one.changed
+	return fresh, one.changed, nil
 }
 
 // forget drops what every follower has.

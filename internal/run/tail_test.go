@@ -15,7 +15,7 @@ import (
 func newFollowed(t *testing.T) (tl *tail, key topicKey, a, b *follower) {
 	t.Helper()
 
-	tl, key = newTail(nil, slog.New(slog.DiscardHandler), time.Hour), topicKey{uuid.New(), uuid.New()}
+	tl, key = newTail(Config{Log: slog.New(slog.DiscardHandler), Poll: time.Hour}), topicKey{uuid.New(), uuid.New()}
 	a, _ = tl.follow(key, 1)
 	b, _ = tl.follow(key, 1)
 	<-tl.wake

@@ -2,12 +2,14 @@ package run
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
 
 	"quern.dev/quern/internal/agent"
 	"quern.dev/quern/internal/auth"
+	"quern.dev/quern/internal/catalog"
 	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/postgres"
 )
@@ -69,22 +71,13 @@ func (r Run) ChangedAt() time.Time {
 //
 // Faults: Forbidden for a restricted token that names no conversation.
 func (r *Runs) List(ctx context.Context, who auth.Principal, want Listing) (page Page, err error) {
-	if want.Conversation == uuid.Nil && who.Token != nil && who.Token.Restricted {
+	if want.Conversation == uuid.Nil && isRestricted(who) {
 		return Page{}, fault.New(fault.Forbidden, "A restricted token lists the tasks of one conversation. Name it.")
 	}
 
 	err = r.DB.Do(ctx, func(q postgres.Querier) error {
 		if want.Conversation != uuid.Nil {
-			found, err := selectConversation(ctx, q, who.Account, want.Conversation)
-			if err == nil && found == nil {
-				err = fault.Absent()
-			}
-
-			if err == nil {
-				err = r.within(ctx, q, who, found.path())
-			}
-
-			if err != nil {
+			if err := r.reachesAll(ctx, q, who, want.Conversation); err != nil {
 				return err
 			}
 		}
@@ -115,8 +108,12 @@ func (r *Runs) revealAll(ctx context.Context, who auth.Principal, runs []Run, wh
 		complete = func(_ context.Context, kept storedStep) (agent.Step, error) { return kept.Step, nil }
 	}
 
-	hidden, err := r.hidden(ctx, who, runs)
+	hidden, shown, err := r.hidden(ctx, who, runs)
 	if err != nil {
+		return err
+	}
+
+	if err := r.note(ctx, who, actionRead, shown); err != nil {
 		return err
 	}
 
@@ -131,38 +128,52 @@ func (r *Runs) revealAll(ctx context.Context, who auth.Principal, runs []Run, wh
 	return nil
 }
 
-// hidden are the runs that read something that the reader may not see.
-func (r *Runs) hidden(ctx context.Context, who auth.Principal, runs []Run) (map[uuid.UUID]bool, error) {
-	ids := make([]uuid.UUID, len(runs))
-	for i, run := range runs {
-		ids[i] = run.ID
+// hidden are the runs that read something that the reader may not see. shown are the datasets that the others read.
+func (r *Runs) hidden(ctx context.Context, who auth.Principal, runs []Run) (hidden map[uuid.UUID]bool, shown []source, err error) {
+	var ids []uuid.UUID
+
+	for _, run := range runs {
+		if run.Status == Completed || run.Status == Failed {
+			ids = append(ids, run.ID)
+		}
 	}
 
 	var reads map[auth.Target][]uuid.UUID
 
-	err := r.DB.Do(ctx, func(q postgres.Querier) (err error) {
+	err = r.DB.Do(ctx, func(q postgres.Querier) (err error) {
 		reads, err = selectReadsOf(ctx, q, who.Account, ids)
 
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 
-	hidden := map[uuid.UUID]bool{}
+	seen := map[auth.Target]catalog.Path{}
+	hidden = map[uuid.UUID]bool{}
 
 	for target, readers := range reads {
 		paths, err := r.Catalog.Paths(ctx, who, []auth.Target{target})
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 
-		if len(paths) == 0 {
-			for _, run := range readers {
-				hidden[run] = true
-			}
+		if len(paths) > 0 {
+			seen[target] = paths[0]
+
+			continue
+		}
+
+		for _, run := range readers {
+			hidden[run] = true
 		}
 	}
 
-	return hidden, nil
+	for target, path := range seen {
+		if slices.ContainsFunc(reads[target], func(run uuid.UUID) bool { return !hidden[run] }) {
+			shown = append(shown, source{account: target.Account, dataset: target.ID, path: path})
+		}
+	}
+
+	return hidden, shown, nil
 }

@@ -90,7 +90,7 @@ func TestList(t *testing.T) {
 	require.Zero(t, page.Total)
 
 	restricted := o.who
-	restricted.Token = &auth.Grant{Role: auth.Editor, Restricted: true}
+	restricted.Token = &auth.Grant{ID: uuid.New(), Role: auth.Editor, Restricted: true}
 	_, err = o.List(t.Context(), restricted, Listing{Agent: "telling", Statuses: all, Limit: 10})
 	require.True(t, fault.Is(err, fault.Forbidden))
 

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/riverqueue/river"
 
+	"quern.dev/quern/internal/agent"
 	"quern.dev/quern/internal/job"
 	"quern.dev/quern/internal/postgres"
 	"quern.dev/quern/internal/query"
@@ -46,9 +47,54 @@ func (w *Worker) Work(ctx context.Context, j *river.Job[Args]) error {
 	}))
 }
 
-// work goes on from what the log says. It ends with the run: when the agent is done, when the deadline has come, and
-// when somebody cancels it.
+// work goes on from what the log says. It ends with the run: when the agent is done, when the deadline has come, when
+// somebody cancels it, and when the credential that asked is no longer valid.
 func (r *Runs) work(ctx context.Context, args Args, lease job.Lease, last bool) error {
+	log, err := r.resume(ctx, args, lease)
+	if err != nil || log == nil {
+		return err
+	}
+
+	if err := r.Credentials.Check(ctx, log.run.caller); lapsed(err) {
+		return notEnded(log.end(ctx, agent.Result{}, errLapsed()))
+	} else if err != nil {
+		return err
+	}
+
+	working, stop := context.WithDeadlineCause(ctx, log.run.DeadlineAt, errEnded)
+	defer stop()
+
+	watched, ended := context.WithCancelCause(working)
+	defer ended(nil)
+
+	go r.watch(watched, log.run, ended)
+
+	result, tell, err := r.answer(watched, log.run, log)
+
+	switch {
+	case errors.Is(context.Cause(watched), errEnded), errors.Is(err, errEnded):
+		tell(errEnded)
+
+		return nil // whoever ended it has said so
+	case err != nil && !last && ctx.Err() != nil:
+		return err // this process ends; another goes on
+	}
+
+	reason, failure := r.reason(ctx, log.run, context.Cause(watched), err)
+	if failure != nil {
+		return failure
+	}
+
+	failure = log.end(ctx, result, reason)
+	if notEnded(failure) == nil {
+		tell(cmp.Or(failure, reason))
+	}
+
+	return notEnded(failure)
+}
+
+// resume reads a run and its log. It returns nil if there is nothing to do.
+func (r *Runs) resume(ctx context.Context, args Args, lease job.Lease) (*record, error) {
 	var (
 		run    *Run
 		events []Event
@@ -67,12 +113,12 @@ func (r *Runs) work(ctx context.Context, args Args, lease job.Lease, last bool) 
 		return err
 	})
 	if err != nil || run == nil || run.Status != Running {
-		return err
+		return nil, err
 	}
 
 	run.Question.Run = run.ID
 	if run.Question.Earlier, err = r.earlier(ctx, *run); err != nil {
-		return err
+		return nil, err
 	}
 
 	log := &record{Runs: r, lease: lease, run: *run, pinned: map[uuid.UUID]uuid.UUID{}}
@@ -82,42 +128,22 @@ func (r *Runs) work(ctx context.Context, args Args, lease job.Lease, last bool) 
 		log.before = append(log.before, e.Event)
 	}
 
-	working, stop := context.WithDeadlineCause(ctx, run.DeadlineAt, errEnded)
-	defer stop()
-
-	watched, ended := context.WithCancelCause(working)
-	defer ended(nil)
-
-	go r.watch(watched, *run, ended)
-
-	result, tell, err := r.answer(watched, *run, log)
-
-	switch {
-	case errors.Is(context.Cause(watched), errEnded), errors.Is(err, errEnded):
-		tell(errEnded)
-
-		return nil // whoever ended it has said so
-	case err != nil && !last && ctx.Err() != nil:
-		return err // this process ends; another goes on
-	}
-
-	failure := log.end(ctx, result, err)
-	if failure != nil && !errors.Is(failure, errEnded) {
-		return failure
-	}
-
-	tell(cmp.Or(failure, err))
-
-	return nil
+	return log, nil
 }
 
-// watch ends the work when the run has ended.
+// watch ends the work when the run has ended, and when the credential that asked is no longer valid.
 func (r *Runs) watch(ctx context.Context, run Run, ended context.CancelCauseFunc) {
 	follower, _ := r.tail.follow(run.key(), run.lastSeq)
 	defer follower.leave()
 
+	follower.heldBy(run.caller)
+
 	for {
 		events, err := follower.next(ctx)
+		if lapsed(err) {
+			ended(err)
+		}
+
 		if err != nil {
 			return
 		}

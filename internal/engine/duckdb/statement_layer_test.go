@@ -118,7 +118,13 @@ func openDoor(t *testing.T, s *seals, opened *sandbox.Sandbox) *door {
 	names := catalog.Catalog{DB: db, Now: time.Now}
 
 	require.NoError(t, db.Do(t.Context(), func(q postgres.Querier) error {
-		_, err := q.Exec(t.Context(), `INSERT INTO directory_names (username, account_id) VALUES ($1, $2)`, d.who.Username, d.who.Account)
+		if _, err := q.Exec(t.Context(), `INSERT INTO directory_names (username, account_id) VALUES ($1, $2)`, d.who.Username, d.who.Account); err != nil {
+			return err
+		}
+
+		_, err := q.Exec(t.Context(), `
+			INSERT INTO accounts (id, kind, username, issuer, subject, name, email, groups, seen_at, created_at)
+			VALUES ($1, 'person', $2, 'issuer', $2, '', '', '{}', now(), now())`, d.who.Account, d.who.Username)
 
 		return err
 	}))
@@ -131,7 +137,8 @@ func openDoor(t *testing.T, s *seals, opened *sandbox.Sandbox) *door {
 
 	config := query.Config{
 		DB: db, Catalog: names, Lake: tables, Engine: newEngine(opened), Log: slog.New(slog.DiscardHandler), Now: time.Now,
-		Time: mayTake, Rows: 1000, MaxRows: 2000, Bytes: mayGive, CacheBytes: 1 << 30, Running: 16, PerUser: 16, Queue: 16, Wait: time.Minute,
+		Credentials: auth.Credentials{DB: db, Now: time.Now},
+		Time:        mayTake, Rows: 1000, MaxRows: 2000, Bytes: mayGive, CacheBytes: 1 << 30, Running: 16, PerUser: 16, Queue: 16, Wait: time.Minute,
 	}
 	d.query = query.New(config)
 	config.Time = time.Minute
