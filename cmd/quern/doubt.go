@@ -61,7 +61,7 @@ func (l *loading) confirmDoubts(doubts []api.Doubt) error {
 	case len(codes) > 0:
 		return exitError{
 			exitNotLoaded, "the files were not loaded: a doubt has to be accepted first: " + strings.Join(codes, ", "),
-			fmt.Sprintf("Nothing of them is in the dataset. Load them nevertheless with --accept %s, or accept every doubt with --yes.", strings.Join(codes, ",")),
+			fmt.Sprintf("Load them nevertheless with --accept %s, or accept every doubt with --yes.", strings.Join(codes, ",")),
 		}
 	default:
 		return nil

@@ -43,9 +43,13 @@ func (c Catalog) AllowDraft(ctx context.Context, q postgres.Querier, who auth.Pr
 		return Dataset{}, orElse(checked, err)
 	}
 
-	draft, checked := selectDraft(ctx, q, who.Account, nameKey(at.Namespace), nameKey(at.Dataset))
-	if checked != nil || draft == nil {
-		return Dataset{}, orElse(checked, err)
+	draft, err := selectDraft(ctx, q, who.Account, nameKey(at.Namespace), nameKey(at.Dataset))
+	if err != nil {
+		return Dataset{}, err
+	}
+
+	if draft == nil {
+		return c.Allow(ctx, q, who, need, at) // it may have become a dataset since the first look
 	}
 
 	return draft.dataset(), nil
@@ -79,7 +83,17 @@ func (c Catalog) DraftTx(ctx context.Context, tx postgres.Tx, who auth.Principal
 		return Dataset{}, err
 	}
 
-	return draft.dataset(), nil
+	// An earlier draft may have become a dataset since the first look; this one is not needed then.
+	found, err = c.Allow(ctx, tx, who, auth.Editor, at)
+	if fault.Is(err, fault.NotFound) {
+		return draft.dataset(), nil
+	}
+
+	if err == nil {
+		err = deleteDraft(ctx, tx, draft.Account, draft.ID)
+	}
+
+	return found, err
 }
 
 // mayDraft tells whether the caller may create a dataset at a path where there is none for them.

@@ -114,7 +114,7 @@ func (w *working) sameFiles(loaded []loadedFile) (doubts []engine.Doubt) {
 		switch {
 		case at >= 0:
 			doubts = append(doubts, engine.Doubt{Code: LoadedBefore, Message: fmt.Sprintf(
-				"The file %q was loaded into this dataset on %s as %q. Its rows would be there twice.", f.Name, loaded[at].At.UTC().Format("2006-01-02 15:04"), loaded[at].Name)})
+				"The file %q was loaded into this dataset on %s as %q. Its rows would be there twice.", f.Name, loaded[at].At.UTC().Format("2006-01-02 15:04:05Z"), loaded[at].Name)})
 		case again:
 			doubts = append(doubts, engine.Doubt{Code: LoadedBefore, Message: fmt.Sprintf(
 				"The files %q and %q have the same bytes. Their rows would be there twice.", twin, f.Name)})
