@@ -28,27 +28,27 @@ func (l *loading) tell(doubts []api.Doubt) {
 	}
 }
 
-// unsettled are the codes of doubts that stop the load.
-func (l *loading) unsettled(doubts []api.Doubt) (codes []string) {
-	if slices.Contains(l.wish.accept, acceptAll) {
-		return nil
-	}
-
+// unsettled are the doubts that nobody has accepted, and the codes of those that stop the load.
+func (l *loading) unsettled(doubts []api.Doubt) (open []api.Doubt, codes []string) {
 	for _, doubt := range doubts {
-		if doubt.Code != nil && !slices.Contains(l.wish.accept, *doubt.Code) && !slices.Contains(codes, *doubt.Code) {
+		if doubt.Code != nil && (slices.Contains(l.wish.accept, acceptAll) || slices.Contains(l.wish.accept, *doubt.Code)) {
+			continue
+		}
+
+		if open = append(open, doubt); doubt.Code != nil && !slices.Contains(codes, *doubt.Code) {
 			codes = append(codes, *doubt.Code)
 		}
 	}
 
-	return codes
+	return open, codes
 }
 
 // confirmDoubts asks whether to load in spite of doubts. Where nobody can be asked, those with a code stop the load.
 func (l *loading) confirmDoubts(doubts []api.Doubt) error {
-	codes := l.unsettled(doubts)
+	open, codes := l.unsettled(doubts)
 
 	switch {
-	case l.wish.yes, len(doubts) == 0:
+	case l.wish.yes, len(open) == 0:
 		return nil
 	case l.err.screen:
 		if err := l.confirm(false, "Load it like this?"); err != nil {
@@ -82,18 +82,17 @@ func (l *loading) accepted() *[]api.DoubtCode {
 	return &codes
 }
 
-// settle asks about an ingestion that waits, and continues or cancels it.
+// settle asks about an ingestion that waits, and continues it. If the answer is no it goes on waiting, and the same command asks again.
 func (l *loading) settle(ctx context.Context, waiting api.Ingestion) (api.Ingestion, error) {
 	var doubts []api.Doubt
 	if waiting.Doubts != nil {
 		doubts = slices.DeleteFunc(*waiting.Doubts, func(d api.Doubt) bool { return d.Code == nil })
 	}
 
+	doubts, _ = l.unsettled(doubts)
 	l.tell(doubts)
 
 	if err := l.confirmDoubts(doubts); err != nil {
-		_, _ = api.Read[api.Ingestion](l.client.CancelIngestion(context.WithoutCancel(ctx), l.at.owner, l.at.namespace, l.at.dataset, waiting.ID))
-
 		return waiting, err
 	}
 

@@ -121,6 +121,7 @@ func (w *working) sameFiles(loaded []loadedFile) (doubts []engine.Doubt) {
 		}
 
 		seen[key] = f.Name
+		w.contents[n].known = at >= 0
 	}
 
 	return doubts

@@ -22,6 +22,7 @@ const (
 type fileContent struct {
 	digest []byte
 	sketch sketch
+	known  bool // a doubt tells already that it was loaded before
 }
 
 // sketch is the smallest hashes of the rows of a file, each once and in order. Hashes are spread evenly, so these are a fair
@@ -129,7 +130,7 @@ func (w *working) rowsPresent(ctx context.Context) (doubts []engine.Doubt, err e
 	}
 
 	for n, c := range w.contents {
-		if c.sketch.mostlyIn(others) {
+		if !c.known && c.sketch.mostlyIn(others) {
 			doubts = append(doubts, engine.Doubt{Code: RowsPresent, Message: fmt.Sprintf(
 				"Most rows of the file %q are in the dataset already. They would be there twice.", w.i.Files[n].Name)})
 		}

@@ -19,10 +19,10 @@ const (
 	sqlSetContent = `
 		UPDATE ingestion_files SET digest = $5, sketch = $6 WHERE account_id = $1 AND dataset_id = $2 AND ingestion_id = $3 AND position = $4`
 	sqlLoadedFiles = ` FROM ingestion_files f JOIN ingestions i ON i.account_id = f.account_id AND i.dataset_id = f.dataset_id AND i.id = f.ingestion_id
-		WHERE f.account_id = $1 AND f.dataset_id = $2 AND i.id <> $3 AND i.epoch = $4 AND NOT i.dry_run
+		WHERE f.account_id = $1 AND f.dataset_id = $2 AND i.id <> $3 AND NOT i.dry_run
 			AND (i.status = 'completed' OR (i.status = 'running' AND i.ready_at IS NOT NULL))`
-	sqlSelectSameBytes = `SELECT f.digest, f.filename, coalesce(i.finished_at, i.ready_at)` + sqlLoadedFiles + ` AND f.digest = ANY($5) ORDER BY i.id`
-	sqlSelectSketches  = `SELECT f.sketch` + sqlLoadedFiles + ` AND f.sketch IS NOT NULL ORDER BY i.id DESC LIMIT $5`
+	sqlSelectSameBytes = `SELECT f.digest, f.filename, coalesce(i.finished_at, i.ready_at)` + sqlLoadedFiles + ` AND f.digest = ANY($4) ORDER BY i.id`
+	sqlSelectSketches  = `SELECT f.sketch` + sqlLoadedFiles + ` AND f.sketch IS NOT NULL ORDER BY i.id DESC LIMIT $4`
 	// Snapshots have ids in the order in which they were made.
 	sqlForgetSince = `
 		UPDATE ingestion_files f SET digest = NULL, sketch = NULL FROM ingestions i
@@ -55,7 +55,7 @@ type loadedFile struct {
 }
 
 func selectSameBytes(ctx context.Context, q postgres.Querier, i Ingestion, digests [][]byte) ([]loadedFile, error) {
-	rows, err := q.Query(ctx, sqlSelectSameBytes, i.Account, i.Dataset, i.ID, i.Epoch, digests)
+	rows, err := q.Query(ctx, sqlSelectSameBytes, i.Account, i.Dataset, i.ID, digests)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func selectSameBytes(ctx context.Context, q postgres.Querier, i Ingestion, diges
 }
 
 func selectSketches(ctx context.Context, q postgres.Querier, i Ingestion, limit int) ([][]byte, error) {
-	rows, err := q.Query(ctx, sqlSelectSketches, i.Account, i.Dataset, i.ID, i.Epoch, limit)
+	rows, err := q.Query(ctx, sqlSelectSketches, i.Account, i.Dataset, i.ID, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func forgetSince(ctx context.Context, tx pgx.Tx, t lake.Table, snapshot uuid.UUI
 
 // forgetOthers: only the rows of these ingestions are in the dataset.
 func forgetOthers(ctx context.Context, tx pgx.Tx, t lake.Table, ids []uuid.UUID) error {
-	_, err := tx.Exec(ctx, sqlForgetOthers, t.Account, t.Dataset, ids)
+	_, err := tx.Exec(ctx, sqlForgetOthers, t.Account, t.Dataset, append([]uuid.UUID{}, ids...))
 
 	return err
 }
