@@ -54,7 +54,7 @@ func selectStaleDrafts(ctx context.Context, q postgres.Querier, since time.Time,
 
 // upsertDraft returns the id of the draft of that name, which may be an earlier one.
 func upsertDraft(ctx context.Context, tx pgx.Tx, d Draft) (id uuid.UUID, err error) {
-	entry, err := json.Marshal(d.entry)
+	entry, err := marshal(d.entry)
 	if err != nil {
 		return id, err
 	}
@@ -63,6 +63,9 @@ func upsertDraft(ctx context.Context, tx pgx.Tx, d Draft) (id uuid.UUID, err err
 
 	return id, err
 }
+
+// marshal is for columns of jsonb.
+func marshal(value any) ([]byte, error) { return json.Marshal(value) }
 
 func deleteDraft(ctx context.Context, tx pgx.Tx, account, id uuid.UUID) error {
 	_, err := tx.Exec(ctx, sqlDeleteDraft, account, id)

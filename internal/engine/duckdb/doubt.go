@@ -59,9 +59,9 @@ var totals = []string{ //nolint:gochecknoglobals // a constant
 const longestTotal = 24 // bytes of a cell that can be such a word
 
 // isTotal tells whether a record begins with a word for a total.
-func (d *dialect) isTotal(line []byte) bool {
+func (d dialect) isTotal(line []byte) bool {
 	line = bytes.TrimLeft(line, " \t"+d.quote)
-	if len(line) == 0 || bytes.IndexByte([]byte("tgsiz"), line[0]|' ') < 0 {
+	if len(line) == 0 || strings.IndexByte("tgsiz", line[0]|' ') < 0 {
 		return false
 	}
 

@@ -43,7 +43,7 @@ func TestIsTotal(t *testing.T) {
 	t.Parallel()
 
 	for line, want := range map[string]bool{
-		"Total,10\n": true, "TOTAL:,10\n": true, `"Grand total",10` + "\n": true, " Summe ,1\n": true, "Zwischensumme,3\n": true,
+		"Total,10\n": true, "TOTAL:,10\n": true, `"Grand total",10` + "\n": true, "Summe :,1\n": true, "Zwischensumme,3\n": true,
 		"Totally,1\n": false, "Summer,2\n": false, "total\n": false, "North,Total\n": false, ",10\n": false, "\n": false,
 	} {
 		d := dialect{delimiter: ",", quote: `"`}

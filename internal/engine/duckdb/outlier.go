@@ -15,7 +15,7 @@ const (
 	outlierWidth = 200 // columns that are looked at
 )
 
-// outlierKinds are the readings that nothing but their texts decides about.
+// canHaveOutliers is for readings that need no proof beside the texts that they take.
 func (c candidate) canHaveOutliers() bool {
 	return c.alias != "day_first" && c.alias != "month_first" && c.alias != "comma" && c.alias != "point" && !c.against
 }
@@ -98,12 +98,12 @@ func (p *program) doubtOutlier(s *source, c *column, best candidate) error {
 	}
 
 	value := p.trimmed(*c)
-	marked := `lower(t) IN (` + texts(markers()) + `)`
+	marked := `lower(v) IN (` + texts(markers()) + `)`
 
-	found, err := rows[outlier](p.db, fmt.Sprintf(`SELECT "Row", left(t, 40) AS "Value", "Others", "Texts" FROM (
-		SELECT "Row", t, fits, count(*) FILTER (NOT fits) OVER () AS "Others", count(*) OVER () AS "Texts" FROM (
-			SELECT "Row", t, %s OR %s AS fits FROM (SELECT row_number() OVER () AS "Row", %s AS t FROM %s WHERE %s) WHERE t IS NOT NULL))
-		WHERE NOT fits ORDER BY "Row" LIMIT %d`, best.matches("t"), marked, value, s.sampled(), s.counts(), outlierShown))
+	found, err := rows[outlier](p.db, fmt.Sprintf(`SELECT "Row", left(v, 40) AS "Value", "Others", "Texts" FROM (
+		SELECT "Row", v, fits, count(*) FILTER (NOT fits) OVER () AS "Others", count(*) OVER () AS "Texts" FROM (
+			SELECT "Row", v, %s OR %s AS fits FROM (SELECT row_number() OVER () AS "Row", %s AS v FROM %s WHERE %s) WHERE v IS NOT NULL))
+		WHERE NOT fits ORDER BY "Row" LIMIT %d`, best.matches("v"), marked, value, s.sampled(), s.counts(), outlierShown))
 	if err != nil {
 		return explain(err)
 	}
@@ -120,9 +120,9 @@ func (p *program) doubtOutlier(s *source, c *column, best candidate) error {
 		}
 	}
 
-	named := make([]string, len(found))
-	for i, f := range found {
-		named[i] = fmt.Sprintf("%q in row %d", f.Value, f.Row)
+	var named []string
+	for _, f := range found {
+		named = append(named, fmt.Sprintf("%q in row %d", f.Value, f.Row))
 	}
 
 	if found[0].Others > int64(len(found)) {
