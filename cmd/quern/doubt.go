@@ -82,7 +82,7 @@ func (l *loading) accepted() *[]api.DoubtCode {
 	return &codes
 }
 
-// settle asks about an ingestion that waits, and continues it. If the answer is no it goes on waiting, and the same command asks again.
+// settle asks about an ingestion that waits, and continues or cancels it.
 func (l *loading) settle(ctx context.Context, waiting api.Ingestion) (api.Ingestion, error) {
 	var doubts []api.Doubt
 	if waiting.Doubts != nil {
@@ -93,6 +93,10 @@ func (l *loading) settle(ctx context.Context, waiting api.Ingestion) (api.Ingest
 	l.tell(doubts)
 
 	if err := l.confirmDoubts(doubts); err != nil {
+		// The uploaded files belong to this dataset by now; for another one they have to be sent again.
+		l.declined = true
+		_, _ = api.Read[api.Ingestion](l.client.CancelIngestion(context.WithoutCancel(ctx), l.at.owner, l.at.namespace, l.at.dataset, waiting.ID))
+
 		return waiting, err
 	}
 

@@ -25,6 +25,8 @@ type loading struct {
 	first   bool // of several sessions
 	creates bool // the dataset
 	begun   bool // the service was asked to load them
+
+	declined bool // and its doubts were not accepted
 }
 
 // run shows how the files are read, and loads them.

@@ -147,6 +147,10 @@ func (p *program) upload(ctx context.Context, client *api.Client, at name, paths
 
 		loading := &loading{program: p, client: client, at: at, wish: wish, session: session, first: i == 0, creates: isNew && i == 0}
 		if err := loading.run(ctx, len(batch)); err != nil {
+			if loading.declined {
+				err = errors.Join(err, forget(path))
+			}
+
 			return p.stop(ctx, err, loading.left())
 		}
 
