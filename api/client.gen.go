@@ -90,6 +90,36 @@ func (e DatasetChangeExposure) Valid() bool {
 	}
 }
 
+// Defines values for DoubtCode.
+const (
+	All          DoubtCode = "all"
+	LoadedBefore DoubtCode = "loadedBefore"
+	NotATable    DoubtCode = "notATable"
+	OtherColumns DoubtCode = "otherColumns"
+	RowsPresent  DoubtCode = "rowsPresent"
+	WrappedRows  DoubtCode = "wrappedRows"
+)
+
+// Valid indicates whether the value is a known member of the DoubtCode enum.
+func (e DoubtCode) Valid() bool {
+	switch e {
+	case All:
+		return true
+	case LoadedBefore:
+		return true
+	case NotATable:
+		return true
+	case OtherColumns:
+		return true
+	case RowsPresent:
+		return true
+	case WrappedRows:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ErrorCode.
 const (
 	BADREQUEST           ErrorCode = "BAD_REQUEST"
@@ -208,6 +238,7 @@ const (
 	IngestionStatusFailed    IngestionStatus = "failed"
 	IngestionStatusQueued    IngestionStatus = "queued"
 	IngestionStatusRunning   IngestionStatus = "running"
+	IngestionStatusWaiting   IngestionStatus = "waiting"
 )
 
 // Valid indicates whether the value is a known member of the IngestionStatus enum.
@@ -222,6 +253,8 @@ func (e IngestionStatus) Valid() bool {
 	case IngestionStatusQueued:
 		return true
 	case IngestionStatusRunning:
+		return true
+	case IngestionStatusWaiting:
 		return true
 	default:
 		return false
@@ -868,12 +901,20 @@ type DatasetRef struct {
 
 // Doubt defines model for Doubt.
 type Doubt struct {
+	// Code Present if the load waits until this code is accepted.
+	Code    *string `json:"code,omitempty"`
 	Column  *string `json:"column,omitempty"`
 	Message string  `json:"message"`
 
 	// Option The option that would settle it.
 	Option *string `json:"option,omitempty"`
 }
+
+// DoubtCode A doubt that stops the load until it is accepted; `all` stands for every one.
+// `loadedBefore`: a file with the same bytes is in the dataset. `rowsPresent`: most rows of a file are in the dataset.
+// `otherColumns`: the files share no column, or few, with the dataset. `notATable`: a text does not look like a table.
+// `wrappedRows`: one JSON object wraps the rows.
+type DoubtCode string
 
 // ErrorCode For programs. Each code belongs to one status.
 type ErrorCode string
@@ -965,8 +1006,13 @@ type InferDefinitionChange struct {
 
 // Ingestion defines model for Ingestion.
 type Ingestion struct {
+	// Accepted The codes of doubts that were accepted.
+	Accepted  *[]string `json:"accepted,omitempty"`
 	CreatedAt time.Time `json:"createdAt"`
-	DryRun    bool      `json:"dryRun"`
+
+	// Doubts What could be meant in another way. A dry run has its doubts in `preview`.
+	Doubts *[]Doubt `json:"doubts,omitempty"`
+	DryRun bool     `json:"dryRun"`
 
 	// Error Why something that was accepted failed later.
 	Error      *Failure             `json:"error,omitempty"`
@@ -987,17 +1033,19 @@ type Ingestion struct {
 	SnapshotID *openapi_types.UUID `json:"snapshotId,omitempty"`
 
 	// StartedAt When a worker first took it up.
-	StartedAt *time.Time      `json:"startedAt,omitempty"`
-	Status    IngestionStatus `json:"status"`
+	StartedAt *time.Time `json:"startedAt,omitempty"`
 
-	// Warnings What may not be meant, such as a file that was loaded before.
+	// Status With `waiting` nothing is loaded yet; `doubts` says what has to be accepted.
+	Status IngestionStatus `json:"status"`
+
+	// Warnings What may not be meant.
 	Warnings *[]string `json:"warnings,omitempty"`
 }
 
 // IngestionMode defines model for Ingestion.Mode.
 type IngestionMode string
 
-// IngestionStatus defines model for Ingestion.Status.
+// IngestionStatus With `waiting` nothing is loaded yet; `doubts` says what has to be accepted.
 type IngestionStatus string
 
 // IngestionList defines model for IngestionList.
@@ -1024,6 +1072,9 @@ type IngestionOptions struct {
 	// NullValues Texts that mean no value.
 	NullValues *[]string `json:"nullValues,omitempty"`
 	Quote      *string   `json:"quote,omitempty"`
+
+	// RowsAt The member of a JSON object that has the rows, if one object wraps them.
+	RowsAt *string `json:"rowsAt,omitempty"`
 
 	// Sheet Sheet of a workbook, by name or by its number from 1. Without it the only one with something in it, or the first.
 	Sheet    *string `json:"sheet,omitempty"`
@@ -1054,6 +1105,12 @@ type IngestionProgress struct {
 	Phase        string `json:"phase"`
 	RowsDone     int64  `json:"rowsDone"`
 	RowsSetAside int64  `json:"rowsSetAside"`
+}
+
+// IngestionRetry defines model for IngestionRetry.
+type IngestionRetry struct {
+	// Accept Doubts that do not stop the load.
+	Accept *[]DoubtCode `json:"accept,omitempty"`
 }
 
 // LinkRequest defines model for LinkRequest.
@@ -1135,6 +1192,8 @@ type NamespaceList struct {
 
 // NewIngestion defines model for NewIngestion.
 type NewIngestion struct {
+	// Accept Doubts that do not stop the load.
+	Accept  *[]DoubtCode          `json:"accept,omitempty"`
 	DryRun  *bool                 `json:"dryRun,omitempty"`
 	FileIds *[]openapi_types.UUID `json:"fileIds,omitempty"`
 
@@ -1951,6 +2010,9 @@ type PutInferDefinitionJSONRequestBody = InferDefinitionChange
 // CreateIngestionJSONRequestBody defines body for CreateIngestion for application/json ContentType.
 type CreateIngestionJSONRequestBody = NewIngestion
 
+// RetryIngestionJSONRequestBody defines body for RetryIngestion for application/json ContentType.
+type RetryIngestionJSONRequestBody = IngestionRetry
+
 // AppendRowsJSONRequestBody defines body for AppendRows for application/json ContentType.
 type AppendRowsJSONRequestBody = NewRows
 
@@ -2185,6 +2247,12 @@ type ClientInterface interface {
 	// Without `fileIds` all completed files of the session are taken. With `dryRun` nothing is loaded; the finished ingestion then carries
 	// `preview` with columns, types, sample rows and doubts.
 	//
+	// Under the caller's own name the dataset need not exist. It is created, with its namespace if necessary, together with its first
+	// snapshot; an ingestion that fails, is cancelled or is a dry run creates nothing. Only the owner sees the ingestions of a dataset that does not exist yet.
+	//
+	// A doubt that has a `code` stops the load: the ingestion gets the status `waiting` and nothing is loaded until the code is accepted,
+	// here with `accept` or later with `retry`.
+	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /data/{username}/{namespace}/{datasetName}/ingestions (the `CreateIngestion` operationId).
@@ -2195,6 +2263,12 @@ type ClientInterface interface {
 	// Needs the editor role. The upload session must be the caller's own. One ingestion is one snapshot: all its files or none.
 	// Without `fileIds` all completed files of the session are taken. With `dryRun` nothing is loaded; the finished ingestion then carries
 	// `preview` with columns, types, sample rows and doubts.
+	//
+	// Under the caller's own name the dataset need not exist. It is created, with its namespace if necessary, together with its first
+	// snapshot; an ingestion that fails, is cancelled or is a dry run creates nothing. Only the owner sees the ingestions of a dataset that does not exist yet.
+	//
+	// A doubt that has a `code` stops the load: the ingestion gets the status `waiting` and nothing is loaded until the code is accepted,
+	// here with `accept` or later with `retry`.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -2213,12 +2287,27 @@ type ClientInterface interface {
 	// Corresponds with POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/cancel (the `CancelIngestion` operationId).
 	CancelIngestion(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// RetryIngestion Try a failed ingestion again
+	// RetryIngestionWithBody Continue a waiting ingestion, or try a failed one again
 	//
-	// Needs the editor role. Only a failed or cancelled ingestion can be tried again (422 INVALID_STATE); 409 if the dataset was cleared after it was accepted.
+	// Needs the editor role. Only a waiting, failed or cancelled ingestion can be tried again (422 INVALID_STATE); 409 if the dataset was
+	// cleared after it was accepted. A waiting ingestion goes on if `accept` has the code of each of its doubts that has one, or `all`;
+	// otherwise it keeps waiting (422 INVALID_STATE).
+	//
+	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/retry (the `RetryIngestion` operationId).
-	RetryIngestion(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, reqEditors ...RequestEditorFn) (*http.Response, error)
+	RetryIngestionWithBody(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RetryIngestion Continue a waiting ingestion, or try a failed one again
+	//
+	// Needs the editor role. Only a waiting, failed or cancelled ingestion can be tried again (422 INVALID_STATE); 409 if the dataset was
+	// cleared after it was accepted. A waiting ingestion goes on if `accept` has the code of each of its doubts that has one, or `all`;
+	// otherwise it keeps waiting (422 INVALID_STATE).
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/retry (the `RetryIngestion` operationId).
+	RetryIngestion(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, body RetryIngestionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetProfile Profile of a dataset's columns
 	//
@@ -3086,6 +3175,12 @@ func (c *Client) ListIngestions(ctx context.Context, username Username, namespac
 // Without `fileIds` all completed files of the session are taken. With `dryRun` nothing is loaded; the finished ingestion then carries
 // `preview` with columns, types, sample rows and doubts.
 //
+// Under the caller's own name the dataset need not exist. It is created, with its namespace if necessary, together with its first
+// snapshot; an ingestion that fails, is cancelled or is a dry run creates nothing. Only the owner sees the ingestions of a dataset that does not exist yet.
+//
+// A doubt that has a `code` stops the load: the ingestion gets the status `waiting` and nothing is loaded until the code is accepted,
+// here with `accept` or later with `retry`.
+//
 // Takes any type of body and a specified content type.
 //
 // Corresponds with POST /data/{username}/{namespace}/{datasetName}/ingestions (the `CreateIngestion` operationId).
@@ -3106,6 +3201,12 @@ func (c *Client) CreateIngestionWithBody(ctx context.Context, username Username,
 // Needs the editor role. The upload session must be the caller's own. One ingestion is one snapshot: all its files or none.
 // Without `fileIds` all completed files of the session are taken. With `dryRun` nothing is loaded; the finished ingestion then carries
 // `preview` with columns, types, sample rows and doubts.
+//
+// Under the caller's own name the dataset need not exist. It is created, with its namespace if necessary, together with its first
+// snapshot; an ingestion that fails, is cancelled or is a dry run creates nothing. Only the owner sees the ingestions of a dataset that does not exist yet.
+//
+// A doubt that has a `code` stops the load: the ingestion gets the status `waiting` and nothing is loaded until the code is accepted,
+// here with `accept` or later with `retry`.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -3154,13 +3255,38 @@ func (c *Client) CancelIngestion(ctx context.Context, username Username, namespa
 	return c.Client.Do(req)
 }
 
-// RetryIngestion Try a failed ingestion again
+// RetryIngestionWithBody Continue a waiting ingestion, or try a failed one again
 //
-// Needs the editor role. Only a failed or cancelled ingestion can be tried again (422 INVALID_STATE); 409 if the dataset was cleared after it was accepted.
+// Needs the editor role. Only a waiting, failed or cancelled ingestion can be tried again (422 INVALID_STATE); 409 if the dataset was
+// cleared after it was accepted. A waiting ingestion goes on if `accept` has the code of each of its doubts that has one, or `all`;
+// otherwise it keeps waiting (422 INVALID_STATE).
+//
+// Takes any type of body and a specified content type.
 //
 // Corresponds with POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/retry (the `RetryIngestion` operationId).
-func (c *Client) RetryIngestion(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewRetryIngestionRequest(c.Server, username, namespace, datasetName, ingestionID)
+func (c *Client) RetryIngestionWithBody(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRetryIngestionRequestWithBody(c.Server, username, namespace, datasetName, ingestionID, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RetryIngestion Continue a waiting ingestion, or try a failed one again
+//
+// Needs the editor role. Only a waiting, failed or cancelled ingestion can be tried again (422 INVALID_STATE); 409 if the dataset was
+// cleared after it was accepted. A waiting ingestion goes on if `accept` has the code of each of its doubts that has one, or `all`;
+// otherwise it keeps waiting (422 INVALID_STATE).
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/retry (the `RetryIngestion` operationId).
+func (c *Client) RetryIngestion(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, body RetryIngestionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRetryIngestionRequest(c.Server, username, namespace, datasetName, ingestionID, body)
 	if err != nil {
 		return nil, err
 	}
@@ -5241,8 +5367,19 @@ func NewCancelIngestionRequest(server string, username Username, namespace Names
 	return req, nil
 }
 
-// NewRetryIngestionRequest constructs an http.Request for the RetryIngestion method
-func NewRetryIngestionRequest(server string, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID) (*http.Request, error) {
+// NewRetryIngestionRequest calls the generic RetryIngestion builder with application/json body
+func NewRetryIngestionRequest(server string, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, body RetryIngestionJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRetryIngestionRequestWithBody(server, username, namespace, datasetName, ingestionID, "application/json", bodyReader)
+}
+
+// NewRetryIngestionRequestWithBody constructs an http.Request for the RetryIngestion method, with any body, and a specified content type
+func NewRetryIngestionRequestWithBody(server string, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -5288,10 +5425,12 @@ func NewRetryIngestionRequest(server string, username Username, namespace Namesp
 		return nil, err
 	}
 
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
 	if err != nil {
 		return nil, err
 	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	return req, nil
 }
@@ -7968,6 +8107,12 @@ type ClientWithResponsesInterface interface {
 	// Without `fileIds` all completed files of the session are taken. With `dryRun` nothing is loaded; the finished ingestion then carries
 	// `preview` with columns, types, sample rows and doubts.
 	//
+	// Under the caller's own name the dataset need not exist. It is created, with its namespace if necessary, together with its first
+	// snapshot; an ingestion that fails, is cancelled or is a dry run creates nothing. Only the owner sees the ingestions of a dataset that does not exist yet.
+	//
+	// A doubt that has a `code` stops the load: the ingestion gets the status `waiting` and nothing is loaded until the code is accepted,
+	// here with `accept` or later with `retry`.
+	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /data/{username}/{namespace}/{datasetName}/ingestions (the `CreateIngestion` operationId).
@@ -7978,6 +8123,12 @@ type ClientWithResponsesInterface interface {
 	// Needs the editor role. The upload session must be the caller's own. One ingestion is one snapshot: all its files or none.
 	// Without `fileIds` all completed files of the session are taken. With `dryRun` nothing is loaded; the finished ingestion then carries
 	// `preview` with columns, types, sample rows and doubts.
+	//
+	// Under the caller's own name the dataset need not exist. It is created, with its namespace if necessary, together with its first
+	// snapshot; an ingestion that fails, is cancelled or is a dry run creates nothing. Only the owner sees the ingestions of a dataset that does not exist yet.
+	//
+	// A doubt that has a `code` stops the load: the ingestion gets the status `waiting` and nothing is loaded until the code is accepted,
+	// here with `accept` or later with `retry`.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -8000,14 +8151,27 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/cancel (the `CancelIngestion` operationId).
 	CancelIngestionWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, reqEditors ...RequestEditorFn) (*CancelIngestionResponse, error)
 
-	// RetryIngestionWithResponse Try a failed ingestion again
+	// RetryIngestionWithBodyWithResponse Continue a waiting ingestion, or try a failed one again
 	//
-	// Needs the editor role. Only a failed or cancelled ingestion can be tried again (422 INVALID_STATE); 409 if the dataset was cleared after it was accepted.
+	// Needs the editor role. Only a waiting, failed or cancelled ingestion can be tried again (422 INVALID_STATE); 409 if the dataset was
+	// cleared after it was accepted. A waiting ingestion goes on if `accept` has the code of each of its doubts that has one, or `all`;
+	// otherwise it keeps waiting (422 INVALID_STATE).
 	//
-	// Returns a wrapper object for the known response body format(s).
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/retry (the `RetryIngestion` operationId).
-	RetryIngestionWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, reqEditors ...RequestEditorFn) (*RetryIngestionResponse, error)
+	RetryIngestionWithBodyWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RetryIngestionResponse, error)
+
+	// RetryIngestionWithResponse Continue a waiting ingestion, or try a failed one again
+	//
+	// Needs the editor role. Only a waiting, failed or cancelled ingestion can be tried again (422 INVALID_STATE); 409 if the dataset was
+	// cleared after it was accepted. A waiting ingestion goes on if `accept` has the code of each of its doubts that has one, or `all`;
+	// otherwise it keeps waiting (422 INVALID_STATE).
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/retry (the `RetryIngestion` operationId).
+	RetryIngestionWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, body RetryIngestionJSONRequestBody, reqEditors ...RequestEditorFn) (*RetryIngestionResponse, error)
 
 	// GetProfileWithResponse Profile of a dataset's columns
 	//
@@ -12143,6 +12307,12 @@ func (c *ClientWithResponses) ListIngestionsWithResponse(ctx context.Context, us
 // Without `fileIds` all completed files of the session are taken. With `dryRun` nothing is loaded; the finished ingestion then carries
 // `preview` with columns, types, sample rows and doubts.
 //
+// Under the caller's own name the dataset need not exist. It is created, with its namespace if necessary, together with its first
+// snapshot; an ingestion that fails, is cancelled or is a dry run creates nothing. Only the owner sees the ingestions of a dataset that does not exist yet.
+//
+// A doubt that has a `code` stops the load: the ingestion gets the status `waiting` and nothing is loaded until the code is accepted,
+// here with `accept` or later with `retry`.
+//
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /data/{username}/{namespace}/{datasetName}/ingestions (the `CreateIngestion` operationId).
@@ -12159,6 +12329,12 @@ func (c *ClientWithResponses) CreateIngestionWithBodyWithResponse(ctx context.Co
 // Needs the editor role. The upload session must be the caller's own. One ingestion is one snapshot: all its files or none.
 // Without `fileIds` all completed files of the session are taken. With `dryRun` nothing is loaded; the finished ingestion then carries
 // `preview` with columns, types, sample rows and doubts.
+//
+// Under the caller's own name the dataset need not exist. It is created, with its namespace if necessary, together with its first
+// snapshot; an ingestion that fails, is cancelled or is a dry run creates nothing. Only the owner sees the ingestions of a dataset that does not exist yet.
+//
+// A doubt that has a `code` stops the load: the ingestion gets the status `waiting` and nothing is loaded until the code is accepted,
+// here with `accept` or later with `retry`.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -12199,15 +12375,34 @@ func (c *ClientWithResponses) CancelIngestionWithResponse(ctx context.Context, u
 	return ParseCancelIngestionResponse(rsp)
 }
 
-// RetryIngestionWithResponse Try a failed ingestion again
+// RetryIngestionWithBodyWithResponse Continue a waiting ingestion, or try a failed one again
 //
-// Needs the editor role. Only a failed or cancelled ingestion can be tried again (422 INVALID_STATE); 409 if the dataset was cleared after it was accepted.
+// Needs the editor role. Only a waiting, failed or cancelled ingestion can be tried again (422 INVALID_STATE); 409 if the dataset was
+// cleared after it was accepted. A waiting ingestion goes on if `accept` has the code of each of its doubts that has one, or `all`;
+// otherwise it keeps waiting (422 INVALID_STATE).
 //
-// Returns a wrapper object for the known response body format(s).
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/retry (the `RetryIngestion` operationId).
-func (c *ClientWithResponses) RetryIngestionWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, reqEditors ...RequestEditorFn) (*RetryIngestionResponse, error) {
-	rsp, err := c.RetryIngestion(ctx, username, namespace, datasetName, ingestionID, reqEditors...)
+func (c *ClientWithResponses) RetryIngestionWithBodyWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RetryIngestionResponse, error) {
+	rsp, err := c.RetryIngestionWithBody(ctx, username, namespace, datasetName, ingestionID, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRetryIngestionResponse(rsp)
+}
+
+// RetryIngestionWithResponse Continue a waiting ingestion, or try a failed one again
+//
+// Needs the editor role. Only a waiting, failed or cancelled ingestion can be tried again (422 INVALID_STATE); 409 if the dataset was
+// cleared after it was accepted. A waiting ingestion goes on if `accept` has the code of each of its doubts that has one, or `all`;
+// otherwise it keeps waiting (422 INVALID_STATE).
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/retry (the `RetryIngestion` operationId).
+func (c *ClientWithResponses) RetryIngestionWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, body RetryIngestionJSONRequestBody, reqEditors ...RequestEditorFn) (*RetryIngestionResponse, error) {
+	rsp, err := c.RetryIngestion(ctx, username, namespace, datasetName, ingestionID, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}

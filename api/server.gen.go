@@ -55,7 +55,7 @@ type ServerInterface interface {
 	// CancelIngestion Cancel an ingestion
 	// (POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/cancel)
 	CancelIngestion(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID)
-	// RetryIngestion Try a failed ingestion again
+	// RetryIngestion Continue a waiting ingestion, or try a failed one again
 	// (POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/retry)
 	RetryIngestion(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID)
 	// GetProfile Profile of a dataset's columns
@@ -2998,6 +2998,7 @@ type RetryIngestionRequestObject struct {
 	Namespace   Namespace   `json:"namespace"`
 	DatasetName DatasetName `json:"datasetName"`
 	IngestionID IngestionID `json:"ingestionId"`
+	Body        *RetryIngestionJSONRequestBody
 }
 
 type RetryIngestionResponseObject interface {
@@ -4563,7 +4564,7 @@ type StrictServerInterface interface {
 	// CancelIngestion Cancel an ingestion
 	// (POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/cancel)
 	CancelIngestion(ctx context.Context, request CancelIngestionRequestObject) (CancelIngestionResponseObject, error)
-	// RetryIngestion Try a failed ingestion again
+	// RetryIngestion Continue a waiting ingestion, or try a failed one again
 	// (POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/retry)
 	RetryIngestion(ctx context.Context, request RetryIngestionRequestObject) (RetryIngestionResponseObject, error)
 	// GetProfile Profile of a dataset's columns
@@ -5080,6 +5081,16 @@ func (sh *strictHandler) RetryIngestion(w http.ResponseWriter, r *http.Request, 
 	request.Namespace = namespace
 	request.DatasetName = datasetName
 	request.IngestionID = ingestionID
+
+	var body RetryIngestionJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		if !errors.Is(err, io.EOF) {
+			sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+			return
+		}
+	} else {
+		request.Body = &body
+	}
 
 	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
 		return sh.ssi.RetryIngestion(ctx, request.(RetryIngestionRequestObject))

@@ -33,6 +33,7 @@ func (s *service) namedDataset(ctx context.Context, name string) (dataset, error
 // that is, again and again.
 func (d dataset) load(ctx context.Context, files uuid.UUID, how api.NewIngestion, every time.Duration, tell func(api.Ingestion)) (api.Ingestion, error) {
 	how.SessionID = files
+	how.Accept = &[]api.DoubtCode{api.All} // the same file is loaded again and again
 
 	var now api.Ingestion
 	if err := d.ask(ctx, "ada", http.MethodPost, d.path+"/ingestions", how, &now); err != nil {

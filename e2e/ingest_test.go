@@ -272,7 +272,7 @@ func number(row []any) int64 {
 }
 
 const (
-	notReady   = "Only a failed or cancelled ingestion can be tried again."
+	notReady   = "Only a waiting, failed or cancelled ingestion can be tried again."
 	hasEnded   = "The ingestion has ended already."
 	wasCleared = "The dataset was cleared, deleted or restored after this was accepted."
 )

@@ -395,20 +395,23 @@ func ingestTwice(t *testing.T, s *service, key *signer) {
 	d := newFilled(t, s, "doubler", key.token("doubler"))
 	session := uploadFiles(t, s, d.bearer, "n\n1\n")
 	first := d.wait(d.accepted(d.create(session, "")).ID)
-	require.Empty(t, first.Warnings)
+	require.Equal(t, "completed", first.Status)
 
 	second := d.wait(d.accepted(d.create(session, "")).ID)
-	require.Equal(t, []string{`The file "file 0" was loaded into this dataset before: its rows will be there twice.`}, second.Warnings)
-	require.Equal(t, "completed", second.Status)
+	require.Equal(t, "waiting", second.Status, "its rows would be there twice")
+	require.Equal(t, numbers(1), d.table().rows)
+
+	third := d.wait(d.accepted(d.create(session, `"accept": ["loadedBefore"]`)).ID)
+	require.Equal(t, "completed", third.Status)
 	require.Equal(t, numbers(1, 1), d.table().rows)
 
 	replaced := d.wait(d.accepted(d.create(session, `"mode": "replace"`)).ID)
-	require.Empty(t, replaced.Warnings, "what was there goes")
+	require.Equal(t, "completed", replaced.Status, "what was there goes")
 	require.Equal(t, numbers(1), d.table().rows)
 
 	cleared := d.call(http.MethodPost, "/clear", "")
 	require.Equal(t, http.StatusOK, cleared.status, cleared.body)
-	require.Empty(t, d.wait(d.accepted(d.create(session, "")).ID).Warnings, "and after a clear nothing is there")
+	require.Equal(t, "completed", d.wait(d.accepted(d.create(session, "")).ID).Status, "and after a clear nothing is there")
 }
 
 func ingestByEditor(t *testing.T, s *service, key *signer) {

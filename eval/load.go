@@ -173,7 +173,9 @@ func put(ctx context.Context, address string, part []byte) (etag string, err err
 
 // ingest loads the files of a session and returns when their rows can be read, all of them.
 func (s *service) ingest(ctx context.Context, t table, session uuid.UUID) error {
-	accepted, err := s.api.CreateIngestionWithResponse(ctx, s.user, t.namespace, t.dataset, nil, api.NewIngestion{SessionID: session, Mode: new(api.NewIngestionModeReplace)})
+	accepted, err := s.api.CreateIngestionWithResponse(ctx, s.user, t.namespace, t.dataset, nil, api.NewIngestion{
+		SessionID: session, Mode: new(api.NewIngestionModeReplace), Accept: &[]api.DoubtCode{api.All},
+	})
 	if err != nil {
 		return err
 	}

@@ -29,20 +29,31 @@ func (p *program) datasetCreate() *cobra.Command {
 
 // create makes a dataset under the caller's own name, which is the only place where it can.
 func (p *program) create(ctx context.Context, client *api.Client, at name, description string) error {
-	if at.owner != "self" {
-		me, err := api.Read[api.Me](client.GetMe(ctx))
-		if err != nil {
-			return err
-		}
-
-		if !strings.EqualFold(me.Username, at.owner) {
-			return exitError{exitForbidden, fmt.Sprintf("%s belongs to %s, and you are %s", at, at.owner, me.Username), "Only they can create datasets there."}
-		}
+	if err := p.mayCreate(ctx, client, at); err != nil {
+		return err
 	}
 
 	_, err := api.Read[api.Dataset](client.CreateDataset(ctx, at.namespace, at.dataset, nil, api.InferDefinitionChange{DataDescription: given[string](description)}))
 
 	return err
+}
+
+// mayCreate: datasets are created under one's own name only.
+func (p *program) mayCreate(ctx context.Context, client *api.Client, at name) error {
+	if at.owner == "self" {
+		return nil
+	}
+
+	me, err := api.Read[api.Me](client.GetMe(ctx))
+	if err != nil {
+		return err
+	}
+
+	if !strings.EqualFold(me.Username, at.owner) {
+		return exitError{exitForbidden, fmt.Sprintf("%s belongs to %s, and you are %s", at, at.owner, me.Username), "Only they can create datasets there."}
+	}
+
+	return nil
 }
 
 func (p *program) datasetDescribe() *cobra.Command {

@@ -23,7 +23,10 @@ type loading struct {
 	wish    *uploadWish
 	session uuid.UUID
 	first   bool // of several sessions
+	creates bool // the dataset
 	begun   bool // the service was asked to load them
+
+	declined bool // and its doubts were not accepted
 }
 
 // run shows how the files are read, and loads them.
@@ -42,6 +45,10 @@ func (l *loading) run(ctx context.Context, files int) error {
 	l.begun = true
 
 	done, err := l.ingest(ctx, false)
+	if err == nil && done.Status == api.IngestionStatusWaiting {
+		done, err = l.settle(ctx, done)
+	}
+
 	if err != nil {
 		return err
 	}
@@ -66,6 +73,9 @@ func (l *loading) ingest(ctx context.Context, dryRun bool) (api.Ingestion, error
 	}
 
 	request := api.NewIngestion{SessionID: l.session, Mode: &mode, Options: &l.wish.options, DryRun: &dryRun}
+	if !dryRun {
+		request.Accept = l.accepted()
+	}
 
 	content, err := json.Marshal([]any{request, l.at.String()})
 	if err != nil {
@@ -80,7 +90,13 @@ func (l *loading) ingest(ctx context.Context, dryRun bool) (api.Ingestion, error
 		return now, err
 	}
 
-	if now, err = l.wait(ctx, now); err != nil || now.Status != api.IngestionStatusFailed && now.Status != api.IngestionStatusCancelled {
+	return l.outcome(ctx, now)
+}
+
+// outcome waits for the end of an ingestion, or until it waits for somebody.
+func (l *loading) outcome(ctx context.Context, now api.Ingestion) (api.Ingestion, error) {
+	now, err := l.wait(ctx, now)
+	if err != nil || now.Status != api.IngestionStatusFailed && now.Status != api.IngestionStatusCancelled {
 		return now, err
 	}
 
@@ -91,7 +107,7 @@ func (l *loading) wait(ctx context.Context, now api.Ingestion) (api.Ingestion, e
 	line := &progress{to: l.err}
 	defer line.clear()
 
-	for pause := 50 * time.Millisecond; now.FinishedAt == nil; pause = min(pause*3/2, time.Second) {
+	for pause := 50 * time.Millisecond; now.FinishedAt == nil && now.Status != api.IngestionStatusWaiting; pause = min(pause*3/2, time.Second) {
 		doing := capital(now.Progress.Phase)
 		if p := now.Progress; p.BytesTotal == 0 || p.BytesDone == 0 {
 			line.say(doing)
@@ -164,20 +180,11 @@ func (l *loading) preview(tried api.Ingestion) error {
 		l.out.printf("\n")
 	}
 
-	for _, doubt := range found.Doubts {
-		text := doubt.Message
-		if doubt.Column != nil {
-			text = *doubt.Column + ": " + text
-		}
-
-		l.err.tellf("%s %s", l.err.style(red, "doubt:"), l.err.clean(text))
+	if l.tell(found.Doubts); l.wish.dryRun {
+		return nil
 	}
 
-	if len(found.Doubts) > 0 && l.err.screen && !l.wish.yes && !l.wish.dryRun {
-		return l.confirm(false, "Load it like this?")
-	}
-
-	return nil
+	return l.confirmDoubts(found.Doubts)
 }
 
 func examples(column string, rows []api.Row) string {
@@ -200,6 +207,10 @@ func (l *loading) loaded(done api.Ingestion, files int) error {
 	verb := "Loaded"
 	if done.Mode == api.IngestionModeReplace {
 		verb = "Replaced everything with"
+	}
+
+	if l.creates {
+		l.err.printf("Created %s.\n", l.at)
 	}
 
 	l.out.printf("%s %s of %s into %s.\n", verb, counted(done.Progress.RowsDone, "row", "rows"), counted(int64(files), "file", "files"), l.at)

@@ -19,6 +19,7 @@ type uploadWish struct {
 	replace, dryRun, yes bool
 	parallel             int
 	options              api.IngestionOptions
+	accept               []string
 	nullValues           []string
 	types                map[string]string
 	header               string
@@ -43,9 +44,11 @@ func (p *program) uploadCommand() *cobra.Command {
 			return p.upload(ctx, client, at, args[:len(args)-1], wish)
 		})
 	command.Long = `Upload files and load them into a dataset. PATH is a file, a folder with everything below, or a pattern.
-CSV, TSV, XLSX, JSON, NDJSON and Parquet are understood, also with gzip or zstd. The dataset is made if it is not there.
+CSV, TSV, XLSX, JSON, NDJSON and Parquet are understood, also with gzip or zstd. If the dataset does not exist, it is created
+when its first rows are loaded.
 
-Before anything is loaded you see how the files are read. An upload that broke off, also by Ctrl-C, goes on where it stopped
+Before anything is loaded you see how the files are read. A doubt with a code, such as loadedBefore, stops the load: at a terminal
+you are asked, in a script --accept CODE or --yes loads the files nevertheless. An upload that broke off, also by Ctrl-C, goes on where it stopped
 when the same command is given again. Each hundred files are loaded as one snapshot: all of them or none. With --replace the
 first hundred replace the rows and the rest is added to them, so more than a hundred files are not replaced at one moment.`
 	command.Example = `  quern upload orders.csv shop/orders
@@ -55,6 +58,7 @@ first hundred replace the rows and the rest is added to them, so more than a hun
 	flags.BoolVar(&wish.replace, "replace", false, "replace the rows of the dataset instead of adding to them")
 	flags.BoolVar(&wish.dryRun, "dry-run", false, "upload and show how the files are read, and load nothing")
 	flags.IntVar(&wish.parallel, "parallel", 4, "parts to send at once")
+	flags.StringSliceVar(&wish.accept, "accept", nil, "load in spite of a doubt: loadedBefore, rowsPresent, otherColumns, notATable, wrappedRows or all; can be repeated")
 	flags.StringSliceVar(&wish.nullValues, "null", nil, "text that means no value; can be repeated")
 	flags.StringToStringVar(&wish.types, "type", nil, "COLUMN=TYPE instead of the type that is found; can be repeated")
 	flags.StringVar(&wish.header, "header", "", "yes or no: whether the first row has the names")
@@ -64,6 +68,7 @@ first hundred replace the rows and the rest is added to them, so more than a hun
 	for flag, help := range map[string]string{
 		"delimiter": "what stands between values", "quote": "sign around values", "decimal": "decimal sign", "thousands": "what groups digits",
 		"date-format": "such as dd.mm.yyyy", "encoding": "such as latin1", "sheet": "sheet of a workbook, by name or number",
+		"rows-at": "member of a JSON object that has the rows",
 	} {
 		texts[flag] = flags.String(flag, "", help)
 	}
@@ -76,6 +81,7 @@ func (w *uploadWish) read(texts map[string]*string) error {
 	for flag, place := range map[string]**string{
 		"delimiter": &w.options.Delimiter, "quote": &w.options.Quote, "decimal": &w.options.Decimal, "thousands": &w.options.Thousands,
 		"date-format": &w.options.DateFormat, "encoding": &w.options.Encoding, "sheet": &w.options.Sheet,
+		"rows-at": &w.options.RowsAt,
 	} {
 		*place = given[string](strings.ReplaceAll(*texts[flag], `\t`, "\t"))
 	}
@@ -90,6 +96,10 @@ func (w *uploadWish) read(texts map[string]*string) error {
 
 	if w.skipRows > 0 {
 		w.options.SkipRows = &w.skipRows
+	}
+
+	if w.yes {
+		w.accept = append(w.accept, acceptAll)
 	}
 
 	switch w.header {
@@ -113,7 +123,8 @@ func (p *program) upload(ctx context.Context, client *api.Client, at name, paths
 		p.err.printf("%s left out.\n", counted(int64(empty), "empty file is", "empty files are"))
 	}
 
-	if err := p.ensure(ctx, client, at); err != nil {
+	isNew, err := p.isNew(ctx, client, at)
+	if err != nil {
 		return err
 	}
 
@@ -134,8 +145,12 @@ func (p *program) upload(ctx context.Context, client *api.Client, at name, paths
 			return p.stop(ctx, err, "Stopped. The same command goes on where it stopped.")
 		}
 
-		loading := &loading{program: p, client: client, at: at, wish: wish, session: session, first: i == 0}
+		loading := &loading{program: p, client: client, at: at, wish: wish, session: session, first: i == 0, creates: isNew && i == 0}
 		if err := loading.run(ctx, len(batch)); err != nil {
+			if loading.declined {
+				err = errors.Join(err, forget(path))
+			}
+
 			return p.stop(ctx, err, loading.left())
 		}
 
@@ -157,20 +172,14 @@ func (p *program) stop(ctx context.Context, err error, what string) error {
 	return err
 }
 
-// ensure makes the dataset if it is not there.
-func (p *program) ensure(ctx context.Context, client *api.Client, at name) error {
+// isNew tells whether the first load creates the dataset.
+func (p *program) isNew(ctx context.Context, client *api.Client, at name) (bool, error) {
 	_, err := api.Read[api.Dataset](client.GetDataset(ctx, at.owner, at.namespace, at.dataset))
-	if !api.IsCode(err, api.NOTFOUND) {
-		return err
+	if api.IsCode(err, api.NOTFOUND) {
+		return true, p.mayCreate(ctx, client, at)
 	}
 
-	if err := p.create(ctx, client, at, ""); err != nil {
-		return err
-	}
-
-	p.err.printf("Created %s.\n", at)
-
-	return nil
+	return false, err
 }
 
 // send uploads files, or goes on with an upload of the same files that broke off.

@@ -77,6 +77,13 @@ func (c Catalog) CreateDataset(ctx context.Context, who auth.Principal, want New
 	now, id := c.now(), uuid.Must(uuid.NewV7())
 
 	err = c.DB.InTx(ctx, func(tx postgres.Tx) error {
+		// Ingestions that named the dataset before it existed are those of this one.
+		if draft, err := selectDraft(ctx, tx, who.Account, nameKey(want.Namespace), nameKey(want.Name)); err != nil {
+			return err
+		} else if draft != nil {
+			id = draft.ID
+		}
+
 		first, repeated, err := want.Once.ClaimTx(ctx, tx, who.Account, who, id, now)
 		if err != nil {
 			return err
@@ -121,6 +128,10 @@ func (c Catalog) createDatasetTx(ctx context.Context, tx postgres.Tx, who auth.P
 
 	if isNew, err := insertDataset(ctx, tx, made); err != nil || !isNew {
 		return orTaken(err, "A dataset of this name exists.")
+	}
+
+	if err := deleteDraft(ctx, tx, made.Account, made.ID); err != nil {
+		return err
 	}
 
 	if want.Definition.given() {

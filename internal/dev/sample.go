@@ -130,7 +130,7 @@ func (f *Folder) load(ctx context.Context, to *api.Client, dataset described) er
 	}
 
 	// To replace nothing is the same as to append, and it can be repeated.
-	request := api.NewIngestion{SessionID: session, Mode: new(api.NewIngestionModeReplace)}
+	request := api.NewIngestion{SessionID: session, Mode: new(api.NewIngestionModeReplace), Accept: &[]api.DoubtCode{api.All}}
 	if dataset.money != "" {
 		request.Options = &api.IngestionOptions{Types: &map[string]string{dataset.money: "decimal(12,2)"}}
 	}

@@ -133,7 +133,7 @@ func (s *Session) Convert(request ConvertRequest, progress func(Progress)) (Conv
 	}
 
 	done := *answer.Converted
-	if done.Rows < 0 || done.SetAsideCount < int64(len(done.SetAside)) {
+	if done.Rows < 0 || done.SetAsideCount < int64(len(done.SetAside)) || len(done.Sketch) > request.Sketch {
 		return Converted{}, s.nonsense("impossible counts")
 	}
 
@@ -208,6 +208,10 @@ func (s *Session) check(found Inspection, bounds Bounds) error {
 
 	for i := range found.Doubts {
 		found.Doubts[i].Message = clean(found.Doubts[i].Message)
+
+		if code := found.Doubts[i].Code; code != NotATable && code != WrappedRows {
+			found.Doubts[i].Code = ""
+		}
 	}
 
 	return nil

@@ -36,6 +36,7 @@ type Options struct {
 	Encoding   string            `json:"encoding,omitempty"`
 	Header     *bool             `json:"header,omitempty"`
 	SkipRows   int               `json:"skipRows,omitempty"`
+	RowsAt     string            `json:"rowsAt,omitempty"` // the member of a JSON object that has the rows
 	Sheet      string            `json:"sheet,omitempty"`
 	NullValues []string          `json:"nullValues,omitempty"`
 	Types      map[string]string `json:"types,omitempty"`
@@ -62,12 +63,20 @@ type Column struct {
 	Type string `json:"type"`
 }
 
-// Doubt is something that could be read in more than one way, and the option that would settle it.
+// Doubt is something that could be read in more than one way, and the option that would settle it. One with a code stops the
+// load until somebody accepts the code.
 type Doubt struct {
 	Column  string `json:"column,omitempty"`
 	Option  string `json:"option,omitempty"`
+	Code    string `json:"code,omitempty"`
 	Message string `json:"message"`
 }
+
+// The codes of doubts that a child can have.
+const (
+	NotATable   = "notATable"
+	WrappedRows = "wrappedRows"
+)
 
 // Inspection is what was found out about the files together.
 type Inspection struct {
@@ -87,6 +96,7 @@ type Converted struct {
 	Rows          int64      `json:"rows"`
 	SetAsideCount int64      `json:"setAsideCount"`
 	SetAside      []SetAside `json:"setAside"`
+	Sketch        []uint64   `json:"sketch,omitempty"` // the smallest hashes of its rows, in order
 }
 
 // Progress is how far the child is with what it was asked.
@@ -130,6 +140,7 @@ type ConvertRequest struct {
 	Source  int      `json:"source"`
 	Columns []Column `json:"columns"`
 	Output  string   `json:"output"`
+	Sketch  int      `json:"sketch,omitempty"` // how many hashes of rows are wanted
 }
 
 // Answer is what the child says: one of its members. Anything but Progress ends the request.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"quern.dev/quern/internal/catalog"
 	"quern.dev/quern/internal/job"
 	"quern.dev/quern/internal/lake"
 	"quern.dev/quern/internal/postgres"
@@ -14,6 +15,7 @@ const (
 	cleanAtOnce   = 100
 	strandedAfter = time.Minute
 	forgetAfter   = time.Minute
+	draftAge      = 7 * 24 * time.Hour // as long as uploads that nobody loads
 )
 
 // clean forgets old snapshots, removes objects that nobody needs, and settles reservations of files whose ingestion nobody knows of.
@@ -26,7 +28,7 @@ func (g *Ingest) clean(ctx context.Context, _ job.Lease) error {
 		return err
 	}
 
-	if err := g.settle(ctx); err != nil {
+	if err := errors.Join(g.settle(ctx), g.forgetDrafts(ctx)); err != nil {
 		return err
 	}
 
@@ -71,6 +73,23 @@ func (g *Ingest) forget(ctx context.Context, tx postgres.Tx, t lake.Table) error
 	}
 
 	return g.Gone(ctx, tx, t)
+}
+
+// forgetDrafts removes datasets that were named and never came about, with what is known of their ingestions.
+func (g *Ingest) forgetDrafts(ctx context.Context) error {
+	var stale []catalog.Draft
+
+	err := g.DB.Do(ctx, func(q postgres.Querier) (err error) {
+		stale, err = g.Catalog.StaleDrafts(ctx, q, g.Now().Add(-draftAge), cleanAtOnce)
+
+		return err
+	})
+
+	for _, draft := range stale {
+		err = errors.Join(err, g.DB.InTx(ctx, func(tx postgres.Tx) error { return g.Catalog.ForgetDraftTx(ctx, tx, draft, g.Now().Add(-draftAge)) }))
+	}
+
+	return err
 }
 
 // settle commits what was left ready, and ends posted rows whose process died before it had their lease, or could

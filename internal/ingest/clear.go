@@ -30,6 +30,10 @@ func (g *Ingest) Clear(ctx context.Context, who auth.Principal, at catalog.Path)
 				return err
 			}
 
+			if err := forgetOthers(ctx, tx, table, nil); err != nil {
+				return err
+			}
+
 			cleared, err = g.Catalog.ClearTx(ctx, tx, who, at, made.ID)
 
 			return err

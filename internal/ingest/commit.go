@@ -142,7 +142,7 @@ func together(ready []Ingestion) []Ingestion {
 var errMoved = errors.New("an ingestion is no longer ready")
 
 func (g *Ingest) commit(ctx context.Context, table lake.Table, ready []Ingestion, lease job.Lease) error {
-	dataset, err := g.current(ctx, table)
+	dataset, draft, err := g.target(ctx, table)
 	if err != nil {
 		return err
 	}
@@ -166,10 +166,18 @@ func (g *Ingest) commit(ctx context.Context, table lake.Table, ready []Ingestion
 	}
 
 	_, err = g.Lake.Commit(ctx, lake.Change{Table: table, Mode: ready[len(ready)-1].Mode, Ingestions: ids}, func(tx postgres.Tx, made lake.Snapshot) error {
+		if draft != nil {
+			if err := g.Catalog.CreateDraftTx(ctx, tx, *draft); err != nil {
+				return err
+			}
+		}
+
 		return g.commitTx(ctx, tx, *dataset, ids, made, lease)
 	})
 
 	switch {
+	case draft != nil && fault.Is(err, fault.Conflict): // the name of the dataset is taken
+		return g.refuseAll(ctx, ready, err, lease)
 	case errors.Is(err, lake.ErrStale):
 		return g.replan(ctx, ready, lease)
 	case errors.Is(err, errMoved):
@@ -186,15 +194,17 @@ func (g *Ingest) commitTx(ctx context.Context, tx postgres.Tx, dataset catalog.D
 	}
 
 	fits, err := g.Catalog.SetContentTx(ctx, tx, dataset, content(made))
+	table := lake.Table{Account: dataset.Account, Dataset: dataset.ID}
+
 	if err == nil && fits && made.Operation == lake.Replace {
-		err = g.Catalog.SetValuesTx(ctx, tx, dataset.Account, dataset.ID, nil) // nobody finds it by what is gone
+		if err = forgetOthers(ctx, tx, table, ids); err == nil {
+			err = g.Catalog.SetValuesTx(ctx, tx, dataset.Account, dataset.ID, nil) // nobody finds it by what is gone
+		}
 	}
 
 	if err != nil {
 		return err
 	}
-
-	table := lake.Table{Account: dataset.Account, Dataset: dataset.ID}
 
 	done, err := complete(ctx, tx, table, ids, made.ID, g.Now())
 	if err == nil && (!fits || done < len(ids)) {
@@ -225,6 +235,35 @@ func (g *Ingest) current(ctx context.Context, table lake.Table) (dataset *catalo
 	})
 
 	return dataset, err
+}
+
+// target is the dataset that a table is of, nil if it is gone. It may be a draft, which the commit creates.
+func (g *Ingest) target(ctx context.Context, table lake.Table) (dataset *catalog.Dataset, draft *catalog.Draft, err error) {
+	dataset, err = g.current(ctx, table)
+	if err != nil || dataset != nil {
+		return dataset, nil, err
+	}
+
+	err = g.DB.Do(ctx, func(q postgres.Querier) (err error) {
+		draft, err = g.Catalog.FindDraft(ctx, q, table.Account, table.Dataset)
+
+		return err
+	})
+	if draft != nil {
+		dataset = new(draft.Dataset())
+	}
+
+	return dataset, draft, err
+}
+
+func (g *Ingest) refuseAll(ctx context.Context, ready []Ingestion, reason error, lease job.Lease) error {
+	for _, i := range ready {
+		if err := g.refuse(ctx, i, reason, lease); err != nil {
+			return err
+		}
+	}
+
+	return nil
 }
 
 // refuse ends an ingestion that was ready.

@@ -101,7 +101,7 @@ func readFiles(t *testing.T, sessions *engine.Engine, dir string, files []string
 	}
 
 	for _, d := range found.Doubts {
-		got.Doubts = append(got.Doubts, doubt(d))
+		got.Doubts = append(got.Doubts, doubt{d.Column, d.Option, d.Message})
 	}
 
 	var rows int64

@@ -3,7 +3,11 @@
 //	          Create                 worker holds the lease                    committed with others
 //	request ─────────▶ queued ──▶ running: fetch, inspect, convert, store ──▶ ready ─────────────────▶ completed
 //	                     │             │                                        │
-//	                     └─ Cancel ────┴──▶ cancelled                 failed ◀──┴── the dataset was cleared
+//	                     └─ Cancel ────┼──▶ cancelled                 failed ◀──┴── the dataset was cleared
+//	                     ▲             │
+//	                     └─── Retry ───┴── waiting: a doubt has to be accepted first
+//
+// The dataset need not exist: it is created in the transaction of its first snapshot.
 //
 // Posted rows are the same without the queue: the request itself holds the lease, and is answered when its
 // snapshot is committed.

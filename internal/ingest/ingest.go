@@ -49,6 +49,7 @@ func New(c Config) *Ingest { return &Ingest{Config: c, commits: newTurns()} }
 
 // The words of the packages below that callers need.
 type (
+	Doubt      = engine.Doubt
 	Format     = engine.Format
 	Inspection = engine.Inspection
 	Mode       = lake.Mode

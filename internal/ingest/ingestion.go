@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -26,6 +27,7 @@ type Status string
 const (
 	Queued    Status = "queued"
 	Running   Status = "running"
+	Waiting   Status = "waiting" // until its doubts are accepted
 	Completed Status = "completed"
 	Failed    Status = "failed"
 	Cancelled Status = "cancelled"
@@ -61,6 +63,8 @@ type Ingestion struct {
 	Phase    string
 	Files    []File
 	Warnings []string
+	Doubts   []engine.Doubt
+	Accepted []string // codes of doubts
 	SetAside []SetAside
 
 	BytesDone, BytesTotal  int64
@@ -121,14 +125,16 @@ type Request struct {
 	Mode    lake.Mode
 	Options engine.Options
 	DryRun  bool
+	Accept  []string // codes of doubts that do not stop it
 	Once    auth.Once
 }
 
-// Create accepts uploaded files for a dataset.
+// Create accepts uploaded files for a dataset. One of the caller's own need not exist: it is created with its first
+// snapshot.
 //
 // Faults: NotFound, Forbidden, ValidationFailed, InvalidState.
 func (g *Ingest) Create(ctx context.Context, who auth.Principal, at catalog.Path, request Request) (made Ingestion, err error) {
-	dataset, err := g.allow(ctx, who, auth.Editor, at)
+	dataset, err := g.draft(ctx, who, at)
 	if err != nil {
 		return Ingestion{}, err
 	}
@@ -140,7 +146,7 @@ func (g *Ingest) Create(ctx context.Context, who auth.Principal, at catalog.Path
 	made = Ingestion{
 		Account: dataset.Account, Dataset: dataset.ID, ID: uuid.Must(uuid.NewV7()), Caller: who.Account, Session: request.Session,
 		Status: Queued, Mode: request.Mode, DryRun: request.DryRun, Epoch: dataset.Epoch, Options: request.Options,
-		Phase: phaseQueued, CreatedAt: g.Now(), kind: kindFiles,
+		Accepted: request.Accept, Phase: phaseQueued, CreatedAt: g.Now(), kind: kindFiles,
 	}
 	binding := upload.Binding{Account: dataset.Account, Dataset: dataset.ID, Ingestion: made.ID}
 
@@ -210,19 +216,6 @@ func (g *Ingest) repeated(ctx context.Context, who auth.Principal, dataset catal
 }
 
 func (g *Ingest) insertTx(ctx context.Context, tx postgres.Tx, who auth.Principal, dataset catalog.Dataset, made Ingestion) error {
-	twice, err := loadedBefore(ctx, tx, made)
-	if err != nil {
-		return err
-	}
-
-	for _, name := range twice {
-		made.Warnings = append(made.Warnings, fmt.Sprintf("The file %q was loaded into this dataset before: its rows will be there twice.", name))
-	}
-
-	if made.Mode == lake.Replace {
-		made.Warnings = nil // what was loaded before goes away
-	}
-
 	if err := insertIngestion(ctx, tx, made); err != nil {
 		return err
 	}
@@ -243,7 +236,7 @@ func (g *Ingest) insertTx(ctx context.Context, tx postgres.Tx, who auth.Principa
 
 // Get returns an ingestion to whoever may see the dataset.
 func (g *Ingest) Get(ctx context.Context, who auth.Principal, at catalog.Path, id uuid.UUID) (Ingestion, error) {
-	dataset, err := g.allow(ctx, who, auth.Viewer, at)
+	dataset, err := g.allowDraft(ctx, who, auth.Viewer, at)
 	if err != nil {
 		return Ingestion{}, err
 	}
@@ -253,7 +246,7 @@ func (g *Ingest) Get(ctx context.Context, who auth.Principal, at catalog.Path, i
 
 // List returns ingestions of files before the given one, newest first.
 func (g *Ingest) List(ctx context.Context, who auth.Principal, at catalog.Path, before uuid.UUID, limit int) (list []Ingestion, err error) {
-	dataset, err := g.allow(ctx, who, auth.Viewer, at)
+	dataset, err := g.allowDraft(ctx, who, auth.Viewer, at)
 	if err != nil {
 		return nil, err
 	}
@@ -267,16 +260,22 @@ func (g *Ingest) List(ctx context.Context, who auth.Principal, at catalog.Path, 
 	return list, err
 }
 
-// Retry queues a failed or cancelled ingestion again.
+// Retry queues a failed, cancelled or waiting ingestion again. The codes are those of doubts that do not stop it, beside
+// those that were accepted before.
 //
 // Faults: NotFound, Forbidden, InvalidState, Conflict if the dataset was cleared.
-func (g *Ingest) Retry(ctx context.Context, who auth.Principal, at catalog.Path, id uuid.UUID) (Ingestion, error) {
+func (g *Ingest) Retry(ctx context.Context, who auth.Principal, at catalog.Path, id uuid.UUID, accept []string) (Ingestion, error) {
 	return g.change(ctx, who, at, id, "ingestion.retry", func(tx postgres.Tx, dataset catalog.Dataset, i Ingestion) error {
 		switch {
-		case i.Status != Failed && i.Status != Cancelled:
-			return fault.New(fault.InvalidState, "Only a failed or cancelled ingestion can be tried again.")
+		case i.Status != Failed && i.Status != Cancelled && i.Status != Waiting:
+			return fault.New(fault.InvalidState, "Only a waiting, failed or cancelled ingestion can be tried again.")
 		case i.Epoch != dataset.Epoch:
 			return cleared()
+		}
+
+		i.Accepted = append(i.Accepted, accept...)
+		if open := i.unsettled(); i.Status == Waiting && len(open) > 0 {
+			return fault.New(fault.InvalidState, "The ingestion waits until these doubts are accepted: "+strings.Join(open, ", ")+".")
 		}
 
 		if err := requeue(ctx, tx, i); err != nil {
@@ -297,7 +296,7 @@ func (g *Ingest) Cancel(ctx context.Context, who auth.Principal, at catalog.Path
 			return nil
 		case Completed, Failed:
 			return fault.New(fault.InvalidState, "The ingestion has ended already.")
-		case Queued, Running:
+		case Queued, Running, Waiting:
 		}
 
 		if err := finish(ctx, tx, i, Cancelled, nil, g.Now()); err != nil {
@@ -316,7 +315,7 @@ func (g *Ingest) change(
 	var dataset catalog.Dataset
 
 	err = g.DB.InTx(ctx, func(tx postgres.Tx) error {
-		if dataset, err = g.Catalog.Allow(ctx, tx, who, auth.Editor, at); err != nil {
+		if dataset, err = g.Catalog.AllowDraft(ctx, tx, who, auth.Editor, at); err != nil {
 			return err
 		}
 
@@ -348,6 +347,28 @@ func (g *Ingest) change(
 func (g *Ingest) allow(ctx context.Context, who auth.Principal, need auth.Role, at catalog.Path) (dataset catalog.Dataset, err error) {
 	err = g.DB.Do(ctx, func(q postgres.Querier) (err error) {
 		dataset, err = g.Catalog.Allow(ctx, q, who, need, at)
+
+		return err
+	})
+
+	return dataset, err
+}
+
+// allowDraft is allow for a dataset that an ingestion may have named before it exists.
+func (g *Ingest) allowDraft(ctx context.Context, who auth.Principal, need auth.Role, at catalog.Path) (dataset catalog.Dataset, err error) {
+	err = g.DB.Do(ctx, func(q postgres.Querier) (err error) {
+		dataset, err = g.Catalog.AllowDraft(ctx, q, who, need, at)
+
+		return err
+	})
+
+	return dataset, err
+}
+
+// draft is allow for a dataset that need not exist.
+func (g *Ingest) draft(ctx context.Context, who auth.Principal, at catalog.Path) (dataset catalog.Dataset, err error) {
+	err = g.DB.InTx(ctx, func(tx postgres.Tx) (err error) {
+		dataset, err = g.Catalog.DraftTx(ctx, tx, who, at)
 
 		return err
 	})

@@ -3,6 +3,7 @@ package ingest
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -73,17 +74,33 @@ func (w *working) read(ctx context.Context, session *engine.Session, body *os.Fi
 
 	session.Progress = func(p engine.Progress) { w.hear(ctx, phaseInspecting, p, 0, 0) }
 
+	inspect := session.Inspect
 	if w.i.DryRun {
-		found, err := session.Preview(sources, w.i.Options, w.Bounds)
-		if err != nil {
-			return err
-		}
+		inspect = session.Preview
+	}
 
+	found, err := inspect(sources, w.i.Options, w.Bounds)
+	if err != nil {
+		return err
+	}
+
+	if w.i.kind == kindRows {
+		return w.convert(ctx, session, sources, found)
+	}
+
+	doubts, err := w.compare(ctx, found)
+	if err != nil {
+		return err
+	}
+
+	found.Doubts = append(doubts, found.Doubts...)
+
+	if w.i.DryRun {
 		return w.preview(ctx, found)
 	}
 
-	found, err := session.Inspect(sources, w.i.Options, w.Bounds)
-	if err != nil {
+	w.i.Doubts = found.Doubts
+	if err := w.settled(ctx); err != nil {
 		return err
 	}
 
@@ -96,11 +113,13 @@ func (w *working) link(ctx context.Context, session *engine.Session, body *os.Fi
 		return []engine.Source{{Name: "body", Format: w.i.format}}, session.Link(body.Name(), "body")
 	}
 
+	w.contents = make([]fileContent, len(w.i.Files))
+
 	for n, f := range w.i.Files {
 		source := engine.Source{Name: fmt.Sprintf("file-%d", n)}
 		path := filepath.Join(w.dir, source.Name)
 
-		if err := w.fetch(ctx, f, path); err != nil {
+		if w.contents[n].digest, err = w.fetch(ctx, f, path); err != nil {
 			return nil, err
 		}
 
@@ -114,30 +133,32 @@ func (w *working) link(ctx context.Context, session *engine.Session, body *os.Fi
 	return sources, nil
 }
 
-// fetch copies an uploaded file to the local disk.
-func (w *working) fetch(ctx context.Context, f File, path string) error {
+// fetch copies an uploaded file to the local disk, and returns the SHA-256 of its bytes.
+func (w *working) fetch(ctx context.Context, f File, path string) (digest []byte, err error) {
 	from, err := w.Store.Read(ctx, f.Key, 0, -1)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer from.Close()
 
 	to, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o400)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer to.Close()
 
-	size, err := io.CopyBuffer(&counting{w: w, ctx: ctx, to: to}, struct{ io.Reader }{from}, make([]byte, 1<<20))
+	hash := sha256.New()
+
+	size, err := io.CopyBuffer(&counting{w: w, ctx: ctx, to: io.MultiWriter(to, hash)}, struct{ io.Reader }{from}, make([]byte, 1<<20))
 	if err != nil {
-		return err
+		return nil, err
 	}
 
 	if size != f.Size {
-		return fault.Wrap(fmt.Errorf("%d bytes instead of %d", size, f.Size), fault.Internal, "The uploaded file is not what was uploaded.")
+		return nil, fault.Wrap(fmt.Errorf("%d bytes instead of %d", size, f.Size), fault.Internal, "The uploaded file is not what was uploaded.")
 	}
 
-	return to.Close()
+	return hash.Sum(nil), to.Close()
 }
 
 // counting tells of the bytes that come in.
@@ -181,11 +202,20 @@ func (w *working) convert(ctx context.Context, session *engine.Session, sources 
 
 	for n, source := range sources {
 		done, before := w.i.RowsDone, w.i.BytesDone
+		request := engine.ConvertRequest{Source: n, Columns: engineColumns(columns), Output: source.Name + outputSuffix}
 
-		converted, err := session.Convert(engine.ConvertRequest{Source: n, Columns: engineColumns(columns), Output: source.Name + outputSuffix},
+		if w.i.kind == kindFiles {
+			request.Sketch = sketchSize
+		}
+
+		converted, err := session.Convert(request,
 			func(p engine.Progress) { w.hear(ctx, phaseConverting, p, done, before) })
 		if err != nil {
 			return err
+		}
+
+		if w.i.kind == kindFiles {
+			w.contents[n].sketch = newSketch(converted.Sketch)
 		}
 
 		rows[n], w.aside[n] = converted.Rows, converted.SetAside
@@ -198,6 +228,16 @@ func (w *working) convert(ctx context.Context, session *engine.Session, sources 
 	}
 
 	if err := w.judge(); err != nil {
+		return err
+	}
+
+	doubts, err := w.rowsPresent(ctx)
+	if err != nil {
+		return err
+	}
+
+	w.i.Doubts = append(w.i.Doubts, doubts...)
+	if err := w.settled(ctx); err != nil {
 		return err
 	}
 
@@ -276,6 +316,10 @@ func (w *working) store(ctx context.Context, session *engine.Session, sources []
 
 	err := w.write(ctx, func(tx postgres.Tx) (bool, error) {
 		if err := insertSetAside(ctx, tx, w.i, w.aside); err != nil {
+			return false, err
+		}
+
+		if err := updateContent(ctx, tx, w.i, w.contents); err != nil {
 			return false, err
 		}
 

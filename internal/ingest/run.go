@@ -92,7 +92,9 @@ type working struct {
 	i     Ingestion
 	dir   string // the files on their way; removed at the end
 	aside [][]engine.SetAside
-	stop  context.CancelCauseFunc // ends what the child does
+
+	contents []fileContent           // of the files
+	stop     context.CancelCauseFunc // ends what the child does
 
 	mu   sync.Mutex
 	told time.Time

@@ -45,6 +45,10 @@ func (g *Ingest) Restore(ctx context.Context, who auth.Principal, at catalog.Pat
 				return err
 			}
 
+			if err := forgetSince(ctx, tx, table, snapshot); err != nil {
+				return err
+			}
+
 			return g.Catalog.RestoreTx(ctx, tx, who, at, content(made))
 		})
 

@@ -18,19 +18,15 @@ import (
 const (
 	sqlInsertIngestion = `
 		INSERT INTO ingestions (account_id, dataset_id, id, kind, caller_id, session_id, status, mode, dry_run, epoch, options, phase,
-			bytes_total, warnings, created_at, started_at, audit)
-		VALUES ($1, $2, $3, $4, $5, nullif($6, '00000000-0000-0000-0000-000000000000'::uuid), $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`
+			bytes_total, warnings, created_at, started_at, audit, accepted)
+		VALUES ($1, $2, $3, $4, $5, nullif($6, '00000000-0000-0000-0000-000000000000'::uuid), $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`
 	sqlInsertFile = `
 		INSERT INTO ingestion_files (account_id, dataset_id, ingestion_id, position, file_id, filename, size, object_key)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
-	sqlLoadedBefore = `
-		SELECT DISTINCT f.filename FROM ingestion_files f JOIN ingestions i ON i.account_id = f.account_id AND i.dataset_id = f.dataset_id AND i.id = f.ingestion_id
-		WHERE f.account_id = $1 AND f.dataset_id = $2 AND f.file_id = ANY($3) AND i.epoch = $4 AND i.status IN ('queued', 'running', 'completed')
-			AND NOT i.dry_run`
 
 	sqlColumns = `
 		account_id, dataset_id, id, kind, caller_id, coalesce(session_id, '00000000-0000-0000-0000-000000000000'::uuid), status, mode, dry_run, epoch,
-		options, phase, bytes_done, bytes_total, rows_done, rows_set_aside, warnings, preview, error_code, error_message,
+		options, phase, bytes_done, bytes_total, rows_done, rows_set_aside, warnings, doubts, accepted, preview, error_code, error_message,
 		coalesce(snapshot_id, '00000000-0000-0000-0000-000000000000'::uuid), created_at, started_at, ready_at IS NOT NULL, finished_at
 		FROM ingestions`
 	sqlSelectIngestion = `SELECT ` + sqlColumns + ` WHERE account_id = $1 AND dataset_id = $2 AND id = $3`
@@ -50,7 +46,7 @@ const (
 
 	sqlRequeue = `
 		UPDATE ingestions SET status = 'queued', phase = 'queued', bytes_done = 0, rows_done = 0, rows_set_aside = 0, error_code = '',
-			error_message = '', started_at = NULL, ready_at = NULL, finished_at = NULL
+			error_message = '', started_at = NULL, ready_at = NULL, finished_at = NULL, doubts = '[]', accepted = $4
 		WHERE account_id = $1 AND dataset_id = $2 AND id = $3`
 	sqlStart = `
 		UPDATE ingestions SET status = 'running', started_at = coalesce(started_at, $4)
@@ -59,7 +55,7 @@ const (
 		UPDATE ingestions SET phase = $4, bytes_done = $5, rows_done = $6, rows_set_aside = $7
 		WHERE account_id = $1 AND dataset_id = $2 AND id = $3 AND status = 'running'`
 	sqlReady = `
-		UPDATE ingestions SET ready_at = $4, phase = 'committing', bytes_done = bytes_total, rows_done = $5, rows_set_aside = $6
+		UPDATE ingestions SET ready_at = $4, phase = 'committing', bytes_done = bytes_total, rows_done = $5, rows_set_aside = $6, doubts = $7
 		WHERE account_id = $1 AND dataset_id = $2 AND id = $3 AND status = 'running'`
 	sqlComplete = `
 		UPDATE ingestions SET status = 'completed', phase = 'done', snapshot_id = $4, finished_at = $5
@@ -68,7 +64,7 @@ const (
 		SELECT audit FROM ingestions WHERE account_id = $1 AND dataset_id = $2 AND id = ANY($3) AND audit IS NOT NULL ORDER BY id`
 	sqlFinish = `
 		UPDATE ingestions SET status = $4, phase = 'done', preview = $5, error_code = $6, error_message = $7, finished_at = $8, ready_at = NULL
-		WHERE account_id = $1 AND dataset_id = $2 AND id = $3 AND status IN ('queued', 'running')`
+		WHERE account_id = $1 AND dataset_id = $2 AND id = $3 AND status IN ('queued', 'running', 'waiting')`
 	sqlDeleteSetAside = `DELETE FROM set_aside_rows WHERE account_id = $1 AND dataset_id = $2 AND ingestion_id = $3`
 	sqlInsertSetAside = `
 		INSERT INTO set_aside_rows (account_id, dataset_id, ingestion_id, position, row_number, reason)
@@ -101,7 +97,7 @@ func insertIngestion(ctx context.Context, tx pgx.Tx, i Ingestion) error {
 	}
 
 	if _, err := tx.Exec(ctx, sqlInsertIngestion, i.Account, i.Dataset, i.ID, i.kind, i.Caller, i.Session, i.Status, i.Mode, i.DryRun, i.Epoch,
-		asJSON(i.Options), i.Phase, i.BytesTotal, append([]string{}, i.Warnings...), i.CreatedAt, started, entry); err != nil || len(i.Files) == 0 {
+		asJSON(i.Options), i.Phase, i.BytesTotal, append([]string{}, i.Warnings...), i.CreatedAt, started, entry, append([]string{}, i.Accepted...)); err != nil || len(i.Files) == 0 {
 		return err
 	}
 
@@ -113,21 +109,6 @@ func insertIngestion(ctx context.Context, tx pgx.Tx, i Ingestion) error {
 	return tx.SendBatch(ctx, batch).Close()
 }
 
-// loadedBefore returns the names of files that this dataset has already, or is about to have.
-func loadedBefore(ctx context.Context, tx pgx.Tx, i Ingestion) ([]string, error) {
-	ids := make([]uuid.UUID, len(i.Files))
-	for n, f := range i.Files {
-		ids[n] = f.ID
-	}
-
-	rows, err := tx.Query(ctx, sqlLoadedBefore, i.Account, i.Dataset, ids, i.Epoch)
-	if err != nil {
-		return nil, err
-	}
-
-	return pgx.CollectRows(rows, pgx.RowTo[string])
-}
-
 func scanIngestion(row pgx.CollectableRow) (i Ingestion, err error) {
 	var (
 		options, preview  []byte
@@ -135,7 +116,7 @@ func scanIngestion(row pgx.CollectableRow) (i Ingestion, err error) {
 	)
 
 	if err := row.Scan(&i.Account, &i.Dataset, &i.ID, &i.kind, &i.Caller, &i.Session, &i.Status, &i.Mode, &i.DryRun, &i.Epoch, &options, &i.Phase,
-		&i.BytesDone, &i.BytesTotal, &i.RowsDone, &i.RowsSetAside, &i.Warnings, &preview, &i.ErrorCode, &i.ErrorMessage,
+		&i.BytesDone, &i.BytesTotal, &i.RowsDone, &i.RowsSetAside, &i.Warnings, &i.Doubts, &i.Accepted, &preview, &i.ErrorCode, &i.ErrorMessage,
 		&i.Snapshot, &i.CreatedAt, &started, &i.ready, &finished); err != nil {
 		return i, err
 	}
@@ -262,7 +243,7 @@ func met(ctx context.Context, tx pgx.Tx, statement string, args ...any) (bool, e
 }
 
 func requeue(ctx context.Context, tx pgx.Tx, i Ingestion) error {
-	_, err := tx.Exec(ctx, sqlRequeue, i.Account, i.Dataset, i.ID)
+	_, err := tx.Exec(ctx, sqlRequeue, i.Account, i.Dataset, i.ID, append([]string{}, i.Accepted...))
 
 	return err
 }
@@ -276,7 +257,7 @@ func updateProgress(ctx context.Context, tx pgx.Tx, i Ingestion) (bool, error) {
 }
 
 func updateReady(ctx context.Context, tx pgx.Tx, i Ingestion, now time.Time) (bool, error) {
-	return met(ctx, tx, sqlReady, i.Account, i.Dataset, i.ID, now, i.RowsDone, i.RowsSetAside)
+	return met(ctx, tx, sqlReady, i.Account, i.Dataset, i.ID, now, i.RowsDone, i.RowsSetAside, asJSON(append([]engine.Doubt{}, i.Doubts...)))
 }
 
 func complete(ctx context.Context, tx pgx.Tx, t lake.Table, ids []uuid.UUID, snapshot uuid.UUID, now time.Time) (done int, err error) {

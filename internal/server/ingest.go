@@ -37,6 +37,8 @@ func (h handlers) CreateIngestion(ctx context.Context, request api.CreateIngesti
 		want.Options = readOptions(*request.Body.Options)
 	}
 
+	want.Accept = codes(request.Body.Accept)
+
 	made, err := h.ingest.Create(ctx, callOf(ctx).who, datasetPath(request.Username, request.Namespace, request.DatasetName), want)
 	if err != nil {
 		return nil, err
@@ -84,7 +86,12 @@ func (h handlers) ListIngestions(ctx context.Context, request api.ListIngestions
 func (h handlers) RetryIngestion(ctx context.Context, request api.RetryIngestionRequestObject) (api.RetryIngestionResponseObject, error) {
 	at := datasetPath(request.Username, request.Namespace, request.DatasetName)
 
-	queued, err := h.ingest.Retry(ctx, callOf(ctx).who, at, request.IngestionID)
+	var accept []string
+	if request.Body != nil {
+		accept = codes(request.Body.Accept)
+	}
+
+	queued, err := h.ingest.Retry(ctx, callOf(ctx).who, at, request.IngestionID, accept)
 	if err != nil {
 		return nil, err
 	}
@@ -157,12 +164,22 @@ func readOptions(o api.IngestionOptions) ingest.Options {
 	options := ingest.Options{
 		Delimiter: value(o.Delimiter), Quote: o.Quote, Decimal: value(o.Decimal), Thousands: o.Thousands, DateFormat: value(o.DateFormat),
 		Encoding: value(o.Encoding), Header: o.Header, Sheet: value(o.Sheet), NullValues: value(o.NullValues), Types: value(o.Types),
+		RowsAt: value(o.RowsAt),
 	}
 	if o.SkipRows != nil {
 		options.SkipRows = int(*o.SkipRows)
 	}
 
 	return options
+}
+
+// codes are those of doubts that were accepted.
+func codes(accept *[]api.DoubtCode) (list []string) {
+	for _, code := range value(accept) {
+		list = append(list, string(code))
+	}
+
+	return list
 }
 
 // value is what a pointer points to, or nothing.
@@ -195,6 +212,14 @@ func showIngestion(i ingest.Ingestion) api.Ingestion {
 		shown.Warnings = &i.Warnings
 	}
 
+	if len(i.Doubts) > 0 {
+		shown.Doubts = new(showDoubts(i.Doubts))
+	}
+
+	if len(i.Accepted) > 0 {
+		shown.Accepted = &i.Accepted
+	}
+
 	if i.ErrorCode != "" {
 		shown.Error = &api.Failure{Code: api.ErrorCode(i.ErrorCode), Message: i.ErrorMessage}
 	}
@@ -217,7 +242,7 @@ func showIngestion(i ingest.Ingestion) api.Ingestion {
 
 func showPreview(found ingest.Inspection) *api.IngestionPreview {
 	preview := &api.IngestionPreview{
-		Columns: make([]api.ResultColumn, len(found.Columns)), Rows: make([]api.Row, len(found.Rows)), Doubts: make([]api.Doubt, len(found.Doubts)),
+		Columns: make([]api.ResultColumn, len(found.Columns)), Rows: make([]api.Row, len(found.Rows)), Doubts: showDoubts(found.Doubts),
 	}
 
 	for n, c := range found.Columns {
@@ -228,11 +253,16 @@ func showPreview(found ingest.Inspection) *api.IngestionPreview {
 		preview.Rows[n] = row
 	}
 
-	for n, d := range found.Doubts {
-		preview.Doubts[n] = api.Doubt{Column: orNothing(d.Column), Option: orNothing(d.Option), Message: d.Message}
+	return preview
+}
+
+func showDoubts(doubts []ingest.Doubt) []api.Doubt {
+	shown := make([]api.Doubt, len(doubts))
+	for n, d := range doubts {
+		shown[n] = api.Doubt{Column: orNothing(d.Column), Option: orNothing(d.Option), Code: orNothing(d.Code), Message: d.Message}
 	}
 
-	return preview
+	return shown
 }
 
 func orNothing(text string) *string {

@@ -21,6 +21,8 @@ func (c *column) readingFor(kind string, options engine.Options) reading {
 	switch _, _, isDecimal := decimalOf(kind); {
 	case c.kind == kind && known:
 		return c.reading
+	case c.likely.pattern != "" && c.likely.kind == kind:
+		return c.likely
 	case !isText:
 		return general
 	case kind == engine.Date || kind == engine.Timestamp:
@@ -159,6 +161,15 @@ const misfit = "a row does not fit"
 
 // convert writes one file as Parquet.
 func (p *program) convert(request engine.ConvertRequest) (engine.Converted, error) {
+	converted, err := p.convertRows(request)
+	if err == nil {
+		converted.Sketch, err = p.sketch(filepath.Join(p.tmp, filepath.Base(request.Output)), request)
+	}
+
+	return converted, err
+}
+
+func (p *program) convertRows(request engine.ConvertRequest) (engine.Converted, error) {
 	if request.Source < 0 || request.Source >= len(p.sources) || len(request.Columns) == 0 {
 		return engine.Converted{}, fmt.Errorf("there is no source %d", request.Source)
 	}

@@ -188,7 +188,7 @@ func FuzzToLines(f *testing.F) {
 
 		_ = file.isLines()
 
-		if err := file.toLines(t.TempDir(), "x", bounds()); err != nil {
+		if err := file.toLines(t.TempDir(), "x", "", bounds()); err != nil {
 			require.ErrorAs(t, err, new(*failure))
 
 			return

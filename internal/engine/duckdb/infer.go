@@ -37,6 +37,8 @@ func candidates(options engine.Options) ([]candidate, error) {
 		{reading: isoDates()},
 		{reading: slashDates()},
 		{reading: dotDates()},
+		{reading: namedMonth()},
+		{reading: dayOfMonth()},
 		{reading: timestamps()},
 		{reading: times()},
 		{reading: dayFirst(), alias: "day_first"},
@@ -115,7 +117,11 @@ func (p *program) findTypes(s *source, data []byte) error {
 		s.doubtDates(p.options.DateFormat, trials, tallies)
 	}
 
-	return p.findSigned(s, list, tallies)
+	if err := p.findSigned(s, list, tallies); err != nil {
+		return err
+	}
+
+	return p.doubtOutliers(s, list, data)
 }
 
 // doubtDates tells where a given format of dates, which is the first candidate, does not fit.

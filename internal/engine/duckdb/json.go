@@ -25,7 +25,8 @@ func (f *plainFile) isLines() bool {
 }
 
 // toLines makes a copy of JSON with one value a line.
-func (f *plainFile) toLines(tmp, name string, bounds engine.Bounds) error {
+// rowsAt is the member that has the rows, if the file is an object around them.
+func (f *plainFile) toLines(tmp, name, rowsAt string, bounds engine.Bounds) error {
 	from, err := os.Open(f.path)
 	if err != nil {
 		return err
@@ -44,7 +45,11 @@ func (f *plainFile) toLines(tmp, name string, bounds engine.Bounds) error {
 		return err
 	}
 
-	lines := lineWriter{file: *f, to: bufio.NewWriterSize(to, 1<<16), limit: bounds.Record}
+	if f.format == engine.FormatRows {
+		rowsAt = "data"
+	}
+
+	lines := lineWriter{file: *f, rowsAt: rowsAt, to: bufio.NewWriterSize(to, 1<<16), limit: bounds.Record}
 	if err := lines.copyFrom(json.NewDecoder(f.counted(from))); err != nil {
 		return err
 	}
@@ -57,18 +62,19 @@ func (f *plainFile) toLines(tmp, name string, bounds engine.Bounds) error {
 }
 
 type lineWriter struct {
-	file  plainFile
-	to    *bufio.Writer
-	limit int64
-	line  bytes.Buffer
-	count int64
+	file   plainFile
+	rowsAt string // the member with the rows, "" if they stand by themselves
+	to     *bufio.Writer
+	limit  int64
+	line   bytes.Buffer
+	count  int64
 }
 
 func (l *lineWriter) copyFrom(decoder *json.Decoder) error {
 	decoder.UseNumber() // or a number that is too large would be an error
 
 	switch {
-	case l.file.format == engine.FormatRows:
+	case l.rowsAt != "":
 		return l.copyEnvelope(decoder)
 	case bytes.HasPrefix(bytes.TrimLeft(l.file.text(), " \t\r\n"), []byte("[")):
 		return l.copyWhole(decoder)
@@ -138,7 +144,7 @@ func (l *lineWriter) copyArray(decoder *json.Decoder) error {
 	return nil
 }
 
-// copyEnvelope reads {"data": [...]}. Other members are ignored.
+// copyEnvelope reads {"data": [...]}, or another member that has the rows. Other members are ignored.
 func (l *lineWriter) copyEnvelope(decoder *json.Decoder) error {
 	open, err := decoder.Token()
 	if err != nil {
@@ -173,7 +179,7 @@ func (l *lineWriter) copyEnvelope(decoder *json.Decoder) error {
 		return l.broken(decoder, err)
 	}
 
-	if !seen["data"] {
+	if !seen[l.rowsAt] {
 		return l.noData()
 	}
 
@@ -181,7 +187,7 @@ func (l *lineWriter) copyEnvelope(decoder *json.Decoder) error {
 }
 
 func (l *lineWriter) copyMember(decoder *json.Decoder, name string) error {
-	if name != "data" {
+	if name != l.rowsAt {
 		var ignored json.RawMessage
 		if err := decoder.Decode(&ignored); err != nil {
 			return l.broken(decoder, err)
@@ -202,6 +208,8 @@ func (l *lineWriter) copyMember(decoder *json.Decoder, name string) error {
 	switch {
 	case err != nil:
 		return l.broken(decoder, err)
+	case open != json.Delim('[') && l.file.format != engine.FormatRows:
+		return &failure{engine.InvalidOptions, fmt.Sprintf("rowsAt: the member %q is not an array of objects.", shorten(l.rowsAt))}
 	case open != json.Delim('['):
 		return &failure{engine.InvalidOptions, "data: must be an array of objects"}
 	default:
@@ -211,6 +219,10 @@ func (l *lineWriter) copyMember(decoder *json.Decoder, name string) error {
 
 // noData: what is not JSON at all is told first.
 func (l *lineWriter) noData() error {
+	if l.file.format != engine.FormatRows {
+		return &failure{engine.InvalidOptions, fmt.Sprintf("rowsAt: the file is not an object with the member %q.", shorten(l.rowsAt))}
+	}
+
 	body, err := os.ReadFile(l.file.path)
 
 	switch {

@@ -45,10 +45,10 @@ func (p *program) describeJSON(s *source, file string) error {
 	s.lines = dialect{delimiter: neverADelimiter, longest: p.bounds.Record}
 	ends, err := s.file.check()
 
-	switch lines := s.file.isLines(); {
+	switch lines := s.file.isLines() && p.options.RowsAt == ""; {
 	case err != nil:
 	case !lines:
-		err = s.file.toLines(p.tmp, file, p.bounds)
+		err = s.file.toLines(p.tmp, file, p.options.RowsAt, p.bounds)
 	case ends.mixed():
 		err = s.file.oneLineEnd(p.tmp, file, s.lines)
 	}
@@ -94,7 +94,11 @@ func (p *program) describeJSON(s *source, file string) error {
 
 	s.rename()
 
-	return p.findJSONTypes(s)
+	if err := p.findJSONTypes(s); err != nil {
+		return err
+	}
+
+	return p.doubtWrapped(s, members)
 }
 
 type member struct {

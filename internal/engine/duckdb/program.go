@@ -265,15 +265,5 @@ func (p *program) preview(found *engine.Inspection) error {
 
 	found.Rows = list
 
-	total := func(values map[string]any) bool {
-		first, _ := values[found.Columns[0].Name].(string)
-
-		return slices.Contains([]string{"total", "sum", "summe", "gesamt", "grand total"}, strings.ToLower(strings.Trim(first, " :")))
-	}
-
-	if last := len(list) - 1; last > 0 && last < previewRows-1 && total(list[last]) {
-		found.Doubts = append(found.Doubts, engine.Doubt{Message: "The last row looks like a total of the others, and is loaded as a row."})
-	}
-
 	return nil
 }

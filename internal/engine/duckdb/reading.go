@@ -32,6 +32,8 @@ const (
 	clock    = `(?:[01]?[0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:\.[0-9]{1,6})?)?`
 	offset   = ` ?(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)`
 
+	months = `(?i:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)`
+
 	scientific = `-?[0-9]+(?:\.[0-9]+)?[eE][+-]?[0-9]{1,2}`
 
 	// A comma decides between 1,5 and 1,500: these prove which one it is.
@@ -85,6 +87,21 @@ func dayFirst() reading {
 
 func monthFirst() reading {
 	return read(engine.Date, `[0-9]{1,2}/[0-9]{1,2}/[0-9]{4}`, parsed("%m/%d/%Y", "DATE"))
+}
+
+// namedMonth is a date such as Nov 08, 2025 or November 8 2025, dayOfMonth one such as 8 Nov 2025 or 08-Nov-2025.
+func namedMonth() reading {
+	return read(engine.Date, months+`\.? [0-9]{1,2},? [0-9]{4}`, monthNamed(`^([A-Za-z]{3})[A-Za-z]*\.? ([0-9]{1,2}),? ([0-9]{4})$`, `\2 \1 \3`))
+}
+
+func dayOfMonth() reading {
+	return read(engine.Date, `[0-9]{1,2}(?: `+months+`\.? |-`+months+`-)[0-9]{4}`, monthNamed(`^([0-9]{1,2})[ -]([A-Za-z]{3})[A-Za-z]*\.?[ -]([0-9]{4})$`, `\1 \2 \3`))
+}
+
+func monthNamed(form, parts string) func(string) string {
+	return func(t string) string {
+		return parsed("%d %b %Y", "DATE")(`regexp_replace(` + t + `, ` + text(form) + `, ` + text(parts) + `)`)
+	}
 }
 
 func timestamps() reading {

@@ -105,6 +105,8 @@ type survey struct {
 	inQuotes bool    // a line end stands in quotes
 	unclosed int64   // where the record begins that ends with the text and within quotes, -1 if none does
 	blanks   []int64 // how many do not count before each position
+
+	totals, firstTotal int64 // rows that look like totals, and the number of the first
 }
 
 // look passes over the records of a text whose lines all end in the same byte. People do not count records
@@ -153,6 +155,12 @@ func (d dialect) look(from io.Reader, newline byte, positions []int64) (survey, 
 
 		if !record.other {
 			record.feed(line)
+		}
+
+		if at-int64(len(line)) == start && !header && d.isTotal(line) {
+			if s.totals++; s.firstTotal == 0 {
+				s.firstTotal = s.records + 1
+			}
 		}
 
 		if quoted = d.quotedAfter(line, quoted); quoted {

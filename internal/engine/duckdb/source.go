@@ -32,6 +32,7 @@ type column struct {
 	wide    bool    // one of very many: each step of an expression takes memory for itself
 	kind    string  // the type that was found out, "" if there is no value to tell
 	reading reading // of the texts, unless the type is varchar, json or native
+	likely  reading // of a column that is text because of a few values: how the others are read
 }
 
 // describe finds out what a file is and which columns it has.

@@ -152,7 +152,10 @@ func (p *program) describeRecords(s *source) (err error) {
 		return err
 	}
 
-	first, rest, skip := d.firstRecord(bytes.TrimPrefix(data, []byte(mark)))
+	data = bytes.TrimPrefix(data, []byte(mark))
+	above := p.skipTitles(s, d, data)
+
+	first, rest, skip := d.firstRecord(data)
 	if len(first) == 1 && strings.TrimSpace(first[0]) == "" {
 		return invalid("The file has nothing but blanks.")
 	}
@@ -174,7 +177,25 @@ func (p *program) describeRecords(s *source) (err error) {
 		return err
 	}
 
+	s.doubts = append(above, s.doubts...)
+
 	return p.survey(s, d)
+}
+
+// skipTitles leaves out lines above the table, if no option says where it begins, and tells of a text that is none.
+func (p *program) skipTitles(s *source, d *dialect, data []byte) []engine.Doubt {
+	found := source{}
+
+	switch {
+	case s.file.sheet != nil:
+	case p.options.Delimiter == "" && p.options.Header == nil && p.options.SkipRows == 0 && d.isProse(data):
+		found.doubts = append(found.doubts, engine.Doubt{Code: engine.NotATable, Message: "The file does not look like a table: it has sentences and no columns."})
+	case p.options.SkipRows == 0 && p.options.Header == nil:
+		d.skip = max(d.skip, d.titles(data))
+		found.doubtTitles(data, d.skip)
+	}
+
+	return found.doubts
 }
 
 // header is whether the first row has the names, if the option or a sheet's merged cells say so.
@@ -201,6 +222,7 @@ func (p *program) survey(s *source, d *dialect) error {
 	}
 
 	s.records, s.blanks, d.longest, d.oneByOne = seen.records, seen.blank > 0, seen.longest, seen.inQuotes
+	s.doubtTotals(seen)
 
 	return nil
 }

@@ -1,0 +1,52 @@
+package duckdb
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestTitles(t *testing.T) {
+	t.Parallel()
+
+	for text, want := range map[string]int{
+		"a,b\n1,2\n3,4\n":                           0,
+		"Report\n\na,b\n1,2\n3,4\n":                 2,
+		"Report,,\nby Ann,,\na,b,c\n1,2,3\n4,5,6\n": 2,
+		"Report\na,b\n1,2\n3\n":                     0, // ragged: nothing proves where it begins
+		"Report\n\n":                                0,
+		"one\ntwo\nthree\n":                         0,
+		"n,\n1,\n2,\n":                              0,
+		strings.Repeat("x\n", 30) + "a,b\n1,2\n":    0,
+	} {
+		require.Equal(t, want, dialect{delimiter: ",", quote: `"`}.titles([]byte(text)), text)
+	}
+}
+
+func TestProse(t *testing.T) {
+	t.Parallel()
+
+	for text, want := range map[string]bool{
+		"Dear Ms Miller,\n\nthank you very much for your letter of last week.\nWe are glad to hear from you, and hope that you are well.\n\nYours sincerely,\nJohn Smith\n": true,
+		"This is a text that somebody wrote.\nIt has some lines with words in them.\nNone of them is a row of a table.\nAnd here it ends for good now.\n":                   true,
+		"review\nThis was a very good stay.\nThe room was small and we could not sleep.\nWe will come back with all of our friends.\n":                                      false,
+		"id,comment\n1,This was a very good stay\n2,The room was small and we left\n3,We will come back with our friends\n4,Never again in my whole life\n":                 false,
+		"First name,Last name\nAnn,Lee\nBob,Kay\nCem,Day\n":                     false,
+		"What is your name?,How old are you?\nAnn,30\nBob,31\nCem,32\nDee,33\n": false,
+	} {
+		require.Equal(t, want, dialect{delimiter: ",", quote: `"`}.isProse([]byte(text)), text)
+	}
+}
+
+func TestIsTotal(t *testing.T) {
+	t.Parallel()
+
+	for line, want := range map[string]bool{
+		"Total,10\n": true, "TOTAL:,10\n": true, `"Grand total",10` + "\n": true, "Summe :,1\n": true, "Zwischensumme,3\n": true,
+		"Totally,1\n": false, "Summer,2\n": false, "total\n": false, "North,Total\n": false, ",10\n": false, "\n": false,
+	} {
+		d := dialect{delimiter: ",", quote: `"`}
+		require.Equal(t, want, d.isTotal([]byte(line)), line)
+	}
+}

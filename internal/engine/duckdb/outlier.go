@@ -1,0 +1,137 @@
+package duckdb
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"quern.dev/quern/internal/engine"
+)
+
+const (
+	outlierTexts = 50 // values that a column must have
+	outlierShare = 50 // fewer than one of so many are others
+	outlierShown = 3
+	outlierWidth = 200 // columns that are looked at
+)
+
+// canHaveOutliers is for readings that need no proof beside the texts that they take.
+func (c candidate) canHaveOutliers() bool {
+	return c.alias != "day_first" && c.alias != "month_first" && c.alias != "comma" && c.alias != "point" && !c.against
+}
+
+// doubtOutliers tells of columns that are text because of a few values, with the first of these.
+func (p *program) doubtOutliers(s *source, list []candidate, data []byte) error {
+	if len(s.columns) > outlierWidth {
+		return nil
+	}
+
+	for i, best := range s.nearly(list, data) {
+		c := &s.columns[i]
+		if best < 0 || c.kind != engine.Varchar || s.isDoubted(c.name) || (list[best].kind == engine.Bigint && saysText(c.name)) {
+			continue
+		}
+
+		if err := p.doubtOutlier(s, c, list[best]); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+func (s *source) isDoubted(column string) bool {
+	return slices.ContainsFunc(s.doubts, func(d engine.Doubt) bool { return d.Column == column && d.Option != "" })
+}
+
+// nearly is the candidate that takes most of the first texts of each column, all but a few, and -1 where none does.
+func (s *source) nearly(list []candidate, data []byte) []int {
+	texts, taken := make([]int, len(s.columns)), make([][]int, len(s.columns))
+	for i := range taken {
+		taken[i] = make([]int, len(list))
+	}
+
+	for range min(headRecords, headCells/len(s.columns)+1) {
+		var cells []string
+
+		if cells, data, _ = splitRecord(data, s.dialect.delimiter, s.dialect.quote); len(cells) != len(s.columns) {
+			continue
+		}
+
+		for i, cell := range cells {
+			cell = strings.Trim(cell, " ")
+			if cell == "" || s.columns[i].kind != engine.Varchar || slices.Contains(markers(), strings.ToLower(cell)) {
+				continue
+			}
+
+			texts[i]++
+
+			for n, c := range list {
+				if c.canHaveOutliers() && c.takes(cell) {
+					taken[i][n]++
+				}
+			}
+		}
+	}
+
+	best := make([]int, len(s.columns))
+
+	for i := range best {
+		best[i] = -1
+
+		for n, count := range taken[i] {
+			if texts[i] > 0 && 10*count >= 9*texts[i] && (best[i] < 0 || count > taken[i][best[i]]) {
+				best[i] = n
+			}
+		}
+	}
+
+	return best
+}
+
+// doubtOutlier asks about one column how many texts are not of the type, and which.
+func (p *program) doubtOutlier(s *source, c *column, best candidate) error {
+	type outlier struct {
+		Row           int64
+		Value         string
+		Others, Texts int64
+	}
+
+	value := p.trimmed(*c)
+	marked := `lower(v) IN (` + texts(markers()) + `)`
+
+	found, err := rows[outlier](p.db, fmt.Sprintf(`SELECT "Row", left(v, 40) AS "Value", "Others", "Texts" FROM (
+		SELECT "Row", v, fits, count(*) FILTER (NOT fits) OVER () AS "Others", count(*) OVER () AS "Texts" FROM (
+			SELECT "Row", v, %s OR %s AS fits FROM (SELECT row_number() OVER () AS "Row", %s AS v FROM %s WHERE %s) WHERE v IS NOT NULL))
+		WHERE NOT fits ORDER BY "Row" LIMIT %d`, best.matches("v"), marked, value, s.sampled(), s.counts(), outlierShown))
+	if err != nil {
+		return explain(err)
+	}
+
+	if len(found) == 0 || found[0].Texts < outlierTexts || outlierShare*found[0].Others >= found[0].Texts {
+		return nil
+	}
+
+	c.likely = best.reading
+
+	for typed := range p.options.Types {
+		if strings.EqualFold(typed, c.name) {
+			return nil // it is settled
+		}
+	}
+
+	var named []string
+	for _, f := range found {
+		named = append(named, fmt.Sprintf("%q in row %d", f.Value, f.Row))
+	}
+
+	if found[0].Others > int64(len(found)) {
+		named = append(named, "…")
+	}
+
+	s.doubts = append(s.doubts, engine.Doubt{Column: c.name, Option: "types", Message: fmt.Sprintf(
+		"The column is text because of %d of %d values: %s. All others are of the type %s. Give the column this type to set these rows aside.",
+		found[0].Others, found[0].Texts, strings.Join(named, ", "), best.kind)})
+
+	return nil
+}
