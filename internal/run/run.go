@@ -34,6 +34,7 @@ type Config struct {
 
 	Time    time.Duration // that a run may take
 	Running int           // of one account at once
+	Streams int           // of one account at once, in this process; 0: any number
 	Poll    time.Duration // between two looks at new events
 	Keep    time.Duration // after a run has ended; 0: for ever
 }
@@ -42,7 +43,8 @@ type Config struct {
 type Runs struct {
 	Config
 
-	tail *tail
+	tail    *tail
+	streams *auth.AtOnce
 }
 
 // Result is what comes of a question.
@@ -57,7 +59,12 @@ func New(c Config) *Runs {
 		c.Tracing = tracing.Off()
 	}
 
-	return &Runs{Config: c, tail: newTail(c.DB, c.Log, c.Poll)}
+	r := &Runs{Config: c, tail: newTail(c.DB, c.Log, c.Poll)}
+	if c.Streams > 0 {
+		r.streams = auth.NewAtOnce(c.Streams, "streams open")
+	}
+
+	return r
 }
 
 // Tail reads new events for all streams of this process until ctx ends.
