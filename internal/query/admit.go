@@ -52,10 +52,8 @@ func (g *gate) enter(ctx context.Context, who uuid.UUID) (leave func(), err erro
 		return nil, err
 	}
 
-	if place != nil {
-		if err := g.await(ctx, who, place); err != nil {
-			return nil, err
-		}
+	if err := g.await(ctx, who, place); err != nil {
+		return nil, err
 	}
 
 	return sync.OnceFunc(func() {
@@ -69,7 +67,7 @@ func (g *gate) enter(ctx context.Context, who uuid.UUID) (leave func(), err erro
 	}), nil
 }
 
-// ask takes a place, or a place in the queue, which it returns.
+// ask takes a place or joins the queue. What it returns is closed as soon as the place is given, which may be at once.
 func (g *gate) ask(who uuid.UUID) (place chan struct{}, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -88,10 +86,13 @@ func (g *gate) ask(who uuid.UUID) (place chan struct{}, err error) {
 		return nil, later(fault.RateLimited, fmt.Sprintf("You have %d statements running or waiting. Wait until one has ended.", g.perUser))
 	case g.running < g.places && c.running < g.share:
 		// Those who wait all have their share: otherwise the place would be theirs.
+		place = make(chan struct{})
+		close(place)
+
 		c.running++
 		g.running++
 
-		return nil, nil
+		return place, nil
 	case g.waiting >= g.queue, len(c.waiting) >= half(g.queue):
 		return nil, g.refuse(c)
 	}

@@ -1,7 +1,6 @@
 package upload
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -116,7 +115,7 @@ func (c cleaned) clean(t *testing.T) error {
 
 	work := job.Work{ID: cleanWork, Job: CleanArgs{}, Queue: CleanQueue}
 
-	return jobs.Hold(t.Context(), work, func(ctx context.Context, lease job.Lease) error { return c.Clean(ctx, lease) })
+	return jobs.Hold(t.Context(), work, c.Clean)
 }
 
 func (c cleaned) left(t *testing.T) (count int) {
