@@ -24,7 +24,7 @@ const (
 // runQueryParallel measures how many statements get done for clients that ask all the time, beside as many
 // processes that have DuckDB open and run the same statement all the time.
 func runQueryParallel(ctx context.Context, b *bench) ([]result, error) {
-	q, stop, err := b.startQueries(ctx, b.rows, queryClients, fmt.Sprintf("QUERN_QUERY_RUNNING=%d", queryClients))
+	q, stop, err := b.startQueries(ctx, b.rows, queryClients, fmt.Sprintf("QUERN_QUERY_RUNNING=%d", 2*queryClients)) // one user has half of the places
 	if err != nil {
 		return nil, err
 	}

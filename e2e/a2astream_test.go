@@ -24,7 +24,7 @@ const (
 func streaming(t *testing.T, replicas int) []*peer {
 	t.Helper()
 
-	settings := []string{scripted, "QUERN_RUN_PER_USER=10000", "QUERN_QUERY_PER_USER=1000", "QUERN_RATE_LIMIT=0"}
+	settings := []string{scripted, "QUERN_RUN_PER_USER=10000", "QUERN_QUERY_PER_USER=1000", "QUERN_RUN_STREAMS_PER_USER=10000", "QUERN_RATE_LIMIT=0"}
 	one := start(t, settings...)
 	bearer := value(t, call(t, http.MethodPost, one.url+"/user/token", one.newKey().token("ada"), `{"name": "asker"}`))
 	d := newFilled(t, one, "ada", bearer)

@@ -92,7 +92,7 @@ func TestChildrenDie(t *testing.T) {
 
 	const statements = 3
 
-	s := start(t, "QUERN_QUERY_RUNNING=4", "QUERN_SANDBOX_READY=2")
+	s := start(t, fmt.Sprintf("QUERN_QUERY_RUNNING=%d", 2*statements), "QUERN_SANDBOX_READY=2")
 	d := newAsker(t, s, s.newKey(), "killer")
 
 	for range max(2, loops(20)) {
@@ -121,7 +121,7 @@ func TestChildrenDie(t *testing.T) {
 func TestCancel(t *testing.T) { //nolint:tparallel // times are measured
 	t.Parallel()
 
-	s := start(t, "QUERN_QUERY_TIME=1m", "QUERN_QUERY_RUNNING=2", "QUERN_QUERY_WAIT=30s")
+	s := start(t, "QUERN_QUERY_TIME=1m", "QUERN_QUERY_RUNNING=4", "QUERN_QUERY_WAIT=30s")
 	d := newAsker(t, s, s.newKey(), "leaver")
 
 	// leave asks, closes the connection when the child works, and returns how long the child lives after that.
@@ -216,7 +216,7 @@ func TestFairness(t *testing.T) { //nolint:tparallel // each part counts what th
 	t.Parallel()
 
 	const (
-		places, queue, perUser = 8, 12, 6
+		places, queue, perUser = 8, 12, 4  // one user has half of the places at most
 		memory                 = 128 << 20 // of a statement
 		bound                  = 512<<20 + places*(memory+128<<20)
 	)

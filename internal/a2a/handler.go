@@ -163,7 +163,7 @@ const (
 )
 
 // events gives the events of a run after one, to the last. Only what stays wrong until the run must have ended is an
-// error.
+// error, and that the caller has too many streams open.
 func (h handler) events(ctx context.Context, r run.Run, after int64) iter.Seq2[run.Event, error] {
 	return func(yield func(run.Event, error) bool) {
 		for {
@@ -172,7 +172,7 @@ func (h handler) events(ctx context.Context, r run.Run, after int64) iter.Seq2[r
 				return
 			}
 
-			if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Unauthorized) || h.Now().After(r.DeadlineAt.Add(graceTime)) {
+			if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Unauthorized) || fault.Is(err, fault.RateLimited) || h.Now().After(r.DeadlineAt.Add(graceTime)) {
 				yield(run.Event{}, err)
 
 				return

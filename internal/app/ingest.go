@@ -110,7 +110,7 @@ func (a *App) newIngest(uploads upload.Uploads) *ingest.Ingest {
 			Disk: int64(a.config.Ingest.Disk),
 		}),
 		Jobs: func() *job.Client { return a.jobs }, Log: a.log, Now: toTheMillisecond, Dir: a.passing, Bounds: bounds,
-		Time: a.config.Ingest.Time, MaxBody: int64(a.config.Ingest.MaxRows), SnapshotAge: a.config.Data.SnapshotAge,
+		Time: a.config.Ingest.Time, MaxBody: int64(a.config.Ingest.MaxRows), Bodies: a.config.Ingest.PerUser, SnapshotAge: a.config.Data.SnapshotAge,
 		Gone: a.forget,
 		Upkeep: ingest.Upkeep{
 			Every: a.config.Upkeep.Every, Time: a.config.Upkeep.Time,

@@ -65,21 +65,20 @@ func (a *App) newExports(threads int) query.Exports {
 
 const (
 	serverMemory = 512 << 20 // what the server itself takes
-	childMemory  = 128 << 20 // what a child takes beyond the engine's limit
 	perProcessor = 4
 )
 
 // room is how many statements can run at once so that, with all ingestions, exports and upkeep, they never take more memory
-// than there is: a container that takes more is killed as a whole.
+// than there is: a container that takes more is killed as a whole. A child counts with all that it may map.
 func (a *App) room(memory int64) int {
 	ingestions := int64(a.config.Ingest.Workers)
 	if ingestions > 0 {
 		ingestions++ // for large files
 	}
 
-	left := memory - serverMemory - ingestions*(int64(a.config.Ingest.Memory)+childMemory) -
-		int64(a.config.Upkeep.Workers)*(int64(a.config.Upkeep.Memory)+childMemory)
-	fits := left/(int64(a.config.Query.Memory)+childMemory) - int64(a.config.Export.Workers)
+	left := memory - serverMemory - ingestions*engine.Mapped(int64(a.config.Ingest.Memory)) -
+		int64(a.config.Upkeep.Workers)*engine.Mapped(int64(a.config.Upkeep.Memory))
+	fits := left/engine.Mapped(int64(a.config.Query.Memory)) - int64(a.config.Export.Workers)
 
 	return int(min(max(fits, 1), int64(perProcessor*runtime.NumCPU())))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"quern.dev/quern/internal/config"
+	"quern.dev/quern/internal/engine"
 )
 
 // kernelFiles writes files as the kernel has them, and gives the paths that memoryLimit reads.
@@ -97,9 +98,9 @@ func TestRoom(t *testing.T) {
 	}{
 		{0, 512 << 20, 1 << 30, 2, 1}, // one always runs
 		{-1, 512 << 20, 1 << 30, 2, 1},
-		{serverMemory + 2*(512<<20+childMemory), 512 << 20, 1 << 30, 0, 2},
-		{serverMemory + 2*(512<<20+childMemory) - 1, 512 << 20, 1 << 30, 0, 1},
-		{serverMemory + 3*(1<<30+childMemory) + 3*(512<<20+childMemory), 512 << 20, 1 << 30, 2, 3}, // two workers, one for large files
+		{serverMemory + 2*engine.Mapped(512<<20), 512 << 20, 1 << 30, 0, 2},
+		{serverMemory + 2*engine.Mapped(512<<20) - 1, 512 << 20, 1 << 30, 0, 1},
+		{serverMemory + 3*engine.Mapped(1<<30) + 3*engine.Mapped(512<<20), 512 << 20, 1 << 30, 2, 3}, // two workers, one for large files
 		{math.MaxInt64, 512 << 20, 1 << 30, 2, most},
 	} {
 		a := App{config: config.Serve{

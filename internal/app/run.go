@@ -28,7 +28,7 @@ func (a *App) newRuns(asking *query.Query) *run.Runs {
 
 	return run.New(run.Config{
 		DB: a.db, Store: a.store, Catalog: a.catalog(), Credentials: a.credentials(), Agents: agents, Jobs: func() *job.Client { return a.jobs },
-		Tracing: a.tracing, Log: a.log, Now: time.Now, Time: c.Time, Running: c.PerUser, Poll: c.Poll, Keep: c.Keep,
+		Tracing: a.tracing, Log: a.log, Now: time.Now, Time: c.Time, Running: c.PerUser, Streams: c.Streams, Poll: c.Poll, Keep: c.Keep,
 	})
 }
 

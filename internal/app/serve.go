@@ -88,6 +88,7 @@ type App struct {
 	leaving       atomic.Bool // a stop signal came: not ready any more
 	schemaFits    atomic.Bool // once it fits it stays so for this process
 	storeAnswers  atomic.Bool // when it was last asked
+	database      look
 }
 
 // New wires the service. Nothing outside needs to answer yet.
@@ -336,9 +337,10 @@ func (a *App) checkSchema(ctx context.Context) error {
 	return a.db.CheckSchema(ctx)
 }
 
-// ready is asked by load balancers every second or so: it looks at the schema only until it fits.
-func (a *App) ready(ctx context.Context) []server.Check {
-	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+// lookAtDatabase asks whether it answers, and looks at the schema only until it fits. What it finds is told to others too, so
+// it does not end when the one who asked leaves.
+func (a *App) lookAtDatabase(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readyTimeout)
 	defer cancel()
 
 	err := a.db.Ping(ctx)
@@ -346,6 +348,13 @@ func (a *App) ready(ctx context.Context) []server.Check {
 		err = a.db.CheckSchema(ctx)
 		a.schemaFits.Store(err == nil)
 	}
+
+	return err
+}
+
+// ready is asked by load balancers every second or so, and can be asked by anybody.
+func (a *App) ready(ctx context.Context) []server.Check {
+	err := a.database.recent(func() error { return a.lookAtDatabase(ctx) })
 
 	database := server.Check{Name: "database", Required: true, OK: err == nil}
 	if err != nil {

@@ -121,6 +121,7 @@ type Ingest struct {
 	Disk        Bytes         `env:"DISK" default:"100GiB" help:"Disk that one ingestion may take."`
 	Time        time.Duration `env:"TIME" default:"1h" help:"Longest time for one ingestion."`
 	MaxRows     Bytes         `env:"MAX_ROWS" default:"64MiB" help:"Largest body of posted rows."`
+	PerUser     int           `env:"PER_USER" default:"64" help:"Bodies of posted rows that one user may have under way on this process; then RATE_LIMITED. 0: any number."`
 	MaxColumns  int           `env:"MAX_COLUMNS" default:"2000" help:"Most columns of a dataset."`
 	MaxUnpacked Bytes         `env:"MAX_UNPACKED" default:"64GiB" help:"Largest file when it is unpacked."`
 }
@@ -140,6 +141,7 @@ type Run struct {
 	Workers  int           `env:"WORKERS" default:"8" help:"Questions that this process works at once; 0: none."`
 	Time     time.Duration `env:"TIME" default:"10m" help:"Longest time for one question; then it has expired."`
 	PerUser  int           `env:"PER_USER" default:"5" help:"Questions that one user may have running; then RATE_LIMITED."`
+	Streams  int           `env:"STREAMS_PER_USER" default:"100" help:"Streams of events that one user may have open on this process; then RATE_LIMITED. 0: any number."`
 	Poll     time.Duration `env:"POLL" default:"100ms" help:"How often this process looks for new events of the runs that somebody follows."`
 	Keep     time.Duration `env:"KEEP" default:"0s" help:"How long a question and its answer are kept after its end; a conversation goes with its last question. 0s: until they are deleted."`
 	Opinion  bool          `env:"SECOND_OPINION" default:"true" help:"A simple question that a model answers is read by rules too: one more statement, and where the results differ the model is asked once more."`
@@ -155,7 +157,7 @@ type Query struct {
 	Rows    int           `env:"ROWS" default:"10000" help:"Rows of a result, unless the statement has a LIMIT of its own."`
 	MaxRows int           `env:"MAX_ROWS" default:"100000" help:"Rows of a result, whatever LIMIT says."`
 	Bytes   Bytes         `env:"BYTES" default:"64MiB" help:"Bytes of a result in JSON; what is more is cut off."`
-	Running int           `env:"RUNNING" default:"0" help:"Statements that run at once in this process; 0: as many as there is memory for, of the container if it has a limit, and at most four for each processor."`
+	Running int           `env:"RUNNING" default:"0" help:"Statements that run at once in this process; 0: as many as there is memory for, of the container if it has a limit, and at most four for each processor. One user has at most half of them, and at least one."`
 	PerUser int           `env:"PER_USER" default:"10" help:"Statements that one user may have running or waiting on this process; then RATE_LIMITED."`
 	Queue   int           `env:"QUEUE" default:"100" help:"Statements that may wait for a place; then UNAVAILABLE."`
 	Wait    time.Duration `env:"WAIT" default:"5s" help:"How long a statement waits for a place; then UNAVAILABLE."`

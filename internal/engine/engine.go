@@ -29,6 +29,10 @@ type Config struct {
 
 const overhead = 512 << 20
 
+// Mapped is how much memory the child of a session may map if DuckDB's own limit is so much. What counts for the system is
+// what is mapped, and DuckDB's allocator keeps what it no longer uses.
+func Mapped(memory int64) int64 { return 2*memory + overhead }
+
 // Engine opens sessions.
 type Engine struct {
 	config Config
@@ -58,8 +62,7 @@ func (e *Engine) Open(ctx context.Context, lasting time.Duration) (*Session, err
 	}
 
 	child, err := e.config.Sandbox.Start(ctx, e.config.Program, sandbox.Limits{
-		// What counts is what is mapped, and DuckDB's allocator keeps what it no longer uses.
-		Memory: 2*e.config.Memory + overhead, Disk: e.config.Disk, Data: e.config.Data, Wall: lasting, CPU: lasting * time.Duration(e.config.Threads+1),
+		Memory: Mapped(e.config.Memory), Disk: e.config.Disk, Data: e.config.Data, Wall: lasting, CPU: lasting * time.Duration(e.config.Threads+1),
 	})
 	if err != nil {
 		<-e.places

@@ -24,7 +24,10 @@ func (g *Ingest) clean(ctx context.Context, _ job.Lease) error {
 		return err
 	}
 
-	if err := g.Lake.Clean(ctx, func(tx postgres.Tx, t lake.Table) error { return g.forget(ctx, tx, t) }); err != nil {
+	// The files were uploaded by other accounts, whose rows are changed in a transaction of their own.
+	before := func(t lake.Table) error { return g.Uploads.Forsake(ctx, t.Account, t.Dataset) }
+
+	if err := g.Lake.Clean(ctx, before, func(tx postgres.Tx, t lake.Table) error { return g.forget(ctx, tx, t) }); err != nil {
 		return err
 	}
 
@@ -61,13 +64,8 @@ func (g *Ingest) clean(ctx context.Context, _ job.Lease) error {
 	}
 }
 
-// forget takes away what is known about a dataset whose table is gone for good, and lets its uploaded files go.
+// forget takes away what is known about a dataset whose table is gone for good.
 func (g *Ingest) forget(ctx context.Context, tx postgres.Tx, t lake.Table) error {
-	// A transaction of its own, in the accounts of those who uploaded. If ours fails it is repeated.
-	if err := g.Uploads.Forsake(ctx, t.Account, t.Dataset); err != nil {
-		return err
-	}
-
 	if err := remove(ctx, tx, t); err != nil {
 		return err
 	}

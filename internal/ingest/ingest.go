@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/blob"
 	"quern.dev/quern/internal/catalog"
 	"quern.dev/quern/internal/engine"
@@ -30,6 +31,7 @@ type Config struct {
 	Bounds  engine.Bounds // of a file
 	Time    time.Duration // that an ingestion may take
 	MaxBody int64         // bytes of posted rows
+	Bodies  int           // of posted rows that one user may have under way in this process; 0: any number
 	Upkeep  Upkeep
 
 	SnapshotAge time.Duration // that snapshots are kept which are no longer in force
@@ -42,10 +44,18 @@ type Ingest struct {
 	Config
 
 	commits *turns
+	bodies  *auth.AtOnce
 }
 
 // New returns an Ingest.
-func New(c Config) *Ingest { return &Ingest{Config: c, commits: newTurns()} }
+func New(c Config) *Ingest {
+	g := &Ingest{Config: c, commits: newTurns()}
+	if c.Bodies > 0 {
+		g.bodies = auth.NewAtOnce(c.Bodies, "bodies of rows under way")
+	}
+
+	return g
+}
 
 // The words of the packages below that callers need.
 type (

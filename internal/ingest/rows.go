@@ -30,12 +30,19 @@ type Rows struct {
 
 // Append stores rows. When it returns they are in a snapshot: all of them, or none.
 //
-// Faults: NotFound, Forbidden, BadRequest, ValidationFailed, PayloadTooLarge, Conflict, LimitExceeded, Unavailable.
+// Faults: NotFound, Forbidden, BadRequest, ValidationFailed, PayloadTooLarge, Conflict, LimitExceeded, Unavailable,
+// RateLimited if the caller has too many bodies under way.
 func (g *Ingest) Append(ctx context.Context, who auth.Principal, at catalog.Path, rows Rows) (stored int64, err error) {
 	dataset, err := g.allow(ctx, who, auth.Editor, at)
 	if err != nil {
 		return 0, err
 	}
+
+	end, err := g.bodies.Begin(who)
+	if err != nil {
+		return 0, err
+	}
+	defer end()
 
 	body, size, err := g.spool(rows.Body)
 	if body != nil {

@@ -40,10 +40,11 @@ func MoveTableTx(ctx context.Context, tx postgres.Tx, from, to Table) error {
 
 // Clean removes the objects whose time has come, and tables whose grace is over, by rows. Several may do so at
 // once, and it can be cut off anywhere: a row goes after its object. What is given as gone runs in the transaction
-// in which the last row of a removed table goes, also for one that never had a snapshot.
-func (l *Lake) Clean(ctx context.Context, gone func(tx postgres.Tx, t Table) error) error {
+// in which the last row of a removed table goes, also for one that never had a snapshot. What is given as before runs
+// ahead of that, perhaps more than once, when the table cannot come back any more; no connection is held then.
+func (l *Lake) Clean(ctx context.Context, before func(t Table) error, gone func(tx postgres.Tx, t Table) error) error {
 	for {
-		ended, err := l.cleanTables(ctx, gone)
+		ended, err := l.cleanTables(ctx, before, gone)
 		if err != nil || ended == 0 {
 			return err
 		}
@@ -52,25 +53,10 @@ func (l *Lake) Clean(ctx context.Context, gone func(tx postgres.Tx, t Table) err
 
 // cleanTables removes some tables whose grace is over, and every object whose time has come. It returns how many
 // tables are gone.
-func (l *Lake) cleanTables(ctx context.Context, gone func(tx postgres.Tx, t Table) error) (ended int, err error) {
-	var (
-		tables []Table
-		before = l.now().Add(-l.grace)
-	)
-
-	err = l.db.Do(ctx, func(q querier) error {
-		tables, err = selectRemoved(ctx, q, before, cleanBatch)
-
-		return err
-	})
+func (l *Lake) cleanTables(ctx context.Context, before func(t Table) error, gone func(tx postgres.Tx, t Table) error) (ended int, err error) {
+	tables, err := l.beginRemovals(ctx)
 	if err != nil {
 		return 0, err
-	}
-
-	for _, t := range tables {
-		if err := l.db.InTx(ctx, func(tx postgres.Tx) error { return beginRemoval(ctx, tx, t, before, l.now()) }); err != nil {
-			return 0, err
-		}
 	}
 
 	if err := l.cleanFiles(ctx); err != nil {
@@ -79,6 +65,10 @@ func (l *Lake) cleanTables(ctx context.Context, gone func(tx postgres.Tx, t Tabl
 
 	for _, t := range tables {
 		var isGone bool
+
+		if err := before(t); err != nil {
+			return ended, err
+		}
 
 		err := l.db.InTx(ctx, func(tx postgres.Tx) (err error) {
 			if isGone, err = endRemoval(ctx, tx, t); err != nil || !isGone {
@@ -97,6 +87,42 @@ func (l *Lake) cleanTables(ctx context.Context, gone func(tx postgres.Tx, t Tabl
 	}
 
 	return ended, nil
+}
+
+// beginRemovals marks some tables whose grace is over: from then on they cannot come back.
+func (l *Lake) beginRemovals(ctx context.Context) (begun []Table, err error) {
+	var (
+		tables []Table
+		until  = l.now().Add(-l.grace)
+	)
+
+	err = l.db.Do(ctx, func(q querier) (err error) {
+		tables, err = selectRemoved(ctx, q, until, cleanBatch)
+
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+
+	for _, t := range tables {
+		var removing bool
+
+		err := l.db.InTx(ctx, func(tx postgres.Tx) (err error) {
+			removing, err = beginRemoval(ctx, tx, t, until, l.now())
+
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+
+		if removing {
+			begun = append(begun, t)
+		}
+	}
+
+	return begun, nil
 }
 
 // cleanFiles claims rows first: a commit that still wants one of them finds it claimed, and fails.

@@ -177,7 +177,7 @@ func TestManySnapshots(t *testing.T) {
 	before := len(p.keys())
 
 	p.clock.advance(2 * time.Hour)
-	require.NoError(t, p.Clean(t.Context(), nothing))
+	require.NoError(t, p.Clean(t.Context(), ahead, nothing))
 	require.Len(t, p.keys(), before-commits, "all metadata files but the last")
 	p.requireSound()
 
@@ -312,7 +312,7 @@ func TestConcurrentCommits(t *testing.T) {
 	require.Equal(t, snapshot.Rows, rows)
 
 	p.clock.advance(2 * time.Hour)
-	require.NoError(t, p.Clean(t.Context(), nothing))
+	require.NoError(t, p.Clean(t.Context(), ahead, nothing))
 	p.requireSound()
 	require.Len(t, p.keys(), writers*each+2*writers*each+1, "data files, manifests, lists, and the last metadata: nothing of what was lost")
 }
@@ -407,7 +407,7 @@ func TestPooled(t *testing.T) {
 
 	_, files := p.current(at)
 	require.Len(t, files, 2)
-	require.NoError(t, p.Clean(t.Context(), nothing))
+	require.NoError(t, p.Clean(t.Context(), ahead, nothing))
 	p.requireSound()
 }
 
@@ -456,7 +456,7 @@ func TestDroppedIsNotCommitted(t *testing.T) {
 	require.ErrorIs(t, p.db.InTx(t.Context(), func(tx postgres.Tx) error { return p.ReadyTx(t.Context(), tx, []Staged{staged}) }), ErrDropped)
 
 	p.clock.advance(2 * time.Hour)
-	require.NoError(t, p.Clean(t.Context(), nothing))
+	require.NoError(t, p.Clean(t.Context(), ahead, nothing))
 	p.requireSound()
 	require.Len(t, p.keys(), 4, "the file that was kept, its manifest, list and metadata")
 }
@@ -495,7 +495,7 @@ func TestRemovedTable(t *testing.T) {
 	require.Equal(t, fault.NotFound, fault.From(err).Code)
 
 	p.clock.advance(30 * time.Minute)
-	require.NoError(t, p.Clean(t.Context(), nothing))
+	require.NoError(t, p.Clean(t.Context(), ahead, nothing))
 	require.NoError(t, within(keep))
 	made := p.commit(Change{Table: at, Mode: Append, Ingestions: []uuid.UUID{ingestion}})
 	require.Equal(t, int64(11), made.Rows)
@@ -523,16 +523,26 @@ func TestRemovedTable(t *testing.T) {
 
 	// The caller's rows go with the last of ours, or neither does.
 	refusal := errors.New("no")
-	require.ErrorIs(t, p.Clean(t.Context(), func(postgres.Tx, Table) error { return refusal }), refusal)
+	require.ErrorIs(t, p.Clean(t.Context(), ahead, func(postgres.Tx, Table) error { return refusal }), refusal)
 
 	var gone []Table
 
-	require.NoError(t, p.Clean(t.Context(), func(_ postgres.Tx, t Table) error {
+	// Before that they are told in good time, and hold no connection.
+	var told []Table
+
+	tell := func(t Table) error {
+		told = append(told, t)
+
+		return nil
+	}
+
+	require.NoError(t, p.Clean(t.Context(), tell, func(_ postgres.Tx, t Table) error {
 		gone = append(gone, t)
 
 		return nil
 	}))
 	require.ElementsMatch(t, []Table{at, never}, gone)
+	require.ElementsMatch(t, []Table{at, never}, told)
 	require.Equal(t, fault.NotFound, fault.From(p.mustNotKeep(at)).Code)
 	require.Len(t, p.keys(), 4, "all of the other table, nothing of this one")
 	p.requireSound()
@@ -558,4 +568,7 @@ func (p place) mustNotKeep(at Table) error {
 }
 
 // nothing is kept about a table elsewhere.
+// ahead and nothing are for callers of Clean who have no rows of their own.
+func ahead(Table) error { return nil }
+
 func nothing(postgres.Tx, Table) error { return nil }

@@ -288,7 +288,7 @@ func TestCrash(t *testing.T) {
 				require.Equal(t, after.Rows, rows)
 
 				p.clock.advance(2 * time.Hour)
-				require.NoError(t, p.Clean(t.Context(), nothing))
+				require.NoError(t, p.Clean(t.Context(), ahead, nothing))
 				p.requireSound()
 				require.Len(t, p.keys(), 3*want+1, "data files, manifests, lists, and the metadata in force")
 			})
@@ -312,7 +312,7 @@ func TestCleanTakesNothingInUse(t *testing.T) {
 		if tries++; tries == 1 {
 			p.clock.advance(time.Hour)
 
-			return p.Clean(t.Context(), nothing)
+			return p.Clean(t.Context(), ahead, nothing)
 		}
 
 		return nil
@@ -325,7 +325,7 @@ func TestCleanTakesNothingInUse(t *testing.T) {
 	require.Equal(t, int64(15), rows)
 
 	p.clock.advance(2 * time.Hour)
-	require.NoError(t, p.Clean(t.Context(), nothing))
+	require.NoError(t, p.Clean(t.Context(), ahead, nothing))
 	p.requireSound()
 }
 
@@ -367,7 +367,7 @@ func TestInspect(t *testing.T) {
 		return err
 	}))
 	p.clock.advance(24 * time.Hour)
-	require.NoError(t, p.Clean(t.Context(), nothing))
+	require.NoError(t, p.Clean(t.Context(), ahead, nothing))
 
 	open := func() (n int) {
 		for _, err := range p.store.Uploads(t.Context(), "") {
@@ -380,6 +380,6 @@ func TestInspect(t *testing.T) {
 	}
 	require.Equal(t, 1, open(), "somebody may still be at it")
 	p.clock.advance(2 * time.Hour)
-	require.NoError(t, p.Clean(t.Context(), nothing))
+	require.NoError(t, p.Clean(t.Context(), ahead, nothing))
 	require.Zero(t, open())
 }

@@ -476,7 +476,7 @@ func (h *history) step(age time.Duration) {
 	case n < 97:
 		require.NoError(h.t, h.Expire(ctx, age))
 	default:
-		require.NoError(h.t, h.Clean(ctx, nothing))
+		require.NoError(h.t, h.Clean(ctx, ahead, nothing))
 	}
 }
 
@@ -525,7 +525,7 @@ func TestHousekeepingModel(t *testing.T) {
 			}
 
 			h.clock.advance(time.Hour + time.Second)
-			require.NoError(t, h.Clean(t.Context(), nothing))
+			require.NoError(t, h.Clean(t.Context(), ahead, nothing))
 			h.check()
 			h.requireSound()
 			require.ElementsMatch(t, h.needed(), h.keys())
@@ -574,7 +574,7 @@ func TestCompactAmongOthers(t *testing.T) {
 				return err
 			}
 
-			if err := other.Clean(ctx, nothing); err != nil {
+			if err := other.Clean(ctx, ahead, nothing); err != nil {
 				return err
 			}
 		}
@@ -613,7 +613,7 @@ func TestCompactAmongOthers(t *testing.T) {
 	h.clock.advance(3 * time.Hour)
 	require.NoError(t, h.Expire(t.Context(), 0))
 	h.clock.advance(2 * time.Hour)
-	require.NoError(t, h.Clean(t.Context(), nothing))
+	require.NoError(t, h.Clean(t.Context(), ahead, nothing))
 	h.requireSound()
 	require.Len(t, h.keys(), len(files)+len(h.manifestsNow())+2, "data files, manifests, one list, and the metadata")
 }

@@ -121,7 +121,7 @@ func TestProfiles(t *testing.T) {
 
 	// One more than the grace later only the last object is there.
 	p.clock.advance(p.grace + 48*time.Hour)
-	require.NoError(t, p.Clean(t.Context(), func(postgres.Tx, Table) error { return nil }))
+	require.NoError(t, p.Clean(t.Context(), ahead, func(postgres.Tx, Table) error { return nil }))
 
 	for _, o := range []Object{old.Profile, made.Profile} {
 		_, err := p.store.Head(t.Context(), o.Key)

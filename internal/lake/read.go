@@ -20,8 +20,9 @@ func (l *Lake) Current(ctx context.Context, q postgres.Querier, t Table) (*Snaps
 	return selectCurrent(ctx, q, t)
 }
 
-// At returns the snapshot that was in force at a moment and its files; nil if there was none, and for a table that
-// was removed. ErrExpired: it is not known any more.
+// At returns the snapshot that was in force at a moment; nil if there was none, and for a table that was removed. Its files
+// come along only if it is still in force: those of another one are in the store, so Files gives them when the caller
+// holds no connection. ErrExpired: it is not known any more.
 func (l *Lake) At(ctx context.Context, q postgres.Querier, t Table, moment time.Time) (*Snapshot, []File, error) {
 	current, files, err := selectCurrent(ctx, q, t)
 	if err != nil || current == nil || !current.CommittedAt.After(moment) {
@@ -42,9 +43,7 @@ func (l *Lake) At(ctx context.Context, q postgres.Querier, t Table, moment time.
 		return nil, nil, err
 	}
 
-	files, err = l.filesIn(ctx, t, *found)
-
-	return &found.Snapshot, files, err
+	return &found.Snapshot, nil, nil
 }
 
 // Skipped returns, by key, the numbers of the rows of the uploaded file that are not in the data file, in order.
@@ -92,17 +91,14 @@ func (l *Lake) Snapshot(ctx context.Context, q postgres.Querier, t Table, id uui
 	return found.Snapshot, nil
 }
 
-// Files returns the files of any snapshot, also of one that Iceberg's metadata no longer names. NotFound.
+// Files returns the files of any snapshot, also of one that Iceberg's metadata no longer names. It reads manifests from the
+// store and takes connections of its own. NotFound.
 func (l *Lake) Files(ctx context.Context, t Table, snapshot uuid.UUID) ([]File, error) {
 	e, err := l.find(ctx, t, snapshot)
 	if err != nil {
 		return nil, err
 	}
 
-	return l.filesIn(ctx, t, *e)
-}
-
-func (l *Lake) filesIn(ctx context.Context, t Table, e entry) ([]File, error) {
 	manifests, err := l.recallList(ctx, e.list)
 	if err != nil {
 		return nil, err

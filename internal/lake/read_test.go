@@ -12,7 +12,7 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-// at is the snapshot of a moment, with what it cost.
+// at is the snapshot of a moment, and its files wherever they are listed.
 func (p place) at(t Table, moment time.Time) (snapshot *Snapshot, files []File) {
 	p.t.Helper()
 
@@ -21,6 +21,14 @@ func (p place) at(t Table, moment time.Time) (snapshot *Snapshot, files []File) 
 
 		return err
 	}))
+
+	if snapshot != nil && !snapshot.Current {
+		require.Empty(p.t, files)
+
+		var err error
+		files, err = p.Files(p.t.Context(), t, snapshot.ID)
+		require.NoError(p.t, err)
+	}
 
 	return snapshot, files
 }

@@ -843,19 +843,19 @@ func selectRemoved(ctx context.Context, q postgres.Querier, before time.Time, li
 }
 
 // beginRemoval does nothing if the table is to be kept after all.
-func beginRemoval(ctx context.Context, tx pgx.Tx, t Table, before, now time.Time) error {
+func beginRemoval(ctx context.Context, tx pgx.Tx, t Table, before, now time.Time) (begun bool, err error) {
 	tag, err := tx.Exec(ctx, sqlBeginRemoval, t.Account, t.Dataset, before)
 	if err != nil || tag.RowsAffected() == 0 {
-		return err
+		return false, err
 	}
 
 	if _, err := tx.Exec(ctx, sqlDeletePointer, t.Account.String(), t.Dataset.String()); err != nil {
-		return err
+		return false, err
 	}
 
 	_, err = tx.Exec(ctx, sqlRemoveFiles, t.Account, t.Dataset, now)
 
-	return err
+	return err == nil, err
 }
 
 // endRemoval returns false while there are objects left.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -21,7 +22,7 @@ func (g *gate) idle() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 
-	return len(g.places) == 0 && g.waiting.Load() == 0 && len(g.callers) == 0
+	return g.running == 0 && g.waiting == 0 && len(g.turns) == 0 && len(g.callers) == 0
 }
 
 func TestGatePerUser(t *testing.T) {
@@ -38,7 +39,7 @@ func TestGatePerUser(t *testing.T) {
 	_, err = g.enter(t.Context(), ann)
 	require.True(t, fault.Is(err, fault.RateLimited))
 	require.Positive(t, fault.From(err).RetryAfter)
-	require.EqualValues(t, 1, g.refusedUser.Load())
+	require.EqualValues(t, 1, g.stats().RefusedUser)
 
 	other, err := g.enter(t.Context(), bob)
 	require.NoError(t, err, "one caller does not stop another")
@@ -79,7 +80,7 @@ func TestGateQueue(t *testing.T) {
 		}
 
 		synctest.Wait()
-		require.EqualValues(t, 2, g.waiting.Load())
+		require.EqualValues(t, 2, g.stats().Waiting)
 
 		began := time.Now()
 		_, err = g.enter(t.Context(), uuid.New())
@@ -97,10 +98,178 @@ func TestGateQueue(t *testing.T) {
 
 		require.Nil(t, <-entered)
 		require.Equal(t, time.Second, time.Since(began))
-		require.EqualValues(t, 2, g.refusedFull.Load())
+		require.EqualValues(t, 2, g.stats().RefusedFull)
 
 		next()
 		require.True(t, g.idle())
+	})
+}
+
+// TestGateShare: one caller has at most half of the places and of the queue, whatever the settings say.
+func TestGateShare(t *testing.T) {
+	t.Parallel()
+
+	for _, test := range []struct{ places, perUser, queue, runs, waits int }{
+		{places: 8, perUser: 10, queue: 100, runs: 4, waits: 6},
+		{places: 8, perUser: 1000, queue: 100, runs: 4, waits: 50},
+		{places: 8, perUser: 3, queue: 100, runs: 3, waits: 0},
+		{places: 3, perUser: 10, queue: 4, runs: 1, waits: 2},
+		{places: 1, perUser: 10, queue: 1, runs: 1, waits: 1},
+		{places: 8, perUser: 10, queue: 0, runs: 4, waits: 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			g := newGate(test.places, test.perUser, test.queue, time.Second)
+			greedy := uuid.New()
+
+			var (
+				group   sync.WaitGroup
+				running []func()
+				mu      sync.Mutex
+				refused atomic.Int64
+			)
+
+			for range test.runs + test.waits + 5 {
+				group.Go(func() {
+					leave, err := g.enter(t.Context(), greedy)
+					if err != nil {
+						if fault.Is(err, fault.RateLimited) {
+							refused.Add(1)
+						}
+
+						return
+					}
+
+					mu.Lock()
+					defer mu.Unlock()
+
+					running = append(running, leave)
+				})
+			}
+
+			synctest.Wait()
+			require.EqualValues(t, test.runs, g.stats().Running, "%+v", test)
+			require.EqualValues(t, test.waits, g.stats().Waiting, "%+v", test)
+
+			if test.places > 1 {
+				other, err := g.enter(t.Context(), uuid.New())
+				require.NoError(t, err, "there is a place for somebody else at once")
+				other()
+			}
+
+			// Those who waited in vain are told that it is their own doing.
+			group.Wait()
+			require.EqualValues(t, test.waits+5, refused.Load(), "%+v", test)
+			require.Equal(t, refused.Load(), g.stats().RefusedUser)
+
+			for _, leave := range running {
+				leave()
+			}
+
+			require.True(t, g.idle())
+		})
+	}
+}
+
+// TestGateTurns: who waits gets a place in turn with the others, however many statements they have, and the statements of
+// one caller begin in their order.
+func TestGateTurns(t *testing.T) {
+	t.Parallel()
+
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate(2, 100, 100, time.Hour)
+
+		var (
+			users  = map[string]uuid.UUID{"a": uuid.New(), "b": uuid.New(), "c": uuid.New()}
+			begun  = make(chan string, 100)
+			finish = make(chan struct{})
+			group  sync.WaitGroup
+		)
+
+		ask := func(user, number string) {
+			group.Go(func() {
+				leave, err := g.enter(t.Context(), users[user])
+				if err != nil {
+					t.Error(err)
+
+					return
+				}
+
+				begun <- user + number
+				<-finish
+				leave()
+			})
+			synctest.Wait()
+		}
+
+		for _, statement := range []string{"a1", "a2", "a3", "a4", "b1", "b2", "b3", "c1"} {
+			ask(statement[:1], statement[1:])
+		}
+
+		var order []string
+
+		for range 8 {
+			order = append(order, <-begun)
+
+			if len(order) >= 2 {
+				finish <- struct{}{}
+				synctest.Wait()
+			}
+		}
+
+		finish <- struct{}{}
+		group.Wait()
+
+		// a and b run; whose place becomes free is open, so only what every order has in common is told.
+		require.Equal(t, []string{"a1", "b1"}, order[:2])
+		require.Less(t, slices.Index(order, "c1"), 5, "c waits for one turn of the others at most: %v", order)
+
+		for _, user := range []string{"a", "b"} {
+			var own []string
+
+			for _, statement := range order {
+				if statement[:1] == user {
+					own = append(own, statement)
+				}
+			}
+
+			require.True(t, slices.IsSorted(own), "%v", own)
+		}
+
+		require.True(t, g.idle())
+	})
+}
+
+// TestGateLastMoment: a place that is given in the moment in which the caller leaves is not lost.
+func TestGateLastMoment(t *testing.T) {
+	t.Parallel()
+
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate(1, 10, 10, time.Hour)
+
+		for range 200 {
+			leave, err := g.enter(t.Context(), uuid.New())
+			require.NoError(t, err)
+
+			ctx, cancel := context.WithCancel(t.Context())
+			left := make(chan struct{})
+
+			go func() {
+				defer close(left)
+
+				if late, err := g.enter(ctx, uuid.New()); err == nil {
+					late()
+				}
+			}()
+
+			synctest.Wait()
+
+			go cancel()
+
+			leave()
+			<-left
+			cancel()
+			require.True(t, g.idle())
+		}
 	})
 }
 
@@ -119,7 +288,7 @@ func TestGateCancel(t *testing.T) {
 		_, err = g.enter(ctx, uuid.New())
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.Equal(t, time.Minute, time.Since(began))
-		require.Zero(t, g.refusedFull.Load())
+		require.Zero(t, g.stats().RefusedFull)
 
 		leave()
 		require.True(t, g.idle())
@@ -133,6 +302,7 @@ func TestGateBounds(t *testing.T) {
 	const (
 		places  = 4
 		perUser = 3
+		share   = 2
 	)
 
 	var (
@@ -162,7 +332,7 @@ func TestGateBounds(t *testing.T) {
 						continue
 					}
 
-					if ofOne[caller].Add(1) > perUser {
+					if ofOne[caller].Add(1) > share {
 						t.Error("too many of one caller")
 					}
 

@@ -24,6 +24,7 @@ type reading struct {
 	name     string // in the statement
 	snapshot lake.Snapshot
 	files    []lake.File // those that are needed
+	unlisted bool        // the files are not known yet, and have to be read from the store
 }
 
 func (r *reading) table() lake.Table { return lake.Table{Account: r.Account, Dataset: r.ID} }
@@ -86,7 +87,7 @@ func (q *Query) resolve(ctx context.Context, who auth.Principal, want Statement,
 			// The same dataset by another name is the same snapshot.
 			for _, other := range found {
 				if other.ID == one.ID {
-					one.snapshot, one.files = other.snapshot, other.files
+					one.snapshot, one.files, one.unlisted = other.snapshot, other.files, other.unlisted
 				}
 			}
 
@@ -102,8 +103,37 @@ func (q *Query) resolve(ctx context.Context, who auth.Principal, want Statement,
 
 		return err
 	})
+	if err != nil {
+		return nil, err
+	}
 
-	return found, err
+	return found, q.list(ctx, found)
+}
+
+// list reads the files of snapshots that are no longer in force. They are in the store, so no connection is held meanwhile.
+func (q *Query) list(ctx context.Context, reads []reading) error {
+	known := map[uuid.UUID][]lake.File{}
+
+	for i := range reads {
+		one := &reads[i]
+		if !one.unlisted {
+			continue
+		}
+
+		files, listed := known[one.snapshot.ID]
+		if !listed {
+			var err error
+			if files, err = q.Lake.Files(ctx, one.table(), one.snapshot.ID); err != nil {
+				return err
+			}
+
+			known[one.snapshot.ID] = files
+		}
+
+		one.files, one.unlisted = files, false
+	}
+
+	return nil
 }
 
 // restrict finds the one dataset that the request limits the statement to.
@@ -141,7 +171,7 @@ func (r *resolver) dataset(ctx context.Context, db postgres.Querier, t table) (r
 	return one, err
 }
 
-// fix settles the snapshot: the one in force, or that of the moment asked for.
+// fix settles the snapshot: the one in force, the one that is pinned, or that of the moment asked for.
 func (r *resolver) fix(ctx context.Context, db postgres.Querier, one *reading, at int) error {
 	var (
 		snapshot *lake.Snapshot
@@ -175,20 +205,22 @@ func (r *resolver) fix(ctx context.Context, db postgres.Querier, one *reading, a
 		return invalid(at, fmt.Sprintf(message, one.name))
 	}
 
-	one.snapshot, one.files = *snapshot, files
+	one.snapshot, one.files, one.unlisted = *snapshot, files, !snapshot.Current
 
 	return nil
 }
 
+// pinned returns a snapshot, with its files only if it is in force.
 func (r *resolver) pinned(ctx context.Context, db postgres.Querier, t lake.Table, id uuid.UUID) (*lake.Snapshot, []lake.File, error) {
-	snapshot, err := r.Lake.Snapshot(ctx, db, t, id)
-	if err != nil {
-		return nil, nil, err
+	current, files, err := r.Lake.Current(ctx, db, t)
+	if err != nil || (current != nil && current.ID == id) {
+		return current, files, err
 	}
 
-	files, err := r.Lake.Files(ctx, t, id)
+	snapshot, err := r.Lake.Snapshot(ctx, db, t, id)
+	snapshot.Current = false // whatever happened since: its files are not here
 
-	return &snapshot, files, err
+	return &snapshot, nil, err
 }
 
 // ownerName is the name of the account that a path begins with.

@@ -9,10 +9,8 @@ type Stats struct {
 
 // Stats counts.
 func (q *Query) Stats() Stats {
-	g := q.gate
+	s := q.gate.stats()
+	s.Invalid, s.Rows = q.invalid.Load(), q.given.Load()
 
-	return Stats{
-		Running: int64(len(g.places)), Places: int64(cap(g.places)), Waiting: g.waiting.Load(),
-		RefusedFull: g.refusedFull.Load(), RefusedUser: g.refusedUser.Load(), Invalid: q.invalid.Load(), Rows: q.given.Load(),
-	}
+	return s
 }

@@ -184,9 +184,12 @@ type Stream struct {
 	backlog  []Event            // not given yet
 	noted    map[uuid.UUID]bool // datasets whose reading is in the audit
 	over     bool               // the reader has had the end
+	end      func()             // gives the place among the caller's streams back
 }
 
-// Follow gives the events of a run of the caller's after one. NotFound.
+// Follow gives the events of a run of the caller's after one. Close the stream.
+//
+// Faults: NotFound, RateLimited if the caller has too many streams open.
 func (r *Runs) Follow(ctx context.Context, who auth.Principal, id uuid.UUID, after int64) (*Stream, error) {
 	run, err := r.own(ctx, who, id)
 	if err != nil {
@@ -198,9 +201,16 @@ func (r *Runs) Follow(ctx context.Context, who auth.Principal, id uuid.UUID, aft
 		return nil, err
 	}
 
+	end, err := r.streams.Begin(who)
+	if err != nil {
+		return nil, err
+	}
+
 	// Nobody has seen more than there is; whoever says so would let all that follow it here wait for that.
 	after = min(after, run.lastSeq)
-	s := &Stream{runs: r, who: who, run: run, rights: rights, noted: map[uuid.UUID]bool{}, over: run.Status != Running && after == run.lastSeq}
+	s := &Stream{
+		runs: r, who: who, run: run, rights: rights, noted: map[uuid.UUID]bool{}, end: end, over: run.Status != Running && after == run.lastSeq,
+	}
 
 	var from int64
 
@@ -309,7 +319,10 @@ func (r *Runs) Await(ctx context.Context, who auth.Principal, id uuid.UUID) erro
 }
 
 // Close ends the stream, not the run.
-func (s *Stream) Close() { s.follower.leave() }
+func (s *Stream) Close() {
+	s.follower.leave()
+	s.end()
+}
 
 // reveal leaves out what the reader may no longer see, and completes the rest.
 func (s *Stream) reveal(ctx context.Context, events []Event) (shown []Event, err error) {

@@ -36,6 +36,7 @@ type Config struct {
 
 	Time    time.Duration // that a run may take
 	Running int           // of one account at once
+	Streams int           // of one account at once, in this process; 0: any number
 	Poll    time.Duration // between two looks at new events
 	Keep    time.Duration // after a run has ended; 0: for ever
 }
@@ -44,7 +45,8 @@ type Config struct {
 type Runs struct {
 	Config
 
-	tail *tail
+	tail    *tail
+	streams *auth.AtOnce
 }
 
 // Result is what comes of a question.
@@ -59,7 +61,12 @@ func New(c Config) *Runs {
 		c.Tracing = tracing.Off()
 	}
 
-	return &Runs{Config: c, tail: newTail(c)}
+	r := &Runs{Config: c, tail: newTail(c)}
+	if c.Streams > 0 {
+		r.streams = auth.NewAtOnce(c.Streams, "streams open")
+	}
+
+	return r
 }
 
 // Tail reads new events for all streams of this process until ctx ends.

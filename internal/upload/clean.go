@@ -12,7 +12,10 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-const cleanBatch = 200
+const (
+	cleanBatch  = 200
+	maxFailures = 10 // in a row
+)
 
 // Clean aborts sessions that expired and removes bytes whose time has come, by rows. The lease keeps a
 // second cleaner away and fences a late one.
@@ -64,24 +67,42 @@ func (u Uploads) expireTx(ctx context.Context, tx postgres.Tx, lease job.Lease, 
 	})
 }
 
+// remove goes on after an object that cannot be removed: it must not keep all later ones. If so many fail one after the
+// other, it is not the objects.
 func (u Uploads) remove(ctx context.Context, lease job.Lease) error {
+	var (
+		problems []error
+		after    removable
+		inARow   int
+	)
+
 	for {
 		var due []removable
 
 		err := u.DB.Do(ctx, func(q postgres.Querier) (err error) {
-			due, err = selectRemovable(ctx, q, u.now(), cleanBatch)
+			due, err = selectRemovable(ctx, q, u.now(), after, cleanBatch)
 
 			return err
 		})
 		if err != nil || len(due) == 0 {
-			return err
+			return errors.Join(append(problems, err)...)
 		}
 
 		for _, file := range due {
-			if err := u.removeFile(ctx, lease, file); err != nil {
-				return err
+			err := u.removeFile(ctx, lease, file)
+			if err == nil {
+				inARow = 0
+
+				continue
+			}
+
+			problems = append(problems, err)
+			if inARow++; inARow == maxFailures || ctx.Err() != nil || errors.Is(err, job.ErrLost) {
+				return errors.Join(problems...)
 			}
 		}
+
+		after = due[len(due)-1]
 	}
 }
 

@@ -44,8 +44,8 @@ const (
 	sqlSelectExpired = `
 		SELECT account_id, id FROM upload_sessions WHERE status = 'preparing' AND expires_at < $1 ORDER BY expires_at LIMIT $2`
 	sqlSelectRemovable = `
-		SELECT account_id, session_id, id, object_key, upload_id FROM upload_files
-		WHERE remove_at < $1 AND removed_at IS NULL ORDER BY remove_at LIMIT $2`
+		SELECT account_id, session_id, id, object_key, upload_id, remove_at FROM upload_files
+		WHERE remove_at < $1 AND removed_at IS NULL AND (remove_at, id) > ($3, $4) ORDER BY remove_at, id LIMIT $2`
 	sqlUpdateRemoved = `
 		UPDATE upload_files SET removed_at = $4, status = 'aborted' WHERE account_id = $1 AND session_id = $2 AND id = $3 AND remove_at < $4`
 	sqlSelectCompleted = `
@@ -192,16 +192,18 @@ func selectExpired(ctx context.Context, q postgres.Querier, now time.Time, limit
 type removable struct {
 	account, session, file uuid.UUID
 	key, uploadID          string
+	removeAt               time.Time
 }
 
-func selectRemovable(ctx context.Context, q postgres.Querier, now time.Time, limit int) ([]removable, error) {
-	rows, err := q.Query(ctx, sqlSelectRemovable, now, limit)
+// selectRemovable returns those after the last one that the caller has.
+func selectRemovable(ctx context.Context, q postgres.Querier, now time.Time, after removable, limit int) ([]removable, error) {
+	rows, err := q.Query(ctx, sqlSelectRemovable, now, limit, after.removeAt, after.file)
 	if err != nil {
 		return nil, err
 	}
 
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (r removable, err error) {
-		err = row.Scan(&r.account, &r.session, &r.file, &r.key, &r.uploadID)
+		err = row.Scan(&r.account, &r.session, &r.file, &r.key, &r.uploadID, &r.removeAt)
 
 		return r, err
 	})

@@ -1,0 +1,56 @@
+package app
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestLook: however many ask, there is one look at a time and one a second, and all get what it found.
+func TestLook(t *testing.T) {
+	t.Parallel()
+
+	synctest.Test(t, func(t *testing.T) {
+		var (
+			l     look
+			looks atomic.Int64
+			down  = errors.New("down")
+			see   = func() error {
+				looks.Add(1)
+
+				return down
+			}
+			asking sync.WaitGroup
+		)
+
+		for range 1000 {
+			asking.Go(func() {
+				if l.recent(see) != down { //nolint:errorlint // the very same
+					t.Error("another answer")
+				}
+			})
+		}
+
+		asking.Wait()
+		require.EqualValues(t, 1, looks.Load())
+
+		up := func() error {
+			looks.Add(1)
+
+			return nil
+		}
+
+		time.Sleep(lookAge - time.Millisecond)
+		require.ErrorIs(t, l.recent(up), down, "still good")
+		require.EqualValues(t, 1, looks.Load())
+
+		time.Sleep(time.Millisecond)
+		require.NoError(t, l.recent(up))
+		require.EqualValues(t, 2, looks.Load())
+	})
+}
