@@ -3,11 +3,13 @@ package upload
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
 	"quern.dev/quern/internal/audit"
 	"quern.dev/quern/internal/blob"
+	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/job"
 	"quern.dev/quern/internal/postgres"
 )
@@ -64,22 +66,38 @@ func (u Uploads) expireTx(ctx context.Context, tx postgres.Tx, lease job.Lease, 
 	})
 }
 
+// remove claims the rows of a batch before it removes their objects: a binding that still wants one of them finds it
+// aborted. One object that cannot be removed does not keep the others; the next run tries it again.
 func (u Uploads) remove(ctx context.Context, lease job.Lease) error {
+	var (
+		last   removable
+		failed []error
+	)
+
 	for {
 		var due []removable
 
-		err := u.DB.Do(ctx, func(q postgres.Querier) (err error) {
-			due, err = selectRemovable(ctx, q, u.now(), cleanBatch)
+		err := u.DB.InTx(ctx, func(tx postgres.Tx) (err error) {
+			if err := lease.FenceTx(ctx, tx); err != nil {
+				return err
+			}
+
+			due, err = claimRemovable(ctx, tx, u.now(), last, cleanBatch)
 
 			return err
 		})
 		if err != nil || len(due) == 0 {
-			return err
+			return errors.Join(append(failed, err)...)
 		}
 
-		for _, file := range due {
-			if err := u.removeFile(ctx, lease, file); err != nil {
-				return err
+		for _, last = range due {
+			err := u.removeFile(ctx, lease, last)
+			if ctx.Err() != nil || fault.Is(err, fault.Unavailable) { // the others would fail as well
+				return errors.Join(append(failed, err)...)
+			}
+
+			if err != nil {
+				failed = append(failed, fmt.Errorf("removing %s: %w", last.key, err))
 			}
 		}
 	}
