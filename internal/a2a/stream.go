@@ -9,6 +9,8 @@ import (
 	"time"
 
 	protocol "github.com/a2aproject/a2a-go/v2/a2a"
+
+	"quern.dev/quern/internal/fault"
 )
 
 // keepAlive keeps those between us and the reader from taking a quiet stream for a dead one.
@@ -35,12 +37,26 @@ func (a *Agents) stream(w http.ResponseWriter, r *http.Request, id json.RawMessa
 	reading.Go(func() {
 		defer close(channel)
 
-		for event, err := range events {
+		tell := func(one told) error {
 			select {
-			case channel <- told{event, err}:
+			case channel <- one:
+				return nil
 			case <-ctx.Done():
-				return
+				return ctx.Err()
 			}
+		}
+
+		err := fault.Try(func() error {
+			for event, err := range events {
+				if err := tell(told{event, err}); err != nil {
+					return nil //nolint:nilerr // the client has left
+				}
+			}
+
+			return nil
+		})
+		if err != nil {
+			_ = tell(told{err: err})
 		}
 	})
 
