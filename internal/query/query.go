@@ -71,6 +71,8 @@ const (
 	CSV     = engine.CSV
 	Parquet = engine.Parquet
 	Arrow   = engine.Arrow
+
+	EscapedCSV = engine.EscapedCSV
 )
 
 // Statement is what a caller wants to know.
