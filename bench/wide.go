@@ -55,8 +55,8 @@ func runWide(ctx context.Context, b *bench) ([]result, error) {
 		name, statement string
 		ours            func(statement string) side
 	}{
-		{"wide-page", fmt.Sprintf(`SELECT * FROM wide LIMIT %d`, widePage), func(string) side { return q.pageSide("wide") }},
-		{"wide-star", `SELECT * FROM wide LIMIT 1`, q.side},
+		{"wide-page", fmt.Sprintf(`FROM wide LIMIT %d`, widePage), func(string) side { return q.pageSide("wide") }},
+		{"wide-star", `FROM wide LIMIT 1`, q.side},
 		{"wide-two", `SELECT c0, c1 FROM wide LIMIT 1`, q.side},
 	} {
 		fmt.Fprintln(os.Stderr, one.name)
@@ -74,7 +74,7 @@ func runWide(ctx context.Context, b *bench) ([]result, error) {
 
 	return results, b.profileDuring(ctx, "wide", q.quernd, func(ctx context.Context, lasting time.Duration) error {
 		for begin := time.Now(); time.Since(begin) < lasting; {
-			if _, err := q.run(ctx, `SELECT * FROM wide LIMIT 1`); err != nil {
+			if _, err := q.run(ctx, `FROM wide LIMIT 1`); err != nil {
 				return err
 			}
 		}

@@ -24,6 +24,7 @@ func unguarded() map[string]string {
 		"internal/app/dev.go":     "a command",
 		"internal/fault/":         "it is what recovers",
 
+		"internal/a2a/stream.go: forward(ctx, events, channel)":                    "forward recovers",
 		"internal/app/serve.go: a.keep(background, loop)":                          "keep recovers",
 		"internal/app/serve.go: failed <- l.server.Serve(l.listener)":              "net/http, whose handlers recover",
 		"internal/lake/cache.go: c.fetch(ctx, file, item)":                         "fetch recovers around the download",

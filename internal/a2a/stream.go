@@ -22,6 +22,31 @@ type told struct {
 	err   error
 }
 
+// forward passes events on until there are no more or the client has left. A panic is told as an error.
+func forward(ctx context.Context, events iter.Seq2[protocol.Event, error], to chan<- told) {
+	pass := func(one told) bool {
+		select {
+		case to <- one:
+			return true
+		case <-ctx.Done():
+			return false
+		}
+	}
+
+	err := fault.Try(func() error {
+		for event, err := range events {
+			if !pass(told{event, err}) {
+				break
+			}
+		}
+
+		return nil
+	})
+	if err != nil {
+		pass(told{err: err})
+	}
+}
+
 // stream writes events until there are no more or the client has left. An error before the first one is an answer like
 // any other; so the first one is waited for before the stream is opened, as long as a client may take silence. stop
 // ends the events.
@@ -37,27 +62,7 @@ func (a *Agents) stream(w http.ResponseWriter, r *http.Request, id json.RawMessa
 	reading.Go(func() {
 		defer close(channel)
 
-		tell := func(one told) error {
-			select {
-			case channel <- one:
-				return nil
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		}
-
-		err := fault.Try(func() error {
-			for event, err := range events {
-				if err := tell(told{event, err}); err != nil {
-					return nil //nolint:nilerr // the client has left
-				}
-			}
-
-			return nil
-		})
-		if err != nil {
-			_ = tell(told{err: err})
-		}
+		forward(ctx, events, channel)
 	})
 
 	out := &sse{w: w, id: id}

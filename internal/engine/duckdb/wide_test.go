@@ -3,6 +3,7 @@ package duckdb
 import (
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -23,7 +24,7 @@ func TestWideRows(t *testing.T) {
 		`TIMESTAMP '0044-03-15 (BC) 12:00:00'`, `TIMESTAMP 'infinity'`, `TIMESTAMPTZ '2026-01-31 10:00:00.5+02'`,
 		`TIMESTAMPTZ 'infinity'`, `CAST(NULL AS TIMESTAMP)`,
 	} {
-		list = append(list, value{sql: sql, kind: fmt.Sprint(i)})
+		list = append(list, value{sql: sql, kind: strconv.Itoa(i)})
 	}
 
 	p := inProcess(t)
@@ -48,8 +49,8 @@ func TestWideRows(t *testing.T) {
 	}
 }
 
-// TestWideTrace: a wide row says where it comes from, and NULLs stand where they were.
-func TestWideTrace(t *testing.T) {
+// TestWideNulls: NULLs stand where they were.
+func TestWideNulls(t *testing.T) {
 	t.Parallel()
 
 	columns := make([]string, wideColumns+1)
