@@ -106,7 +106,7 @@ fuzz: ## Fuzz every target, FUZZ_TIME seconds (60) in all; FUZZ_GUIDED=yes lets 
 	done
 
 .PHONY: bench
-bench: ## Measure beside the bare twin, all or NAME=read|size|load|search|upload|prepare|pickup|ingest|append|commit|compacted|query|query-small|query-parallel|query-cold|query-many|link|ask|context|planner|streams|runs|a2a; BENCH_FLAGS=-small as CI does
+bench: ## Measure beside the bare twin, all or NAME=read|size|load|search|upload|prepare|pickup|ingest|append|commit|compacted|query|query-small|query-parallel|query-cold|query-many|wide|link|ask|context|planner|streams|runs|a2a; BENCH_FLAGS=-small as CI does
 	go run ./bench $(BENCH_FLAGS) $(NAME)
 
 # The folder of the sets comes from EVAL_DIR. Without it the small set of the repository is asked.

@@ -1351,6 +1351,10 @@ type QueryRequest struct {
 	// Dataset Limits the statement to this dataset.
 	Dataset *string `json:"dataset,omitempty"`
 
+	// EscapeFormulas For CSV that is opened in a spreadsheet: texts and column names that begin with `=`, `+`, `-`, `@`, a tab or a line end get an
+	// apostrophe before them, so that they are not run as formulas. Numbers stay as they are. Other formats do not change.
+	EscapeFormulas *bool `json:"escapeFormulas,omitempty"`
+
 	// Explain Give the plan as rows instead of running the statement.
 	Explain *bool `json:"explain,omitempty"`
 
@@ -1748,6 +1752,9 @@ type Cursor = string
 // DatasetName Name of a namespace or dataset. Kept as written, compared without case.
 type DatasetName = ObjectName
 
+// EscapeFormulas defines model for EscapeFormulas.
+type EscapeFormulas = bool
+
 // ExportFormat defines model for ExportFormat.
 type ExportFormat string
 
@@ -1803,6 +1810,10 @@ type ListAuditParams struct {
 type ExportDatasetParams struct {
 	// Format Format of the file.
 	Format *ExportDatasetParamsFormat `form:"format,omitempty" json:"format,omitempty"`
+
+	// EscapeFormulas For CSV that is opened in a spreadsheet: texts and column names that begin with `=`, `+`, `-`, `@`, a tab or a line end get an
+	// apostrophe before them, so that they are not run as formulas. Numbers stay as they are. Other formats do not change.
+	EscapeFormulas *EscapeFormulas `form:"escapeFormulas,omitempty" json:"escapeFormulas,omitempty"`
 }
 
 // ExportDatasetParamsFormat defines parameters for ExportDataset.
@@ -1934,6 +1945,10 @@ type StreamRunEventsParams struct {
 type ExportStepParams struct {
 	// Format Format of the file.
 	Format *ExportStepParamsFormat `form:"format,omitempty" json:"format,omitempty"`
+
+	// EscapeFormulas For CSV that is opened in a spreadsheet: texts and column names that begin with `=`, `+`, `-`, `@`, a tab or a line end get an
+	// apostrophe before them, so that they are not run as formulas. Numbers stay as they are. Other formats do not change.
+	EscapeFormulas *EscapeFormulas `form:"escapeFormulas,omitempty" json:"escapeFormulas,omitempty"`
 }
 
 // ExportStepParamsFormat defines parameters for ExportStep.
@@ -4908,6 +4923,18 @@ func NewExportDatasetRequest(server string, username Username, namespace Namespa
 
 		}
 
+		if params.EscapeFormulas != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "escapeFormulas", *params.EscapeFormulas, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if encoded := queryValues.Encode(); encoded != "" {
 			rawQueryFragments = append(rawQueryFragments, encoded)
 		}
@@ -7241,6 +7268,18 @@ func NewExportStepRequest(server string, runID RunID, n StepIndex, params *Expor
 		if params.Format != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "format", *params.Format, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.EscapeFormulas != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "escapeFormulas", *params.EscapeFormulas, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {

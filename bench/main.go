@@ -57,6 +57,7 @@ func measures() []measure {
 		{name: "query-parallel", goal: 0.8, run: runQueryParallel, twin: serveQueryTwin},
 		{name: "query-cold", goal: 1, run: runQueryCold},
 		{name: "query-many", goal: 0.8, run: runQueryMany}, // at most 1.25 times as long
+		{name: "wide", goal: 0.67, run: runWide},           // at most 1.5 times as long, and 50 ms; to load: twice as long
 		{name: "link", goal: 1, run: runLink},              // or 20 ms
 		{name: "compacted", goal: 0.77, run: runCompacted}, // at most 1.3 times as long
 		{name: "ask", goal: 1, run: runAsk},                // or 40 ms more
@@ -85,6 +86,7 @@ type bench struct {
 	loads    int           // rounds of it
 	posts    int           // of rows, to one dataset
 	commits  int
+	columns  int // of a wide table
 	queries  int // rounds of one statement
 	smalls   int // statements over few rows
 	colds    int // services that know no file
@@ -124,7 +126,7 @@ func run(ctx context.Context) error {
 
 	b := &bench{
 		profile: *profile, rounds: 5, round: 4 * time.Second, large: 1_000_000, searched: 100_000, steady: time.Minute, upload: 1 << 30, uploads: 9,
-		pickups: 200, rows: 10_000_000, loads: 3, posts: 1000, commits: 9, queries: 9, smalls: 200, colds: 5, asks: 200, streams: 1000,
+		pickups: 200, rows: 10_000_000, loads: 3, posts: 1000, commits: 9, columns: 1500, queries: 9, smalls: 200, colds: 5, asks: 200, streams: 1000,
 	}
 	if *small && *update {
 		return errors.New("-update takes full sizes: leave -small out")
@@ -134,7 +136,7 @@ func run(ctx context.Context) error {
 		b.rounds, b.round, b.large, b.searched, b.steady = 1, time.Second, 2_000, 1_000, 3*time.Second
 		b.upload, b.uploads = 16<<20, 1
 		b.pickups, b.rows, b.loads, b.posts, b.commits = 10, 100_000, 1, 20, 1
-		b.queries, b.smalls, b.colds, b.asks, b.streams = 1, 10, 1, 10, 50
+		b.columns, b.queries, b.smalls, b.colds, b.asks, b.streams = 300, 1, 10, 1, 10, 50
 	}
 
 	if b.dir, err = os.MkdirTemp("", "quern-bench-"); err != nil {

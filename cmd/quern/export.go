@@ -67,7 +67,12 @@ func (p *program) exportCommand() *cobra.Command {
 func (p *program) exported(ctx context.Context, client *api.Client, at name, format string) (io.ReadCloser, error) {
 	for told := false; ; told = true {
 		// A redirect leads to the object store, and net/http leaves the token out of it.
-		response, err := api.Check(client.ExportDataset(ctx, at.owner, at.namespace, at.dataset, &api.ExportDatasetParams{Format: given[api.ExportDatasetParamsFormat](format)}))
+		params := &api.ExportDatasetParams{Format: given[api.ExportDatasetParamsFormat](format)}
+		if p.escape {
+			params.EscapeFormulas = &p.escape
+		}
+
+		response, err := api.Check(client.ExportDataset(ctx, at.owner, at.namespace, at.dataset, params))
 		if err != nil {
 			return nil, err
 		}

@@ -38,6 +38,7 @@ type program struct {
 	out, err terminal
 
 	server, token, format string
+	escape                bool   // formulas in CSV
 	home                  string // where credentials and the state of uploads are kept
 	stopped               bool   // the command has said that it was interrupted
 }
@@ -67,6 +68,7 @@ The server comes from --server, from QUERN_SERVER, or from the last ` + "`quern 
 	flags.StringVar(&p.server, "server", "", "address of the service (QUERN_SERVER)")
 	flags.StringVar(&p.token, "token", "", "API token to use instead of signing in; better QUERN_TOKEN, which nobody sees in the list of processes")
 	flags.StringVarP(&p.format, "output", "o", "table", "table, json, csv or ndjson")
+	flags.BoolVar(&p.escape, "escape-formulas", false, "in CSV: put an apostrophe before texts that a spreadsheet would run as formulas")
 	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json", "csv", "ndjson"}, cobra.ShellCompDirectiveNoFileComp))
 
 	root.AddCommand(

@@ -122,7 +122,7 @@ func ndjson[T any](p *program, values iter.Seq[T]) error {
 
 func (p *program) csv(heads []string, rows [][]any) error {
 	writer := csv.NewWriter(p.out.file)
-	if err := writer.Write(heads); err != nil {
+	if err := writer.Write(p.escaped(heads)); err != nil {
 		return err
 	}
 
@@ -130,6 +130,9 @@ func (p *program) csv(heads []string, rows [][]any) error {
 		record := make([]string, len(row))
 		for i, value := range row {
 			record[i] = plain(value)
+			if _, isText := value.(string); isText {
+				record[i] = p.escaped(record[i : i+1])[0]
+			}
 		}
 
 		if err := writer.Write(record); err != nil {
@@ -140,6 +143,23 @@ func (p *program) csv(heads []string, rows [][]any) error {
 	writer.Flush()
 
 	return writer.Error()
+}
+
+// escaped are texts for CSV. If the user wishes so, those that a spreadsheet would run as formulas get an apostrophe, as the
+// service writes them.
+func (p *program) escaped(texts []string) []string {
+	if !p.escape {
+		return texts
+	}
+
+	safe := slices.Clone(texts)
+	for i, text := range safe {
+		if strings.ContainsAny(text[:min(len(text), 1)], "=+-@\t\r\n") {
+			safe[i] = "'" + text
+		}
+	}
+
+	return safe
 }
 
 // plain is a value for machines.

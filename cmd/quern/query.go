@@ -47,6 +47,10 @@ func (p *program) queryCommand() *cobra.Command {
 		}
 
 		if p.format == "csv" {
+			if p.escape {
+				request.EscapeFormulas = &p.escape
+			}
+
 			return p.queryCSV(ctx, client, request)
 		}
 

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	protocol "github.com/a2aproject/a2a-go/v2/a2a"
+
+	"quern.dev/quern/internal/fault"
 )
 
 // keepAlive keeps those between us and the reader from taking a quiet stream for a dead one.
@@ -18,6 +20,31 @@ const keepAlive = 15 * time.Second
 type told struct {
 	event protocol.Event
 	err   error
+}
+
+// forward passes events on until there are no more or the client has left. A panic is told as an error.
+func forward(ctx context.Context, events iter.Seq2[protocol.Event, error], to chan<- told) {
+	pass := func(one told) bool {
+		select {
+		case to <- one:
+			return true
+		case <-ctx.Done():
+			return false
+		}
+	}
+
+	err := fault.Try(func() error {
+		for event, err := range events {
+			if !pass(told{event, err}) {
+				break
+			}
+		}
+
+		return nil
+	})
+	if err != nil {
+		pass(told{err: err})
+	}
 }
 
 // stream writes events until there are no more or the client has left. An error before the first one is an answer like
@@ -35,13 +62,7 @@ func (a *Agents) stream(w http.ResponseWriter, r *http.Request, id json.RawMessa
 	reading.Go(func() {
 		defer close(channel)
 
-		for event, err := range events {
-			select {
-			case channel <- told{event, err}:
-			case <-ctx.Done():
-				return
-			}
-		}
+		forward(ctx, events, channel)
 	})
 
 	out := &sse{w: w, id: id}

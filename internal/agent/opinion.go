@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/llm"
 	"quern.dev/quern/internal/planner"
 	"quern.dev/quern/internal/query"
@@ -52,12 +53,16 @@ func (w *writing) consult(ctx context.Context) (hear func() *opinion, stop func(
 	go func() {
 		var one *opinion
 
-		defer func() {
-			_ = recover() // a question that breaks the rules breaks no other
-			said <- one
-		}()
+		err := fault.Try(func() error {
+			one = w.readByRules(ctx)
 
-		one = w.readByRules(ctx)
+			return nil
+		})
+		if err != nil { // the model answers without it
+			w.Query.Log.ErrorContext(ctx, "the second opinion failed", "run", w.asked.Run, "error", err)
+		}
+
+		said <- one
 	}()
 
 	return func() *opinion {

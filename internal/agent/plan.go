@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/llm"
 )
 
@@ -125,8 +126,9 @@ func (q *asking) work(ctx context.Context, plan Plan) ([]attempted, error) {
 	slots := make(chan struct{}, parallelSteps)
 
 	for i := range plan.Steps {
-		group.Go(func() error {
+		group.Go(func() (err error) {
 			defer close(ready[i])
+			defer fault.Recover(&err)
 
 			for _, needed := range plan.needs(i) {
 				<-ready[needed]

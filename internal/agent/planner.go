@@ -162,9 +162,7 @@ func (p *planning) plan(ctx context.Context) (planner.Plan, error) {
 
 	today, _ := p.asked.today(p.Now())
 	want := planner.Request{Question: p.asked.Text, Today: today}
-	linked := make(chan error, 1)
-
-	go func() { linked <- p.link(ctx, chosen, &want) }()
+	linked := p.linkAside(ctx, chosen, &want)
 
 	var known []query.About
 	if len(chosen) > profiled {
@@ -191,6 +189,15 @@ func (p *planning) plan(ctx context.Context) (planner.Plan, error) {
 	want.Datasets = planDatasets(p.asked, p.datasets)
 
 	return planner.Make(want), nil
+}
+
+// linkAside links in a goroutine of its own, and says when it is done.
+func (p *planning) linkAside(ctx context.Context, chosen []catalog.Item, want *planner.Request) <-chan error {
+	linked := make(chan error, 1)
+
+	go func() { linked <- fault.Try(func() error { return p.link(ctx, chosen, want) }) }()
+
+	return linked
 }
 
 // link looks up the words of the question among the values of the datasets.

@@ -218,15 +218,14 @@ func (a *App) Run(ctx context.Context) error {
 	defer endBackground()
 
 	var running sync.WaitGroup
-	running.Go(func() { a.authenticator.Run(background) })
-	running.Go(func() { a.preparePartitions(background) })
-	running.Go(func() { a.work(background) })
-	running.Go(func() { a.runs.Tail(background) })
-	running.Go(func() { a.models.Watch(background) })
-
 	failed := make(chan error, len(listeners)+1)
 
-	running.Go(func() { a.watchStore(background, failed) })
+	for _, loop := range []func(context.Context){
+		a.authenticator.Run, a.preparePartitions, a.work, a.runs.Tail, a.models.Watch,
+		func(ctx context.Context) { a.watchStore(ctx, failed) },
+	} {
+		running.Go(func() { a.keep(background, loop) })
+	}
 
 	for _, l := range listeners {
 		a.log.InfoContext(ctx, "listening", "what", l.name, "address", l.listener.Addr().String())
@@ -248,6 +247,30 @@ func (a *App) Run(ctx context.Context) error {
 	a.log.InfoContext(ctx, "stopped")
 
 	return err
+}
+
+const restartAfter = time.Second
+
+// keep runs a loop of the background until ctx ends. After a panic it begins anew.
+func (a *App) keep(ctx context.Context, loop func(context.Context)) {
+	for {
+		err := fault.Try(func() error {
+			loop(ctx)
+
+			return nil
+		})
+		if err == nil {
+			return
+		}
+
+		a.log.ErrorContext(ctx, "a part of the background failed and is started again", "error", err)
+
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(restartAfter):
+		}
+	}
 }
 
 // stopTracing sends the last spans.

@@ -32,6 +32,8 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"golang.org/x/sync/errgroup"
+
+	"quern.dev/quern/internal/fault"
 )
 
 const (
@@ -401,7 +403,9 @@ func (s *Store) writeFileParts(ctx context.Context, key, uploadID string, conten
 	group.SetLimit(filePartsAtOnce)
 
 	for i := range parts {
-		group.Go(func() error {
+		group.Go(func() (err error) {
+			defer fault.Recover(&err)
+
 			offset := int64(i) * length
 			part := io.NewSectionReader(content, offset, min(length, size-offset))
 

@@ -145,7 +145,9 @@ func (s *Store) missing(ctx context.Context, sizes map[string]int64) (keys []str
 	group.SetLimit(comparers)
 
 	for key, size := range sizes {
-		group.Go(func() error {
+		group.Go(func() (err error) {
+			defer fault.Recover(&err)
+
 			there, err := s.Head(ctx, key)
 			if err != nil && !fault.Is(err, fault.NotFound) {
 				return err

@@ -25,6 +25,9 @@ const (
 	CSV     Form = "csv"
 	Parquet Form = "parquet"
 	Arrow   Form = "arrow"
+
+	// EscapedCSV is CSV in which no text begins as a formula of a spreadsheet.
+	EscapedCSV Form = "csv-escaped"
 )
 
 // View is a dataset under the name that a statement gives it.
@@ -200,7 +203,7 @@ func (r *Result) Next() (Row, error) {
 	row := Row{JSON: line[:len(line)-1]}
 	if r.Traced {
 		if row, err = traced(row.JSON); err != nil {
-			return Row{}, r.session.wrong(err.Error())
+			return Row{}, r.session.wrong("a row without its place") // the error would quote it
 		}
 	}
 

@@ -10,7 +10,9 @@ import (
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivermigrate"
+	"github.com/riverqueue/river/rivertype"
 
+	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/postgres"
 )
 
@@ -41,12 +43,20 @@ const (
 	stopTimeout   = 15 * time.Second
 )
 
+// recovering makes a worker's panic an error. River would write the text of the panic to the log, and that can quote a
+// cell.
+func recovering(ctx context.Context, _ *rivertype.JobRow, work func(context.Context) error) (err error) {
+	defer fault.Recover(&err)
+
+	return work(ctx)
+}
+
 // New returns a Client. With queues it works when it is run.
 func New(c Config) (*Client, error) {
 	config := &river.Config{
 		Logger: slog.New(calm{c.Log.Handler()}), FetchCooldown: fetchCooldown, FetchPollInterval: fetchPoll,
-		MaxAttempts: maxAttempts,
-		JobTimeout:  -1, // the lease and the work itself know how long it may take
+		MaxAttempts: maxAttempts, Middleware: []rivertype.Middleware{river.WorkerMiddlewareFunc(recovering)},
+		JobTimeout: -1, // the lease and the work itself know how long it may take
 	}
 
 	client := &Client{db: c.DB, log: c.Log, wakes: make(wakes, wakesWaiting)}

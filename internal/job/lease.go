@@ -11,6 +11,7 @@ import (
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/rivertype"
 
+	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/postgres"
 )
 
@@ -63,7 +64,15 @@ func (c *Client) Hold(ctx context.Context, work Work, do func(ctx context.Contex
 	go func() {
 		defer close(renewing)
 
-		c.renew(working, lease, lost)
+		err := fault.Try(func() error {
+			c.renew(working, lease, lost)
+
+			return nil
+		})
+		if err != nil {
+			c.log.ErrorContext(working, "a lease is no longer renewed", "work", work.ID, "error", err)
+			lost(ErrLost)
+		}
 	}()
 
 	err = do(working, lease)

@@ -231,7 +231,9 @@ func (l *Lake) FetchAll(ctx context.Context, files []File, use func(path string,
 	group.SetLimit(fetches)
 
 	for n, file := range files {
-		group.Go(func() error {
+		group.Go(func() (err error) {
+			defer fault.Recover(&err)
+
 			path, release, err := l.Fetch(ctx, file)
 			if err != nil {
 				return err
@@ -363,10 +365,22 @@ func (c *cache) leave(item *copied) {
 func (c *cache) fetch(ctx context.Context, file File, item *copied) {
 	defer item.stop()
 
-	made, err := c.download(ctx, file, item)
+	var draft string
 
+	err := fault.Try(func() (err error) {
+		draft, err = c.download(ctx, file)
+
+		return err
+	})
+
+	// The copy gets its name and is told to be there as one: whoever leaves in between would take it off the count and
+	// leave the file behind.
 	c.mu.Lock()
 	defer c.mu.Unlock()
+
+	if err == nil {
+		item.seal, err = c.place(draft, item)
+	}
 
 	if err != nil {
 		item.err = err
@@ -378,26 +392,24 @@ func (c *cache) fetch(ctx context.Context, file File, item *copied) {
 		}
 	}
 
-	item.seal = made
-
 	close(item.done)
 }
 
-// download writes the object under a name that nobody knows, and gives it its own when it is whole.
-func (c *cache) download(ctx context.Context, file File, item *copied) (made seal, err error) {
+// download writes the object to a file under a name that nobody knows.
+func (c *cache) download(ctx context.Context, file File) (path string, err error) {
 	object, err := c.store.Read(ctx, file.Key, 0, -1)
 	if err != nil {
-		return made, fmt.Errorf("fetching %s: %w", file.Key, err)
+		return "", fmt.Errorf("fetching %s: %w", file.Key, err)
 	}
 	defer func() { _ = object.Close() }()
 
 	draft, err := os.CreateTemp(c.folder, "fetch-*")
 	if err != nil {
-		return made, err
+		return "", err
 	}
 
 	defer func() {
-		if err != nil {
+		if path == "" { // it failed, or there was a panic
 			_ = os.Remove(draft.Name())
 		}
 	}()
@@ -408,21 +420,33 @@ func (c *cache) download(ctx context.Context, file File, item *copied) (made sea
 	}
 
 	if err := errors.Join(err, draft.Chmod(cacheMode), draft.Sync(), draft.Close()); err != nil {
-		return made, err
+		return "", err
 	}
 
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	return draft.Name(), nil
+}
+
+// place gives a whole draft the name of its copy. After an error there is neither. The caller holds mu.
+func (c *cache) place(draft string, item *copied) (made seal, err error) {
+	defer func() {
+		if err != nil {
+			_ = os.Remove(draft)
+		}
+	}()
 
 	if c.items[item.name] != item {
 		return made, context.Canceled // everybody left
 	}
 
-	if err := os.Rename(draft.Name(), c.path(item.name)); err != nil {
+	if err := os.Rename(draft, c.path(item.name)); err != nil {
 		return made, err
 	}
 
-	return sealOf(c.path(item.name))
+	if made, err = sealOf(c.path(item.name)); err != nil {
+		_ = os.Remove(c.path(item.name))
+	}
+
+	return made, err
 }
 
 func (c *cache) verify(name string) error {

@@ -271,3 +271,63 @@ func TestCacheChanged(t *testing.T) {
 
 	require.Error(t, l.Verify("/etc/passwd"))
 }
+
+// TestCacheLastUserLeaves: the last user leaves at the very moment at which the copy is complete. Whatever comes first,
+// the files in the folder are those that are counted.
+func TestCacheLastUserLeaves(t *testing.T) {
+	t.Parallel()
+
+	p, folder := newPlace(t), t.TempDir()
+	l, _ := p.replica(p.url, func(c *Config) { c.CacheDir, c.CacheBytes = folder, 1000 })
+	c := l.cache
+
+	for range 20 {
+		item, err := c.take(t.Context(), p.object(10))
+		require.NoError(t, err)
+
+		// The fetch has a whole draft and waits for the lock to give it its name; the user waits behind it to leave.
+		c.mu.Lock()
+		require.Eventually(t, func() bool { return drafted(t, folder) || isClosed(item.done) }, 10*time.Second, 5*time.Millisecond)
+
+		left := make(chan struct{})
+
+		go func() {
+			defer close(left)
+
+			c.leave(item)
+		}()
+
+		time.AfterFunc(5*time.Millisecond, c.mu.Unlock)
+		<-left
+		<-item.done
+
+		c.mu.Lock()
+		require.Equal(t, c.used, int64(10*cached(t, folder)), "a file that nobody counts")
+		c.mu.Unlock()
+	}
+}
+
+// drafted tells whether there is a complete draft.
+func drafted(t *testing.T, folder string) bool {
+	t.Helper()
+
+	drafts, err := filepath.Glob(filepath.Join(folder, "fetch-*"))
+	require.NoError(t, err)
+
+	for _, draft := range drafts {
+		if info, err := os.Stat(draft); err == nil && info.Mode() == cacheMode {
+			return true
+		}
+	}
+
+	return false
+}
+
+func isClosed(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
+}

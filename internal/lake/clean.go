@@ -143,7 +143,7 @@ func (l *Lake) cleanFiles(ctx context.Context) error {
 		group.SetLimit(cleaners)
 
 		for _, file := range due {
-			group.Go(func() error { return l.removeFile(ctx, file) })
+			group.Go(func() error { return fault.Try(func() error { return l.removeFile(ctx, file) }) })
 		}
 
 		if err := group.Wait(); err != nil {

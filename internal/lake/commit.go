@@ -138,8 +138,10 @@ func (l *Lake) write(ctx context.Context, written []object) error {
 	group, ctx := errgroup.WithContext(ctx)
 
 	for _, o := range written {
-		group.Go(func() error {
-			_, err := l.store.Write(ctx, o.key, bytes.NewReader(o.content))
+		group.Go(func() (err error) {
+			defer fault.Recover(&err)
+
+			_, err = l.store.Write(ctx, o.key, bytes.NewReader(o.content))
 
 			return err
 		})

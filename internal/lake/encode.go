@@ -226,7 +226,9 @@ func (l *Lake) entryLists(ctx context.Context, manifests []iceberg.ManifestFile)
 	group.SetLimit(readers)
 
 	for i, manifest := range manifests {
-		group.Go(func() error {
+		group.Go(func() (err error) {
+			defer fault.Recover(&err)
+
 			if manifest.ManifestContent() != iceberg.ManifestContentData {
 				return errors.New("the table has deletes, which we never write")
 			}

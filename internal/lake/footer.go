@@ -12,6 +12,8 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/metadata"
 	"github.com/apache/arrow-go/v18/parquet/schema"
 	"github.com/apache/iceberg-go"
+
+	"quern.dev/quern/internal/fault"
 )
 
 const (
@@ -33,11 +35,7 @@ type description struct {
 // describe reads the footer of a Parquet file that must have exactly these columns. Whatever the footer holds, the
 // outcome is an error at worst.
 func describe(file io.ReaderAt, size int64, address string, columns []Column) (d description, err error) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			err = fmt.Errorf("the footer of the data file: %v", cause)
-		}
-	}()
+	defer fault.Recover(&err)
 
 	content, err := footer(file, size)
 	if err != nil {

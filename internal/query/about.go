@@ -9,6 +9,7 @@ import (
 
 	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/catalog"
+	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/postgres"
 )
 
@@ -137,19 +138,21 @@ func (q *Query) aboutAccount(ctx context.Context, who auth.Principal, account uu
 
 	written := make(chan error, 1)
 
-	go func() { written <- q.auditProfiles(ctx, who, read...) }()
+	go func() { written <- fault.Try(func() error { return q.auditProfiles(ctx, who, read...) }) }()
 
 	var group sync.WaitGroup
 
 	for batch := range slices.Chunk(read, linkers) {
 		for _, d := range batch {
 			group.Go(func() {
-				profile, err := q.readProfile(ctx, found[d.ID])
+				err := fault.Try(func() (err error) {
+					known[d.ID].Profile, err = q.readProfile(ctx, found[d.ID])
+
+					return err
+				})
 				if err != nil { // a question is answered without it
 					q.Log.WarnContext(ctx, "a profile cannot be read", "dataset", d.ID, "error", err)
 				}
-
-				known[d.ID].Profile = profile
 			})
 		}
 

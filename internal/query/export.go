@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -64,7 +65,7 @@ func (q *Query) Export(ctx context.Context, who auth.Principal, at catalog.Path,
 		return Exported{}, fault.New(fault.InvalidState, "The dataset has no rows yet.")
 	}
 
-	exported := Exported{Name: one.Name + "." + formats()[form]}
+	exported := Exported{Name: one.Name + "." + strings.TrimSuffix(formats()[form], "-escaped")}
 
 	switch size := one.size(); {
 	case size <= q.Exports.Stream:
@@ -87,7 +88,7 @@ func (q *Query) Export(ctx context.Context, who auth.Principal, at catalog.Path,
 
 // formats are the names of the forms that a file can have.
 func formats() map[Form]string {
-	return map[Form]string{CSV: "csv", Rows: "ndjson", Parquet: "parquet"}
+	return map[Form]string{CSV: "csv", EscapedCSV: "csv-escaped", Rows: "ndjson", Parquet: "parquet"}
 }
 
 // size is how many bytes the data files have.

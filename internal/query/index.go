@@ -5,6 +5,7 @@ import (
 	"context"
 	"sync"
 
+	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/lake"
 	"quern.dev/quern/internal/values"
 )
@@ -80,7 +81,13 @@ func (x *indexes) take(ctx context.Context, object lake.Object) (index *values.I
 
 // fill opens the file. Once open it needs its copy in the cache no more.
 func (x *indexes) fill(ctx context.Context, one *openIndex, object lake.Object) {
-	index, err := x.openFile(ctx, object)
+	var index *values.Index
+
+	err := fault.Try(func() (err error) {
+		index, err = x.openFile(ctx, object)
+
+		return err
+	})
 
 	x.mu.Lock()
 	defer x.mu.Unlock()

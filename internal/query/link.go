@@ -12,6 +12,7 @@ import (
 	"quern.dev/quern/internal/audit"
 	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/catalog"
+	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/lake"
 	"quern.dev/quern/internal/postgres"
 	"quern.dev/quern/internal/values"
@@ -79,7 +80,7 @@ func (q *Query) Link(ctx context.Context, who auth.Principal, want LinkRequest) 
 
 	written := make(chan error, 1)
 
-	go func() { written <- q.auditLink(ctx, who, datasets[0]) }()
+	go func() { written <- fault.Try(func() error { return q.auditLink(ctx, who, datasets[0]) }) }()
 
 	linked := q.link(ctx, datasets, indexes, values.Ask(want.Question))
 	linked.Truncated = truncated
@@ -155,7 +156,14 @@ func (q *Query) link(ctx context.Context, datasets []catalog.Dataset, indexes ma
 			for i := next.Add(1) - 1; i < int64(len(datasets)); i = next.Add(1) - 1 {
 				object, ok := indexes[datasets[i].ID]
 				if ok {
-					found[i], sampled[i], ok = q.linkOne(ctx, object, question)
+					err := fault.Try(func() (err error) {
+						found[i], sampled[i], err = q.linkOne(ctx, object, question)
+
+						return err
+					})
+					if ok = err == nil; !ok { // the question is answered from the others
+						q.Log.WarnContext(ctx, "a value index cannot be read", "object", object.Key, "error", err)
+					}
 				}
 
 				none[i] = !ok && datasets[i].RowCount > 0
@@ -185,17 +193,14 @@ func (q *Query) link(ctx context.Context, datasets []catalog.Dataset, indexes ma
 	return linked
 }
 
-// linkOne is false if the index cannot be read: the question is answered from the others.
-func (q *Query) linkOne(ctx context.Context, object lake.Object, question *values.Question) (found []values.Match, sampled []string, ok bool) {
+func (q *Query) linkOne(ctx context.Context, object lake.Object, question *values.Question) (found []values.Match, sampled []string, err error) {
 	index, release, err := q.indexes.take(ctx, object)
 	if err != nil {
-		q.Log.WarnContext(ctx, "a value index cannot be read", "object", object.Key, "error", err)
-
-		return nil, nil, false
+		return nil, nil, err
 	}
 	defer release()
 
-	return index.Link(question), index.Sampled(), true
+	return index.Link(question), index.Sampled(), nil
 }
 
 // likely leaves out guesses about words that are a value somewhere else: they were meant as they are written.

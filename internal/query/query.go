@@ -73,6 +73,8 @@ const (
 	CSV     = engine.CSV
 	Parquet = engine.Parquet
 	Arrow   = engine.Arrow
+
+	EscapedCSV = engine.EscapedCSV
 )
 
 // Statement is what a caller wants to know.
@@ -151,7 +153,14 @@ func (q *Query) begin(ctx context.Context, who auth.Principal, lasting time.Dura
 
 	r := &running{Query: q, session: session, leave: leave, began: began}
 
-	result, err := run(r)
+	var result *Result
+
+	// Also after a panic the place and the child are given back.
+	err = fault.Try(func() (err error) {
+		result, err = run(r)
+
+		return err
+	})
 	if err != nil {
 		r.close()
 
@@ -178,10 +187,17 @@ func (r *running) close() {
 	r.leave()
 
 	go func() {
-		r.session.Close()
+		err := fault.Try(func() error {
+			r.session.Close()
 
-		for _, release := range r.releases {
-			release()
+			for _, release := range r.releases {
+				release()
+			}
+
+			return nil
+		})
+		if err != nil {
+			r.Log.Error("a statement could not be closed", "error", err)
 		}
 	}()
 }
@@ -283,7 +299,7 @@ func (r *running) run(ctx context.Context, who auth.Principal, s *statement, rea
 
 	checked, written := r.Now(), make(chan error, 1)
 
-	go func() { written <- r.audit(ctx, who, distinct(reads)) }()
+	go func() { written <- fault.Try(func() error { return r.audit(ctx, who, distinct(reads)) }) }()
 
 	began, err := r.session.Run(query)
 	if unaudited := <-written; unaudited != nil {

@@ -26,7 +26,11 @@ func (r *Runs) answer(ctx context.Context, run Run, log agent.Log) (result agent
 	ctx, span := r.Tracing.Agent(ctx, traced(run))
 	watched := &tracedLog{Log: log, trace: r.Tracing, queries: map[int]*tracing.Span{}}
 
-	result, err = r.Agents[run.Agent].Answer(ctx, run.caller, run.Question, watched)
+	err = fault.Try(func() (err error) {
+		result, err = r.Agents[run.Agent].Answer(ctx, run.caller, run.Question, watched)
+
+		return err
+	})
 	watched.giveUp(err)
 
 	return result, func(reason error) {

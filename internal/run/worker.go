@@ -10,6 +10,7 @@ import (
 	"github.com/riverqueue/river"
 
 	"quern.dev/quern/internal/agent"
+	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/job"
 	"quern.dev/quern/internal/postgres"
 	"quern.dev/quern/internal/query"
@@ -67,9 +68,21 @@ func (r *Runs) work(ctx context.Context, args Args, lease job.Lease, last bool) 
 	watched, ended := context.WithCancelCause(working)
 	defer ended(nil)
 
-	go r.watch(watched, log.run, ended)
+	go func() {
+		err := fault.Try(func() error {
+			r.watch(watched, log.run, ended)
+
+			return nil
+		})
+		if err != nil {
+			ended(err)
+		}
+	}()
 
 	result, tell, err := r.answer(watched, log.run, log)
+	if err != nil && fault.From(err).Code == fault.Internal && watched.Err() == nil {
+		r.Log.ErrorContext(ctx, "a run failed", "run", log.run.ID, "account", log.run.Account, "error", err)
+	}
 
 	switch {
 	case errors.Is(context.Cause(watched), errEnded), errors.Is(err, errEnded):

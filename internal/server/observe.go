@@ -3,13 +3,11 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
 	"regexp"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -100,7 +98,7 @@ func (s *Server) recovered(answer *answer, r *http.Request, problem any) {
 		panic(problem) // net/http's own way to drop a connection
 	}
 
-	err := fmt.Errorf("panic: %v\n%s", problem, debug.Stack())
+	err := fault.Panicked(problem)
 	if answer.status != 0 {
 		callOf(r.Context()).err = err
 
@@ -144,7 +142,7 @@ func (s *Server) record(r *http.Request, c *call, answer *answer, took time.Dura
 
 	if c.err != nil {
 		e := fault.From(c.err)
-		fields = append(fields, slog.String("code", string(e.Code)), slog.String("error", c.err.Error()))
+		fields = append(append(fields, slog.String("code", string(e.Code))), reason(c.err)...)
 
 		if answer.status >= http.StatusInternalServerError || answer.status == http.StatusOK && e.Code == fault.Internal {
 			level = slog.LevelError
@@ -152,6 +150,32 @@ func (s *Server) record(r *http.Request, c *call, answer *answer, took time.Dura
 	}
 
 	s.config.Log.LogAttrs(r.Context(), level, "request", fields...)
+}
+
+// reason is what the log says of a failure beyond its code. The texts of faults in a statement, in a body or in a file
+// are for the caller alone, because they quote cells; of those only the names of the fields are logged.
+func reason(err error) []slog.Attr {
+	e := fault.From(err)
+
+	switch e.Code {
+	case fault.Unauthorized, fault.Forbidden, fault.Internal, fault.UpstreamUnavailable, fault.Unavailable, fault.Timeout:
+		return []slog.Attr{slog.String("error", err.Error())}
+	default:
+	}
+
+	var names []string
+
+	for _, sub := range e.Subs {
+		if !slices.Contains(names, sub.Code) {
+			names = append(names, sub.Code)
+		}
+	}
+
+	if len(names) == 0 {
+		return nil
+	}
+
+	return []slog.Attr{slog.String("fields", strings.Join(names, ","))}
 }
 
 var requestIDPattern = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)

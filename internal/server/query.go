@@ -57,6 +57,10 @@ func (s *Server) runQuery(w http.ResponseWriter, r *http.Request) {
 	}
 
 	want := query.Statement{Username: body.Username, Namespace: body.Namespace, Text: body.Query, Form: form}
+	if form == query.CSV && body.EscapeFormulas != nil && *body.EscapeFormulas {
+		want.Form = query.EscapedCSV
+	}
+
 	if body.Dataset != nil {
 		want.Dataset = *body.Dataset
 	}
@@ -416,7 +420,12 @@ func exportForm(r *http.Request) form {
 		i = slices.IndexFunc(forms, func(f form) bool { return f.form == query.CSV })
 	}
 
-	return forms[i]
+	form := forms[i]
+	if form.form == query.CSV && r.URL.Query().Get("escapeFormulas") == "true" {
+		form.form = query.EscapedCSV
+	}
+
+	return form
 }
 
 // exportRetry is when a client that waits for an export should ask again, in seconds.

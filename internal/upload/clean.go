@@ -3,19 +3,18 @@ package upload
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
 	"quern.dev/quern/internal/audit"
 	"quern.dev/quern/internal/blob"
+	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/job"
 	"quern.dev/quern/internal/postgres"
 )
 
-const (
-	cleanBatch  = 200
-	maxFailures = 10 // in a row
-)
+const cleanBatch = 200
 
 // Clean aborts sessions that expired and removes bytes whose time has come, by rows. The lease keeps a
 // second cleaner away and fences a late one.
@@ -67,42 +66,40 @@ func (u Uploads) expireTx(ctx context.Context, tx postgres.Tx, lease job.Lease, 
 	})
 }
 
-// remove goes on after an object that cannot be removed: it must not keep all later ones. If so many fail one after the
-// other, it is not the objects.
+// remove claims the rows of a batch before it removes their objects: a binding that still wants one of them finds it
+// aborted. One object that cannot be removed does not keep the others; the next run tries it again.
 func (u Uploads) remove(ctx context.Context, lease job.Lease) error {
 	var (
-		problems []error
-		after    removable
-		inARow   int
+		last   removable
+		failed []error
 	)
 
 	for {
 		var due []removable
 
-		err := u.DB.Do(ctx, func(q postgres.Querier) (err error) {
-			due, err = selectRemovable(ctx, q, u.now(), after, cleanBatch)
+		err := u.DB.InTx(ctx, func(tx postgres.Tx) (err error) {
+			if err := lease.FenceTx(ctx, tx); err != nil {
+				return err
+			}
+
+			due, err = claimRemovable(ctx, tx, u.now(), last, cleanBatch)
 
 			return err
 		})
 		if err != nil || len(due) == 0 {
-			return errors.Join(append(problems, err)...)
+			return errors.Join(append(failed, err)...)
 		}
 
-		for _, file := range due {
-			err := u.removeFile(ctx, lease, file)
-			if err == nil {
-				inARow = 0
-
-				continue
+		for _, last = range due {
+			err := u.removeFile(ctx, lease, last)
+			if ctx.Err() != nil || fault.Is(err, fault.Unavailable) { // the others would fail as well
+				return errors.Join(append(failed, err)...)
 			}
 
-			problems = append(problems, err)
-			if inARow++; inARow == maxFailures || ctx.Err() != nil || errors.Is(err, job.ErrLost) {
-				return errors.Join(problems...)
+			if err != nil {
+				failed = append(failed, fmt.Errorf("removing %s: %w", last.key, err))
 			}
 		}
-
-		after = due[len(due)-1]
 	}
 }
 

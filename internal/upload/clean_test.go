@@ -1,83 +1,137 @@
 package upload
 
 import (
-	"errors"
-	"fmt"
+	"context"
 	"log/slog"
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/blob"
+	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/job"
 	"quern.dev/quern/internal/postgres"
 	"quern.dev/quern/internal/postgres/pgtest"
 	"quern.dev/quern/stack"
 )
 
-// refusing is a connection to the store on which some keys cannot be removed.
-type refusing struct {
-	http.RoundTripper
-
-	key string // what they have in them
-}
-
-var errRefused = errors.New("refused")
-
-func (r refusing) RoundTrip(request *http.Request) (*http.Response, error) {
-	if strings.Contains(request.URL.Path, r.key) {
-		return nil, errRefused
-	}
-
-	return r.RoundTripper.RoundTrip(request)
-}
-
-// TestRemoveGoesOn: an object that cannot be removed does not keep later ones, not even when there are more of them than are
-// looked at together. When all fail, it is soon given up.
-func TestRemoveGoesOn(t *testing.T) {
+// TestCleanAgainstBinding: a cleaner that is about to delete the object of a file, and a request that binds the file at
+// that very moment: either the file is bound and keeps its object, or it is gone and the request is told so.
+func TestCleanAgainstBinding(t *testing.T) {
 	t.Parallel()
 
-	for name, test := range map[string]struct {
-		bad  func(i int) bool // of the files in the order of their removal
-		left int
-	}{
-		"the first": {func(i int) bool { return i == 0 }, 1},
-		"some":      {func(i int) bool { return i%20 == 0 }, 13},
-		"all":       {func(int) bool { return true }, 250},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+	p := newPlace(t)
+	session := p.completed(t, 1)
+	to := Binding{Account: uuid.New(), Dataset: uuid.New(), Ingestion: uuid.New()}
 
-			u := newCleaned(t)
+	var bound error
 
-			for i := range 250 {
-				key := fmt.Sprintf("uploads/good-%s", uuid.NewString())
-				if test.bad(i) {
-					key = fmt.Sprintf("uploads/bad-%s", uuid.NewString())
-				}
-
-				u.insert(t, key, time.Now().Add(-time.Hour+time.Duration(i)*time.Second))
-			}
-
-			err := u.clean(t)
-			require.ErrorIs(t, err, errRefused, "it is told")
-			require.Equal(t, test.left, u.left(t))
-
-			if test.left == 250 {
-				require.Equal(t, maxFailures, strings.Count(err.Error(), errRefused.Error()))
-			}
-		})
+	p.wire.before = func(r *http.Request) {
+		if r.Method == http.MethodDelete {
+			_, bound = p.Reserve(t.Context(), p.who, session.ID, nil, to, false)
+		}
 	}
+
+	p.clean(t)
+
+	_, err := p.Store.Head(t.Context(), session.Files[0].Key)
+	if bound == nil {
+		require.NoError(t, err, "the bound file lost its object")
+	}
+
+	require.True(t, fault.Is(bound, fault.InvalidState), "%v", bound)
+	require.True(t, fault.Is(err, fault.NotFound), "%v", err)
 }
 
-type cleaned struct{ Uploads }
+// TestBindingAgainstClean: the other way round, a file whose binding is not committed yet is left alone.
+func TestBindingAgainstClean(t *testing.T) {
+	t.Parallel()
 
-func newCleaned(t *testing.T) cleaned {
+	p := newPlace(t)
+	session := p.completed(t, 1)
+	file := session.Files[0]
+	to := Binding{Account: uuid.New(), Dataset: uuid.New(), Ingestion: uuid.New()}
+
+	require.NoError(t, p.DB.InTx(t.Context(), func(tx postgres.Tx) error {
+		certain, _, err := bindFiles(t.Context(), tx, session, []uuid.UUID{file.ID}, to, p.Now().Add(time.Minute))
+		require.Equal(t, 1, certain)
+		p.clean(t)
+
+		return err
+	}))
+
+	p.clean(t)
+
+	_, err := p.Store.Head(t.Context(), file.Key)
+	require.NoError(t, err)
+}
+
+// TestCleanGoesOn: an object that the store does not delete does not keep the others.
+func TestCleanGoesOn(t *testing.T) {
+	t.Parallel()
+
+	p := newPlace(t)
+	session := p.completed(t, 3)
+	stuck := session.Files[1].Key
+	p.wire.refuse = func(r *http.Request) bool {
+		return r.Method == http.MethodDelete && strings.HasSuffix(r.URL.Path, stuck)
+	}
+
+	require.ErrorContains(t, p.tryClean(t), stuck)
+
+	for _, file := range session.Files {
+		_, err := p.Store.Head(t.Context(), file.Key)
+		require.Equal(t, file.Key == stuck, err == nil, file.Key)
+	}
+
+	p.wire.refuse = nil
+	p.clean(t)
+
+	_, err := p.Store.Head(t.Context(), stuck)
+	require.True(t, fault.Is(err, fault.NotFound))
+}
+
+// place is a set of uploads of its own, whose completed files may go.
+type place struct {
+	Uploads
+
+	who  auth.Principal
+	wire *wire
+	jobs *job.Client
+}
+
+// wire lets a test come before requests to the store, or refuse them.
+type wire struct {
+	http.RoundTripper
+
+	mu     sync.Mutex
+	before func(*http.Request)
+	refuse func(*http.Request) bool
+}
+
+func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+
+	if w.before != nil {
+		w.before(r)
+	}
+
+	if w.refuse != nil && w.refuse(r) {
+		return &http.Response{StatusCode: http.StatusForbidden, Body: http.NoBody, Header: http.Header{}, Request: r}, nil
+	}
+
+	return w.RoundTripper.RoundTrip(r)
+}
+
+func newPlace(t *testing.T) place {
 	t.Helper()
 
 	pathStyle, err := strconv.ParseBool(stack.Env(t, "QUERN_TEST_S3_PATH_STYLE"))
@@ -86,43 +140,66 @@ func newCleaned(t *testing.T) cleaned {
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
 
-	store, err := blob.New(blob.Config{
-		Endpoint: stack.Env(t, "QUERN_TEST_S3_ENDPOINT"), Region: stack.Env(t, "QUERN_TEST_S3_REGION"), Bucket: stack.Env(t, "QUERN_TEST_S3_BUCKET"),
-		AccessKey: stack.Env(t, "QUERN_TEST_S3_ACCESS_KEY"), SecretKey: stack.Env(t, "QUERN_TEST_S3_SECRET_KEY"), PathStyle: pathStyle,
-		Prefix: "upload-test/" + uuid.NewString(), Now: time.Now, Client: &http.Client{Transport: refusing{transport, "/bad-"}, Timeout: 20 * time.Second},
+	p := place{who: auth.Principal{Account: uuid.New(), Username: "ada"}, wire: &wire{RoundTripper: transport}}
+
+	p.Store, err = blob.New(blob.Config{
+		Endpoint:  stack.Env(t, "QUERN_TEST_S3_ENDPOINT"),
+		Region:    stack.Env(t, "QUERN_TEST_S3_REGION"),
+		Bucket:    stack.Env(t, "QUERN_TEST_S3_BUCKET"),
+		AccessKey: stack.Env(t, "QUERN_TEST_S3_ACCESS_KEY"),
+		SecretKey: stack.Env(t, "QUERN_TEST_S3_SECRET_KEY"),
+		PathStyle: pathStyle,
+		Prefix:    "upload-test/" + uuid.NewString(),
+		Client:    &http.Client{Transport: p.wire, Timeout: 20 * time.Second},
+		Now:       time.Now,
 	})
 	require.NoError(t, err)
 
-	return cleaned{Uploads{DB: pgtest.New(t), Store: store, Now: time.Now}}
-}
-
-func (c cleaned) insert(t *testing.T, key string, removeAt time.Time) {
-	t.Helper()
-	require.NoError(t, c.DB.Do(t.Context(), func(q postgres.Querier) error {
-		_, err := q.Exec(t.Context(), `
-			INSERT INTO upload_files (account_id, session_id, id, position, filename, size, part_size, object_key, upload_id, status, remove_at)
-			VALUES ($1, $2, $3, 1, 'x', 1, 1, $4, '', 'completed', $5)`, uuid.New(), uuid.New(), uuid.New(), key, removeAt)
-
-		return err
-	}))
-}
-
-func (c cleaned) clean(t *testing.T) error {
-	t.Helper()
-
-	jobs, err := job.New(job.Config{DB: c.DB, Log: slog.New(slog.DiscardHandler)})
+	p.DB, p.Now = pgtest.New(t), time.Now
+	p.jobs, err = job.New(job.Config{DB: p.DB, Log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 
-	work := job.Work{ID: cleanWork, Job: CleanArgs{}, Queue: CleanQueue}
-
-	return jobs.Hold(t.Context(), work, c.Clean)
+	return p
 }
 
-func (c cleaned) left(t *testing.T) (count int) {
+// completed makes a session of finished files whose time is over.
+func (p place) completed(t *testing.T, files int) Session {
 	t.Helper()
-	require.NoError(t, c.DB.Do(t.Context(), func(q postgres.Querier) error {
-		return q.QueryRow(t.Context(), `SELECT count(*) FROM upload_files WHERE removed_at IS NULL`).Scan(&count)
+
+	session := Session{Account: p.who.Account, ID: uuid.New(), Status: Completed, CreatedAt: p.Now(), ExpiresAt: p.Now().Add(time.Hour)}
+
+	for i := range files {
+		file := File{ID: uuid.New(), Name: "a.csv", Size: 1, PartSize: 1, Key: dayPrefix(p.Now()) + uuid.NewString(), Status: Preparing, position: i}
+		session.Files = append(session.Files, file)
+		_, err := p.Store.Write(t.Context(), file.Key, strings.NewReader("a"))
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = p.Store.Delete(context.Background(), file.Key) })
+	}
+
+	require.NoError(t, p.DB.InTx(t.Context(), func(tx postgres.Tx) error {
+		if err := insertSession(t.Context(), tx, session); err != nil {
+			return err
+		}
+
+		for _, file := range session.Files {
+			if err := completeFile(t.Context(), tx, session, file, p.Now(), p.Now().Add(-time.Minute)); err != nil {
+				return err
+			}
+		}
+
+		return nil
 	}))
 
-	return count
+	return session
+}
+
+func (p place) clean(t *testing.T) {
+	t.Helper()
+	require.NoError(t, p.tryClean(t))
+}
+
+func (p place) tryClean(t *testing.T) error {
+	t.Helper()
+
+	return p.jobs.Hold(t.Context(), job.Work{ID: uuid.New(), Job: CleanArgs{}, Queue: CleanQueue}, p.Clean)
 }

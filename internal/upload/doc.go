@@ -14,7 +14,9 @@
 //   - A completed file is reserved for an ingestion before that one exists, in the uploader's account; the
 //     reservation is confirmed or released afterwards, by the request or by whoever cleans. A file that was
 //     loaded belongs to one dataset and is kept as long as it.
-//   - Nothing is removed before its remove_at, and everything is removed by rows.
+//   - Nothing is removed before its remove_at, and everything is removed by rows. A row is claimed (its file becomes
+//     aborted) before its object is removed, and only a completed file can be bound: of a binding and a cleaner at the
+//     same moment one wins.
 //
 // Faults: NotFound for what is not the caller's, Forbidden, ValidationFailed, InvalidState,
 // PayloadTooLarge, RateLimited for too much at once, Unavailable while the store does not answer.

@@ -319,7 +319,9 @@ func (u Uploads) forget(ctx context.Context, session Session, only uuid.UUID) {
 
 	for _, file := range session.Files {
 		if file.Status == Preparing && file.UploadID != "" && (only == uuid.Nil || only == file.ID) {
-			calls.Go(func() error { return u.Store.AbortUpload(ctx, file.Key, file.UploadID) })
+			calls.Go(func() error {
+				return fault.Try(func() error { return u.Store.AbortUpload(ctx, file.Key, file.UploadID) })
+			})
 		}
 	}
 

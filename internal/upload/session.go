@@ -239,7 +239,9 @@ func (u Uploads) begin(ctx context.Context, session *Session) error {
 			continue
 		}
 
-		calls.Go(func() error {
+		calls.Go(func() (err error) {
+			defer fault.Recover(&err)
+
 			id, err := u.Store.CreateUpload(ctx, file.Key)
 			if err != nil {
 				return err
@@ -373,6 +375,8 @@ func (u Uploads) Parts(ctx context.Context, session Session) ([][]blob.UploadedP
 		}
 
 		calls.Go(func() (err error) {
+			defer fault.Recover(&err)
+
 			parts[i], err = u.Store.ListParts(ctx, file.Key, file.UploadID)
 			if fault.Is(err, fault.NotFound) {
 				return nil

@@ -1,7 +1,10 @@
 package upload
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -43,11 +46,13 @@ const (
 
 	sqlSelectExpired = `
 		SELECT account_id, id FROM upload_sessions WHERE status = 'preparing' AND expires_at < $1 ORDER BY expires_at LIMIT $2`
-	sqlSelectRemovable = `
-		SELECT account_id, session_id, id, object_key, upload_id, remove_at FROM upload_files
-		WHERE remove_at < $1 AND removed_at IS NULL AND (remove_at, id) > ($3, $4) ORDER BY remove_at, id LIMIT $2`
+	sqlClaimRemovable = `
+		UPDATE upload_files SET status = 'aborted' WHERE (account_id, session_id, id) IN (
+			SELECT account_id, session_id, id FROM upload_files
+			WHERE remove_at < $1 AND removed_at IS NULL AND (remove_at, id) > ($2, $3) ORDER BY remove_at, id LIMIT $4 FOR UPDATE SKIP LOCKED)
+		RETURNING account_id, session_id, id, object_key, upload_id, remove_at`
 	sqlUpdateRemoved = `
-		UPDATE upload_files SET removed_at = $4, status = 'aborted' WHERE account_id = $1 AND session_id = $2 AND id = $3 AND remove_at < $4`
+		UPDATE upload_files SET removed_at = $4 WHERE account_id = $1 AND session_id = $2 AND id = $3 AND status = 'aborted' AND remove_at < $4`
 	sqlSelectCompleted = `
 		SELECT object_key, size FROM upload_files WHERE status = 'completed' AND removed_at IS NULL AND object_key > $1 ORDER BY object_key LIMIT $2`
 	sqlBindFiles = `
@@ -192,21 +197,28 @@ func selectExpired(ctx context.Context, q postgres.Querier, now time.Time, limit
 type removable struct {
 	account, session, file uuid.UUID
 	key, uploadID          string
-	removeAt               time.Time
+	due                    time.Time
 }
 
-// selectRemovable returns those after the last one that the caller has.
-func selectRemovable(ctx context.Context, q postgres.Querier, now time.Time, after removable, limit int) ([]removable, error) {
-	rows, err := q.Query(ctx, sqlSelectRemovable, now, limit, after.removeAt, after.file)
+// claimRemovable marks the files that come after the given one as aborted, so that nobody can bind them any more, and
+// returns them. A claimed file stays removable until updateRemoved records that its bytes are gone.
+func claimRemovable(ctx context.Context, tx pgx.Tx, now time.Time, after removable, limit int) ([]removable, error) {
+	rows, err := tx.Query(ctx, sqlClaimRemovable, now, after.due, after.file, limit)
 	if err != nil {
 		return nil, err
 	}
 
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (r removable, err error) {
-		err = row.Scan(&r.account, &r.session, &r.file, &r.key, &r.uploadID, &r.removeAt)
+	claimed, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r removable, err error) {
+		err = row.Scan(&r.account, &r.session, &r.file, &r.key, &r.uploadID, &r.due)
 
 		return r, err
 	})
+
+	slices.SortFunc(claimed, func(a, b removable) int {
+		return cmp.Or(a.due.Compare(b.due), bytes.Compare(a.file[:], b.file[:]))
+	})
+
+	return claimed, err
 }
 
 func updateRemoved(ctx context.Context, tx pgx.Tx, r removable, now time.Time) error {

@@ -195,6 +195,33 @@ func (k kind) asLine(value string) string {
 	return value
 }
 
+// formulaStarts are the characters with which a spreadsheet takes a text for a formula, or leaves out what stands before
+// one.
+const formulaStarts = "=+-@\t\r\n"
+
+// escaped is SQL for delimited text that no spreadsheet runs: an apostrophe before it makes it a text. Numbers and times
+// cannot be formulas.
+func (k kind) escaped(line string) string {
+	base, _, _ := strings.Cut(k.name, "(")
+
+	switch base {
+	case "boolean", "tinyint", "smallint", "integer", "bigint", "hugeint", "utinyint", "usmallint", "uinteger", "ubigint", "uhugeint",
+		"float", "double", "decimal", "date", "timestamp", "timestamp with time zone", "time", "time with time zone", "uuid":
+		return line
+	}
+
+	return fmt.Sprintf(`CASE WHEN %[2]s <> '' AND contains(%[1]s, left(%[2]s, 1)) THEN concat(chr(39), %[2]s) ELSE %[2]s END`, text(formulaStarts), asText(line))
+}
+
+// escape is escaped for a name.
+func escape(name string) string {
+	if strings.ContainsAny(name[:min(len(name), 1)], formulaStarts) {
+		return "'" + name
+	}
+
+	return name
+}
+
 func (k kind) asFile(value string) string {
 	if k.file != nil {
 		return k.file(value)

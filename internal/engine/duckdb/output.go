@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -23,26 +22,16 @@ import (
 
 // stream writes the rows as they come, one JSON object a line, after file and row if they are traced.
 func (p *program) stream(d described, q engine.Query, conn *sandbox.Conn) (ran engine.Ran, err error) {
-	members := make([]string, len(d.columns))
-	for i, c := range d.columns {
-		members[i] = text(c.name) + ", " + c.kind.asJSON(name(c.name))
-	}
-
-	line := `CAST(json_object(` + strings.Join(members, ", ") + `) AS VARCHAR)`
-	if d.traced {
-		line = fmt.Sprintf(`concat(%s, ' ', %s, ' ', %s)`, name(engine.TracedFile), name(engine.TracedRow), line)
-	}
-
-	statement := `SELECT ` + line + ` FROM ` + result
-	if q.Rows > 0 {
-		statement += fmt.Sprintf(` LIMIT %d`, q.Rows+1)
-	}
-
 	out := bufio.NewWriterSize(conn.Data, 1<<18)
+	lines := p.narrowLines
+
+	if len(d.columns) > wideColumns {
+		lines = p.wideLines
+	}
 
 	var bytes int64
 
-	err = p.db.lines(statement, func(line string) bool {
+	err = lines(d, q.Rows, func(line []byte) bool {
 		bytes += int64(len(line)) + 1
 
 		switch {
@@ -52,7 +41,7 @@ func (p *program) stream(d described, q engine.Query, conn *sandbox.Conn) (ran e
 			ran.Truncated = engine.ByBytes
 		default:
 			ran.Rows++
-			_, _ = out.WriteString(line) // its error stays, and Flush tells
+			_, _ = out.Write(line) // its error stays, and Flush tells
 			_ = out.WriteByte('\n')
 
 			return true
@@ -67,6 +56,26 @@ func (p *program) stream(d described, q engine.Query, conn *sandbox.Conn) (ran e
 	}
 
 	return ran, err
+}
+
+// narrowLines lets DuckDB write the rows.
+func (p *program) narrowLines(d described, rows int64, each func(line []byte) bool) error {
+	members := make([]string, len(d.columns))
+	for i, c := range d.columns {
+		members[i] = text(c.name) + ", " + c.kind.asJSON(name(c.name))
+	}
+
+	line := `CAST(json_object(` + strings.Join(members, ", ") + `) AS VARCHAR)`
+	if d.traced {
+		line = fmt.Sprintf(`concat(%s, ' ', %s, ' ', %s)`, name(engine.TracedFile), name(engine.TracedRow), line)
+	}
+
+	statement := `SELECT ` + line + ` FROM ` + result
+	if rows > 0 {
+		statement += fmt.Sprintf(` LIMIT %d`, rows+1)
+	}
+
+	return p.db.lines(statement, each)
 }
 
 const (
@@ -95,19 +104,22 @@ func (p *program) file(d described, q engine.Query) (ran engine.Ran, err error) 
 		}
 	}
 
-	columns := make([]string, len(d.columns))
+	columns, isCSV := make([]string, len(d.columns)), q.Form == engine.CSV || q.Form == engine.EscapedCSV
 
 	for i, c := range d.columns {
 		as := c.kind.asFile
 
 		switch {
-		case q.Form == engine.CSV:
+		case isCSV:
 			as = c.kind.asLine
 		case q.Form == engine.Arrow && c.kind.name == engine.JSON: // bytes, to readers of Arrow
 			as = asText
 		}
 
 		columns[i] = as(name(c.name)) + ` AS ` + name(c.name)
+		if q.Form == engine.EscapedCSV {
+			columns[i] = c.kind.escaped(as(name(c.name))) + ` AS ` + name(escape(c.name))
+		}
 	}
 
 	statement := `SELECT ` + strings.Join(columns, ", ") + ` FROM ` + from
@@ -118,7 +130,7 @@ func (p *program) file(d described, q engine.Query) (ran engine.Ran, err error) 
 	ran.File = outputFile
 	options := `FORMAT parquet, COMPRESSION zstd`
 
-	if q.Form == engine.CSV {
+	if isCSV {
 		options = `FORMAT csv, HEADER true`
 	}
 
@@ -193,9 +205,22 @@ func (d *database) prepare(statement string) (prepared duckdb.PreparedStatement,
 	return prepared, err
 }
 
-// lines gives the texts of a statement's one column while it runs, until there are no more or the caller has
-// enough. The result is never in memory as a whole.
-func (d *database) lines(statement string, each func(string) bool) error {
+// lines gives the texts of a statement's one column, as chunks does. A text is valid until the next one.
+func (d *database) lines(statement string, each func(line []byte) bool) error {
+	return d.chunks(statement, func(chunk duckdb.DataChunk, size int) bool {
+		for row, texts := 0, cellsOf(chunk, 0, size); row < size; row++ {
+			if !each(texts.at(row)) {
+				return false
+			}
+		}
+
+		return true
+	})
+}
+
+// chunks gives the result of a statement in parts while it runs, until there are no more or the caller has enough. The
+// result is never in memory as a whole.
+func (d *database) chunks(statement string, each func(chunk duckdb.DataChunk, size int) bool) error {
 	err := d.fetch(statement, each)
 
 	// A thread that fails interrupts the others, and sometimes DuckDB tells that instead of the reason. Nobody else
@@ -205,7 +230,7 @@ func (d *database) lines(statement string, each func(string) bool) error {
 			break
 		}
 
-		if again := d.fetch(statement, func(string) bool { return true }); again != nil {
+		if again := d.fetch(statement, func(duckdb.DataChunk, int) bool { return true }); again != nil {
 			err = again
 		}
 	}
@@ -219,7 +244,7 @@ func interrupted(err error) bool {
 	return ok && strings.Contains(failed.message, `{"exception_type":"INTERRUPT"`)
 }
 
-func (d *database) fetch(statement string, each func(string) bool) error {
+func (d *database) fetch(statement string, each func(chunk duckdb.DataChunk, size int) bool) error {
 	prepared, err := d.prepare(statement)
 	if err != nil {
 		return err
@@ -249,24 +274,20 @@ func (d *database) fetch(statement string, each func(string) bool) error {
 			return nil
 		}
 
-		data := unsafe.Slice((*duckdb.StringT)(duckdb.VectorGetData(duckdb.DataChunkGetVector(chunk, 0))), size)
-		for i := range data {
-			if !each(duckdb.StringTData(&data[i])) {
-				duckdb.DestroyDataChunk(&chunk)
-
-				return nil
-			}
-		}
-
+		more := each(chunk, size)
 		duckdb.DestroyDataChunk(&chunk)
+
+		if !more {
+			return nil
+		}
 	}
 }
 
 // value reads the one text of a statement.
 func (d *database) value(statement string) (value string, err error) {
 	found := false
-	err = d.lines(statement, func(line string) bool {
-		value, found = line, true
+	err = d.lines(statement, func(line []byte) bool {
+		value, found = string(line), true
 
 		return false
 	})

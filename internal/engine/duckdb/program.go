@@ -78,13 +78,29 @@ func (p *program) serve(conn *sandbox.Conn) error {
 		}
 
 		if err != nil {
-			return err
+			return withoutText(err)
 		}
 
 		if err := conn.Send(answer); err != nil || request.Query != nil || request.Values != nil {
 			return err
 		}
 	}
+}
+
+// withoutText leaves of DuckDB's error only its kind: what a child ends with goes to the log of the service, and the text
+// can quote a cell.
+func withoutText(err error) error {
+	failed, ok := errors.AsType[*statementError](err)
+	if !ok {
+		return err
+	}
+
+	kind, _, _ := strings.Cut(failed.message, ":")
+	if _, object, found := strings.Cut(failed.message, `{"exception_type":"`); found {
+		kind, _, _ = strings.Cut(object, `"`)
+	}
+
+	return fmt.Errorf("DuckDB refused a statement: %s", kind)
 }
 
 func (p *program) answer(request engine.Request, conn *sandbox.Conn) (engine.Answer, error) {

@@ -93,8 +93,8 @@ func last(db *database, step string, isLast bool, out *bufio.Writer) error {
 		return db.exec(step)
 	}
 
-	err := db.lines("SELECT CAST(to_json(__row) AS VARCHAR) FROM (\n"+step+"\n) __row", func(line string) bool {
-		_, err := out.WriteString(line + "\n")
+	err := db.lines("SELECT CAST(to_json(__row) AS VARCHAR) FROM (\n"+step+"\n) __row", func(line []byte) bool {
+		_, err := out.WriteString(string(line) + "\n")
 
 		return err == nil
 	})

@@ -106,7 +106,7 @@ func (l *listing) list(c textColumn) error {
 		return nil
 	}
 
-	err := l.db.lines(l.statement(c, room), func(line string) bool {
+	err := l.db.lines(l.statement(c, room), func(line []byte) bool {
 		size := int64(len(line)) // a little more than the text has
 
 		if done.Values == int64(room) || size > l.bounds.Bytes {
@@ -118,7 +118,7 @@ func (l *listing) list(c textColumn) error {
 		done.Values++
 		l.bounds.Table--
 		l.bounds.Bytes -= size
-		_, _ = l.out.WriteString(line) // its error stays, and Flush tells
+		_, _ = l.out.Write(line) // its error stays, and Flush tells
 		_ = l.out.WriteByte('\n')
 
 		return true
