@@ -174,9 +174,9 @@ func (p *postgres) serve(t *testing.T, settings ...string) *service {
 func requireUnready(t *testing.T, s *service) {
 	t.Helper()
 
-	answer := call(t, http.MethodGet, s.root+"/readyz", "", "")
-	require.Equal(t, http.StatusServiceUnavailable, answer.status)
-	require.JSONEq(t, `{"status":"unavailable"}`, answer.body)
+	// Readiness is as old as the last look at the database, a second at most.
+	await(t, "readiness says so", func() bool { return readiness(t, s) == http.StatusServiceUnavailable })
+	require.JSONEq(t, `{"status":"unavailable"}`, call(t, http.MethodGet, s.root+"/readyz", "", "").body)
 }
 
 // writers make tokens, each with a key, and readers list them. All repeat what the service could not do just then.
