@@ -511,7 +511,10 @@ func (a *auditor) checkRefusals(audited auditedCall) {
 	isMade := strings.HasPrefix(audited.request.operation, "POST /ingest/new") || // under the caller
 		slices.Contains([]string{"POST /user/token", "POST /file-upload/prepare"}, audited.request.operation)
 
-	if !isMade && audited.request.operation != "POST /schema/{username}/namespaces" {
+	// An ingestion may name a dataset of the caller's that is not there yet.
+	mayBeAbsent := strings.HasSuffix(audited.request.operation, "/ingestions") || audited.request.operation == "POST /schema/{username}/namespaces"
+
+	if !isMade && !mayBeAbsent {
 		refuse(audited.request, nothing, a.owner, http.StatusNotFound)
 		refuse(audited.request, nothing, a.apiToken, http.StatusNotFound)
 	}

@@ -150,7 +150,7 @@ func TestHousekeeping(t *testing.T) {
 	}
 
 	posting.Wait()
-	d.named("", "last.csv", withMisfit)
+	d.named(`"accept": ["loadedBefore"]`, "last.csv", withMisfit)
 	close(done)
 	asking.Wait()
 	d.awaitCompacted()

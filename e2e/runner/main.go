@@ -85,6 +85,15 @@ func runAll(ctx context.Context, o options, out io.Writer) error {
 		return err
 	}
 
+	// One test can end the process of all. Those that had no result by then run again like the first time.
+	if rest := first.unended(names); len(rest) > 0 {
+		fmt.Fprintf(out, "the test process died; again: %d tests without a result\n", len(rest))
+
+		if err := p.run(ctx, "^("+strings.Join(rest, "|")+")$", o.parallel, first); err != nil {
+			return err
+		}
+	}
+
 	failed := first.failed(names)
 
 	var flaky []string

@@ -70,6 +70,10 @@ func (r *report) note(e event) {
 
 	switch e.Action {
 	case "output":
+		if strings.HasPrefix(e.Output, "=== ") { // that it runs, pauses or goes on
+			return
+		}
+
 		if r.logs[name] == nil {
 			r.logs[name] = &strings.Builder{}
 		}
@@ -99,6 +103,17 @@ func (r *report) failed(names []string) (failed []string) {
 	}
 
 	return failed
+}
+
+// unended lists those of the tests that have no result.
+func (r *report) unended(names []string) (list []string) {
+	for _, name := range names {
+		if _, ended := r.results[name]; !ended {
+			list = append(list, name)
+		}
+	}
+
+	return list
 }
 
 // logLines is how much of a log is shown: its end says why the test failed.
