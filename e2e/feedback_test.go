@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"net/http"
-	"syscall"
 	"testing"
 	"time"
 
@@ -102,7 +101,7 @@ func (p *phoenix) has(trace string, score float64, comment string) {
 func TestFeedback(t *testing.T) {
 	t.Parallel()
 
-	store := ownPhoenix(t)
+	store, between := phoenixBehind(t)
 	s := start(t, append(store.settings(), scripted)...)
 	key := s.newKey()
 	d := newFilled(t, s, "asker", key.token("asker"))
@@ -130,7 +129,7 @@ func TestFeedback(t *testing.T) {
 	d.withheld(newFilled(t, s, "lender", key.token("lender")))
 
 	d.rated(run, `{"thumbsUp": true}`)
-	store.down()
+	between.set(behaviour{refuse: true})
 	d.failsToRate(run, `{"thumbsUp": false}`)
 	d.inForce(run, true, "")
 
@@ -140,19 +139,19 @@ func TestFeedback(t *testing.T) {
 	d.refused(call(t, http.MethodDelete, d.feedback(run), d.bearer, ""), http.StatusBadGateway, storeDown)
 	d.inForce(run, true, "")
 
-	store.up()
+	between.set(behaviour{})
 	s.settled()
 	store.has(trace, 1, "")
 	require.Empty(t, store.ratings(unseenTrace))
 	d.rated(unseen, `{"thumbsUp": true, "comment": "After all."}`)
 	store.has(unseenTrace, 1, "After all.")
 
-	// What it gets while it is frozen it takes when it goes on, although nobody was told so.
-	store.signal(syscall.SIGSTOP)
+	// It takes what it gets, although nobody is told so.
+	between.set(behaviour{delay: time.Hour})
 	d.failsToRate(run, `{"thumbsUp": false, "comment": "Lost."}`)
 	d.inForce(run, true, "")
 	d.ran(shortAnswer)
-	store.signal(syscall.SIGCONT)
+	between.set(behaviour{})
 	s.settled()
 	store.has(trace, 1, "")
 	store.has(otherTrace, 0, "No.")

@@ -5,12 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/google/uuid"
@@ -24,7 +19,7 @@ import (
 type phoenix struct {
 	t            *testing.T
 	url, project string
-	dir          string // of one that the test has for itself
+	endpoint     string // where the service finds it
 }
 
 // sharedPhoenix is a project of its own in the store of the stack, which is never stopped.
@@ -32,6 +27,7 @@ func sharedPhoenix(t *testing.T) *phoenix {
 	t.Helper()
 
 	p := &phoenix{t: t, url: stack.Env(t, "QUERN_TEST_PHOENIX_URL"), project: "e2e-" + uuid.NewString()}
+	p.endpoint = p.url
 	t.Cleanup(func() {
 		request, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), http.MethodDelete, p.url+"/v1/projects/"+p.project, nil)
 		require.NoError(t, err)
@@ -42,49 +38,19 @@ func sharedPhoenix(t *testing.T) *phoenix {
 	return p
 }
 
-// ownPhoenix is a store that the test may stop.
-func ownPhoenix(t *testing.T) *phoenix {
+// phoenixBehind is sharedPhoenix for a service that reaches it through a proxy. To start a store takes half a minute, so a test stops the proxy.
+func phoenixBehind(t *testing.T) (*phoenix, *proxy) {
 	t.Helper()
 
-	p := &phoenix{t: t, project: "quern", dir: t.TempDir()}
-	p.up()
-	t.Cleanup(func() { p.script("remove") })
+	p := sharedPhoenix(t)
+	between := newProxy(t, p.url)
+	p.endpoint = "http://" + between.address
 
-	port, err := os.ReadFile(filepath.Join(p.dir, "phoenix.port"))
-	require.NoError(t, err)
-
-	p.url = "http://127.0.0.1:" + strings.TrimSpace(string(port))
-
-	return p
-}
-
-func (p *phoenix) up() { p.script("up") }
-
-func (p *phoenix) down() { p.script("down") }
-
-func (p *phoenix) script(verb string) {
-	p.t.Helper()
-
-	command := exec.CommandContext(context.WithoutCancel(p.t.Context()), filepath.Join("..", "stack", "phoenix"), verb)
-	command.Env = append(os.Environ(), "QUERN_STACK_DIR="+p.dir)
-	output, err := command.CombinedOutput()
-	require.NoError(p.t, err, "%s", output)
-}
-
-// signal freezes the process, or lets it go on.
-func (p *phoenix) signal(signal syscall.Signal) {
-	p.t.Helper()
-
-	text, err := os.ReadFile(filepath.Join(p.dir, "phoenix.pid"))
-	require.NoError(p.t, err)
-
-	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	require.NoError(p.t, err)
-	require.NoError(p.t, syscall.Kill(pid, signal))
+	return p, between
 }
 
 func (p *phoenix) settings() []string {
-	return []string{"QUERN_TRACING_KIND=phoenix", "QUERN_TRACING_ENDPOINT=" + p.url, "QUERN_TRACING_PROJECT=" + p.project}
+	return []string{"QUERN_TRACING_KIND=phoenix", "QUERN_TRACING_ENDPOINT=" + p.endpoint, "QUERN_TRACING_PROJECT=" + p.project}
 }
 
 type storedSpan struct {

@@ -458,7 +458,7 @@ func (p *player) token(t *testing.T, as string) string {
 
 	if user, way, given := strings.Cut(as, " by "); given {
 		realm := *p.key.realm
-		realm.t = t
+		realm.t, realm.shared = t, nil // each sign-in is a new one
 
 		return map[string]func(string) string{
 			"password": realm.password,

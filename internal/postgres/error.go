@@ -18,6 +18,7 @@ const (
 	codeUniqueViolation = "23505"
 	codeLockNotHad      = "55P03"
 	codeQueryCanceled   = "57014"
+	codeCheckViolation  = "23514"
 )
 
 // Translate turns an error of the driver into a fault. Faults and context errors pass unchanged;
@@ -56,6 +57,9 @@ func translateServer(err error, server *pgconn.PgError) error {
 	// 08 connection, 53 out of resources, 57 shut down by the operator, 40 deadlock or serialization,
 	// 25006 writing on a server that has become a standby.
 	case class == "08", class == "53", class == "57", class == "40", server.Code == "25006":
+		return unavailable(err)
+	case server.Code == codeCheckViolation && server.ConstraintName == "":
+		// The row belongs to a partition that was made while it was written to the default one.
 		return unavailable(err)
 	default:
 		return err

@@ -37,6 +37,8 @@ func TestTranslate(t *testing.T) {
 		"lock not had":        {&pgconn.PgError{Code: "55P03"}, fault.Conflict},
 		"our own mistake":     {&pgconn.PgError{Code: "42703"}, fault.Internal},
 		"broken constraint":   {&pgconn.PgError{Code: "23505"}, fault.Internal},
+		"broken check":        {&pgconn.PgError{Code: "23514", ConstraintName: "exports_format_check"}, fault.Internal},
+		"new partition":       {&pgconn.PgError{Code: "23514"}, fault.Unavailable},
 		"a fault stays":       {fault.Absent(), fault.NotFound},
 		"no code at all":      {&pgconn.PgError{}, fault.Internal},
 		"something different": {errors.New("?"), fault.Internal},

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"quern.dev/quern/internal/auth"
+	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/postgres"
 )
 
@@ -69,7 +70,18 @@ func (t *tail) run(ctx context.Context) {
 	var checking sync.WaitGroup
 
 	defer checking.Wait()
-	checking.Go(func() { t.checkHolders(ctx) })
+	checking.Go(func() {
+		for ctx.Err() == nil { // after a panic it goes on
+			err := fault.Try(func() error {
+				t.checkHolders(ctx)
+
+				return nil
+			})
+			if err != nil {
+				t.log.ErrorContext(ctx, "the credentials of streams were not checked", "error", err)
+			}
+		}
+	})
 
 	for {
 		select {

@@ -26,13 +26,3 @@ func TestBroken(t *testing.T) { t.Error("this is always wrong") }
 func TestSkipped(t *testing.T) { t.Skip("this tests nothing") }
 
 func TestCrash(*testing.T) { os.Exit(3) }
-
-// TestCrashOnce ends the process the first time in a folder.
-func TestCrashOnce(*testing.T) {
-	seen := filepath.Join(os.Getenv("CHANCE_DIR"), "crashed")
-	if _, err := os.Stat(seen); err != nil {
-		_ = os.WriteFile(seen, nil, 0o600)
-
-		os.Exit(3)
-	}
-}
