@@ -16,7 +16,7 @@ SCHEMATHESIS := $(QUERN_TOOLS_DIR)/schemathesis-$(SCHEMATHESIS_VERSION)/bin/st
 # What `make generate` writes.
 GENERATED := '*.gen.*' docs/configuration.md
 # Everything but the black-box tests and the measures.
-UNIT = $$(go list ./... | grep -vE '/(e2e|bench)(/|$$)')
+UNIT = $$(go list ./... | grep -vE '/(e2e|bench)$$')
 TEST_FLAGS := -race -shuffle=on
 FUZZ_TIME := 60
 
@@ -98,9 +98,10 @@ fuzz: ## Fuzz every target, FUZZ_TIME seconds (60) in all; FUZZ_GUIDED=yes lets 
 	share() { awk -v all=$(FUZZ_TIME) -v count="$$count" -v name="$$1" 'BEGIN { printf "%.1fs", name == "FuzzOperations" ? all / 4 : all * 3 / 4 / (count - 1) }'; }
 	for folder in $$(grep -rlE --include='*_test.go' '^func Fuzz\w+' . | xargs -n1 dirname | sort -u); do
 		go test -c $(if $(FUZZ_GUIDED),-fuzz .) -o "$$dir/fuzz.test" "$$folder"
-		for name in $$(grep -rhoE --include='*_test.go' '^func Fuzz\w+' "$$folder" | cut -c6-); do
+		for name in $$(grep -hoE '^func Fuzz\w+' "$$folder"/*_test.go | cut -c6-); do
 			(cd "$$folder" && "$$dir/fuzz.test" -test.run '^$$' -test.fuzz "^$$name$$" -test.fuzztime "$$(share "$$name")" -test.fuzzcachedir "$$dir/cache") >"$$dir/log" 2>&1 ||
 				{ cat "$$dir/log"; echo "fuzz: $$folder $$name failed" >&2; exit 1; }
+			grep -qE '^fuzz: .*execs' "$$dir/log" || { cat "$$dir/log"; echo "fuzz: $$folder $$name did not run" >&2; exit 1; }
 			grep -E '^fuzz: .*execs' "$$dir/log" | tail -n 1 | sed "s|^fuzz:|fuzz $$folder $$name:|"
 		done
 	done

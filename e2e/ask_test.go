@@ -36,6 +36,18 @@ type event struct {
 // follow reads a stream to its end, or so many events of it.
 func follow(t *testing.T, request *http.Request, limit int) (events []event) {
 	t.Helper()
+	followEach(t, request, func(one event) bool {
+		events = append(events, one)
+
+		return len(events) < limit
+	})
+
+	return events
+}
+
+// followEach hands over each event of a stream as it comes, until the stream ends or take says that it is enough.
+func followEach(t *testing.T, request *http.Request, take func(event) bool) {
+	t.Helper()
 
 	ctx, cancel := context.WithCancel(request.Context())
 	defer cancel()
@@ -48,17 +60,27 @@ func follow(t *testing.T, request *http.Request, limit int) (events []event) {
 	require.Equal(t, http.StatusOK, response.StatusCode)
 	require.Equal(t, "text/event-stream", response.Header.Get("Content-Type"))
 
-	return readEvents(response.Body, limit)
+	eachEvent(response.Body, take)
 }
 
 // readEvents reads so many events, or those that came until the connection ended. One that did not come whole does not count.
 func readEvents(body io.Reader, limit int) (events []event) {
+	eachEvent(body, func(one event) bool {
+		events = append(events, one)
+
+		return len(events) < limit
+	})
+
+	return events
+}
+
+func eachEvent(body io.Reader, take func(event) bool) {
 	var one event
 
 	lines := bufio.NewScanner(body)
 	lines.Buffer(nil, 16<<20)
 
-	for len(events) < limit && lines.Scan() {
+	for lines.Scan() {
 		name, value, _ := strings.Cut(lines.Text(), ": ")
 
 		switch name {
@@ -69,15 +91,13 @@ func readEvents(body io.Reader, limit int) (events []event) {
 		case "data":
 			one.data = value
 		case "":
-			if one.name+one.data != "" { // and no sign of life
-				events = append(events, one)
+			if one.name+one.data != "" && !take(one) { // and no sign of life
+				return
 			}
 
 			one = event{}
 		}
 	}
-
-	return events
 }
 
 func TestAskStream(t *testing.T) {

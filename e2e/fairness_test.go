@@ -222,7 +222,7 @@ func TestFairness(t *testing.T) { //nolint:tparallel // each part counts what th
 	)
 
 	// The hungry statements use both cores until their time is over.
-	longest, rows := "6s", "2000000"
+	longest, rows := "12s", "2000000"
 	if full() {
 		longest, rows = "30s", "8000000"
 	}

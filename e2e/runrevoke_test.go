@@ -36,12 +36,14 @@ func TestRevokedMeanwhile(t *testing.T) {
 
 	for _, script := range []string{goesOn, needsMore} {
 		clients.Go(func() {
-			events := follow(t, newRequest(t, http.MethodPost, s.url+"/query/ask", reader.bearer, reader.script("assistant", script, "")), 1000)
+			followEach(t, newRequest(t, http.MethodPost, s.url+"/query/ask", reader.bearer, reader.script("assistant", script, "")), func(one event) bool {
+				mutex.Lock()
+				defer mutex.Unlock()
 
-			mutex.Lock()
-			defer mutex.Unlock()
+				streamed[script] = append(streamed[script], one)
 
-			streamed[script] = events
+				return true
+			})
 		})
 		clients.Go(func() {
 			got := call(t, http.MethodPost, s.url+"/query/ask", reader.bearer, reader.script("assistant", script, ""), "Accept: application/json")
@@ -54,6 +56,12 @@ func TestRevokedMeanwhile(t *testing.T) {
 	}
 
 	await(t, "all have read", func() bool { return s.count(`SELECT count(*) FROM run_events WHERE kind = 'step'`) == 4 })
+	await(t, "both streams have it", func() bool {
+		mutex.Lock()
+		defer mutex.Unlock()
+
+		return len(streamed[goesOn]) >= 6 && len(streamed[needsMore]) >= 6
+	})
 	unshare(t, s, d.bearer, "datasets/"+d.path(), "bob")
 	clients.Wait()
 

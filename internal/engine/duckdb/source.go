@@ -147,7 +147,7 @@ func (s *source) rename() {
 
 		unique := clean
 		for n := 1; taken[strings.ToLower(unique)]; n++ {
-			unique = fmt.Sprintf("%s_%d", clean, n)
+			unique = unreserved(fmt.Sprintf("%s_%d", clean, n)) // of two columns "_" one would begin with "__"
 		}
 
 		taken[strings.ToLower(unique)] = true
@@ -162,6 +162,15 @@ func (s *source) rename() {
 // named tells whether the file gave its columns names.
 func (s *source) named() bool { return s.dialect == nil || s.dialect.header }
 
+// unreserved keeps names of users apart from the service's own, which begin with two underscores.
+func unreserved(name string) string {
+	if strings.HasPrefix(name, "__") {
+		return "x" + name
+	}
+
+	return name
+}
+
 func cleanName(name string) string {
 	name = strings.TrimSpace(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == utf8.RuneError {
@@ -171,9 +180,7 @@ func cleanName(name string) string {
 		return r
 	}, name))
 
-	if strings.HasPrefix(name, "__") {
-		name = "x" + name
-	}
+	name = unreserved(name)
 
 	for len(name) > maxName {
 		_, size := utf8.DecodeLastRuneInString(name)
