@@ -90,7 +90,8 @@ torture: ## Run for hours: long loops in full, the service built with the race d
 	$(MAKE) --no-print-directory fuzz FUZZ_TIME=1800 FUZZ_GUIDED=yes
 
 # A quarter of the time is for requests to all operations, the rest is shared by the parsers. Guidance needs every library to be compiled
-# again with counters, which takes longer than a short run gains.
+# again with counters, which takes longer than a short run gains. Go sometimes reports the end of the time itself as a failure, without an
+# input (go.dev/issue/75804); that is none.
 .PHONY: fuzz
 fuzz: ## Fuzz every target, FUZZ_TIME seconds (60) in all; FUZZ_GUIDED=yes lets coverage guide it
 	dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT
@@ -100,6 +101,7 @@ fuzz: ## Fuzz every target, FUZZ_TIME seconds (60) in all; FUZZ_GUIDED=yes lets 
 		go test -c $(if $(FUZZ_GUIDED),-fuzz .) -o "$$dir/fuzz.test" "$$folder"
 		for name in $$(grep -hoE '^func Fuzz\w+' "$$folder"/*_test.go | cut -c6-); do
 			(cd "$$folder" && "$$dir/fuzz.test" -test.run '^$$' -test.fuzz "^$$name$$" -test.fuzztime "$$(share "$$name")" -test.fuzzcachedir "$$dir/cache") >"$$dir/log" 2>&1 ||
+				{ grep -q 'context deadline exceeded' "$$dir/log" && ! grep -q 'Failing input' "$$dir/log"; } ||
 				{ cat "$$dir/log"; echo "fuzz: $$folder $$name failed" >&2; exit 1; }
 			grep -qE '^fuzz: .*execs' "$$dir/log" || { cat "$$dir/log"; echo "fuzz: $$folder $$name did not run" >&2; exit 1; }
 			grep -E '^fuzz: .*execs' "$$dir/log" | tail -n 1 | sed "s|^fuzz:|fuzz $$folder $$name:|"
