@@ -98,3 +98,25 @@ func TestFollowersWithTheSameRightsShare(t *testing.T) {
 		return len(a.tail.topics[a.key].shares) == 0
 	}, 10*time.Second, 10*time.Millisecond)
 }
+
+// TestTopicTakesOnce: two looks at the log can overlap, and what this process wrote is told before it is read. Every event is taken once and in
+// order, whoever brings it.
+func TestTopicTakesOnce(t *testing.T) {
+	t.Parallel()
+
+	event := func(seq int64) Event { return Event{Seq: seq} }
+	one := &topic{after: 3, changed: make(chan struct{})}
+
+	one.add([]Event{event(4), event(5)})
+	one.add([]Event{event(4), event(5), event(6)})
+	one.add([]Event{event(6)})
+	one.add([]Event{event(8)}) // one before it is missing, and comes with the next look
+	one.add([]Event{event(7), event(8)})
+
+	var taken []int64
+	for _, e := range one.events {
+		taken = append(taken, e.Seq)
+	}
+
+	require.Equal(t, []int64{4, 5, 6, 7, 8}, taken)
+}
