@@ -82,6 +82,8 @@ func runAll(ctx context.Context, o options, out io.Writer) error {
 	first := newReport(out)
 
 	if err := p.run(ctx, o.run, o.parallel, first); err != nil {
+		first.writeLogs(first.red())
+
 		return err
 	}
 

@@ -105,6 +105,19 @@ func (r *report) failed(names []string) (failed []string) {
 	return failed
 }
 
+// red lists the tests that ended and did not pass.
+func (r *report) red() (list []string) {
+	for name, result := range r.results {
+		if !result.passed {
+			list = append(list, name)
+		}
+	}
+
+	slices.Sort(list)
+
+	return list
+}
+
 // unended lists those of the tests that have no result.
 func (r *report) unended(names []string) (list []string) {
 	for _, name := range names {
