@@ -63,7 +63,7 @@ func check(tree json.RawMessage) (*statement, error) {
 	}
 
 	// Whatever the walk did not meet was not checked.
-	if refs, calls := count(whole); refs != w.refs || calls != w.calls {
+	if count(whole) != w.met {
 		return nil, invalid(-1, "The statement has a part that is not supported here.")
 	}
 
@@ -76,12 +76,17 @@ func check(tree json.RawMessage) (*statement, error) {
 // walker goes through a tree and checks every part of it, always in the same order: of several faults the same one
 // is told.
 type walker struct {
-	tables      []table
-	refs, calls int
+	tables []table
+	met    tally
 }
+
+// tally is how many parts of a tree there are that must be checked.
+type tally struct{ nodes, refs, calls int }
 
 // node checks a query with its own names for subqueries.
 func (w *walker) node(n object, names []string) error {
+	w.met.nodes++
+
 	kind, _ := n["type"].(string)
 
 	switch kind {
@@ -132,7 +137,12 @@ func (w *walker) node(n object, names []string) error {
 
 // reference checks what stands in a FROM.
 func (w *walker) reference(r object, names []string) error {
-	w.refs++
+	// By this member count knows a reference. One that it does not count could hide another that the walk does not meet.
+	if _, counted := r["sample"]; !counted {
+		return unsupported(r, "This in FROM")
+	}
+
+	w.met.refs++
 
 	kind, _ := r["type"].(string)
 
@@ -174,6 +184,8 @@ func (w *walker) table(r object, names []string) error {
 	catalog, _ := r["catalog_name"].(string)
 
 	switch {
+	case name == "":
+		return unsupported(r, "A table without a name")
 	case schema != "" || catalog != "":
 		parts := slices.DeleteFunc([]string{catalog, schema, name}, func(s string) bool { return s == "" })
 
@@ -255,7 +267,7 @@ func (w *walker) anything(value any, names []string) error {
 // call checks a function's name. They cannot reach anything, but some tell of the machine that they run on, and some only
 // wait, which keeps a place from others at no cost.
 func (w *walker) call(f object) error {
-	w.calls++
+	w.met.calls++
 
 	name, _ := f["function_name"].(string)
 	schema, _ := f["schema"].(string)
@@ -282,11 +294,11 @@ func isForbidden(name string) bool {
 	}, name)
 }
 
-// count finds out, without knowing anything of trees, how many references to tables and calls there are.
-func count(value any) (refs, calls int) {
+// count finds out, without knowing anything of trees, how many queries, references to tables and calls there are.
+func count(value any) (found tally) {
 	add := func(inner any) {
-		r, c := count(inner)
-		refs, calls = refs+r, calls+c
+		more := count(inner)
+		found = tally{found.nodes + more.nodes, found.refs + more.refs, found.calls + more.calls}
 	}
 
 	switch value := value.(type) {
@@ -301,11 +313,13 @@ func count(value any) (refs, calls int) {
 
 		switch {
 		case class == "CONSTANT":
-			return 0, 0
+			return tally{}
 		case class == "FUNCTION" || class == "WINDOW":
-			calls++
-		case !isExpression && hasSample && !hasNames:
-			refs++
+			found.calls++
+		case hasNames:
+			found.nodes++
+		case !isExpression && hasSample:
+			found.refs++
 		}
 
 		for _, inner := range value {
@@ -313,7 +327,7 @@ func count(value any) (refs, calls int) {
 		}
 	}
 
-	return refs, calls
+	return found
 }
 
 // child is an object in an object, empty if there is none.
