@@ -65,7 +65,7 @@ func TestNoisyNeighbour(t *testing.T) { //nolint:paralleltest // times are measu
 	require.LessOrEqual(t, excess[rounds/2], time.Duration(0), "later than five times alone and %v", allowance)
 }
 
-// small sends so many small statements, four at a time, and returns how long each took. None may be refused.
+// small sends count small statements, four at a time, and returns how long each took. It fails if one is refused.
 func (d *filled) small(count int) []time.Duration {
 	d.t.Helper()
 

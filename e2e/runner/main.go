@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// mostChances is how many failed tests are run again. More than these do not fail by chance.
+// mostChances is the largest number of failed tests that run again. If more tests fail, the cause is not chance.
 const mostChances = 5
 
 // options are the flags of the command.

@@ -129,7 +129,7 @@ func (r *report) unended(names []string) (list []string) {
 	return list
 }
 
-// logLines is how much of a log is shown: its end says why the test failed.
+// logLines is the number of lines shown of a log, counted from its end, where the reason of a failure stands.
 const logLines = 300
 
 // writeLogs shows what failed tests wrote. What belongs to no test is the reason why a process died.

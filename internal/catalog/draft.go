@@ -83,7 +83,7 @@ func (c Catalog) DraftTx(ctx context.Context, tx postgres.Tx, who auth.Principal
 		return Dataset{}, err
 	}
 
-	// An earlier draft may have become a dataset since the first look; this one is not needed then.
+	// Another request may have turned its draft into a dataset since the first look. Then this draft is not needed.
 	found, err = c.Allow(ctx, tx, who, auth.Editor, at)
 	if fault.Is(err, fault.NotFound) {
 		return draft.dataset(), nil

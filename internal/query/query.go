@@ -274,7 +274,7 @@ func first(files []lake.File, rows int64) []lake.File {
 	return files
 }
 
-// checkAgain is how long a statement may take until the credential is checked again before its rows go out.
+// checkAgain is the age at which a check of the credential is too old: a statement that took longer checks it again before its first row goes out.
 const checkAgain = 250 * time.Millisecond
 
 // run brings the files together and begins. The audit is written meanwhile; no row goes out before it stands.

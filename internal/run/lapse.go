@@ -11,7 +11,7 @@ import (
 
 // A run and an open stream outlive the request that began them, so they check its credential again: before each
 // statement (the query package does that), before each delivery of events with content, and every checkEvery whatever
-// happens. The last one ends work and streams that are quiet.
+// happens. The periodic check ends runs and streams that write nothing.
 
 // checkEvery is how often the credentials of everything that goes on in this process are checked, with one statement.
 const checkEvery = 250 * time.Millisecond
@@ -50,7 +50,7 @@ func (t *tail) checkHolders(ctx context.Context) {
 	}
 }
 
-// holders are the credentials of all followers, each once.
+// holders lists the credentials of all followers without repeats.
 func (t *tail) holders() (list []auth.Holder) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
