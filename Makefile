@@ -6,17 +6,17 @@ cache := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/quern
 export QUERN_STACK_DIR := $(abspath $(or $(QUERN_STACK_DIR),$(cache)/stack))
 export QUERN_TOOLS_DIR := $(abspath $(or $(QUERN_TOOLS_DIR),$(cache)/tools))
 
-# Each tool lies in a folder named by its version, so a new version is a new target.
+# Each tool is in a folder with its version in the name, so a new version is a new target.
 GOLANGCI_LINT := $(QUERN_TOOLS_DIR)/golangci-lint-$(GOLANGCI_LINT_VERSION)/golangci-lint
 OAPI_CODEGEN := $(QUERN_TOOLS_DIR)/oapi-codegen-$(OAPI_CODEGEN_VERSION)/oapi-codegen
 VERSITYGW_VERSION := $(shell sed -n 's/^VERSION=//p' stack/versitygw)
 VERSITYGW := $(QUERN_TOOLS_DIR)/versitygw-$(VERSITYGW_VERSION)/versitygw
 SCHEMATHESIS := $(QUERN_TOOLS_DIR)/schemathesis-$(SCHEMATHESIS_VERSION)/bin/st
 
-# What `make generate` writes.
+# The files that `make generate` writes.
 GENERATED := '*.gen.*' docs/configuration.md
-# Everything but the black-box tests and the measures.
-UNIT = $$(go list ./... | grep -vE '/(e2e|bench)$$')
+# All packages except the black-box tests and the benchmarks.
+UNIT = $$(go list ./... | grep -vE '/(e2e|bench(/[a-z]+)?)$$')
 TEST_FLAGS := -race -shuffle=on
 FUZZ_TIME := 60
 
@@ -31,7 +31,7 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: dev
-dev: build $(VERSITYGW) ## Try it: the server with all that it needs, on http://127.0.0.1:8080; docs/dev.md
+dev: build $(VERSITYGW) ## Run the server with everything that it needs on http://127.0.0.1:8080, to try it; docs/dev.md
 	ln -sf $(VERSITYGW) bin/
 	exec bin/quernd dev $(DEV_FLAGS)
 
@@ -42,11 +42,11 @@ serve: stack build ## Run the server on http://127.0.0.1:8080 against the stack
 	exec bin/quernd serve
 
 .PHONY: stack
-stack: ## Install and start the servers that tests and dev need, on loopback
+stack: ## Install and start the servers that tests and development need, on loopback
 	@stack/up
 
 .PHONY: stack-down
-stack-down: ## End the servers that `make stack` started; their data stays
+stack-down: ## Stop the servers that `make stack` started; keep their data
 	@stack/down
 
 .PHONY: build
@@ -55,7 +55,7 @@ build: ## Build the programs into bin/
 	CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/quern
 
 .PHONY: test
-test: ## Run the package tests, quickly
+test: ## Run the package tests without the race detector
 	go test $(UNIT)
 
 .PHONY: race
@@ -63,37 +63,37 @@ race: ## Run the package tests with the race detector, in random order
 	go test $(TEST_FLAGS) $(UNIT)
 
 .PHONY: e2e
-e2e: ## Run the black-box tests against the real servers, those that match RUN; docs/testing.md
+e2e: ## Run the black-box tests that match RUN (default: all) against the real servers; docs/testing.md
 	go run ./e2e/runner -run '$(or $(RUN),^Test)' $(E2E_FLAGS)
 
 .PHONY: quickstart
-quickstart: ## From a clean clone by the printed commands to an answer, with empty caches (COLD=no: with the machine's) and again
+quickstart: ## Test the quick start from a clean clone, with empty caches (COLD=no: with those of the machine) and again with full ones
 	e2e/quickstart.sh
 
-# Trino takes a gigabyte of memory, so it does not stay.
+# Trino takes a gigabyte of memory, so it is stopped after the test.
 .PHONY: e2e-trino
-e2e-trino: ## Let Trino read the tables; fetches it first, half a gigabyte
+e2e-trino: ## Test that Trino can read the tables; download Trino first (half a gigabyte)
 	stack/up trino
 	trap 'stack/trino down' EXIT
 	go test -tags trino -count=1 -timeout 15m -run '^TestTrino$$' -v ./e2e/...
 
-# The kit is in no registry: TCK_DIR is a copy of a2aproject/a2a-tck, with what it needs installed in its folder venv.
+# The kit is not in a registry. TCK_DIR is a copy of a2aproject/a2a-tck with its dependencies installed in its folder venv.
 .PHONY: conformance
-conformance: ## Let the conformance kit of A2A in TCK_DIR judge the transport and the log
+conformance: ## Run the A2A conformance kit in TCK_DIR against the transport and the event log
 	TCK_DIR='$(abspath $(TCK_DIR))' go test -tags conformance -count=1 -run '^TestConformance$$' -v ./internal/a2a
 
 .PHONY: torture
-torture: ## Run for hours: long loops in full, the service built with the race detector, guided fuzzing
+torture: ## Run the long tests for hours: full loops, the service with the race detector, guided fuzzing
 	export QUERN_TEST_LOOPS=full
 	go test $(TEST_FLAGS) -count=1 -timeout 6h ./internal/catalog/... ./internal/engine/duckdb/... ./internal/lake/... ./internal/values/...
 	QUERN_TEST_RACE=yes go run ./e2e/runner -race -timeout 6h
 	$(MAKE) --no-print-directory fuzz FUZZ_TIME=1800 FUZZ_GUIDED=yes
 
-# A quarter of the time is for requests to all operations, the rest is shared by the parsers. Guidance needs every library to be compiled
-# again with counters, which takes longer than a short run gains. Go sometimes reports the end of the time itself as a failure, without an
-# input (go.dev/issue/75804); that is none.
+# FuzzOperations, which sends requests to all operations, gets a quarter of the time; the other targets share the rest. Guided fuzzing
+# compiles every library again with counters, which costs more time than a short run gains. Go sometimes reports the end of the time as a
+# failure without an input (go.dev/issue/75804); this is not treated as a failure.
 .PHONY: fuzz
-fuzz: ## Fuzz every target, FUZZ_TIME seconds (60) in all; FUZZ_GUIDED=yes lets coverage guide it
+fuzz: ## Fuzz all targets for FUZZ_TIME seconds in total (default 60); FUZZ_GUIDED=yes uses coverage guidance
 	dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT
 	count=$$(grep -rhoE --include='*_test.go' '^func Fuzz\w+' . | wc -l)
 	share() { awk -v all=$(FUZZ_TIME) -v count="$$count" -v name="$$1" 'BEGIN { printf "%.1fs", name == "FuzzOperations" ? all / 4 : all * 3 / 4 / (count - 1) }'; }
@@ -109,16 +109,16 @@ fuzz: ## Fuzz every target, FUZZ_TIME seconds (60) in all; FUZZ_GUIDED=yes lets 
 	done
 
 .PHONY: bench
-bench: ## Measure beside the bare twin, all or NAME=read|size|load|search|upload|prepare|pickup|ingest|append|commit|compacted|query|query-small|query-parallel|query-cold|query-many|wide|link|ask|context|planner|streams|runs|a2a; BENCH_FLAGS=-small as CI does
+bench: ## Measure performance next to a minimal program for comparison, all or NAME=read|size|load|search|upload|prepare|pickup|ingest|append|commit|compacted|query|query-small|query-parallel|query-cold|query-many|wide|link|ask|context|planner|streams|runs|a2a; BENCH_FLAGS=-small as in CI
 	go run ./bench $(BENCH_FLAGS) $(NAME)
 
-# The folder of the sets comes from EVAL_DIR. Without it the small set of the repository is asked.
+# EVAL_DIR is the folder with the question sets. Without it, the small set of the repository is used.
 .PHONY: eval
-eval: ## Say how good the answers are: SUITE=all SPLIT=dev|held-out AGENT=nl2ql|assistant MODEL=…, EVAL_FLAGS='-compare REPORT'; docs/quality.md
+eval: ## Measure the quality of answers: SUITE=all SPLIT=dev|held-out AGENT=nl2ql|assistant MODEL=…, EVAL_FLAGS='-compare REPORT'; docs/quality.md
 	go run ./eval -suite "$(or $(SUITE),all)" -split "$(or $(SPLIT),dev)" -agent "$(or $(AGENT),nl2ql)" -model "$(MODEL)" $(EVAL_FLAGS)
 
 .PHONY: schemathesis
-schemathesis: $(SCHEMATHESIS) ## Let schemathesis look for undocumented answers
+schemathesis: $(SCHEMATHESIS) ## Search for undocumented responses with schemathesis
 	SCHEMATHESIS=$(SCHEMATHESIS) e2e/schemathesis.sh
 
 .PHONY: lint
@@ -130,12 +130,12 @@ fmt: $(GOLANGCI_LINT) ## Format the code
 	$(GOLANGCI_LINT) fmt ./...
 
 .PHONY: generate
-generate: $(OAPI_CODEGEN) ## Write the generated files anew
+generate: $(OAPI_CODEGEN) ## Write all generated files again
 	PATH="$(dir $(OAPI_CODEGEN)):$$PATH" go generate ./...
 
-# Compares contents and not with the last commit, so that it can be run before committing.
+# Compares the contents before and after generation, and not with the last commit, so that it can run before committing.
 .PHONY: verify
-verify: ## Check that generated files, go.mod and go.sum are current
+verify: ## Check that generated files, go.mod and go.sum are up to date
 	state() { git ls-files -co --exclude-standard -- $(GENERATED) | sort | xargs -d '\n' -r sha256sum; }
 	before=$$(state)
 	$(MAKE) --no-print-directory generate
@@ -143,19 +143,20 @@ verify: ## Check that generated files, go.mod and go.sum are current
 	go mod tidy -diff
 
 .PHONY: check
-check: lint verify build race e2e fuzz schemathesis ## Everything that must hold before a change is done
+check: lint verify build race e2e fuzz schemathesis ## Run all checks that must pass before a change is done
 	$(MAKE) --no-print-directory bench BENCH_FLAGS=-small
 
 .PHONY: tools
 tools: $(GOLANGCI_LINT) $(OAPI_CODEGEN) $(SCHEMATHESIS) ## Install the tools that the other targets use
 	for peer in js python; do e2e/peers/install $$peer >/dev/null; done
+	CGO_ENABLED=0 go build -C release/tool -trimpath -o /dev/null github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod
 
 .PHONY: release
-release: ## Build what is handed out into dist/: archives, contents, checksums; VERSION=v1.2.3, ONLY=quern_linux_amd64
+release: ## Build the release files into dist/: archives, contents, checksums; VERSION=v1.2.3, ONLY=quern_linux_amd64
 	go run ./release -version "$(VERSION)" -only "$(ONLY)"
 
 .PHONY: clean
-clean: ## Remove what was built; the stack's data and the tools lie elsewhere and stay
+clean: ## Remove bin/ and dist/; keep the stack's data and the tools, which are elsewhere
 	rm -rf bin dist
 
 $(GOLANGCI_LINT):

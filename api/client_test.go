@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// answering gives one answer after the other, and the last for ever. Zero breaks the connection.
+// answering returns the statuses one after the other, and then repeats the last one. Status 0 breaks the connection.
 type answering struct {
 	statuses []int
 	header   http.Header
@@ -37,7 +37,7 @@ func (a *answering) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, `{}`)
 }
 
-// TestRetry: what can be repeated is, with one key; what would act again is not.
+// TestRetry checks that requests are repeated with the same key, except those that would act again.
 func TestRetry(t *testing.T) {
 	t.Parallel()
 
@@ -45,7 +45,7 @@ func TestRetry(t *testing.T) {
 		name, method, path string
 		statuses           []int
 		header             http.Header
-		sent, status       int // status 0: no answer
+		sent, status       int // status 0: no response
 	}{
 		{"well", "GET", "/user/me", []int{200}, nil, 1, 200},
 		{"refused is refused", "GET", "/user/me", []int{404}, nil, 1, 404},
@@ -71,7 +71,7 @@ func TestRetry(t *testing.T) {
 			server := httptest.NewServer(handler)
 			t.Cleanup(server.Close)
 
-			// A connection that is used again would let the transport repeat a request by itself.
+			// On a reused connection, the transport could repeat a request by itself.
 			retry := &Retry{Attempts: 4, HTTP: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
 			request, err := http.NewRequestWithContext(t.Context(), test.method, server.URL+test.path, strings.NewReader("said"))
 			require.NoError(t, err)
@@ -101,7 +101,7 @@ func TestRetry(t *testing.T) {
 	}
 }
 
-// TestRetryWaits: as long as the server says.
+// TestRetryWaits checks that the client waits as long as the server requests.
 func TestRetryWaits(t *testing.T) {
 	t.Parallel()
 
@@ -120,14 +120,15 @@ func TestRetryWaits(t *testing.T) {
 	require.GreaterOrEqual(t, time.Since(began), time.Second)
 }
 
-// TestActsAgain: every POST of the contract carries a key that the service honours, changes nothing, gives the same when repeated, or is known to act again.
+// TestActsAgain checks that every POST of the contract has a key that the service honours, changes nothing, returns the
+// same when repeated, or is listed in actsAgain.
 func TestActsAgain(t *testing.T) {
 	t.Parallel()
 
 	harmless := []string{
-		"runQuery", "linkQuestion", "draftInferDefinition", // read
-		"finishUpload", "renewUploadUrls", "abortUpload", "cancelIngestion", "cancelRun", "submitFeedback", // the same again
-		"callAgent", // not of this client
+		"runQuery", "linkQuestion", "draftInferDefinition", // only read
+		"finishUpload", "renewUploadUrls", "abortUpload", "cancelIngestion", "cancelRun", "submitFeedback", // idempotent
+		"callAgent", // not sent by this client
 	}
 
 	var document struct {
@@ -154,7 +155,7 @@ func TestActsAgain(t *testing.T) {
 	}
 }
 
-// FuzzReadEvents: whatever comes, events are whole, and reading ends.
+// FuzzReadEvents checks that reading ends for any input, and that it returns only complete events.
 func FuzzReadEvents(f *testing.F) {
 	f.Add("id: 1\nevent: step\ndata: {}\n\n:\n\nid: 2\r\nevent: answer\r\ndata: a\r\ndata: b\r\n\r\nid: 3\nevent: lost")
 	f.Fuzz(func(t *testing.T, text string) {
@@ -183,7 +184,7 @@ func TestReadEvents(t *testing.T) {
 	require.Equal(t, []Event{{1, "step", json.RawMessage("{}")}, {2, "answer", json.RawMessage("a\nb")}}, events)
 }
 
-// TestTokenFails: a token that cannot be had is not a broken connection.
+// TestTokenFails checks that an error of the token function is not treated as a broken connection.
 func TestTokenFails(t *testing.T) {
 	t.Parallel()
 

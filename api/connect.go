@@ -13,22 +13,22 @@ import (
 	"time"
 )
 
-// BasePath is where a server has its operations.
+// BasePath is the path prefix of all operations of a server.
 const BasePath = "/api/v1"
 
-// Settings of a connection.
+// Settings are the settings of a connection.
 type Settings struct {
-	// Server is the address of the service, as https://quern.example.org; with or without the base path.
+	// Server is the address of the service, such as https://quern.example.org, with or without the base path.
 	Server string
-	// Token is asked before every attempt, so that it can renew what has expired. Nil sends none.
+	// Token is called before every attempt, so that it can renew an expired token. If it is nil, no token is sent.
 	Token func(context.Context) (string, error)
-	// Retry says how attempts that failed are repeated.
+	// Retry configures how failed attempts are repeated.
 	Retry Retry
-	// UserAgent names the program.
+	// UserAgent is the name of the program.
 	UserAgent string
 }
 
-// Connect makes a client that repeats what can be repeated. It sends nothing yet.
+// Connect returns a client that repeats requests where that is safe. It does not send anything yet.
 func Connect(s Settings) (*Client, error) {
 	address, err := url.Parse(strings.TrimSuffix(s.Server, "/"))
 	if err != nil || address.Host == "" || (address.Scheme != "http" && address.Scheme != "https") {
@@ -62,19 +62,19 @@ func Connect(s Settings) (*Client, error) {
 	return NewClient(address.String(), WithHTTPClient(&retry))
 }
 
-// Error is an answer that is not what was asked for.
+// Error is an error response.
 type Error struct {
 	ErrorResponse
 
 	Status     int
-	RequestID  string        // finds the request in the server's log
-	RetryAfter time.Duration // zero if the server did not say
+	RequestID  string        // identifies the request in the server's log
+	RetryAfter time.Duration // zero if the server did not send it
 }
 
 func (e *Error) Error() string {
 	text := e.Message
 	if text == "" {
-		text = fmt.Sprintf("the server answered %d %s", e.Status, http.StatusText(e.Status))
+		text = fmt.Sprintf("the server responded with %d %s", e.Status, http.StatusText(e.Status))
 	}
 
 	if e.ErrorMessage != "" {
@@ -92,15 +92,15 @@ func (e *Error) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// IsCode tells whether an error is an answer of the service with this code.
+// IsCode reports whether err is a response of the service with this code.
 func IsCode(err error, code ErrorCode) bool {
 	answer, is := errors.AsType[*Error](err)
 
 	return is && answer.ErrorCode == code
 }
 
-// Read takes what an operation of the client returns and gives the value in the answer, or an *Error. Numbers in rows are json.Number,
-// as they were sent. An answer without a body gives the zero value.
+// Read takes the results of an operation of the client and returns the value in the response, or an *Error. Numbers in
+// rows are json.Number, with the digits that were sent. For a response without a body it returns the zero value.
 //
 //	me, err := api.Read[api.Me](client.GetMe(ctx))
 func Read[T any](response *http.Response, err error) (value T, _ error) {
@@ -113,13 +113,13 @@ func Read[T any](response *http.Response, err error) (value T, _ error) {
 	decoder.UseNumber()
 
 	if err := decoder.Decode(&value); err != nil && !errors.Is(err, io.EOF) {
-		return value, fmt.Errorf("the answer to %s %s cannot be read: %w", response.Request.Method, response.Request.URL.Path, err)
+		return value, fmt.Errorf("the response to %s %s cannot be read: %w", response.Request.Method, response.Request.URL.Path, err)
 	}
 
 	return value, nil
 }
 
-// Check makes an *Error of an answer that is one; the caller closes the body of any other.
+// Check returns an *Error for an error response. The caller closes the body of any other response.
 func Check(response *http.Response, err error) (*http.Response, error) {
 	if err != nil {
 		return nil, err
@@ -133,14 +133,15 @@ func Check(response *http.Response, err error) (*http.Response, error) {
 	answer := &Error{Status: response.StatusCode, RequestID: response.Header.Get("X-Request-Id")}
 	answer.RetryAfter, _ = retryAfter(response)
 
-	// What stands between us and the server answers in its own ways, and the status has to do.
+	// A proxy between the client and the server may send another format; then only the status is known.
 	content, _ := io.ReadAll(io.LimitReader(response.Body, 1<<20))
 	_ = json.Unmarshal(content, &answer.ErrorResponse)
 
 	return nil, answer
 }
 
-// Pages goes through a list: page is asked with a nil cursor first, and then with each one that it gave, until it gives none.
+// Pages iterates over all items of a list. It calls page with a nil cursor first, then with each cursor that page
+// returned, until page returns none.
 func Pages[T any](page func(cursor *string) (items []T, next *string, err error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var cursor *string

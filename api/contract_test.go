@@ -32,8 +32,8 @@ func eachOperation(document *openapi3.T, do func(name string, operation *openapi
 	}
 }
 
-// TestPlannedOperations: what is promised and not built stands in testdata/planned.txt, and that list
-// only shrinks. An operation leaves it in the change that builds it.
+// TestPlannedOperations checks that testdata/planned.txt lists exactly the operations that are planned but not
+// implemented. The list only shrinks: an operation is removed in the change that implements it.
 func TestPlannedOperations(t *testing.T) {
 	t.Parallel()
 

@@ -1,13 +1,14 @@
-// Package api is the contract: openapi.yaml, written by hand, and what is generated from it: the types,
+// Package api contains the contract: the hand-written openapi.yaml, and the code that is generated from it: the types,
 // the strict server that internal/server implements, and the Go client.
 //
-// Operations with x-quern-planned are part of the contract and not built yet: they are left out of the
-// served document and of everything generated. Operations with x-quern-raw are served by handlers of
-// their own, so they are in the document and not in the generated code; those with x-quern-unread, whose
-// body the server does not read itself, are left out of the generated server alone.
+// Operations with x-quern-planned are part of the contract but not implemented: they are not in the served document and
+// not in the generated code. Operations with x-quern-raw have handwritten handlers, so they are in the document but not
+// in the generated code. Operations with x-quern-unread, whose body the server does not parse itself, are only missing
+// from the generated server.
 //
-// Beside the generated client stand Connect, which makes one that repeats what can be repeated (Retry), Read, which takes
-// an answer apart, Pages for lists, Uploader for files, and AskEvents and RunEvents for streams that are taken up again:
+// Besides the generated client there are Connect, which returns a client that repeats requests where that is safe
+// (Retry), Read, which decodes a response, Pages for lists, Uploader for files, and AskEvents and RunEvents for streams
+// that resume after an interruption:
 //
 //	client, err := api.Connect(api.Settings{Server: "https://quern.example.org", Token: token})
 //	me, err := api.Read[api.Me](client.GetMe(ctx))

@@ -11,25 +11,28 @@ import (
 	"github.com/google/uuid"
 )
 
-// Retry sends requests and repeats those that failed in passing: too many requests (429), a server or something behind it that cannot
-// be reached (502, 503, 504), a broken connection. It waits as long as Retry-After says, else longer each time.
+// Retry sends requests and repeats those with a temporary failure: too many requests (429), a server or a system behind
+// it that is not reachable (502, 503, 504), or a broken connection. It waits as long as Retry-After says, else longer
+// each time.
 //
-// Nothing is done twice. Every POST carries an Idempotency-Key, one for all its attempts; what the service does not tell apart by it, a
-// DELETE and the few operations in actsAgain, is repeated only where the answer says that it was not begun (429).
+// No operation is executed twice. Every POST has an Idempotency-Key, the same for all its attempts. Requests for which
+// the service ignores the key, DELETE and the few operations in actsAgain, are repeated only if the response says that
+// they were not begun (429).
 type Retry struct {
-	// HTTP sends the attempts; http.DefaultClient if nil.
+	// HTTP sends the attempts; nil means http.DefaultClient.
 	HTTP *http.Client
-	// Attempts is how often a request is sent at most; 0 means 6, 1 that nothing is repeated.
+	// Attempts is the maximum number of times that a request is sent; 0 means 6, 1 means no repetition.
 	Attempts int
-	// Patience is the longest wait before an attempt; a server that asks for a longer one is believed, and its answer is the last. 0 means 30 seconds.
+	// Patience is the longest wait before an attempt. If the server requests a longer wait, its response is returned. 0
+	// means 30 seconds.
 	Patience time.Duration
-	// Waiting is told before each wait, if it is not nil.
+	// Waiting is called before each wait, unless it is nil.
 	Waiting func(reason string, wait time.Duration)
 
 	prepare func(*http.Request) error
 }
 
-// Do sends a request until it is answered or not worth repeating.
+// Do sends a request until it succeeds or a repetition is not useful.
 func (r *Retry) Do(request *http.Request) (*http.Response, error) {
 	if request.Method == http.MethodPost && request.Header.Get("Idempotency-Key") == "" {
 		request.Header.Set("Idempotency-Key", uuid.NewString())
@@ -93,12 +96,13 @@ func (r *Retry) once(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// brokenError is a request that got no answer; errors of a Token function are none.
+// brokenError is the error of a request without a response. Errors of a Token function are not brokenErrors.
 type brokenError struct{ error }
 
 func (e *brokenError) Unwrap() error { return e.error }
 
-// wait is how long to wait before the next attempt and why; without a reason there should be none.
+// wait returns how long to wait before the next attempt, and the reason. An empty reason means that there should be no
+// further attempt.
 func (r *Retry) wait(request *http.Request, response *http.Response, err error, attempt int) (time.Duration, string) {
 	patience := r.Patience
 	if patience == 0 {
@@ -118,16 +122,17 @@ func (r *Retry) wait(request *http.Request, response *http.Response, err error, 
 			return 0, ""
 		}
 
-		return min(pause, patience), "the connection broke"
+		return min(pause, patience), "the connection failed"
 	}
 
 	var reason string
 
 	switch response.StatusCode {
 	case http.StatusTooManyRequests:
-		reason = "too much at once"
+		reason = "too many requests"
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		// 502 and 504 with a body of the service are answers: the tracing store is away, the query took too long.
+		// 502 and 504 from the service itself are final: the tracing store is not reachable, or the query took too
+		// long.
 		if ours := response.Header.Get("X-Request-Id") != ""; !safe || ours && response.StatusCode != http.StatusServiceUnavailable {
 			return 0, ""
 		}
@@ -148,7 +153,7 @@ func (r *Retry) wait(request *http.Request, response *http.Response, err error, 
 	return pause, reason
 }
 
-// actsAgain tells the operations that would act a second time, whatever key they carry.
+// actsAgain reports whether the operation would act a second time, whatever key the request has.
 func actsAgain(request *http.Request) bool {
 	for _, ending := range []string{"/clear", "/restore", "/retry"} {
 		if request.Method == http.MethodPost && strings.HasSuffix(request.URL.Path, ending) {

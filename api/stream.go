@@ -16,27 +16,16 @@ import (
 	"github.com/google/uuid"
 )
 
-// Event is one of a run. Ignore those whose names you do not know.
-type Event struct {
-	ID   int64           `json:"id"`
-	Name string          `json:"event"`
-	Data json.RawMessage `json:"data"`
-}
-
-// Ends tells whether no event comes after it.
-func (e Event) Ends() bool {
-	return e.Name == "run-completed" || e.Name == "run-cancelled" || e.Name == "error"
-}
-
 const (
-	// quiet is how long a stream may say nothing before it is taken for dead; the service gives a sign of life every 15 seconds.
+	// quiet is how long a stream may be silent before it is considered dead; the service sends a comment at least every
+	// four seconds.
 	quiet = 45 * time.Second
-	// comebacks is how often a stream may break without an event in between.
+	// comebacks is how many times in a row a stream may break without an event.
 	comebacks = 6
 )
 
-// AskEvents asks a question and gives the events of its run to the last one. A stream that breaks is taken up again where it broke, so that
-// every event comes once. Leaving the loop or ending ctx does not end the run.
+// AskEvents asks a question and returns the events of its run, up to the last one. A stream that breaks is resumed at
+// the same position, so that every event is returned once. Leaving the loop or ending ctx does not end the run.
 func (c *Client) AskEvents(ctx context.Context, question Question) iter.Seq2[Event, error] {
 	key := uuid.NewString()
 
@@ -45,12 +34,12 @@ func (c *Client) AskEvents(ctx context.Context, question Question) iter.Seq2[Eve
 			return c.follow(ctx, run, after)
 		}
 
-		// The same key attaches to the run that the first attempt has begun, if it has.
+		// With the same key, a later attempt attaches to the run that the first attempt started, if any.
 		return c.Ask(ctx, &AskParams{IdempotencyKey: &key}, question, acceptEvents)
 	}, uuid.Nil, 0)
 }
 
-// RunEvents gives the events of a run after the one with this id, from the first with 0.
+// RunEvents returns the events of a run after the event with the ID after; 0 means from the first one.
 func (c *Client) RunEvents(ctx context.Context, run uuid.UUID, after int64) iter.Seq2[Event, error] {
 	return c.events(ctx, c.follow, run, after)
 }
@@ -70,7 +59,7 @@ func acceptEvents(_ context.Context, request *http.Request) error {
 	return nil
 }
 
-// events listens until the last event, and comes back whenever the stream breaks before it.
+// events reads until the last event, and reconnects whenever the stream breaks before it.
 func (c *Client) events(
 	ctx context.Context, open func(ctx context.Context, run uuid.UUID, after int64) (*http.Response, error), run uuid.UUID, after int64,
 ) iter.Seq2[Event, error] {
@@ -81,7 +70,7 @@ func (c *Client) events(
 				return true
 			}
 
-			if event.Name == "run-started" {
+			if event.Name == EventRunStarted {
 				run = event.run(run)
 			}
 
@@ -113,20 +102,17 @@ func (c *Client) events(
 	}
 }
 
-// run is the one that a run-started names.
+// run returns the run that a run-started event names, or otherwise if the event cannot be decoded.
 func (e Event) run(otherwise uuid.UUID) uuid.UUID {
-	var started struct {
-		RunID uuid.UUID `json:"runId"`
-	}
-
-	if json.Unmarshal(e.Data, &started) != nil {
+	var started RunStartedEvent
+	if e.Decode(&started) != nil {
 		return otherwise
 	}
 
 	return started.RunID
 }
 
-// comeBack waits until it is time to listen again, or says why that is of no use.
+// comeBack waits before the next connection, or returns the error if reconnecting is not useful.
 func comeBack(ctx context.Context, err error, broken int) error {
 	_, refused := errors.AsType[*Error](err)
 
@@ -141,10 +127,10 @@ func comeBack(ctx context.Context, err error, broken int) error {
 		err = io.ErrUnexpectedEOF
 	}
 
-	return fmt.Errorf("the stream of events broke too often: %w", err)
+	return fmt.Errorf("the stream of events was interrupted too often: %w", err)
 }
 
-// listen reads one stream until it ends, breaks, says nothing for too long, or is no longer wanted.
+// listen reads one stream until it ends, breaks, is silent for too long, or take returns false.
 func listen(ctx context.Context, open func(context.Context) (*http.Response, error), take func(Event) bool) error {
 	ctx, leave := context.WithCancel(ctx)
 	defer leave()
@@ -161,7 +147,7 @@ func listen(ctx context.Context, open func(context.Context) (*http.Response, err
 	return readEvents(response.Body, func() { silence.Reset(quiet) }, take)
 }
 
-// readEvents reads the events of a stream. One that did not come whole does not count. heard is called for every line.
+// readEvents reads the events of a stream. It ignores an incomplete event at the end. It calls heard for every line.
 func readEvents(body io.Reader, heard func(), take func(Event) bool) error {
 	var (
 		event Event
@@ -197,7 +183,7 @@ func readEvents(body io.Reader, heard func(), take func(Event) bool) error {
 		case name == "id":
 			event.ID, _ = strconv.ParseInt(value, 10, 64)
 		case name == "event":
-			event.Name = value
+			event.Name = EventName(value)
 		case name == "data":
 			data = append(data, value)
 		}

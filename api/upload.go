@@ -16,32 +16,33 @@ import (
 // Uploader sends files to the object store, in parts, several at a time.
 type Uploader struct {
 	Client *Client
-	// Parallel is how many parts are sent at once; 0 means 4.
+	// Parallel is the number of parts that are sent at once; 0 means 4.
 	Parallel int
-	// Store sends the parts; its prepare is not used, and nil is the same as &Retry{}.
+	// Store sends the parts, without a token; nil means &Retry{}.
 	Store *Retry
-	// Progress is told what has arrived, often and never twice at once, if it is not nil.
+	// Progress is called with the current state, often but never concurrently, unless it is nil.
 	Progress func(UploadProgress)
-	// Started is told the session before anything is sent, so that it can be resumed by another process, if it is not nil.
+	// Started is called with the session before anything is sent, so that another process can resume the upload, unless
+	// it is nil.
 	Started func(session uuid.UUID) error
 }
 
 // UploadSource is a file to send.
 type UploadSource struct {
-	Name string // as the service shall call it
+	Name string // name of the file in the service
 	Path string
 	Size int64
 }
 
-// UploadProgress is how far an upload is, in bytes.
+// UploadProgress is the progress of an upload.
 type UploadProgress struct {
-	Total, Stored int64 // Stored is what the store has, Resumed included
-	Moving        int64 // on the way in parts that are not stored yet
-	Resumed       int64 // was there before
-	Files, Done   int
+	Total, Stored int64 // bytes; Stored are those in the store, including Resumed
+	Moving        int64 // bytes sent in parts that are not stored yet
+	Resumed       int64 // bytes that were stored before this upload
+	Files, Done   int   // numbers of files: all, and those stored
 }
 
-// Send uploads files in a new session, at most 100 of them, and returns it completed.
+// Send uploads at most 100 files in a new session and returns the ID of the completed session.
 func (u *Uploader) Send(ctx context.Context, files []UploadSource) (uuid.UUID, error) {
 	request := PrepareUpload{}
 	for _, file := range files {
@@ -54,7 +55,7 @@ func (u *Uploader) Send(ctx context.Context, files []UploadSource) (uuid.UUID, e
 	}
 
 	if len(prepared.Files) != len(files) {
-		return uuid.Nil, errors.New("the service prepared another number of files than it was asked for")
+		return uuid.Nil, errors.New("the service prepared a different number of files than requested")
 	}
 
 	if u.Started != nil {
@@ -79,8 +80,11 @@ func (u *Uploader) Send(ctx context.Context, files []UploadSource) (uuid.UUID, e
 	return prepared.SessionID, sending.run(ctx)
 }
 
-// Resume goes on with a session: only parts that the store does not have are sent. The files must be those that the session was begun with, in
-// their order and unchanged.
+// ErrCannotResume reports that an upload session cannot be continued with the files at hand. A new session is needed.
+var ErrCannotResume = errors.New("the upload cannot be resumed")
+
+// Resume continues a session: it sends only the parts that the store does not have. The files must be those that the
+// session was created with, in the same order and unchanged.
 func (u *Uploader) Resume(ctx context.Context, session uuid.UUID, files []UploadSource) error {
 	state, err := Read[Upload](u.Client.GetUpload(ctx, session))
 	if err != nil {
@@ -88,14 +92,14 @@ func (u *Uploader) Resume(ctx context.Context, session uuid.UUID, files []Upload
 	}
 
 	if state.SessionStatus == UploadStatusAborted {
-		return fmt.Errorf("the upload %s was aborted", session)
+		return fmt.Errorf("%w: the upload %s was aborted", ErrCannotResume, session)
 	}
 
 	fits := slices.EqualFunc(state.Files, files, func(there UploadFile, here UploadSource) bool {
 		return there.Filename == here.Name && there.Size == here.Size
 	})
 	if !fits {
-		return fmt.Errorf("the upload %s was begun with other files", session)
+		return fmt.Errorf("%w: the upload %s was started with other files", ErrCannotResume, session)
 	}
 
 	sending := u.begin(session)
@@ -106,7 +110,7 @@ func (u *Uploader) Resume(ctx context.Context, session uuid.UUID, files []Upload
 	return sending.run(ctx)
 }
 
-// sending is one upload on its way.
+// sending is an upload in progress.
 type sending struct {
 	*Uploader
 
@@ -123,7 +127,7 @@ type uploadFile struct {
 
 	source  UploadSource
 	opening sync.Mutex
-	content *os.File // open while its parts are sent
+	content *os.File // open while parts are sent
 	missing int      // parts that are not stored
 	etags   map[int32]string
 
@@ -146,7 +150,7 @@ func (s *sending) run(ctx context.Context) error {
 
 	var (
 		missing []part
-		empty   []*uploadFile // nothing missing and not finished
+		empty   []*uploadFile // no part is missing, but the file is not finished
 	)
 
 	for _, file := range s.files {
@@ -211,7 +215,7 @@ func (s *sending) run(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// plan counts what is there and lists what is missing.
+// plan counts the stored parts and returns the missing ones.
 func (s *sending) plan(ctx context.Context, file *uploadFile) (missing []part, err error) {
 	s.progress.Files++
 	s.progress.Total += file.Size
@@ -251,14 +255,14 @@ func (s *sending) plan(ctx context.Context, file *uploadFile) (missing []part, e
 	return missing, nil
 }
 
-// span is where a part lies in its file.
+// span returns the offset and the size of a part in its file.
 func (f *uploadFile) span(number int32) (offset, size int64) {
 	offset = int64(number-1) * f.PartSize
 
 	return offset, max(0, min(f.PartSize, f.Size-offset))
 }
 
-// deliver sends a part, and finishes the file with its last one.
+// deliver sends a part, and finishes the file after its last one.
 func (s *sending) deliver(ctx context.Context, one part) error {
 	if err := one.file.open(); err != nil {
 		return err
@@ -282,7 +286,7 @@ func (s *sending) deliver(ctx context.Context, one part) error {
 	return s.finish(ctx, one.file)
 }
 
-// finish makes the file of its parts.
+// finish completes the file from its parts.
 func (s *sending) finish(ctx context.Context, file *uploadFile) error {
 	body := FinishUpload{UploadID: file.UploadID, Key: file.Key}
 	for _, number := range slices.Sorted(maps.Keys(file.etags)) {
@@ -313,7 +317,7 @@ func (s *sending) tell(change func(*UploadProgress)) {
 	}
 }
 
-// UploadName is what the service may call a file: its name without folders and control characters.
+// UploadName returns a file name that the service accepts: without folders and control characters.
 func UploadName(path string) string {
 	name := path[strings.LastIndexAny(path, `/\`)+1:]
 

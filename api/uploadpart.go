@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// part is one to send.
+// part is a part to send.
 type part struct {
 	file   *uploadFile
 	number int32
@@ -35,8 +35,9 @@ func (f *uploadFile) open() error {
 	return nil
 }
 
-// holds tells whether the store has a part as it is here. The size does not tell: a store may keep room for a part whose sender
-// died, and call it stored. ETags that are no checksum of the content, as with keys of the store's own, make a part be sent again.
+// holds reports whether the store has a part with the same content. The size alone is not sufficient: a store may
+// reserve space for a part whose sender died, and report it as stored. If an ETag is not a checksum of the content, as
+// with encryption keys of the store, the part is sent again.
 func (f *uploadFile) holds(ctx context.Context, there StoredPart) (bool, error) {
 	offset, size := f.span(there.PartNumber)
 	if there.Size != size || ctx.Err() != nil {
@@ -55,7 +56,8 @@ func (f *uploadFile) holds(ctx context.Context, there StoredPart) (bool, error) 
 	return strings.Trim(there.Etag, `"`) == hex.EncodeToString(hash.Sum(nil)), nil
 }
 
-// put sends a part, once more with a fresh address if the one that we have has expired or the store stumbled.
+// put sends a part. It makes up to two more attempts, each with a fresh address, if the address has expired or the
+// store failed.
 func (s *sending) put(ctx context.Context, one part) error {
 	offset, size := one.file.span(one.number)
 
@@ -73,7 +75,7 @@ func (s *sending) put(ctx context.Context, one part) error {
 
 		request.ContentLength = size
 		request.GetBody = func() (io.ReadCloser, error) {
-			moving.back() // what an earlier attempt had sent
+			moving.back() // subtracts what an earlier attempt had sent
 
 			return io.NopCloser(io.TeeReader(io.NewSectionReader(one.file.content, offset, size), moving)), nil
 		}
@@ -90,7 +92,7 @@ func (s *sending) put(ctx context.Context, one part) error {
 			return fmt.Errorf("sending part %d of %s: %w", one.number, one.file.source.Name, err)
 		case attempt < 2 && (response.StatusCode == http.StatusForbidden || response.StatusCode >= http.StatusInternalServerError):
 		case response.StatusCode != http.StatusOK:
-			return fmt.Errorf("sending part %d of %s: the object store answered %s", one.number, one.file.source.Name, response.Status)
+			return fmt.Errorf("sending part %d of %s: the object store responded with %s", one.number, one.file.source.Name, response.Status)
 		default:
 			s.tell(func(p *UploadProgress) {
 				p.Stored += size
@@ -102,7 +104,7 @@ func (s *sending) put(ctx context.Context, one part) error {
 	}
 }
 
-// address is where a part goes. Fresh ones come for a hundred parts at a time.
+// address returns the presigned address of a part. Fresh addresses are requested for up to a hundred parts at a time.
 func (s *sending) address(ctx context.Context, one part, fresh bool) (string, error) {
 	file := one.file
 
@@ -130,7 +132,7 @@ func (s *sending) address(ctx context.Context, one part, fresh bool) (string, er
 	return file.urls[one.number], nil
 }
 
-// movement counts the bytes of a part that are on the way.
+// movement counts the bytes of a part that are being sent.
 type movement struct {
 	sending *sending
 	bytes   int64

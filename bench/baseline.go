@@ -11,10 +11,10 @@ import (
 
 const (
 	baselineFile = "bench/baseline.json"
-	tolerated    = 0.8 // of the ratio in the baseline, which is from full runs on a quiet machine
+	tolerated    = 0.8 // share of the ratio in the baseline, which is from full runs on a quiet machine
 )
 
-// reachedBefore is the ratio in the baseline, 0 for a measure that is not there yet.
+// reachedBefore returns the ratio in the baseline, or 0 for a measure that is not in it.
 func reachedBefore(name string) (float64, error) {
 	baseline, err := readBaseline()
 

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// newPublic starts a service that is reached at the address that it gives of itself, with rows to ask about.
+// newPublic starts a service that listens at its public address, with rows to ask about.
 func newPublic(t *testing.T) *filled {
 	t.Helper()
 
@@ -33,7 +33,7 @@ func newPublic(t *testing.T) *filled {
 	return d
 }
 
-// installed is the folder of a client of another project, which is installed if it is not there.
+// installed returns the folder of a client of another project, and installs the client if it is missing.
 func installed(t *testing.T, which string) string {
 	t.Helper()
 
@@ -45,13 +45,13 @@ func installed(t *testing.T, which string) string {
 	return strings.TrimSpace(string(folder))
 }
 
-// runPeer lets a program talk to the agents. It must end well, and say that it talked to both.
+// runPeer runs a program that calls the agents. The program must succeed and report that it called both agents.
 func runPeer(t *testing.T, d *filled, program string, args ...string) {
 	t.Helper()
 	require.Contains(t, runFor(t, d, program, args...), "talked to nl2ql and assistant")
 }
 
-// runFor runs a program that is told where the service is, and returns what it wrote.
+// runFor runs a program with the address of the service, a token and a namespace in its environment, and returns its output.
 func runFor(t *testing.T, d *filled, program string, args ...string) string {
 	t.Helper()
 
@@ -63,11 +63,11 @@ func runFor(t *testing.T, d *filled, program string, args ...string) string {
 	return string(output)
 }
 
-// TestJSPeer: the JavaScript library finds the agents, and gets from them what they promise.
+// TestJSPeer checks that the JavaScript library finds the agents and gets the documented results from them.
 func TestJSPeer(t *testing.T) {
 	t.Parallel()
 
-	// It finds its modules from where it stands.
+	// Node.js resolves modules relative to the folder of the program.
 	program := filepath.Join(t.TempDir(), "peer.mjs")
 	source, err := os.ReadFile("peers/js/peer.mjs")
 	require.NoError(t, err)
@@ -77,13 +77,13 @@ func TestJSPeer(t *testing.T) {
 	runPeer(t, newPublic(t), "node", program)
 }
 
-// TestPythonPeer: the Python library does too.
+// TestPythonPeer checks the same with the Python library.
 func TestPythonPeer(t *testing.T) {
 	t.Parallel()
 	runPeer(t, newPublic(t), filepath.Join(installed(t, "python"), "bin", "python"), "peers/python/peer.py")
 }
 
-// withToken is a client that sends it.
+// withToken is a transport that sends the token with every request.
 type withToken string
 
 func (token withToken) RoundTrip(request *http.Request) (*http.Response, error) {
@@ -93,8 +93,8 @@ func (token withToken) RoundTrip(request *http.Request) (*http.Response, error) 
 	return http.DefaultTransport.RoundTrip(request)
 }
 
-// TestGoPeer: the Go library does too, by the address of the catalog: it cannot read the form that the protocol gives the
-// security requirements of a card.
+// TestGoPeer checks the same with the Go library. It uses the addresses in the catalog and not the cards, because the library
+// cannot parse the protocol's form of the security requirements of a card.
 func TestGoPeer(t *testing.T) {
 	t.Parallel()
 
@@ -203,7 +203,7 @@ func talk(t *testing.T, client *a2aclient.Client, d *filled, agent string) {
 	require.ErrorIs(t, err, protocol.ErrInvalidParams)
 }
 
-// TestA2ADocument runs what docs/a2a.md shows.
+// TestA2ADocument runs the examples in docs/a2a.md.
 func TestA2ADocument(t *testing.T) {
 	t.Parallel()
 

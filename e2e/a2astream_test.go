@@ -20,11 +20,12 @@ const (
 	answerStream = "task submitted, working, plan, instruction, instruction, instruction, step-0, step-1, step-2, answer, completed" //nolint:dupword // each is one event
 )
 
-// streaming are replicas that take as many questions as come.
-func streaming(t *testing.T, replicas int) []*peer {
+// streaming starts replicas whose limits on questions, statements and streams are high enough for every test here.
+func streaming(t *testing.T, replicas int, more ...string) []*peer {
 	t.Helper()
 
-	settings := []string{scripted, "QUERN_RUN_PER_USER=10000", "QUERN_QUERY_PER_USER=1000", "QUERN_RUN_STREAMS_PER_USER=10000", "QUERN_RATE_LIMIT=0"}
+	settings := []string{scripted, "QUERN_RUN_MAX_PER_USER=10000", "QUERN_QUERY_MAX_PER_USER=1000", "QUERN_RUN_MAX_STREAMS_PER_USER=10000", "QUERN_RATE_LIMIT=0"}
+	settings = append(settings, more...)
 	one := start(t, settings...)
 	bearer := value(t, call(t, http.MethodPost, one.url+"/user/token", one.newKey().token("ada"), `{"name": "asker"}`))
 	d := newFilled(t, one, "ada", bearer)
@@ -43,7 +44,7 @@ func streaming(t *testing.T, replicas int) []*peer {
 
 func (p *peer) as(agent string) *peer { return newPeer(p.filled, agent) }
 
-// TestStreamOrder: streams have the events of their agent in its order, and every time the same ones.
+// TestStreamOrder checks that a stream has the events of its agent in order, and that every repetition returns the same events.
 func TestStreamOrder(t *testing.T) {
 	t.Parallel()
 
@@ -88,7 +89,8 @@ func TestStreamOrder(t *testing.T) {
 			for range loops(50) {
 				message := one.ask(uuid.NewString(), script, "")
 				id := rpcResult(t, one.call("SendMessage", strings.TrimSuffix(message, "}")+", "+atOnceConfig+"}")).Task.ID
-				// The same message is the same task, so this is its stream from the beginning, on one and on the other.
+				// The same message is the same task, so SendStreamingMessage returns the task's stream from the beginning, on
+				// both replicas.
 				streams := []*openedStream{
 					openStream(t, one.request("SubscribeToTask", `{"id": "`+id+`"}`)), openStream(t, two.request("SubscribeToTask", `{"id": "`+id+`"}`)),
 					openStream(t, one.request("SendStreamingMessage", message)), openStream(t, two.request("SendStreamingMessage", message)),
@@ -96,7 +98,7 @@ func TestStreamOrder(t *testing.T) {
 
 				var texts []string
 				for _, stream := range streams {
-					texts = append(texts, stream.rest().body)
+					texts = append(texts, withoutSigns(stream.rest().body))
 				}
 
 				require.Equal(t, texts[2], texts[3])
@@ -147,7 +149,7 @@ func TestStreamOrder(t *testing.T) {
 
 			dying.s.restart()
 
-			// It may have ended meanwhile. Then the client gets the task instead.
+			// The task may have ended meanwhile. Then the client gets the task instead of a stream.
 			if rest.header.Get("Content-Type") == "application/json" {
 				code, _ := rpcError(t, rest)
 				require.Equal(t, -32004, code)
@@ -161,7 +163,8 @@ func TestStreamOrder(t *testing.T) {
 	})
 }
 
-// requireWhole: who has seen these events, those of two streams, has missed nothing and was told no artifact otherwise.
+// requireWhole checks the events of two streams together: a client that received them has missed nothing, and no artifact was
+// sent twice with different content.
 func requireWhole(t *testing.T, p *peer, seen []a2aEvent) {
 	t.Helper()
 
@@ -221,16 +224,16 @@ func requireWhole(t *testing.T, p *peer, seen []a2aEvent) {
 	}
 }
 
-const runWorkers = 8 // of a process, unless it is told otherwise
+const runWorkers = 8 // default number of workers of a process
 
-// TestManyStreams: so many streams that are open at once all end as they should, though some readers never read.
+// TestManyStreams checks that many streams that are open at once all end correctly, even if some clients never read.
 func TestManyStreams(t *testing.T) {
 	t.Parallel()
 
 	p := streaming(t, 1)[0]
 	script := `{"pause": 1000, "response": "Done.", "steps": [{"instruction": "x", "queries": ["SELECT repeat('x', 500000) AS n"]}]}`
 
-	// They take the connection, and nothing from it.
+	// These clients open a connection and never read from it.
 	for range 20 {
 		address, err := net.ResolveTCPAddr("tcp", strings.TrimPrefix(p.s.root, "http://"))
 		require.NoError(t, err)
@@ -250,7 +253,7 @@ func TestManyStreams(t *testing.T) {
 
 	var (
 		clients sync.WaitGroup
-		turns   = make(chan struct{}, 16) // so many ask at once
+		turns   = make(chan struct{}, 16) // limits how many clients ask at once
 		many    = loops(500)
 		opened  sync.WaitGroup
 	)
@@ -297,13 +300,13 @@ func TestManyStreams(t *testing.T) {
 	clients.Wait()
 }
 
-// TestKeepAlive: a stream on which nothing happens for half a minute, or in full for a minute, stays open and is not silent.
+// TestKeepAlive checks that a stream without events stays open and sends keep-alive comments.
 func TestKeepAlive(t *testing.T) {
 	t.Parallel()
 
-	silence, signs := 32*time.Second, 2
+	silence, signs := 12*time.Second, 3
 	if full() {
-		silence, signs = 62*time.Second, 4
+		silence, signs = 62*time.Second, 15
 	}
 
 	p := streaming(t, 1)[0]
@@ -316,8 +319,8 @@ func TestKeepAlive(t *testing.T) {
 	require.Contains(t, text, "TASK_STATE_COMPLETED")
 }
 
-// TestForeignTasks: what is not the caller's looks absent in every method, for users, for tokens that reach something
-// else, and for the other agent; and nothing happens to it.
+// TestForeignTasks checks that a task that the caller may not see looks absent in every method: for other users, for tokens
+// limited to something else, and for the other agent. None of these calls may change the task.
 func TestForeignTasks(t *testing.T) {
 	t.Parallel()
 
@@ -329,7 +332,7 @@ func TestForeignTasks(t *testing.T) {
 		owner := newPeer(d, agent)
 		task := owner.begin(waiting)
 
-		// Bob may see the namespace, and asks about it too.
+		// Bob can see the namespace, but not the tasks of others.
 		share(t, s, d.bearer, "namespaces/self/"+d.namespace, "bob", "editor")
 
 		strangers := map[string]*peer{
@@ -356,7 +359,7 @@ func TestForeignTasks(t *testing.T) {
 				require.Equal(t, named("taskId", absent), named("taskId", task.ID), "%s: %s", who, method)
 				require.Contains(t, named("taskId", task.ID), "-32001", "%s: %s", who, method)
 
-				if who != "the other agent" { // the conversation is the caller's own
+				if who != "the other agent" { // the conversation belongs to the caller
 					require.Equal(t, named("contextId", absent), named("contextId", task.ContextID), "%s: %s", who, method)
 					require.Contains(t, named("contextId", task.ContextID), "-32602", "%s: %s", who, method)
 				}

@@ -14,9 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const scripted = "QUERN_RUN_SCRIPTED=true"
+// scripted is the setting that makes the agents execute scripts. Only a quernd with the build tag of the same name has it.
+const scripted = "QUERN_TEST_SCRIPTED=true"
 
-// script is a question for the agents of the tests: what they are to do.
+// script returns a question for the scripted agents of the tests. The script says what the agent does.
 func (d *filled) script(agent, script, more string) string {
 	d.t.Helper()
 
@@ -27,13 +28,13 @@ func (d *filled) script(agent, script, more string) string {
 	return fmt.Sprintf(`{"username": %q, "namespace": %q, "agent": %q, "query": %s%s}`, d.owner, d.namespace, agent, encode(d.t, script), more)
 }
 
-// event is one of a stream.
+// event is one event of a stream.
 type event struct {
 	id         int
 	name, data string
 }
 
-// follow reads a stream to its end, or so many events of it.
+// follow reads a stream to its end, or up to limit events.
 func follow(t *testing.T, request *http.Request, limit int) (events []event) {
 	t.Helper()
 	followEach(t, request, func(one event) bool {
@@ -45,7 +46,7 @@ func follow(t *testing.T, request *http.Request, limit int) (events []event) {
 	return events
 }
 
-// followEach hands over each event of a stream as it comes, until the stream ends or take says that it is enough.
+// followEach passes each event of a stream to take, until the stream ends or take returns false.
 func followEach(t *testing.T, request *http.Request, take func(event) bool) {
 	t.Helper()
 
@@ -63,7 +64,7 @@ func followEach(t *testing.T, request *http.Request, take func(event) bool) {
 	eachEvent(response.Body, take)
 }
 
-// readEvents reads so many events, or those that came until the connection ended. One that did not come whole does not count.
+// readEvents reads up to limit events, or those that arrived before the connection ended. An incomplete event is dropped.
 func readEvents(body io.Reader, limit int) (events []event) {
 	eachEvent(body, func(one event) bool {
 		events = append(events, one)
@@ -91,7 +92,7 @@ func eachEvent(body io.Reader, take func(event) bool) {
 		case "data":
 			one.data = value
 		case "":
-			if one.name+one.data != "" && !take(one) { // and no sign of life
+			if one.name+one.data != "" && !take(one) { // a keep-alive comment has neither name nor data
 				return
 			}
 
@@ -103,7 +104,7 @@ func eachEvent(body io.Reader, take func(event) bool) {
 func TestAskStream(t *testing.T) {
 	t.Parallel()
 
-	s := start(t, scripted, "QUERN_RUN_PER_USER=100", "QUERN_QUERY_PER_USER=100")
+	s := start(t, scripted, "QUERN_RUN_MAX_PER_USER=100", "QUERN_QUERY_MAX_PER_USER=100")
 	key := s.newKey()
 	d := newFilled(t, s, "asker", key.token("asker"))
 	require.Equal(t, http.StatusOK, d.post(`{"data": [{"region": "north", "amount": 3}, {"region": "south", "amount": 4}]}`).status)
@@ -131,7 +132,7 @@ func TestAskStream(t *testing.T) {
 	(&answer{body: events[0].data}).json(t, &ids)
 
 	address := s.url + "/query/runs/" + ids.RunID.String()
-	for after := range len(events) + 1 { // also after the end, where there is nothing to wait for
+	for after := range len(events) + 1 { // also after the last event, where the stream ends at once
 		again := follow(t, newRequest(t, http.MethodGet, address+"/events", d.bearer, "", fmt.Sprintf("Last-Event-ID: %d", after)), 1000)
 		require.Equal(t, events[after:], append([]event{}, again...))
 	}

@@ -15,11 +15,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// play is what a model says to one question.
+// play is what the model replies to one question.
 type play struct {
 	plan    plannedReply
-	queries map[string][]string // by instruction, one for each attempt; the last is repeated
-	answers []string            // the last is repeated
+	queries map[string][]string // by instruction, one for each attempt; the last one is repeated
+	answers []string            // one for each attempt; the last one is repeated
 }
 
 type plannedReply struct {
@@ -35,7 +35,7 @@ type plannedPart struct {
 	After       []int  `json:"after"`
 }
 
-// parts is a plan of steps, each with those that it needs.
+// parts returns a plan of these steps.
 func parts(steps ...plannedPart) plannedReply {
 	return plannedReply{Outcome: "answer", Reading: "As it was asked.", Reasoning: "The rows say it.", Steps: steps}
 }
@@ -44,7 +44,7 @@ func part(instruction string, after ...int) plannedPart {
 	return plannedPart{instruction, append([]int{}, after...)}
 }
 
-// kind is which of an assistant's three requests it is.
+// kind returns which of an assistant's three requests the conversation is: "plan", "query" or "answer".
 func (c conversation) kind() string {
 	for kind, beginning := range map[string]string{"plan": "You plan", "query": "You write", "answer": "You answer"} {
 		if strings.HasPrefix(c[0].Content, beginning) {
@@ -55,7 +55,7 @@ func (c conversation) kind() string {
 	return ""
 }
 
-// says answers the one of an assistant's requests that is asked.
+// says returns the model's reply to a request of the assistant.
 func says(plays map[string]play, said conversation) any {
 	question, again := said.question(), (len(said)-2)/2
 
@@ -141,13 +141,13 @@ func assistantPlays() map[string]play {
 	}
 }
 
-// TestAssistantStreams: what a question to the assistant becomes, on both wires, compared with testdata.
+// TestAssistantStreams compares the streams of questions to the assistant, over REST and A2A, with testdata.
 func TestAssistantStreams(t *testing.T) {
 	t.Parallel()
 
 	plays := assistantPlays()
 	m := newModel(t, func(said conversation) any { return says(plays, said) })
-	s := start(t, append(m.settings(), "QUERN_RUN_PER_USER=100")...)
+	s := start(t, append(m.settings(), "QUERN_RUN_MAX_PER_USER=100")...)
 	d := newFilled(t, s, "ada", s.newKey().token("ada"))
 	require.Equal(t, http.StatusOK, d.post(`{"data": [{"region": "north", "year": 2025, "revenue": 120.5}, {"region": "north", "year": 2026, "revenue": 200}, {"region": "south", "year": 2025, "revenue": 180}]}`).status)
 
@@ -177,7 +177,8 @@ func TestAssistantStreams(t *testing.T) {
 	}
 }
 
-// inStepOrder puts the events of steps that were done at the same time one after the other. Their numbers have no gaps.
+// inStepOrder sorts the events by step, because steps that run in parallel mix their events, and numbers them again. It checks
+// that the original numbers have no gaps.
 func inStepOrder(t *testing.T, events []event) []event {
 	t.Helper()
 
@@ -209,7 +210,7 @@ func inStepOrder(t *testing.T, events []event) []event {
 	return events
 }
 
-// TestAssistant: follow-ups, data that changed, and what a question costs.
+// TestAssistant checks follow-up questions, data that changed between questions, and the recorded use of tokens.
 func TestAssistant(t *testing.T) {
 	t.Parallel()
 
@@ -237,7 +238,7 @@ func TestAssistant(t *testing.T) {
 	require.Equal(t, "All revenue is 500.5.", ask("What is corrected?", within).Result.Response, "nothing changed")
 
 	require.Equal(t, http.StatusOK, d.post(`{"data": [{"region": "south", "year": 2026, "revenue": 0}]}`).status)
-	require.Equal(t, "All revenue is 500.5.\n\nThe data changed since this was asked before: orders.", ask("What is corrected?", within).Result.Response)
+	require.Equal(t, "All revenue is 500.5.\n\nThe data has changed since this question was last asked: orders.", ask("What is corrected?", within).Result.Response)
 	require.Contains(t, m.requests()[len(m.requests())-4], "Earlier in this conversation")
 	require.Contains(t, m.requests()[len(m.requests())-4], `sum(`)
 
@@ -248,7 +249,8 @@ func TestAssistant(t *testing.T) {
 	}
 }
 
-// TestAssistantKillLoop: the assistant's workers die while it plans, reads and answers. Nothing that is recorded is done again.
+// TestAssistantKillLoop kills the assistant's workers while they plan, run statements and answer. Work that is recorded is not
+// repeated.
 func TestAssistantKillLoop(t *testing.T) {
 	t.Parallel()
 

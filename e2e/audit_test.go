@@ -1,193 +1,17 @@
 package e2e
 
 import (
-	"context"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 )
 
-// auditedCalls has one good request for every operation that writes or reads rows, and what the audit says of it, oldest first.
-// What it is about is made as for authorizationTable, with the same names.
-func auditedCalls() []auditedCall {
-	return []auditedCall{
-		{
-			request: authorizationRow{operation: "POST /user/token", body: `{"name": "x"}`}, status: 200,
-			entries: []string{"token.create token"},
-		},
-		{
-			request: authorizationRow{operation: "DELETE /user/token/{id}"}, status: 204,
-			entries: []string{"token.revoke token"},
-		},
-		{
-			request: authorizationRow{operation: "POST /file-upload/prepare", body: `{"filesToUpload": [{"filename": "x", "size": 1}]}`}, status: 200,
-			entries: []string{"upload.prepare upload"},
-		},
-		{
-			request: authorizationRow{operation: "POST /file-upload/{sessionId}/abort"}, status: 200,
-			entries: []string{"upload.abort upload"},
-		},
-		{
-			request: authorizationRow{operation: "POST /file-upload/{sessionId}/files/{fileId}/finish", body: finishBody}, status: 200,
-			entries: []string{"upload.finish upload <file>"},
-		},
-		{request: authorizationRow{operation: "POST /file-upload/{sessionId}/files/{fileId}/urls", body: `{"partNumbers": [1]}`}, status: 200},
-		{
-			request: authorizationRow{operation: "POST /schema/{username}/namespaces", body: `{"name": "<new>"}`}, status: 201,
-			entries: []string{"namespace.create namespace <new>"},
-		},
-		{
-			request: authorizationRow{operation: "PATCH /schema/{username}/namespaces/{namespace}", body: `{"exposure": "rows"}`}, status: 200,
-			entries: []string{"namespace.update namespace <namespace> exposure rows"},
-		},
-		{
-			request: authorizationRow{operation: "DELETE /schema/{username}/namespaces/{namespace}"}, status: 204, isEmpty: true,
-			entries: []string{"namespace.delete namespace <namespace>"},
-		},
-		{
-			request: authorizationRow{operation: "POST /ingest/new/{namespace}/{datasetName}", body: `{"dataDescription": "x"}`}, status: 201,
-			entries: []string{"definition.put dataset <namespace>/new revision 1", "dataset.create dataset <namespace>/new"},
-		},
-		{
-			request: authorizationRow{operation: "PATCH /data/{username}/{namespace}/{datasetName}", body: `{"name": "renamed"}`}, status: 200,
-			entries: []string{"dataset.update dataset <namespace>/orders name renamed"},
-		},
-		{
-			request: authorizationRow{operation: "DELETE /data/{username}/{namespace}/{datasetName}"}, status: 204,
-			entries: []string{"dataset.delete dataset <namespace>/orders"},
-		},
-		{
-			request: authorizationRow{operation: "POST /data/{username}/{namespace}/{datasetName}/clear"}, status: 200,
-			entries: []string{"dataset.clear dataset <namespace>/orders"},
-		},
-		{
-			request: authorizationRow{operation: "POST /ingest/{namespace}/{datasetName}", body: rowsBody}, status: 200,
-			entries: []string{"rows.append dataset <namespace>/orders <id>"},
-		},
-		{
-			request: authorizationRow{operation: "POST /data/{username}/{namespace}/{datasetName}/rows", body: rowsBody}, status: 200,
-			entries: []string{"rows.append dataset <namespace>/orders <id>"},
-		},
-		{
-			request: authorizationRow{operation: "GET /data/{username}/{namespace}/{datasetName}/rows"}, status: 200,
-			entries: []string{"rows.list dataset <namespace>/orders"},
-		},
-		{
-			request: authorizationRow{operation: "GET /data/{username}/{namespace}/{datasetName}/export"}, status: 200,
-			entries: []string{"dataset.export dataset <namespace>/orders"},
-		},
-		{
-			request: authorizationRow{operation: "POST /query", body: queryBody}, status: 200,
-			entries: []string{"query.run dataset <namespace>/orders"},
-		},
-		{
-			request: authorizationRow{operation: "POST /query/link", body: linkBody}, status: 200,
-			entries: []string{"query.link namespace <namespace>"},
-		},
-		{
-			request: authorizationRow{operation: "GET /data/{username}/{namespace}/{datasetName}/profile"}, status: 200,
-			entries: []string{"profile.get dataset <namespace>/orders"},
-		},
-		{
-			request: authorizationRow{operation: "POST /data/{username}/{namespace}/{datasetName}/inferDefinition/draft"}, status: 200,
-			entries: []string{"profile.get dataset <namespace>/orders"},
-		},
-		{
-			request: authorizationRow{operation: "POST /query/ask", body: askBody}, status: 200,
-			entries: []string{"run.create run"},
-		},
-		{
-			request: authorizationRow{operation: "GET /query/runs/{runId}/steps/{n}/rows"}, status: 200,
-			entries: []string{"step.read dataset <namespace>/orders"},
-		},
-		{
-			request: authorizationRow{operation: "GET /query/runs/{runId}/steps/{n}/export"}, status: 200,
-			entries: []string{"step.export dataset <namespace>/orders"},
-		},
-		{
-			request: authorizationRow{operation: callAgent, body: sendBody}, status: 200,
-			entries: []string{"run.create run"},
-		},
-		{
-			request: authorizationRow{operation: "POST /query/runs/{runId}/cancel"}, status: 200,
-			entries: []string{"run.cancel run"},
-		},
-		{
-			request: authorizationRow{operation: "DELETE /query/runs/{runId}"}, status: 204,
-			entries: []string{"run.delete run"},
-		},
-		{
-			request: authorizationRow{operation: "POST /query/runs/{runId}/feedback", body: `{"thumbsUp": true}`}, status: 204,
-			entries: []string{"feedback.submit run"},
-		},
-		{
-			request: authorizationRow{operation: "DELETE /query/runs/{runId}/feedback"}, status: 204,
-			entries: []string{"feedback.withdraw run"},
-		},
-		{
-			request: authorizationRow{operation: "PATCH /query/conversations/{conversationId}", body: `{"title": "x"}`}, status: 200,
-			entries: []string{"conversation.rename conversation"},
-		},
-		{
-			request: authorizationRow{operation: "DELETE /query/conversations/{conversationId}"}, status: 204,
-			entries: []string{"conversation.delete conversation"},
-		},
-		{
-			request: authorizationRow{operation: "POST /data/{username}/{namespace}/{datasetName}/ingestions", body: ingestionBody}, status: 202,
-			entries: []string{"ingestion.create dataset <namespace>/orders append <id>, 1 files"},
-		},
-		{
-			request: authorizationRow{operation: "POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/retry"}, status: 202,
-			entries: []string{"ingestion.retry dataset <namespace>/orders <ingestion>"},
-		},
-		{
-			request: authorizationRow{operation: "POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/cancel"}, status: 200,
-			entries: []string{"ingestion.cancel dataset <namespace>/orders <ingestion>"},
-		},
-		{
-			request: authorizationRow{operation: "POST /data/{username}/{namespace}/{datasetName}/snapshots/{snapshotId}/restore"}, status: 200,
-			entries: []string{"snapshot.restore dataset <namespace>/orders <id>"},
-		},
-		{
-			request: authorizationRow{operation: "PUT /data/{username}/{namespace}/{datasetName}/inferDefinition", body: `{"schemaDefinition": {"a": "A"}}`}, status: 201,
-			entries: []string{"definition.put dataset <namespace>/orders revision 1"},
-		},
-		{
-			request: authorizationRow{operation: "POST /permissions/namespaces/{username}/{namespace}/shares", body: `{"username": "x", "role": "viewer"}`}, status: 200,
-			entries: []string{"share.grant namespace <namespace> x viewer"},
-		},
-		{
-			request: authorizationRow{operation: "DELETE /permissions/namespaces/{username}/{namespace}/shares", body: `{"username": "grantee"}`}, status: 200,
-			entries: []string{"share.revoke namespace <namespace> grantee"},
-		},
-		{
-			request: authorizationRow{operation: "POST /permissions/datasets/{username}/{namespace}/{datasetName}/shares", body: `{"username": "@g", "role": "editor"}`}, status: 200,
-			entries: []string{"share.grant dataset <namespace>/orders @g editor"},
-		},
-		{
-			request: authorizationRow{operation: "DELETE /permissions/datasets/{username}/{namespace}/{datasetName}/shares", body: `{"username": "grantee"}`}, status: 200,
-			entries: []string{"share.revoke dataset <namespace>/orders grantee"},
-		},
-	}
-}
-
-// internalRPC is an internal error of JSON-RPC.
-const internalRPC = -32603
-
-type auditedCall struct {
-	request authorizationRow // without statuses
-	status  int
-	isEmpty bool     // the namespace must have no datasets
-	entries []string // action, kind, path and detail of each; <id> is one that is made; none: it changes nothing
-}
-
-// TestAuditComplete holds the audit against what happened: every change and every read of rows leaves entries that say who did it, with which
-// token and from where, in the account whose things they are; and nothing else leaves any.
+// TestAuditComplete compares the audit with what happened. Every change and every read of rows creates entries with the caller,
+// the token and the address, in the account that owns the resource. Nothing else creates entries.
 func TestAuditComplete(t *testing.T) { //nolint:tparallel // the whole audit is counted, and the database refuses things in between
 	t.Parallel()
 
@@ -253,7 +77,7 @@ func TestAuditComplete(t *testing.T) { //nolint:tparallel // the whole audit is 
 	})
 }
 
-// checkReads runs statements of a viewer over datasets of two owners, and over none.
+// checkReads runs statements of a viewer over datasets of two owners, and statements without a dataset.
 func (a *auditor) checkReads() {
 	a.t.Helper()
 
@@ -266,13 +90,13 @@ func (a *auditor) checkReads() {
 	for _, read := range []struct {
 		statement string
 		status    int
-		entries   []string // account and what
+		entries   []string // account and what of each entry
 	}{
 		{"FROM orders JOIN " + theirs + " USING (a)", 200, []string{"editor query.run dataset " + two.namespace + "/orders", "owner query.run dataset " + one.namespace + "/orders"}},
 		{"SELECT * FROM orders o, orders p", 200, []string{"owner query.run dataset " + one.namespace + "/orders"}},
 		{"FROM " + theirs, 200, []string{"editor query.run dataset " + two.namespace + "/orders"}},
 		{"SELECT 1", 200, []string{"viewer query.run account"}},
-		// A fault can tell of values, so it is a read.
+		// An error message can contain values, so a failed statement is also a read.
 		{"SELECT ('x' || a)::int FROM orders", 422, []string{"owner query.run dataset " + one.namespace + "/orders"}},
 		{"SELECT * FROM orders, absent", 422, nil},
 		{"SELECT * FROM orders WHERE", 422, nil},
@@ -290,111 +114,12 @@ func (a *auditor) checkReads() {
 			entries = append(entries, entry.account+" "+entry.what)
 		}
 
-		slices.Sort(entries) // they are of one moment
+		slices.Sort(entries) // their times are equal, so their order is not defined
 		require.Equal(a.t, read.entries, entries, read.statement)
 	}
 }
 
-// auditor is a service whose audit is read past it.
-type auditor struct {
-	*service
-
-	t                               *testing.T
-	owner, viewer, editor, stranger string // tokens of the issuer
-	apiToken, apiTokenID            string // of the owner
-}
-
-func newAuditor(t *testing.T) *auditor {
-	t.Helper()
-
-	// Nobody but the callers changes anything; profiles are made, which is no change.
-	s := start(t, "QUERN_INGEST_WORKERS=0", "QUERN_UPKEEP_QUIET=1s", "QUERN_UPKEEP_EVERY=1s", scripted)
-	key := s.newKey()
-	a := &auditor{service: s, t: t, owner: key.token("owner"), viewer: key.token("viewer"), editor: key.token("editor"), stranger: key.token("stranger")}
-
-	// First sign-ins are audited too, so they come first.
-	for _, bearer := range []string{a.owner, a.viewer, a.editor, a.stranger} {
-		require.Equal(t, http.StatusOK, call(t, http.MethodGet, s.url+"/user/me", bearer, "").status)
-	}
-
-	a.apiTokenID, a.apiToken = newToken(t, s, a.owner, "owner")
-
-	// On demand the database refuses, at the commit, whatever changes something; or any entry of the audit.
-	withDatabase(t, s.databaseURL, func(ctx context.Context, connection *pgx.Conn) {
-		for _, statement := range []string{
-			`CREATE TABLE refused (what text)`,
-			`INSERT INTO refused VALUES ('')`,
-			`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
-				IF (SELECT what FROM refused) = TG_ARGV[0] THEN RAISE EXCEPTION 'refused by a test'; END IF; RETURN NEW; END $$`,
-			`CREATE TRIGGER refuse BEFORE INSERT ON audit FOR EACH ROW EXECUTE FUNCTION refuse('audit')`,
-			deferred("namespaces", "UPDATE"), deferred("datasets", "UPDATE"), deferred("definitions", "UPDATE"), deferred("grants", "UPDATE"),
-			deferred("tokens", "UPDATE OF revoked_at"), deferred("upload_sessions", "UPDATE"), deferred("upload_files", "UPDATE OF status"),
-			deferred("ingestions", "UPDATE OF status"), deferred("runs", "UPDATE OF status"), deferred("conversations", "UPDATE OF title"),
-			deferred("run_feedback", "UPDATE"),
-		} {
-			_, err := connection.Exec(ctx, statement)
-			require.NoError(t, err, statement)
-		}
-	})
-
-	return a
-}
-
-func deferred(table, update string) string {
-	return `CREATE CONSTRAINT TRIGGER refuse AFTER INSERT OR DELETE OR ` + update + ` ON ` + table + `
-		DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse('changes')`
-}
-
-// auditEntry is a row of the audit, in the words of this test.
-type auditEntry struct {
-	account, actor, token, address, requestID, outcome string
-	what                                               string // as in auditedCall
-	target                                             string
-}
-
-func (e auditEntry) withoutTarget() auditEntry {
-	e.target = ""
-
-	return e
-}
-
-// entries is the whole audit, of all accounts.
-func (a *auditor) entries() (list []auditEntry) {
-	a.t.Helper()
-	withDatabase(a.t, a.databaseURL, func(ctx context.Context, connection *pgx.Conn) {
-		rows, err := connection.Query(ctx, `
-			SELECT n.username, actor, coalesce(token_id::text, ''), address, request_id, outcome,
-				rtrim(concat_ws(' ', action, kind, nullif(concat_ws('/', nullif(namespace, ''), nullif(dataset, '')), ''), detail)), target
-			FROM audit JOIN directory_names n USING (account_id) ORDER BY at, id`)
-		require.NoError(a.t, err)
-
-		list, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (e auditEntry, err error) {
-			return e, row.Scan(&e.account, &e.actor, &e.token, &e.address, &e.requestID, &e.outcome, &e.what, &e.target)
-		})
-		require.NoError(a.t, err)
-	})
-
-	return list
-}
-
-// thing is what the call is about.
-func (a *auditor) thing(audited auditedCall) thing {
-	a.t.Helper()
-
-	made := newThing(a.t, a.service, a.owner, audited.request.operation)
-	if audited.request.body == ingestionBody {
-		made.completed = uploadFiles(a.t, a.service, a.owner, "a\n1\n")
-	}
-
-	if audited.isEmpty {
-		answer := call(a.t, http.MethodDelete, a.url+"/data/self/"+made.namespace+"/orders", a.owner, "")
-		require.Equal(a.t, http.StatusNoContent, answer.status, answer.body)
-	}
-
-	return made
-}
-
-// checkEntries makes the call with an API token.
+// checkEntries makes the call with an API token and checks its entries.
 func (a *auditor) checkEntries(audited auditedCall) {
 	a.t.Helper()
 
@@ -429,8 +154,8 @@ func (a *auditor) checkEntries(audited auditedCall) {
 	}
 }
 
-// checkRollback makes the call while the database refuses the change, and while it refuses the entry: neither is there
-// without the other, and no row goes out without its entry.
+// checkRollback makes the call while the database refuses the change, and while it refuses the entry. The change and its entry
+// must both be missing, and no row may be returned without its entry.
 func (a *auditor) checkRollback(audited auditedCall) {
 	a.t.Helper()
 
@@ -443,46 +168,17 @@ func (a *auditor) checkRollback(audited auditedCall) {
 		before, state := a.entries(), a.state()
 		a.exec(`UPDATE refused SET what = $1`, what)
 		answer := audited.request.asks(a.t, a.service, made, a.owner)
-		a.exec(`UPDATE refused SET what = ''`)
 
 		require.Contains(a.t, []int{http.StatusInternalServerError, internalRPC}, answer.status, "%s are refused: %s", what, answer.body)
 		require.Equal(a.t, before, a.entries(), "%s are refused", what)
 		require.Equal(a.t, state, a.state(), "%s are refused", what)
+
+		a.exec(`UPDATE refused SET what = ''`)
+		a.late[answer.header.Get("X-Request-Id")] = true
 	}
 }
 
-// state is a digest of all that operations change, by table.
-func (a *auditor) state() map[string]string {
-	a.t.Helper()
-
-	digests := map[string]string{}
-
-	withDatabase(a.t, a.databaseURL, func(ctx context.Context, connection *pgx.Conn) {
-		of := func(table, row, where string) {
-			var digest *string
-
-			require.NoError(a.t, connection.QueryRow(ctx, `SELECT md5(string_agg(`+row+`, '' ORDER BY `+row+`)) FROM `+table+` r WHERE `+where).Scan(&digest))
-
-			if digest != nil {
-				digests[table] = *digest
-			}
-		}
-
-		for _, table := range []string{"namespaces", "datasets", "definitions", "grants", "directory_grants", "idempotency", "upload_sessions", "ingestion_files"} {
-			of(table, "r::text", "true")
-		}
-
-		of("tokens", "concat(id, revoked_at)", "true")
-		// Posted rows are noted before they are stored, and then seen in the dataset.
-		of("ingestions", "r::text", "kind = 'files'")
-		// A reservation that was taken back begins the time anew after which a file goes, and aborted ones go meanwhile.
-		of("upload_files", "(to_jsonb(r) - 'remove_at' - 'removed_at')::text", "true")
-	})
-
-	return digests
-}
-
-// checkRefusals makes the call so that it fails in every way that fits the operation.
+// checkRefusals makes the call fail in every way that applies to the operation.
 func (a *auditor) checkRefusals(audited auditedCall) {
 	a.t.Helper()
 
@@ -508,10 +204,10 @@ func (a *auditor) checkRefusals(audited auditedCall) {
 		namespace: "absent", token: uuid.NewString(), session: prepared{SessionID: uuid.NewString()},
 		completed: made.completed, ingestion: uuid.NewString(), snapshot: uuid.NewString(),
 	}
-	isMade := strings.HasPrefix(audited.request.operation, "POST /ingest/new") || // under the caller
+	isMade := strings.HasPrefix(audited.request.operation, "POST /ingest/new") || // owned by the caller
 		slices.Contains([]string{"POST /user/token", "POST /file-upload/prepare"}, audited.request.operation)
 
-	// An ingestion may name a dataset of the caller's that is not there yet.
+	// An ingestion may name a dataset of the caller that does not exist yet.
 	mayBeAbsent := strings.HasSuffix(audited.request.operation, "/ingestions") || audited.request.operation == "POST /schema/{username}/namespaces"
 
 	if !isMade && !mayBeAbsent {
@@ -538,7 +234,7 @@ func (a *auditor) checkRefusals(audited auditedCall) {
 	}
 }
 
-// checkConflicts makes calls that fail because of how things are.
+// checkConflicts makes calls that fail because of the current state of the resources.
 func (a *auditor) checkConflicts() {
 	a.t.Helper()
 
@@ -569,7 +265,7 @@ func (a *auditor) checkConflicts() {
 		{status: 404, method: "DELETE", path: "/permissions/datasets/self/<namespace>/orders/shares", body: `{"username": "x"}`},
 		{status: 422, method: "POST", path: "/user/token", body: `{"name": "x", "expires_at": "2001-01-01T00:00:00Z"}`},
 		{status: 422, method: "POST", path: "/user/token", body: `{"name": "x", "accessRestrictedTo": [{"username": "self", "namespace": "absent"}]}`},
-		// A repeat does nothing, so there is nothing to tell.
+		// A repeated request changes nothing, so it creates no entry.
 		{status: 201, method: "POST", path: "/ingest/new/<namespace>/second", header: []string{"Idempotency-Key: second"}},
 		{status: 422, method: "POST", path: "/ingest/new/<namespace>/third", header: []string{"Idempotency-Key: second"}},
 	} {

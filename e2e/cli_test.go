@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// quernBinary is the client of this run, built as it is released.
+// quernBinary returns the path of the command-line client, built as it is released.
 var quernBinary = sync.OnceValue(func() string { //nolint:gochecknoglobals // built once
 	path := filepath.Join(filepath.Dir(binary()), "quern")
 	build := exec.Command("go", "build", "-trimpath", "-o", path, "quern.dev/quern/cmd/quern")
@@ -32,14 +32,14 @@ var quernBinary = sync.OnceValue(func() string { //nolint:gochecknoglobals // bu
 	return path
 })
 
-// cli is a person at a terminal, with a home of their own.
+// cli is a user of the command line with a separate home folder.
 type cli struct {
 	t    *testing.T
 	home string
 	env  []string
 }
 
-// printed is how a command ended.
+// printed is the output and the exit code of a command.
 type printed struct {
 	out, err string
 	code     int
@@ -53,7 +53,7 @@ func newCLI(t *testing.T, env ...string) *cli {
 	return &cli{t: t, home: home, env: append([]string{"QUERN_HOME=" + home, "HOME=" + home, "TZ=UTC", "PATH=" + os.Getenv("PATH")}, env...)}
 }
 
-// signedIn uses an API token of the user, in the way of programs.
+// signedIn returns a user who authenticates with an API token in the environment, as programs do.
 func (s *service) signedIn(t *testing.T, bearer string) *cli {
 	t.Helper()
 
@@ -67,7 +67,7 @@ func (c *cli) command(args ...string) *exec.Cmd {
 	return command
 }
 
-// try runs a command. What it reads from standard input is nothing.
+// try runs a command with empty standard input.
 func (c *cli) try(args ...string) printed { return c.feed("", args...) }
 
 func (c *cli) feed(input string, args ...string) (got printed) {
@@ -90,7 +90,7 @@ func (c *cli) feed(input string, args ...string) (got printed) {
 	return got
 }
 
-// run is try for what must succeed.
+// run runs a command that must succeed, and returns its output.
 func (c *cli) run(args ...string) string {
 	c.t.Helper()
 
@@ -100,7 +100,8 @@ func (c *cli) run(args ...string) string {
 	return got.out
 }
 
-// browser follows the pages of Keycloak. Its cookies are Secure, which browsers accept on loopback and Go's cookie jar does not.
+// browser follows the pages of Keycloak. It keeps cookies itself: they are Secure, which browsers accept on loopback and Go's
+// cookie jar does not.
 type browser struct {
 	t       *testing.T
 	cookies map[string]string
@@ -149,7 +150,7 @@ func (b *browser) get(address string) *http.Request {
 	return request
 }
 
-// submit fills in the form of a page.
+// submit submits the form of a page.
 func (b *browser) submit(page string, at *url.URL, fields url.Values) (string, *url.URL) {
 	b.t.Helper()
 
@@ -166,7 +167,7 @@ func (b *browser) submit(page string, at *url.URL, fields url.Values) (string, *
 	return b.open(newForm(b.t, address.String(), fields))
 }
 
-// signIn goes where the command says and signs in there.
+// signIn opens the address that the command printed and signs in there.
 func (b *browser) signIn(address, user string) (page string, at *url.URL) {
 	b.t.Helper()
 
@@ -175,7 +176,7 @@ func (b *browser) signIn(address, user string) (page string, at *url.URL) {
 	return b.submit(page, at, url.Values{"username": {user}, "password": {user + "-pw"}})
 }
 
-// login runs a login and does in a browser what it says.
+// login runs `quern login` and calls do with the address that the command prints.
 func (c *cli) login(do func(b *browser, address string), args ...string) printed {
 	c.t.Helper()
 
@@ -199,7 +200,8 @@ func (c *cli) login(do func(b *browser, address string), args ...string) printed
 	return printed{out: out.String(), err: written.String()}
 }
 
-// TestLogin: people sign in by both grants of the stack's Keycloak, the token is renewed when it expires, and the file is theirs alone.
+// TestLogin checks that users can sign in by both flows with the Keycloak of the stack, that an expired token is renewed, and
+// that only the user can read the file of credentials.
 func TestLogin(t *testing.T) {
 	t.Parallel()
 
@@ -224,7 +226,7 @@ func TestLogin(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 
-	// A token that expires is renewed with the refresh token, once.
+	// An expired token is renewed with the refresh token, once.
 	content, err := os.ReadFile(kept)
 	require.NoError(t, err)
 
@@ -241,7 +243,7 @@ func TestLogin(t *testing.T) {
 	require.Equal(t, 3, got.code)
 	require.Contains(t, got.err, "Sign in again")
 
-	// The code flow comes back to this machine; a stranger's answer does not count.
+	// The code flow redirects to this machine. A forged redirect is refused.
 	browsed := newCLI(t)
 	browsed.login(func(b *browser, address string) {
 		sent, err := url.Parse(address)
@@ -257,7 +259,7 @@ func TestLogin(t *testing.T) {
 	}, s.root, "--flow", "browser")
 	require.Contains(t, browsed.run("whoami"), "analysts")
 
-	// A token of the environment comes before the sign-in, a flag before both.
+	// A token in the environment takes precedence over the sign-in, and a flag over both.
 	token := value(t, call(t, http.MethodPost, s.url+"/user/token", s.realm.password("eve"), `{"name": "cli"}`))
 	require.Contains(t, browsed.run("whoami", "--token", token), "eve@quern.test")
 
@@ -272,7 +274,8 @@ func TestLogin(t *testing.T) {
 	requireQuickStart(t, browsed)
 }
 
-// requireQuickStart: the program is small and starts at once. The best of ten counts, because other tests run beside it.
+// requireQuickStart checks that the program is small and starts quickly. The best of ten starts counts, because other tests run
+// at the same time.
 func requireQuickStart(t *testing.T, c *cli) {
 	t.Helper()
 

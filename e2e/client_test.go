@@ -19,13 +19,13 @@ import (
 	"quern.dev/quern/api"
 )
 
-// partCounter stands before the store, and knows which parts were sent to it and which of them it took.
+// partCounter is a proxy for the object store that records which parts were sent and which of them the store accepted.
 type partCounter struct {
 	server *httptest.Server
 
 	mutex       sync.Mutex
-	sent, taken map[string]int // by path and part
-	again       []string       // parts that were sent though the store had them
+	sent, taken map[string]int // by path and part number
+	again       []string       // parts that were sent although the store had them
 	onTaken     func(taken int)
 }
 
@@ -39,7 +39,7 @@ func newPartCounter(t *testing.T, s3 string) *partCounter {
 	forward := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(to)
-			r.Out.Host = r.In.Host // the signature covers it
+			r.Out.Host = r.In.Host // the signature covers the host
 		},
 		ModifyResponse: func(answer *http.Response) error {
 			if part, is := partOf(answer.Request); is && answer.StatusCode == http.StatusOK {
@@ -79,7 +79,7 @@ func partOf(r *http.Request) (part string, is bool) {
 	return r.URL.Path + "#" + number, r.Method == http.MethodPut && number != ""
 }
 
-// afterParts runs once when the store has so many parts.
+// afterParts waits until the store has this number of parts and then calls the function, once.
 func (c *partCounter) afterParts(count int, run func()) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -93,7 +93,8 @@ func (c *partCounter) afterParts(count int, run func()) {
 	}
 }
 
-// requireOnce: so many parts were sent, and none again that the store had said to have. It may have more, of whose answers nobody heard.
+// requireOnce checks that exactly this number of parts was sent, and that no part was sent again after the store had confirmed
+// it. The store may have further parts whose confirmation was lost.
 func (c *partCounter) requireOnce(t *testing.T, parts int) {
 	t.Helper()
 	c.mutex.Lock()
@@ -102,7 +103,8 @@ func (c *partCounter) requireOnce(t *testing.T, parts int) {
 	require.Len(t, c.sent, parts)
 }
 
-// spoil stores a part of the first file that has the right size and nothing in it, as a store may that lost the sender.
+// spoil replaces a stored part of the first file by zero bytes of the same size. A store may keep such a part when it loses
+// the connection to the sender.
 func (c *partCounter) spoil(t *testing.T, client *api.Client, session uuid.UUID, number int32, size int64) {
 	t.Helper()
 
@@ -121,7 +123,7 @@ func (c *partCounter) spoil(t *testing.T, client *api.Client, session uuid.UUID,
 	delete(c.taken, fmt.Sprintf("%s#%d", address.Path, number))
 }
 
-// writeCSV writes rows of a number and a text of a hundred letters until the file has the size, and returns their number.
+// writeCSV writes rows of a number and a text of 100 letters until the file has the size, and returns the number of rows.
 func writeCSV(t *testing.T, path string, size int64) (rows int) {
 	t.Helper()
 
@@ -162,7 +164,7 @@ func connect(t *testing.T, address, bearer string) *api.Client {
 	return client
 }
 
-// TestClient: the Go client repeats, resumes and takes up streams again, against the service itself.
+// TestClient checks against a running service that the Go client repeats requests, resumes uploads and resumes streams.
 func TestClient(t *testing.T) {
 	t.Parallel()
 
@@ -259,14 +261,14 @@ func playUploader(t *testing.T, client *api.Client, parts *partCounter) {
 	parts.spoil(t, client, session, int32(total-1), info.Size()%(8*mebibyte))
 
 	last = api.UploadProgress{}
-	require.ErrorContains(t, uploader.Resume(t.Context(), session, sources[:1]), "begun with other files")
+	require.ErrorContains(t, uploader.Resume(t.Context(), session, sources[:1]), "started with other files")
 	require.NoError(t, uploader.Resume(t.Context(), session, sources))
 	parts.requireOnce(t, total)
 	require.Equal(t, last.Total, last.Stored)
 	require.GreaterOrEqual(t, last.Resumed, int64(3*8*mebibyte))
 	require.Equal(t, 2, last.Done)
 
-	// What is complete can be resumed, too, and there is nothing to do.
+	// A complete upload can be resumed too, and sends nothing.
 	require.NoError(t, uploader.Resume(t.Context(), session, sources))
 	parts.requireOnce(t, total)
 
@@ -285,7 +287,7 @@ func playUploader(t *testing.T, client *api.Client, parts *partCounter) {
 	require.EqualValues(t, rows+1, made.Progress.RowsDone)
 }
 
-// playStream cuts the connection after every few bytes, and every event still comes once.
+// playStream reads a stream whose connection breaks after every two events, and checks that every event arrives once.
 func playStream(t *testing.T, s *service, bearer string) {
 	t.Helper()
 
@@ -305,11 +307,11 @@ func playStream(t *testing.T, s *service, bearer string) {
 	for event, err := range connect(t, front.URL, bearer).AskEvents(t.Context(), api.Question{Username: "self", Namespace: d.namespace, Query: script}) {
 		require.NoError(t, err)
 
-		ids, names = append(ids, event.ID), append(names, event.Name)
+		ids, names = append(ids, event.ID), append(names, string(event.Name))
 
-		if event.Name == "run-started" {
-			var started struct{ RunID uuid.UUID }
-			(&answer{body: string(event.Data)}).json(t, &started)
+		if event.Name == api.EventRunStarted {
+			var started api.RunStartedEvent
+			require.NoError(t, event.Decode(&started))
 			run = started.RunID
 		}
 	}
@@ -325,7 +327,7 @@ func playStream(t *testing.T, s *service, bearer string) {
 
 	for event, err := range connect(t, s.root, bearer).RunEvents(t.Context(), run, 2) {
 		require.NoError(t, err)
-		again = append(again, event.Name)
+		again = append(again, string(event.Name))
 	}
 
 	require.Equal(t, names[2:], again)
@@ -335,7 +337,7 @@ func playStream(t *testing.T, s *service, bearer string) {
 	}
 }
 
-// newCuttingProxy forwards streams two events at a time and then breaks the connection, in the middle of the third.
+// newCuttingProxy returns a proxy that forwards two events of a stream and then breaks the connection in the middle of the third.
 func newCuttingProxy(t *testing.T, target string) *httptest.Server {
 	t.Helper()
 

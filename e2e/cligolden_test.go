@@ -13,14 +13,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestGolden plays the sessions of testdata/cli, each a file of commands with what they print, in order and on one service. What is
-// different in every run has a name: <id 1> is the same id wherever it stands, also in commands.
+// TestGolden runs the sessions of testdata/cli in order on one service. Each session is a file of commands with their output.
+// Text that differs in every run is replaced by a name: <id 1> is the same id everywhere, also in commands.
 //
 //nolint:tparallel // the sessions are one story
 func TestGolden(t *testing.T) {
 	t.Parallel()
 
-	s := start(t, scripted, "QUERN_INGEST_WORKERS=2", "QUERN_UPKEEP_WORKERS=1", "QUERN_UPKEEP_QUIET=1s", "QUERN_UPKEEP_EVERY=1s")
+	s := start(t, scripted, "QUERN_INGEST_WORKERS=2", "QUERN_MAINTENANCE_WORKERS=1", "QUERN_MAINTENANCE_QUIET_PERIOD=1s", "QUERN_MAINTENANCE_INTERVAL=1s")
 	c := s.signedIn(t, value(t, call(t, "POST", s.url+"/user/token", s.realm.password("ada"), `{"name": "golden", "role": "owner"}`)))
 	session := &goldenSession{cli: c, s: s, names: map[string]string{}, values: map[string]string{}}
 
@@ -57,10 +57,11 @@ type goldenSession struct {
 	*cli
 
 	s             *service
-	names, values map[string]string // of ids, by value and by name
+	names, values map[string]string // names of ids by value, and values by name
 }
 
-// play runs the commands of a session and gives it as it went: lines of standard error begin with "! ", an exit code stands last.
+// play runs the commands of a session and returns it with the actual output: lines of standard error begin with "! ", and an exit
+// code is the last line.
 func (g *goldenSession) play(t *testing.T, script string) string {
 	t.Helper()
 
@@ -118,7 +119,7 @@ func (g *goldenSession) shell(t *testing.T, text string) (stdout, stderr string,
 	return out.String(), err.String(), code
 }
 
-// variation is what differs from run to run, and its name.
+// variation is a pattern of text that differs from run to run, with the name that replaces it.
 type variation struct {
 	pattern *regexp.Regexp
 	name    string
@@ -135,7 +136,7 @@ var (
 	}
 )
 
-// normal gives what differs its name.
+// normal replaces text that differs from run to run by names.
 func (g *goldenSession) normal(text string) string {
 	text = strings.ReplaceAll(text, g.s.root, "<server>")
 	text = uuidPattern.ReplaceAllStringFunc(text, func(id string) string {
@@ -144,7 +145,7 @@ func (g *goldenSession) normal(text string) string {
 			g.values[g.names[id]] = id
 		}
 
-		// As wide as the id, so that columns stay where they are.
+		// Pad the name to the width of the id, so that columns stay aligned.
 		return g.names[id] + strings.Repeat("_", len(id)-len(g.names[id]))
 	})
 

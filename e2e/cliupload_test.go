@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestUploadResumeCLI: an upload that is killed twice goes on where it was, and no part that the store has said to have is sent again. 2 GiB
-// in full, else 15 parts of 8 MiB.
+// TestUploadResumeCLI kills an upload twice and checks that it resumes, and that no part is sent again after the store confirmed
+// it. The file has 2 GiB in a full run, else 15 parts of 8 MiB.
 func TestUploadResumeCLI(t *testing.T) {
 	t.Parallel()
 
@@ -58,7 +58,7 @@ func TestUploadResumeCLI(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, left, "what is loaded is forgotten")
 
-	// A file that has changed is another one.
+	// A changed file is a new upload.
 	small := filepath.Join(c.home, "small.csv")
 	require.NoError(t, os.WriteFile(small, []byte("id\n1\n"), 0o600))
 	c.run("upload", small, "shop/small")
@@ -78,7 +78,8 @@ func thousands(n int) string {
 	return text
 }
 
-// playFolder: 200 small files are two snapshots; a folder with something that cannot be read is left alone before anything is sent.
+// playFolder uploads a folder with 200 small files, which become two snapshots. If a file of the folder cannot be read, nothing
+// is sent.
 func playFolder(t *testing.T, c *cli) {
 	t.Helper()
 

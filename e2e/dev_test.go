@@ -21,7 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// development is a `quernd dev` on a folder of its own.
+// development is a `quernd dev` process with its own folder.
 type development struct {
 	t      *testing.T
 	cli    *cli
@@ -36,7 +36,7 @@ type development struct {
 func newDevelopment(t *testing.T) *development {
 	t.Helper()
 
-	// PostgreSQL runs as another user when we are root, and must be able to enter.
+	// If the test runs as root, PostgreSQL runs as another user, which must be able to enter the folder.
 	above := t.TempDir()
 	require.NoError(t, os.Chmod(above, 0o711))
 	require.NoError(t, os.Chmod(filepath.Dir(above), 0o711))
@@ -72,10 +72,10 @@ func free(t *testing.T) string {
 	return port
 }
 
-// command is quernd with the flags, and with the object store where `make stack` puts it.
+// command returns a quernd command with the flags. Its PATH has the object store that `make stack` installs.
 func (d *development) command(flags ...string) *exec.Cmd {
 	d.t.Helper()
-	quernBinary() // beside quernd, where it looks
+	quernBinary() // quernd looks for quern in its own folder
 
 	tools := os.Getenv("QUERN_TOOLS_DIR")
 	if tools == "" {
@@ -95,7 +95,7 @@ func (d *development) command(flags ...string) *exec.Cmd {
 	return command
 }
 
-// start runs it until it says what can be done.
+// start starts quernd dev and returns when it has printed its commands.
 func (d *development) start() {
 	d.t.Helper()
 
@@ -109,11 +109,11 @@ func (d *development) start() {
 	go func() {
 		defer close(exited)
 
-		_ = process.Wait() // whoever ended it looks
+		_ = process.Wait() // the exit state is read by the function that ended the process
 	}()
 
-	// A first start makes a cluster and loads the sample.
-	for deadline := time.Now().Add(3 * patience); time.Now().Before(deadline) && !strings.Contains(d.written.String(), "Ctrl-C ends everything"); {
+	// The first start creates a database cluster and loads the sample.
+	for deadline := time.Now().Add(3 * patience); time.Now().Before(deadline) && !strings.Contains(d.written.String(), "Press Ctrl-C to stop"); {
 		select {
 		case <-exited:
 			deadline = time.Now()
@@ -121,10 +121,10 @@ func (d *development) start() {
 		}
 	}
 
-	require.Contains(d.t, d.written.String(), "Ctrl-C ends everything", "it ended or is slow")
+	require.Contains(d.t, d.written.String(), "Press Ctrl-C to stop", "it ended or is slow")
 }
 
-// end sends a signal, and returns how long the end took.
+// end sends a signal, and returns how long the process took to end.
 func (d *development) end(signal syscall.Signal) time.Duration {
 	d.t.Helper()
 
@@ -141,7 +141,8 @@ func (d *development) end(signal syscall.Signal) time.Duration {
 	return time.Since(began)
 }
 
-// processes are those that have the folder in their command lines: itself, the object store, PostgreSQL.
+// processes returns the ids of the processes that have the folder in their command lines: quernd dev, the object store and
+// PostgreSQL.
 func (d *development) processes() (ids []int) {
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, file := range files {
@@ -154,7 +155,7 @@ func (d *development) processes() (ids []int) {
 	return ids
 }
 
-// printedCommands are the lines that are meant to be copied.
+// printedCommands returns the printed commands that the user is to copy, without the login.
 func (d *development) printedCommands() (commands []string) {
 	for _, match := range regexp.MustCompile(`(?m)^  (\S*quern .+)$`).FindAllStringSubmatch(d.written.String(), -1) {
 		if !strings.Contains(match[1], " login ") {
@@ -165,7 +166,7 @@ func (d *development) printedCommands() (commands []string) {
 	return commands
 }
 
-// shell runs a line as it was printed.
+// shell runs a printed command.
 func (d *development) shell(line string) string {
 	d.t.Helper()
 
@@ -181,7 +182,8 @@ func (d *development) url() string {
 	return regexp.MustCompile(`http://127\.0\.0\.1:\d+`).FindString(d.written.String())
 }
 
-// TestDev: one command, then the printed ones, to an answer from an uploaded file; whatever way it ends, it can be started again.
+// TestDev runs one command, then the printed commands, up to an answer from an uploaded file. It checks that quernd dev can be
+// started again however it ended.
 func TestDev(t *testing.T) {
 	t.Parallel()
 
@@ -199,7 +201,7 @@ func TestDev(t *testing.T) {
 	d.otherPeople()
 	d.secondStart()
 
-	// By signal, in order and soon.
+	// A signal ends everything in order and within 10 seconds.
 	require.Less(t, d.end(syscall.SIGINT), 10*time.Second)
 	require.True(t, d.process.ProcessState.Success(), d.process.ProcessState.String())
 	require.Empty(t, d.processes())
@@ -207,12 +209,12 @@ func TestDev(t *testing.T) {
 	require.Contains(t, d.file("quernd.log"), "msg=stopped")
 	require.NotContains(t, d.file("quernd.log"), "level=ERROR")
 
-	// Everything is still there, the sign-in too, and nothing is loaded again.
+	// All data and the sign-in still exist, and the sample is not loaded again.
 	d.start()
 	require.NotContains(t, d.written.String(), "Loading the sample")
 	require.Contains(t, d.shell(commands[1]), "Postbus    126")
 
-	// A killed one leaves its servers, which the next one ends.
+	// A killed quernd dev leaves its servers running. The next start ends them.
 	d.end(syscall.SIGKILL)
 
 	left := d.processes()
@@ -224,7 +226,7 @@ func TestDev(t *testing.T) {
 		require.NotContains(t, d.processes(), id)
 	}
 
-	// Everything killed, and the number in PostgreSQL's file is somebody else's.
+	// Everything is killed, and the process id in PostgreSQL's file belongs to another process.
 	d.end(syscall.SIGKILL)
 
 	for _, id := range d.processes() {
@@ -236,7 +238,7 @@ func TestDev(t *testing.T) {
 	d.start()
 	require.Contains(t, d.shell(commands[1]), "Postbus    126")
 
-	// What it cannot do without ends it, with the reason.
+	// The end of a server that quernd dev needs ends quernd dev, with the reason.
 	store, err := strconv.Atoi(strings.TrimSpace(d.file("store/pid")))
 	require.NoError(t, err)
 	require.NoError(t, syscall.Kill(store, syscall.SIGKILL))
@@ -248,7 +250,7 @@ func TestDev(t *testing.T) {
 	}
 
 	require.Equal(t, 1, d.process.ProcessState.ExitCode())
-	require.Contains(t, d.written.String(), "versitygw has ended")
+	require.Contains(t, d.written.String(), "versitygw has stopped")
 	require.Empty(t, d.processes())
 }
 
@@ -261,7 +263,7 @@ func (d *development) file(name string) string {
 	return string(content)
 }
 
-// claimPostgres writes another number into the file of PostgreSQL.
+// claimPostgres replaces the process id in PostgreSQL's file.
 func (d *development) claimPostgres(id int) {
 	d.t.Helper()
 
@@ -276,7 +278,7 @@ func (d *development) claimPostgres(id int) {
 	require.NoError(d.t, os.WriteFile(files[0], []byte(strconv.Itoa(id)+"\n"+rest), 0o600))
 }
 
-// otherPeople sign in by both grants.
+// otherPeople signs in two other users, one by each flow.
 func (d *development) otherPeople() {
 	d.t.Helper()
 
@@ -294,25 +296,25 @@ func (d *development) otherPeople() {
 	}
 }
 
-// secondStart: nobody else gets the folder or the ports, and is told what to do.
+// secondStart checks that a second quernd dev gets neither the folder nor the ports, and that its error says what to do.
 func (d *development) secondStart() {
 	d.t.Helper()
 
 	said, err := d.command(d.flags...).CombinedOutput()
 	require.Error(d.t, err)
-	require.Contains(d.t, string(said), "runs already on "+d.folder)
+	require.Contains(d.t, string(said), "already runs on "+d.folder)
 
 	elsewhere := slices.Clone(d.flags)
 	elsewhere[2] = filepath.Join(filepath.Dir(d.folder), "another")
 
 	said, err = d.command(elsewhere...).CombinedOutput()
 	require.Error(d.t, err)
-	require.Contains(d.t, string(said), "port "+elsewhere[4]+" is taken")
-	require.Contains(d.t, string(said), "port "+elsewhere[6]+" is taken")
+	require.Contains(d.t, string(said), "port "+elsewhere[4]+" cannot be used")
+	require.Contains(d.t, string(said), "port "+elsewhere[6]+" cannot be used")
 	require.Contains(d.t, string(said), "--issuer-port")
 }
 
-// TestDevIssuer: everything of `quernd dev` listens on loopback alone, and `quernd serve` has no issuer.
+// TestDevIssuer checks that all servers of `quernd dev` listen on loopback only, and that `quernd serve` has no issuer.
 func TestDevIssuer(t *testing.T) {
 	t.Parallel()
 
@@ -373,7 +375,7 @@ func plainStatus(t *testing.T, address string) int {
 	return answer.StatusCode
 }
 
-// listeners are the TCP addresses at which a process listens.
+// listeners returns the TCP addresses on which a process listens.
 func listeners(t *testing.T, id int) (list []netip.AddrPort) {
 	t.Helper()
 
@@ -392,7 +394,7 @@ func listeners(t *testing.T, id int) (list []netip.AddrPort) {
 
 		for line := range strings.Lines(string(content)) {
 			fields := strings.Fields(line)
-			if len(fields) < 10 || fields[3] != "0A" || !sockets[fields[9]] { // 0A: listening
+			if len(fields) < 10 || fields[3] != "0A" || !sockets[fields[9]] { // 0A is the state "listening"
 				continue
 			}
 
@@ -403,7 +405,7 @@ func listeners(t *testing.T, id int) (list []netip.AddrPort) {
 	return list
 }
 
-// kernelAddress reads an address as the kernel writes it: words of four bytes, each in the order of the machine.
+// kernelAddress parses an address in the kernel's format: words of four bytes, each in the byte order of the machine.
 func kernelAddress(t *testing.T, text string) netip.AddrPort {
 	t.Helper()
 

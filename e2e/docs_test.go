@@ -17,18 +17,18 @@ import (
 type docBlock struct {
 	line, end  int
 	info, text string
-	prints     *string // the text of the block right behind it, if there is one
+	prints     *string // the text of the next block, if that block follows directly and has no language
 }
 
-// TestDocs runs every block of commands in the documents, each document in a shell of its own against a service of its own. The block
-// without a language right behind one is what it prints.
+// TestDocs runs every block of commands in the documents, each document in its own shell against its own service. A block without
+// a language directly after a block of commands is the expected output.
 //
-//   - sh: is run, and nothing in it may fail.
-//   - sh fails: is run, and its last command fails.
+//   - sh: is run, and no command may fail.
+//   - sh fails: is run, and its last command must fail.
 //   - sh not run: WHY
-//   - sh run=NAME: TestA2ADocument runs it.
+//   - sh run=NAME: is run by another test: TestA2ADocument, TestDocumentedRoles.
 //
-// The commands of a document are those of ada. The service is at the address that documents name.
+// The commands of a document run as the user ada. docAddress in a document is replaced by the address of the service.
 func TestDocs(t *testing.T) {
 	t.Parallel()
 
@@ -67,7 +67,7 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-// looksLikeCommand finds a line that somebody would type.
+// looksLikeCommand matches a line that a reader would type.
 var looksLikeCommand = regexp.MustCompile(`(?m)^(\$ |(sudo )?(quernd?|bin/quernd?|curl|make|docker|go) [a-z-])`)
 
 func docBlocks(t *testing.T, document string) (blocks []docBlock) {
@@ -118,10 +118,12 @@ func newDocSession(t *testing.T) *docSession {
 	c := s.signedIn(t, token)
 	path := "PATH=" + filepath.Dir(quernBinary()) + ":" + os.Getenv("PATH")
 
-	return &docSession{s: s, folder: c.home, env: slices.Concat(s.settings, c.env, []string{"QUERN_TOKEN=" + token, path})}
+	return &docSession{s: s, folder: c.home, env: slices.Concat(s.settings, c.env, []string{
+		"QUERN_DATABASE_DIRECT_URL=" + s.databaseURL, "QUERN_TOKEN=" + token, path,
+	})}
 }
 
-// play runs the blocks one after the other in one shell, in which variables stay.
+// play runs the blocks in order in one shell, so that variables persist.
 func (d *docSession) play(t *testing.T, blocks []docBlock) {
 	t.Helper()
 
@@ -151,12 +153,12 @@ func (d *docSession) play(t *testing.T, blocks []docBlock) {
 	}
 }
 
-// docAddress is where documents say that the service is.
+// docAddress is the address of the service in the documents.
 const docAddress = "http://127.0.0.1:8080"
 
 func (d *docSession) real(text string) string { return strings.ReplaceAll(text, docAddress, d.s.root) }
 
-// pattern takes whatever stands for … in an output.
+// pattern returns a pattern for an expected output, in which … stands for any text.
 func (d *docSession) pattern(output string) string {
 	return `(?s)\A` + strings.ReplaceAll(regexp.QuoteMeta(steady(output)), "…", ".*") + `\z`
 }
@@ -166,7 +168,7 @@ var docVarying = []variation{ //nolint:gochecknoglobals // never changed
 	{regexp.MustCompile(`\(\d[\d.]*(µs|ms|s)\)`), "(<time>)"},
 }
 
-// steady takes away what is different in every run.
+// steady replaces text that differs in every run.
 func steady(text string) string {
 	text = uuidPattern.ReplaceAllString(text, "<id>")
 	for _, one := range slices.Concat(varying, docVarying) {

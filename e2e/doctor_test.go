@@ -26,17 +26,17 @@ import (
 	"quern.dev/quern/stack"
 )
 
-// finding is a line of the doctor's.
+// finding is one line of the output of `quernd doctor`.
 type finding struct{ Status, Check, Found, Fix string }
 
-// patient is what the doctor is let loose on: settings that lead to servers in good health.
+// patient is the configuration that the doctor checks. Its settings name servers that work.
 type patient struct {
 	t        *testing.T
 	realm    *realm
 	place    *place
-	token    string // of bob's
+	token    string // an access token of bob
 	settings []string
-	secrets  []string // that it must not print
+	secrets  []string // texts that the doctor must not print
 }
 
 const doctorOrigin = "https://doctor.test"
@@ -65,7 +65,7 @@ func newPatient(t *testing.T) *patient {
 	return p
 }
 
-// ownBucket is a place in a bucket of its own: which origins may use a bucket is said for it as a whole.
+// ownBucket returns a location in its own bucket, because allowed origins are a setting of a whole bucket.
 func ownBucket(t *testing.T) *place {
 	t.Helper()
 
@@ -94,8 +94,8 @@ func (p *patient) quernd(args ...string) (printed string, err error) {
 	return out.String(), err
 }
 
-// examine runs the doctor, with settings in the place of others. It must end with 1 if and only if something fails, and keep secrets to
-// itself.
+// examine runs the doctor with some settings replaced. The exit code must be 1 if and only if a check fails, and no secret may be
+// printed.
 func (p *patient) examine(t *testing.T, settings ...string) (findings []finding) {
 	t.Helper()
 
@@ -130,7 +130,7 @@ func (p *patient) examine(t *testing.T, settings ...string) (findings []finding)
 	return findings
 }
 
-// requireFound: the check fails, and says why and what to do.
+// requireFound checks that a check fails with this reason and this remedy.
 func requireFound(t *testing.T, findings []finding, check, found, fix string) {
 	t.Helper()
 
@@ -147,7 +147,8 @@ func requireFound(t *testing.T, findings []finding, check, found, fix string) {
 	require.Fail(t, "no such check", "%s in %+v", check, findings)
 }
 
-// TestDoctor: it finds nothing wrong with what is in good health, and names the fault and its fix in each broken configuration.
+// TestDoctor checks that the doctor reports nothing for a working configuration, and the fault and its remedy for each broken
+// one.
 func TestDoctor(t *testing.T) {
 	t.Parallel()
 
@@ -166,7 +167,7 @@ func TestDoctor(t *testing.T) {
 	printed, err := p.quernd("doctor")
 	require.NoError(t, err, printed)
 	require.Regexp(t, `(?m)^ok    sandbox          (full|reduced)$`, printed)
-	require.Regexp(t, `(?m)^ok    store CORS       pages of https://doctor\.test may upload$`, printed)
+	require.Regexp(t, `(?m)^ok    store CORS       pages of https://doctor\.test can upload$`, printed)
 
 	for _, c := range []struct {
 		name              string
@@ -178,23 +179,23 @@ func TestDoctor(t *testing.T) {
 			"wrong password of the database", p.database(func(u *url.URL) { u.User = url.UserPassword(u.User.Username(), "wrong-password") }),
 			"database", "refuses the role or its password", "user and password in QUERN_DATABASE_URL",
 		},
-		{"no database", p.database(func(u *url.URL) { u.Path = "/nowhere" }), "database", "no such database", "CREATE DATABASE"},
+		{"no database", p.database(func(u *url.URL) { u.Path = "/nowhere" }), "database", "the database does not exist", "CREATE DATABASE"},
 		{"no server", p.database(func(u *url.URL) { u.Host = nobody(t) }), "database", "cannot be reached", "host, port"},
 		{"schema not migrated", p.empty, "database schema", "version 0, this program needs", "quernd migrate"},
-		{"no right to create", p.powerless, "database rights", "may not make tables", "GRANT CREATE ON SCHEMA public"},
-		{"no rights to tables", p.stranger, "database schema", "may not read it", "GRANT"},
-		{"no bucket", given("QUERN_S3_BUCKET=nowhere-" + uuid.NewString()), "object store", "no such bucket", "QUERN_S3_BUCKET"},
+		{"no right to create", p.powerless, "database rights", "cannot create tables", "GRANT CREATE ON SCHEMA public"},
+		{"no rights to tables", p.stranger, "database schema", "cannot read it", "quernd migrate --grant"},
+		{"no bucket", given("QUERN_S3_BUCKET=nowhere-" + uuid.NewString()), "object store", "the bucket does not exist", "QUERN_S3_BUCKET"},
 		{"wrong secret key", given("QUERN_S3_SECRET_KEY=wrong-secret-key"), "object store", "refuses the signature", "QUERN_S3_SECRET_KEY"},
 		{"wrong access key", given("QUERN_S3_ACCESS_KEY=wrong-access-key"), "object store", "does not know the key", "QUERN_S3_ACCESS_KEY"},
 		{"public address leads nowhere", given("QUERN_S3_PUBLIC_ENDPOINT=http://" + nobody(t)), "public store", "cannot reach it", "QUERN_S3_PUBLIC_ENDPOINT"},
-		{"no CORS", given("QUERN_CORS_ORIGINS=https://elsewhere.test"), "store CORS", "pages of https://elsewhere.test may not upload", "quernd store cors https://elsewhere.test"},
+		{"no CORS", given("QUERN_CORS_ORIGINS=https://elsewhere.test"), "store CORS", "pages of https://elsewhere.test cannot upload", "quernd store cors https://elsewhere.test"},
 		{"no issuer", given("QUERN_OIDC_ISSUER=http://" + nobody(t)), "issuer", "cannot be read", "QUERN_OIDC_ISSUER"},
-		{"another issuer", given("QUERN_OIDC_ISSUER=" + p.realm.issuer() + "/"), "issuer", "it calls itself " + p.realm.issuer() + ", the setting says", "exactly what it calls itself"},
-		{"no key of the algorithm", given("QUERN_OIDC_ALGORITHMS=ES512"), "issuer", "none signs with ES512", "QUERN_OIDC_ALGORITHMS"},
-		{"wrong audience", p.bearing("QUERN_OIDC_AUDIENCE=another"), "token", `has none of ["another"]`, "QUERN_OIDC_AUDIENCE"},
+		{"another issuer", given("QUERN_OIDC_ISSUER=" + p.realm.issuer() + "/"), "issuer", "its name is " + p.realm.issuer() + ", the setting is", "exactly that name"},
+		{"no key of the algorithm", given("QUERN_OIDC_ALGORITHMS=ES512"), "issuer", "keys signs with ES512", "QUERN_OIDC_ALGORITHMS"},
+		{"wrong audience", p.bearing("QUERN_OIDC_AUDIENCE=another"), "token", `contains none of ["another"]`, "QUERN_OIDC_AUDIENCE"},
 		{"claim is missing", p.bearing("QUERN_OIDC_USERNAME_CLAIM=nickname"), "token", "the claim nickname is missing", "QUERN_OIDC_USERNAME_CLAIM"},
 		{"key of the model refused", answering(http.StatusUnauthorized, `{"error": {"code": "invalid_api_key"}}`), "model mind/one", "status_401 invalid_api_key", "QUERN_MODEL_MIND_KEY"},
-		{"model without schemas", chatty, "model mind/one", `it answered "Yes, of course."`, "structured output"},
+		{"model without schemas", chatty, "model mind/one", `does not match the JSON schema: "Yes, of course."`, "structured output"},
 		{"provider without schemas", answering(http.StatusBadRequest, `{"error": {"type": "invalid_request_error"}}`), "model mind/one", "refuses a request with a schema", "structured output"},
 		{"tracing refuses", refusing, "tracing", "status 401", "QUERN_TRACING_KEY"},
 		{"tracing leads nowhere", given("QUERN_TRACING_ENDPOINT=http://" + nobody(t)), "tracing", "cannot be reached", "QUERN_TRACING_ENDPOINT"},
@@ -223,7 +224,7 @@ func given(settings ...string) func(*testing.T) []string {
 	return func(*testing.T) []string { return settings }
 }
 
-// nobody is an address at which nothing listens.
+// nobody returns an address on which nothing listens.
 func nobody(t *testing.T) string {
 	t.Helper()
 
@@ -252,21 +253,21 @@ func (p *patient) empty(t *testing.T) []string {
 	return []string{"QUERN_DATABASE_URL=" + createDatabase(t)}
 }
 
-// powerless is a role that may connect to an empty database and make nothing in it.
+// powerless is a role that may connect to an empty database and may create nothing in it.
 func (p *patient) powerless(t *testing.T) []string {
 	t.Helper()
 
 	return []string{"QUERN_DATABASE_URL=" + newRole(t, createDatabase(t))}
 }
 
-// stranger is a role to which nothing was granted in a database that is migrated.
+// stranger is a role without grants in a migrated database.
 func (p *patient) stranger(t *testing.T) []string {
 	t.Helper()
 
 	return []string{"QUERN_DATABASE_URL=" + newRole(t, strings.TrimPrefix(p.settings[2], "QUERN_DATABASE_URL="))}
 }
 
-// newRole makes a role without any rights, and returns the address of the database for it.
+// newRole creates a role without any rights, and returns the address of the database for it.
 func newRole(t *testing.T, database string) string {
 	t.Helper()
 
@@ -289,12 +290,12 @@ func newRole(t *testing.T, database string) string {
 	return address.String()
 }
 
-// bearing gives the doctor a token too.
+// bearing adds a token to the settings.
 func (p *patient) bearing(settings ...string) func(*testing.T) []string {
 	return given(append(settings, "QUERN_DOCTOR_TOKEN="+p.token)...)
 }
 
-// answering is a provider that answers every request alike.
+// answering is a model provider that returns the same response to every request.
 func answering(status int, body string) func(*testing.T) []string {
 	return func(t *testing.T) []string {
 		t.Helper()
@@ -322,7 +323,7 @@ func refusing(t *testing.T) []string {
 	return []string{"QUERN_TRACING_ENDPOINT=" + alike(t, http.StatusUnauthorized, "")}
 }
 
-// chatty is a model that answers as it likes.
+// chatty is a model that ignores the requested schema.
 func chatty(t *testing.T) []string {
 	t.Helper()
 
@@ -352,7 +353,7 @@ func (p *patient) late(t *testing.T) []string {
 	return []string{"QUERN_OIDC_ISSUER=" + p.realm.through(server.Listener.Addr().String()).issuer()}
 }
 
-// unwritable is a folder below a file: root writes everywhere else.
+// unwritable is a folder below a file, because root can write everywhere else.
 func unwritable(t *testing.T) []string {
 	t.Helper()
 

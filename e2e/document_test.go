@@ -57,7 +57,7 @@ func TestServedDocument(t *testing.T) {
 	}
 }
 
-// Everything in the page is its own: nothing is fetched and nothing runs.
+// TestDocumentationPage checks that the page is self-contained: it fetches nothing and runs no script.
 func TestDocumentationPage(t *testing.T) {
 	t.Parallel()
 
@@ -80,7 +80,7 @@ func TestDocumentationPage(t *testing.T) {
 		require.Contains(t, page.body, path)
 	}
 
-	// The service runs without its issuer; until it is known, its own address stands for the place to sign in.
+	// The service runs without its issuer. Until the issuer is known, its own address is the authorization URL.
 	document, err := openapi3.NewLoader().LoadFromData([]byte(call(t, http.MethodGet, s.url+"/openapi.json", "", "").body))
 	require.NoError(t, err)
 	require.Equal(t, "http://127.0.0.1:9/nobody", document.Components.SecuritySchemes["openId"].Value.Flows.Implicit.AuthorizationURL)

@@ -30,7 +30,7 @@ func (d *filled) doubted(t *testing.T, id string) (found doubted) {
 	return found
 }
 
-// unmade is a dataset that does not exist.
+// unmade returns a dataset that does not exist.
 func unmade(t *testing.T, s *service, key *signer, owner string) *filled {
 	t.Helper()
 
@@ -81,6 +81,12 @@ func doubtsDraft(t *testing.T, s *service, key *signer) {
 	require.Equal(t, "waiting", cancelled.Status, "%+v", cancelled)
 	require.Equal(t, http.StatusOK, d.call(http.MethodPost, "/ingestions/"+cancelled.ID+"/cancel", "").status)
 
+	// A cancelled ingestion waits for its doubts again, even if they had been accepted before.
+	s.exec(`UPDATE ingestions SET accepted = ARRAY[$2] WHERE id = $1`, cancelled.ID, d.doubted(t, cancelled.ID).Doubts[0].Code)
+	require.Equal(t, http.StatusAccepted, d.call(http.MethodPost, "/ingestions/"+cancelled.ID+"/retry", "{}").status)
+	require.Equal(t, "waiting", d.wait(cancelled.ID).Status)
+	require.Equal(t, http.StatusOK, d.call(http.MethodPost, "/ingestions/"+cancelled.ID+"/cancel", "").status)
+
 	var list struct{ Data []ingestion }
 	d.call(http.MethodGet, "/ingestions", "").json(t, &list)
 	require.Len(t, list.Data, 3)
@@ -107,12 +113,13 @@ func doubtsDraftShared(t *testing.T, s *service, key *signer) {
 		ids = append(ids, d.accepted(d.create(uploadFiles(t, s, d.bearer, fmt.Sprintf("id\n%d\n", i)), "")).ID)
 	}
 
-	// Created by hand meanwhile, it is the same dataset.
+	// If the dataset is created by hand meanwhile, the ingestions use it.
 	made := call(t, http.MethodPost, s.url+"/ingest/new/drafts/orders", d.bearer, "")
 	require.Contains(t, []int{http.StatusCreated, http.StatusConflict}, made.status, made.body)
 
 	for _, id := range ids {
-		require.Equal(t, "completed", d.wait(id).Status)
+		done := d.wait(id)
+		require.Equal(t, "completed", done.Status, "%+v", done.Error)
 	}
 
 	require.Equal(t, 4, d.describe().RowCount)
@@ -129,7 +136,7 @@ func doubtsDraftTaken(t *testing.T, s *service, key *signer) {
 	other.loaded("", tenOrders)
 	require.Equal(t, http.StatusOK, other.call(http.MethodPatch, "", `{"name": "orders"}`).status)
 
-	// The ingestion was for a dataset that will not be.
+	// The ingestion belongs to a dataset that will never be created.
 	require.Equal(t, http.StatusNotFound, d.call(http.MethodPost, "/ingestions/"+waiting.ID+"/retry", `{"accept": ["all"]}`).status)
 	require.Equal(t, 10, d.describe().RowCount)
 }
@@ -182,7 +189,7 @@ func doubtsSameBytes(t *testing.T, s *service, key *signer) {
 	require.Equal(t, "completed", d.wait(waiting.ID).Status)
 	require.Equal(t, 21, d.describe().RowCount)
 
-	// What is not there any more can be loaded again: after an undo, a replacement and a clear.
+	// A file can be loaded again if its rows are no longer in the dataset: after a restore, a replacement and a clear.
 	history := d.snapshots()
 	require.Equal(t, http.StatusOK, d.call(http.MethodPost, "/snapshots/"+history[2].SnapshotID+"/restore", "").status)
 	d.loaded("", "id,amount\n11,110\n")
@@ -192,7 +199,7 @@ func doubtsSameBytes(t *testing.T, s *service, key *signer) {
 	require.Equal(t, http.StatusOK, d.call(http.MethodPost, "/clear", "").status)
 	d.loaded("", tenOrders)
 
-	// Accepted at once.
+	// The doubt is accepted with the request.
 	d.loaded(`"accept": ["all"]`, tenOrders)
 	require.Equal(t, 20, d.describe().RowCount)
 }
@@ -209,13 +216,13 @@ func doubtsRowsPresent(t *testing.T, s *service, key *signer) {
 
 	d.loaded("", "id,name,amount\n"+rows.String())
 
-	// The export of the next day has all of it, and some more.
+	// The next day's export has all rows, and one more.
 	waiting := d.doubted(t, d.load("", "id,name,amount\n"+rows.String()+"5000,customer 0,5000.5\n").ID)
 	require.Equal(t, "waiting", waiting.Status)
 	require.Equal(t, "rowsPresent", waiting.Doubts[0].Code)
 	require.Equal(t, 5000, d.describe().RowCount)
 
-	// New rows, rows that are mostly new, and answers of which there are only a few.
+	// No doubt is reported for new rows, for rows that are mostly new, and for a column with few different values.
 	var others strings.Builder
 	for i := range 5000 {
 		fmt.Fprintf(&others, "%d,customer %d,%d.5\n", i+4000, i%100, i+4000)
@@ -238,13 +245,13 @@ func doubtsOtherColumns(t *testing.T, s *service, key *signer) {
 	require.Equal(t, "waiting", waiting.Status)
 	require.Equal(t, "otherColumns", waiting.Doubts[0].Code)
 
-	// A column less, and columns more, are ordinary.
+	// Missing columns and additional columns are not a doubt.
 	d.loaded("", "id,amount\n2,20\n")
 	d.loaded("", "ID,day,note,country\n3,2026-01-01,x,IT\n")
 	d.loaded(`"mode": "replace"`, "sensor,temperature\nA,21.5\n")
 }
 
-// doubtsOfFiles: which doubts a file has, and which of them stop the load.
+// doubtsOfFiles checks which doubts a file has, and which of them make the ingestion wait.
 func doubtsOfFiles(t *testing.T, s *service, key *signer) {
 	t.Helper()
 
@@ -255,7 +262,7 @@ func doubtsOfFiles(t *testing.T, s *service, key *signer) {
 
 	for _, one := range []struct{ name, file, status, code, says string }{
 		{"total", "region,amount\n" + strings.Repeat("North,10\n", 100) + "Total,1000\n" + strings.Repeat("South,10\n", 100), "completed", "", "looks like a total"},
-		{"title", "Sales report 2026\nprinted by Ann\n\nregion,amount\nNorth,10\nSouth,20\nEast,30\n", "completed", "", "left out"},
+		{"title", "Sales report 2026\nprinted by Ann\n\nregion,amount\nNorth,10\nSouth,20\nEast,30\n", "completed", "", "omitted"},
 		{"text", "id,amount\n" + hundred.String() + "100,oops\n", "completed", "", `"oops" in row 101`},
 		{"letter", "Dear Ms Miller,\n\nthank you very much for your letter of last week.\nWe are glad to hear from you, and hope that you are well.\n\nYours sincerely,\nJohn Smith\n", "waiting", "notATable", "does not look like a table"},
 		{"wrapped", `{"items": [{"id": 1}, {"id": 2}], "next": null}`, "waiting", "wrappedRows", `"items"`},

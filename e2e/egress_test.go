@@ -14,12 +14,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestNoEgress: the service talks to what it was configured with and to nobody else. Every address that the process
-// connects or sends to is read from its system calls.
+// TestNoEgress checks that the service connects only to the configured servers. The addresses are read from the system calls of
+// the process.
 func TestNoEgress(t *testing.T) {
 	t.Parallel()
 
-	const issuerHost = "issuer.test" // no name server knows it: only the proxy leads there
+	const issuerHost = "issuer.test" // no name server resolves it, so only the proxy leads there
 
 	realm := newRealm(t)
 	configured, foreign := newProxy(t, realm.base), newProxy(t, realm.base)
@@ -48,7 +48,7 @@ func TestNoEgress(t *testing.T) {
 
 	stranger := newStranger(t, realm.through(issuerHost))
 	requireRefused(t, me(t, s, stranger.token("ada")))
-	// Where a token or a request names an address, nobody goes there.
+	// An address in a token or a request is never contacted.
 	elsewhere := newStranger(t, realm.through("elsewhere.test"))
 	require.Equal(t, http.StatusUnauthorized, me(t, s, elsewhere.token("ada")).status)
 	call(t, http.MethodGet, s.url+"/user/me", ada, "", "Origin: http://elsewhere.test", "X-Forwarded-For: 192.0.2.1")
@@ -73,7 +73,7 @@ func TestNoEgress(t *testing.T) {
 	require.NotContains(t, s.log(), "proxy-password")
 }
 
-// signInAt gets a token from Keycloak under another name of its host, which it takes for its own.
+// signInAt gets a token from Keycloak under another host name, which Keycloak accepts as its own.
 func signInAt(r *realm, host, user string) string {
 	r.t.Helper()
 
@@ -87,7 +87,7 @@ func signInAt(r *realm, host, user string) string {
 	return got.Access
 }
 
-// runTraced runs the service again, with a record of the addresses that it connects or sends to.
+// runTraced starts the service again under strace, which records the addresses that the process connects or sends to.
 func (s *service) runTraced() systemCalls {
 	s.t.Helper()
 
@@ -96,7 +96,7 @@ func (s *service) runTraced() systemCalls {
 
 	calls := systemCalls{file: filepath.Join(s.t.TempDir(), "strace")}
 
-	// -D: the process stays our child, with strace beside it.
+	// -D keeps quernd as the child of the test, and strace as a detached process.
 	s.settings = append(s.settings, "QUERN_LISTEN_ADDR="+strings.TrimPrefix(s.root, "http://"))
 	s.process = exec.Command(strace, "-D", "-f", "-q", "-e", "signal=none", "-e", "trace=connect,sendto,sendmsg,sendmmsg", "-o", calls.file,
 		binary(), "serve")
@@ -116,7 +116,7 @@ func (s *service) runTraced() systemCalls {
 	return calls
 }
 
-// systemCalls is what strace wrote of one process.
+// systemCalls is the output of strace for one process.
 type systemCalls struct{ file string }
 
 var (
@@ -124,7 +124,7 @@ var (
 	socketAddress = regexp.MustCompile(`sin6?_port=htons\((\d+)\).*(?:inet_addr\(|AF_INET6, )"([^"]+)"`)
 )
 
-// destinations lists the network addresses of the process, each once.
+// destinations returns the network addresses of the process, without duplicates.
 func (c systemCalls) destinations(t *testing.T) []string {
 	t.Helper()
 
@@ -142,7 +142,7 @@ func (c systemCalls) destinations(t *testing.T) []string {
 	for line := range strings.Lines(record) {
 		family := socketFamily.FindStringSubmatch(line)
 		if family == nil || family[1] == "AF_UNIX" || family[1] == "AF_NETLINK" {
-			continue // no address, or one inside this machine's kernel
+			continue // no address, or an address inside this machine's kernel
 		}
 
 		address := socketAddress.FindStringSubmatch(line)

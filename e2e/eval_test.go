@@ -14,21 +14,21 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// evaluation is a program that measures a service, on a question set of ours.
+// evaluation is the program that measures a service with a question set.
 type evaluation struct {
 	t                   *testing.T
 	program, set, out   string
 	url, token, replies string
 }
 
-// evaluated is what it said and left.
+// evaluated is the output of an evaluation and the files that it wrote.
 type evaluated struct {
-	printed, told string // standard output and error
+	printed, told string // standard output and standard error
 	failed        bool
 	report, page  string
 }
 
-// mini are the questions of our own set and what it must find, decided by hand.
+// mini is the question set of the repository. Its expected verdicts were decided by hand.
 const mini = "../eval/testdata"
 
 func newEvaluation(t *testing.T) *evaluation {
@@ -98,7 +98,7 @@ func (e evaluated) questions(t *testing.T) (total map[string]any, questions []ev
 	return report.Total, report.Questions
 }
 
-// known are the lines of a file of the set.
+// known returns the lines of a file of the set.
 func known(t *testing.T, path string) (list []map[string]any) {
 	t.Helper()
 
@@ -117,7 +117,7 @@ func known(t *testing.T, path string) (list []map[string]any) {
 	return list
 }
 
-// TestHarness holds the report on answers of every kind against what we say of each by hand.
+// TestHarness compares the report on answers of every kind with verdicts that were decided by hand.
 func TestHarness(t *testing.T) {
 	t.Parallel()
 
@@ -163,7 +163,7 @@ func TestHarness(t *testing.T) {
 	require.Contains(t, again.printed, "nothing changed")
 }
 
-// TestHarnessCanFail plants errors in the answers and in the set, and looks for exactly those.
+// TestHarnessCanFail plants errors in the answers and in the set, and checks that exactly those are reported.
 func TestHarnessCanFail(t *testing.T) {
 	t.Parallel()
 
@@ -184,7 +184,7 @@ func TestHarnessCanFail(t *testing.T) {
 
 	require.Equal(t, []string{"mini-01", "mini-12", "mini-22"}, wrong)
 
-	// A set whose gold statement is not right is told, and ends the program with an error.
+	// A set with a wrong gold statement is reported, and the program ends with an error.
 	e.set = t.TempDir()
 	require.NoError(t, os.CopyFS(e.set, os.DirFS(mini)))
 
@@ -200,7 +200,7 @@ func TestHarnessCanFail(t *testing.T) {
 	require.Equal(t, "eval all dev gold n=26 answered=23 precision=95.7% accuracy=95.7% refused-right=3/3", lost.last())
 }
 
-// TestHarnessHeldOut: nothing of a split that nobody reads is printed or stored but totals.
+// TestHarnessHeldOut checks that only totals of a held-out split are printed or stored.
 func TestHarnessHeldOut(t *testing.T) {
 	t.Parallel()
 
@@ -227,7 +227,7 @@ func TestHarnessHeldOut(t *testing.T) {
 		}
 	}
 
-	// Nor is it when a table cannot be loaded.
+	// This also holds when a table cannot be loaded.
 	require.NoError(t, os.WriteFile(filepath.Join(e.set, "held-out", "shop", "customers.csv"), nil, 0o600))
 
 	broken := e.run("held-out", "replies")

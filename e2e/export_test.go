@@ -19,10 +19,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// byJob makes exports of small datasets what those of large ones are.
-const byJob = "QUERN_EXPORT_STREAM=1KiB"
+// byJob makes exports of small datasets run as jobs, like those of large ones.
+const byJob = "QUERN_EXPORT_STREAM_MAX_BYTES=1KiB"
 
-// exportRows is a file of which the table is larger than that.
+// exportRows returns a CSV file whose table is larger than the limit of byJob if it has enough rows.
 func exportRows(first, count int) string {
 	var lines strings.Builder
 
@@ -41,7 +41,7 @@ func (d *filled) export(format string) *answer {
 	return d.call(http.MethodGet, "/export?format="+format, "")
 }
 
-// ready asks until the file is there, and returns its address.
+// ready repeats the request until the export is finished, and returns its address.
 func (d *filled) ready(format string) (address string) {
 	d.t.Helper()
 
@@ -56,7 +56,7 @@ func (d *filled) ready(format string) (address string) {
 	return address
 }
 
-// download gets a file as anybody who has its address.
+// download gets a file by its address, without a token.
 func download(t *testing.T, address string) *answer {
 	t.Helper()
 
@@ -67,7 +67,7 @@ func download(t *testing.T, address string) *answer {
 	return answer
 }
 
-// streamer is another replica of a service, which exports in its answers and works no jobs.
+// streamer starts another replica of a service, which streams exports in its responses and runs no jobs.
 func streamer(t *testing.T, s *service) *service {
 	t.Helper()
 
@@ -77,7 +77,7 @@ func streamer(t *testing.T, s *service) *service {
 	})...)
 }
 
-// streamed is the export of the dataset in one answer.
+// streamed returns the export of the dataset from one response.
 func (d *filled) streamed(from *service, format string) *answer {
 	d.t.Helper()
 
@@ -87,7 +87,7 @@ func (d *filled) streamed(from *service, format string) *answer {
 	return answer
 }
 
-// count asks the database for a number.
+// count returns the number that a query of the database returns.
 func (s *service) count(query string, args ...any) (number int) {
 	s.t.Helper()
 	withDatabase(s.t, s.databaseURL, func(ctx context.Context, connection *pgx.Conn) {
@@ -97,7 +97,7 @@ func (s *service) count(query string, args ...any) (number int) {
 	return number
 }
 
-// exportObjects are the keys of all exports in the store.
+// exportObjects returns the keys of all exports in the object store.
 func (p *place) exportObjects() (keys []string) {
 	p.t.Helper()
 
@@ -156,7 +156,7 @@ func exportFormats(t *testing.T, s, whole *service, key *signer) {
 		require.Equal(t, http.StatusSeeOther, head.status)
 		require.NotEmpty(t, head.header.Get("Location"))
 
-		// A client that knows nothing of all this.
+		// A client that follows redirects without any further knowledge of exports.
 		response, err := http.DefaultClient.Do(newRequest(t, http.MethodGet, d.url()+"/export?format="+format, d.bearer, ""))
 		require.NoError(t, err)
 
@@ -171,7 +171,8 @@ func exportFormats(t *testing.T, s, whole *service, key *signer) {
 	require.Equal(t, 1501, strings.Count(download(t, d.ready("csv")).body, "\n"))
 }
 
-// exportShared: of many who ask at once one starts the job; each who gets the file stands in the audit.
+// exportShared checks that only one of many simultaneous requests starts the job, and that every caller who gets the file is
+// audited.
 func exportShared(t *testing.T, s, _ *service, key *signer) {
 	t.Helper()
 
@@ -218,7 +219,7 @@ func exportShared(t *testing.T, s, _ *service, key *signer) {
 	require.Equal(t, before+1, audited())
 }
 
-// exportChanged: a dataset that changes has another export; the first stays what it was.
+// exportChanged checks that a changed dataset has a new export, and that the first export does not change.
 func exportChanged(t *testing.T, s, whole *service, key *signer) {
 	t.Helper()
 
@@ -248,7 +249,8 @@ func exportSmall(t *testing.T, s, _ *service, key *signer) {
 	require.Equal(t, "n\n1\n2\n", answer.body)
 }
 
-// TestExportLater: exports that nobody works on, that fail, whose store is away, and whose time is over.
+// TestExportLater checks exports without a worker, exports that fail, exports during an outage of the object store, and exports
+// whose retention has ended.
 func TestExportLater(t *testing.T) {
 	t.Parallel()
 
@@ -265,7 +267,7 @@ func TestExportLater(t *testing.T) {
 		s.restart()
 	}
 
-	// Asked for, then changed: it is still of its snapshot.
+	// The dataset changes after the request. The export still has the rows of its snapshot.
 	require.Equal(t, http.StatusAccepted, d.export("csv").status)
 	d.loaded(`"mode": "replace"`, exportRows(5000, 300))
 	again("QUERN_EXPORT_WORKERS=1")
@@ -279,7 +281,7 @@ func TestExportLater(t *testing.T) {
 	require.Equal(t, 1001, strings.Count(string(content), "\n"))
 	require.Equal(t, 301, strings.Count(download(t, d.ready("csv")).body, "\n"))
 
-	// The store is away, and comes back.
+	// The object store is unavailable for a while.
 	between.set(behaviour{refuse: true})
 	require.Equal(t, http.StatusAccepted, d.export("parquet").status)
 	await(t, "an attempt has failed", func() bool {
@@ -291,18 +293,18 @@ func TestExportLater(t *testing.T) {
 	d.ready("parquet")
 	require.Equal(t, "0 lost, 0 orphans\n", s.quernd("fsck"))
 
-	// What fails says why, once.
-	again("QUERN_EXPORT_TIME=1ms")
+	// A failed export reports its reason once; the next request starts it again.
+	again("QUERN_EXPORT_TIMEOUT=1ms")
 	require.Equal(t, http.StatusAccepted, d.export("ndjson").status)
 	await(t, "it has failed", func() bool { return s.count(`SELECT count(*) FROM exports WHERE state = 'failed'`) == 1 })
 
 	failed := d.export("ndjson")
 	require.Equal(t, http.StatusGatewayTimeout, failed.status)
-	require.JSONEq(t, plainFault("TIMEOUT", "It took longer than 1ms to write the export."), failed.body)
+	require.JSONEq(t, plainFault("TIMEOUT", "Writing the export took longer than 1ms, which is the maximum."), failed.body)
 	require.Equal(t, http.StatusAccepted, d.export("ndjson").status)
-	again("QUERN_EXPORT_TIME=1h")
+	again("QUERN_EXPORT_TIMEOUT=1h")
 
-	// What was lost and what nobody knows shows.
+	// fsck reports lost objects and objects that no row knows.
 	lost := s.place.exportObjects()[0]
 	_, err = s.place.client.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &s.place.bucket, Key: new(s.place.prefix + lost)})
 	require.NoError(t, err)
@@ -311,7 +313,7 @@ func TestExportLater(t *testing.T) {
 	require.Equal(t, "lost "+lost+"\norphan exports/nobody "+begun+"\n1 lost, 1 orphans, removed\n", s.quernd("fsck", "--delete"))
 	require.Empty(t, s.place.uploads())
 
-	// When its time is over it goes, also if there is no dataset any more.
+	// When its retention ends an export is removed, even if its dataset is deleted.
 	deleted := call(t, http.MethodDelete, d.url(), key.token("ada"), "")
 	require.Equal(t, http.StatusNoContent, deleted.status, deleted.body)
 	require.Equal(t, http.StatusNotFound, d.export("csv").status)
@@ -320,7 +322,7 @@ func TestExportLater(t *testing.T) {
 	require.Equal(t, "0 lost, 0 orphans\n", s.quernd("fsck"))
 }
 
-// forgetExports lets the time of all exports be over and waits until they are gone.
+// forgetExports ends the retention of all exports and waits until they are removed.
 func (s *service) forgetExports() {
 	s.t.Helper()
 	await(s.t, "no export is being written", func() bool { return s.count(`SELECT count(*) FROM exports WHERE state IN ('queued', 'running')`) == 0 })
@@ -334,16 +336,16 @@ func (s *service) forgetExports() {
 	await(s.t, "the exports are gone", func() bool { return s.count(`SELECT count(*) FROM exports`) == 0 })
 }
 
-// TestExportKillLoop: the process dies while an export is written: at any moment, when the store gets the file or has
-// it, when parts of it are there; its children die, and leases run out. The export becomes ready all the same, and
-// nothing is left behind.
+// TestExportKillLoop kills the process while an export is written: at any moment, when the object store receives the file or has
+// stored it, and when some parts are stored. It also kills sealed processes and expires leases. Each export must still be
+// finished, and nothing may be left behind.
 func TestExportKillLoop(t *testing.T) {
 	t.Parallel()
 
 	between, settings := newStoreProxy(t)
 	s := start(t, append(settings, byJob)...)
 	d := newFilled(t, s, "ada", value(t, call(t, http.MethodPost, s.url+"/user/token", s.newKey().token("ada"), `{"name": "exporter"}`)))
-	d.loaded("", exportRows(0, 100_000), exportRows(100_000, 100_000), exportRows(200_000, 100_000)) // of which CSV and NDJSON go in parts
+	d.loaded("", exportRows(0, 100_000), exportRows(100_000, 100_000), exportRows(200_000, 100_000)) // large enough that CSV and NDJSON are uploaded in parts
 
 	expected := map[string]int{}
 	killed := map[string]int{}
@@ -376,7 +378,7 @@ func TestExportKillLoop(t *testing.T) {
 		case 0:
 			dies(true, http.MethodPut, "partNumber=2")
 		case 1:
-			dies(false, http.MethodPost, "uploadId=") // it is there, and nobody knows
+			dies(false, http.MethodPost, "uploadId=") // the object is stored, but not recorded
 		case 2:
 			dies(false, http.MethodPut, "")
 		case 3:
@@ -416,7 +418,7 @@ func TestExportKillLoop(t *testing.T) {
 
 func formatOf(i int) string { return []string{"csv", "ndjson", "parquet"}[i%3] }
 
-// expireLeases lets all leases run out before their time.
+// expireLeases expires all leases at once.
 func (s *service) expireLeases() {
 	s.t.Helper()
 	withDatabase(s.t, s.databaseURL, func(ctx context.Context, connection *pgx.Conn) {

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestExposure: everything that goes to an external model is searched for what it may not see. Values of the profile are
-// told apart from those that only a row has.
+// TestExposure searches everything that is sent to an external model for values that the model may not see. It distinguishes
+// values that the profile shows from values that only rows have.
 func TestExposure(t *testing.T) { //nolint:tparallel // requests are counted by model
 	t.Parallel()
 
@@ -20,7 +20,7 @@ func TestExposure(t *testing.T) { //nolint:tparallel // requests are counted by 
 		models[operator] = newModel(t, obeysQuestion)
 	}
 
-	s := start(t, append(external(models), "QUERN_UPKEEP_QUIET=1s", "QUERN_UPKEEP_EVERY=1s", "QUERN_RUN_PER_USER=100")...)
+	s := start(t, append(external(models), "QUERN_MAINTENANCE_QUIET_PERIOD=1s", "QUERN_MAINTENANCE_INTERVAL=1s", "QUERN_RUN_MAX_PER_USER=100")...)
 	bearer := s.newKey().token("ada")
 
 	for operator, m := range models {
@@ -40,7 +40,7 @@ func obeysQuestion(said conversation) any {
 		return "It is there."
 	case said.complaint() != "":
 		return selects(`SELECT count(*) AS n FROM "orders"`)
-	case strings.HasPrefix(question, "Fail"): // with words that quote a cell
+	case strings.HasPrefix(question, "Fail"): // with an error message that quotes a cell
 		return selects(`SELECT sum(CAST("rare" AS DOUBLE)) AS n FROM "orders"`)
 	case strings.HasPrefix(question, "Number"):
 		return selects(`SELECT CAST("big" AS TINYINT) AS n FROM "orders"`)

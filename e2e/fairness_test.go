@@ -18,10 +18,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// endless is a statement that runs until it is ended.
+// endless is a statement that runs until it is cancelled.
 const endless = "SELECT count(*) FROM range(1000000000000) t(i) WHERE hash(i) = 1"
 
-// gone says whether a process has ended; its parent may not have noticed yet.
+// gone reports whether a process has ended. Its parent may not have waited for it yet.
 func gone(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -33,10 +33,10 @@ func gone(pid int) bool {
 	return strings.HasPrefix(after, "Z") || strings.HasPrefix(after, "X")
 }
 
-// busy are the children of the service that have worked, not only waited.
+// busy returns the children of the service that have used the processor for a while.
 func (s *service) busy() (children []int) {
 	for _, child := range childrenOf(s.process.Process.Pid) {
-		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", child)) // of a process that may be gone
+		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", child)) // the process may have ended
 		_, after, _ := strings.Cut(string(stat), ") ")
 
 		fields := strings.Fields(after)
@@ -44,7 +44,7 @@ func (s *service) busy() (children []int) {
 			continue
 		}
 
-		if ticks, _ := strconv.Atoi(fields[11]); ticks > 20 { // of a hundredth of a second; a start takes less
+		if ticks, _ := strconv.Atoi(fields[11]); ticks > 20 { // hundredths of a second; a start takes less
 			children = append(children, child)
 		}
 	}
@@ -52,7 +52,7 @@ func (s *service) busy() (children []int) {
 	return children
 }
 
-// awaitGone waits until none of the processes is there, and returns how long after the moment that was.
+// awaitGone waits until all processes have ended, and returns the time since the given moment.
 func awaitGone(t *testing.T, since time.Time, processes []int) time.Duration {
 	t.Helper()
 
@@ -61,7 +61,7 @@ func awaitGone(t *testing.T, since time.Time, processes []int) time.Duration {
 	return time.Since(since)
 }
 
-// gauge reads a metric.
+// gauge returns the value of a metric.
 func (s *service) gauge(name string) int {
 	s.t.Helper()
 
@@ -79,20 +79,20 @@ func (s *service) gauge(name string) int {
 	return 0
 }
 
-// asker is a namespace with an API token of its owner.
+// newAsker returns a dataset in a new namespace, with an API token of its owner.
 func newAsker(t *testing.T, s *service, key *signer, name string) *filled {
 	t.Helper()
 
 	return newFilled(t, s, name, value(t, call(t, http.MethodPost, s.url+"/user/token", key.token(name), `{"name": "asker"}`)))
 }
 
-// TestChildrenDie: a server that is killed while statements run leaves no process behind.
+// TestChildrenDie checks that a server that is killed while statements run leaves no process behind.
 func TestChildrenDie(t *testing.T) {
 	t.Parallel()
 
 	const statements = 3
 
-	s := start(t, fmt.Sprintf("QUERN_QUERY_RUNNING=%d", 2*statements), "QUERN_SANDBOX_READY=2")
+	s := start(t, fmt.Sprintf("QUERN_QUERY_MAX_RUNNING=%d", 2*statements), "QUERN_SANDBOX_IDLE_PROCESSES=2")
 	d := newAsker(t, s, s.newKey(), "killer")
 
 	for range max(2, loops(20)) {
@@ -117,14 +117,14 @@ func TestChildrenDie(t *testing.T) {
 	}
 }
 
-// TestCancel: with the client its statement ends, and with the time that it may take.
+// TestCancel checks that a statement ends when its client disconnects and when its time is over.
 func TestCancel(t *testing.T) { //nolint:tparallel // times are measured
 	t.Parallel()
 
-	s := start(t, "QUERN_QUERY_TIME=1m", "QUERN_QUERY_RUNNING=4", "QUERN_QUERY_WAIT=30s")
+	s := start(t, "QUERN_QUERY_TIMEOUT=1m", "QUERN_QUERY_MAX_RUNNING=4", "QUERN_QUERY_WAIT_TIMEOUT=30s")
 	d := newAsker(t, s, s.newKey(), "leaver")
 
-	// leave asks, closes the connection when the child works, and returns how long the child lives after that.
+	// leave sends a statement, closes the connection when the child works, and returns how long the child lives after that.
 	leave := func(statement string, headers ...string) time.Duration {
 		t.Helper()
 
@@ -192,7 +192,7 @@ func TestCancel(t *testing.T) { //nolint:tparallel // times are measured
 
 	t.Run("a statement that takes too long", func(t *testing.T) {
 		s.stop()
-		s.settings = append(s.settings, "QUERN_QUERY_TIME=2s")
+		s.settings = append(s.settings, "QUERN_QUERY_TIMEOUT=2s")
 		s.restart()
 
 		for name, headers := range map[string][]string{"rows": nil, "a file": {"Accept: application/vnd.apache.parquet"}} {
@@ -210,25 +210,25 @@ func TestCancel(t *testing.T) { //nolint:tparallel // times are measured
 	})
 }
 
-// TestFairness: more statements come than there is room for. Each gets its rows or is told to come again, nobody takes
-// all places, and neither many nor hungry statements take more memory than there is for them.
+// TestFairness sends more statements than there are slots. Each returns its rows or is refused with Retry-After, no user takes
+// all slots, and neither many statements nor memory-intensive ones use more memory than allowed.
 func TestFairness(t *testing.T) { //nolint:tparallel // each part counts what the service does
 	t.Parallel()
 
 	const (
-		places, queue, perUser = 8, 12, 4  // one user has half of the places at most
-		memory                 = 128 << 20 // of a statement
+		places, queue, perUser = 8, 12, 4  // one user has at most half of the slots
+		memory                 = 128 << 20 // bytes per statement
 		bound                  = 512<<20 + places*(memory+128<<20)
 	)
 
-	// The hungry statements use both cores until their time is over.
+	// The memory-intensive statements use both cores until their time is over.
 	longest, rows := "12s", "2000000"
 	if full() {
 		longest, rows = "30s", "8000000"
 	}
 
-	s := start(t, fmt.Sprintf("QUERN_QUERY_RUNNING=%d", places), fmt.Sprintf("QUERN_QUERY_QUEUE=%d", queue), fmt.Sprintf("QUERN_QUERY_PER_USER=%d", perUser),
-		"QUERN_QUERY_WAIT=2s", "QUERN_QUERY_TIME="+longest, fmt.Sprintf("QUERN_QUERY_MEMORY=%d", memory), "QUERN_QUERY_DISK=256MiB", "QUERN_QUERY_THREADS=2", "QUERN_SANDBOX_READY=4")
+	s := start(t, fmt.Sprintf("QUERN_QUERY_MAX_RUNNING=%d", places), fmt.Sprintf("QUERN_QUERY_MAX_WAITING=%d", queue), fmt.Sprintf("QUERN_QUERY_MAX_PER_USER=%d", perUser),
+		"QUERN_QUERY_WAIT_TIMEOUT=2s", "QUERN_QUERY_TIMEOUT="+longest, fmt.Sprintf("QUERN_QUERY_MEMORY=%d", memory), "QUERN_QUERY_DISK=256MiB", "QUERN_QUERY_THREADS=2", "QUERN_SANDBOX_IDLE_PROCESSES=4")
 	key := s.newKey()
 	group := s.bounded(bound)
 
@@ -274,7 +274,7 @@ func TestFairness(t *testing.T) { //nolint:tparallel // each part counts what th
 		cancel()
 		asking.Wait()
 
-		statuses := requireFair(t, slices.DeleteFunc(greedy, func(a *answer) bool { return a == nil })) // those that ran were left
+		statuses := requireFair(t, slices.DeleteFunc(greedy, func(a *answer) bool { return a == nil })) // running statements were cancelled and have no answer
 		require.Equal(t, map[int]int{http.StatusTooManyRequests: perUser}, statuses)
 		await(t, "its places are free", func() bool { return s.gauge("quern_query_running") == 0 })
 		require.Equal(t, [][]any{{1.0}}, users[0].result("SELECT 1", "").rows())
@@ -318,7 +318,7 @@ func TestFairness(t *testing.T) { //nolint:tparallel // each part counts what th
 		for i, answer := range answers {
 			t.Logf("%s: %d %.150s", statements[i], answer.status, answer.body)
 
-			// What fits on the disk is not refused; on a busy machine it is late.
+			// A statement that fits on the disk is not refused; on a busy machine it may time out.
 			if answer.status != http.StatusOK && answer.status != http.StatusGatewayTimeout {
 				requireFault(t, statements[i], answer, http.StatusUnprocessableEntity, "LIMIT_EXCEEDED")
 			}
@@ -337,7 +337,7 @@ func TestFairness(t *testing.T) { //nolint:tparallel // each part counts what th
 	require.True(t, s.running())
 }
 
-// requireFair: each answer is good, or says when to come again. It counts them.
+// requireFair checks that each answer is a success or has Retry-After, and counts the answers by status.
 func requireFair(t *testing.T, answers []*answer) (statuses map[int]int) {
 	t.Helper()
 
@@ -362,7 +362,7 @@ type most struct {
 	resident         int64 // bytes
 }
 
-// sample looks at the service until the returned function is called, which gives the most of each that there was.
+// sample measures the service until the returned function is called, which returns the maximum of each value.
 func (s *service) sample() func() most {
 	var (
 		found   most
@@ -412,7 +412,7 @@ func (s *service) sample() func() most {
 	}
 }
 
-// residentOf is the memory that a process has, with what it shares with others; 0 if it is gone.
+// residentOf returns the resident memory of a process in bytes, including shared memory; 0 if the process has ended.
 func residentOf(pid int) int64 {
 	statm, _ := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 
@@ -426,8 +426,8 @@ func residentOf(pid int) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// bounded puts the service and its children into a control group that may have so much memory, if the machine lets us
-// make one below our own: whatever takes more is killed there.
+// bounded puts the service and its children into a control group with a limit of memory, if the machine allows to create one.
+// Processes that exceed the limit are killed.
 func (s *service) bounded(bytes int64) bool {
 	s.t.Helper()
 
@@ -452,7 +452,7 @@ func (s *service) bounded(bytes int64) bool {
 		return false
 	}
 
-	// It can only go when all that is in it has ended.
+	// The group can be removed only when all processes in it have ended.
 	s.t.Cleanup(func() {
 		if s.running() {
 			s.stop()

@@ -10,17 +10,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const byRules = "No model could be reached, so this was read by rules: number of the rows of *orders* where *status* = 'Late'.\n\n1 row."
+const byRules = "No model could be reached, so the planner interpreted the question: number of *orders* where *status* = 'Late'.\n\n1 row."
 
-// TestFallback: while no model answers the assistant and other agents get what the rules understand, and are told so. A
-// worker that goes on with it does so by rules, whatever the model does by then.
+// TestFallback checks that the assistant and A2A clients get the planner's answer while no model can be reached, and that the
+// answer says so. A worker that takes over such a run also uses the planner, even if the model answers by then.
 func TestFallback(t *testing.T) {
 	t.Parallel()
 
 	m := newModel(t, func(conversation) any { return selects(`SELECT 1 AS wrong`) })
 	m.down.Store(true)
 
-	settings := append(m.settings(), "QUERN_UPKEEP_QUIET=1s", "QUERN_UPKEEP_EVERY=1s", "QUERN_QUERY_RUNNING=1", "QUERN_QUERY_THREADS=1", "QUERN_QUERY_WAIT=1m")
+	settings := append(m.settings(), "QUERN_MAINTENANCE_QUIET_PERIOD=1s", "QUERN_MAINTENANCE_INTERVAL=1s", "QUERN_QUERY_MAX_RUNNING=1", "QUERN_QUERY_THREADS=1", "QUERN_QUERY_WAIT_TIMEOUT=1m")
 	s := start(t, append(settings, "QUERN_RUN_WORKERS=0")...)
 	worker := another(t, s, settings...)
 	d := newTrade(t, s, "ada", s.newKey().token("ada"))
@@ -50,13 +50,13 @@ func TestFallback(t *testing.T) {
 	failed := ask("Why is the profit so low?")
 	require.Equal(t, "failed", failed.Status)
 	require.Equal(t, "UNAVAILABLE", failed.Error.Code)
-	require.Contains(t, failed.Error.Message, "The rules that answer without a model do not understand the question either.")
+	require.Contains(t, failed.Error.Message, "The planner does not understand the question either.")
 
 	told := newPeer(d, "nl2ql").call("SendMessage", newPeer(d, "nl2ql").ask(uuid.NewString(), "How many orders are late?", ""))
 	task := rpcResult(t, told).Task
 	require.NotNil(t, task, told.body)
 	require.Equal(t, "TASK_STATE_COMPLETED", task.Status.State)
-	require.Contains(t, told.body, "No model could be reached, so this was read by rules")
+	require.Contains(t, told.body, "No model could be reached, so the planner interpreted the question")
 	require.Contains(t, told.body, `"model":"planner"`)
 
 	for _, agent := range []string{"nl2ql", "assistant"} {
@@ -66,7 +66,7 @@ func TestFallback(t *testing.T) {
 	require.Zero(t, s.count(`SELECT count(*) FROM model_calls WHERE state = 'done'`))
 }
 
-// fallbackKilled kills the worker while its statement waits for a place, and lets the model answer from then on.
+// fallbackKilled kills the worker while its statement waits for a slot, and makes the model available from then on.
 func fallbackKilled(t *testing.T, d *filled, worker *service, m *model, agent string) {
 	t.Helper()
 
@@ -75,7 +75,7 @@ func fallbackKilled(t *testing.T, d *filled, worker *service, m *model, agent st
 	body := fmt.Sprintf(`{"username": "ada", "namespace": %q, "query": "SELECT count(*) FROM orders a, orders b, orders c, orders d, orders e"}`, d.namespace)
 	long := newRequest(t, http.MethodPost, worker.url+"/query", d.bearer, body)
 
-	go func() { // it holds the only place
+	go func() { // this statement holds the only slot
 		if response, err := http.DefaultTransport.RoundTrip(long); err == nil {
 			_ = response.Body.Close()
 		}

@@ -34,7 +34,7 @@ func (d *filled) rated(run, body string) {
 	require.Empty(d.t, got.body)
 }
 
-// failsToRate requires the answer for a store that is not there, in time.
+// failsToRate requires the response for an unavailable tracing store, within storeTime.
 func (d *filled) failsToRate(run, body string) {
 	d.t.Helper()
 
@@ -50,7 +50,7 @@ func (d *filled) refused(got *answer, status int, code string) {
 	require.Contains(d.t, got.body, `"error_code":"`+code+`"`)
 }
 
-// inForce requires the rating that is read back.
+// inForce requires that this rating is read back.
 func (d *filled) inForce(run string, up bool, comment string) {
 	d.t.Helper()
 
@@ -67,7 +67,7 @@ func (d *filled) inForce(run string, up bool, comment string) {
 	require.Equal(d.t, comment, found.Comment)
 }
 
-// settled waits until the store is known to have what is in force.
+// settled waits until the tracing store is known to have the ratings that are in force.
 func (s *service) settled() {
 	s.t.Helper()
 	await(s.t, "every rating is in the store", func() (settled bool) {
@@ -97,7 +97,8 @@ func (p *phoenix) has(trace string, score float64, comment string) {
 	}
 }
 
-// TestFeedback: a rating is what the asker said last and the store has accepted, here and there.
+// TestFeedback checks that the rating of a run is the last one that the caller sent and the tracing store accepted, in Quern and
+// in the tracing store.
 func TestFeedback(t *testing.T) {
 	t.Parallel()
 
@@ -133,7 +134,7 @@ func TestFeedback(t *testing.T) {
 	d.failsToRate(run, `{"thumbsUp": false}`)
 	d.inForce(run, true, "")
 
-	unseen, unseenTrace := d.ran(shortAnswer) // unharmed
+	unseen, unseenTrace := d.ran(shortAnswer) // the outage does not affect the run
 	d.failsToRate(unseen, `{"thumbsUp": true}`)
 	d.refused(call(t, http.MethodGet, d.feedback(unseen), d.bearer, ""), http.StatusNotFound, "NOT_FOUND")
 	d.refused(call(t, http.MethodDelete, d.feedback(run), d.bearer, ""), http.StatusBadGateway, storeDown)
@@ -146,7 +147,7 @@ func TestFeedback(t *testing.T) {
 	d.rated(unseen, `{"thumbsUp": true, "comment": "After all."}`)
 	store.has(unseenTrace, 1, "After all.")
 
-	// It takes what it gets, although nobody is told so.
+	// The tracing store accepts the rating, but its response does not arrive in time.
 	between.set(behaviour{delay: time.Hour})
 	d.failsToRate(run, `{"thumbsUp": false, "comment": "Lost."}`)
 	d.inForce(run, true, "")
@@ -167,7 +168,7 @@ func TestFeedback(t *testing.T) {
 	})
 }
 
-// refusals: the checks in their order, each with its status.
+// refusals checks that invalid requests are refused in order of the checks, each with its status.
 func (d *filled) refusals(key *signer, run string) {
 	d.t.Helper()
 
@@ -203,7 +204,7 @@ func (d *filled) refusals(key *signer, run string) {
 	d.refused(call(d.t, http.MethodGet, d.feedback(run), d.bearer, ""), http.StatusNotFound, "NOT_FOUND")
 }
 
-// withheld: a run can be rated when what came of it can no longer be read.
+// withheld checks that a run can be rated even if its result can no longer be read.
 func (d *filled) withheld(lent *filled) {
 	d.t.Helper()
 	require.Equal(d.t, http.StatusOK, lent.post(`{"data": [{"a": 1}]}`).status)

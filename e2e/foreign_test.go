@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"net/http"
 	"regexp"
@@ -10,14 +9,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
-// TestNoForeignRows gives and takes rights at random, and lets everybody ask random statements. Every cell and one
-// column's name of a dataset carry its mark: no mark of a dataset that the caller may not see comes back, in rows,
-// errors or plans.
+// TestNoForeignRows creates and revokes grants at random, and sends random statements of all callers. Every cell and one column
+// name of a dataset contain its mark. No mark of a dataset that the caller may not see may be returned, in rows, errors or plans.
 func TestNoForeignRows(t *testing.T) {
 	t.Parallel()
 
@@ -37,10 +34,10 @@ func TestNoForeignRows(t *testing.T) {
 	require.Zero(t, w.statuses[http.StatusInternalServerError])
 }
 
-// askers ask at the same time, between two changes of rights.
+// askers is the number of statements that are sent at the same time, between two changes of grants.
 const askers = 4
 
-// world is everybody and everything, and who may see what.
+// world is all datasets, callers and grants of the test.
 type world struct {
 	*service
 
@@ -56,7 +53,7 @@ type world struct {
 
 type markedDataset struct {
 	owner, namespace, name string
-	mark                   string // in texts and the name of a column
+	mark                   string // in texts and in the name of a column
 	number                 string // in numbers
 }
 
@@ -66,7 +63,7 @@ type caller struct {
 	bearer string
 }
 
-// grant is one that is in force: of a namespace, or of a dataset in it.
+// grant is an active grant on a namespace, or on a dataset in it.
 type grant struct{ owner, namespace, dataset, grantee string }
 
 func newWorld(t *testing.T) *world {
@@ -75,7 +72,7 @@ func newWorld(t *testing.T) *world {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 
-	s := start(t, "QUERN_QUERY_RUNNING=4", "QUERN_SANDBOX_READY=4")
+	s := start(t, "QUERN_QUERY_MAX_RUNNING=4", "QUERN_SANDBOX_IDLE_PROCESSES=4")
 	key := s.newKey()
 	w := &world{service: s, t: t, seed: rand.New(rand.NewPCG(seed, 0)), grants: map[grant]bool{}, statuses: map[int]int{}}
 
@@ -83,7 +80,7 @@ func newWorld(t *testing.T) *world {
 		claims := key.claims(name)
 		c := &caller{name: name, groups: [][]string{{}, {"red"}, {"blue"}, {"red", "blue"}, {}}[i]}
 		claims["groups"] = c.groups
-		// An API token outlives the rounds, and acts with the groups of the sign-in.
+		// An API token stays valid for all rounds of the test. It has the groups that the user had at sign-in.
 		c.bearer = value(t, call(t, http.MethodPost, s.url+"/user/token", key.sign(claims), `{"name": "asker", "role": "owner"}`))
 		w.callers = append(w.callers, c)
 	}
@@ -99,13 +96,13 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// add makes a dataset of two files.
+// add creates a dataset with two data files.
 func (w *world) add(owner *caller, namespace, name string) {
 	w.t.Helper()
 
 	d := &markedDataset{owner: owner.name, namespace: namespace, name: name, number: strconv.Itoa(4_100_000 + 11_111*len(w.datasets))}
 	for range 10 {
-		d.mark += string(rune('g' + w.seed.IntN(20))) // nothing of it is in an id
+		d.mark += string(rune('g' + w.seed.IntN(20))) // letters that do not occur in ids
 	}
 
 	made := call(w.t, http.MethodPost, w.url+"/ingest/new/"+namespace+"/"+name, owner.bearer, "")
@@ -125,7 +122,7 @@ func (w *world) add(owner *caller, namespace, name string) {
 
 func (d *markedDataset) path() string { return d.owner + "/" + d.namespace + "/" + d.name }
 
-// sees says whether the caller may see a dataset.
+// sees reports whether the caller may see a dataset.
 func (w *world) sees(c *caller, d *markedDataset) bool {
 	if c.name == d.owner {
 		return true
@@ -144,7 +141,7 @@ func (w *world) sees(c *caller, d *markedDataset) bool {
 	return false
 }
 
-// turn gives or takes a right.
+// turn creates or revokes a grant.
 func (w *world) turn() {
 	w.t.Helper()
 
@@ -163,7 +160,7 @@ func (w *world) turn() {
 
 	owner := w.callers[slices.IndexFunc(w.callers, func(c *caller) bool { return c.name == d.owner })]
 
-	// Few at a time, so that most is hidden from most.
+	// Keep the number of grants small, so that most datasets are hidden from most callers.
 	if len(w.grants) > 12 {
 		for old := range w.grants {
 			if old.owner == d.owner {
@@ -188,16 +185,16 @@ func (w *world) turn() {
 
 func pick[T any](seed *rand.Rand, from []T) T { return from[seed.IntN(len(from))] }
 
-// question is one request and what it names.
+// question is one request and the datasets that it names.
 type question struct {
 	request *http.Request
 	by      *caller
 	text    string
 	names   []*markedDataset
-	plain   bool // if all that it names can be seen, it succeeds
+	plain   bool // the statement succeeds if the caller can see all named datasets
 }
 
-// askAll lets some callers ask, and looks at their answers.
+// askAll sends statements of some callers at the same time, and checks the answers.
 func (w *world) askAll() {
 	w.t.Helper()
 
@@ -243,12 +240,12 @@ func (w *world) look(q question, answer *answer) {
 	}
 }
 
-// question makes one up.
+// question returns a random question.
 func (w *world) question() question {
 	w.t.Helper()
 
 	q := question{by: pick(w.seed, w.callers)}
-	here := w.dataset(q.by) // whose namespace the request is in
+	here := w.dataset(q.by) // the request is about the namespace of this dataset
 
 	if w.seed.IntN(10) == 0 {
 		q.names, q.plain = []*markedDataset{here}, true
@@ -268,7 +265,7 @@ func (w *world) question() question {
 		return w.name(d, here)
 	})
 
-	// A name of a subquery that is the name of a dataset is no longer that dataset.
+	// A subquery's name hides a dataset with the same name.
 	q.text = strings.ReplaceAll(q.text, "$SHADOW", w.name(pick(w.seed, w.datasets), here))
 
 	body := map[string]any{"username": pick(w.seed, []string{here.owner, strings.ToUpper(here.owner)}), "namespace": here.namespace, "query": q.text}
@@ -291,7 +288,7 @@ func (w *world) question() question {
 	q.text = encode(w.t, body)
 	q.request = newRequest(w.t, http.MethodPost, w.url+"/query", q.by.bearer, q.text, headers...)
 
-	// The namespace of the request counts too, unless a bare name already says that it can be seen.
+	// The request also names its namespace, which is hidden if the caller sees no dataset in it.
 	if !slices.ContainsFunc(w.datasets, func(d *markedDataset) bool {
 		return d.owner == here.owner && d.namespace == here.namespace && w.sees(q.by, d)
 	}) {
@@ -301,7 +298,7 @@ func (w *world) question() question {
 	return q
 }
 
-// dataset picks one, more often one that the caller sees.
+// dataset returns a random dataset, more often one that the caller sees.
 func (w *world) dataset(by *caller) *markedDataset {
 	for range 3 {
 		if d := pick(w.seed, w.datasets); w.sees(by, d) {
@@ -312,7 +309,7 @@ func (w *world) dataset(by *caller) *markedDataset {
 	return pick(w.seed, w.datasets)
 }
 
-// name is one of those that a statement can use for a dataset, in a request about a namespace.
+// name returns one of the names that a statement can use for a dataset, in a request about a namespace.
 func (w *world) name(d, here *markedDataset) string {
 	names := []string{d.path()}
 
@@ -332,7 +329,7 @@ func (w *world) name(d, here *markedDataset) string {
 	return `"` + name + `"`
 }
 
-// form is a statement with places for datasets, and whether it can be run at all.
+// form returns a statement with placeholders for datasets, and whether the statement is valid.
 func (w *world) form() (text string, plain bool) {
 	runs := []string{
 		`SELECT * FROM $A`,
@@ -411,149 +408,4 @@ func (w *world) form() (text string, plain bool) {
 	}
 
 	return pick(w.seed, fails), false
-}
-
-// TestForbiddenLooksAbsent: what the caller may not see and what is not there get the same bytes and, which only `make torture` judges, after
-// the same time.
-func TestForbiddenLooksAbsent(t *testing.T) { //nolint:tparallel // times are compared
-	t.Parallel()
-
-	s := start(t, "QUERN_SANDBOX_READY=4")
-	key := s.newKey()
-	owner := newFilled(t, s, "holder", value(t, call(t, http.MethodPost, s.url+"/user/token", key.token("holder"), `{"name": "x", "role": "owner"}`)))
-	require.Equal(t, http.StatusOK, owner.post(`{"data": [{"n": 1}]}`).status)
-
-	hidden := owner.beside("secret", `{"data": [{"n": 2}]}`)
-	guest := newFilled(t, s, "guest", value(t, call(t, http.MethodPost, s.url+"/user/token", key.token("guest"), `{"name": "x", "role": "owner"}`)))
-	require.Equal(t, http.StatusOK, guest.post(`{"data": [{"n": 3}]}`).status)
-
-	part := newFilled(t, s, "holder", owner.bearer) // of it one dataset can be seen
-	require.Equal(t, http.StatusOK, part.post(`{"data": [{"n": 4}]}`).status)
-	unseen := part.beside("secret", `{"data": [{"n": 5}]}`)
-	share(t, s, owner.bearer, "datasets/self/"+part.namespace+"/orders", "guest", "viewer")
-
-	ask := func(owner, namespace, statement, more string) *http.Request {
-		about := *guest
-		about.owner, about.namespace = owner, namespace
-
-		return about.question(statement, more)
-	}
-	get := func(address string) *http.Request {
-		return newRequest(t, http.MethodGet, s.url+"/data/"+address, guest.bearer, "")
-	}
-
-	// Each with the name of something that the caller may not see, and of something that is not there.
-	ways := map[string]func(d *filled) *http.Request{
-		"its namespace":         func(d *filled) *http.Request { return ask(d.owner, d.namespace, "SELECT 1", "") },
-		"a bare name":           func(d *filled) *http.Request { return ask(d.owner, d.namespace, "FROM "+d.name, "") },
-		"limited to it":         func(d *filled) *http.Request { return ask(d.owner, d.namespace, "SELECT 1", `"dataset": "`+d.name+`"`) },
-		"its full name":         func(d *filled) *http.Request { return ask("guest", guest.namespace, `FROM "`+d.path()+`"`, "") },
-		"joined with one's own": func(d *filled) *http.Request { return ask("guest", guest.namespace, `FROM orders, "`+d.path()+`"`, "") },
-		"with the plan": func(d *filled) *http.Request {
-			return ask("guest", guest.namespace, `FROM "`+d.path()+`"`, `"explain": true`)
-		},
-		"at an earlier time": func(d *filled) *http.Request {
-			return ask("guest", guest.namespace, `FROM "`+d.path()+`"`, `"asOf": "2026-01-01T00:00:00Z"`)
-		},
-		"one of its columns": func(d *filled) *http.Request {
-			return ask("guest", guest.namespace, `SELECT n FROM "`+d.path()+`"`, "")
-		},
-		"one that it has not": func(d *filled) *http.Request {
-			return ask("guest", guest.namespace, `SELECT m FROM "`+d.path()+`"`, "")
-		},
-		"with a cast that fails": func(d *filled) *http.Request {
-			return ask("guest", guest.namespace, `SELECT n::date FROM "`+d.path()+`"`, "")
-		},
-		"DESCRIBE":               func(d *filled) *http.Request { return ask("guest", guest.namespace, `DESCRIBE "`+d.path()+`"`, "") },
-		"a page of its rows":     func(d *filled) *http.Request { return get(d.path() + "/rows") },
-		"columns of its rows":    func(d *filled) *http.Request { return get(d.path() + "/rows?columns=n") },
-		"a whole file":           func(d *filled) *http.Request { return get(d.path() + "/export") },
-		"a file in another form": func(d *filled) *http.Request { return get(d.path() + "/export?format=parquet") },
-		"its namespace, in part": func(d *filled) *http.Request { return ask(part.owner, part.namespace, "FROM "+d.name, "") },
-		"part of it, by its path": func(d *filled) *http.Request {
-			return ask("guest", guest.namespace, `FROM "`+part.owner+"/"+part.namespace+"/"+d.name+`"`, "")
-		},
-	}
-
-	before := map[string]*answer{}
-	for what, request := range ways {
-		before[what] = send(t, request(hidden))
-	}
-
-	t.Run("after the same time", func(t *testing.T) {
-		if !full() {
-			return
-		}
-
-		for _, what := range []string{"a bare name", "its full name", "its namespace, in part", "a page of its rows"} {
-			missing := *hidden
-			missing.name = "secreq"
-
-			if what == "a bare name" || what == "its full name" || what == "a page of its rows" {
-				missing.namespace = "n-" + strings.Repeat("0", len(hidden.namespace)-2)
-			}
-
-			requireSameTime(t, what, func() *http.Request { return ways[what](hidden) }, func() *http.Request { return ways[what](&missing) })
-		}
-	})
-
-	// The same request when it is really not there.
-	for _, d := range []*filled{hidden, unseen, owner} {
-		require.Equal(t, http.StatusNoContent, d.call(http.MethodDelete, "", "").status)
-	}
-
-	require.Equal(t, http.StatusNoContent, call(t, http.MethodDelete, s.url+"/schema/self/namespaces/"+owner.namespace, owner.bearer, "").status)
-
-	for what, request := range ways {
-		after := send(t, request(hidden))
-		require.Contains(t, []int{http.StatusNotFound, http.StatusUnprocessableEntity}, after.status, what)
-		require.Equal(t, after.status, before[what].status, what)
-		require.Equal(t, after.body, before[what].body, what)
-
-		for _, header := range []http.Header{after.header, before[what].header} {
-			maps.DeleteFunc(header, func(name string, _ []string) bool { return name == "X-Request-Id" || name == "Date" })
-		}
-
-		require.Equal(t, after.header, before[what].header, what)
-	}
-}
-
-// requireSameTime compares the medians of two requests that take turns. A busy machine is asked more often.
-func requireSameTime(t *testing.T, what string, one, two func() *http.Request) {
-	t.Helper()
-
-	const (
-		tries    = 10
-		fraction = 0.2
-	)
-
-	var (
-		first, second time.Duration
-		took          [2][]time.Duration
-	)
-
-	for range tries {
-		for range max(40, loops(200)) {
-			// Which comes first must not matter.
-			for _, i := range rand.Perm(2) {
-				request := []func() *http.Request{one, two}[i]()
-				began := time.Now()
-				answer := send(t, request)
-				took[i] = append(took[i], time.Since(began))
-				require.GreaterOrEqual(t, answer.status, http.StatusBadRequest)
-			}
-		}
-
-		slices.Sort(took[0])
-		slices.Sort(took[1])
-
-		first, second = took[0][len(took[0])/2], took[1][len(took[1])/2]
-		t.Logf("%s: p50 of %d tries %v if forbidden, %v if absent: %.2f", what, len(took[0]), first, second, float64(first)/float64(second))
-
-		if difference := float64(first-second) / float64(second); difference > -fraction && difference < fraction {
-			return
-		}
-	}
-
-	require.Fail(t, "forbidden and absent take different times", "%s: %v and %v", what, first, second)
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestFormulasInCSV: a spreadsheet runs no cell of a CSV file whose formulas were escaped, by whichever door it came.
+// TestFormulasInCSV checks that formulas in CSV can be escaped in query results and in exports, so that a spreadsheet does not
+// run them.
 func TestFormulasInCSV(t *testing.T) {
 	t.Parallel()
 
@@ -27,7 +28,7 @@ func TestFormulasInCSV(t *testing.T) {
 	require.Contains(t, d.call(http.MethodGet, "/export?format=ndjson&escapeFormulas=true", "").body, `"note":"=1+1"`)
 	require.Equal(t, http.StatusUnprocessableEntity, d.call(http.MethodGet, "/export?escapeFormulas=maybe", "").status)
 
-	// Written to the store by a job: both kinds of one snapshot are files of their own.
+	// Exports by a job: the escaped and the plain export of one snapshot are different files.
 	d = newFilled(t, start(t, byJob, "QUERN_OIDC_ISSUER="+s.realm.issuer()), "ada", d.bearer)
 	d.loaded("", exportRows(0, 100)+"100,=1+1,1.00,2026-01-01,x\n")
 

@@ -24,7 +24,7 @@ func TestFsck(t *testing.T) {
 	require.Equal(t, "0 lost, 0 orphans\n", s.quernd("fsck"))
 
 	old, today := "uploads/2020-01-02/"+uuid.NewString(), whole.Files[0].Key+"-too"
-	begun, young := s.place.begin(old), s.place.begin(today) // somebody may be at the young one
+	begun, young := s.place.begin(old), s.place.begin(today) // the recent upload may be in progress
 
 	_, err := s.place.client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &s.place.bucket, Key: new(s.place.prefix + old), Body: strings.NewReader("x")})
 	require.NoError(t, err)
@@ -48,7 +48,7 @@ func TestFsck(t *testing.T) {
 
 	require.ElementsMatch(t, []string{today, open.Files[0].Key}, left)
 
-	// When nobody is at it any more, the day is no reason to wait; what a row knows stays.
+	// With --age 0s the recent upload is an orphan too. An upload that has a row stays.
 	found = "lost " + lost.Files[0].Key + "\norphan " + today + " " + young + "\n1 lost, 1 orphans"
 	require.Equal(t, found+"\n", s.quernd("fsck", "--age", "0s"))
 	require.Equal(t, found+", removed\n", s.quernd("fsck", "--age", "0s", "--delete"))

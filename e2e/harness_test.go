@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 
 	if flag.Lookup("test.list").Value.String() != "" {
-		os.Exit(m.Run()) // names only
+		os.Exit(m.Run()) // only lists names
 	}
 
 	for _, media := range []string{"text/html", "application/x-ndjson", "application/vnd.apache.parquet", "application/vnd.apache.arrow.stream", "text/event-stream"} {
@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 
 	icebergio.Register("s3", openStore)
 
-	build := exec.Command("go", "build", "-o", binary())
+	build := exec.Command("go", "build", "-tags", "scripted", "-o", binary())
 	if raceDetector() {
 		build.Args = append(build.Args, "-race")
 	}
@@ -65,7 +65,7 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// common is what all tests of this process share. Whoever needs a part first makes it, TestMain removes it.
+// common contains what all tests of this process share. The first test that needs a part creates it, and TestMain removes it.
 //
 //nolint:gochecknoglobals // made once for all tests
 var common sharedParts
@@ -73,26 +73,28 @@ var common sharedParts
 type sharedParts struct {
 	realm    sharedRealm
 	template templateDatabase
+	roles    sharedRoles
 }
 
 func (c *sharedParts) remove() error { return errors.Join(c.realm.remove(), c.template.remove()) }
 
-// raceDetector says whether quernd is built with it. Then it needs several times the processor, so only `make torture` does it.
+// raceDetector reports whether quernd is built with the race detector. It then needs several times the processor time, so only
+// `make torture` sets it.
 func raceDetector() bool { return os.Getenv("QUERN_TEST_RACE") == "yes" }
 
-// binary is where TestMain puts the quernd of this run.
+// binary returns the path of the quernd that TestMain builds.
 func binary() string {
 	return filepath.Join(os.TempDir(), fmt.Sprintf("quern-e2e-%d", os.Getpid()), "quernd")
 }
 
-// patience is how long anything may take that is only slow when the machine is busy.
+// patience is the longest time for an action that is slow only on a busy machine.
 const patience = time.Minute
 
-// service is a running quernd.
+// service is a quernd process.
 type service struct {
 	url, root, admin string // url is the root with the base path
-	databaseURL      string
-	realm            *realm // nil when the test gave an issuer
+	databaseURL      string // address for the owner of the database; the process connects as the serving role
+	realm            *realm // nil if the test configured an issuer
 	place            *place
 
 	t        *testing.T
@@ -100,12 +102,12 @@ type service struct {
 	written  *output
 	changing sync.Mutex
 	process  *exec.Cmd
-	exited   chan struct{} // closed when the process is gone
+	exited   chan struct{} // closed when the process has ended
 }
 
-// start runs quernd on a fresh place in the store and, unless the settings name others, a fresh database and the realm that tests share.
-// Settings are NAME=value and replace the ones made here; nothing else is in the environment. It ends with the test, and must
-// then end well and have kept every secret out of its log.
+// start runs quernd with a new location in the object store. Unless the settings name others, it has a new database and the
+// shared realm. Settings are NAME=value and replace the defaults; the environment has nothing else. The process ends with the
+// test. It must end without an error, and its log must not contain secrets.
 func start(t *testing.T, settings ...string) *service {
 	t.Helper()
 
@@ -119,20 +121,23 @@ func start(t *testing.T, settings ...string) *service {
 		settings = append(settings, "QUERN_OIDC_ISSUER="+s.realm.issuer())
 	}
 
-	// No snapshot comes by itself, unless the test is about that.
-	if !slices.ContainsFunc(settings, func(setting string) bool { return strings.HasPrefix(setting, "QUERN_UPKEEP_") }) {
-		settings = append(settings, "QUERN_UPKEEP_WORKERS=0")
+	// Maintenance creates no snapshots, unless the test is about it.
+	if !slices.ContainsFunc(settings, func(setting string) bool { return strings.HasPrefix(setting, "QUERN_MAINTENANCE_") }) {
+		settings = append(settings, "QUERN_MAINTENANCE_WORKERS=0")
 	}
 
 	secret := rand.Text() + rand.Text()
-	// Of a name that stands twice the last one counts. Keycloak takes its time while other tests make realms.
+	// If a name occurs twice, the last value applies. Timeouts are longer than the defaults, so that a busy machine does not fail
+	// a test. Tests of a timeout set their own.
 	s.settings = slices.Concat([]string{
 		"QUERN_LISTEN_ADDR=127.0.0.1:0", "QUERN_ADMIN_ADDR=127.0.0.1:0", "QUERN_PUBLIC_URL=http://quern.test",
 		"QUERN_SECRET=" + secret, "QUERN_DATABASE_URL=" + s.databaseURL, "QUERN_OIDC_AUDIENCE=quern", "QUERN_OIDC_TIMEOUT=20s",
-		"QUERN_DRAIN_DELAY=0s", "QUERN_SANDBOX_READY=1",
+		"QUERN_DRAIN_DELAY=0s", "QUERN_SANDBOX_IDLE_PROCESSES=1", "QUERN_QUERY_WAIT_TIMEOUT=30s", "QUERN_DATABASE_ACQUIRE_TIMEOUT=15s", "QUERN_S3_TIMEOUT=15s",
+		"QUERN_REQUEST_TIMEOUT=1m",
 	}, s.place.settings(), settings)
+	s.settings = s.asServing(s.settings)
 
-	t.TempDir() // The first call decides that folders go after the service has ended.
+	t.TempDir() // The first call registers the removal of the folders, so they are removed after the service has ended.
 	t.Cleanup(func() {
 		if s.running() {
 			s.stop()
@@ -162,7 +167,7 @@ func start(t *testing.T, settings ...string) *service {
 	return s
 }
 
-// setting is the value of a NAME=value among settings, of several the last, or nothing.
+// setting returns the last value of NAME=value among settings, or an empty text.
 func setting(settings []string, name string) (value string) {
 	for _, one := range settings {
 		if given, found := strings.CutPrefix(one, name+"="); found {
@@ -185,10 +190,11 @@ func password(t *testing.T, address string) string {
 	return secret
 }
 
-// wentWell finds the lines of requests that were answered as asked, and of the queue at peace: thousands of them would hide what failed.
+// wentWell matches the log lines of successful requests and the regular counts of the job queue. Thousands of them would hide the
+// failures.
 var wentWell = regexp.MustCompile(`(?m)^.*"level":"INFO","msg":("request".*"status":[23]|"producer: Producer job counts").*\n`)
 
-// tokenPattern finds access tokens of an issuer (JSON, signed) and API tokens.
+// tokenPattern matches access tokens of an issuer (signed JSON) and API tokens.
 var tokenPattern = regexp.MustCompile(`eyJ[\w-]+\.|quern_[0-9A-Za-z]{33}`)
 
 func (s *service) run() {
@@ -198,8 +204,8 @@ func (s *service) run() {
 	defer s.changing.Unlock()
 
 	s.process = exec.Command(binary(), "serve")
-	// A process has its folder for itself.
-	s.process.Env = slices.Concat([]string{"QUERN_SANDBOX_DIR=" + s.t.TempDir()}, s.settings)
+	// Each process has its own work folder.
+	s.process.Env = slices.Concat([]string{"QUERN_SANDBOX_DIR=" + s.t.TempDir()}, s.asServing(s.settings))
 	s.process.Stderr = s.written
 	process, exited := s.process, make(chan struct{})
 	s.exited = exited
@@ -208,7 +214,7 @@ func (s *service) run() {
 	go func() {
 		defer close(exited)
 
-		_ = process.Wait() // its state is read by whoever ended it
+		_ = process.Wait() // the state is read by the function that ended the process
 	}()
 }
 
@@ -223,7 +229,7 @@ func (s *service) running() bool {
 	}
 }
 
-// current is the process that runs or ran last. A proxy may end it while the test looks.
+// current returns the process that runs or ran last. The lock is needed because a proxy may end the process meanwhile.
 func (s *service) current() (*exec.Cmd, <-chan struct{}) {
 	s.changing.Lock()
 	defer s.changing.Unlock()
@@ -231,7 +237,7 @@ func (s *service) current() (*exec.Cmd, <-chan struct{}) {
 	return s.process, s.exited
 }
 
-// listening waits for the log line that says where a listener is.
+// listening waits for the log line with the address of a listener, and returns the address.
 func (s *service) listening(what string) string {
 	s.t.Helper()
 
@@ -262,8 +268,8 @@ func (s *service) awaitReady() {
 	require.True(s.t, s.running(), "quernd ended:\n%s", s.log())
 }
 
-// newKey is a key of the realm that the service knows. A key of a realm of the test's own is imported and shown to the service once, so
-// that it does not have to look for it in many requests at the same moment.
+// newKey returns a signing key of the realm that the service has read. If the realm belongs to the test, the key is imported and
+// used once, so that the service does not fetch it in many requests at the same moment.
 func (s *service) newKey() *signer {
 	s.t.Helper()
 
@@ -281,7 +287,7 @@ func (s *service) newKey() *signer {
 // kill ends the process at once, as a crash would.
 func (s *service) kill() { s.end(syscall.SIGKILL) }
 
-// stop asks the process to end, which it must do well.
+// stop ends the process with SIGTERM. It must exit without an error.
 func (s *service) stop() {
 	s.t.Helper()
 	s.end(syscall.SIGTERM)
@@ -304,7 +310,7 @@ func (s *service) end(signal os.Signal) {
 	}
 }
 
-// restart runs the service again, after stop or kill, on the same addresses and database.
+// restart runs the service again after stop or kill, with the same addresses and database.
 func (s *service) restart() {
 	s.t.Helper()
 	s.settings = append(s.settings,
@@ -313,10 +319,10 @@ func (s *service) restart() {
 	s.awaitReady()
 }
 
-// log is what the process has written so far.
+// log returns the log of the process so far.
 func (s *service) log() string { return s.written.String() }
 
-// quernd runs a command that must succeed, and returns what it printed.
+// quernd runs a command that must succeed, and returns its output.
 func (s *service) quernd(args ...string) string {
 	s.t.Helper()
 
@@ -326,10 +332,10 @@ func (s *service) quernd(args ...string) string {
 	return printed
 }
 
-// command runs a command on the database of the service. Its error holds what was written to standard error.
+// command runs a command on the database of the service. Its error is the text of standard error.
 func (s *service) command(args ...string) (printed string, err error) {
 	command := exec.CommandContext(s.t.Context(), binary(), args...)
-	command.Env = append(s.place.settings(), "QUERN_DATABASE_URL="+s.databaseURL)
+	command.Env = append(s.place.settings(), "QUERN_DATABASE_URL="+s.databaseURL, "QUERN_DATABASE_ACQUIRE_TIMEOUT=15s")
 	output, err := command.Output()
 
 	if exit, failed := errors.AsType[*exec.ExitError](err); failed {
@@ -339,7 +345,7 @@ func (s *service) command(args ...string) (printed string, err error) {
 	return string(output), err
 }
 
-// exec changes the database past the service, for states that no operation makes.
+// exec changes one row of the database directly, for states that no operation creates.
 func (s *service) exec(statement string, args ...any) {
 	s.t.Helper()
 	withDatabase(s.t, s.databaseURL, func(ctx context.Context, connection *pgx.Conn) {
@@ -349,14 +355,14 @@ func (s *service) exec(statement string, args ...any) {
 	})
 }
 
-// createDatabase returns the address of an empty database that is dropped when the test ends.
+// createDatabase creates an empty database that is dropped when the test ends, and returns its address for the owner.
 func createDatabase(t *testing.T) string {
 	t.Helper()
 
 	return copyDatabase(t, "template1")
 }
 
-// migratedDatabase is createDatabase with the schema in it.
+// migratedDatabase is createDatabase with a migrated schema.
 func migratedDatabase(t *testing.T) string {
 	t.Helper()
 
@@ -367,7 +373,8 @@ func copyDatabase(t *testing.T, template string) string {
 	t.Helper()
 
 	name := "e2e_" + uuid.NewString()
-	require.NoError(t, onServer("CREATE DATABASE %s TEMPLATE %s", name, template), "is the stack running? make stack")
+	common.roles.make(t)
+	require.NoError(t, onServer("CREATE DATABASE %s OWNER %s TEMPLATE %s", name, ownerRole, template), "is the stack running? make stack")
 	t.Cleanup(func() { require.NoError(t, onServer("DROP DATABASE %s WITH (FORCE)", name)) })
 
 	return databaseAddress(t, name)
@@ -381,10 +388,10 @@ func databaseAddress(t *testing.T, name string) string {
 
 	address.Path = "/" + name
 
-	return address.String()
+	return asRole(t, address.String(), ownerRole)
 }
 
-// onServer runs a statement about databases, whose names stand in it as %s.
+// onServer runs a statement about databases and roles. Each %s in it is replaced by a quoted name.
 func onServer(format string, names ...string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -410,7 +417,7 @@ func onServer(format string, names ...string) error {
 	return err
 }
 
-// templateDatabase is the database that those of the tests are copies of: `quernd migrate` runs once for all of them.
+// templateDatabase is the database that the tests copy, so that `quernd migrate` runs once for all of them.
 type templateDatabase struct {
 	mutex sync.Mutex
 	name  string
@@ -423,7 +430,8 @@ func (d *templateDatabase) of(t *testing.T) (name string) {
 
 	if d.name == "" {
 		name := "e2e_template_" + uuid.NewString()
-		require.NoError(t, onServer("CREATE DATABASE %s", name), "is the stack running? make stack")
+		common.roles.make(t)
+		require.NoError(t, onServer("CREATE DATABASE %s OWNER %s", name, ownerRole), "is the stack running? make stack")
 		migrate(t, databaseAddress(t, name))
 		d.name = name
 	}
@@ -439,11 +447,11 @@ func (d *templateDatabase) remove() error {
 	return onServer("DROP DATABASE %s WITH (FORCE)", d.name)
 }
 
-// migrate runs `quernd migrate` on a database.
+// migrate runs `quernd migrate` on a database and grants rights to the serving role.
 func migrate(t *testing.T, address string) {
 	t.Helper()
 
-	command := exec.CommandContext(t.Context(), binary(), "migrate")
+	command := exec.CommandContext(t.Context(), binary(), "migrate", "--grant", servingRole)
 	command.Env = []string{"QUERN_DATABASE_URL=" + address}
 	output, err := command.CombinedOutput()
 	require.NoError(t, err, string(output))
@@ -452,7 +460,7 @@ func migrate(t *testing.T, address string) {
 func withDatabase(t *testing.T, address string, do func(context.Context, *pgx.Conn)) {
 	t.Helper()
 
-	// Cleanups need it after the test's own context has ended.
+	// Cleanup functions call this after the context of the test has ended.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
 	defer cancel()
 
@@ -464,7 +472,7 @@ func withDatabase(t *testing.T, address string, do func(context.Context, *pgx.Co
 	do(ctx, connection)
 }
 
-// output collects what a process writes.
+// output collects the output of a process.
 type output struct {
 	mutex  sync.Mutex
 	buffer bytes.Buffer

@@ -23,14 +23,14 @@ type answer struct {
 	body   string
 }
 
-// json reads the body into a value.
+// json decodes the body into a value.
 func (a *answer) json(t *testing.T, value any) {
 	t.Helper()
 	require.NoError(t, json.Unmarshal([]byte(a.body), value), a.body)
 }
 
-// call sends a request and holds the answer against the contract. Headers are "Name: value"; one that is given here
-// replaces the one made from the other arguments, or takes it away if it has no value.
+// call sends a request and compares the answer with the contract. Headers are "Name: value". A header given here replaces the one
+// made from the other arguments, or removes it if the value is empty.
 func call(t *testing.T, method, url, token, body string, headers ...string) *answer {
 	t.Helper()
 
@@ -63,7 +63,7 @@ func newRequest(t *testing.T, method, url, token, body string, headers ...string
 	return request
 }
 
-// send is call for a request made by hand.
+// send is call for a request that is already built.
 func send(t *testing.T, request *http.Request) *answer {
 	t.Helper()
 
@@ -74,8 +74,8 @@ func send(t *testing.T, request *http.Request) *answer {
 	return answer
 }
 
-// try is send for times when the service may be down: no connection is not a failure of the test, and the answer is
-// not held against the contract. Redirects are answers like any other.
+// try sends a request while the service may be down: a failed connection returns an error and does not fail the test, and the
+// answer is not compared with the contract. It does not follow redirects.
 func try(request *http.Request) (*answer, error) {
 	response, err := http.DefaultTransport.RoundTrip(request)
 	if err != nil {
@@ -91,8 +91,8 @@ func try(request *http.Request) (*answer, error) {
 	return &answer{status: response.StatusCode, header: response.Header, body: string(body)}, nil
 }
 
-// validate holds an answer of an operation against what the contract says of that operation. Whatever is not an
-// operation can only be answered with an ErrorResponse.
+// validate compares an answer with the contract of its operation. A request that is not an operation can only be answered with an
+// ErrorResponse.
 func validate(t *testing.T, request *http.Request, answer *answer) {
 	t.Helper()
 
@@ -159,7 +159,7 @@ func requireError(t *testing.T, schema *openapi3.Schema, answer *answer) {
 	require.NoError(t, schema.VisitJSON(value), answer.body)
 }
 
-// contract is the document that the service serves.
+// contract returns the document that the service serves.
 //
 //nolint:gochecknoglobals // read once and never changed
 var contract = sync.OnceValue(func() *openapi3.T {
@@ -171,7 +171,7 @@ var contract = sync.OnceValue(func() *openapi3.T {
 	return document
 })
 
-// findRoute returns the operation at a path, or nil. Of two paths that fit, the one with more fixed segments counts.
+// findRoute returns the operation at a path, or nil. If two paths match, the one with more fixed segments is used.
 func findRoute(path, method string) *routers.Route {
 	var (
 		found *routers.Route

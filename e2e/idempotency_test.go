@@ -34,7 +34,7 @@ func TestIdempotency(t *testing.T) {
 
 		secret := "QUERN_SECRET=" + strings.Repeat(uuid.NewString(), 2)
 		one := start(t, secret)
-		two := start(t, secret, "QUERN_DATABASE_URL="+one.databaseURL, "QUERN_OIDC_ISSUER="+one.realm.issuer())
+		two := another(t, one, secret)
 		ada := one.realm.password("ada")
 
 		for range rounds(50) {
@@ -97,14 +97,14 @@ func TestIdempotency(t *testing.T) {
 	})
 }
 
-// The process dies, and the client does not know what happened.
+// TestIdempotencyAfterKill kills the process while a client waits for the answer, so that the client does not know what happened.
 func TestIdempotencyAfterKill(t *testing.T) {
 	t.Parallel()
 
 	s := start(t)
 	between := newProxy(t, s.root)
 	through := "http://" + between.address + "/api/v1"
-	// An API token outlives the loop and needs nobody but us.
+	// An API token outlives the loop and does not need the issuer.
 	caller := value(t, call(t, http.MethodPost, s.url+"/user/token", s.realm.password("ada"), `{"name":"caller"}`))
 	made := map[string]int{"caller": 1}
 	acknowledged := 0
@@ -122,7 +122,7 @@ func TestIdempotencyAfterKill(t *testing.T) {
 			require.Error(t, err, "the proxy keeps the answer back")
 			<-s.exited
 		} else {
-			first = killAmid(s, creation(t, s.url, caller, name, key), rand.N(1+rand.N(20*time.Millisecond))) // most answers take a few
+			first = killAmid(s, creation(t, s.url, caller, name, key), rand.N(1+rand.N(20*time.Millisecond))) // most answers take a few milliseconds
 		}
 
 		s.restart()
@@ -141,7 +141,7 @@ func TestIdempotencyAfterKill(t *testing.T) {
 	t.Logf("%d of %d were acknowledged before the kill", acknowledged, len(made)-1)
 }
 
-// killAmid kills the service so long after it got the request. The answer is nil if none came.
+// killAmid kills the service some time after it sent the request. It returns nil if no answer arrived.
 func killAmid(s *service, request *http.Request, after time.Duration) *answer {
 	answered := make(chan *answer, 1)
 
@@ -156,14 +156,14 @@ func killAmid(s *service, request *http.Request, after time.Duration) *answer {
 	return <-answered
 }
 
-// creation asks for a token with an Idempotency-Key.
+// creation returns a request for a new token with an Idempotency-Key.
 func creation(t *testing.T, url, token, name, key string) *http.Request {
 	t.Helper()
 
 	return newRequest(t, http.MethodPost, url+"/user/token", token, fmt.Sprintf(`{"name":%q}`, name), "Idempotency-Key: "+key)
 }
 
-// atOnce sends n requests at the same moment and returns their answers.
+// atOnce sends n requests at the same time and returns their answers.
 func atOnce(t *testing.T, n int, request func(i int) *http.Request) []*answer {
 	t.Helper()
 
@@ -189,7 +189,7 @@ func atOnce(t *testing.T, n int, request func(i int) *http.Request) []*answer {
 	return answers
 }
 
-// requireSame: every answer is a success and equal to the first, byte by byte.
+// requireSame checks that every answer is a success and equal to the first one, byte by byte.
 func requireSame(t *testing.T, answers []*answer) {
 	t.Helper()
 
@@ -199,13 +199,13 @@ func requireSame(t *testing.T, answers []*answer) {
 	}
 }
 
-// requireWorks: the value in the answer to a creation is that of a live token.
+// requireWorks checks that the token in the answer to a creation is valid.
 func requireWorks(t *testing.T, url string, created *answer) {
 	t.Helper()
 	require.Equal(t, http.StatusOK, call(t, http.MethodGet, url+"/user/me", value(t, created), "").status)
 }
 
-// value is that of the token in the answer to its creation.
+// value returns the token in the answer to its creation.
 func value(t *testing.T, created *answer) string {
 	t.Helper()
 	require.Equal(t, http.StatusOK, created.status, created.body)
@@ -217,7 +217,7 @@ func value(t *testing.T, created *answer) string {
 	return token.Token
 }
 
-// names counts the caller's tokens by name, over all pages.
+// names returns the number of the caller's tokens by name, over all pages.
 func names(t *testing.T, url, token string) map[string]int {
 	t.Helper()
 

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// ingestion is the answer about one.
+// ingestion is an ingestion as the API returns it.
 type ingestion struct {
 	ID, Status, Mode, SessionID, SnapshotID string
 	DryRun                                  bool
@@ -47,7 +47,8 @@ type snapshot struct {
 	Current               bool
 }
 
-// cleanAtStart lets the cleaners of a service that is stopped run with its start, and not a minute after the last ones.
+// cleanAtStart makes the cleanup jobs run as soon as the stopped service starts again, instead of a minute after the
+// previous cleanup.
 func (s *service) cleanAtStart() {
 	s.t.Helper()
 	withDatabase(s.t, s.databaseURL, func(ctx context.Context, connection *pgx.Conn) {
@@ -66,7 +67,7 @@ func (s *service) awaitJob(kind string) {
 	})
 }
 
-// ingest gives the files of a session to a dataset, OWNER/NAMESPACE/NAME.
+// ingest creates an ingestion of the files of a session into a dataset. path is OWNER/NAMESPACE/NAME.
 func ingest(t *testing.T, s *service, bearer, path, sessionID string) (id string) {
 	t.Helper()
 
@@ -79,7 +80,7 @@ func ingest(t *testing.T, s *service, bearer, path, sessionID string) (id string
 	return made.ID
 }
 
-// postRows stores rows in the body of a request.
+// postRows stores the rows in a request body.
 func postRows(t *testing.T, s *service, bearer, path, body string) {
 	t.Helper()
 
@@ -87,7 +88,7 @@ func postRows(t *testing.T, s *service, bearer, path, body string) {
 	require.Equal(t, http.StatusOK, answer.status, answer.body)
 }
 
-// snapshots is the history of a dataset, newest first.
+// snapshots returns the snapshots of a dataset, newest first.
 func snapshots(t *testing.T, s *service, bearer, path string) (list []snapshot) {
 	t.Helper()
 
@@ -118,7 +119,7 @@ type filled struct {
 	owner, namespace, name string
 }
 
-// newFilled makes a dataset of the bearer, whose name is given too.
+// newFilled creates a dataset of the bearer. owner is the bearer's username.
 func newFilled(t *testing.T, s *service, owner, bearer string) *filled {
 	t.Helper()
 
@@ -135,7 +136,7 @@ func (d *filled) call(method, address, body string, headers ...string) *answer {
 	return call(d.t, method, d.url()+address, d.bearer, body, headers...)
 }
 
-// create asks for an ingestion. More are further members of the request.
+// create requests an ingestion. more contains further members of the request.
 func (d *filled) create(sessionID, more string, headers ...string) *answer {
 	d.t.Helper()
 
@@ -146,7 +147,7 @@ func (d *filled) create(sessionID, more string, headers ...string) *answer {
 	return d.call(http.MethodPost, "/ingestions", fmt.Sprintf(`{"sessionId": %q%s}`, sessionID, more), headers...)
 }
 
-// accepted is what a create made.
+// accepted returns the ingestion that create created.
 func (d *filled) accepted(answer *answer) (made ingestion) {
 	d.t.Helper()
 	require.Equal(d.t, http.StatusAccepted, answer.status, answer.body)
@@ -177,14 +178,14 @@ func (d *filled) wait(id string) (found ingestion) {
 	return found
 }
 
-// load uploads files and waits for what becomes of them.
+// load uploads files and waits until their ingestion has ended.
 func (d *filled) load(more string, files ...string) ingestion {
 	d.t.Helper()
 
 	return d.wait(d.accepted(d.create(uploadFiles(d.t, d.s, d.bearer, files...), more)).ID)
 }
 
-// loaded is load for files that must become rows.
+// loaded is load for an ingestion that must succeed.
 func (d *filled) loaded(more string, files ...string) ingestion {
 	d.t.Helper()
 
@@ -206,7 +207,7 @@ func (d *filled) snapshots() []snapshot {
 	return snapshots(d.t, d.s, d.bearer, d.path())
 }
 
-// table is what another program finds, which must be what the service says that there is.
+// table reads the table with another Iceberg implementation, and checks that the service describes the same contents.
 func (d *filled) table() tableContents {
 	d.t.Helper()
 
@@ -255,7 +256,7 @@ func (d *filled) describe() description {
 	return dataset.Metadata
 }
 
-// numbers are rows of one column of whole numbers.
+// numbers returns rows of one column of whole numbers.
 func numbers(list ...int64) (rows [][]any) {
 	for _, n := range list {
 		rows = append(rows, []any{n})
@@ -264,7 +265,7 @@ func numbers(list ...int64) (rows [][]any) {
 	return sorted(rows)
 }
 
-// number is that of such a row.
+// number returns the value of such a row.
 func number(row []any) int64 {
 	n, _ := row[0].(int64)
 
@@ -272,9 +273,9 @@ func number(row []any) int64 {
 }
 
 const (
-	notReady   = "Only a waiting, failed or cancelled ingestion can be tried again."
+	notReady   = "Only a waiting, failed or cancelled ingestion can be retried."
 	hasEnded   = "The ingestion has ended already."
-	wasCleared = "The dataset was cleared, deleted or restored after this was accepted."
+	wasCleared = "The dataset was cleared, deleted or restored after this request was accepted."
 )
 
 func TestIngestScenarios(t *testing.T) {

@@ -21,10 +21,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestIngestKillLoop: two replicas load files and rows while processes die at random: either replica, at any moment or
-// when it stores or commits; the processes that read the files; leases run out before their time. Clients
-// repeat what they do not know the answer of, or never come back. Whatever was acknowledged is there, once; of the
-// rest all or nothing.
+// TestIngestKillLoop loads files and rows on two replicas while processes die at random: either replica, at any moment or while
+// it stores or commits, and the sealed processes that read the files. Leases expire early. Clients repeat requests whose result
+// they do not know, or never repeat. Acknowledged rows must exist exactly once. Of other requests either all rows or none must
+// exist.
 func TestIngestKillLoop(t *testing.T) {
 	t.Parallel()
 
@@ -32,7 +32,7 @@ func TestIngestKillLoop(t *testing.T) {
 	one := start(t, append(settings, "QUERN_UPLOAD_MAX_OPEN_SESSIONS=1000")...)
 	two := start(t, slices.Concat(one.place.settings(), []string{"QUERN_DATABASE_URL=" + one.databaseURL, "QUERN_OIDC_ISSUER=" + one.realm.issuer()})...)
 	l := &loadLoop{t: t, store: store, replicas: []*service{one, two}, killed: map[string]int{}}
-	// An API token outlives the loop and needs nobody but us.
+	// An API token outlives the loop and does not need the issuer.
 	l.bearer = value(t, call(t, http.MethodPost, one.url+"/user/token", one.newKey().token("ada"), `{"name": "loader"}`))
 
 	for range 8 {
@@ -71,10 +71,10 @@ func TestIngestKillLoop(t *testing.T) {
 	l.requireClean()
 }
 
-// loadLoop is what the test knows.
+// loadLoop is the state of the test.
 type loadLoop struct {
 	t        *testing.T
-	store    *proxy // before the first replica
+	store    *proxy // in front of the first replica
 	replicas []*service
 	bearer   string
 	datasets []*filled
@@ -82,21 +82,21 @@ type loadLoop struct {
 	killed   map[string]int
 }
 
-// loadOf is one attempt to put rows into a dataset.
+// loadOf is one attempt to load rows into a dataset.
 type loadOf struct {
 	*loadLoop
 
 	into         *filled
 	body         string // of the request
-	address      string // below the dataset
-	key          string // of its repeats; "": the client never repeats
+	address      string // below the address of the dataset
+	key          string // idempotency key; empty if the client never repeats
 	values       []int64
-	acknowledged bool // the client was told that its rows are there, or that they will be
-	done         bool // they are
-	failed       bool // its ingestion has
+	acknowledged bool // the client got an answer that its rows are stored, or will be
+	done         bool // the rows are stored
+	failed       bool // its ingestion has failed
 	ingestion    string
 	retried      int
-	failure      string // why it cannot be
+	failure      string // why the load can never succeed
 }
 
 func (l *loadLoop) newLoad(i int) *loadOf {
@@ -133,10 +133,12 @@ func (l *loadLoop) newLoad(i int) *loadOf {
 	return load
 }
 
-// longEnough is how long a client repeats. A dead process is missed after its lease, and dies again and again.
+// longEnough is how long a client repeats. The work of a dead process is taken over only after its lease expired, and processes
+// die again and again.
 const longEnough = 10 * patience
 
-// run asks until it knows, and then until its files are rows. That a process died is no reason to give up.
+// run repeats the request until the client knows the result, and then until the files are loaded. The death of a process is not a
+// reason to give up.
 func (l *loadOf) run() {
 	for deadline := time.Now().Add(longEnough); time.Now().Before(deadline); time.Sleep(rand.N(500 * time.Millisecond)) {
 		var answer *answer
@@ -160,11 +162,11 @@ func (l *loadOf) run() {
 	l.failure = "no end for a long time"
 }
 
-// learn takes in an answer, which is nil if none came.
+// learn evaluates an answer, which is nil if none arrived.
 func (l *loadOf) learn(answer *answer) {
 	switch {
 	case answer == nil, answer.status >= http.StatusInternalServerError, answer.status == http.StatusConflict:
-		return // and may be so once more
+		return // the request is repeated
 	case l.address == "/rows" && answer.status == http.StatusOK:
 		l.acknowledged, l.done = true, true
 
@@ -193,7 +195,7 @@ func (l *loadOf) learn(answer *answer) {
 	}
 }
 
-// ask sends the request to any replica. The answer is nil if none came.
+// ask sends the request to a random replica. It returns nil if no answer arrived.
 func (l *loadOf) ask(method, address, body string) *answer {
 	replica := l.replicas[rand.N(len(l.replicas))]
 
@@ -210,7 +212,7 @@ func (l *loadOf) ask(method, address, body string) *answer {
 	return answer
 }
 
-// kill ends something, again and again.
+// kill ends a random process, repeatedly.
 func (l *loadLoop) kill(dying context.Context) {
 	for {
 		select {
@@ -245,7 +247,7 @@ func (l *loadLoop) kill(dying context.Context) {
 	}
 }
 
-// killAt ends the first replica when it writes such an object, before or after the store has it.
+// killAt ends the first replica when it writes an object with this suffix, before or after the object store has it.
 func (l *loadLoop) killAt(dying context.Context, suffix string) {
 	first := l.replicas[0]
 	process := first.process.Process
@@ -256,7 +258,7 @@ func (l *loadLoop) killAt(dying context.Context, suffix string) {
 	select {
 	case <-first.exited:
 		l.killed[suffix]++
-	case <-time.After(5 * time.Second): // nobody wrote one
+	case <-time.After(5 * time.Second): // no such object was written
 	case <-dying.Done():
 	}
 
@@ -267,11 +269,11 @@ func (l *loadLoop) killAt(dying context.Context, suffix string) {
 	}
 }
 
-// childrenOf are the processes that a process has started.
+// childrenOf returns the children of a process.
 func childrenOf(parent int) (children []int) {
 	paths, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, path := range paths {
-		stat, _ := os.ReadFile(path) // of a process that may be gone
+		stat, _ := os.ReadFile(path) // the process may have ended
 		_, after, _ := strings.Cut(string(stat), ") ")
 
 		if fields := strings.Fields(after); len(fields) > 1 && fields[1] == strconv.Itoa(parent) {
@@ -283,13 +285,13 @@ func childrenOf(parent int) (children []int) {
 	return children
 }
 
-// requireExact: every dataset has the rows that it should have.
+// requireExact checks that every dataset has exactly the expected rows.
 func (l *loadLoop) requireExact() {
 	l.t.Helper()
 
 	var acknowledged, retried, unknown, there int
 
-	// What nobody waits for must end too, and nothing is delivered again for ever.
+	// Ingestions that no client waits for must end too, and no job may be repeated endlessly.
 	await(l.t, "all has ended", func() (ended bool) {
 		withDatabase(l.t, l.replicas[0].databaseURL, func(ctx context.Context, connection *pgx.Conn) {
 			require.NoError(l.t, connection.QueryRow(ctx, `
@@ -340,7 +342,8 @@ func (l *loadLoop) requireExact() {
 	l.t.Logf("%d acknowledged (%d tries more), %d not, of which %d are there; killed: %v", acknowledged, retried, unknown, there, l.killed)
 }
 
-// requireClean: when what was left behind is removed, the store has what rows know, and nothing else.
+// requireClean checks that the object store has exactly the objects that rows know, after cleanup has removed what was left
+// behind.
 func (l *loadLoop) requireClean() {
 	l.t.Helper()
 

@@ -19,8 +19,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// orders that somebody tries to give a model: what it would answer if it obeyed. <foreign> is a dataset of somebody
-// else, <web> a server that counts who comes, <other> the name of another user.
+// injectedOrders returns the instructions that an attacker tries to give to a model, as the reply of a model that obeys.
+// <foreign> is a dataset of another user, and <web> is a server that counts requests.
 func injectedOrders() map[string]drafted {
 	orders := map[string]drafted{}
 
@@ -74,11 +74,11 @@ func injectedOrders() map[string]drafted {
 
 var injected = regexp.MustCompile(`OBEY-([a-z ]+)-YEBO`)
 
-// leads is what makes a reader's program fetch something, or somebody press on it.
+// leads matches text that makes a reader's program fetch something, or that a reader may click.
 var leads = regexp.MustCompile(`(?i)https?:|//|!\[|\]\(|<[a-z]|canary`)
 
-// TestInjection: whatever a model is talked into has no effect, because what a statement may do does not depend on what
-// the model was told. The model of this test obeys everything.
+// TestInjection checks that an injected instruction has no effect, because the rights of a statement do not depend on the text
+// that the model reads. The model of this test obeys everything.
 func TestInjection(t *testing.T) {
 	t.Parallel()
 
@@ -103,7 +103,7 @@ func TestInjection(t *testing.T) {
 
 		return selects(`SELECT count(*) AS id FROM orders`)
 	})
-	s := start(t, append(m.settings(), "QUERN_UPKEEP_QUIET=1s", "QUERN_UPKEEP_EVERY=1s", "QUERN_RUN_PER_USER=100")...)
+	s := start(t, append(m.settings(), "QUERN_MAINTENANCE_QUIET_PERIOD=1s", "QUERN_MAINTENANCE_INTERVAL=1s", "QUERN_RUN_MAX_PER_USER=100")...)
 	key := s.newKey()
 
 	victim := newFilled(t, s, "mallory-victim", key.token("mallory-victim"))
@@ -116,7 +116,8 @@ func TestInjection(t *testing.T) {
 	var group sync.WaitGroup
 
 	turns, tried := make(chan struct{}, 4), atomic.Int64{}
-	// Every order stands in some of the places, and every place has some of the orders; in full all in all.
+	// A full run tests every instruction in every position. Otherwise each instruction is tested in some positions, and each
+	// position with some instructions.
 	const fraction = 4
 
 	chosen := rand.N(fraction)
@@ -140,7 +141,7 @@ func TestInjection(t *testing.T) {
 				}
 
 				for _, step := range run.Result.Steps {
-					run.Result.Response += step.Instruction + step.Reasoning // prose too
+					run.Result.Response += step.Instruction + step.Reasoning // these are prose too
 				}
 
 				prose := run.Result.Response + run.Result.Reading + run.Result.Clarification.Question + strings.Join(run.Result.Clarification.Options, " ")
@@ -181,7 +182,7 @@ func injectionPlaces() []string {
 	}
 }
 
-// injector has a dataset for each place where an order may stand.
+// injector has a dataset for each position where an instruction can be placed.
 type injector struct {
 	*filled
 
@@ -198,7 +199,7 @@ func newInjector(t *testing.T, s *service, bearer string) *injector {
 	return &injector{d, t, s}
 }
 
-// state is a digest of what nobody may have changed.
+// state returns a digest of everything that must not change.
 func (i *injector) state() (digest string) {
 	withDatabase(i.t, i.s.databaseURL, func(ctx context.Context, connection *pgx.Conn) {
 		require.NoError(i.t, connection.QueryRow(ctx, `
@@ -209,7 +210,7 @@ func (i *injector) state() (digest string) {
 	return digest
 }
 
-// ask puts an order where the place says, and asks something harmless.
+// ask puts an instruction into a position, and asks a harmless question.
 func (i *injector) ask(place, order string) concluded {
 	d, question, more := i.filled, "How many orders are there?", ""
 
@@ -235,7 +236,7 @@ func (i *injector) ask(place, order string) concluded {
 	return d.asks(question, more)
 }
 
-// poisoned is a dataset of its own with the order in it.
+// poisoned creates a dataset that contains the instruction.
 func (i *injector) poisoned(place, order string) *filled {
 	name := strings.NewReplacer(" ", "-", "OBEY-", "", "-YEBO", "").Replace(place + "." + order)
 	cell, column := "harmless", "word"

@@ -34,7 +34,7 @@ import (
 // realm is an issuer in the stack's Keycloak, with the users and clients of stack/keycloak-realm.json.
 type realm struct {
 	t          *testing.T
-	base, name string // base is Keycloak as tokens name it
+	base, name string // base is the address of Keycloak in tokens
 	shared     *sharedRealm
 }
 
@@ -43,8 +43,8 @@ const (
 	redirectURI = "http://127.0.0.1:9/"
 )
 
-// newRealm makes a realm that is deleted when the test ends. It is for tests that change keys or users: making one takes Keycloak
-// seconds, so all others use the realm that start gives them.
+// newRealm creates a realm that is deleted when the test ends. It is for tests that change keys or users. Keycloak takes seconds
+// to create a realm, so all other tests use the shared realm of start.
 func newRealm(t *testing.T) *realm {
 	t.Helper()
 
@@ -60,10 +60,10 @@ type sharedRealm struct {
 	mutex  sync.Mutex
 	name   string
 	signer *signer
-	tokens map[string]tokens // by user: Keycloak hashes a password at each sign-in
+	tokens map[string]tokens // by user; cached because Keycloak hashes a password at each sign-in
 }
 
-// of is the realm as one test uses it. The first test makes it, with a key that every test may sign with.
+// of returns the realm for one test. The first call creates it, with a key that every test may sign with.
 func (s *sharedRealm) of(t *testing.T) *realm {
 	t.Helper()
 	s.mutex.Lock()
@@ -80,7 +80,7 @@ func (s *sharedRealm) of(t *testing.T) *realm {
 	return &realm{t: t, base: stack.Env(t, "QUERN_TEST_KEYCLOAK_URL"), name: s.name, shared: s}
 }
 
-// signerFor makes the shared key sign for a test.
+// signerFor returns the shared key for a test.
 func (s *sharedRealm) signerFor(r *realm) *signer {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -112,7 +112,7 @@ func createRealm(ctx context.Context) (name string, err error) {
 
 	name = "e2e-" + uuid.NewString()
 	representation["realm"] = name
-	representation["accessTokenLifespan"] = 3600 // a test may wait for others for longer than the realm's own five minutes
+	representation["accessTokenLifespan"] = 3600 // a test may wait for others longer than the five minutes in the file
 
 	_, err = administer(ctx, http.MethodPost, "", representation)
 
@@ -125,8 +125,8 @@ func deleteRealm(name string) error {
 	return err
 }
 
-// through is the same realm as seen through a proxy on another address: Keycloak takes its issuer from the Host
-// header, so tokens from there name the proxy, and quernd with that issuer depends on it.
+// through returns the same realm as seen through a proxy at another address. Keycloak takes its issuer from the Host header, so
+// tokens from there name the proxy, and quernd with that issuer reads its keys through the proxy.
 func (r *realm) through(proxyAddress string) *realm {
 	return &realm{t: r.t, base: "http://" + proxyAddress, name: r.name}
 }
@@ -137,13 +137,13 @@ func (r *realm) endpoint(name string) string {
 	return r.issuer() + "/protocol/openid-connect/" + name
 }
 
-// tokens is what a sign-in gives.
+// tokens is the result of a sign-in.
 type tokens struct {
 	Access string `json:"access_token"`
 	ID     string `json:"id_token"`
 }
 
-// password signs in by the password grant and returns the access token.
+// password returns the access token of a sign-in by the password grant.
 func (r *realm) password(user string) string {
 	r.t.Helper()
 
@@ -203,8 +203,8 @@ func (r *realm) implicit(user string) tokens {
 
 var formAction = regexp.MustCompile(`<form[^>]*\saction="([^"]+)"`)
 
-// login fills in the login page and returns where Keycloak sends the browser back to. Its cookies are Secure, which
-// browsers accept on loopback and Go's cookie jar does not, so they are carried by hand.
+// login submits the login page and returns the address to which Keycloak redirects. Its cookies are Secure, which browsers accept
+// on loopback and Go's cookie jar does not, so login copies them itself.
 func (r *realm) login(user string, query url.Values) *url.URL {
 	r.t.Helper()
 	maps.Copy(query, url.Values{"client_id": {client}, "redirect_uri": {redirectURI}, "scope": {"openid"}, "state": {rand.Text()}})
@@ -254,12 +254,12 @@ func formRequest(ctx context.Context, address string, form url.Values) (*http.Re
 	return request, err
 }
 
-// ask sends a request to Keycloak, which must answer as expected.
+// ask sends a request to Keycloak, which must return this status.
 func (r *realm) ask(request *http.Request, status int) *answer {
 	r.t.Helper()
 
-	// Cleanups need it after the test's own context has ended.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.t.Context()), patience)
+	// Cleanup functions call this after the context of the test has ended.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.t.Context()), 10*patience)
 	defer cancel()
 
 	answer, err := try(request.WithContext(ctx))
@@ -269,7 +269,7 @@ func (r *realm) ask(request *http.Request, status int) *answer {
 	return answer
 }
 
-// administer uses Keycloak's admin interface. path begins after /admin/realms.
+// administer calls Keycloak's admin interface. path begins after /admin/realms.
 func (r *realm) administer(method, path string, body any) *answer {
 	r.t.Helper()
 
@@ -279,9 +279,9 @@ func (r *realm) administer(method, path string, body any) *answer {
 	return answer
 }
 
-// administer goes past any proxy: outages are the service's trouble, not ours.
+// administer calls Keycloak directly and not through a proxy, so that simulated outages do not affect it.
 func administer(ctx context.Context, method, path string, body any) (*answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, 10*patience) // Keycloak takes minutes to create or delete a realm when the machine is very busy.
 	defer cancel()
 
 	keycloak, err := stack.Lookup("QUERN_TEST_KEYCLOAK_URL")
@@ -337,14 +337,14 @@ func succeed(request *http.Request) (*answer, error) {
 	return answer, err
 }
 
-// rotate gives the realm a new key, which signs from now on, and returns its component.
+// rotate adds a new key to the realm, which signs from now on, and returns its component.
 func (r *realm) rotate(t *testing.T) string {
 	t.Helper()
 
 	return r.addKey("rsa-generated", map[string][]string{"priority": {big.NewInt(time.Now().UnixMilli()).String()}})
 }
 
-// removeKey takes a key out of the realm: its tokens are worth nothing from then on.
+// removeKey removes a key from the realm. Its tokens are no longer valid from then on.
 func (r *realm) removeKey(t *testing.T, component string) {
 	t.Helper()
 	r.administer(http.MethodDelete, "/"+r.name+"/components/"+component, nil)
@@ -365,7 +365,7 @@ func (r *realm) addKey(provider string, config map[string][]string) (component s
 	return location[strings.LastIndex(location, "/")+1:]
 }
 
-// signer makes tokens with a key that the realm publishes, so that they are the realm's in all but what they say.
+// signer signs tokens with a key that the realm publishes. They are valid tokens of the realm with any claims.
 type signer struct {
 	realm     *realm
 	key       *rsa.PrivateKey
@@ -373,7 +373,7 @@ type signer struct {
 	component string
 }
 
-// importKey gives the realm a key that we have, too. Keycloak itself goes on signing with its own.
+// importKey adds a key to the realm whose private part the test has. Keycloak continues to sign with its own key.
 func (r *realm) importKey(t *testing.T) *signer {
 	t.Helper()
 
@@ -397,14 +397,14 @@ func (r *realm) importKey(t *testing.T) *signer {
 		"priority": {"-1"}, "privateKey": encode("PRIVATE KEY", private), "certificate": encode("CERTIFICATE", certificate),
 	})}
 
-	hash := sha256.Sum256(public) // Keycloak names a key so
+	hash := sha256.Sum256(public) // Keycloak computes the key id this way
 	s.keyID = base64.RawURLEncoding.EncodeToString(hash[:])
 	require.Contains(t, r.publishedKeys(t), s.keyID)
 
 	return s
 }
 
-// publishedKeys lists the ids of the keys in the realm's key set.
+// publishedKeys returns the ids of the keys in the realm's key set.
 func (r *realm) publishedKeys(t *testing.T) []string {
 	t.Helper()
 
@@ -422,21 +422,21 @@ func (r *realm) publishedKeys(t *testing.T) []string {
 	return ids
 }
 
-// claims are those of a valid access token of a user. The subject is the same for the same name.
+// claims returns the claims of a valid access token of a user. The same name always has the same subject.
 func (s *signer) claims(username string) map[string]any {
 	now := time.Now()
 
 	return map[string]any{
 		"iss": s.realm.issuer(), "aud": "quern", "sub": uuid.NewSHA1(uuid.NameSpaceOID, []byte(username)).String(),
 		"preferred_username": username, "typ": "Bearer", "azp": client,
-		"iat": now.Unix(), "exp": now.Add(time.Hour).Unix(), // tests wait for each other
+		"iat": now.Unix(), "exp": now.Add(time.Hour).Unix(), // long, because tests wait for each other
 	}
 }
 
-// token is a valid access token of a user.
+// token returns a valid access token of a user.
 func (s *signer) token(username string) string { return s.sign(s.claims(username)) }
 
-// sign makes a token of any claims.
+// sign returns a token with any claims.
 func (s *signer) sign(claims map[string]any) string {
 	s.realm.t.Helper()
 
@@ -449,7 +449,7 @@ func (s *signer) sign(claims map[string]any) string {
 	})
 }
 
-// encodeToken makes a JWT by hand: libraries refuse to make the bad ones.
+// encodeToken encodes a JWT itself, because libraries refuse to create invalid ones.
 func encodeToken(t *testing.T, header, claims map[string]any, sign func(text []byte) []byte) string {
 	t.Helper()
 

@@ -19,15 +19,15 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// langfuse answers as Langfuse 4 is documented to, and refuses whatever is not documented. Langfuse itself needs a
-// server that cannot be had here, so this is what we know of it and not the thing.
+// langfuse answers as the documentation of Langfuse 4 says, and refuses everything that is not documented. Langfuse itself needs
+// a server that is not available here, so this is a simulation.
 type langfuse struct {
 	*httptest.Server
 
 	mutex  sync.Mutex
 	scores map[string]langfuseScore
-	spans  map[string]int // of each trace
-	broken string         // why a request was refused that never should be
+	spans  map[string]int // number of spans by trace
+	broken string         // why a request was refused that should never be sent
 	down   bool
 }
 
@@ -83,13 +83,13 @@ func (l *langfuse) answer(w http.ResponseWriter, status int, body any) {
 	_ = json.NewEncoder(w).Encode(body)
 }
 
-// refuse remembers what the service should never have sent.
+// refuse refuses a request and records that the service should not have sent it.
 func (l *langfuse) refuse(w http.ResponseWriter, status int, reason string) {
 	l.broken = reason
 	l.answer(w, status, map[string]any{"message": "Invalid request data", "error": []string{reason}})
 }
 
-// traces takes protobuf with gzip; one span without ids spoils the batch.
+// traces accepts protobuf with gzip. One span without ids makes the whole batch invalid.
 func (l *langfuse) traces(w http.ResponseWriter, r *http.Request) {
 	for name, want := range map[string]string{
 		"Content-Type": "application/x-protobuf", "Content-Encoding": "gzip", "X-Langfuse-Ingestion-Version": "4",
@@ -162,7 +162,7 @@ func (l *langfuse) create(w http.ResponseWriter, r *http.Request) {
 	content, err := io.ReadAll(r.Body)
 	err = errors.Join(err, json.Unmarshal(content, &one), json.Unmarshal(content, &fields))
 
-	for name := range fields { // Go does not look at their case
+	for name := range fields { // Go's decoder ignores case
 		if !slices.Contains([]string{"id", "traceId", "name", "value", "dataType", "comment", "metadata", "environment"}, name) {
 			err = errors.New("an unknown field: " + name)
 		}
@@ -180,7 +180,7 @@ func (l *langfuse) create(w http.ResponseWriter, r *http.Request) {
 	case one.Name == "" || one.DataType != "BOOLEAN" || one.Value == nil || (*one.Value != 0 && *one.Value != 1):
 		reason = "a score that is not 0 or 1 of the type BOOLEAN"
 	case one.Comment == nil:
-		reason = "no comment: an earlier one would stay" // null is one
+		reason = "no comment: an earlier one would stay" // a comment of null is allowed
 	case !environments.MatchString(one.Environment):
 		reason = "the environment"
 	}
@@ -216,7 +216,7 @@ func (l *langfuse) list(w http.ResponseWriter, r *http.Request) {
 	l.answer(w, http.StatusOK, map[string]any{"data": found, "meta": map[string]any{"limit": 50}})
 }
 
-// of are the scores of a trace, as id, value and comment.
+// of returns the scores of a trace, as id, value and comment.
 func (l *langfuse) of(trace string) (found []string) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -237,7 +237,7 @@ func (l *langfuse) set(down bool) {
 	l.down = down
 }
 
-// TestLangfuseContract: what is sent to Langfuse is what its documents ask for. It was never run against the real one.
+// TestLangfuseContract checks that the requests to Langfuse match its documentation. It has never run against a real Langfuse.
 func TestLangfuseContract(t *testing.T) {
 	t.Parallel()
 

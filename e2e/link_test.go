@@ -21,7 +21,7 @@ type linked struct {
 	Truncated  bool
 }
 
-// says are the links as lines.
+// says returns the matches as lines.
 func (l linked) says() (lines []string) {
 	for _, link := range l.Links {
 		lines = append(lines, fmt.Sprintf("%s: %s.%s = %s (%s)", link.Text, link.Dataset, link.Column, link.Value, link.Match))
@@ -30,7 +30,7 @@ func (l linked) says() (lines []string) {
 	return lines
 }
 
-// asksLink is the request for the dataset's namespace. More are further members of its body.
+// asksLink requests the matches of a question in the dataset's namespace. more contains further members of the body.
 func (d *filled) asksLink(question, more string) *answer {
 	d.t.Helper()
 
@@ -48,7 +48,7 @@ func (d *filled) link(question, more string) (found linked) {
 	return found
 }
 
-// indexed waits until all datasets of the namespace have an index.
+// indexed waits until all datasets of the namespace have a value index.
 func (d *filled) indexed() {
 	d.t.Helper()
 	await(d.t, "the index of "+d.namespace, func() bool { return len(d.link("anything", "").Incomplete) == 0 })
@@ -57,7 +57,7 @@ func (d *filled) indexed() {
 func TestLinkScenarios(t *testing.T) {
 	t.Parallel()
 
-	s := start(t, "QUERN_UPKEEP_QUIET=1s", "QUERN_UPKEEP_EVERY=1s")
+	s := start(t, "QUERN_MAINTENANCE_QUIET_PERIOD=1s", "QUERN_MAINTENANCE_INTERVAL=1s")
 	key := s.newKey()
 
 	for name, play := range map[string]func(*testing.T, *service, *signer){
@@ -104,13 +104,13 @@ func linkStory(t *testing.T, s *service, key *signer) {
 	requireFault(t, "another dataset", d.asksLink("zurich", `, "datasets": ["nothing"]`), http.StatusNotFound, "NOT_FOUND")
 	requireFault(t, "no question", d.asksLink("", ""), http.StatusUnprocessableEntity, "VALIDATION_FAILED")
 
-	// Values that may be gone are not shown.
+	// Values that may no longer exist are not returned.
 	require.Equal(t, http.StatusOK, d.call(http.MethodPost, "/clear", "").status)
 	require.Empty(t, d.link("Saint-Étienne New York", "").Links)
 	require.NotEmpty(t, other.link("insurance", "").Links)
 }
 
-// linkAccess: whoever asks, and whatever was shared, no value comes from a dataset that the caller may not see.
+// linkAccess checks with random grants that no match comes from a dataset that the caller may not see.
 func linkAccess(t *testing.T, s *service, key *signer) {
 	t.Helper()
 
@@ -168,7 +168,7 @@ func linkAccess(t *testing.T, s *service, key *signer) {
 	}
 }
 
-// linkAbsent: a namespace that is not there and one that may not be seen give the same answer.
+// linkAbsent checks that an absent namespace and a hidden one get the same answer.
 func linkAbsent(t *testing.T, s *service, key *signer) {
 	t.Helper()
 
@@ -191,7 +191,7 @@ func linkAbsent(t *testing.T, s *service, key *signer) {
 	}
 }
 
-// withoutIDs is a body without the lines that name the request.
+// withoutIDs removes the id of the request from a body.
 func withoutIDs(body string) string {
 	parts := strings.Split(body, ",")
 

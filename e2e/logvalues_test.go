@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestLogHasNoCells: errors that quote a cell tell it to the caller, and never to the log.
+// TestLogHasNoCells checks that an error that quotes a cell is returned to the caller and never written to the log.
 func TestLogHasNoCells(t *testing.T) {
 	t.Parallel()
 

@@ -10,10 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// full says that loops run in full, as `make torture` runs them.
+// full reports whether loops run in full, as in `make torture`.
 func full() bool { return os.Getenv("QUERN_TEST_LOOPS") == "full" }
 
-// loops is the size of a test that `make torture` runs in full, and everything else at a tenth.
+// loops returns the size of a loop: whole in `make torture`, else a tenth.
 func loops(whole int) int {
 	if full() {
 		return whole
@@ -22,11 +22,12 @@ func loops(whole int) int {
 	return max(1, whole/10)
 }
 
-// roundsTime is how long a loop goes on, unless it runs in full.
+// roundsTime is how long a loop runs at most, unless it runs in full.
 const roundsTime = 6 * time.Second
 
-// rounds counts the rounds of a loop that `make torture` runs in full. Elsewhere it ends after a tenth of them, or earlier when roundsTime has
-// passed, but never before the second round: what a loop finds, it finds by chance, and a busy machine must not make it longer.
+// rounds returns the rounds of a loop that `make torture` runs in full. Otherwise the loop ends after a tenth of the rounds, or
+// earlier when roundsTime has passed, but never before the second round. Such a loop finds errors by chance, and must not take
+// longer on a busy machine.
 func rounds(whole int) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		began := time.Now()
@@ -39,13 +40,13 @@ func rounds(whole int) iter.Seq[int] {
 	}
 }
 
-// await asks until the condition holds.
+// await waits until the condition holds.
 func await(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	awaitFor(t, patience, what, condition)
 }
 
-// awaitFor is await for what may take longer than everything else.
+// awaitFor is await with its own limit of time.
 func awaitFor(t *testing.T, longest time.Duration, what string, condition func() bool) {
 	t.Helper()
 
@@ -54,5 +55,6 @@ func awaitFor(t *testing.T, longest time.Duration, what string, condition func()
 	}
 }
 
-// pause lets a random moment pass, so that what is done next meets the service at another moment each time. It does not wait for anything.
+// pause sleeps for a random time, so that the next action reaches the service at a different moment each time. It does not wait
+// for anything.
 func pause(longest time.Duration) { time.Sleep(rand.N(longest)) }

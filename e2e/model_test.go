@@ -14,24 +14,24 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// model is a server that speaks like OpenAI's and answers what a test says.
+// model is a server with the API of OpenAI that answers what a test defines.
 type model struct {
 	server *httptest.Server
 
-	down atomic.Bool // it answers 503
+	down atomic.Bool // the model answers 503
 
 	mu     sync.Mutex
 	heard  []string // bodies of all requests
 	answer func(said conversation) any
 }
 
-// conversation is what a model is asked.
+// conversation is the messages of one request to a model.
 type conversation []struct {
 	Role    string `json:"role"`
 	Content string `json:"content"`
 }
 
-// question is what the asker wrote.
+// question returns the question of the caller.
 func (c conversation) question() string {
 	for _, message := range c {
 		if _, question, ok := strings.Cut(message.Content, "\nQuestion:\n"); ok && message.Role == "user" {
@@ -42,7 +42,7 @@ func (c conversation) question() string {
 	return ""
 }
 
-// complaint is what it is told of its last answer, if it gave one.
+// complaint returns the error message about the model's last reply, or an empty text in the first attempt.
 func (c conversation) complaint() string {
 	if last := c[len(c)-1]; len(c) > 3 {
 		return last.Content
@@ -51,7 +51,7 @@ func (c conversation) complaint() string {
 	return ""
 }
 
-// drafted is an answer of the nl2ql agent's model.
+// drafted is a reply of the nl2ql agent's model.
 type drafted struct {
 	Outcome       string `json:"outcome"`
 	Reading       string `json:"reading"`
@@ -64,7 +64,7 @@ func selects(query string) drafted {
 	return drafted{Outcome: "answer", Reading: "As it was asked.", Query: query, Reasoning: "It says so."}
 }
 
-// newModel starts a model. An answer that is text is sent as it is.
+// newModel starts a model. A text that answer returns is sent unchanged, any other value as JSON.
 func newModel(t *testing.T, answer func(said conversation) any) *model {
 	t.Helper()
 
@@ -112,7 +112,7 @@ func newModel(t *testing.T, answer func(said conversation) any) *model {
 	return m
 }
 
-// requests are the bodies of all requests so far.
+// requests returns the bodies of all requests so far.
 func (m *model) requests() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -120,7 +120,7 @@ func (m *model) requests() []string {
 	return append([]string(nil), m.heard...)
 }
 
-// concluded is a run as it ends.
+// concluded is a run that has ended.
 type concluded struct {
 	RunID, ConversationID, Status string
 
@@ -140,7 +140,7 @@ type concluded struct {
 	Error struct{ Code, Message string }
 }
 
-// cells are the values of the only row.
+// cells returns the values of the only row.
 func (c concluded) cells(t *testing.T) map[string]any {
 	t.Helper()
 	require.Len(t, c.Result.Steps, 1, "%+v", c)
@@ -150,7 +150,7 @@ func (c concluded) cells(t *testing.T) map[string]any {
 	return c.Result.Steps[0].Data[0]
 }
 
-// asks puts a question to nl2ql and waits for the end. More are further members of the request.
+// asks sends a question to nl2ql and waits until the run has ended. more contains further members of the request.
 func (d *filled) asks(question, more string) (run concluded) {
 	d.t.Helper()
 
@@ -166,12 +166,12 @@ func (d *filled) asks(question, more string) (run concluded) {
 	return run
 }
 
-// settings make it the only model of a service, one that runs where the data may be.
+// settings makes this the only model of a service, as a local model that may see all data.
 func (m *model) settings() []string {
 	return []string{"QUERN_MODELS=here/small", "QUERN_MODEL_HERE_KIND=openai", "QUERN_MODEL_HERE_LOCAL=true", "QUERN_MODEL_HERE_URL=" + m.server.URL + "/v1"}
 }
 
-// external are settings for models that each may see as much as the names of their providers say.
+// external returns settings for external models. Each provider is named after the exposure of its models.
 func external(models map[string]*model) (settings []string) {
 	var names []string
 

@@ -11,11 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestNoisyNeighbour: one user keeps as many heavy statements open as the defaults allow. Another one's small statements are
-// all answered, and not much later than alone.
+// TestNoisyNeighbour keeps as many heavy statements of one user running as the defaults allow. The small statements of another
+// user must all succeed, and must not take much longer than alone.
 func TestNoisyNeighbour(t *testing.T) { //nolint:paralleltest // times are measured, and the neighbour uses every core
 	const (
-		heavy     = 10 // QUERN_QUERY_PER_USER
+		heavy     = 10 // default of QUERN_QUERY_MAX_PER_USER
 		allowance = 100 * time.Millisecond
 	)
 
@@ -28,7 +28,7 @@ func TestNoisyNeighbour(t *testing.T) { //nolint:paralleltest // times are measu
 	key := s.newKey()
 	noisy, quiet := newAsker(t, s, key, "noisy"), newAsker(t, s, key, "quiet")
 	require.Equal(t, http.StatusOK, quiet.post(`{"data": [{"n": 1}, {"n": 2}]}`).status)
-	quiet.small(20) // until everything is warm
+	quiet.small(20) // warms up caches and processes
 
 	var excess []time.Duration
 
@@ -43,13 +43,13 @@ func TestNoisyNeighbour(t *testing.T) { //nolint:paralleltest // times are measu
 			asking.Go(func() {
 				for ctx.Err() == nil {
 					if answer, _ := try(noisy.question(endless, "").WithContext(ctx)); answer != nil && answer.status != http.StatusGatewayTimeout {
-						waitFor(ctx, time.Second) // as Retry-After says
+						waitFor(ctx, time.Second) // as Retry-After requires
 					}
 				}
 			})
 		}
 
-		await(t, "the neighbour has its share", func() bool { return s.gauge("quern_query_running") == max(1, s.gauge("quern_query_places")/2) })
+		await(t, "the neighbour has its share", func() bool { return s.gauge("quern_query_running") == max(1, s.gauge("quern_query_slots")/2) })
 
 		beside := percentile(quiet.small(count), 95)
 
@@ -111,7 +111,7 @@ func waitFor(ctx context.Context, pause time.Duration) {
 	}
 }
 
-// TestOnlyWaiting: a statement cannot keep a place by waiting.
+// TestOnlyWaiting checks that a statement cannot hold a slot by sleeping.
 func TestOnlyWaiting(t *testing.T) {
 	t.Parallel()
 

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestNL2QL: what a question becomes with a model, in every outcome.
+// TestNL2QL checks the answers of nl2ql with a model, in every outcome.
 func TestNL2QL(t *testing.T) {
 	t.Parallel()
 
@@ -35,7 +35,7 @@ func TestNL2QL(t *testing.T) {
 			return selects(`SELECT id FROM "orders" ORDER BY id`)
 		}
 	})
-	s := start(t, append(m.settings(), "QUERN_UPKEEP_QUIET=1s", "QUERN_UPKEEP_EVERY=1s")...)
+	s := start(t, append(m.settings(), "QUERN_MAINTENANCE_QUIET_PERIOD=1s", "QUERN_MAINTENANCE_INTERVAL=1s")...)
 	key := s.newKey()
 	d := newTrade(t, s, "ada", key.token("ada"))
 
@@ -57,7 +57,7 @@ func TestNL2QL(t *testing.T) {
 	require.Contains(t, last(), "How many orders are there?")
 	require.Contains(t, last(), `count(*) AS n`)
 
-	// The same datasets give the same beginning.
+	// Requests about the same datasets have the same beginning.
 	before, after := m.requests()[len(m.requests())-2], last()
 	same := 0
 
@@ -86,7 +86,7 @@ func TestNL2QL(t *testing.T) {
 		require.NotEmpty(t, run.Result.Response)
 	}
 
-	// Four attempts, and then it is over.
+	// A run ends after four attempts.
 	attempts := 0
 
 	for _, request := range m.requests() {
@@ -104,7 +104,7 @@ func TestNL2QL(t *testing.T) {
 	unknown := call(t, http.MethodPost, s.url+"/query/ask", d.bearer, fmt.Sprintf(`{"username": "ada", "namespace": %q, "query": "x", "timeZone": "Europe/Nowhere"}`, d.namespace))
 	require.Equal(t, http.StatusUnprocessableEntity, unknown.status, unknown.body)
 
-	// What the asker may not see is not told to the model.
+	// Datasets that the caller may not see are not sent to the model.
 	share(t, s, d.bearer, "datasets/self/"+d.namespace+"/products", "eve", "viewer")
 
 	_ = d.by(key.token("eve")).asks("How many orders?", "")
@@ -117,13 +117,13 @@ func TestNL2QL(t *testing.T) {
 	require.Equal(t, "answer", down.Result.Outcome, "%+v", down)
 	require.Equal(t, map[string]any{"count": 67.0}, down.cells(t))
 	require.Equal(t, "planner", down.Result.Model)
-	require.Equal(t, "No model could be reached, so this was read by rules: number of the rows of *orders* where *status* = 'Late'.\n\n1 row.", down.Result.Response)
+	require.Equal(t, "No model could be reached, so the planner interpreted the question: number of *orders* where *status* = 'Late'.\n\n1 row.", down.Result.Response)
 	require.Zero(t, down.Result.Usage.InputTokens)
 	require.Equal(t, 3, s.count(`SELECT count(*) FROM model_calls WHERE run_id = $1 AND state = 'failed'`, down.RunID), "it was tried")
 
 	require.Equal(t, "not_permitted", d.asks("Delete all orders", "").Result.Outcome)
 
-	// What is not understood without one, refers back, or is for a certain model fails as it did.
+	// Questions that the planner does not understand, that refer to earlier ones, or that name a model still fail.
 	for question, more := range map[string]string{
 		"What is the profit margin by region?": "", "How many of those orders are late?": fmt.Sprintf(`"conversationId": %q`, first.ConversationID),
 		"How many orders are there?": `"model": "small"`,
@@ -132,6 +132,6 @@ func TestNL2QL(t *testing.T) {
 		require.Equal(t, "failed", run.Status, question)
 		require.Equal(t, "UNAVAILABLE", run.Error.Code)
 		require.Contains(t, run.Error.Message, "model")
-		require.Equal(t, more != `"model": "small"`, strings.Contains(run.Error.Message, "do not understand the question either"), run.Error.Message)
+		require.Equal(t, more != `"model": "small"`, strings.Contains(run.Error.Message, "does not understand the question either"), run.Error.Message)
 	}
 }

@@ -9,14 +9,25 @@ import (
 )
 
 const (
-	sameResult  = "The rules that answer without a model give the same result."
-	otherResult = "The rules that answer without a model read it otherwise: "
+	sameResult  = "The planner gives the same result."
+	otherResult = "The planner interprets the question differently: "
 )
 
-// thinks takes longer than the rules do, also on a busy machine.
+// thinks takes longer than the planner, unless the machine is very busy.
 func thinks() { time.Sleep(3 * time.Second) }
 
-// TestSecondOpinion: a simple question that a model answers is read by rules too.
+// inTime repeats the question while the planner's result came too late to be compared, which happens on a very busy machine.
+func inTime(ask func() concluded) (run concluded) {
+	for range 5 {
+		if run = ask(); run.Result.Steps[0].Reasoning != "It says so." {
+			break
+		}
+	}
+
+	return run
+}
+
+// TestSecondOpinion checks that the planner also interprets a simple question that a model answers.
 func TestSecondOpinion(t *testing.T) {
 	t.Parallel()
 
@@ -41,25 +52,35 @@ func TestSecondOpinion(t *testing.T) {
 		return all
 	})
 
-	s := start(t, append(m.settings(), "QUERN_UPKEEP_QUIET=1s", "QUERN_UPKEEP_EVERY=1s")...)
+	s := start(t, append(m.settings(), "QUERN_MAINTENANCE_QUIET_PERIOD=1s", "QUERN_MAINTENANCE_INTERVAL=1s")...)
 	d := newTrade(t, s, "ada", s.newKey().token("ada"))
 
-	ask := func(question, more string, requests int) concluded {
-		before := len(m.requests())
+	before := 0
+	ask := func(question, more string) concluded {
+		before = len(m.requests())
 		run := d.asks(question, more)
 		require.Equal(t, "answer", run.Result.Outcome, "%s: %+v", question, run)
 		require.Equal(t, "small", run.Result.Model)
+
+		return run
+	}
+	compared := func(question string, requests int) concluded {
+		run := inTime(func() concluded { return ask(question, "") })
 		require.Len(t, m.requests()[before:], requests, question)
 
 		return run
 	}
+	alone := func(question, more string) {
+		require.Equal(t, "It says so.", ask(question, more).Result.Steps[0].Reasoning)
+		require.Len(t, m.requests()[before:], 1, question)
+	}
 
-	agreed := ask("How many orders are late?", "", 1)
+	agreed := compared("How many orders are late?", 1)
 	require.Equal(t, map[string]any{"what": "late", "n": 67.0}, agreed.cells(t), "more columns are no other result")
 	require.Equal(t, "It says so. "+sameResult, agreed.Result.Steps[0].Reasoning)
 
-	// It is told once, and corrects itself.
-	corrected := ask("How many orders are in the north?", "", 2)
+	// The model gets the planner's result once, and corrects its statement.
+	corrected := compared("How many orders are in the north?", 2)
 	require.Equal(t, "It says so. "+sameResult, corrected.Result.Steps[0].Reasoning)
 	require.Equal(t, 200, corrected.Result.Usage.InputTokens)
 
@@ -68,31 +89,31 @@ func TestSecondOpinion(t *testing.T) {
 		require.Contains(t, told, part)
 	}
 
-	// Its last word stands: the same again, another that fails, or nothing because it died.
-	stood := ask("How many orders have an amount of more than 90?", "", 2)
+	// The model's first result is kept if its second statement is the same, if the second one fails, or if the model stops
+	// answering.
+	stood := compared("How many orders have an amount of more than 90?", 2)
 	require.Equal(t, map[string]any{"n": 200.0}, stood.cells(t))
-	require.Contains(t, stood.Result.Steps[0].Reasoning, "It says so. "+otherResult+"number of the rows of *orders* where *amount* > 90")
+	require.Contains(t, stood.Result.Steps[0].Reasoning, "It says so. "+otherResult+"number of *orders* where *amount* > 90")
 
-	failed := ask("How many orders are in the south?", "", 4)
+	failed := compared("How many orders are in the south?", 4)
 	require.Equal(t, map[string]any{"n": 200.0}, failed.cells(t))
 
-	died := ask("How many orders were there in February 2026?", "", 4)
+	died := compared("How many orders were there in February 2026?", 4)
 	require.Equal(t, map[string]any{"n": 200.0}, died.cells(t))
 	m.down.Store(false)
 
-	// What the rules do not read, or are not sure of, is the model's alone.
-	kept := ask("How many orders are in the north?", `"helperPrompt": "North is everywhere."`, 1)
-	require.Equal(t, "It says so.", kept.Result.Steps[0].Reasoning)
-	require.Equal(t, "It says so.", ask("How many orders were sent back?", "", 1).Result.Steps[0].Reasoning)
+	// Questions that the planner does not understand, or is not sure about, are answered by the model alone.
+	alone("How many orders are in the north?", `"helperPrompt": "North is everywhere."`)
+	alone("How many orders were sent back?", "")
 
 	s.stop()
 	s.settings = append(s.settings, "QUERN_RUN_SECOND_OPINION=false")
 	s.restart()
 
-	require.Equal(t, "It says so.", ask("How many orders are in the north?", "", 1).Result.Steps[0].Reasoning)
+	alone("How many orders are in the north?", "")
 }
 
-// TestSecondOpinionExposure: of another reading a model hears what it may see.
+// TestSecondOpinionExposure checks that a model gets only as much of the planner's interpretation as its exposure allows.
 func TestSecondOpinionExposure(t *testing.T) {
 	t.Parallel()
 
@@ -105,19 +126,23 @@ func TestSecondOpinionExposure(t *testing.T) {
 		})
 	}
 
-	s := start(t, append(external(models), "QUERN_UPKEEP_QUIET=1s", "QUERN_UPKEEP_EVERY=1s")...)
+	s := start(t, append(external(models), "QUERN_MAINTENANCE_QUIET_PERIOD=1s", "QUERN_MAINTENANCE_INTERVAL=1s")...)
 	d := newTrade(t, s, "bea", s.newKey().token("bea"))
 
 	for level, m := range models {
 		ask := func(question string) (told string) {
-			before := len(m.requests())
-			run := d.asks(question, `"provider": "`+level+`"`)
+			before := 0
+			run := inTime(func() concluded {
+				before = len(m.requests())
+
+				return d.asks(question, `"provider": "`+level+`"`)
+			})
 			require.Contains(t, run.Result.Steps[0].Reasoning, otherResult, "the asker may see it")
 
 			return strings.Join(m.requests()[before+1:], "\n")
 		}
 
-		// That "late" is a status is known from the values.
+		// The planner knows only from values that "late" is a status.
 		told := ask("How many orders are late?")
 		require.Equal(t, level != "schema", strings.Contains(told, "Simple rules"), told)
 		require.Equal(t, level == "rows", strings.Contains(told, `{\"count\":67}`), told)

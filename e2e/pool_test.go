@@ -10,16 +10,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPoolNeverNested: statements that wait for the store hold no connection of the database. One user's statements over an
-// older snapshot, whose list of files is in the store, are more than the pool has connections; the store does not answer,
-// and everybody else goes on.
+// TestPoolNeverNested checks that statements that wait for the object store hold no connection of the database. One user runs
+// more statements over an older snapshot, whose list of files is in the object store, than the pool has connections. The object
+// store does not answer, and all other requests must still succeed.
 func TestPoolNeverNested(t *testing.T) {
 	t.Parallel()
 
 	const connections, statements = 4, 8
 
 	between, settings := newStoreProxy(t)
-	s := start(t, append(settings, fmt.Sprintf("QUERN_DATABASE_MAX_CONNS=%d", connections), fmt.Sprintf("QUERN_QUERY_RUNNING=%d", 2*statements), "QUERN_S3_TIMEOUT=20s")...)
+	s := start(t, append(settings, fmt.Sprintf("QUERN_DATABASE_MAX_CONNS=%d", connections), fmt.Sprintf("QUERN_QUERY_MAX_RUNNING=%d", 2*statements), "QUERN_S3_TIMEOUT=20s")...)
 	key := s.newKey()
 	d := newAsker(t, s, key, "historian")
 	other := value(t, call(t, http.MethodPost, s.url+"/user/token", key.token("other"), `{"name": "other"}`))

@@ -30,7 +30,7 @@ type profile struct {
 	Joins         []struct{ Column, Username, Namespace, Dataset, OtherColumn string }
 }
 
-// profiled waits for a profile of the current snapshot.
+// profiled waits for the profile of the current snapshot.
 func (d *filled) profiled() (found profile) {
 	d.t.Helper()
 
@@ -51,7 +51,7 @@ func (d *filled) profiled() (found profile) {
 	return found
 }
 
-// foundBy tells whether a search for a word has the dataset.
+// foundBy reports whether a search for a word finds the dataset.
 func (d *filled) foundBy(word string) bool {
 	d.t.Helper()
 
@@ -64,7 +64,7 @@ func (d *filled) foundBy(word string) bool {
 func TestProfileScenarios(t *testing.T) {
 	t.Parallel()
 
-	s := start(t, "QUERN_UPKEEP_QUIET=1s", "QUERN_UPKEEP_EVERY=1s")
+	s := start(t, "QUERN_MAINTENANCE_QUIET_PERIOD=1s", "QUERN_MAINTENANCE_INTERVAL=1s")
 	key := s.newKey()
 
 	for name, play := range map[string]func(*testing.T, *service, *signer){
@@ -134,14 +134,14 @@ func profileStory(t *testing.T, s *service, key *signer) {
 	require.Equal(t, `Date. From "2024-01-01" to "2024-01-28".`, draft.SchemaDefinition["day"])
 	require.Equal(t, `Text. One of "x" (33 %), "xx" (33 %), "xxx" (33 %). Empty in 25 % of the rows.`, draft.SchemaDefinition["note"])
 
-	// The draft is saved only if somebody does, and can be as it is.
+	// The draft is not saved by itself, and can be saved unchanged.
 	var saved struct{ DataDescription string }
 
 	d.call(http.MethodGet, "/inferDefinition", "").json(t, &saved)
 	require.Empty(t, saved.DataDescription)
 	require.Equal(t, http.StatusCreated, d.call(http.MethodPut, "/inferDefinition", answer.body).status)
 
-	// Rows that are added do not take the profile away: it says what it is of.
+	// After rows are appended, a profile is still returned, the old or already a new one. It states its snapshot.
 	require.Equal(t, http.StatusOK, d.post(`{"data": [{"id": 501, "region": "west"}]}`).status)
 
 	var before profile
@@ -151,7 +151,8 @@ func profileStory(t *testing.T, s *service, key *signer) {
 	require.EqualValues(t, 501, d.profiled().RowCount)
 }
 
-// profileJoins: what one caller may not see is in no answer to that caller, and in those to others.
+// profileJoins checks that joins with a dataset that the caller may not see are missing in answers to that caller, and present in
+// answers to others.
 func profileJoins(t *testing.T, s *service, key *signer) {
 	t.Helper()
 
@@ -166,7 +167,7 @@ func profileJoins(t *testing.T, s *service, key *signer) {
 	require.Equal(t, http.StatusOK, d.post(`{"data": [`+strings.Join(orders, ",")+`]}`).status)
 	d.profiled()
 
-	// It comes later, and is found from both sides.
+	// This dataset is created later, and the joins are found from both sides.
 	other := d.beside("customers", `{"data": [`+strings.Join(customers, ",")+`]}`)
 	require.Len(t, other.profiled().Joins, 2)
 
@@ -214,7 +215,7 @@ func profileJoins(t *testing.T, s *service, key *signer) {
 	requireFault(t, "a stranger", d.by(key.token("nobody")).call(http.MethodGet, "/profile", ""), http.StatusNotFound, "NOT_FOUND")
 }
 
-// profileGone: from the moment on in which rows are taken away, nothing shows their values.
+// profileGone checks that no answer shows values of rows from the moment in which the rows are removed.
 func profileGone(t *testing.T, s *service, key *signer) {
 	t.Helper()
 
@@ -255,11 +256,13 @@ func profileGone(t *testing.T, s *service, key *signer) {
 	gone("filled again")
 }
 
-// TestProfileWhen: a dataset is profiled when it is quiet, and while it is not when it has grown by a tenth.
+// TestProfileWhen checks that a dataset is profiled after a quiet period, and without one when it has grown by a tenth.
 func TestProfileWhen(t *testing.T) {
 	t.Parallel()
 
-	s := start(t, "QUERN_UPKEEP_QUIET=4s", "QUERN_UPKEEP_EVERY=1s")
+	const quiet = 4 * time.Second
+
+	s := start(t, "QUERN_MAINTENANCE_QUIET_PERIOD="+quiet.String(), "QUERN_MAINTENANCE_INTERVAL=1s")
 	d := newFilled(t, s, "grower", s.newKey().token("grower"))
 
 	rows := func(n int) string {
@@ -280,10 +283,20 @@ func TestProfileWhen(t *testing.T) {
 	d.profiled()
 	require.EqualValues(t, 1000, of())
 
-	for range 16 { // twice as long as it must be quiet
+	for last, i := time.Now(), 0; i < 16; i++ { // twice the quiet period
 		require.Equal(t, http.StatusOK, d.post(rows(1)).status)
 		time.Sleep(500 * time.Millisecond)
-		require.EqualValues(t, 1000, of(), "it is not quiet")
+
+		found := of()
+		if time.Since(last) > quiet { // the machine was so busy that the dataset was quiet
+			t.Log("no rows came for", time.Since(last))
+
+			break
+		}
+
+		require.EqualValues(t, 1000, found, "it is not quiet")
+
+		last = time.Now()
 	}
 
 	require.Equal(t, http.StatusOK, d.post(rows(200)).status)
@@ -299,12 +312,11 @@ func TestProfileWhen(t *testing.T) {
 	t.Log("profiled after it had grown, while rows came:", time.Since(grown).Round(100*time.Millisecond))
 }
 
-// TestProfileKill: whenever the process dies, the next one makes the profile, and the store has nothing that no row
-// knows of.
+// TestProfileKill kills the process repeatedly. The next process must compute the profile, and every object must have a row.
 func TestProfileKill(t *testing.T) {
 	t.Parallel()
 
-	s := start(t, "QUERN_UPKEEP_QUIET=1ms", "QUERN_UPKEEP_EVERY=1s")
+	s := start(t, "QUERN_MAINTENANCE_QUIET_PERIOD=1ms", "QUERN_MAINTENANCE_INTERVAL=1s")
 	key := s.newKey()
 	d := newFilled(t, s, "killer", key.token("killer"))
 

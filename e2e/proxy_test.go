@@ -16,27 +16,27 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// proxy stands between a client and an HTTP server, counts what passes, and fails as it is told to.
+// proxy forwards requests between a client and an HTTP server, counts them, and fails as its behaviour says.
 type proxy struct {
 	address string // host:port
 
 	mutex       sync.Mutex
 	behaviour   behaviour
-	changed     chan struct{} // closed when another behaviour begins
+	changed     chan struct{} // closed when the behaviour changes
 	addresses   []string      // host and path of each request
 	answered    []string      // path of each answer that came from the target
 	connections int
 }
 
-// behaviour says what happens to requests; the zero value forwards them.
+// behaviour says what happens to requests. The zero value forwards them.
 type behaviour struct {
 	refuse    bool                     // connections are closed at once
-	blackhole bool                     // requests are taken and never answered
-	delay     time.Duration            // answers are held back for so long
-	status    int                      // requests are answered with it
-	cut       func()                   // runs at the first byte of an answer, of which nothing is forwarded
-	cuts      func(*http.Request) bool // the requests whose answers are cut; nil: all
-	early     bool                     // the cut comes before the request is forwarded
+	blackhole bool                     // requests are read and never answered
+	delay     time.Duration            // answers are held back for this time
+	status    int                      // requests are answered with this status
+	cut       func()                   // runs at the first byte of an answer, which is not forwarded
+	cuts      func(*http.Request) bool // the requests whose answers are cut; nil means all
+	early     bool                     // the cut happens before the request is forwarded
 }
 
 func newProxy(t *testing.T, target string) *proxy {
@@ -54,7 +54,7 @@ func newProxy(t *testing.T, target string) *proxy {
 			r.SetURL(to)
 			r.Out.Host = r.In.Host // Keycloak takes its issuer from it
 		},
-		// A connection that is used again would let the transport repeat a request by itself.
+		// On a reused connection the transport might repeat a request by itself.
 		Transport: &http.Transport{DisableKeepAlives: true},
 		ModifyResponse: func(answer *http.Response) error {
 			b, changed := p.current()
@@ -87,7 +87,8 @@ func newProxy(t *testing.T, target string) *proxy {
 			case b.status != 0:
 				w.WriteHeader(b.status)
 			default:
-				// Whoever forwards it may read on after the request was aborted, and what is read from a connection then is a race.
+				// The forwarding transport may still read the body after the request was aborted, which is a race on the
+				// connection. So read it here.
 				body, err := io.ReadAll(r.Body)
 				if err != nil {
 					panic(http.ErrAbortHandler)
@@ -111,7 +112,7 @@ func newProxy(t *testing.T, target string) *proxy {
 	return p
 }
 
-// set changes what happens from now on. Requests that are held back are let go.
+// set changes the behaviour from now on. Requests that are held back continue.
 func (p *proxy) set(b behaviour) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -136,14 +137,14 @@ func (p *proxy) record() (addresses []string, connections int) {
 	return slices.Clone(p.addresses), p.connections
 }
 
-// requests counts those to paths that end so.
+// requests returns the number of requests to paths with this suffix.
 func (p *proxy) requests(suffix string) int {
 	addresses, _ := p.record()
 
 	return len(slices.DeleteFunc(addresses, func(address string) bool { return !strings.HasSuffix(address, suffix) }))
 }
 
-// answers counts those that came from the target for paths that end so, though they may be held back.
+// answers returns the number of answers that came from the target for paths with this suffix, including those that are held back.
 func (p *proxy) answers(suffix string) (count int) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -180,7 +181,7 @@ func (p *proxy) connected() (refuse bool) {
 	return p.behaviour.refuse
 }
 
-// hold ends after the time, when the client leaves, or when the behaviour changes.
+// hold returns after the time, when the client disconnects, or when the behaviour changes.
 func hold(r *http.Request, changed <-chan struct{}, long time.Duration) {
 	select {
 	case <-r.Context().Done():

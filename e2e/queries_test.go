@@ -23,19 +23,19 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var update = flag.Bool("update", false, "rewrite testdata/queries, testdata/streams and testdata/cli")
+var update = flag.Bool("update", false, "rewrite the golden files of testdata")
 
-// TestQueries runs the statements of testdata/queries and compares what comes back with what stands there:
+// TestQueries runs the statements of testdata/queries and compares the results with the files. A file has entries of this form:
 //
-//	== what it shows
-//	> more members of the request, {2} being the moment after snapshot 2 of the dataset history
+//	== what the entry shows
+//	> further members of the request, {2} is the time after snapshot 2 of the dataset history
 //	the statement
 //	----
-//	the columns, the rows and how many of which datasets; or the status and the body
+//	the columns, the rows, and the number of rows with their datasets; or the status and the body
 func TestQueries(t *testing.T) {
 	t.Parallel()
 
-	s := start(t, "QUERN_QUERY_ROWS=20", "QUERN_QUERY_MAX_ROWS=40", "QUERN_QUERY_BYTES=8KiB", "QUERN_QUERY_PER_USER=100", "QUERN_QUERY_WAIT=1m")
+	s := start(t, "QUERN_QUERY_DEFAULT_ROWS=20", "QUERN_QUERY_MAX_ROWS=40", "QUERN_QUERY_MAX_BYTES=8KiB", "QUERN_QUERY_MAX_PER_USER=100", "QUERN_QUERY_WAIT_TIMEOUT=1m")
 	key := s.newKey()
 	shop := newShop(t, s, key)
 
@@ -50,12 +50,12 @@ func TestQueries(t *testing.T) {
 	}
 }
 
-// shop is what the statements are about.
+// shop is the data of the statements.
 type shop struct {
 	filled
 
-	moments map[string]string // in requests
-	labels  map[string]string // of snapshots
+	moments map[string]string // times by placeholder in requests
+	labels  map[string]string // labels by snapshot id
 }
 
 const divider = "----\n"
@@ -94,7 +94,7 @@ func (d *shop) play(t *testing.T, path string) {
 
 var score = regexp.MustCompile(`,?"__metadata":\{"score":1(,"source":\{"file":"[^"]*","row":\d+\})?\}\}$`)
 
-// answer asks, and shows what came back.
+// answer sends a statement and returns its result as text.
 func (d *shop) answer(t *testing.T, title, statement, more string, marked bool) string {
 	t.Helper()
 
@@ -178,7 +178,7 @@ func (d *shop) show(t *testing.T, title, statement string, answer *answer, marke
 	return shown.String() + "\n"
 }
 
-// newShop fills the datasets of ada, and of bob, who shares one of his.
+// newShop creates the datasets of ada, and those of bob, who shares one of his.
 func newShop(t *testing.T, s *service, key *signer) *shop {
 	t.Helper()
 
@@ -246,7 +246,7 @@ nine,1,south,1.00,2026-03-29 02:30:00,does not fit,web
 `
 )
 
-// kindsFile has values at the edges of each type.
+// kindsFile returns a file with extreme values of each type.
 func kindsFile(t *testing.T) string {
 	t.Helper()
 
@@ -273,7 +273,7 @@ func kindsFile(t *testing.T) string {
 	]`)
 }
 
-// arrowRows is a Parquet file of rows in JSON.
+// arrowRows returns a Parquet file with rows given as JSON.
 func arrowRows(t *testing.T, fields []arrow.Field, rows string) string {
 	t.Helper()
 
@@ -294,7 +294,7 @@ func arrowRows(t *testing.T, fields []arrow.Field, rows string) string {
 	return file.String()
 }
 
-// history makes a dataset with five snapshots.
+// history creates a dataset with five snapshots.
 func (d *shop) history() {
 	d.t.Helper()
 
@@ -319,7 +319,7 @@ func (d *shop) history() {
 	}
 }
 
-// committed are the moments of the snapshots, the newest first.
+// committed returns the times of the snapshots, newest first.
 func (d *filled) committed() (moments []string) {
 	d.t.Helper()
 
@@ -336,7 +336,7 @@ func (d *filled) committed() (moments []string) {
 	return moments
 }
 
-// dataset makes an empty one of the shop's owner.
+// dataset creates an empty dataset of the shop's owner.
 func (d *shop) dataset(path string) *filled {
 	d.t.Helper()
 
@@ -354,7 +354,7 @@ func (d *filled) stored(body string) {
 	require.Equal(d.t, http.StatusOK, answer.status, answer.body)
 }
 
-// named is loaded for files with names, each before its content.
+// named is loaded for files with names. files alternates names and contents.
 func (d *filled) named(more string, files ...string) ingestion {
 	d.t.Helper()
 

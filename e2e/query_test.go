@@ -4,10 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -19,7 +17,7 @@ func (d *filled) ask(statement, more string, headers ...string) *answer {
 	return send(d.t, d.question(statement, more, headers...))
 }
 
-// question is the request of ask. More are further members of its body.
+// question returns the request of ask. more contains further members of its body.
 func (d *filled) question(statement, more string, headers ...string) *http.Request {
 	d.t.Helper()
 
@@ -31,7 +29,7 @@ func (d *filled) question(statement, more string, headers ...string) *http.Reque
 		fmt.Sprintf(`{"username": %q, "namespace": %q, "query": %s%s}`, d.owner, d.namespace, encode(d.t, statement), more), headers...)
 }
 
-// by is the same dataset as somebody else asks about it.
+// by returns the same dataset for another caller.
 func (d *filled) by(bearer string) *filled {
 	other := *d
 	other.bearer = bearer
@@ -39,7 +37,7 @@ func (d *filled) by(bearer string) *filled {
 	return &other
 }
 
-// beside makes another dataset in the namespace, with rows.
+// beside creates another dataset in the namespace, with rows.
 func (d *filled) beside(name, body string) *filled {
 	d.t.Helper()
 
@@ -56,7 +54,7 @@ func (d *filled) beside(name, body string) *filled {
 	return &other
 }
 
-// queried is the answer to a statement.
+// queried is the result of a statement.
 type queried struct {
 	Columns  []struct{ Name, Type string }
 	Data     []map[string]any
@@ -69,7 +67,7 @@ type queried struct {
 	}
 }
 
-// result asks a statement that must succeed.
+// result runs a statement that must succeed.
 func (d *filled) result(statement, more string) (found queried) {
 	d.t.Helper()
 
@@ -85,7 +83,7 @@ func (d *filled) resultOf(answer *answer) (found queried) {
 	return found
 }
 
-// rows are the cells of a result in the order of its columns.
+// rows returns the cells of a result in the order of its columns.
 func (q queried) rows() (rows [][]any) {
 	for _, row := range q.Data {
 		var cells []any
@@ -99,7 +97,7 @@ func (q queried) rows() (rows [][]any) {
 	return rows
 }
 
-// noDataset is the answer to a name that is no dataset for the caller.
+// noDataset is the answer to a name that is not a visible dataset.
 func noDataset(name string, more ...string) string {
 	return `{"error_code": "QUERY_INVALID", "message": "There is no dataset ` + strings.ReplaceAll(encodeText(name), `"`, `\"`) + ` that you can see.", "error_message": "",
 		"sub_errors": [` + strings.Join(more, ", ") + `]}`
@@ -178,7 +176,7 @@ func queryStory(t *testing.T, s *service, key *signer) {
 	for statement, words := range map[string]string{
 		"SELECT regoin FROM orders":         `"region"`,
 		"SELECT * FROM ordres":              `"orders"`,
-		"DELETE FROM orders":                "Only one SELECT",
+		"DELETE FROM orders":                "Only a single SELECT",
 		"SELECT 1; SELECT 2":                "several statements",
 		"SELECT * FROM read_text('/x')":     "read_text",
 		"SELECT region::int FROM orders":    "north",
@@ -192,7 +190,7 @@ func queryStory(t *testing.T, s *service, key *signer) {
 	require.Equal(t, http.StatusNotAcceptable, d.ask("SELECT 1", "", "Accept: image/png").status)
 }
 
-// querySharing gives and takes access in each way; every statement is about what holds when it comes.
+// querySharing grants and revokes access in each way. Every statement must see the grants at the time of its request.
 func querySharing(t *testing.T, s *service, key *signer) {
 	t.Helper()
 
@@ -259,7 +257,7 @@ func queryTokens(t *testing.T, s *service, key *signer) {
 	require.Equal(t, [][]any{{3.0}}, d.by(viewer).result(both, "").rows())
 	require.Equal(t, [][]any{{3.0}}, all.result(both, "").rows())
 	require.Equal(t, [][]any{{1.0}}, one.result("FROM orders", "").rows())
-	require.JSONEq(t, strings.Replace(noDataset("notes", at(38)), "see.", "see. There are orders.", 1), one.ask(both, "").body)
+	require.JSONEq(t, strings.Replace(noDataset("notes", at(38)), "see.", "see. You can see: orders.", 1), one.ask(both, "").body)
 	require.JSONEq(t, absent, other.ask("FROM orders", "").body)
 	require.JSONEq(t, absent, other.ask("SELECT 1", "").body)
 
@@ -274,7 +272,7 @@ func queryTokens(t *testing.T, s *service, key *signer) {
 	require.Equal(t, http.StatusUnauthorized, d.by(revoked).ask("FROM orders", "").status)
 }
 
-// queryOneOfMany: of a namespace only one dataset is shared. The others are not even candidates for a name.
+// queryOneOfMany shares only one dataset of a namespace. The others must not even be suggested for a wrong name.
 func queryOneOfMany(t *testing.T, s *service, key *signer) {
 	t.Helper()
 
@@ -330,250 +328,4 @@ func queryLimited(t *testing.T, s *service, key *signer) {
 	require.Equal(t, [][]any{{1.0}}, found.rows())
 	require.Equal(t, d.path(), found.Metadata.Snapshots[0].Dataset, "answers give the real name")
 	require.JSONEq(t, absent, self.by(key.token("another")).ask("SELECT n FROM orders", "").body)
-}
-
-// queryMoves holds statements back at the store: what was resolved is read, whatever becomes of its name.
-func queryMoves(t *testing.T, s *service, key *signer) {
-	t.Helper()
-
-	between, settings := newStoreProxy(t)
-	slow := start(t, append(settings, "QUERN_OIDC_ISSUER="+s.realm.issuer())...)
-
-	for _, move := range []struct {
-		name string
-		do   func(d *filled)
-		undo func(d *filled)
-	}{
-		{"rename", func(d *filled) {
-			require.Equal(t, http.StatusOK, d.call(http.MethodPatch, "", `{"name": "renamed"}`).status)
-		}, func(d *filled) {
-			d.name = "renamed"
-			require.Equal(t, http.StatusOK, d.call(http.MethodPatch, "", `{"name": "orders"}`).status)
-		}},
-		{"delete", func(d *filled) {
-			require.Equal(t, http.StatusNoContent, d.call(http.MethodDelete, "", "").status)
-		}, func(d *filled) { slow.quernd("dataset", "restore", d.path()) }},
-	} {
-		d := newFilled(t, slow, "runner", key.token("runner"))
-		between.set(behaviour{})
-		require.Equal(t, http.StatusOK, d.post(`{"data": [{"n": 1}]}`).status)
-		dropCache(t, slow)
-		between.set(behaviour{delay: patience})
-
-		before, answered := between.requests(".parquet"), make(chan *answer, 1)
-		question := d.question("SELECT n FROM orders", "")
-
-		go func() {
-			answer, _ := try(question)
-			answered <- answer
-		}()
-
-		await(t, "its file is on the way", func() bool { return between.requests(".parquet") > before })
-		move.do(d)
-
-		gone := d.ask("SELECT n FROM orders", "")
-		require.Equal(t, http.StatusUnprocessableEntity, gone.status, move.name)
-		require.Contains(t, gone.body, "There is no dataset")
-
-		between.set(behaviour{})
-
-		answer := <-answered
-		require.NotNil(t, answer, move.name)
-		require.Equal(t, [][]any{{1.0}}, d.resultOf(answer).rows(), move.name)
-
-		move.undo(d)
-		require.Equal(t, [][]any{{1.0}}, d.result("SELECT n FROM orders", "").rows(), move.name)
-	}
-}
-
-func queryAsOf(t *testing.T, s *service, key *signer) {
-	t.Helper()
-
-	d := newFilled(t, s, "historian", key.token("historian"))
-	born := time.Now()
-
-	// moment is after what was done before it and before what is done after it.
-	moment := func() string {
-		time.Sleep(20 * time.Millisecond)
-		defer time.Sleep(20 * time.Millisecond)
-
-		return time.Now().UTC().Format(time.RFC3339Nano)
-	}
-
-	first := d.loaded("", "n\n1\n").SnapshotID
-	one := moment()
-	second := d.loaded("", "n,more\n2,x\n").SnapshotID
-	two := moment()
-	third := d.loaded(`"mode": "replace"`, "m\n9\n").SnapshotID
-	three := moment()
-
-	for _, then := range []struct {
-		asOf, snapshot string
-		columns        int
-		rows           [][]any
-	}{
-		{one, first, 1, [][]any{{1.0}}},
-		{two, second, 2, [][]any{{1.0, nil}, {2.0, "x"}}},
-		{three, third, 1, [][]any{{9.0}}},
-		{time.Now().Add(time.Hour).UTC().Format(time.RFC3339), third, 1, [][]any{{9.0}}},
-	} {
-		found := d.result("FROM orders ORDER BY ALL", fmt.Sprintf(`"asOf": %q`, then.asOf))
-		require.Len(t, found.Columns, then.columns)
-		require.Equal(t, then.rows, found.rows())
-		require.Equal(t, then.snapshot, found.Metadata.Snapshots[0].SnapshotID)
-	}
-
-	require.Equal(t, third, d.result("FROM orders", "").Metadata.Snapshots[0].SnapshotID)
-
-	early := d.ask("FROM orders", fmt.Sprintf(`"asOf": %q`, born.Add(-time.Hour).UTC().Format(time.RFC3339)))
-	requireFault(t, "before its first rows", early, http.StatusUnprocessableEntity, "QUERY_INVALID")
-	require.Contains(t, early.body, "had no rows at that moment")
-}
-
-type rowPage struct {
-	Columns    []struct{ Name, Type string }
-	Data       []map[string]any
-	NextCursor string
-}
-
-func (d *filled) preview(query string) (page rowPage) {
-	d.t.Helper()
-
-	answer := d.call(http.MethodGet, "/rows"+query, "")
-	require.Equal(d.t, http.StatusOK, answer.status, answer.body)
-	answer.json(d.t, &page)
-
-	return page
-}
-
-// walk gives a column of all pages.
-func (d *filled) walk(query, column string, between func()) (cells []any) {
-	d.t.Helper()
-
-	for cursor := ""; ; {
-		page := d.preview("?limit=2" + query + cursor)
-		for _, row := range page.Data {
-			cells = append(cells, row[column])
-		}
-
-		if page.NextCursor == "" {
-			return cells
-		}
-
-		cursor = "&cursor=" + url.QueryEscape(page.NextCursor)
-
-		between()
-	}
-}
-
-func queryPages(t *testing.T, s *service, key *signer) {
-	t.Helper()
-
-	d := newFilled(t, s, "walker", key.token("walker"))
-	d.loaded("", "n,x\n1,a\n2,b\n3,c\n", "n,x\n4,d\n5,e\n")
-
-	all := []any{1.0, 2.0, 3.0, 4.0, 5.0}
-	changes := []func(){
-		func() { d.loaded(`"mode": "replace"`, "m\nx\ny\nz\n") },
-		func() { d.loaded("", "m\nw\n") },
-	}
-
-	require.Equal(t, all, d.walk("", "n", func() {}))
-	require.Equal(t, all, d.walk("&columns=N", "n", func() {
-		if len(changes) > 0 {
-			changes[0]()
-			changes = changes[1:]
-		}
-	}), "a walk stays with its snapshot")
-	require.Equal(t, []any{"x", "y", "z", "w"}, d.walk("", "m", func() {}))
-
-	page := d.preview("?columns=m&limit=1")
-	require.Equal(t, []struct{ Name, Type string }{{"m", "varchar"}}, page.Columns)
-	require.Equal(t, map[string]any{"m": "x", "__metadata": map[string]any{"score": 1.0, "source": map[string]any{"file": "file 0", "row": 1.0}}}, page.Data[0])
-
-	for query, field := range map[string]string{"?columns=n": "columns", "?columns=m,,": "columns", "?cursor=nonsense": "cursor", "?limit=101": "limit"} {
-		require.Equal(t, []string{field}, requireFault(t, query, d.call(http.MethodGet, "/rows"+query, ""), http.StatusUnprocessableEntity, "VALIDATION_FAILED"))
-	}
-
-	// A cursor is no way to the rows of another dataset.
-	other := newFilled(t, s, "walker", d.bearer)
-	other.loaded("", "n\n7\n")
-	require.Equal(t, []string{"cursor"}, requireFault(t, "another's cursor",
-		other.call(http.MethodGet, "/rows?limit=1&cursor="+url.QueryEscape(page.NextCursor), ""), http.StatusUnprocessableEntity, "VALIDATION_FAILED"))
-}
-
-func queryEmpty(t *testing.T, s *service, key *signer) {
-	t.Helper()
-
-	d := newFilled(t, s, "hollow", key.token("hollow"))
-	refused := d.ask("SELECT count(*) FROM orders", "")
-	requireFault(t, "no rows yet", refused, http.StatusUnprocessableEntity, "QUERY_INVALID")
-	require.Contains(t, refused.body, "has no rows yet")
-	require.JSONEq(t, `{"columns": [], "data": []}`, d.call(http.MethodGet, "/rows", "").body)
-	requireFault(t, "nothing to export", d.call(http.MethodGet, "/export", ""), http.StatusUnprocessableEntity, "INVALID_STATE")
-
-	d.loaded("", "n,x\n1,a\n")
-	require.Equal(t, http.StatusOK, d.call(http.MethodPost, "/clear", "").status)
-	require.Equal(t, [][]any{{0.0}}, d.result("SELECT count(*) FROM orders", "").rows())
-	require.Equal(t, []struct{ Name, Type string }{{"n", "bigint"}, {"x", "varchar"}}, d.result("FROM orders", "").Columns)
-	require.JSONEq(t, `{"columns": [{"name": "n", "type": "bigint"}, {"name": "x", "type": "varchar"}], "data": []}`, d.call(http.MethodGet, "/rows", "").body)
-	require.Equal(t, "n,x\n", d.call(http.MethodGet, "/export", "").body)
-	require.Equal(t, "n,x\n", d.ask("FROM orders", "", "Accept: text/csv").body)
-}
-
-// dropCache ends and begins the service again: copies of data files do not outlive the process.
-func dropCache(t *testing.T, s *service) {
-	t.Helper()
-	s.stop()
-	s.restart()
-}
-
-func queryStoreDown(t *testing.T, s *service, key *signer) {
-	t.Helper()
-
-	between, settings := newStoreProxy(t)
-	cut := start(t, append(settings, "QUERN_S3_TIMEOUT=1s", "QUERN_OIDC_ISSUER="+s.realm.issuer())...)
-	d := newFilled(t, cut, "offline", value(t, call(t, http.MethodPost, cut.url+"/user/token", key.token("offline"), `{"name": "asker"}`)))
-	require.Equal(t, http.StatusOK, d.post(`{"data": [{"n": 1}]}`).status)
-	require.Equal(t, [][]any{{1.0}}, d.result("FROM orders", "").rows())
-
-	between.set(behaviour{refuse: true})
-	require.Equal(t, [][]any{{1.0}}, d.result("FROM orders", "").rows(), "its file is here")
-	require.Equal(t, [][]any{{1.0}}, d.result("SELECT 1", "").rows())
-	require.Equal(t, "n\n1\n", d.call(http.MethodGet, "/export", "").body)
-
-	dropCache(t, cut)
-
-	for _, down := range []behaviour{{refuse: true}, {status: http.StatusServiceUnavailable}, {blackhole: true}} {
-		between.set(down)
-
-		began := time.Now()
-		requireUnavailable(t, d.ask("FROM orders", ""))
-		requireUnavailable(t, d.call(http.MethodGet, "/rows", ""))
-		requireUnavailable(t, d.call(http.MethodGet, "/export", ""))
-		require.Less(t, time.Since(began), 3*10*time.Second)
-		require.Equal(t, [][]any{{1.0}}, d.result("SELECT 1", "").rows())
-	}
-
-	between.set(behaviour{})
-	require.Equal(t, [][]any{{1.0}}, d.result("FROM orders", "").rows())
-}
-
-func queryDatabaseDown(t *testing.T, s *service, key *signer) {
-	t.Helper()
-
-	database := newPostgres(t)
-	cut := database.serve(t, "QUERN_OIDC_ISSUER="+s.realm.issuer())
-	d := newFilled(t, cut, "offline", key.token("offline"))
-	require.Equal(t, http.StatusOK, d.post(`{"data": [{"n": 1}]}`).status)
-	require.Equal(t, [][]any{{1.0}}, d.result("FROM orders", "").rows())
-
-	database.run("stop")
-	requireUnavailable(t, d.ask("FROM orders", ""))
-	requireUnavailable(t, d.ask("SELECT 1", ""))
-	requireUnavailable(t, d.call(http.MethodGet, "/rows", ""))
-	requireUnavailable(t, d.call(http.MethodGet, "/export", ""))
-
-	database.run("up")
-	await(t, "the database is found again", func() bool { return d.ask("FROM orders", "").status == http.StatusOK })
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# From a clean clone to an answer from an uploaded file by `make dev` and the commands that it prints, as a person at two terminals would.
-# The first time with empty caches (COLD=no: with those of the machine), the second time in the same clone, where everything is
-# downloaded and built, on a new folder for data and within WARM_LIMIT seconds.
+# Tests the quick start: from a clean clone, by `make dev` and the commands that it prints, to an answer from an uploaded file,
+# as a person at two terminals would do it. The first run has empty caches (COLD=no: the caches of the machine). The second run
+# uses the same clone, where everything is downloaded and built, with a new data folder, and must take at most WARM_LIMIT seconds.
 set -euo pipefail
 
 source=$(cd "$(dirname "$0")/.." && pwd)
@@ -16,7 +16,7 @@ die() {
   exit 1
 }
 
-# finish ends what still runs, by its id, and removes everything.
+# finish ends the processes that still run, by their ids, and removes all files.
 finish() {
   if [[ -n $running ]]; then end; fi
   chmod -R u+w "$work" 2>/dev/null || true # Go makes the folders of modules read-only
@@ -35,11 +35,11 @@ free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1
 
 printed() { grep -m1 -E "^  \S*quern( .*)? $1 " "$log" || die "\`make dev\` printed no $1"; }
 
-# run NAME: everything to the answer.
+# run NAME runs all steps up to the answer, and sets took to the seconds that they took.
 run() {
   local began=$SECONDS answer
   export QUERN_HOME=$work/$1/home XDG_STATE_HOME=$work/$1/state
-  # Others on this machine may have the usual ports.
+  # Other processes on this machine may use the default ports.
   export DEV_FLAGS="--port $(free_port) --issuer-port $(free_port)"
   log=$work/$1/log
   mkdir "$work/$1"
@@ -47,7 +47,7 @@ run() {
 
   make --no-print-directory dev >"$log" 2>&1 &
   running=$!
-  until grep -q 'Ctrl-C ends everything' "$log"; do
+  until grep -q 'Press Ctrl-C to stop' "$log"; do
     kill -0 "$running" 2>/dev/null || { cat "$log" >&2 && running= && die '`make dev` ended'; }
     sleep 0.2
   done
@@ -66,7 +66,7 @@ run() {
   ! grep -lsF "$XDG_STATE_HOME" /proc/[0-9]*/cmdline || die "something still runs"
 }
 
-# Nothing of this machine's settings.
+# Remove the settings of this machine.
 for name in $(compgen -e QUERN_); do unset "$name"; done
 export QUERN_TOOLS_DIR=$work/tools QUERN_STACK_DIR=$work/stack
 if [[ ${COLD:-yes} == yes ]]; then export GOCACHE=$work/gocache GOMODCACHE=$work/gomod; fi

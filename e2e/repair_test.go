@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// planted is a fault in a statement. The model corrects it if what it is told matches.
+// planted is a faulty statement. The model corrects it if the error message matches told.
 type planted struct {
 	kind, bad, told, good string
 }
@@ -37,16 +37,16 @@ func plantedFaults() []planted {
 		{"type", `SELECT max(date_diff('day', ordered, 'tomorrow')) AS v FROM orders`, `(?i)convert|date`, `SELECT max(date_diff('day', ordered, DATE '2026-12-31')) AS v FROM orders`},
 		{"type", `SELECT sum(price + title) AS v FROM products`, `\+`, `SELECT sum(price) AS v FROM products`},
 
-		{"dialect", `SELECT TOP 1 id AS v FROM orders ORDER BY amount DESC`, `not SQL`, `SELECT id AS v FROM orders ORDER BY amount DESC LIMIT 1`},
+		{"dialect", `SELECT TOP 1 id AS v FROM orders ORDER BY amount DESC`, `not valid SQL`, `SELECT id AS v FROM orders ORDER BY amount DESC LIMIT 1`},
 		{"dialect", `SELECT count(*) AS v FROM orders WHERE ordered > DATEADD(DAY, -7, DATE '2026-06-01')`, `(?i)dateadd|column "DAY"`, `SELECT count(*) AS v FROM orders WHERE ordered > DATE '2026-06-01' - INTERVAL 7 DAY`},
 		{"dialect", `SELECT count(*) AS v FROM orders WHERE ordered < GETDATE()`, `(?i)no function getdate`, `SELECT count(*) AS v FROM orders WHERE ordered < DATE '2026-11-15'`},
 		{"dialect", `SELECT max(NVL2(note, 1, 0)) AS v FROM orders`, `(?i)no function nvl2`, `SELECT max(CASE WHEN note IS NULL THEN 0 ELSE 1 END) AS v FROM orders`},
 		{"dialect", `SELECT min(TO_CHAR(ordered, 'YYYY')) AS v FROM orders`, `(?i)no function to_char`, `SELECT min(strftime(ordered, '%Y')) AS v FROM orders`},
-		{"dialect", "SELECT sum(`amount`) AS v FROM orders", `not SQL`, `SELECT sum("amount") AS v FROM orders`},
+		{"dialect", "SELECT sum(`amount`) AS v FROM orders", `not valid SQL`, `SELECT sum("amount") AS v FROM orders`},
 		{"dialect", `SELECT min(CONVERT(VARCHAR, id)) AS v FROM orders`, `(?i)convert|varchar`, `SELECT min(CAST(id AS VARCHAR)) AS v FROM orders`},
 		{"dialect", `SELECT count(*) AS v FROM orders WHERE ordered > STR_TO_DATE('2026', '%Y')`, `(?i)no function str_to_date`, `SELECT count(*) AS v FROM orders WHERE ordered > DATE '2026-01-01'`},
 		{"dialect", `SELECT count(*) AS v FROM customers WHERE CHARINDEX('a', name) > 0`, `(?i)no function charindex`, `SELECT count(*) AS v FROM customers WHERE strpos(name, 'a') > 0`},
-		{"dialect", `SELECT max(EXTRACT(YEAR ordered)) AS v FROM orders`, `not SQL`, `SELECT max(EXTRACT(YEAR FROM ordered)) AS v FROM orders`},
+		{"dialect", `SELECT max(EXTRACT(YEAR ordered)) AS v FROM orders`, `not valid SQL`, `SELECT max(EXTRACT(YEAR FROM ordered)) AS v FROM orders`},
 		{"dialect", `SELECT sum(amount::money) AS v FROM orders`, `(?i)money`, `SELECT sum(amount) AS v FROM orders`},
 		{"dialect", `SELECT region AS v, sum(amount) FROM orders`, `GROUP BY`, `SELECT region AS v, sum(amount) FROM orders GROUP BY region ORDER BY 1`},
 
@@ -66,7 +66,7 @@ func plantedFaults() []planted {
 	}
 }
 
-// newTrade makes three datasets with profiles.
+// newTrade creates three datasets with profiles.
 func newTrade(t *testing.T, s *service, owner, bearer string) *filled {
 	t.Helper()
 
@@ -96,7 +96,7 @@ func newTrade(t *testing.T, s *service, owner, bearer string) *filled {
 	return d
 }
 
-// TestRepair: a model that corrects what it is told ends right.
+// TestRepair checks that error messages are good enough for a model that corrects what they name.
 func TestRepair(t *testing.T) {
 	t.Parallel()
 
@@ -115,7 +115,7 @@ func TestRepair(t *testing.T) {
 
 		return selects(faults[n].bad)
 	})
-	s := start(t, append(m.settings(), "QUERN_UPKEEP_QUIET=1s", "QUERN_UPKEEP_EVERY=1s", "QUERN_RUN_PER_USER=100")...)
+	s := start(t, append(m.settings(), "QUERN_MAINTENANCE_QUIET_PERIOD=1s", "QUERN_MAINTENANCE_INTERVAL=1s", "QUERN_RUN_MAX_PER_USER=100")...)
 	d := newTrade(t, s, "ada", s.newKey().token("ada"))
 
 	var (

@@ -19,7 +19,8 @@ func TestKeyRotation(t *testing.T) {
 
 		const (
 			refresh = 2 * time.Second
-			// Tokens of unknown keys may cause one read in 10 s; a round needs up to three, the removed key's included.
+			// Tokens with unknown keys cause at most one read of the keys in 10 seconds. A round needs up to three such reads,
+			// one of them for the removed key.
 			pace = 30 * time.Second
 		)
 
@@ -36,7 +37,7 @@ func TestKeyRotation(t *testing.T) {
 
 			next := realm.rotate(t)
 			nextToken := realm.password("ada")
-			l.use(t, oldToken, nextToken) // both keys are published: both count
+			l.use(t, oldToken, nextToken) // both keys are published, so both are valid
 
 			l.await(t, 300)
 			l.use(t, nextToken)
@@ -56,7 +57,7 @@ func TestKeyRotation(t *testing.T) {
 		l.end(t)
 	})
 
-	// However many bring the first token of a fresh key at the same moment, one read serves them all.
+	// One read of the keys serves all requests that bring a token of a new key at the same time.
 	t.Run("many at once", func(t *testing.T) {
 		t.Parallel()
 
@@ -68,7 +69,7 @@ func TestKeyRotation(t *testing.T) {
 		}
 	})
 
-	// A read of the keys that is under way may bring the keys from before the rotation.
+	// A read of the keys that is in progress may return the keys from before the rotation.
 	t.Run("while keys are being read", func(t *testing.T) {
 		t.Parallel()
 
@@ -76,7 +77,7 @@ func TestKeyRotation(t *testing.T) {
 		between := newProxy(t, realm.base)
 		seen := realm.through(between.address)
 		s := start(t, "QUERN_OIDC_ISSUER="+seen.issuer())
-		// The next read must not be shared with the first.
+		// The next read must not be shared with the first one.
 		await(t, "the keys are read", func() bool { return s.ready("ok") })
 
 		between.set(behaviour{delay: 2 * time.Second})
@@ -99,14 +100,14 @@ func TestKeyRotation(t *testing.T) {
 		<-bad
 	})
 
-	// Bad tokens use up the reads that tokens may cause. A good one of a fresh key then has to wait; it is not bad.
+	// Bad tokens use up the reads that tokens may cause. A valid token of a new key may then get 503, but must not be refused.
 	t.Run("amid bad tokens", func(t *testing.T) {
 		t.Parallel()
 
 		s := start(t)
 		stranger := newStranger(t, s.realm)
 
-		time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second))) // iat counts in seconds
+		time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second))) // iat has a resolution of seconds
 
 		for range 20 {
 			require.NotEqual(t, http.StatusOK, call(t, http.MethodGet, s.url+"/user/me", stranger.token("ada"), "").status)
@@ -117,7 +118,7 @@ func TestKeyRotation(t *testing.T) {
 	})
 }
 
-// load asks for the caller with tokens that must be accepted.
+// load is a group of clients that request /user/me with tokens that must be accepted.
 type load struct {
 	*crowd
 
@@ -148,7 +149,7 @@ func (l *load) pick() string {
 	return l.tokens[rand.N(len(l.tokens))]
 }
 
-// use replaces the tokens. Requests that are under way with the earlier ones have ended when it returns.
+// use replaces the tokens. When it returns, requests with the earlier tokens have ended.
 func (l *load) use(t *testing.T, tokens ...string) {
 	t.Helper()
 	l.mutex.Lock()
@@ -157,7 +158,7 @@ func (l *load) use(t *testing.T, tokens ...string) {
 	l.await(t, 2*16)
 }
 
-// crowd is clients who ask on and on, until they are stopped or one of them fails.
+// crowd is a group of clients that send requests until they are stopped or one of them fails.
 type crowd struct {
 	clients sync.WaitGroup
 	stop    chan struct{}
@@ -216,7 +217,7 @@ func (c *crowd) stopped() bool {
 	}
 }
 
-// await lets as many more requests go well.
+// await waits until this number of further requests succeeded.
 func (c *crowd) await(t *testing.T, more int) {
 	t.Helper()
 
@@ -230,7 +231,7 @@ func (c *crowd) await(t *testing.T, more int) {
 	})
 }
 
-// end stops the clients; none of them may have failed.
+// end stops the clients. None of them may have failed.
 func (c *crowd) end(t *testing.T) {
 	t.Helper()
 	c.leave()

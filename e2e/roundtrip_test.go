@@ -20,7 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRoundTrip: what was loaded can be looked at, taken out in each form, and loaded again without a change.
+// TestRoundTrip checks that loaded rows can be previewed, exported in each format, and loaded again without a change.
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 
@@ -42,7 +42,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// hardTexts are those that a form of text can lose.
+// hardTexts returns texts that a text format can lose.
 func hardTexts() []string {
 	return []string{
 		"", " ", " around ", "a,b;c|d\te", `"`, `""`, `say "hi"`, "'single'", "line\nbreak", "line\r\nbreak", "end\n", `back\slash\n`, "NULL", "null", "N/A", "-",
@@ -50,7 +50,7 @@ func hardTexts() []string {
 	}
 }
 
-// newHard is a dataset with a column of each type, of two files and a post.
+// newHard creates a dataset with a column of each type, from two files and a post.
 func newHard(t *testing.T, s *service, key *signer, owner string) *filled {
 	t.Helper()
 
@@ -74,7 +74,7 @@ func newHard(t *testing.T, s *service, key *signer, owner string) *filled {
 	return d
 }
 
-// texts are rows that can be compared: nothing is equal to NaN.
+// texts returns the rows as texts, which can be compared even if they contain NaN.
 func (c tableContents) texts() (rows []string) {
 	for _, row := range c.rows {
 		rows = append(rows, fmt.Sprintf("%#v", row))
@@ -149,7 +149,7 @@ func exportAgain(t *testing.T, s *service, key *signer) {
 	require.Equal(t, d.exported("csv").body, d.call(http.MethodGet, "/export", "").body, "CSV unless another is named")
 }
 
-// readParquet gives the types and the rows of a file.
+// readParquet returns the types and the rows of a file.
 func readParquet(t *testing.T, content string) (types []string, rows [][]any) {
 	t.Helper()
 
@@ -188,7 +188,7 @@ func readParquet(t *testing.T, content string) (types []string, rows [][]any) {
 	return types, rows
 }
 
-// cell is valueOf for bytes as well.
+// cell is valueOf that also supports bytes.
 func cell(values arrow.Array, row int) any {
 	if bytes, isBinary := values.(*array.Binary); isBinary && bytes.IsValid(row) {
 		return string(bytes.Value(row))
@@ -197,7 +197,7 @@ func cell(values arrow.Array, row int) any {
 	return valueOf(values, row)
 }
 
-// arrowType is the type as it is stored.
+// arrowType returns the name of a type as it is stored.
 func arrowType(field arrow.Field) string {
 	if extension, isExtension := field.Type.(arrow.ExtensionType); isExtension {
 		return extension.StorageType().String()
@@ -210,7 +210,7 @@ func arrowType(field arrow.Field) string {
 	return field.Type.String()
 }
 
-// rawPage is one answer of GET …/rows.
+// rawPage is one response of GET …/rows.
 type rawPage struct {
 	Columns    []struct{ Name, Type string }
 	Data       []json.RawMessage
@@ -238,7 +238,7 @@ func previewPages(t *testing.T, s *service, key *signer) {
 
 	for _, limit := range []int{1, 7, 25, 100} {
 		if limit == 1 && loops(10) == 1 {
-			continue // as many requests as rows
+			continue // this takes one request for each row
 		}
 
 		var (
@@ -263,7 +263,7 @@ func previewPages(t *testing.T, s *service, key *signer) {
 		require.Equal(t, data(t, whole), data(t, rawPage{Data: rows}), "by %d: rows and where they come from, in their order", limit)
 	}
 
-	// What comes or goes meanwhile does not matter to who has begun.
+	// Changes meanwhile do not affect a client that has begun to read.
 	first := d.page("limit=30")
 	d.stored(`{"data": [{"n": 300}]}`)
 
@@ -345,7 +345,7 @@ func resultForms(t *testing.T, s *service, key *signer) {
 	require.Equal(t, wantTypes, types[:len(wantTypes)])
 	require.Equal(t, "JSON", types[18])
 
-	types[18] = "utf8" // Arrow has text for it
+	types[18] = "utf8" // Arrow stores JSON as text
 
 	stream := d.ask(everyKind, "", "Accept: application/vnd.apache.arrow.stream")
 	requireResult(t, stream, "application/vnd.apache.arrow.stream", 1)
@@ -355,7 +355,7 @@ func resultForms(t *testing.T, s *service, key *signer) {
 	require.Equal(t, fmt.Sprint(rows), fmt.Sprint(arrowRows))
 	require.Equal(t, "[1 9007199254740993 2 1.50 NaN true a \"b\", c  <nil> 2026-11-15 2026-11-15 10:11:12.500000 2026-11-15 08:11:12.000000 10:11:12.000000 3 days abc", strings.TrimSuffix(fmt.Sprint(rows[0][:15]), "]"))
 
-	// Rows of a dataset, and which snapshot they are of.
+	// Rows of a dataset, with their snapshot.
 	for _, accept := range []string{"text/csv", "text/csv;q=0.9, application/json;q=0.1", "text/*", "image/png, text/csv"} {
 		answer := d.ask("FROM orders ORDER BY id", "", "Accept: "+accept)
 		info := requireResult(t, answer, "text/csv", 2)
@@ -373,15 +373,15 @@ func resultForms(t *testing.T, s *service, key *signer) {
 	for _, accept := range []string{"image/png", "application/x-ndjson", "text/html", "text/csv;q=0", "nonsense"} {
 		answer := d.ask("SELECT 1 AS n", "", "Accept: "+accept)
 		require.Equal(t, http.StatusNotAcceptable, answer.status, accept)
-		require.JSONEq(t, plainFault("NOT_ACCEPTABLE", "The answer is JSON, an Arrow stream, CSV or Parquet: none of these is in Accept."), answer.body)
+		require.JSONEq(t, plainFault("NOT_ACCEPTABLE", "Rows are returned as JSON, an Arrow stream, CSV or Parquet. Accept allows none of these."), answer.body)
 	}
 
-	// An error is JSON whatever was asked for.
+	// An error is always JSON.
 	refused := d.ask("SELECT nam FROM orders", "", "Accept: text/csv")
 	require.Equal(t, http.StatusUnprocessableEntity, refused.status)
 	require.Equal(t, "application/json", refused.header.Get("Content-Type"))
 
-	// No rows have columns all the same.
+	// A result without rows still has columns.
 	require.Equal(t, "id,name\n", d.ask("FROM orders WHERE false", "", "Accept: text/csv").body)
 
 	types, rows = readArrow(t, d.ask("FROM orders WHERE false", "", "Accept: application/vnd.apache.arrow.stream").body)
@@ -410,7 +410,7 @@ func requireResult(t *testing.T, answer *answer, media string, count int) (info 
 	return info
 }
 
-// readArrow gives the types and the rows of a stream.
+// readArrow returns the types and the rows of a stream.
 func readArrow(t *testing.T, content string) (types []string, rows [][]any) {
 	t.Helper()
 
@@ -487,7 +487,7 @@ func exportRefused(t *testing.T, s *service, key *signer) {
 		requireFault(t, "another's", call(t, http.MethodGet, d.url()+address, key.token("else"), ""), 404, "NOT_FOUND")
 	}
 
-	// Cleared, it has columns and no rows.
+	// A cleared dataset has columns and no rows.
 	d.stored(`{"data": [{"n": 1, "text": "a"}]}`)
 	require.Equal(t, http.StatusOK, d.call(http.MethodPost, "/clear", "").status)
 	require.Equal(t, "n,text\n", d.exported("csv").body)

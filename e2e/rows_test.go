@@ -51,12 +51,12 @@ func rowsInEachForm(t *testing.T, s *service, key *signer) {
 		}
 	}
 
-	// Posts are not in the list of ingestions, which is about files.
+	// Posted rows are not in the list of ingestions, which is about files.
 	d := newFilled(t, s, "former", key.token("former"))
 	require.Equal(t, http.StatusOK, d.post(`{"data": [{"n": 1}]}`, "Content-Type: ").status)
 	require.JSONEq(t, `{"data": []}`, d.call(http.MethodGet, "/ingestions", "").body)
 
-	// They take the types that are there, and may bring columns of their own.
+	// Posted rows take the types of existing columns, and may add columns.
 	require.Equal(t, http.StatusOK, d.post(`{"data": [{"n": "2", "day": "2026-11-15"}]}`).status)
 	require.Equal(t, http.StatusOK, d.post("N,day\n3,2026-11-16\n", "Content-Type: text/csv").status)
 	require.Equal(t, tableContents{
@@ -65,7 +65,7 @@ func rowsInEachForm(t *testing.T, s *service, key *signer) {
 	}, d.table())
 }
 
-// parquetFile has the rows of the other forms.
+// parquetFile returns a file with the same rows as the other formats.
 func parquetFile(t *testing.T) string {
 	t.Helper()
 
@@ -130,11 +130,11 @@ func rowsRefused(t *testing.T, s *service, key *signer) {
 	require.Equal(t, numbers(1), d.table().rows, "all of a body or nothing")
 	require.Len(t, d.snapshots(), 1)
 
-	// Names that cannot be kept as they are.
+	// Column names that must be changed.
 	require.Equal(t, http.StatusOK, d.post(`{"data": [{"n": 2, "__metadata": "x"}]}`).status)
 	require.Equal(t, []tableColumn{{"n", "bigint"}, {"x__metadata", "varchar"}}, d.table().columns)
 
-	small := start(t, "QUERN_INGEST_MAX_ROWS=1000", "QUERN_OIDC_ISSUER="+s.realm.issuer())
+	small := start(t, "QUERN_INGEST_MAX_BODY=1000", "QUERN_OIDC_ISSUER="+s.realm.issuer())
 	d = newFilled(t, small, "picky", key.token("picky"))
 	large := `{"data": [{"n": 1}` + strings.Repeat(" ", 1000) + `]}`
 	refuse("too large", 413, "PAYLOAD_TOO_LARGE", d.post(large))
@@ -157,7 +157,7 @@ func rowsRepeated(t *testing.T, s *service, key *signer) {
 		return newRequest(t, http.MethodPost, d.url()+"/rows", d.bearer, `{"data": [{"n": 1}, {"n": 2}]}`, header)
 	}) {
 		if answer.status == http.StatusConflict {
-			require.Contains(t, answer.body, "still running")
+			require.Contains(t, answer.body, "still in progress")
 
 			continue
 		}
@@ -172,19 +172,19 @@ func rowsRepeated(t *testing.T, s *service, key *signer) {
 	require.Equal(t, numbers(1, 2), d.table().rows)
 	require.Len(t, d.snapshots(), 1)
 
-	// What was refused may be corrected under the same key.
+	// A refused request may be corrected under the same key.
 	header = "Idempotency-Key: " + uuid.NewString()
 	requireFault(t, "does not fit", d.post(`{"data": [{"n": "x"}]}`, header), 422, "VALIDATION_FAILED")
 	require.Equal(t, http.StatusOK, d.post(`{"data": [{"n": 3}]}`, header).status)
 	require.Equal(t, numbers(1, 2, 3), d.table().rows)
 }
 
-// rowsCleared holds a post back at the store until its dataset was cleared.
+// rowsCleared delays a post at the object store until its dataset was cleared.
 func rowsCleared(t *testing.T, s *service, key *signer) {
 	t.Helper()
 
 	between, settings := newStoreProxy(t)
-	slow := start(t, append(settings, "QUERN_OIDC_ISSUER="+s.realm.issuer())...)
+	slow := start(t, append(settings, "QUERN_S3_TIMEOUT=5s", "QUERN_OIDC_ISSUER="+s.realm.issuer())...)
 	d := newFilled(t, slow, "meeter", key.token("meeter"))
 	header := "Idempotency-Key: " + uuid.NewString()
 	post := newRequest(t, http.MethodPost, d.url()+"/rows", d.bearer, `{"data": [{"n": 1}]}`, header)
@@ -210,7 +210,7 @@ func rowsCleared(t *testing.T, s *service, key *signer) {
 	require.JSONEq(t, plainFault("CONFLICT", wasCleared), refused.body)
 	require.Zero(t, d.describe().RowCount)
 
-	// The same request may be made again: now it is accepted after the clear.
+	// The same request can be repeated, and is now accepted after the clear.
 	require.Equal(t, http.StatusOK, d.post(`{"data": [{"n": 1}]}`, header).status)
 	require.Equal(t, numbers(1), d.table().rows)
 }
@@ -232,7 +232,7 @@ func rowsOutage(t *testing.T, s *service, key *signer) {
 	requireUnavailable(t, d.post(`{"data": [{"n": 2}]}`, header))
 	require.Less(t, time.Since(began), 10*time.Second)
 
-	// Files wait until the store is there again.
+	// Files wait until the object store is available again.
 	queued := d.accepted(d.create(session, ""))
 
 	await(t, "it was tried", func() bool { return d.get(queued.ID).Status == "running" })
@@ -243,15 +243,15 @@ func rowsOutage(t *testing.T, s *service, key *signer) {
 	require.Equal(t, numbers(1, 2, 3), d.table().rows)
 }
 
-// TestGroupCommit: many clients post to one dataset on a store that takes its time. What comes at the same moment
-// is one snapshot.
+// TestGroupCommit posts rows to one dataset from many clients, with a slow object store. Posts at the same time must become one
+// snapshot.
 func TestGroupCommit(t *testing.T) {
 	t.Parallel()
 
 	const clients, lag = 64, 50 * time.Millisecond
 
 	between, settings := newStoreProxy(t)
-	s := start(t, append(settings, "QUERN_SANDBOX_READY=8")...)
+	s := start(t, append(settings, "QUERN_SANDBOX_IDLE_PROCESSES=8")...)
 	d := newFilled(t, s, "ada", value(t, call(t, http.MethodPost, s.url+"/user/token", s.newKey().token("ada"), `{"name": "caller"}`)))
 	require.Equal(t, http.StatusOK, d.post(`{"data": [{"n": -1}]}`).status)
 	between.set(behaviour{delay: lag})
@@ -300,7 +300,7 @@ func TestGroupCommit(t *testing.T) {
 	require.Equal(t, numbers(want...), d.table().rows)
 }
 
-// processorTime is what a process and its children, as far as they have ended, have used.
+// processorTime returns the processor time of a process and of its ended children.
 func processorTime(t *testing.T, pid int) (own, children time.Duration) {
 	t.Helper()
 

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRowRaces lets writers post rows to a dataset while all its rows are taken away. Every row that was acknowledged
-// is there, or was there before that; every other one is not there and was not.
+// TestRowRaces posts rows to a dataset while all its rows are removed. Every acknowledged row must exist, or must have existed
+// before the removal. No other row may exist or have existed.
 func TestRowRaces(t *testing.T) { //nolint:tparallel // the races share two cores
 	t.Parallel()
 
@@ -51,13 +51,13 @@ func TestRowRaces(t *testing.T) { //nolint:tparallel // the races share two core
 	}
 }
 
-// rowRace is one way to take all rows away.
+// rowRace is one way to remove all rows.
 type rowRace struct {
 	*filled
 
 	name, operation string
 	writers         int
-	left            [][]any // what is there right after the change
+	left            [][]any // the rows right after the change
 	change          func(*rowRace) *http.Request
 	replicas        []*service
 	first           string // the snapshot that is restored
@@ -116,7 +116,7 @@ func (r *rowRace) run(round int) {
 		delete(acknowledged, number(row))
 	}
 
-	// The rest was there before. A snapshot says how many rows it has.
+	// The other acknowledged rows existed before the change. The row count of the snapshot before it confirms this.
 	list := r.snapshots()
 	made := list[:len(list)-r.seen]
 	at := slices.IndexFunc(made, func(s snapshot) bool { return s.Operation == r.operation })
@@ -133,7 +133,7 @@ func (r *rowRace) run(round int) {
 	r.seen, r.rows = len(list), list[0].RowCount
 }
 
-// learn returns the rows that were acknowledged.
+// learn returns the acknowledged rows.
 func (r *rowRace) learn(round int, answers []*answer) map[int64]bool {
 	r.t.Helper()
 

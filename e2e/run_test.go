@@ -11,14 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// another starts a second replica of a service.
+// another starts another replica of a service.
 func another(t *testing.T, s *service, settings ...string) *service {
 	t.Helper()
 
 	return start(t, slices.Concat(s.place.settings(), []string{"QUERN_DATABASE_URL=" + s.databaseURL, "QUERN_OIDC_ISSUER=" + s.realm.issuer()}, settings)...)
 }
 
-// asked is a run as its asker sees it.
+// asked is a run as the API returns it.
 type asked struct {
 	RunID, ConversationID, Status string
 	Result                        *struct {
@@ -32,7 +32,7 @@ type asked struct {
 	Error *struct{ Code, Message string }
 }
 
-// accept asks and does not wait.
+// accept sends a question and does not wait for the answer.
 func (d *filled) accept(agent, script string) (run asked) {
 	d.t.Helper()
 
@@ -43,8 +43,8 @@ func (d *filled) accept(agent, script string) (run asked) {
 	return run
 }
 
-// TestResumeEverywhere: a client that is cut off after any event goes on at the other replica, and has seen every event
-// once, in order, in the end.
+// TestResumeEverywhere disconnects a client after each event and resumes at the other replica. The client must see every event
+// once and in order.
 func TestResumeEverywhere(t *testing.T) {
 	t.Parallel()
 
@@ -78,14 +78,15 @@ func TestResumeEverywhere(t *testing.T) {
 		})
 
 		if cut%4 == 0 {
-			clients.Wait() // five questions at once is what a user may have
+			clients.Wait() // a user may have five runs at once
 		}
 	}
 
 	clients.Wait()
 }
 
-// TestWithheld: whoever loses the right to see a dataset no longer sees what was made of it, by any route.
+// TestWithheld checks that a caller who loses access to a dataset no longer sees results that were computed from it, in any
+// route.
 func TestWithheld(t *testing.T) {
 	t.Parallel()
 
@@ -129,7 +130,7 @@ func TestWithheld(t *testing.T) {
 	unshare(t, s, d.bearer, "datasets/"+d.path(), "bob")
 
 	for route, body := range routes() {
-		// The question is the asker's own.
+		// The question itself is the caller's own text.
 		body = strings.ReplaceAll(body, strings.Trim(encode(t, `"response": "xylophone"`), `"`), "")
 		require.NotContains(t, body, `word":"xylophone`, route)
 		require.Contains(t, body, `{"response":"","steps":[],"outcome":"withheld"}`, route)

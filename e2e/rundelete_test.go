@@ -12,16 +12,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Words of the answers. Those of the rows stand in no statement and in no dataset: they are put together when it runs.
+// Words of the answers. The word in the rows occurs in no statement and in no dataset, because the statement concatenates it.
 const (
 	rowWord    = "heliotrope-"
 	answerWord = "amaranthine"
-	// Its rows are too many for the database.
+	// The rows are too large to be stored in the database.
 	wordy = `{"reasoning": "amaranthine", "response": "amaranthine", "steps": [{"instruction": "amaranthine",
 		"queries": ["SELECT concat('helio', 'trope-', n, repeat('.', 200)) AS word FROM orders WHERE 'amaranthine' <> '' LIMIT 1000"]}]}`
 )
 
-// newWordy is a dataset with enough rows for it.
+// newWordy creates a dataset with enough rows for wordy.
 func newWordy(t *testing.T, s *service, owner, bearer string) *filled {
 	t.Helper()
 
@@ -37,7 +37,7 @@ func newWordy(t *testing.T, s *service, owner, bearer string) *filled {
 	return d
 }
 
-// answered asks and waits for the answer.
+// answered asks a question and waits for the answer.
 func (d *filled) answered(script, more string) (run asked) {
 	d.t.Helper()
 
@@ -49,7 +49,7 @@ func (d *filled) answered(script, more string) (run asked) {
 	return run
 }
 
-// holding gives the tables with a row in which a text stands, whatever table it is.
+// holding returns all tables that have a row with a text.
 func (s *service) holding(text string) (tables []string) {
 	s.t.Helper()
 	withDatabase(s.t, s.databaseURL, func(ctx context.Context, connection *pgx.Conn) {
@@ -75,7 +75,7 @@ func (s *service) holding(text string) (tables []string) {
 	return tables
 }
 
-// namesOnly: these may know the id of something that is gone, for a while.
+// namesOnly removes the tables that may have the id of a deleted run for a while.
 func namesOnly(tables []string) (others []string) {
 	for _, table := range tables {
 		if table != "river_job" && table != "idempotency" {
@@ -86,7 +86,7 @@ func namesOnly(tables []string) (others []string) {
 	return others
 }
 
-// runObjects are the keys of the rows of steps.
+// runObjects returns the keys of the objects with rows of steps.
 func (p *place) runObjects() (keys []string) {
 	p.t.Helper()
 
@@ -99,7 +99,7 @@ func (p *place) runObjects() (keys []string) {
 	return keys
 }
 
-// requireAbsent: no route knows a run.
+// requireAbsent checks that no route returns the run.
 func (d *filled) requireAbsent(run asked) {
 	d.t.Helper()
 
@@ -123,7 +123,8 @@ func (d *filled) requireAbsent(run asked) {
 	}
 }
 
-// TestRunsDeleted: what is deleted is given by no route, and soon it is nowhere: in no table, and not in the store.
+// TestRunsDeleted checks that no route returns deleted runs, and that they are soon removed from all tables and from the object
+// store.
 func TestRunsDeleted(t *testing.T) {
 	t.Parallel()
 
@@ -156,7 +157,7 @@ func runsDeleted(t *testing.T) {
 		return len(s.holding(answerWord)) == 0 && len(namesOnly(s.holding(gone.RunID))) == 0 && len(s.place.runObjects()) == 3
 	})
 
-	// The process dies when the store has removed an object, and again before it does.
+	// The process dies right after the object store has removed an object, and the next process right before.
 	deletes := func(r *http.Request) bool {
 		return r.Method == http.MethodDelete && strings.Contains(r.URL.Path, "/runs/")
 	}
@@ -183,7 +184,7 @@ func runsDeleted(t *testing.T) {
 	require.Contains(t, call(t, http.MethodGet, s.url+"/query/runs/"+stays.RunID, d.bearer, "").body, rowWord)
 	require.Equal(t, "0 lost, 0 orphans\n", s.quernd("fsck", "--age", "0s"))
 
-	// One who deletes the only run of a conversation does not keep an empty one with its words.
+	// Deleting the only run of a conversation also deletes the conversation with its title.
 	require.Equal(t, http.StatusNoContent, call(t, http.MethodDelete, s.url+"/query/runs/"+stays.RunID, d.bearer, "").status)
 	await(t, "nothing is left", func() bool {
 		return len(s.holding("celadon")) == 0 && len(namesOnly(s.holding(stays.ConversationID))) == 0 && len(s.place.runObjects()) == 0
@@ -193,7 +194,7 @@ func runsDeleted(t *testing.T) {
 // withheld is a result that the reader may not see.
 const withheld = `{"response":"","steps":[],"outcome":"withheld"}`
 
-// told is everything that routes give of a run.
+// told returns everything that the routes return about a run.
 func (d *filled) told(run asked) map[string]string {
 	d.t.Helper()
 
@@ -202,7 +203,7 @@ func (d *filled) told(run asked) map[string]string {
 		bodies[path] = call(d.t, http.MethodGet, d.s.url+path, d.bearer, "").body
 	}
 
-	for after := range 12 { // also after the end, and after what there is
+	for after := range 12 { // also after the last event, and beyond it
 		var stream strings.Builder
 
 		request := newRequest(d.t, http.MethodGet, d.s.url+"/query/runs/"+run.RunID+"/events", d.bearer, "", fmt.Sprintf("Last-Event-ID: %d", after))
@@ -220,13 +221,13 @@ func (d *filled) told(run asked) map[string]string {
 	return bodies
 }
 
-// requireWithheld: nobody is told anything but the question.
+// requireWithheld checks that the routes return only the question.
 func (d *filled) requireWithheld(run asked, question string) {
 	d.t.Helper()
 
 	for route, body := range d.told(run) {
 		body = strings.ReplaceAll(body, strings.Trim(encode(d.t, question), `"`), "")
-		body = strings.ReplaceAll(body, strings.Trim(encode(d.t, question[:80]), `"`), "") // the title
+		body = strings.ReplaceAll(body, strings.Trim(encode(d.t, question[:80]), `"`), "") // the title of the conversation
 		require.NotContains(d.t, body, rowWord, route)
 		require.NotContains(d.t, body, answerWord, route)
 		require.NotContains(d.t, body, "concat(", route)
@@ -237,7 +238,7 @@ func (d *filled) requireWithheld(run asked, question string) {
 func runsErased(t *testing.T) {
 	t.Parallel()
 
-	s := start(t, scripted, "QUERN_DELETE_GRACE=2s", "QUERN_RUN_KEEP=1h")
+	s := start(t, scripted, "QUERN_DELETE_GRACE=2s", "QUERN_RUN_RETENTION=1h")
 	key := s.newKey()
 	d := newWordy(t, s, "ada", key.token("ada"))
 	kept := d.beside("kept", `{"data": [{"n": 1}]}`)
@@ -261,7 +262,7 @@ func runsErased(t *testing.T) {
 		reader.requireWithheld(run, wordy)
 	}
 
-	// Whoever erases waits for the last run, and dies there.
+	// The job that erases the results waits for the last run, and is killed there.
 	free := s.hold(`SELECT 1 FROM runs WHERE id = $1 FOR UPDATE`, runs[len(runs)-1].RunID)
 	erased := func() int { return s.count(`SELECT count(*) FROM runs WHERE result LIKE '%"outcome":"withheld"%'`) }
 	await(t, "some are erased", func() bool {
@@ -292,7 +293,7 @@ func runsErased(t *testing.T) {
 
 	require.NotContains(t, fmt.Sprint(reader.told(failed)), rowWord)
 
-	// The time of a run is over.
+	// The retention of a run ends.
 	s.exec(`UPDATE runs SET finished_at = finished_at - interval '2 hours' WHERE id = $1`, stays.RunID)
 	await(t, "the run is gone", func() bool {
 		return len(namesOnly(s.holding(stays.RunID))) == 0 && len(namesOnly(s.holding(stays.ConversationID))) == 0
@@ -302,13 +303,13 @@ func runsErased(t *testing.T) {
 	require.Equal(t, "0 lost, 0 orphans\n", s.quernd("fsck", "--age", "0s"))
 }
 
-// awaitExit waits until the process is gone.
+// awaitExit waits until the process has ended.
 func (s *service) awaitExit() {
 	s.t.Helper()
 	await(s.t, "the process is gone", func() bool { return !s.running() })
 }
 
-// hold runs a statement in a transaction that ends when it is freed.
+// hold runs a statement in a transaction that stays open until free is called.
 func (s *service) hold(statement string, args ...any) (free func()) {
 	s.t.Helper()
 
@@ -328,7 +329,7 @@ func (s *service) hold(statement string, args ...any) (free func()) {
 	return free
 }
 
-// sweep lets what is periodic begin now, and leaves other jobs as they are.
+// sweep makes the periodic jobs run now, unless a job that erases results is already queued.
 func (s *service) sweep() {
 	s.t.Helper()
 	await(s.t, "what is due is looked for", func() bool {
@@ -349,10 +350,10 @@ func (s *service) sweep() {
 	s.restart()
 }
 
-// quoting fails with a value of the data in its words.
+// quoting fails with an error message that contains a value of the data.
 const quoting = `{"steps": [{"instruction": "amaranthine", "queries": ["SELECT CAST(concat('helio', 'trope-', n) AS INTEGER) AS n FROM orders"]}]}`
 
-// failed asks what cannot be answered.
+// failed asks a question whose run fails.
 func (d *filled) failed(script string) (run asked) {
 	d.t.Helper()
 

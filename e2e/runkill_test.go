@@ -18,24 +18,24 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// askLoop is two replicas that take questions, two workers that answer them, and those who ask.
+// askLoop is two replicas that accept questions, two workers that answer them, and the clients that ask.
 type askLoop struct {
 	t        *testing.T
 	replicas []*service
 	workers  []*service
 	filled   *filled
-	count    int // of questions
+	count    int // number of questions
 	askers   int
 	steps    int
 	write    func(asker, i int) (kind, agent, question string)
 
 	mutex  sync.Mutex
 	killed map[string]int
-	cuts   int // of streams, by which a client lost its connection
+	cuts   int // number of streams that lost their connection
 	asked  []*followed
 }
 
-// followed is a question with what its asker has seen of it.
+// followed is a question with the events that its client has received.
 type followed struct {
 	asker  int
 	kind   string
@@ -44,16 +44,16 @@ type followed struct {
 }
 
 const (
-	honest    = "UNAVAILABLE"    // how the agent fails when it is told to
-	loopTime  = 3 * time.Minute  // that a run may take
-	overtime  = 10 * time.Second // in which it is seen that it took longer
+	honest    = "UNAVAILABLE"    // code with which the agent fails on request
+	loopTime  = 3 * time.Minute  // longest duration of a run
+	overtime  = 10 * time.Second // longest time until an exceeded deadline is noticed
 	tokenName = `{"name": "asker"}`
 )
 
-// TestRunKillLoop: questions are asked of two replicas and answered by two workers, and any of them dies at random. Every
-// question that was acknowledged ends in time as it must. Its asker, who comes again at the other replica whenever a
-// connection is lost, has seen every event once and in order, and that is what the log says later. No statement runs
-// again whose rows are recorded: each step of an asker reads a dataset of its own, and the audit says when it was read.
+// TestRunKillLoop sends questions to two replicas, and two workers answer them. Replicas and workers are killed at random. Every
+// acknowledged question must end in time and with the expected outcome. A client that loses its connection resumes at a random
+// replica, and must receive every event once and in order, as in the final log. A statement whose rows are recorded must not run
+// again. To prove this, each step reads a dataset of its own, and the audit must show a single read of it.
 func TestRunKillLoop(t *testing.T) {
 	t.Parallel()
 
@@ -62,18 +62,18 @@ func TestRunKillLoop(t *testing.T) {
 	l.run(scripted)
 }
 
-// run lets all questions be asked and answered by a service that has these settings, and checks what became of them.
+// run sends all questions to services with these settings, and checks the results.
 func (l *askLoop) run(settings ...string) {
 	l.t.Helper()
 
 	takes := append(slices.Clone(settings),
-		"QUERN_RUN_PER_USER=1000", "QUERN_RUN_TIME="+loopTime.String(), "QUERN_QUERY_PER_USER=100", "QUERN_QUERY_WAIT=1m", "QUERN_DATABASE_MAX_CONNS=10")
+		"QUERN_RUN_MAX_PER_USER=1000", "QUERN_RUN_TIMEOUT="+loopTime.String(), "QUERN_QUERY_MAX_PER_USER=100", "QUERN_QUERY_WAIT_TIMEOUT=1m", "QUERN_DATABASE_MAX_CONNS=10")
 	noWork := append(slices.Clone(takes), "QUERN_RUN_WORKERS=0")
 	one := start(l.t, noWork...)
 	l.killed = map[string]int{}
 	l.replicas = []*service{one, another(l.t, one, noWork...)}
 	l.workers = []*service{another(l.t, one, takes...), another(l.t, one, takes...)}
-	// An API token outlives the loop and needs nobody but us.
+	// An API token outlives the loop and does not need the issuer.
 	l.filled = newFilled(l.t, one, "ada", value(l.t, call(l.t, http.MethodPost, one.url+"/user/token", one.newKey().token("ada"), tokenName)))
 
 	for asker := range l.askers {
@@ -107,14 +107,14 @@ func (l *askLoop) run(settings ...string) {
 
 func stepDataset(asker, step int) string { return fmt.Sprintf("a%d_s%d", asker, step) }
 
-// kill ends one of the four every few seconds.
+// kill kills one of the four services every few seconds.
 func (l *askLoop) kill(dying context.Context) {
 	for round := 0; dying.Err() == nil; round++ {
 		time.Sleep(500 * time.Millisecond)
 		pause(2500 * time.Millisecond)
 
 		of, name := l.replicas, "replica"
-		if round%3 != 1 { // a worker first, however soon all is answered
+		if round%3 != 1 { // a worker first, in case all questions are answered soon
 			of, name = l.workers, "worker"
 		}
 
@@ -128,14 +128,14 @@ func (l *askLoop) kill(dying context.Context) {
 	}
 }
 
-// script is one of several kinds of questions.
+// script returns one of several kinds of questions.
 func (l *askLoop) script(asker, i int) (kind, agent, script string) {
 	rows, more := "count(*) AS n", ""
 
 	switch kind = []string{"plain", "repaired", "failing", "plain", "large"}[i%5]; kind {
 	case "failing":
 		more = `, "fail": true`
-	case "large": // its rows are an object in the store
+	case "large": // its rows are stored as an object in the object store
 		rows = "n, repeat('x', 60000) AS x"
 	}
 
@@ -160,7 +160,7 @@ func (l *askLoop) script(asker, i int) (kind, agent, script string) {
 	return kind, agent, fmt.Sprintf(`{"pause": 50, "response": "Done.", "steps": [%s]%s}`, strings.Join(steps, ", "), more)
 }
 
-// ask asks until somebody says that the question is accepted, and follows the run to its end.
+// ask repeats the question until a replica accepts it, and follows the run to its end.
 func (l *askLoop) ask(asker, i int) {
 	kind, agent, script := l.write(asker, i)
 	key, one := "Idempotency-Key: "+uuid.NewString(), &followed{asker: asker, kind: kind}
@@ -197,7 +197,7 @@ func (l *askLoop) ask(asker, i int) {
 	}
 }
 
-// read takes what comes until the connection is lost.
+// read reads events until the connection is lost.
 func (l *askLoop) read(request *http.Request, one *followed) {
 	response, err := http.DefaultTransport.RoundTrip(request)
 	if err != nil {
@@ -210,7 +210,7 @@ func (l *askLoop) read(request *http.Request, one *followed) {
 
 	switch response.StatusCode {
 	case http.StatusAccepted:
-		_ = json.NewDecoder(response.Body).Decode(&one.run) // or the answer was cut off, and is asked for again
+		_ = json.NewDecoder(response.Body).Decode(&one.run) // the response may be incomplete; then the question is repeated
 	case http.StatusOK:
 		one.events = append(one.events, readEvents(response.Body, 1000)...)
 
@@ -232,7 +232,7 @@ func (f *followed) ended() bool {
 	return len(f.events) > 0 && slices.Contains([]string{"run-completed", "run-cancelled", "error"}, f.events[len(f.events)-1].name)
 }
 
-// checkEnds: every question was taken once and ended in time, as it must.
+// checkEnds checks that every question was accepted once and ended in time and as expected.
 func (l *askLoop) checkEnds() {
 	l.t.Helper()
 
@@ -263,7 +263,8 @@ func (l *askLoop) checkEnds() {
 	require.Positive(l.t, l.killed["worker"])
 }
 
-// checkLogs: what an asker saw while processes died is what the log says, and the log says it once.
+// checkLogs checks that the events that a client received while processes died are those of the log, and that the log has each
+// event once.
 func (l *askLoop) checkLogs() {
 	l.t.Helper()
 
@@ -302,7 +303,7 @@ func (l *askLoop) checkLogs() {
 	}
 }
 
-// checkWork: no dataset of a step was read again for a run that had recorded the step.
+// checkWork checks that no dataset of a step was read again after the run had recorded the step.
 func (l *askLoop) checkWork() {
 	l.t.Helper()
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strings"
@@ -17,21 +18,21 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// manySteps reads rows again and again for some seconds.
+// manySteps returns a script that reads rows repeatedly for some seconds.
 func manySteps() string {
 	step := `{"instruction": "read", "queries": ["SELECT region FROM orders"]}`
 
 	return `{"pause": 50, "response": "Done.", "steps": [` + strings.Join(slices.Repeat([]string{step}, 60), ", ") + `]}`
 }
 
-// TestRevokedMidRun: when the revocation of a token has returned, what the token began ends. No statement starts later
-// than a second after it, no stream of any replica delivers what was written after it, and the runs fail.
+// TestRevokedMidRun checks what happens to the runs of a token when its revocation has returned. No statement starts later than
+// one second after it, no stream on any replica delivers events that were written after it, and the runs fail.
 func TestRevokedMidRun(t *testing.T) {
 	t.Parallel()
 
 	rounds := loops(1000)
 	if rounds < 1000 {
-		rounds /= 12 // it is a quick test unless all is wanted
+		rounds /= 12 // keeps the test short, unless it runs in full
 	}
 
 	replicas := streaming(t, 2)
@@ -47,7 +48,47 @@ func TestRevokedMidRun(t *testing.T) {
 	}
 }
 
-// in is the peer in another test.
+// TestRevokedMidRunKilled is TestRevokedMidRun with separate workers, one of which is killed every few seconds. A worker that
+// takes over a run of a revoked token must start no statement.
+func TestRevokedMidRunKilled(t *testing.T) {
+	t.Parallel()
+
+	users, rounds := 2, 1
+	if full() {
+		users, rounds = 20, 50
+	}
+
+	replicas := streaming(t, 2, "QUERN_RUN_WORKERS=0")
+	first := replicas[0].s
+	workers := []*service{another(t, first, scripted), another(t, first, scripted)}
+	dying, enough := context.WithCancel(t.Context())
+
+	var killing, asking sync.WaitGroup
+
+	killing.Go(func() {
+		for dying.Err() == nil {
+			pause(3 * time.Second)
+
+			victim := workers[rand.IntN(len(workers))]
+			victim.kill()
+			victim.restart()
+		}
+	})
+
+	for range users {
+		asking.Go(func() {
+			for i := range rounds {
+				revokeMidRun(t, first, replicas[i%2].in(t), replicas[(i+1)%2].in(t))
+			}
+		})
+	}
+
+	asking.Wait()
+	enough()
+	killing.Wait()
+}
+
+// in returns the peer for another test.
 func (p *peer) in(t *testing.T) *peer {
 	t.Helper()
 
@@ -57,8 +98,8 @@ func (p *peer) in(t *testing.T) *peer {
 	return newPeer(&d, p.agent)
 }
 
-// revokeMidRun begins a run by REST and one by A2A with a token of its own, resumes the first at the other replica, and
-// revokes the token there. The database is that of first.
+// revokeMidRun creates a token and starts two runs with it, one over REST and one over A2A. It resumes the REST run at the
+// other replica and revokes the token at that replica. The parameter first is the service whose database is read.
 func revokeMidRun(t *testing.T, first *service, here, there *peer) {
 	t.Helper()
 
@@ -71,7 +112,7 @@ func revokeMidRun(t *testing.T, first *service, here, there *peer) {
 	resumed := watch(t, newRequest(t, http.MethodGet, there.s.url+"/query/runs/"+run.RunID+"/events", value, "", "Last-Event-ID: 1"))
 
 	rest.await(7)
-	other.await(64) // the task, that it is worked, the plan, an instruction for each step, and rows
+	other.await(64) // the task, its state working, the plan, an instruction for each step, and rows
 	resumed.await(6)
 
 	began := time.Now()
@@ -113,7 +154,7 @@ func revokeMidRun(t *testing.T, first *service, here, there *peer) {
 	}
 }
 
-// runsOf are the runs that a token began.
+// runsOf returns the runs that a token started.
 func runsOf(t *testing.T, s *service, token string) (runs []string) {
 	t.Helper()
 	withDatabase(t, s.databaseURL, func(ctx context.Context, connection *pgx.Conn) {
@@ -137,7 +178,7 @@ func tally(t *testing.T, s *service, statement string, args ...any) (number int)
 	return number
 }
 
-// watched is a stream that is read as it comes, with the time of what came last.
+// watched is a stream that is read as it arrives, with the time of the last rows.
 type watched struct {
 	t *testing.T
 
@@ -160,7 +201,7 @@ func watch(t *testing.T, request *http.Request) *watched {
 		defer close(w.done)
 		defer func() { _ = response.Body.Close() }()
 
-		_, _ = io.Copy(w, response.Body) // how it ends is seen from what came
+		_, _ = io.Copy(w, response.Body) // the received text shows how the stream ended
 	}()
 
 	return w
@@ -178,11 +219,12 @@ func (w *watched) Write(text []byte) (int, error) {
 	return w.text.Write(text)
 }
 
-// await waits for so many events, and gives all that there are.
+// await waits until this number of events arrived, and returns all events so far.
 func (w *watched) await(number int) (events []event) {
 	w.t.Helper()
 
-	await(w.t, fmt.Sprintf("%d events", number), func() bool {
+	// A run whose workers die one after the other takes minutes.
+	awaitFor(w.t, 5*patience, fmt.Sprintf("%d events", number), func() bool {
 		w.mutex.Lock()
 		defer w.mutex.Unlock()
 
@@ -214,7 +256,7 @@ func (w *watched) lastContent() time.Time {
 	return w.last
 }
 
-// TestRevokedMidStatement: a statement that takes long gives no row to a token that was revoked meanwhile.
+// TestRevokedMidStatement checks that a long statement returns no row to a token that was revoked meanwhile.
 func TestRevokedMidStatement(t *testing.T) {
 	t.Parallel()
 
@@ -228,7 +270,7 @@ func TestRevokedMidStatement(t *testing.T) {
 		status := make(chan int, 1)
 
 		go func() {
-			if got, err := try(question); err != nil { // the connection was cut
+			if got, err := try(question); err != nil { // the connection was closed
 				status <- http.StatusUnauthorized
 			} else {
 				status <- got.status
@@ -243,7 +285,7 @@ func TestRevokedMidStatement(t *testing.T) {
 		returned := time.Now()
 		got := <-status
 
-		if time.Since(returned) > time.Second { // else it was done when the token was revoked
+		if time.Since(returned) > time.Second { // otherwise the statement had ended when the token was revoked
 			require.Contains(t, []int{http.StatusUnauthorized, http.StatusGatewayTimeout}, got, media)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// reading is a script of one statement, which needs some time before it if pause is not 0.
+// reading returns a script with one statement. If pause is not 0, the agent waits that number of milliseconds before it.
 func reading(t *testing.T, statement string, pause int) string {
 	t.Helper()
 
@@ -18,7 +18,7 @@ func reading(t *testing.T, statement string, pause int) string {
 	})
 }
 
-// runDoors are all operations on a run, with what they need; those that change it come last.
+// runDoors returns all operations on a run with their bodies. Those that change the run are last.
 func runDoors(run asked) []struct{ method, path, body string } {
 	at, talk := "/query/runs/"+run.RunID, "/query/conversations/"+run.ConversationID
 
@@ -37,8 +37,8 @@ func runDoors(run asked) []struct{ method, path, body string } {
 	}
 }
 
-// TestRestrictedRuns: a token that is restricted to one dataset has the runs that it began, and those of others that
-// read nothing else. Every other run is absent, whatever is asked of it.
+// TestRestrictedRuns checks that a token that is limited to one dataset can see the runs that it started, and those of others
+// that read only this dataset. Every other run looks absent in all operations.
 func TestRestrictedRuns(t *testing.T) {
 	t.Parallel()
 
@@ -97,10 +97,10 @@ func TestRestrictedRuns(t *testing.T) {
 			got := call(t, door.method, s.url+door.path, one.bearer, door.body)
 
 			switch {
-			case door.path == "/query/runs/"+run.RunID+"/feedback" && door.method == http.MethodGet: // there is none yet
+			case door.path == "/query/runs/"+run.RunID+"/feedback" && door.method == http.MethodGet: // there is no feedback yet
 			case door.path == "/query/runs/"+run.RunID+"/cancel":
 				require.Equal(t, http.StatusUnprocessableEntity, got.status, "%s: it has ended: %s", name, got.body)
-			case door.method == http.MethodDelete && door.path == "/query/conversations/"+run.ConversationID: // it went with its run
+			case door.method == http.MethodDelete && door.path == "/query/conversations/"+run.ConversationID: // it was deleted with its run
 			default:
 				require.Less(t, got.status, 300, "%s: %s %s: %s", name, door.method, door.path, got.body)
 			}
@@ -108,7 +108,7 @@ func TestRestrictedRuns(t *testing.T) {
 	}
 }
 
-// conversations are the ids of those of the namespace, over all pages.
+// conversations returns the ids of the conversations of the namespace, over all pages.
 func (d *filled) conversations() (ids []string) {
 	d.t.Helper()
 
@@ -135,8 +135,8 @@ func (d *filled) conversations() (ids []string) {
 	}
 }
 
-// TestKeptRowsAudited: whoever reads rows that were kept with a run leaves an entry with the owner of the dataset, by
-// whichever door, one for each request. Who may not read them leaves none.
+// TestKeptRowsAudited checks that each request that reads stored rows of a run, by any route, creates one audit entry with the
+// owner of the dataset. A request without access creates none.
 func TestKeptRowsAudited(t *testing.T) {
 	t.Parallel()
 
@@ -145,7 +145,7 @@ func TestKeptRowsAudited(t *testing.T) {
 	d := newFilled(t, s, "lender", key.token("lender"))
 	require.Equal(t, http.StatusOK, d.post(`{"data": [{"n": 1}]}`).status)
 	share(t, s, d.bearer, "datasets/"+d.path(), "borrower", "viewer")
-	share(t, s, d.bearer, "datasets/"+d.beside("kept", `{"data": [{"n": 1}]}`).path(), "borrower", "viewer") // the namespace stays
+	share(t, s, d.bearer, "datasets/"+d.beside("kept", `{"data": [{"n": 1}]}`).path(), "borrower", "viewer") // the namespace stays visible
 
 	reader := d.by(key.token("borrower"))
 	agent := newPeer(reader, "assistant")
@@ -188,7 +188,7 @@ func TestKeptRowsAudited(t *testing.T) {
 		require.Equal(t, before+1, entries(door.action), name)
 	}
 
-	// A stream that is followed while the run goes on, until it is known that it delivered rows.
+	// A stream that is followed while the run is in progress, and has delivered rows.
 	before := entries("run.read")
 	task := agent.begin(`{"pause": 300, "response": "Done.", "steps": [{"instruction": "a", "queries": ["SELECT n FROM orders"]}, {"instruction": "b", "queries": ["SELECT n FROM orders"]}]}`)
 	agent.follow(agent.request("SubscribeToTask", `{"id": "`+task.ID+`"}`))

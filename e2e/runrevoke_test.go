@@ -10,8 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRevokedMeanwhile: whoever follows a run, or waits for it, when the right to see its data is taken away learns nothing
-// from then on: neither if it goes on without that data nor if it needs more of it. Nor does it help to ask again later.
+// TestRevokedMeanwhile revokes access to the data of a run while a client follows the run or waits for it. From then on the
+// client must get nothing of the data, whether the run continues without the data or needs more. Later requests must not return
+// it either.
 func TestRevokedMeanwhile(t *testing.T) {
 	t.Parallel()
 
@@ -19,7 +20,7 @@ func TestRevokedMeanwhile(t *testing.T) {
 	key := s.newKey()
 	d := newWordy(t, s, "ada", key.token("ada"))
 	share(t, s, d.bearer, "datasets/"+d.path(), "bob", "viewer")
-	share(t, s, d.bearer, "datasets/"+d.beside("kept", `{"data": [{"n": 1}]}`).path(), "bob", "viewer") // the namespace stays
+	share(t, s, d.bearer, "datasets/"+d.beside("kept", `{"data": [{"n": 1}]}`).path(), "bob", "viewer") // the namespace stays visible
 
 	reader := d.by(key.token("bob"))
 	quoted := reader.failed(quoting)

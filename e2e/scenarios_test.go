@@ -1,38 +1,13 @@
 package e2e
 
 import (
-	"encoding/json"
 	"net/http"
-	"net/url"
-	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 )
-
-// scenario is a story told in requests.
-type scenario struct {
-	name     string
-	settings []string // given: it has a service of its own with these
-	steps    []step
-}
-
-// step is one request and all of its answer, or one operator's command, or one change of the database.
-//
-// Texts hold placeholders. <x kind> binds x, and <x> stands for it from then on: in addresses, in bodies that are sent
-// and in answers. The kinds are those of bindings; in what is sent only now is possible.
-type step struct {
-	as     string   // "": no token; <x>: that token; "name by way": sign-in at Keycloak; "name", "subject:name" or "name in group": a signed token
-	do     string   // "METHOD address", below /api/v1 if it starts with a slash, or "quernd arguments", or "sql statement"
-	header []string // of the request
-	body   string
-	status int      // of a command: 0, or 1 for one that fails
-	want   string   // the whole body: JSON compared by value; of a command: what it prints, or why it fails
-	shows  []string // headers of the answer, "Name: value"; no value means that it is not there
-}
 
 const (
 	absent       = `{"error_code": "NOT_FOUND", "message": "Nothing was found at this address.", "error_message": ""}`
@@ -51,7 +26,7 @@ func failed(code, message, sub, subMessage string) string {
 	return `{"error_code": "` + code + `", "message": "` + message + `", "error_message": "", "sub_errors": [{"code": "` + sub + `", "message": "` + subMessage + `"}]}`
 }
 
-// created is the answer to a new token: x is bound to its id, x-token to its value, x-created and x-expires to its times.
+// created is the answer to a new token. It binds x to its id, x-token to its value, and x-created and x-expires to its times.
 func created(x, name, role, expires string) string {
 	return `{"id": "<` + x + ` uuid>", "name": "` + name + `", "role": "` + role + `", "accessRestrictedTo": [],
 		"created_at": "<` + x + `-created now>", "expires_at": "` + expires + `", "token": "<` + x + `-token token>"}`
@@ -64,7 +39,7 @@ func listed(x, name, role, more string) string {
 }
 
 func scenarios() []scenario {
-	impossibleName := failed("FORBIDDEN", "This account cannot be used.", "USERNAME_INVALID", "The identity provider gives this account a username that is not possible here.")
+	impossibleName := failed("FORBIDDEN", "This account cannot be used.", "USERNAME_INVALID", "The username from the identity provider is not valid here. Ask the operator of the service.")
 	takenName := failed("FORBIDDEN", "This account cannot be used.", "USERNAME_TAKEN", "Another account has this username. Ask the operator of the service.")
 
 	return []scenario{
@@ -142,7 +117,7 @@ func scenarios() []scenario {
 			{as: "giver", do: "POST /user/token", body: `{"name": "x", "role": ""}`, status: 422, want: invalid("role", "must be one of: viewer, editor, owner")},
 			{as: "giver", do: "POST /user/token", body: `{"name": "x", "expires_at": "<past now-1s>"}`, status: 422, want: invalid("expires_at", "must be in the future")},
 			{as: "giver", do: "POST /user/token", body: `{"name": "x", "expires_at": "0001-01-01T00:00:00Z"}`, status: 422, want: invalid("expires_at", "must be in the future")},
-			{as: "giver", do: "POST /user/token", body: `{"name": "x", "expires_at": "<far now+8761h>"}`, status: 422, want: invalid("expires_at", "must be at most 8760 hours ahead")},
+			{as: "giver", do: "POST /user/token", body: `{"name": "x", "expires_at": "<far now+8761h>"}`, status: 422, want: invalid("expires_at", "must be at most 8760 hours from now")},
 			{as: "giver", do: "POST /user/token", body: `{"name": "x", "expires_at": "tomorrow"}`, status: 422, want: invalid("expires_at", "is not a valid date-time")},
 		}},
 		{name: "names of tokens", steps: []step{
@@ -180,7 +155,7 @@ func scenarios() []scenario {
 			{as: "pager", do: "GET /user/tokens?limit=abc", status: 422, want: invalid("limit", "is not a whole number")},
 			{as: "pager", do: "GET /user/tokens?limit=", status: 422, want: invalid("limit", "is not a whole number")},
 			{as: "pager", do: "GET /user/tokens?limit=1&limit=2", status: 422, want: invalid("limit", "is given more than once")},
-			{as: "pager", do: "GET /user/tokens?cursor=nonsense", status: 422, want: invalid("cursor", "is not one that a page before gave")},
+			{as: "pager", do: "GET /user/tokens?cursor=nonsense", status: 422, want: invalid("cursor", "is not a cursor of an earlier page")},
 			{as: "pager", do: "GET /user/tokens?cursor=", status: 422, want: invalid("cursor", "must have at least 1 character")},
 			{as: "pager", do: "GET /user/tokens?cursor=%00", status: 422, want: invalid("cursor", "is not text")},
 			{as: "pager", do: "GET /user/tokens?unknown=1&limit=1", status: 200, want: `{"data": [` + listed("c", "3", "editor", "") + `], "nextCursor": "<after-c>"}`},
@@ -189,7 +164,7 @@ func scenarios() []scenario {
 			{as: "heir", do: "POST /user/token", body: `{"name": "parent", "role": "viewer", "expires_at": "<p-expires now+24h>"}`, status: 200, want: created("p", "parent", "viewer", "<p-expires>")},
 			{as: "<p-token>", do: "POST /user/token", body: `{"name": "x", "role": "editor"}`, status: 403, want: beyondRights("role", "The token in use allows viewer at most.")},
 			{as: "<p-token>", do: "POST /user/token", body: `{"name": "x", "role": "owner"}`, status: 403, want: beyondRights("role", "The token in use allows viewer at most.")},
-			{as: "<p-token>", do: "POST /user/token", body: `{"name": "x", "expires_at": "<later now+25h>"}`, status: 403, want: beyondRights("expires_at", "A token cannot outlive the token that it is made with.")},
+			{as: "<p-token>", do: "POST /user/token", body: `{"name": "x", "expires_at": "<later now+25h>"}`, status: 403, want: beyondRights("expires_at", "A token cannot expire later than the token that creates it.")},
 			{as: "<p-token>", do: "POST /user/token", body: `{"name": "child"}`, status: 200, want: created("c", "child", "viewer", "<p-expires>")},
 			{as: "<c-token>", do: "POST /user/token", body: `{"name": "grandchild", "expires_at": "<g-expires now+1h>"}`, status: 200, want: created("g", "grandchild", "viewer", "<g-expires>")},
 			{as: "heir", do: "POST /user/token", body: `{"name": "other", "role": "owner"}`, status: 200, want: created("o", "other", "owner", "<o-expires now+2160h>")},
@@ -278,7 +253,7 @@ func scenarios() []scenario {
 			{do: "GET <root>/readyz", status: 200, want: `{"status": "ok"}`},
 			{
 				do: "GET <admin>/readyz", status: 200,
-				want: `{"status": "ok", "checks": [{"name": "process", "required": true, "ok": true}, {"name": "database", "required": true, "ok": true}, {"name": "object store", "required": false, "ok": true}, {"name": "issuer", "required": false, "ok": true}]}`,
+				want: `{"status": "ok", "checks": [{"name": "process", "required": true, "ok": true}, {"name": "database", "required": true, "ok": true}, {"name": "work folder", "required": true, "ok": true}, {"name": "object store", "required": false, "ok": true}, {"name": "issuer", "required": false, "ok": true}]}`,
 			},
 		}},
 		{name: "headers of every answer", settings: []string{"QUERN_PUBLIC_URL=https://quern.test", "QUERN_TRUSTED_PROXIES=127.0.0.0/8"}, steps: []step{
@@ -290,7 +265,7 @@ func scenarios() []scenario {
 			{as: "fast", do: "GET /user/me", status: 200, want: account("fast", "fast")},
 			{
 				as: "fast", do: "GET /user/me", status: 429, shows: []string{"Retry-After: 1000"},
-				want: `{"error_code": "RATE_LIMITED", "message": "Too many requests. Wait as long as Retry-After says.", "error_message": ""}`,
+				want: `{"error_code": "RATE_LIMITED", "message": "Too many requests. Wait for the time in Retry-After.", "error_message": ""}`,
 			},
 			{as: "slow", do: "GET /user/me", status: 200, want: account("slow", "slow")},
 			{do: "GET /user/me", status: 401, want: unauthorized},
@@ -314,12 +289,12 @@ func scenarios() []scenario {
 			{as: "<z-token>", do: "GET /user/me", status: 200, want: account("zoe", "zoe")},
 
 			{as: "<z-token>", do: "POST /user/token", body: `{"name": "child"}`, status: 200, want: created("c", "child", "editor", "<z-expires>")},
-			{do: "quernd token revoke <z>", want: "<z> is revoked, and all that were made with it\n"},
+			{do: "quernd token revoke <z>", want: "<z> is revoked, and all tokens that were created with it\n"},
 			{as: "<z-token>", do: "GET /user/me", status: 401, want: unauthorized},
 			{as: "<c-token>", do: "GET /user/me", status: 401, want: unauthorized},
 
 			{as: "zoe", do: "POST /user/token", body: `{"name": "old"}`, status: 200, want: created("old", "old", "editor", "<old-expires now+2160h>")},
-			{do: "quernd user release zoe", want: "zoe is free; the account that had it is now released-<zoe>, disabled, and keeps what it owns\n"},
+			{do: "quernd user release zoe", want: "zoe is free; the account that had this name is now released-<zoe>, is disabled, and keeps what it owns\n"},
 			{as: "<old-token>", do: "GET /user/me", status: 401, want: unauthorized},
 			{as: "new-zoe:zoe", do: "GET /user/me", status: 200, want: account("new-zoe", "zoe")},
 			{as: "zoe", do: "GET /user/me", status: 403, want: takenName},
@@ -340,7 +315,7 @@ func account(x, username string) string {
 }
 
 func wrongMethod(method string) string {
-	return `{"error_code": "METHOD_NOT_ALLOWED", "message": "This address does not take the method ` + method + `.", "error_message": ""}`
+	return `{"error_code": "METHOD_NOT_ALLOWED", "message": "This address does not support the method ` + method + `.", "error_message": ""}`
 }
 
 func securityHeaders(more ...string) []string {
@@ -371,245 +346,4 @@ func TestScenarios(t *testing.T) {
 
 		require.Equal(t, missing.header, foreign.header)
 	})
-}
-
-// playAll plays scenarios on a service that they share, unless they have one of their own.
-func playAll(t *testing.T, shared *service, key *signer, scenarios []scenario) {
-	t.Helper()
-
-	for _, scenario := range scenarios {
-		t.Run(scenario.name, func(t *testing.T) {
-			t.Parallel()
-
-			p := &player{service: shared, key: key}
-			if scenario.settings != nil {
-				p.service = start(t, append(scenario.settings, "QUERN_OIDC_ISSUER="+shared.realm.issuer())...)
-			}
-
-			p.bound = bindings{"root": p.service.root, "admin": p.service.admin}
-
-			for _, step := range scenario.steps {
-				p.play(t, step)
-			}
-		})
-	}
-}
-
-// player plays the steps of one scenario.
-type player struct {
-	service *service
-	key     *signer
-	bound   bindings
-}
-
-func (p *player) play(t *testing.T, step step) {
-	t.Helper()
-
-	method, address, _ := strings.Cut(p.bound.fill(t, step.do), " ")
-	switch method {
-	case "quernd":
-		p.command(t, step, strings.Fields(address))
-
-		return
-	case "sql":
-		p.service.exec(address)
-
-		return
-	}
-
-	if strings.HasPrefix(address, "/") {
-		address = p.service.url + address
-	}
-
-	var headers []string
-	for _, header := range step.header {
-		headers = append(headers, p.bound.fill(t, header))
-	}
-
-	answer := call(t, method, address, p.token(t, step.as), p.bound.fill(t, step.body), headers...)
-	require.Equal(t, step.status, answer.status, "%s as %q: %s", step.do, step.as, answer.body)
-
-	for _, header := range step.shows {
-		name, value, _ := strings.Cut(header, ": ")
-		require.Equal(t, value, answer.header.Get(name), "%s: %s", step.do, name)
-	}
-
-	if step.want == "" {
-		require.Empty(t, answer.body, step.do)
-
-		return
-	}
-
-	require.Equal(t, "application/json", answer.header.Get("Content-Type"))
-
-	var want, got any
-	require.NoError(t, json.Unmarshal([]byte(step.want), &want), step.want)
-	answer.json(t, &got)
-	require.Equal(t, p.bound.match(t, want, got), got, step.do)
-}
-
-// token is the bearer token of whoever a step is played as.
-func (p *player) token(t *testing.T, as string) string {
-	t.Helper()
-
-	if as == "" || strings.HasPrefix(as, "<") {
-		return p.bound.fill(t, as)
-	}
-
-	if user, way, given := strings.Cut(as, " by "); given {
-		realm := *p.key.realm
-		realm.t, realm.shared = t, nil // each sign-in is a new one
-
-		return map[string]func(string) string{
-			"password": realm.password,
-			"code":     func(user string) string { return realm.codePKCE(user).Access },
-			"implicit": func(user string) string { return realm.implicit(user).Access },
-			"ID token": func(user string) string { return realm.tokens(user).ID },
-		}[way](user)
-	}
-
-	as, group, isMember := strings.Cut(as, " in ")
-
-	subject, name, given := strings.Cut(as, ":")
-	if !given {
-		name = subject
-	}
-
-	claims := p.key.claims(subject)
-	claims["preferred_username"] = name
-
-	if isMember {
-		claims["groups"] = []string{group}
-	}
-
-	return p.key.sign(claims)
-}
-
-func (p *player) command(t *testing.T, step step, args []string) {
-	t.Helper()
-
-	printed, err := p.service.command(args...)
-	if step.status != 0 {
-		require.EqualError(t, err, step.want)
-
-		return
-	}
-
-	require.NoError(t, err, step.do)
-
-	// The text with each placeholder as a group gives what to bind.
-	var (
-		pattern      strings.Builder
-		placeholders []string
-		rest         = step.want
-	)
-
-	for at := placeholder.FindStringIndex(rest); at != nil; at = placeholder.FindStringIndex(rest) {
-		pattern.WriteString(regexp.QuoteMeta(rest[:at[0]]) + `(\S+)`)
-		placeholders = append(placeholders, rest[at[0]:at[1]])
-		rest = rest[at[1]:]
-	}
-
-	found := regexp.MustCompile("^" + pattern.String() + regexp.QuoteMeta(rest) + "$").FindStringSubmatch(printed)
-	require.NotNil(t, found, "%s\nwanted: %s\nprinted: %s", step.do, step.want, printed)
-
-	for i, want := range placeholders {
-		require.Equal(t, p.bound.match(t, want, found[i+1]), found[i+1], step.do)
-	}
-}
-
-// bindings are what the placeholders of a scenario stand for.
-type bindings map[string]string
-
-var placeholder = regexp.MustCompile(`<([\w-]+)(?: (uuid|token|text|key|signed|any|now)([+-][0-9hms]+)?)?>`)
-
-// fill puts what is bound into a text that is sent.
-func (b bindings) fill(t *testing.T, text string) string {
-	t.Helper()
-
-	return placeholder.ReplaceAllStringFunc(text, func(found string) string {
-		part := placeholder.FindStringSubmatch(found)
-		if part[2] == "now" {
-			b[part[1]] = time.Now().Add(offset(t, part[3])).UTC().Truncate(time.Second).Format(time.RFC3339)
-		}
-
-		require.Contains(t, b, part[1], "nothing is bound to %s", found)
-
-		return b[part[1]]
-	})
-}
-
-// match returns the wanted value with its placeholders replaced by what is bound to them, now or before.
-func (b bindings) match(t *testing.T, want, got any) any {
-	t.Helper()
-
-	switch want := want.(type) {
-	case map[string]any:
-		got, _ := got.(map[string]any)
-		for key := range want {
-			want[key] = b.match(t, want[key], got[key])
-		}
-
-		return want
-	case []any:
-		got, _ := got.([]any)
-		for i := range min(len(want), len(got)) {
-			want[i] = b.match(t, want[i], got[i])
-		}
-
-		return want
-	case string:
-		part := placeholder.FindStringSubmatch(want)
-		if part == nil || part[0] != want {
-			return want
-		}
-
-		if text, isText := got.(string); isText && part[2] != "" {
-			b.bind(t, part[1], part[2], part[3], text)
-		}
-
-		return b[part[1]]
-	default:
-		return want
-	}
-}
-
-// bind checks that the text is of the kind and remembers it.
-func (b bindings) bind(t *testing.T, name, kind, ahead, text string) {
-	t.Helper()
-
-	switch kind {
-	case "uuid":
-		id, err := uuid.Parse(text)
-		require.NoError(t, err, text)
-		require.Equal(t, id.String(), text)
-	case "token":
-		require.Regexp(t, `^quern_[0-9A-Za-z]{33}$`, text)
-	case "text":
-		require.Equal(t, url.QueryEscape(text), text, "it can stand in an address as it is")
-	case "key":
-		require.Regexp(t, `^uploads/\d{4}-\d\d-\d\d/[0-9a-f-]{36}$`, text)
-	case "signed":
-		require.Regexp(t, `^http://.*X-Amz-Expires=3600&.*X-Amz-Signature=[0-9a-f]{64}$`, text)
-	case "now":
-		at, err := time.Parse(time.RFC3339, text)
-		require.NoError(t, err)
-		require.True(t, strings.HasSuffix(text, "Z"), "%s is not in UTC", text)
-		require.WithinDuration(t, time.Now().Add(offset(t, ahead)), at, patience)
-	}
-
-	b[name] = text
-}
-
-func offset(t *testing.T, text string) time.Duration {
-	t.Helper()
-
-	if text == "" {
-		return 0
-	}
-
-	ahead, err := time.ParseDuration(text)
-	require.NoError(t, err)
-
-	return ahead
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Lets schemathesis look for server errors and for answers that the contract does not have, against a quernd on a
-# database of its own. $SCHEMATHESIS is the program; `make stack` must have started the servers.
+# Runs schemathesis against a quernd with its own database, to find server errors and responses that are not in the
+# contract. $SCHEMATHESIS is the program. `make stack` must have started the servers.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -24,16 +24,16 @@ cleanup() {
 }
 trap cleanup EXIT
 
-# field NAME: that field of a JSON object on standard input.
+# field NAME prints a field of the JSON object on standard input.
 field() { python3 -c 'import json, sys; print(json.load(sys.stdin)[sys.argv[1]])' "$1"; }
 
 sql "CREATE DATABASE $database"
-go build -o "$work/quernd" ./cmd/quernd
+go build -tags scripted -o "$work/quernd" ./cmd/quernd
 QUERN_DATABASE_URL=$(python3 -c 'import sys, urllib.parse as u; print(u.urlparse(sys.argv[1])._replace(path=sys.argv[2]).geturl())' \
   "$QUERN_TEST_DATABASE_URL" "/$database")
 export QUERN_DATABASE_URL QUERN_LISTEN_ADDR=127.0.0.1:0 QUERN_ADMIN_ADDR=127.0.0.1:0 QUERN_DRAIN_DELAY=0s
-# Questions are answered without a model.
-export QUERN_RUN_SCRIPTED=true
+# A scripted agent answers questions without a model.
+export QUERN_TEST_SCRIPTED=true
 export QUERN_S3_BUCKET=$QUERN_TEST_S3_BUCKET QUERN_S3_PREFIX=$database-$(date +%s)
 "$work/quernd" migrate
 touch "$work/log"
@@ -48,20 +48,20 @@ for _ in {1..300}; do
   sleep 0.1
 done
 
-# An access token may not live as long as the run; an API token with every right does.
+# An access token may expire during the run, so use an API token with all rights.
 access=$(curl -fsS --noproxy '*' "$QUERN_OIDC_ISSUER/protocol/openid-connect/token" -d grant_type=password \
   -d client_id=quern-console -d username=ada -d password=ada-pw | field access_token)
 token=$(curl -fsS --noproxy '*' "$url/user/token" -H "Authorization: Bearer $access" -d '{"name": "schemathesis", "role": "owner"}' \
   -H 'Content-Type: application/json' | field token)
 
-# post PATH BODY [HEADER]...: makes something for the owner of the token, and prints the answer.
+# post PATH BODY [HEADER]... sends a request as the owner of the token, and prints the response.
 post() {
   local path=$1 body=$2 headers=()
   for header in "Authorization: Bearer $token" 'Content-Type: application/json' "${@:3}"; do headers+=(-H "$header"); done
   curl -fsS --noproxy '*' "$url$path" -d "$body" "${headers[@]}"
 }
 
-# A run with rows: of ids that were made up there is nothing to see but 404.
+# Create a run with rows, because requests with generated ids would only return 404.
 post /ingest/new/shop/orders '{}' >/dev/null
 post /ingest/shop/orders '{"data": [{"region": "north", "amount": 3}, {"region": "south", "amount": 4}]}' >/dev/null
 asked=$(post /query/ask '{"username": "self", "namespace": "shop", "query": "{\"steps\": [{\"instruction\": \"read\", \"queries\": [\"FROM orders\"]}]}"}' \
@@ -75,19 +75,20 @@ export SCHEMATHESIS_HOOKS=hooks
 
 cd "$work"
 
-# Not every value that fits a schema is accepted: a cursor must be one that we gave.
+# look runs schemathesis. Its callers exclude positive_data_acceptance, because not every value that fits a schema is
+# accepted: a cursor, for example, must come from an earlier page.
 look() {
   "$SCHEMATHESIS" run openapi.json --url "$url" -H "Authorization: Bearer $token" --workers 1 --seed 42 --max-examples 20 \
     --phases examples,coverage,fuzzing "$@"
 }
 look --exclude-operation-id callAgent --exclude-checks positive_data_acceptance
-# What is wrong with a call of JSON-RPC is said with the status 200.
+# JSON-RPC reports errors with the status 200.
 look --include-operation-id callAgent --exclude-checks positive_data_acceptance,negative_data_rejection
 
-# All of it would say nothing if the token had stopped working on the way.
+# The results would mean nothing if the token had become invalid during the run.
 curl -fsS --noproxy '*' -o /dev/null "$url/user/me" -H "Authorization: Bearer $token"
 
-# Nor if runs were asked for in vain.
+# They would also mean nothing if these operations had never succeeded.
 for operation in ask getRun streamRunEvents listStepRows exportStep submitFeedback getFeedback getConversation; do
   grep -qE "\"operation\":\"$operation\",\"status\":20[0-4]," "$work/log" || { echo "$operation was never answered" >&2; exit 1; }
 done

@@ -17,8 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// library is many datasets of many people, and who may see what of it, in plain Go. The first of the people owns half
-// of it.
+// library is many datasets of many users, with a model in plain Go of who may see what. The first user owns half of the datasets.
 type library struct {
 	s       *service
 	key     *signer
@@ -32,7 +31,7 @@ type reader struct {
 	name    string
 	account uuid.UUID
 	group   string
-	grants  map[uuid.UUID]bool // namespaces and datasets
+	grants  map[uuid.UUID]bool // ids of namespaces and datasets
 }
 
 type shelf struct {
@@ -52,11 +51,11 @@ type book struct {
 
 const (
 	readers   = 100
-	vocabular = 3000 // words, of which a few are frequent
+	vocabular = 3000 // number of words, of which a few are frequent
 	groups    = 5
 )
 
-// word is the i-th word: each is two letters or more away from any other.
+// word returns the i-th word. Any two words differ in at least two letters.
 func word(i int) string {
 	const consonants, vowels = "bdfgklmnprstvz", "aeiou"
 
@@ -69,7 +68,7 @@ func word(i int) string {
 	return text.String()
 }
 
-// anyWord: the first ones are the most frequent.
+// anyWord returns a random word. Words with a small index are more frequent.
 func (l *library) anyWord() string {
 	return word(int(float64(vocabular) * l.chance.Float64() * l.chance.Float64() * l.chance.Float64()))
 }
@@ -77,7 +76,7 @@ func (l *library) anyWord() string {
 func newLibrary(t *testing.T, s *service, size int) *library {
 	t.Helper()
 
-	l := &library{s: s, key: s.newKey(), chance: rand.New(rand.NewPCG(8, 5))} // the same each time
+	l := &library{s: s, key: s.newKey(), chance: rand.New(rand.NewPCG(8, 5))} // a fixed seed, so that the data is always the same
 
 	for i := range readers {
 		who := reader{name: fmt.Sprint("reader", i), group: fmt.Sprint("group", i%groups), grants: map[uuid.UUID]bool{}}
@@ -116,7 +115,7 @@ func (l *library) token(who reader) string {
 	return l.key.sign(claims)
 }
 
-// share gives everybody something else: a few things, or thousands.
+// share creates different grants for every user: from a few to thousands.
 func (l *library) share(connection *pgx.Conn, ctx context.Context) error { //nolint:revive // as withDatabase gives them
 	var rows [][]any
 
@@ -167,7 +166,7 @@ func (l *library) share(connection *pgx.Conn, ctx context.Context) error { //nol
 	return err
 }
 
-// write puts it into the database, as it would be after years of single requests.
+// write inserts the library into the database, as years of single requests would.
 func (l *library) write(t *testing.T) {
 	t.Helper()
 
@@ -212,7 +211,7 @@ func (l *library) write(t *testing.T) {
 	})
 }
 
-// awaitIndex waits until the job has made every document. It begins by itself within a minute, or with the service.
+// awaitIndex waits until the job has created all search documents. The job starts within a minute, or with the service.
 func (l *library) awaitIndex(t *testing.T) {
 	t.Helper()
 	l.s.stop()
@@ -237,7 +236,7 @@ func (l *library) sees(i int, b book) bool {
 	return at.owner == i || l.people[i].grants[at.id] || l.people[i].grants[b.id]
 }
 
-// any book, or one that somebody sees.
+// any returns a random dataset, or one that the user sees.
 func (l *library) any(i int, isSeen bool) book {
 	for range 1000 {
 		if b := l.books[l.chance.IntN(len(l.books))]; !isSeen || l.sees(i, b) {
@@ -248,7 +247,7 @@ func (l *library) any(i int, isSeen bool) book {
 	return l.books[0]
 }
 
-// search gives the hits of one page.
+// search returns the results of one page.
 func (l *library) search(t *testing.T, i int, words string, limit int) (names []string, took time.Duration) {
 	t.Helper()
 
@@ -275,8 +274,8 @@ func (l *library) search(t *testing.T, i int, words string, limit int) (names []
 	return names, took
 }
 
-// TestSearch: datasets and 100 people who see different parts of them. In full there are 100,000 datasets and times are judged, else 2,000;
-// `make bench NAME=search` measures.
+// TestSearch searches datasets as 100 users who see different parts of them. There are 2,000 datasets. A full run has 100,000 and
+// also checks the times; `make bench NAME=search` measures them.
 func TestSearch(t *testing.T) {
 	t.Parallel()
 
@@ -321,7 +320,7 @@ func TestSearch(t *testing.T) {
 				require.True(t, l.sees(i, byName[name]), "%s looks for %q and finds %s", l.people[i].name, words, name)
 			}
 
-			if form := round % 9; form == 0 || form == 2 { // it alone has the number
+			if form := round % 9; form == 0 || form == 2 { // only this dataset has the number
 				require.Equal(t, l.sees(i, b), len(names) > 0 && names[0] == b.name, "%s looks for %q and finds %v", l.people[i].name, words, names)
 
 				if l.sees(i, b) {

@@ -18,7 +18,7 @@ import (
 	"quern.dev/quern/stack"
 )
 
-// newStoreProxy stands between the service and the store. Presigned addresses lead past it.
+// newStoreProxy returns a proxy between the service and the object store. Presigned addresses do not go through it.
 func newStoreProxy(t *testing.T) (between *proxy, settings []string) {
 	t.Helper()
 
@@ -61,7 +61,7 @@ func TestStoreOutage(t *testing.T) {
 			requireUnavailable(t, ask("get", newRequest(t, http.MethodGet, s.url+"/file-upload/"+whole.SessionID, bearer, "")))
 			require.Equal(t, map[string]int{"preparing": 2, "aborted": 1}, s.sessions(), "nothing is left open of what failed")
 
-			// What the store has to do for it can wait.
+			// The work of the object store for an abort can wait.
 			aborted := ask("abort", newRequest(t, http.MethodPost, s.url+"/file-upload/"+many.SessionID+"/abort", bearer, ""))
 			require.Equal(t, http.StatusOK, aborted.status, aborted.body)
 			require.Equal(t, http.StatusOK, me(t, s, bearer).status, "who needs no files is not concerned")
@@ -90,7 +90,7 @@ func TestStoreOutage(t *testing.T) {
 		many := prepare(t, s, bearer, slices.Repeat([]int64{1}, 100)...)
 		many.Files[42].send(t, 1)
 
-		between.set(behaviour{delay: requestTimeout / 50}) // of one call; there is not the time for a hundred, one after the other
+		between.set(behaviour{delay: requestTimeout / 50}) // delay of each call; a hundred calls in sequence would exceed the timeout
 
 		answer := call(t, http.MethodGet, s.url+"/file-upload/"+many.SessionID, bearer, "")
 		require.Equal(t, http.StatusOK, answer.status, answer.body)
@@ -155,14 +155,14 @@ func TestStoreOutage(t *testing.T) {
 	})
 }
 
-// ready says whether the readiness of the service is this word.
+// ready reports whether the readiness of the service is this word.
 func (s *service) ready(word string) bool {
 	s.t.Helper()
 
 	return strings.Contains(call(s.t, http.MethodGet, s.root+"/readyz", "", "").body, `"`+word+`"`)
 }
 
-// sessions counts the upload sessions by their status.
+// sessions returns the number of upload sessions by status.
 func (s *service) sessions() map[string]int {
 	s.t.Helper()
 

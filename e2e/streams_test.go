@@ -12,17 +12,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// stage is where questions are asked whose streams are compared with testdata/streams, byte for byte but for ids, times
-// and the name of the namespace.
+// stage is the setting for questions whose streams are compared with testdata/streams byte by byte, except for ids, times and the
+// name of the namespace.
 type stage struct {
 	*filled
 
 	key   *signer
-	hasty *service // another replica, on which questions expire soon
+	hasty *service // another replica, on which runs expire soon
 	agent string
 }
 
-// streams are the plays, which give the events of a run.
+// streams returns functions that each run one question and return the events of its run.
 func streams() map[string]func(stage) []event {
 	const (
 		count = `{"instruction": "Count the orders.", "reasoning": "One row an order.", "queries": ["SELECT count(*) AS n FROM orders"]}`
@@ -62,7 +62,7 @@ func (on stage) events(run string) []event {
 	return follow(on.t, newRequest(on.t, http.MethodGet, on.s.url+"/query/runs/"+run+"/events", on.bearer, ""), 1000)
 }
 
-// playUnseen: a dataset that the asker may not see is told from none in nothing.
+// playUnseen checks that a dataset that the caller may not see cannot be distinguished from an absent one.
 func playUnseen(on stage) []event {
 	on.t.Helper()
 
@@ -72,7 +72,7 @@ func playUnseen(on stage) []event {
 
 	hidden := &filled{on.t, on.s, on.key.token("other"), "other", on.namespace, "hidden"}
 	made := call(on.t, http.MethodPost, on.s.url+"/ingest/new/"+on.namespace+"/hidden", hidden.bearer, "")
-	require.Contains(on.t, []int{http.StatusCreated, http.StatusConflict}, made.status, made.body) // by the other agent
+	require.Contains(on.t, []int{http.StatusCreated, http.StatusConflict}, made.status, made.body) // the run of the other agent may have created it
 	require.Equal(on.t, http.StatusOK, hidden.post(`{"data": [{"word": "secret"}]}`).status)
 
 	events := on.stream(on.s, reads("hidden"))
@@ -98,7 +98,7 @@ func playExpiry(on stage) []event {
 	return on.stream(on.hasty, `{"pause": 60000, "reasoning": "Wait.", "steps": [{"instruction": "One.", "queries": ["SELECT 1 AS n"]}], "response": "x"}`)
 }
 
-// withholds: the asker loses the right to see what was read, after the run has ended.
+// withholds revokes the caller's access to the read dataset after the run has ended.
 func withholds(end string) func(stage) []event {
 	return func(on stage) []event {
 		on.t.Helper()
@@ -133,7 +133,7 @@ var (
 	anyTime = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
 )
 
-// show is a stream with names for what differs each time.
+// show returns a stream as text, with names for text that differs in every run.
 func (on stage) show(events []event) string {
 	on.t.Helper()
 
@@ -149,11 +149,11 @@ func (on stage) show(events []event) string {
 	return anyTime.ReplaceAllString(anyID.ReplaceAllString(shown, "<id>"), "<time>")
 }
 
-// playStreams compares the streams of both agents with what stands in testdata/streams.
+// playStreams compares the streams of both agents with testdata/streams.
 func playStreams(t *testing.T, s *service, d *filled, key *signer) {
 	t.Helper()
 
-	hasty := another(t, s, scripted, "QUERN_RUN_TIME=10s")
+	hasty := another(t, s, scripted, "QUERN_RUN_TIMEOUT=10s")
 
 	for name, play := range streams() {
 		for _, agent := range []string{"nl2ql", "assistant"} {

@@ -30,22 +30,23 @@ import (
 	"quern.dev/quern/stack"
 )
 
-// tableContents is a table as somebody finds it who does not know the service.
+// tableContents is a table as an independent reader sees it.
 type tableContents struct {
 	columns []tableColumn
-	// rows hold nil, bool, int64, float64 or string, in the order of the columns. Rows of a table have no order: these are sorted.
+	// rows contains nil, bool, int64, float64 or string, in the order of the columns. Rows of a table have no order, so these are
+	// sorted.
 	rows [][]any
 }
 
-// tableColumn has its type in the words of the service.
+// tableColumn is a column with its type as the service names it.
 type tableColumn struct{ name, kind string }
 
-// sorted gives the rows in an order that depends on nothing but them.
+// sorted returns the rows in an order that depends only on their values.
 func sorted(rows [][]any) [][]any {
 	return slices.SortedFunc(slices.Values(rows), func(a, b []any) int { return strings.Compare(fmt.Sprintf("%#v", a), fmt.Sprintf("%#v", b)) })
 }
 
-// tableName is what other readers of the catalog know a dataset by: the ids of its account and its own.
+// tableName returns the name of a dataset's table in the Iceberg catalog: the ids of its account and of the dataset.
 func (s *service) tableName(owner, namespace, dataset string) (account, id string) {
 	s.t.Helper()
 	withDatabase(s.t, s.databaseURL, func(ctx context.Context, connection *pgx.Conn) {
@@ -60,8 +61,8 @@ func (s *service) tableName(owner, namespace, dataset string) (account, id strin
 	return account, id
 }
 
-// readTable reads the whole table of a dataset through iceberg-go's own SQL catalog, from nothing but the standard rows in the database
-// and the objects in the store. TestMain has registered how it opens these.
+// readTable reads the whole table of a dataset through iceberg-go's own SQL catalog, using only the standard rows in the database
+// and the objects in the object store. TestMain registers the function that opens the objects.
 func readTable(t *testing.T, databaseURL, account, dataset string) (contents tableContents) {
 	t.Helper()
 
@@ -74,7 +75,7 @@ func readTable(t *testing.T, databaseURL, account, dataset string) (contents tab
 	defer func() { require.NoError(t, database.Close()) }()
 
 	contents, err = scanTable(t.Context(), database, table.Identifier{account, dataset}, iceberg.Properties{
-		"init_catalog_tables":       "false", // what is not there shall be missed
+		"init_catalog_tables":       "false", // missing catalog tables must be an error
 		icebergio.S3EndpointURL:     stack.Env(t, "QUERN_TEST_S3_ENDPOINT"),
 		icebergio.S3Region:          stack.Env(t, "QUERN_TEST_S3_REGION"),
 		icebergio.S3AccessKeyID:     stack.Env(t, "QUERN_TEST_S3_ACCESS_KEY"),
@@ -128,7 +129,7 @@ func scanTable(ctx context.Context, database *sql.DB, name table.Identifier, pro
 	return contents, nil
 }
 
-// kindOf gives types that the service never makes by Iceberg's name, which no test expects.
+// kindOf returns the service's name of a type. Types that the service never creates have Iceberg's name, which no test expects.
 func kindOf(field iceberg.NestedField) string {
 	switch kind := field.Type.(type) {
 	case iceberg.Int64Type:
@@ -146,7 +147,7 @@ func kindOf(field iceberg.NestedField) string {
 	}
 }
 
-// How dates and times are written here, as Trino writes them.
+// Formats of dates and times, as Trino writes them.
 const (
 	dateLayout      = time.DateOnly
 	timeLayout      = "15:04:05.000000"
@@ -175,12 +176,13 @@ func valueOf(values arrow.Array, row int) any {
 		kind, _ := values.DataType().(arrow.DecimalType)
 
 		return values.Value(row).ToString(kind.GetScale())
-	default: // text, and what no test expects
+	default: // text, and types that no test expects
 		return values.ValueStr(row)
 	}
 }
 
-// openStore makes the files by which iceberg-go reads objects: whole ones, the tables of tests being small.
+// openStore returns the file system with which iceberg-go reads objects. It reads whole objects, because the tables of the tests
+// are small.
 func openStore(_ context.Context, location *url.URL, properties map[string]string) (icebergio.IO, error) {
 	return storeFiles{bucket: location.Host, client: s3.New(s3.Options{
 		BaseEndpoint: new(properties[icebergio.S3EndpointURL]), UsePathStyle: true, Region: properties[icebergio.S3Region],
@@ -212,7 +214,7 @@ func (f storeFiles) Open(name string) (icebergio.File, error) {
 	return storeFile{bytes.NewReader(content)}, err
 }
 
-// Remove refuses: a reader has nothing to remove.
+// Remove returns an error, because a reader must not remove objects.
 func (storeFiles) Remove(name string) error {
 	return &fs.PathError{Op: "remove", Path: name, Err: fs.ErrPermission}
 }
@@ -224,7 +226,7 @@ func (storeFile) Close() error { return nil }
 func (f storeFile) Stat() (fs.FileInfo, error) { return fileSize{size: f.Size()}, nil }
 
 type fileSize struct {
-	fs.FileInfo // nil: nobody asks for more than the size
+	fs.FileInfo // nil: only the size is used
 
 	size int64
 }

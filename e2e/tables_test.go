@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// tableStep changes a table, by a post of rows or by an ingestion of files, and says what it then is.
+// tableStep changes a table, by a post of rows or by an ingestion of files, and has the expected contents after it.
 type tableStep struct {
 	rows    string   // the body of a post, or
 	files   []string // the files of an ingestion with
@@ -19,7 +19,8 @@ type tableStep struct {
 	want    tableContents
 }
 
-// tableStories are the lives of three tables: rows of every type appended, columns that come, stay away and get wider, all rows replaced.
+// tableStories returns the steps of three tables: appended rows of every type; columns that are added, missing and widened; and
+// replaced rows.
 func tableStories() map[string][]tableStep {
 	return map[string][]tableStep{"appended": appendedTable(), "evolved": evolvedTable(), "replaced": replacedTable()}
 }
@@ -82,17 +83,17 @@ func evolvedTable() []tableStep {
 			rows: `{"data": [{"id": 1, "page": "/"}]}`,
 			want: tableContents{[]tableColumn{id, page}, [][]any{{int64(1), "/"}}},
 		},
-		{ // a column comes
+		{ // adds a column
 			files: []string{"id,page,paid\n2,/a,1.25\n"}, options: `"options": {"types": {"paid": "decimal(5,2)"}}`,
 			want: tableContents{[]tableColumn{id, page, narrow}, [][]any{{int64(1), "/", nil}, {int64(2), "/a", "1.25"}}},
 		},
-		{ // one stays away, another comes
+		{ // omits a column and adds another one
 			rows: `{"data": [{"id": 3, "tags": ["x"]}]}`,
 			want: tableContents{[]tableColumn{id, page, narrow, tags}, [][]any{
 				{int64(1), "/", nil, nil}, {int64(2), "/a", "1.25", nil}, {int64(3), nil, nil, `["x"]`},
 			}},
 		},
-		{ // one gets wider, and so do the values in older files
+		{ // widens a column, also for values in older files
 			files: []string{"id,paid\n4,1234567.75\n"}, options: `"options": {"types": {"paid": "decimal(9,2)"}}`,
 			want: tableContents{[]tableColumn{id, page, wide, tags}, [][]any{
 				{int64(1), "/", nil, nil}, {int64(2), "/a", "1.25", nil}, {int64(3), nil, nil, `["x"]`}, {int64(4), nil, "1234567.75", nil},
@@ -109,7 +110,7 @@ func replacedTable() []tableStep {
 			files: []string{"item,n\nnut,1\nbolt,2\n"},
 			want:  tableContents{[]tableColumn{item, {"n", "bigint"}}, [][]any{{"nut", int64(1)}, {"bolt", int64(2)}}},
 		},
-		{ // a column of the same name and another type is another column
+		{ // a column with the same name and another type is a new column
 			files: []string{"item,n,free\nnut,some,true\n"}, options: `"mode": "replace"`,
 			want: tableContents{[]tableColumn{item, {"n", "varchar"}, {"free", "boolean"}}, [][]any{{"nut", "some", true}}},
 		},
@@ -117,7 +118,7 @@ func replacedTable() []tableStep {
 			rows: `{"data": [{"item": "cog", "n": "none"}]}`,
 			want: tableContents{[]tableColumn{item, {"n", "varchar"}, {"free", "boolean"}}, [][]any{{"nut", "some", true}, {"cog", "none", nil}}},
 		},
-		{ // back to the first type
+		{ // returns to the first type
 			files: []string{"n,item\n3,pin\n"}, options: `"mode": "replace"`,
 			want: tableContents{[]tableColumn{{"n", "bigint"}, item}, [][]any{{int64(3), "pin"}}},
 		},
@@ -144,13 +145,13 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// testTable is a dataset of ada's whose rows a test knows.
+// testTable is a dataset of ada whose rows a test knows.
 type testTable struct {
 	t             *testing.T
 	s             *service
 	bearer        string
 	url           string
-	account, name string // by which other readers know it
+	account, name string // its name in the Iceberg catalog
 }
 
 func newTable(t *testing.T, s *service, bearer, dataset string) testTable {
@@ -165,7 +166,7 @@ func newTable(t *testing.T, s *service, bearer, dataset string) testTable {
 	return testTable{t, s, bearer, s.url + "/data/ada/" + namespace + "/" + dataset, account, name}
 }
 
-// do takes a step. Afterwards the service reports what the step says, and the independent reader finds it.
+// do runs a step, and checks that the service and the independent reader report its contents.
 func (d testTable) do(step tableStep) {
 	d.t.Helper()
 
@@ -200,7 +201,8 @@ func (d testTable) do(step tableStep) {
 	require.Equal(d.t, want, readTable(d.t, d.s.databaseURL, d.account, d.name))
 }
 
-// ingest binds an upload session to the dataset and waits until its files are rows. More are further members of the request.
+// ingest loads the files of an upload session into the dataset and waits for the end. more contains further members of the
+// request.
 func (d testTable) ingest(sessionID, more string) {
 	d.t.Helper()
 
@@ -244,7 +246,7 @@ func uploadFiles(t *testing.T, s *service, bearer string, contents ...string) (s
 	return session.SessionID
 }
 
-// requireHistory: each step is one snapshot.
+// requireHistory checks that each step is one snapshot.
 func (d testTable) requireHistory(story []tableStep) {
 	d.t.Helper()
 

@@ -46,11 +46,11 @@ func TestTrino(t *testing.T) {
 	})
 }
 
-// trinoCompacted: files that became one and snapshots that were forgotten are no riddle to another reader.
+// trinoCompacted checks that another engine can read a table after compaction and after snapshots expired.
 func trinoCompacted(t *testing.T) {
 	t.Helper()
 
-	s := start(t, "QUERN_UPKEEP_EVERY=1s", "QUERN_DELETE_GRACE=1h", "QUERN_SNAPSHOT_AGE=1h")
+	s := start(t, "QUERN_MAINTENANCE_INTERVAL=1s", "QUERN_DELETE_GRACE=1h", "QUERN_SNAPSHOT_RETENTION=1h")
 	d := newFilled(t, s, "ada", s.newKey().token("ada"))
 
 	for n := range 3 {
@@ -76,13 +76,13 @@ func trinoCompacted(t *testing.T) {
 	require.Equal(t, "[[6 36 3]]", fmt.Sprint(q.query(`SELECT count(*), sum(n), count(more) FROM `+table)))
 }
 
-// trino is a catalog of the stack's Trino that shows the tables of one service.
+// trino is a catalog of the stack's Trino with the tables of one service.
 type trino struct {
 	t       *testing.T
 	catalog string
 }
 
-// newTrino makes the catalog, by nothing but the standard rows in the service's database.
+// newTrino creates the catalog, using only the standard rows in the service's database.
 func newTrino(t *testing.T, databaseURL string) *trino {
 	t.Helper()
 
@@ -116,12 +116,12 @@ func property(name, value string) string {
 	return quoted(name) + " = " + literal(value)
 }
 
-// named is a table of the catalog in a statement.
+// named returns the name of a table of the catalog in a statement.
 func (q *trino) named(account, table string) string {
 	return q.catalog + "." + quoted(account) + "." + quoted(table)
 }
 
-// query asks Trino until it has answered in full.
+// query runs a statement and returns all rows.
 func (q *trino) query(statement string) (rows [][]any) {
 	q.t.Helper()
 
@@ -138,7 +138,7 @@ func (q *trino) query(statement string) (rows [][]any) {
 	return rows
 }
 
-// trinoPage is one answer of Trino's protocol: perhaps some of the rows, and where the next ones are.
+// trinoPage is one response of Trino's protocol. It may have some of the rows, and has the address of the next page.
 type trinoPage struct {
 	NextURI string
 	Columns []struct{ Type string }
@@ -149,11 +149,11 @@ type trinoPage struct {
 func (q *trino) ask(method, address, statement string) (page trinoPage) {
 	q.t.Helper()
 
-	// The catalog is dropped after the test's own context has ended.
+	// The catalog is dropped after the context of the test has ended.
 	request, err := http.NewRequest(method, address, strings.NewReader(statement))
 	require.NoError(q.t, err)
 	request.Header.Set("X-Trino-User", "quern")
-	request.Header.Set("X-Trino-Client-Capabilities", "PARAMETRIC_DATETIME") // else times are cut to milliseconds
+	request.Header.Set("X-Trino-Client-Capabilities", "PARAMETRIC_DATETIME") // without it, times are truncated to milliseconds
 
 	answer, err := try(request)
 	require.NoError(q.t, err, "is Trino running? stack/up trino")
@@ -170,7 +170,7 @@ func (q *trino) ask(method, address, statement string) (page trinoPage) {
 	return page
 }
 
-// rows has numbers as the Go types that readTable has. Every other value is text in both.
+// rows returns the rows with numbers in the same Go types as those of readTable. Every other value is text in both.
 func (p trinoPage) rows(t *testing.T) [][]any {
 	t.Helper()
 
@@ -195,8 +195,8 @@ func (p trinoPage) rows(t *testing.T) [][]any {
 	return p.Data
 }
 
-// requireTable: Trino finds the same types and rows, adds up to the same sums, and every row is found by its values, which it is only if
-// the bounds and counts that Iceberg keeps of each file are right.
+// requireTable checks that Trino reports the same types, rows and sums, and finds every row by its values. A row can be found
+// only if the bounds and counts that Iceberg stores for each file are right.
 func (q *trino) requireTable(account, table string, want tableContents) {
 	q.t.Helper()
 
@@ -236,7 +236,7 @@ func (q *trino) requireTable(account, table string, want tableContents) {
 	require.NotContains(q.t, q.query(strings.Join(searches, " UNION ALL ")), []any{false}, "a row is not found by its values")
 }
 
-// requireHistory: Trino can go back to each step.
+// requireHistory checks that Trino can read the snapshot of each step.
 func (q *trino) requireHistory(account, table string, story []tableStep) {
 	q.t.Helper()
 
@@ -259,7 +259,7 @@ func (q *trino) requireRows(from string, want tableContents) {
 	require.Equal(q.t, sorted(want.rows), sorted(q.query("SELECT "+strings.Join(names, ", ")+" FROM "+from)))
 }
 
-// trinoType is Trino's name of a type: times have microseconds, and JSON is text for other readers.
+// trinoType returns Trino's name of a type. Times have microseconds, and JSON is text for other engines.
 func trinoType(kind string) string {
 	switch kind {
 	case "timestamp", "time":
@@ -275,7 +275,7 @@ func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""
 
 func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
-// conditions that hold for the row.
+// conditions returns a condition that holds for the row.
 func conditions(columns []tableColumn, row []any) string {
 	var all []string
 
@@ -290,7 +290,7 @@ func conditions(columns []tableColumn, row []any) string {
 	return strings.Join(all, " AND ")
 }
 
-// sumOf adds up values as SQL does: nulls do not count, and the sum of nothing else is null.
+// sumOf adds values as SQL does: nulls are ignored, and the sum of only nulls is null.
 func sumOf(kind string, values []any) (sum any, isNumber bool) {
 	var (
 		integers int64

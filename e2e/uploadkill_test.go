@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestUploadKillLoop: the process dies at the worst moments of prepare and finish, and the client repeats what it
-// does not know the answer of, or never comes back.
+// TestUploadKillLoop kills the process at the worst moments of prepare and finish. After a kill the client either repeats
+// the requests whose result it does not know, or gives up.
 func TestUploadKillLoop(t *testing.T) {
 	t.Parallel()
 
@@ -23,7 +23,7 @@ func TestUploadKillLoop(t *testing.T) {
 	s := start(t, append(settings, "QUERN_UPLOAD_MAX_OPEN_SESSIONS=1000")...)
 	k := &killer{
 		service: s, t: t, store: store, front: newProxy(t, s.root), status: map[string]string{}, objects: map[string]int64{},
-		// An API token outlives the loop and needs nobody but us.
+		// An API token outlives the loop and does not need the issuer.
 		caller: value(t, call(t, http.MethodPost, s.url+"/user/token", s.realm.password("ada"), `{"name":"caller"}`)),
 	}
 
@@ -35,14 +35,14 @@ func TestUploadKillLoop(t *testing.T) {
 
 		first := k.during(ask, i, isCreation)
 		if i%7 == 6 && first == nil {
-			continue // the client never comes back
+			continue // the client never returns
 		}
 
 		session := k.repeated(ask(s.url), first)
 		k.status[session.SessionID] = "preparing"
 
 		if i%7 == 5 {
-			continue // or leaves it at that
+			continue // the client never uploads the file
 		}
 
 		session.Files[0].send(t, size)
@@ -65,7 +65,7 @@ func TestUploadKillLoop(t *testing.T) {
 	k.requireClean()
 }
 
-// killer kills the service while it does something.
+// killer kills the service during requests.
 type killer struct {
 	*service
 
@@ -74,8 +74,8 @@ type killer struct {
 	caller       string
 
 	kills, acknowledged int
-	status              map[string]string // of the sessions that the client knows
-	objects             map[string]int64  // size by key of what was finished
+	status              map[string]string // status by id of the sessions that the client knows
+	objects             map[string]int64  // size by key of the finished files
 }
 
 func isCreation(r *http.Request) bool {
@@ -86,8 +86,8 @@ func isCompletion(r *http.Request) bool {
 	return r.Method == http.MethodPost && r.URL.Query().Has("uploadId")
 }
 
-// during kills the service before the store does its part, when it has, when the service has, or some time after the
-// request; and runs it again. The answer is nil if none came.
+// during kills the service before the object store has processed a request, after it has, after the service has answered, or some
+// time after the request. Then it restarts the service. It returns nil if no answer arrived.
 func (k *killer) during(ask func(url string) *http.Request, way int, atStore func(*http.Request) bool) (first *answer) {
 	k.t.Helper()
 
@@ -124,7 +124,7 @@ func (k *killer) during(ask func(url string) *http.Request, way int, atStore fun
 	return first
 }
 
-// repeated is what the repeat of a prepare gives, which is what the first answer gave if there was one.
+// repeated repeats a prepare and returns its session, which must equal that of the first answer if there was one.
 func (k *killer) repeated(request *http.Request, first *answer) (session prepared) {
 	k.t.Helper()
 
@@ -143,15 +143,15 @@ func (k *killer) repeated(request *http.Request, first *answer) (session prepare
 	return session
 }
 
-// requireClean: when all that is open has expired, the store holds what was finished, and besides only uploads that were
-// begun a moment before a kill and that no row knows. Those fsck removes, and then nothing is left that does not fit.
+// requireClean checks the object store after all open sessions have expired. It must contain the finished files, and otherwise
+// only uploads that were started right before a kill and have no row. fsck removes these, and then nothing else may be left.
 func (k *killer) requireClean() {
 	k.t.Helper()
 	k.stop()
 	withDatabase(k.t, k.databaseURL, func(ctx context.Context, connection *pgx.Conn) {
 		for _, statement := range []string{
 			`UPDATE upload_sessions SET expires_at = now() - interval '1 second' WHERE status = 'preparing'`,
-			// So that the cleaner runs with the start, and not a minute after the last one that was killed.
+			// So that the cleanup job runs at the start, and not a minute after the last one that was killed.
 			`DELETE FROM river_job`, `DELETE FROM river_leader`, `DELETE FROM leases`,
 		} {
 			_, err := connection.Exec(ctx, statement)
@@ -173,7 +173,7 @@ func (k *killer) requireClean() {
 		return ids, left
 	}
 
-	// What expired in this millisecond is removed a minute later.
+	// A session that expired in the same millisecond is removed a minute later.
 	awaitFor(k.t, 2*patience, "files are removed", func() bool {
 		_, left := known()
 
@@ -193,7 +193,7 @@ func (k *killer) requireClean() {
 
 	require.LessOrEqual(k.t, len(orphans), k.kills)
 	require.Equal(k.t, "0 lost, 0 orphans\n", k.quernd("fsck"), "today's are not judged while somebody may be at them")
-	k.stop() // now nobody is
+	k.stop() // now no upload is in progress
 
 	removed := k.quernd("fsck", "--age", "0s", "--delete")
 	k.t.Logf("fsck: %s", removed[strings.LastIndex(strings.TrimSpace(removed), "\n")+1:])

@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestWideTable: a table of many columns gives the same rows as a narrow one, with the place that each comes from.
+// TestWideTable checks that a table with many columns returns the same values as statements over single columns, with the
+// provenance of each row.
 func TestWideTable(t *testing.T) {
 	t.Parallel()
 

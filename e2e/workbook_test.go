@@ -10,7 +10,7 @@ import (
 	"github.com/xuri/excelize/v2"
 )
 
-// workbook has a sheet of orders with a title, and one of people.
+// workbook returns a workbook with a sheet of orders that has a title, and a sheet of people.
 func workbook(t *testing.T) string {
 	t.Helper()
 
@@ -52,8 +52,8 @@ func ingestWorkbook(t *testing.T, s *service, key *signer) {
 	require.Equal(t, "completed", looked.Status, "%+v", looked.Error)
 
 	doubts := fmt.Sprintf("%+v", looked.Preview.Doubts)
-	require.Contains(t, doubts, `Option:sheet Message:The sheet "Sheet1" was read. The workbook also has "People".`)
-	require.Contains(t, doubts, "A1 stands above the table")
+	require.Contains(t, doubts, `Option:sheet Message:The sheet "Sheet1" is loaded. The workbook also has "People".`)
+	require.Contains(t, doubts, "A1 is above the table")
 
 	unknown := d.wait(d.accepted(d.create(session, `"options": {"sheet": "Data"}`)).ID)
 	require.Equal(t, "failed", unknown.Status)

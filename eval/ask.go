@@ -19,15 +19,15 @@ import (
 	"quern.dev/quern/api"
 )
 
-// answer is what came of a question.
+// answer is the result of asking a question.
 type answer struct {
 	result   *api.RunResult // nil if the run did not complete
-	failure  string         // why it did not
-	attempts int            // queries that were run for it
+	failure  string         // why the run did not complete
+	attempts int            // number of statements that ran
 	took     time.Duration
 }
 
-// askAll asks every question in a conversation of its own and judges the answers.
+// askAll asks every question in its own conversation and judges the answers.
 func (s *service) askAll(ctx context.Context, questions []*question, o options, script *script) ([]mark, error) {
 	begin := time.Now()
 	marks := make([]mark, len(questions))
@@ -68,7 +68,7 @@ func (s *service) askOne(ctx context.Context, q *question, o options, script *sc
 	return s.ask(ctx, wanted)
 }
 
-// wanted is the question as the service gets it.
+// wanted returns the request for a question.
 func (s *service) wanted(q *question, o options, script *script) (api.Question, error) {
 	wanted := api.Question{Agent: new(api.QuestionAgent(o.agent)), Username: s.user, Namespace: q.namespace(), Query: q.Text}
 
@@ -113,7 +113,7 @@ func (s *service) wanted(q *question, o options, script *script) (api.Question, 
 
 const resumes = 5
 
-// ask follows a run to its end, also when the stream breaks on the way.
+// ask starts a run and follows it to its end, resuming the stream if it breaks.
 func (s *service) ask(ctx context.Context, wanted api.Question) (answer, error) {
 	begin := time.Now()
 	following := &following{}
@@ -151,16 +151,16 @@ func asStream(last string) api.RequestEditorFn {
 	}
 }
 
-// following is how far a stream of events was read.
+// following is the progress of reading a stream of events.
 type following struct {
 	run  uuid.UUID
-	last string // id of the last event
+	last string // ID of the last event
 	got  answer
 }
 
 var errBroken = errors.New("the stream of events broke")
 
-// read takes events until the run has ended.
+// read reads events until the run has ended.
 func (f *following) read(response *http.Response) error {
 	defer response.Body.Close()
 
@@ -202,28 +202,28 @@ func (f *following) read(response *http.Response) error {
 }
 
 func (f *following) take(name, data string) (ended bool, err error) {
-	content := json.NewDecoder(strings.NewReader(data))
-	content.UseNumber()
+	event := api.Event{Name: api.EventName(name), Data: json.RawMessage(data)}
 
-	switch name {
-	case "run-started":
-		var started struct{ RunID uuid.UUID }
+	switch event.Name {
+	case api.EventRunStarted:
+		var started api.RunStartedEvent
 
-		err = content.Decode(&started)
+		err = event.Decode(&started)
 		f.run = started.RunID
-	case "queryExecuting":
+	case api.EventQueryExecuting:
 		f.got.attempts++
-	case "run-completed":
-		var completed struct{ Result *api.RunResult }
+	case api.EventRunCompleted:
+		var completed api.RunCompletedEvent
 
-		err = content.Decode(&completed)
-		f.got.result = completed.Result
+		err = event.Decode(&completed)
+		f.got.result = &completed.Result
 
 		return true, err
-	case "run-cancelled", "error":
+	case api.EventRunCancelled, api.EventRunFailed:
 		f.got.failure = name + " " + data
 
 		return true, nil
+	default:
 	}
 
 	return false, err

@@ -14,7 +14,8 @@ import (
 	"quern.dev/quern/api"
 )
 
-// TestAskAgain: a service that is busy is asked again with the same body, and a stream that breaks is taken up where it broke.
+// TestAskAgain checks that a request to a busy service is repeated with the same body, and that a broken stream is
+// resumed where it broke.
 func TestAskAgain(t *testing.T) {
 	t.Parallel()
 

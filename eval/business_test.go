@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestBusinessSuite holds what the suite promises; of the split that nobody reads it counts alone.
+// TestBusinessSuite checks the properties of the suite. For the held-out split it only counts.
 func TestBusinessSuite(t *testing.T) {
 	t.Parallel()
 

@@ -10,7 +10,7 @@ import (
 	"text/tabwriter"
 )
 
-// readReport reads an earlier one; no name is none.
+// readReport reads an earlier report. It returns nil if name is empty.
 func readReport(name string) (*report, error) {
 	if name == "" {
 		return nil, nil //nolint:nilnil // none is wanted
@@ -33,7 +33,8 @@ func readReport(name string) (*report, error) {
 	return r, nil
 }
 
-// printChanges says what is not as in an earlier report: the figures of each class, and the questions if both have them.
+// printChanges prints the differences from an earlier report: the figures of each class, and the questions if both
+// reports contain them.
 func (r *report) printChanges(to io.Writer, earlier *report) error {
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 

@@ -12,25 +12,25 @@ import (
 	"time"
 )
 
-// script is a model that knows the questions.
+// script is a model with known answers to the questions.
 type script struct {
 	name      string
 	questions []*question
-	planted   map[string]bool   // questions that get a wrong answer, by id
-	replies   map[string]*reply // what is said to a question, by its id; nil if that follows from its answers
+	planted   map[string]bool   // questions that get a wrong answer, by ID
+	replies   map[string]*reply // replies to questions, by ID; nil if the replies are derived from the answers
 }
 
-// reply is what a scripted model says to a question.
+// reply is the reply of a scripted model to a question.
 type reply struct {
 	ID      string   `json:"id"`
 	Outcome string   `json:"outcome"`
-	Queries []string `json:"queries"` // the next one if one is refused
+	Queries []string `json:"queries"` // each one is used if the one before it fails
 }
 
-// plantedEvery is how many strict questions there are for each that gets a wrong answer.
+// plantedEvery is the number of strict questions for each one that gets a wrong answer.
 const plantedEvery = 10
 
-// scriptFor is the scripted model of that name; nil if it is the name of another.
+// scriptFor returns the scripted model that the options name, or nil if they name another model.
 func scriptFor(o options, questions []*question) (*script, error) {
 	s := &script{name: o.model, questions: questions, planted: map[string]bool{}}
 
@@ -78,7 +78,7 @@ func readReplies(name string) (map[string]*reply, error) {
 	}
 }
 
-// answer is what the model says to a question.
+// answer returns the reply of the model to a question.
 func (s *script) answer(q *question) (*reply, error) {
 	switch {
 	case s.replies != nil:
@@ -86,7 +86,7 @@ func (s *script) answer(q *question) (*reply, error) {
 			return said, nil
 		}
 
-		return nil, errors.New("there is no reply to " + q.ID)
+		return nil, errors.New("no reply to " + q.ID)
 	case s.planted[q.ID]:
 		return &reply{Outcome: "answer", Queries: []string{valuesQuery(spoilt(q))}}, nil
 	case !q.Answerable:
@@ -105,7 +105,7 @@ func (s *script) answer(q *question) (*reply, error) {
 	return said, err
 }
 
-// asScript is the same for an agent that does what the question says.
+// asScript returns the reply as a question for the scripted agent.
 func (r *reply) asScript() (string, error) {
 	type step struct {
 		Instruction string   `json:"instruction"`
@@ -126,15 +126,16 @@ func (r *reply) asScript() (string, error) {
 	return string(text), err
 }
 
-// dialect are questions of the public set whose gold statement is PostgreSQL's own, and why DuckDB refuses it.
+// dialect returns the questions of the public set whose gold statement is specific to PostgreSQL, with the reason why
+// DuckDB rejects it.
 func dialect() map[string]string {
 	const (
-		key    = "columns that depend on the grouped key stand outside GROUP BY: DuckDB's views have no keys"
-		series = "generate_series in SELECT gives rows in PostgreSQL and a list in DuckDB"
+		key    = "columns that depend on the grouped key are not in GROUP BY: DuckDB's views have no keys"
+		series = "generate_series in SELECT returns rows in PostgreSQL and a list in DuckDB"
 	)
 
 	return map[string]string{
-		"defog-gen-058":      "DuckDB has no to_char; strftime is its like",
+		"defog-gen-058":      "DuckDB has no to_char; strftime is the equivalent",
 		"defog-advanced-018": key,
 		"defog-advanced-019": key,
 		"defog-advanced-021": series,
@@ -142,8 +143,9 @@ func dialect() map[string]string {
 	}
 }
 
-// check says what a scripted model did not get as it should: every question right but the planted ones, which are
-// wrong, and those whose statement another dialect is needed for. Of a split that nobody reads there is no list.
+// check returns an error with the questions of a scripted model that were not judged as expected: planted questions
+// must be wrong, and all others must be right, except for those whose statement needs another dialect. A secret split
+// is not checked, because the error would list its questions.
 func (s *script) check(marks []mark, secret bool) error {
 	if s == nil || s.replies != nil || secret {
 		return nil
@@ -174,10 +176,11 @@ func (s *script) check(marks []mark, secret bool) error {
 		return nil
 	}
 
-	return errors.New("these were not judged as the scripted model answered them:\n" + strings.Join(lost, "\n"))
+	return errors.New("unexpected verdicts for the answers of the scripted model:\n" + strings.Join(lost, "\n"))
 }
 
-// spoilt is a wrong result for a question: of its first answer another value or row, or an answer where there is none.
+// spoilt returns a wrong result for a question: its first answer with a changed value or row, or an answer to a
+// question that has none.
 func spoilt(q *question) resultSet {
 	if !q.Answerable {
 		return resultSet{[]string{"answer"}, [][]any{{"planted"}}}
@@ -210,7 +213,7 @@ func spoilt(q *question) resultSet {
 	return wrong
 }
 
-// spoiltCell is another value of the same type.
+// spoiltCell returns another value of the same type.
 func spoiltCell(cell any) any {
 	switch cell := cell.(type) {
 	case string, nil:
@@ -226,7 +229,7 @@ func spoiltCell(cell any) any {
 	return cell
 }
 
-// valuesQuery is a query that gives the rows.
+// valuesQuery returns a statement that returns the rows.
 func valuesQuery(set resultSet) string {
 	rows := make([]string, len(set.Rows))
 
@@ -239,7 +242,7 @@ func valuesQuery(set resultSet) string {
 		rows[i] = "(" + strings.Join(literals, ", ") + ")"
 	}
 
-	names := make([]string, len(set.Columns)) // of their own: in a result two may have the same
+	names := make([]string, len(set.Columns)) // generated, because two columns of a result may have the same name
 	for i := range names {
 		names[i] = fmt.Sprintf("value%d", i+1)
 	}
@@ -262,7 +265,8 @@ func literal(cell any) string {
 	return fmt.Sprint(cell)
 }
 
-// withoutSchemas names tables as datasets are named: PostgreSQL has schemas within a database, and a namespace has none.
+// withoutSchemas changes the names of tables to names of datasets. A PostgreSQL database has schemas; a namespace does
+// not.
 func (q *question) withoutSchemas(statement string) string {
 	for _, t := range q.tables() {
 		name := regexp.QuoteMeta(t.dataset)
@@ -277,10 +281,11 @@ func (q *question) withoutSchemas(statement string) string {
 	return statement
 }
 
-// now finds what a statement calls today and now, and the texts and names in which the words mean nothing.
+// now matches the expressions for the current date and time, and also texts and quoted names, in which they must not be
+// replaced.
 var now = regexp.MustCompile(`(?i)'(?:[^']|'')*'|"(?:[^"]|"")*"|\bCURRENT_DATE\b(?:\(\))?|\bNOW\(\)|\bCURRENT_TIMESTAMP\b(?:\(\))?|\bLOCALTIMESTAMP\b`)
 
-// at is a statement as if it were run at a moment.
+// at returns a statement with the current date and time replaced by a fixed time.
 func at(statement string, today time.Time) string {
 	if today.IsZero() {
 		return statement

@@ -50,7 +50,7 @@ func TestValuesQuery(t *testing.T) {
 	require.Equal(t, "SELECT value1, value2 FROM (VALUES ('it''s', 1.5), (NULL, true), (to_seconds(60), 'x')) AS answer(value1, value2)", valuesQuery(set))
 }
 
-// TestSpoilt: whatever is planted is wrong by the rules.
+// TestSpoilt checks that every planted answer is judged wrong.
 func TestSpoilt(t *testing.T) {
 	t.Parallel()
 

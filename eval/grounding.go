@@ -8,14 +8,15 @@ import (
 	"path/filepath"
 	"strings"
 
+	"quern.dev/quern/eval/sample"
 	"quern.dev/quern/internal/grounding"
-	"quern.dev/quern/internal/grounding/sample"
 )
 
-// groundingSuite asks nothing: it measures the check of the assistant's answers, on answers that are made of the tables of the set.
+// groundingSuite asks no questions. It measures the check of the assistant's answers, with answers made from the tables
+// of the set.
 const groundingSuite = "grounding"
 
-// Seeds that were not used while the check was built.
+// Seeds that were not used while the check was developed.
 const (
 	firstSeed = 1_000_000
 	lastSeed  = firstSeed + 200
@@ -58,7 +59,7 @@ func measureGrounding(o options) error {
 	}
 
 	if found < 0.95 || claims > 0.05 {
-		return errors.New("the check of answers must find 95% of what is wrong and doubt at most 5% of what is right")
+		return errors.New("the check must find at least 95% of the wrong figures and report at most 5% of the right ones")
 	}
 
 	return nil

@@ -4,19 +4,19 @@ import (
 	"quern.dev/quern/api"
 )
 
-// verdict is how a question came out.
+// verdict is the judgement of an answer.
 type verdict string
 
 const (
 	right        verdict = "right"
-	wrong        verdict = "wrong"         // an answer that is not the one, or one where there is none
-	refusedRight verdict = "refused-right" // nothing was there to answer
+	wrong        verdict = "wrong"         // a wrong answer, or an answer to a question that has none
+	refusedRight verdict = "refused-right" // the question has no answer
 	refusedWrong verdict = "refused-wrong"
-	asked        verdict = "asked" // back, which answers neither
+	asked        verdict = "asked" // a clarification, which is neither an answer nor a refusal
 	failed       verdict = "failed"
 )
 
-// mark is a question with what came of it.
+// mark is a question with its judged answer.
 type mark struct {
 	question *question
 
@@ -69,13 +69,14 @@ func judge(q *question, got answer) mark {
 	return m
 }
 
-// decide compares. A result that is cut has more rows than any answer of a set.
+// decide compares a result with the expected answers. A truncated result is never right: it has more rows than any
+// answer of a set.
 func decide(q *question, outcome api.Outcome, rows resultSet, whole bool) verdict {
 	ran := len(rows.Columns) > 0
 
 	switch outcome {
 	case api.OutcomeAnswer:
-		// Ties may come in any order.
+		// Rows with ties may be in any order.
 		if q.Answerable && whole && ran && matchesAny(rows, q.accepted(), q.Ordered && !q.TieSensitive) {
 			return right
 		}

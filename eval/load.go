@@ -24,7 +24,7 @@ const (
 	loadPoll    = 100 * time.Millisecond
 )
 
-// loadAll loads every table through the ingestion of files, as any user would.
+// loadAll loads every table through uploads and ingestions, as a user would.
 func (s *service) loadAll(ctx context.Context, set string, tables []table, split string) error {
 	begin := time.Now()
 	loads, loading := errgroup.WithContext(ctx)
@@ -53,7 +53,7 @@ func (s *service) loadAll(ctx context.Context, set string, tables []table, split
 	return loads.Wait()
 }
 
-// load replaces the rows of a dataset, which is made if it is not there.
+// load replaces the rows of a dataset. It creates the dataset if it does not exist.
 func (s *service) load(ctx context.Context, set string, t table) error {
 	file := filepath.Join(set, filepath.FromSlash(t.file))
 
@@ -84,7 +84,8 @@ func (s *service) load(ctx context.Context, set string, t table) error {
 	return s.ingest(ctx, t, session)
 }
 
-// readDefinition gives the descriptions of a table's columns, which stand in _schema.json beside it, if it has any.
+// readDefinition returns the descriptions of a table's columns from _schema.json in the same folder, or nil if there is
+// no such file.
 func readDefinition(file string) (*map[string]string, error) {
 	text, err := os.ReadFile(filepath.Join(filepath.Dir(file), "_schema.json"))
 	if errors.Is(err, os.ErrNotExist) {
@@ -119,7 +120,7 @@ func readDefinition(file string) (*map[string]string, error) {
 	return &definition, nil
 }
 
-// upload sends a file and gives its session.
+// upload uploads a file and returns its upload session.
 func (s *service) upload(ctx context.Context, name string, content []byte) (session uuid.UUID, err error) {
 	prepared, err := s.api.PrepareUploadWithResponse(ctx, nil, api.PrepareUpload{FilesToUpload: []api.FileToUpload{{Filename: name, Size: int64(len(content))}}})
 	if err != nil {
@@ -171,7 +172,7 @@ func put(ctx context.Context, address string, part []byte) (etag string, err err
 	return response.Header.Get("ETag"), err
 }
 
-// ingest loads the files of a session and returns when their rows can be read, all of them.
+// ingest loads the files of a session and returns when the ingestion has completed. It fails if rows were set aside.
 func (s *service) ingest(ctx context.Context, t table, session uuid.UUID) error {
 	accepted, err := s.api.CreateIngestionWithResponse(ctx, s.user, t.namespace, t.dataset, nil, api.NewIngestion{
 		SessionID: session, Mode: new(api.NewIngestionModeReplace), Accept: &[]api.DoubtCode{api.All},
@@ -181,7 +182,7 @@ func (s *service) ingest(ctx context.Context, t table, session uuid.UUID) error 
 	}
 
 	if accepted.JSON202 == nil {
-		return refusal("beginning the ingestion", accepted.HTTPResponse, accepted.Body)
+		return refusal("starting the ingestion", accepted.HTTPResponse, accepted.Body)
 	}
 
 	now := *accepted.JSON202
@@ -205,13 +206,13 @@ func (s *service) ingest(ctx context.Context, t table, session uuid.UUID) error 
 	if now.Status != api.IngestionStatusCompleted || now.Progress.RowsSetAside > 0 {
 		text, err := json.Marshal(now)
 
-		return errors.Join(fmt.Errorf("the ingestion went wrong: %s", text), err)
+		return errors.Join(fmt.Errorf("the ingestion failed: %s", text), err)
 	}
 
 	return nil
 }
 
-// awaitProfiles returns when every table has its profile, by which agents find columns and values.
+// awaitProfiles returns when every table has a profile, which agents use to find columns and values.
 func (s *service) awaitProfiles(ctx context.Context, tables []table, atMost time.Duration) error {
 	if atMost == 0 {
 		return nil
@@ -241,7 +242,7 @@ func (s *service) awaitProfiles(ctx context.Context, tables []table, atMost time
 		}
 	}
 
-	fmt.Fprintf(os.Stderr, "eval: %d tables have their profiles\n", len(tables))
+	fmt.Fprintf(os.Stderr, "eval: %d tables have profiles\n", len(tables))
 
 	return nil
 }

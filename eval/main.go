@@ -1,16 +1,18 @@
-// Eval says how good the answers of a service are. It reads a set of questions whose answers are known, loads their
-// tables through the service, asks, compares and reports. Run it at the root of the repository:
+// Eval measures the quality of the answers of a service. It reads a set of questions with known answers, loads their
+// tables through the service, asks the questions, compares the answers and writes a report. Run it in the root of the
+// repository:
 //
 //	go run ./eval [-dir DIR] [-suite NAME] [-split dev|held-out] [-model NAME] [-compare REPORT] [-out DIR]
 //
-// It starts a service of its own beside the stack, or asks the one at QUERN_URL with QUERN_TOKEN. The models gold,
-// planted and replies are scripted: the first knows every answer, the second gives some wrong ones, the third says what
-// stands in a file. They measure the pipeline and this program. Progress goes to standard error; the last line of standard output is
+// It starts its own service beside the stack, or uses the one at QUERN_URL with QUERN_TOKEN. The models gold, planted
+// and replies are scripted: gold answers every question correctly, planted gives some wrong answers, and replies reads
+// its answers from a file. They measure the pipeline and this program. Progress is written to standard error; the last
+// line of standard output is
 //
 //	eval <suite> <split> <model> n=… answered=… precision=… accuracy=… refused-right=…
 //
-// Of a split named held-out nothing but totals is shown or stored: it is run, never read. docs/quality.md says what
-// is measured and how.
+// For a split named held-out only totals are shown and stored: developers run it but never read its questions.
+// docs/quality.md describes what is measured and how.
 package main
 
 import (
@@ -26,7 +28,7 @@ import (
 	"time"
 )
 
-// options are what a run is asked for.
+// options are the command-line options.
 type options struct {
 	dir, suite, split, agent, model, provider string
 	compare, out, replies                     string
@@ -35,7 +37,7 @@ type options struct {
 	scripted                                  bool
 }
 
-// heldOut is the split of which only totals are known.
+// heldOut is the split for which only totals are shown and stored.
 const heldOut = "held-out"
 
 func main() {
@@ -53,18 +55,18 @@ func main() {
 func run(ctx context.Context) error {
 	var o options
 
-	flag.StringVar(&o.dir, "dir", "", "`folder` of the question sets, by default that of our own suite of this name, $EVAL_DIR, or else our own small set")
-	flag.StringVar(&o.suite, "suite", "all", "suite, or the common beginning of several: defog for all defog-…")
-	flag.StringVar(&o.split, "split", "dev", "folder of the set: dev or held-out")
-	flag.StringVar(&o.model, "model", "", "model that the service is asked to use, or gold, planted or replies, or none; its first one by default")
-	flag.StringVar(&o.agent, "agent", "nl2ql", "agent that is asked: nl2ql or assistant")
+	flag.StringVar(&o.dir, "dir", "", "`folder` of the question sets; default: eval/business for the suite business, else $EVAL_DIR or eval/testdata")
+	flag.StringVar(&o.suite, "suite", "all", "suite, or the common prefix of several: defog for all defog-…")
+	flag.StringVar(&o.split, "split", "dev", "split of the set: dev or held-out")
+	flag.StringVar(&o.model, "model", "", "model of the service, or gold, planted, replies or none; default: the first model of the service")
+	flag.StringVar(&o.agent, "agent", "nl2ql", "agent that answers: nl2ql or assistant")
 	flag.StringVar(&o.provider, "provider", "", "provider of the model")
 	flag.StringVar(&o.compare, "compare", "", "earlier `report` (JSON) to compare with")
-	flag.StringVar(&o.replies, "replies", "", "`file` of what the scripted model replies says to each question")
+	flag.StringVar(&o.replies, "replies", "", "`file` with the replies of the scripted model to each question")
 	flag.StringVar(&o.out, "out", "bin/eval", "`folder` for the report and the page")
-	flag.IntVar(&o.parallel, "parallel", 4, "questions asked at once")
-	flag.DurationVar(&o.profiles, "profiles", 15*time.Minute, "how long to wait for the profiles of the tables; 0 for models that are scripted")
-	flag.BoolVar(&o.scripted, "scripted", false, "put what the scripted model says into the question, for a service with QUERN_RUN_SCRIPTED")
+	flag.IntVar(&o.parallel, "parallel", 4, "questions asked at the same time")
+	flag.DurationVar(&o.profiles, "profiles", 15*time.Minute, "time limit for the profiles of the tables; 0 for scripted models")
+	flag.BoolVar(&o.scripted, "scripted", false, "put the reply of the scripted model into the question, for a service that QUERN_URL names and that was built with the tag scripted")
 	flag.Parse()
 
 	o.dir = cmp.Or(o.dir, ownSuite(o.suite), os.Getenv("EVAL_DIR"), "eval/testdata")
@@ -115,7 +117,7 @@ func run(ctx context.Context) error {
 	return errors.Join(newReport(o, marks).publish(o, earlier), unexpected)
 }
 
-// ownSuite is the folder of a suite of ours that has one to itself.
+// ownSuite returns the folder of a suite of this repository that has its own folder, or "".
 func ownSuite(suite string) string {
 	if suite == "business" {
 		return "eval/business"
@@ -124,16 +126,20 @@ func ownSuite(suite string) string {
 	return ""
 }
 
-// open starts a service, or finds the one that is named by the environment.
+// open starts a service, or connects to the one that the environment names.
 func open(ctx context.Context, o *options, script *script) (s *service, stop func(), err error) {
 	if address := os.Getenv("QUERN_URL"); address != "" {
 		if script != nil && !o.scripted {
-			return nil, nil, fmt.Errorf("the model %s needs a service that is started with it: unset QUERN_URL", o.model)
+			return nil, nil, fmt.Errorf("the model %s needs a service that eval starts: unset QUERN_URL", o.model)
 		}
 
 		s, err = newService(ctx, address, os.Getenv("QUERN_TOKEN"))
 
 		return s, func() {}, err
+	}
+
+	if o.scripted {
+		return nil, nil, errors.New("-scripted needs a service with scripted agents: set QUERN_URL")
 	}
 
 	return start(ctx, o, script)

@@ -2,7 +2,7 @@ package main
 
 import "slices"
 
-// matchesAny says whether a result is one of those that are right.
+// matchesAny reports whether a result matches one of the accepted results.
 func matchesAny(result resultSet, accepted []resultSet, ordered bool) bool {
 	got := readCells(result)
 
@@ -36,8 +36,8 @@ func readCells(set resultSet) cells {
 	return read
 }
 
-// matches looks for the columns of gold among those of a result, by their values and not by their names, so that the
-// rows are the same: as a list if they are ordered, else as a set. Repeated rows count once.
+// matches reports whether columns of a result have the same rows as gold. It compares columns by their values and not
+// by their names, and rows as a list if ordered, else as a set. Repeated rows count once.
 func matches(got, gold cells, ordered bool) bool {
 	gold = gold.distinct()
 
@@ -78,7 +78,7 @@ func matches(got, gold cells, ordered bool) bool {
 	return choose()
 }
 
-// columns are the different rows that some columns have, in the order of their first appearance.
+// columns returns the distinct rows of some columns, in the order of their first occurrence.
 func (c cells) columns(chosen []int) cells {
 	part := cells{width: len(chosen)}
 
@@ -116,8 +116,8 @@ func (c cells) has(row []value) bool {
 	return false
 }
 
-// sameRows compares different rows. As a set, each must be on the other side too: numbers that are near each other
-// make it possible that the sides have not as many.
+// sameRows compares distinct rows. As sets, each row must have an equal one on the other side. The sides may differ in
+// length, because numbers that are nearly equal count as equal.
 func sameRows(a, b cells, ordered bool) bool {
 	if ordered {
 		if len(a.rows) != len(b.rows) {

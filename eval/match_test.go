@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// cell reads a value as it stands in a set.
+// cell decodes a value as a set contains it.
 func cell(t *testing.T, text string) any {
 	t.Helper()
 

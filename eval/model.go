@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// none is the name of no model: the service answers without one.
+// none is the model name for a service without a model.
 const none = "none"
 
-// checkNone says whether a model answered although none should.
+// checkNone returns an error if a model answered although none should.
 func checkNone(o options, marks []mark) error {
 	for _, m := range marks {
 		if o.model == none && m.Model != "" && m.Model != "planner" {
@@ -28,8 +28,8 @@ func checkNone(o options, marks []mark) error {
 	return nil
 }
 
-// modelSettings are those of the service's models: the environment's, or the scripted one behind a server that speaks
-// as OpenAI's does.
+// modelSettings returns the settings for the models of the service: those of the environment, or those of a scripted
+// model behind a server with the API of OpenAI. silence stops that server.
 func modelSettings(ctx context.Context, o *options, script *script) (settings []string, silence func(), err error) {
 	switch {
 	case o.model == none:
@@ -42,8 +42,6 @@ func modelSettings(ctx context.Context, o *options, script *script) (settings []
 		}
 
 		return settings, func() {}, nil
-	case o.scripted:
-		return []string{"QUERN_RUN_SCRIPTED=true"}, func() {}, nil
 	}
 
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
@@ -52,12 +50,12 @@ func modelSettings(ctx context.Context, o *options, script *script) (settings []
 	}
 
 	server := &http.Server{Handler: script, ReadHeaderTimeout: 10 * time.Second}
-	go func() { _ = server.Serve(listener) }() // ends when it is closed
+	go func() { _ = server.Serve(listener) }() // ends when the server is closed
 
 	return scriptSettings(script.name, "http://"+listener.Addr().String()+"/v1"), func() { _ = server.Close() }, nil
 }
 
-// conversation is what a chat completion is asked for.
+// conversation is the request for a chat completion.
 type conversation struct {
 	Model    string `json:"model"`
 	Stream   bool   `json:"stream"`
@@ -67,12 +65,12 @@ type conversation struct {
 	} `json:"messages"`
 }
 
-// ServeHTTP answers a chat completion with what the script says to the question that it finds there.
+// ServeHTTP answers a chat completion with the script's reply to the question that it finds in the messages.
 func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var about conversation
 
 	if !strings.HasSuffix(r.URL.Path, "/chat/completions") || json.NewDecoder(r.Body).Decode(&about) != nil {
-		tell(w, http.StatusNotFound, map[string]any{"error": map[string]any{"message": "Only chat completions are known.", "type": "invalid_request_error"}})
+		tell(w, http.StatusNotFound, map[string]any{"error": map[string]any{"message": "Only chat completions are supported.", "type": "invalid_request_error"}})
 
 		return
 	}
@@ -84,7 +82,7 @@ func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 
-	// About four characters are a token.
+	// A token has about four characters.
 	input, output := int(r.ContentLength)/4, len(text)/4
 	whole := map[string]any{
 		"id": "chatcmpl-eval", "object": "chat.completion", "created": time.Now().Unix(), "model": about.Model,
@@ -102,12 +100,13 @@ func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 	whole["object"] = "chat.completion.chunk"
 	whole["choices"] = []any{map[string]any{"index": 0, "finish_reason": "stop", "delta": map[string]any{"role": "assistant", "content": string(text)}}}
-	chunk, _ := json.Marshal(whole) // texts and numbers
+	chunk, _ := json.Marshal(whole) // texts and numbers cannot fail
 
 	fmt.Fprintf(w, "data: %s\n\ndata: [DONE]\n\n", chunk)
 }
 
-// say answers in the form that is asked for: a plan of one step, which is the question, a statement, or an answer.
+// say returns the kind of completion that is requested: a plan whose only step is the question, a statement, or an
+// answer.
 func (s *script) say(about conversation) ([]byte, error) {
 	switch first := plain(about.Messages[0].Content); {
 	case strings.HasPrefix(first, "You plan"):
@@ -145,7 +144,7 @@ func (s *script) plan(about conversation) ([]byte, error) {
 	return json.Marshal(said)
 }
 
-// statement is what the agent nl2ql asks for. With each turn it is the next of the known queries.
+// statement returns the completion for the agent nl2ql. Each turn returns the next known statement.
 func (s *script) statement(about conversation) ([]byte, error) {
 	said := struct {
 		Outcome       string    `json:"outcome"`
@@ -186,11 +185,12 @@ func tell(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 
-	_ = json.NewEncoder(w).Encode(body) // a caller who has left
+	_ = json.NewEncoder(w).Encode(body) // fails only if the caller has disconnected
 }
 
-// find looks for a question of the set in the latest message that has one: the longest, for one may be part of another.
-// Of two that are worded alike it is the one whose tables are spoken of.
+// find returns the question of the set in the latest message that contains one. If one question contains another, it
+// returns the longest. Of two questions with the same text it returns the one with more of its tables named in the
+// messages.
 func (s *script) find(about conversation) *question {
 	var whole strings.Builder
 	for _, message := range about.Messages {
@@ -222,7 +222,7 @@ func (s *script) find(about conversation) *question {
 	return nil
 }
 
-// namedIn is how many of its tables a text speaks of.
+// namedIn returns how many of the question's tables a text names.
 func (q *question) namedIn(text string) int {
 	named := 0
 
@@ -235,7 +235,7 @@ func (q *question) namedIn(text string) int {
 	return named
 }
 
-// plain is the text of a message.
+// plain returns the text of a message.
 func plain(content json.RawMessage) string {
 	var text string
 	if json.Unmarshal(content, &text) == nil {
@@ -255,7 +255,7 @@ func plain(content json.RawMessage) string {
 	return strings.Join(texts, "")
 }
 
-// scriptSettings let a service use the scripted model.
+// scriptSettings returns the settings with which a service uses the scripted model.
 func scriptSettings(name, address string) []string {
 	return []string{"QUERN_MODELS=eval/" + name, "QUERN_MODEL_EVAL_KIND=openai", "QUERN_MODEL_EVAL_URL=" + address, "QUERN_MODEL_EVAL_LOCAL=true"}
 }

@@ -10,7 +10,7 @@ import (
 //go:embed page.html
 var pageText string
 
-// writePage shows the figures and every answer that is not right.
+// writePage writes a page with the figures and every answer that is not right.
 func (r *report) writePage(name string) error {
 	page, err := template.New("page").Funcs(template.FuncMap{"cell": cellText}).Parse(pageText)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"quern.dev/quern/stack"
 )
 
-// newPlace gives the settings of an empty prefix of the stack's bucket; vacate removes whatever is in it then.
+// newPlace returns the settings for an empty prefix in the bucket of the stack. vacate deletes all objects in it.
 func newPlace(ctx context.Context) (settings []string, vacate func(), err error) {
 	found := map[string]string{"PREFIX": "eval/" + rand.Text() + "/"}
 
@@ -39,7 +39,7 @@ func newPlace(ctx context.Context) (settings []string, vacate func(), err error)
 		defer cancel()
 
 		if err := empty(ctx, client, found["BUCKET"], found["PREFIX"]); err != nil {
-			fmt.Fprintln(os.Stderr, "eval: emptying the place in the object store:", err)
+			fmt.Fprintln(os.Stderr, "eval: emptying the location in the object store:", err)
 		}
 	}, nil
 }

@@ -23,7 +23,7 @@ type question struct {
 	Tables       []string    `json:"tables"`
 	Text         string      `json:"question"`
 	Instructions string      `json:"instructions"`
-	AsOf         string      `json:"as_of"` // today, if the answer depends on it
+	AsOf         string      `json:"as_of"` // current date for the question, if the answer depends on it
 	Answerable   bool        `json:"answerable"`
 	Disputed     string      `json:"disputed"`
 	Answers      []resultSet `json:"answers"`
@@ -36,16 +36,16 @@ type question struct {
 	GoldSQL      []string    `json:"gold_sql"`
 }
 
-// resultSet is rows with what their columns are called.
+// resultSet is rows with the names of their columns.
 type resultSet struct {
 	Columns []string `json:"columns"`
 	Rows    [][]any  `json:"rows"`
 }
 
-// strict says whether the question has one right answer that nobody argues about.
+// strict reports whether the question has exactly one right answer that is not disputed.
 func (q *question) strict() bool { return q.Disputed == "" && !q.TieSensitive && !q.OneOfMany }
 
-// accepted is every right result. A single column of values is also right as it was written and in its normal form.
+// accepted returns all right results. A single column of values is also right in its original and in its normal form.
 func (q *question) accepted() []resultSet {
 	sets := slices.Clone(q.Answers)
 
@@ -65,7 +65,7 @@ func (q *question) accepted() []resultSet {
 	return sets
 }
 
-// today is the moment that the question is asked at; zero if it does not matter.
+// today returns the time at which the question is asked; zero if it does not matter.
 func (q *question) today() (time.Time, error) {
 	if q.AsOf == "" {
 		return time.Time{}, nil
@@ -76,12 +76,12 @@ func (q *question) today() (time.Time, error) {
 	return day.Add(12 * time.Hour), err
 }
 
-// table is a file to load, and where to.
+// table is a file to load, with its target dataset.
 type table struct {
 	file, namespace, dataset string
 }
 
-// namespace holds the tables of the question's database and nothing else.
+// namespace returns the namespace that contains only the tables of the question's database.
 func (q *question) namespace() string {
 	return q.Suite[:strings.IndexByte(q.Suite+"-", '-')] + "-" + q.DB
 }
@@ -95,7 +95,7 @@ func (q *question) tables() []table {
 	return list
 }
 
-// tablesOf are the tables of all questions, each once.
+// tablesOf returns the tables of all questions, each once.
 func tablesOf(questions []*question) []table {
 	var (
 		list []table
@@ -115,8 +115,8 @@ func tablesOf(questions []*question) []table {
 	return list
 }
 
-// readQuestions reads those of a suite, of suites that begin so, or all. Suites named …-train lie in a file of their
-// own and count only when they are named.
+// readQuestions reads the questions of a suite, of all suites whose names begin with suite and a hyphen, or of all
+// suites. Suites named …-train are in a separate file and are read only if they are named.
 func readQuestions(dir, split, suite string) ([]*question, error) {
 	name := "questions.ndjson"
 	if strings.HasSuffix(suite, "-train") {

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// report is what a run found. Of a split that nobody reads it has no questions.
+// report is the result of an evaluation. For the held-out split it contains no questions.
 type report struct {
 	Suite     string            `json:"suite"`
 	Split     string            `json:"split"`
@@ -24,11 +24,11 @@ type report struct {
 	At        time.Time         `json:"at"`
 	Total     *tally            `json:"total"`
 	Classes   map[string]*tally `json:"classes"`
-	LeftOut   *tally            `json:"leftOut"` // disputed, one of many, or ties: in no other figure
+	LeftOut   *tally            `json:"leftOut"` // disputed, one of many, or ties; not in any other figure
 	Questions []line            `json:"questions,omitempty"`
 }
 
-// line is a question of the report.
+// line is a question in the report.
 type line struct {
 	ID       string      `json:"id"`
 	Suite    string      `json:"suite"`
@@ -40,8 +40,8 @@ type line struct {
 	Query    string      `json:"query,omitempty"`
 	Outcome  string      `json:"outcome,omitempty"`
 	Failure  string      `json:"failure,omitempty"`
-	Rows     *resultSet  `json:"rows,omitempty"`     // if they are wrong
-	Expected []resultSet `json:"expected,omitempty"` // likewise
+	Rows     *resultSet  `json:"rows,omitempty"`     // if the answer is not right
+	Expected []resultSet `json:"expected,omitempty"` // if the answer is not right
 	Repairs  int         `json:"repairs"`
 	Seconds  float64     `json:"seconds"`
 }
@@ -82,7 +82,7 @@ func newReport(o options, marks []mark) *report {
 	return r
 }
 
-// classesOf are the groups in which a question counts.
+// classesOf returns the classes in which a question counts.
 func classesOf(q *question) []string {
 	classes := []string{q.Suite, q.Suite + "/" + q.Category}
 
@@ -144,7 +144,7 @@ func (r *report) publish(o options, earlier *report) error {
 	return err
 }
 
-// file is a name as it can stand in that of a file.
+// file returns a name with the characters replaced that file names cannot contain.
 func file(name string) string {
 	return strings.Map(func(c rune) rune {
 		if strings.ContainsRune(`/\: `, c) {
@@ -155,7 +155,7 @@ func file(name string) string {
 	}, name)
 }
 
-// rows are the classes in the order of a table, the whole first.
+// rows returns the classes in the order of the table, the total first.
 func (r *report) rows() []row {
 	rows := []row{{"all", r.Total}}
 	for _, class := range slices.Sorted(maps.Keys(r.Classes)) {

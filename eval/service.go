@@ -10,13 +10,13 @@ import (
 	"quern.dev/quern/api"
 )
 
-// service is a running quernd and who asks it.
+// service is a running quernd with the user who asks.
 type service struct {
 	api  *api.ClientWithResponses
 	user string
 }
 
-// newService finds out who the token belongs to.
+// newService returns a service, with the owner of the token as its user.
 func newService(ctx context.Context, address, token string) (*service, error) {
 	client, err := api.NewClientWithResponses(address+"/api/v1", api.WithHTTPClient(patient{http.DefaultClient}),
 		api.WithRequestEditorFn(func(_ context.Context, request *http.Request) error {
@@ -34,13 +34,13 @@ func newService(ctx context.Context, address, token string) (*service, error) {
 	}
 
 	if me.JSON200 == nil {
-		return nil, refusal("asking who the token belongs to", me.HTTPResponse, me.Body)
+		return nil, refusal("reading the account of the token", me.HTTPResponse, me.Body)
 	}
 
 	return &service{client, me.JSON200.Username}, nil
 }
 
-// refused is an answer of the service that was not the one hoped for.
+// refused is an unexpected response of the service.
 type refused struct{ doing, status, body string }
 
 func (r *refused) Error() string { return r.doing + ": " + r.status + " " + r.body }
@@ -49,7 +49,7 @@ func refusal(doing string, response *http.Response, body []byte) error {
 	return &refused{doing, response.Status, string(body)}
 }
 
-// discreet is an error without anything that it may say of a set that nobody reads.
+// discreet removes from an error everything that may disclose content of the held-out split.
 func discreet(err error, split string) error {
 	if split != heldOut {
 		return err
@@ -59,10 +59,10 @@ func discreet(err error, split string) error {
 		return errors.New(refused.doing + ": " + refused.status)
 	}
 
-	return errors.New("it went wrong")
+	return errors.New("an error whose details are not shown for this split")
 }
 
-// patient asks again when the service says that it is busy.
+// patient repeats a request when the service reports that it is busy.
 type patient struct{ *http.Client }
 
 const tries = 10
@@ -74,7 +74,7 @@ func (p patient) Do(request *http.Request) (*http.Response, error) {
 			return response, err
 		}
 
-		wait, _ := strconv.Atoi(response.Header.Get("Retry-After")) // absent: the least
+		wait, _ := strconv.Atoi(response.Header.Get("Retry-After")) // if absent, wait for the minimum
 
 		if err := errors.Join(response.Body.Close(), sleep(request.Context(), time.Duration(max(wait, 1))*time.Second)); err != nil {
 			return nil, err

@@ -23,8 +23,8 @@ import (
 
 const startTimeout = time.Minute
 
-// start builds a quernd and runs it on a database and a place of its own beside the stack, with the models of the
-// environment or the scripted one. stop ends it and removes what it left.
+// start builds quernd and runs it with its own database and location beside the stack, with the models of the
+// environment or the scripted one. stop ends the process and removes its data.
 func start(ctx context.Context, o *options, script *script) (s *service, stop func(), err error) {
 	var undo []func()
 
@@ -78,7 +78,7 @@ func start(ctx context.Context, o *options, script *script) (s *service, stop fu
 		"QUERN_DATABASE_URL=" + database, "QUERN_OIDC_ISSUER=" + issuer, "QUERN_OIDC_AUDIENCE=quern", "QUERN_OIDC_TIMEOUT=20s",
 		"QUERN_SECRET=" + rand.Text() + rand.Text(), "QUERN_PUBLIC_URL=http://127.0.0.1", "QUERN_LISTEN_ADDR=127.0.0.1:0",
 		"QUERN_ADMIN_ADDR=127.0.0.1:0", "QUERN_DRAIN_DELAY=0s", "QUERN_SANDBOX_DIR=" + filepath.Join(dir, "work"),
-		"QUERN_UPKEEP_EVERY=1s", "QUERN_UPKEEP_QUIET=1s",
+		"QUERN_MAINTENANCE_INTERVAL=1s", "QUERN_MAINTENANCE_QUIET_PERIOD=1s",
 	})
 
 	address, end, err := runQuernd(ctx, dir, settings)
@@ -98,7 +98,7 @@ func start(ctx context.Context, o *options, script *script) (s *service, stop fu
 	return s, stop, err
 }
 
-// runQuernd builds the service and gives its address when it is ready.
+// runQuernd builds the service, starts it and returns its address when it is ready.
 func runQuernd(ctx context.Context, dir string, settings []string) (address string, end func(), err error) {
 	program := filepath.Join(dir, "quernd")
 
@@ -123,7 +123,7 @@ func runQuernd(ctx context.Context, dir string, settings []string) (address stri
 	}
 	defer log.Close()
 
-	// What it is asked is answered before it ends, so it does not end with the signal that ends us.
+	// The service must finish its requests, so it does not end with the signal that ends this program.
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 
 	serve := exec.CommandContext(running, program, "serve")
@@ -141,7 +141,7 @@ func runQuernd(ctx context.Context, dir string, settings []string) (address stri
 	end = func() {
 		cancel()
 
-		_ = serve.Wait() // ended by us
+		_ = serve.Wait() // this program ended the process
 	}
 
 	if address, err = awaitReady(ctx, log.Name()); err != nil {
@@ -151,7 +151,7 @@ func runQuernd(ctx context.Context, dir string, settings []string) (address stri
 	return address, end, err
 }
 
-// awaitReady finds in the log where the service listens, and waits until it is ready.
+// awaitReady finds the address of the service in its log and waits until the service is ready.
 func awaitReady(ctx context.Context, log string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -179,7 +179,7 @@ func awaitReady(ctx context.Context, log string) (string, error) {
 	}
 }
 
-// get reads JSON, if an answer is wanted.
+// get requests an address and decodes the JSON response, unless answer is nil.
 func get(ctx context.Context, address string, answer any) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -207,7 +207,7 @@ func do(request *http.Request, answer any) error {
 	return json.NewDecoder(response.Body).Decode(answer)
 }
 
-// signIn gives an API token of ada, who is one of the stack's people; what the issuer gives ends after minutes.
+// signIn returns an API token of ada, a user of the stack. The access token of the issuer would expire after minutes.
 func signIn(ctx context.Context, issuer, address string) (string, error) {
 	form := url.Values{"grant_type": {"password"}, "client_id": {"quern-console"}, "scope": {"openid"}, "username": {"ada"}, "password": {"ada-pw"}}
 
@@ -237,7 +237,7 @@ func signIn(ctx context.Context, issuer, address string) (string, error) {
 	}
 
 	if made.JSON200 == nil {
-		return "", refusal("making a token", made.HTTPResponse, made.Body)
+		return "", refusal("creating a token", made.HTTPResponse, made.Body)
 	}
 
 	return made.JSON200.Token, nil

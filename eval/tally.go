@@ -6,20 +6,19 @@ import (
 	"slices"
 )
 
-// tally counts how a class of questions came out. Only strict questions are counted, but for those that are left out,
-// which have a tally of their own.
+// tally counts the verdicts for a class of questions. Only strict questions count; all others have a separate tally.
 type tally struct {
 	N            int     `json:"n"`
 	Answerable   int     `json:"answerable"`
 	Answered     int     `json:"answered"`
-	Covered      int     `json:"covered"` // of those that can be answered
+	Covered      int     `json:"covered"` // answerable questions that were answered
 	Right        int     `json:"right"`
 	RefusedRight int     `json:"refusedRight"`
 	RefusedWrong int     `json:"refusedWrong"`
 	Asked        int     `json:"asked"`
 	Failed       int     `json:"failed"`
-	Repaired     int     `json:"repaired"` // questions that took more than one query
-	Repairs      int     `json:"repairs"`  // queries beyond the first
+	Repaired     int     `json:"repaired"` // questions that took more than one statement
+	Repairs      int     `json:"repairs"`  // statements after the first
 	InputTokens  int64   `json:"inputTokens"`
 	OutputTokens int64   `json:"outputTokens"`
 	P50          float64 `json:"p50Seconds"`
@@ -71,7 +70,7 @@ func (t *tally) close() {
 	t.P50, t.P95 = percentile(t.seconds, 0.5), percentile(t.seconds, 0.95)
 }
 
-// percentile is the least value that so large a part does not exceed.
+// percentile returns the smallest value that at least the given part of the values does not exceed.
 func percentile(sorted []float64, part float64) float64 {
 	if len(sorted) == 0 {
 		return 0
@@ -80,13 +79,13 @@ func percentile(sorted []float64, part float64) float64 {
 	return math.Round(1000*sorted[max(int(math.Ceil(part*float64(len(sorted))))-1, 0)]) / 1000
 }
 
-// precision is how much of what was answered is right.
+// precision returns the share of right answers among all answers.
 func (t *tally) precision() string { return share(t.Right, t.Answered) }
 
-// accuracy is how much of what can be answered was answered right.
+// accuracy returns the share of answerable questions that were answered right.
 func (t *tally) accuracy() string { return share(t.Right, t.Answerable) }
 
-// coverage is how much of what can be answered was answered.
+// coverage returns the share of answerable questions that were answered.
 func (t *tally) coverage() string { return share(t.Covered, t.Answerable) }
 
 func (t *tally) refused() string { return fmt.Sprintf("%d/%d", t.RefusedRight, t.N-t.Answerable) }

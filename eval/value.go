@@ -11,10 +11,10 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// value is a cell, read in every way in which it can be compared.
+// value is a cell, parsed in every way in which it can be compared.
 type value struct {
 	null     bool
-	text     string // folded; a date of which a part is not said is in its normal form, as xxxx-09-xx
+	text     string // in lower case; an incomplete date is in its normal form, such as xxxx-09-xx
 	number   float64
 	isNumber bool
 	measure  bool // the number has a unit, as in "83 years"
@@ -24,14 +24,13 @@ type value struct {
 	isSpan   bool
 }
 
-// numeral is a number as people write it, and perhaps what it counts.
+// numeral matches a number as people write it, with an optional unit.
 var (
 	numeral = regexp.MustCompile(`^([-+]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+)?(?:e[-+]?\d+)?)(?:\s*%| ([\p{L}°]+))?$`)
 	span    = regexp.MustCompile(`^(?:(-?\d+) days? ?)?(?:(-)?(\d+):(\d{2}):(\d{2}(?:\.\d+)?))?$`)
 )
 
-// dateForms are the ways in which whole dates are written, partForms those of which a part is left out, with what
-// they are in the normal form.
+// dateForms are the formats of complete dates. partForms are the formats of incomplete dates, with their normal form.
 //
 //nolint:gochecknoglobals // constant lists
 var (
@@ -62,7 +61,7 @@ func readValue(cell any) value {
 		}
 	}
 
-	text, _ := json.Marshal(cell) // it came from JSON
+	text, _ := json.Marshal(cell) // the cell was decoded from JSON
 
 	return readText(string(text))
 }
@@ -106,10 +105,10 @@ func withDate(v value) value {
 	return v
 }
 
-// secondsOf adds up days, a sign, hours, minutes and seconds.
+// secondsOf returns the sum of days, hours, minutes and seconds, with the sign of the time.
 func secondsOf(found []string) float64 {
 	part := func(i int) float64 {
-		number, _ := strconv.ParseFloat(found[i], 64) // an absent part is nothing
+		number, _ := strconv.ParseFloat(found[i], 64) // a missing part is 0
 
 		return number
 	}
@@ -122,14 +121,14 @@ func secondsOf(found []string) float64 {
 	return part(1)*86400 + clock
 }
 
-// same compares two cells, in the order in which one reading is surer than the other.
+// same reports whether two cells are equal. It tries the more certain interpretations first.
 func (v value) same(w value) bool {
 	switch {
 	case v.null || w.null:
 		return v.null && w.null
 	case v.text == w.text && v.text != "":
 		return true
-	case v.isNumber && w.isNumber && (!v.measure || !w.measure): // two units would have to be the same one
+	case v.isNumber && w.isNumber && (!v.measure || !w.measure): // of two numbers with units, the units would have to be equal too
 		return near(v.number, w.number)
 	case v.isDate && w.isDate:
 		return v.date.Equal(w.date)

@@ -1,4 +1,4 @@
-// Package internal_test holds the rules that no single package can check of itself.
+// Package internal_test contains the rules that no single package can check itself.
 package internal_test
 
 import (
@@ -6,8 +6,10 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,8 +20,8 @@ import (
 
 const module = "quern.dev/quern/"
 
-// allowed is who may import whom within the module, down only. A package that is not here fails the
-// test: the moment to ask whether it should exist. "*" is everything.
+// allowed returns which packages of the module each package may import. Imports only point downwards. A package that is
+// not listed fails the test, so that adding one is a deliberate decision. "*" means every package.
 func allowed() map[string][]string {
 	return map[string][]string{
 		"cmd/quernd": {"internal/app"},
@@ -32,79 +34,88 @@ func allowed() map[string][]string {
 		"internal/a2a": {"internal/auth", "internal/catalog", "internal/fault", "internal/run"},
 
 		"internal/run": {
-			"internal/agent", "internal/audit", "internal/auth", "internal/blob", "internal/catalog", "internal/fault", "internal/job", "internal/lake",
+			"internal/agent", "internal/audit", "internal/auth", "internal/blob", "internal/catalog", "internal/disk", "internal/fault", "internal/job", "internal/lake",
 			"internal/postgres", "internal/query", "internal/tracing",
 		},
 		"internal/tracing": {"internal/fault"},
 		"internal/agent":   {"internal/auth", "internal/catalog", "internal/fault", "internal/grounding", "internal/llm", "internal/planner", "internal/query"},
 		"internal/query": {
-			"internal/audit", "internal/auth", "internal/blob", "internal/catalog", "internal/engine", "internal/fault", "internal/job",
+			"internal/audit", "internal/auth", "internal/blob", "internal/catalog", "internal/disk", "internal/engine", "internal/fault", "internal/job",
 			"internal/lake", "internal/postgres", "internal/values",
 		},
 		"internal/ingest": {
-			"internal/audit", "internal/auth", "internal/blob", "internal/catalog", "internal/engine", "internal/fault", "internal/job",
-			"internal/lake", "internal/postgres", "internal/upload", "internal/values",
+			"internal/audit", "internal/auth", "internal/blob", "internal/catalog", "internal/disk", "internal/engine", "internal/fault", "internal/job",
+			"internal/lake", "internal/lexicon", "internal/postgres", "internal/upload", "internal/values",
 		},
 		"internal/upload":          {"internal/audit", "internal/auth", "internal/blob", "internal/fault", "internal/job", "internal/postgres"},
-		"internal/catalog":         {"internal/audit", "internal/auth", "internal/fault", "internal/lake", "internal/postgres"},
+		"internal/catalog":         {"internal/audit", "internal/auth", "internal/fault", "internal/job", "internal/lake", "internal/lexicon", "internal/postgres"},
 		"internal/auth":            {"internal/audit", "internal/fault", "internal/postgres"},
 		"internal/audit":           {"internal/fault", "internal/postgres"},
-		"internal/lake":            {"internal/blob", "internal/fault", "internal/postgres"},
-		"internal/engine":          {"internal/fault", "internal/sandbox"},
-		"internal/engine/duckdb":   {"internal/engine", "internal/engine/xlsx", "internal/sandbox"}, // linked into the server's binary alone
-		"internal/engine/xlsx":     {"internal/engine"},                                             // runs where engine/duckdb does
+		"internal/lake":            {"internal/blob", "internal/disk", "internal/fault", "internal/postgres"},
+		"internal/engine":          {"internal/disk", "internal/fault", "internal/sandbox"},
+		"internal/engine/duckdb":   {"internal/engine", "internal/engine/xlsx", "internal/sandbox"}, // linked only into the binary of the server
+		"internal/engine/xlsx":     {"internal/engine"},                                             // runs in the same process as engine/duckdb
 		"internal/sandbox":         {},
+		"internal/disk":            {"internal/fault"},
 		"internal/job":             {"internal/fault", "internal/postgres"},
 		"internal/llm":             {"internal/fault", "internal/postgres"},
 		"internal/blob":            {"internal/fault"},
 		"internal/postgres":        {"internal/fault"},
+		"internal/blob/blobtest":   {"internal/blob", "stack"},                     // for tests
 		"internal/postgres/pgtest": {"internal/job", "internal/postgres", "stack"}, // for tests
 
-		"internal/dev":    {"api", "internal/signin"}, // for `quernd dev` alone
+		"internal/dev":    {"api", "internal/signin"}, // only for `quernd dev`
 		"internal/signin": {},
 
-		"internal/config":           {},
-		"internal/grounding":        {},
-		"internal/grounding/sample": {}, // for tests and eval
-		"internal/planner":          {},
-		"internal/values":           {},
-		"internal/fault":            {},
-		"api":                       {},
-		"api/gen":                   {},
-		"stack":                     {},
+		"internal/config":    {},
+		"internal/grounding": {"internal/lexicon"},
+		"internal/planner":   {"internal/lexicon"},
+		"internal/values":    {"internal/lexicon"},
+		"internal/lexicon":   {},
+		"internal/fault":     {},
+		"api":                {},
+		"api/gen":            {},
+		"stack":              {},
 
-		"e2e":        {"api", "stack"},
-		"e2e/runner": {},
-		"bench":      {"api", "stack"},
-		"eval":       {"api", "internal/grounding", "internal/grounding/sample", "stack"},
+		"e2e":           {"api", "stack"},
+		"e2e/runner":    {},
+		"bench":         {"bench/ask", "bench/catalog", "bench/ingest", "bench/query", "bench/rig"},
+		"bench/ask":     {"api", "bench/catalog", "bench/query", "bench/rig", "stack"},
+		"bench/query":   {"api", "bench/catalog", "bench/ingest", "bench/rig", "stack"},
+		"bench/ingest":  {"api", "bench/rig", "stack"},
+		"bench/catalog": {"api", "bench/rig", "stack"},
+		"bench/rig":     {"api", "stack"},
+		"eval":          {"api", "eval/sample", "internal/grounding", "stack"},
+		"eval/sample":   {},
 
 		"release": {},
 	}
 }
 
-// systems is which packages may know an outside library. One outside system, one package; a library
-// that is not here fails the test. Files named sql.go or sql_….go may use pgx, files named worker.go may use River.
+// systems returns which packages may import each external library. Each outside system is used by one package; a
+// library that is not listed fails the test. Files named sql.go or sql_….go may use pgx, files named worker.go may use
+// River.
 func systems() map[string][]string {
 	return map[string][]string{
-		"github.com/jackc/pgx/v5":                  {"internal/postgres", "internal/postgres/pgtest", "internal/job"}, // River's transactions are pgx's
+		"github.com/jackc/pgx/v5":                  {"internal/postgres", "internal/postgres/pgtest", "internal/job"}, // River's transactions are those of pgx
 		"github.com/riverqueue/river":              {"internal/job", "internal/app"},
 		"github.com/pressly/goose/v3":              {"internal/postgres"},
-		"github.com/aws/aws-sdk-go-v2":             {"internal/blob", "eval"}, // eval empties the place of the service that it started
+		"github.com/aws/aws-sdk-go-v2":             {"internal/blob", "eval"}, // eval empties the location of the service that it started
 		"github.com/aws/smithy-go":                 {"internal/blob"},
 		"github.com/coreos/go-oidc/v3":             {"internal/auth"},
 		"github.com/go-jose/go-jose/v4":            {"internal/auth"},
-		"go.opentelemetry.io/otel":                 {"internal/tracing", "internal/llm"}, // there the API alone, for spans
+		"go.opentelemetry.io/otel":                 {"internal/tracing", "internal/llm"}, // llm uses only the API, for spans
 		"github.com/openai/openai-go/v3":           {"internal/llm"},
 		"github.com/anthropics/anthropic-sdk-go":   {"internal/llm"},
 		"github.com/santhosh-tekuri/jsonschema/v6": {"internal/llm"},
 		"golang.org/x/sync":                        {"internal/agent", "internal/auth", "internal/blob", "internal/lake", "internal/upload", "eval"},
 		"golang.org/x/sys":                         {"internal/sandbox"},
-		"golang.org/x/text":                        {"internal/catalog", "internal/engine/duckdb", "internal/values", "eval", "cmd/quern"},
+		"golang.org/x/text":                        {"internal/engine/duckdb", "internal/lexicon", "eval", "cmd/quern"},
 		"github.com/klauspost/compress":            {"internal/engine/duckdb"},
 		"github.com/duckdb/duckdb-go-bindings":     {"internal/engine/duckdb"},
 		"github.com/landlock-lsm/go-landlock":      {"internal/sandbox"},
 		"github.com/elastic/go-seccomp-bpf":        {"internal/sandbox"},
-		"github.com/apache/iceberg-go":             {"internal/lake"}, // the root package alone
+		"github.com/apache/iceberg-go":             {"internal/lake"}, // only the root package
 		"github.com/apache/arrow-go/v18":           {"internal/lake", "internal/engine/duckdb"},
 		"golang.org/x/time":                        {"internal/auth", "internal/server"},
 		"github.com/hashicorp/golang-lru/v2":       {"internal/auth", "internal/server"},
@@ -115,7 +126,7 @@ func systems() map[string][]string {
 		"github.com/oapi-codegen/runtime":          {"api", "internal/server"},
 		"github.com/spf13/cobra":                   {"cmd/quernd", "cmd/quern"},
 		"golang.org/x/term":                        {"cmd/quern"},
-		"github.com/stretchr/testify":              {"internal/postgres/pgtest"},
+		"github.com/stretchr/testify":              {"internal/blob/blobtest", "internal/postgres/pgtest"},
 		"github.com/google/uuid":                   {"*"},
 	}
 }
@@ -159,12 +170,13 @@ func TestImportMap(t *testing.T) {
 func checkSystem(t *testing.T, file source, imported string) {
 	t.Helper()
 
-	// Measures may use any library for their bare twins, black-box tests any client.
-	if file.pkg == "bench" || file.pkg == "e2e" {
+	// Measures may use any library for their bare twins, and black-box tests any client.
+	if strings.HasPrefix(file.pkg, "bench/") || file.pkg == "e2e" {
 		return
 	}
 
-	// Its other packages parse Substrait's files whenever a process starts, and every query and ingestion starts some.
+	// The other packages of iceberg-go parse Substrait's files whenever a process starts, and every query and ingestion
+	// starts processes.
 	if strings.HasPrefix(imported, "github.com/apache/iceberg-go/") {
 		t.Errorf("%s: only tests may import %s", file.path, imported)
 	}
@@ -186,7 +198,24 @@ func checkSystem(t *testing.T, file source, imported string) {
 	t.Errorf("%s: the library %s is on no list of internal/arch_test.go", file.path, imported)
 }
 
-// TestEveryPackageHasADocComment: a package that cannot say what it is for should not exist.
+// TestProgramsContainNoTestCode checks that what only tests, measures and evaluation need is not in the programs.
+func TestProgramsContainNoTestCode(t *testing.T) {
+	t.Parallel()
+
+	listed, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", `{{if .Module}}{{$p := .ImportPath}}{{range .GoFiles}}{{$p}}/{{.}}{{"\n"}}{{end}}{{end}}`, "../cmd/...").Output()
+	require.NoError(t, err)
+	require.Contains(t, string(listed), module+"internal/agent/agent.go\n")
+
+	for name := range strings.Lines(string(listed)) {
+		name, ours := strings.CutPrefix(strings.TrimSpace(name), module)
+		folder, _, _ := strings.Cut(name, "/")
+		test := slices.Contains([]string{"bench", "e2e", "eval", "release", "stack"}, folder) || strings.Contains(name, "/pgtest/") || strings.Contains(name, "/blobtest/") ||
+			strings.HasSuffix(name, "/script.go") || strings.HasSuffix(name, "/scripted.go")
+		require.False(t, ours && test, name)
+	}
+}
+
+// TestEveryPackageHasADocComment checks that every package says what it is for.
 func TestEveryPackageHasADocComment(t *testing.T) {
 	t.Parallel()
 
@@ -202,18 +231,30 @@ func TestEveryPackageHasADocComment(t *testing.T) {
 	}
 }
 
-type source struct {
-	pkg, path  string
-	imports    []string
-	documented bool
-	tree       *ast.File
+// maxLines is the hard limit for a file. CONTRIBUTING.md has the soft limits.
+const maxLines = 500
+
+var generated = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
+
+// TestFileLength checks that no Go file is too long, tests included and generated files excepted.
+func TestFileLength(t *testing.T) {
+	t.Parallel()
+
+	for _, file := range goFiles(t) {
+		text := content(t, file)
+		head, _, _ := strings.Cut(text, "\npackage ")
+
+		if lines := strings.Count(text, "\n"); lines > maxLines && !generated.MatchString(head) {
+			t.Errorf("%s has %d lines, but at most %d are allowed. Split it by subject.", file, lines, maxLines)
+		}
+	}
 }
 
-// sources are the Go files of the module without tests. A package of tests alone counts with its doc.go.
-func sources(t *testing.T) []source {
+// goFiles returns the paths of the Go files of the module.
+func goFiles(t *testing.T) []string {
 	t.Helper()
 
-	var list []source
+	var list []string
 
 	err := filepath.WalkDir("..", func(file string, entry fs.DirEntry, err error) error {
 		name := entry.Name()
@@ -223,36 +264,52 @@ func sources(t *testing.T) []source {
 			return err
 		case entry.IsDir() && (name == "testdata" || name == "node_modules" || (strings.HasPrefix(name, ".") && name != "..")):
 			return filepath.SkipDir
-		case entry.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
+		case entry.IsDir() || !strings.HasSuffix(name, ".go"):
 			return nil
 		}
 
-		tree, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments)
-		if err != nil {
-			return err
-		}
-
 		relative, err := filepath.Rel("..", file)
-		if err != nil {
-			return err
+		list = append(list, filepath.ToSlash(relative))
+
+		return err
+	})
+	require.NoError(t, err)
+
+	return list
+}
+
+type source struct {
+	pkg, path  string
+	imports    []string
+	documented bool
+	tree       *ast.File
+}
+
+// sources returns the Go files of the module without tests. A package that contains only tests counts with its doc.go.
+func sources(t *testing.T) []source {
+	t.Helper()
+
+	var list []source
+
+	for _, file := range goFiles(t) {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
 		}
 
-		found := source{pkg: filepath.ToSlash(filepath.Dir(relative)), path: filepath.ToSlash(relative), documented: tree.Doc != nil, tree: tree}
+		tree, err := parser.ParseFile(token.NewFileSet(), file, content(t, file), parser.ParseComments)
+		require.NoError(t, err)
+
+		found := source{pkg: path.Dir(file), path: file, documented: tree.Doc != nil, tree: tree}
 
 		for _, spec := range tree.Imports {
 			imported, err := strconv.Unquote(spec.Path.Value)
-			if err != nil {
-				return err
-			}
+			require.NoError(t, err)
 
 			found.imports = append(found.imports, imported)
 		}
 
 		list = append(list, found)
-
-		return nil
-	})
-	require.NoError(t, err)
+	}
 
 	return list
 }

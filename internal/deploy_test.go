@@ -1,16 +1,19 @@
 package internal_test
 
 import (
+	"fmt"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
 	"quern.dev/quern/internal/config"
+	"quern.dev/quern/internal/job"
 )
 
 func content(t *testing.T, path string) string {
@@ -22,7 +25,7 @@ func content(t *testing.T, path string) string {
 	return string(text)
 }
 
-// found is what a pattern finds in a file, once or always the same.
+// found returns what a pattern matches in a file; all matches must be the same.
 func found(t *testing.T, path, pattern string) string {
 	t.Helper()
 
@@ -37,7 +40,7 @@ func found(t *testing.T, path, pattern string) string {
 	return values[0]
 }
 
-// TestImages: what deploy/ builds and fetches is of the versions that everything else was tried with.
+// TestImages checks that deploy/ uses the versions that everything else was tested with.
 func TestImages(t *testing.T) {
 	t.Parallel()
 
@@ -50,10 +53,10 @@ func TestImages(t *testing.T) {
 	require.Equal(t, found(t, "stack/phoenix", `(?m)^VERSION=(\S+)`), found(t, compose, `phoenix:version-(\S+)`))
 }
 
-// variable is what compose puts in: ${NAME:-default} and ${NAME:?what it must be}.
+// variable matches what compose replaces: ${NAME:-default} and ${NAME:?message}.
 var variable = regexp.MustCompile(`\$\{(\w+):([-?])([^}]*)\}`)
 
-// TestCompose: the file is one that compose reads, as far as that can be known without it, and its settings are settings.
+// TestCompose checks, as far as possible without compose, that the file is valid, and that its settings exist.
 func TestCompose(t *testing.T) {
 	t.Parallel()
 
@@ -96,7 +99,7 @@ func TestCompose(t *testing.T) {
 
 		for _, volume := range service.Volumes {
 			source, _, _ := strings.Cut(volume, ":")
-			if ours, is := strings.CutPrefix(source, "../"); is { // as seen from deploy/
+			if ours, is := strings.CutPrefix(source, "../"); is { // relative to deploy/
 				require.FileExists(t, "../"+ours, name)
 			} else {
 				require.Contains(t, file.Volumes, source, name)
@@ -142,4 +145,43 @@ func TestCompose(t *testing.T) {
 
 	require.Equal(t, []string{"keycloak"}, file.Services["keycloak"].Profiles)
 	require.Equal(t, []string{"phoenix"}, file.Services["phoenix"].Profiles)
+}
+
+// TestStopTime checks that deploy/ allows as much time to stop as stopping takes, and some more.
+func TestStopTime(t *testing.T) {
+	t.Parallel()
+
+	defaults, err := config.Read[config.Serve](func(name string) (string, bool) {
+		return map[string]string{
+			"QUERN_PUBLIC_URL": "http://quern.test", "QUERN_SECRET": strings.Repeat("x", 32), "QUERN_DATABASE_URL": "postgres://x", "QUERN_S3_ENDPOINT": "http://x",
+			"QUERN_S3_BUCKET": "x", "QUERN_S3_ACCESS_KEY": "x", "QUERN_S3_SECRET_KEY": "x", "QUERN_OIDC_ISSUER": "http://x", "QUERN_OIDC_AUDIENCE": "x",
+		}[name], true
+	})
+	require.NoError(t, err)
+
+	spans, err := time.ParseDuration(found(t, "internal/app/serve.go", `traceTime += (\d+) \* time\.Second`) + "s")
+	require.NoError(t, err)
+
+	const room = 10 * time.Second
+
+	longest := defaults.Server.DrainDelay + defaults.Server.ShutdownTimeout + job.StopTime + spans
+
+	for _, given := range []string{
+		found(t, "deploy/quernd.service", `(?m)^TimeoutStopSec=(\d+)$`) + "s",
+		found(t, "deploy/compose.yaml", `stop_grace_period: (\S+)`),
+	} {
+		allowed, err := time.ParseDuration(given)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, allowed, longest+room)
+	}
+
+	require.Contains(t, content(t, "docs/operations.md"), fmt.Sprintf("`QUERN_DRAIN_DELAY` + `QUERN_SHUTDOWN_TIMEOUT` + %.0f s", (job.StopTime+spans).Seconds()))
+	require.Contains(t, content(t, "docs/operations.md"), fmt.Sprintf("With the defaults these are %.0f s.", longest.Seconds()))
+}
+
+// TestRestartIsNoUpgrade checks that a restart of the service does not migrate the database.
+func TestRestartIsNoUpgrade(t *testing.T) {
+	t.Parallel()
+
+	require.NotRegexp(t, `(?m)^Exec\w+=.*migrate`, content(t, "deploy/quernd.service"))
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// unguarded is what may begin goroutines without recovering, and why.
+// unguarded returns the code that may start goroutines without recovering, and the reasons.
 func unguarded() map[string]string {
 	return map[string]string{
 		"internal/sandbox/":       "it moves processes and frames, and reads no value; in a child a panic ends only the child",
@@ -24,7 +24,7 @@ func unguarded() map[string]string {
 		"internal/app/dev.go":     "a command",
 		"internal/fault/":         "it is what recovers",
 
-		"internal/a2a/stream.go: forward(ctx, events, channel)":                    "forward recovers",
+		"internal/a2a/stream.go: forward(ctx, events, channel, written)":           "forward recovers",
 		"internal/app/serve.go: a.keep(background, loop)":                          "keep recovers",
 		"internal/app/serve.go: failed <- l.server.Serve(l.listener)":              "net/http, whose handlers recover",
 		"internal/lake/cache.go: c.fetch(ctx, file, item)":                         "fetch recovers around the download",
@@ -32,7 +32,8 @@ func unguarded() map[string]string {
 	}
 }
 
-// TestGoroutinesRecover: a panic in a goroutine that does not recover ends the process, and with it everybody's work.
+// TestGoroutinesRecover checks that all goroutines recover: a panic in a goroutine that does not recover ends the
+// process, and with it the work of all users.
 func TestGoroutinesRecover(t *testing.T) {
 	t.Parallel()
 

@@ -20,12 +20,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPoolNeverNested: code that holds a connection of the database takes no second one and waits for nothing else. If as
-// many callers as the pool has connections each waited for one more, nobody would get any.
+// TestPoolNeverNested checks that code that holds a connection of the database does not take a second one and does not
+// wait for anything else. If as many callers as the pool has connections each waited for one more, all of them would
+// wait forever.
 //
-// A function holds a connection if it takes a transaction, a Querier or a connection as an argument. The test follows every
-// call from there, through interfaces to all implementations in the module and through function values to whatever is
-// assigned to them. It fails if one of them reaches the pool, another system, or something that waits.
+// A function holds a connection if it has a transaction, a Querier or a connection as a parameter. The test follows
+// every call from there, through interfaces to all implementations in the module and through function values to
+// everything that is assigned to them. It fails if one of them reaches the pool, another system, or a function that
+// waits.
 func TestPoolNeverNested(t *testing.T) {
 	t.Parallel()
 
@@ -39,7 +41,7 @@ func TestPoolNeverNested(t *testing.T) {
 
 	require.Greater(t, len(g.holders), 300, "the functions that hold a connection were not found")
 
-	// What is known to take a connection or to wait for the store is found to do so.
+	// Functions that are known to take a connection or to wait for the store must be found.
 	for _, name := range []string{
 		"(*" + module + "internal/lake.Lake).Files", "(*" + module + "internal/lake.Lake).Fetch", "(*" + module + "internal/query.Query).Run",
 		"(" + module + "internal/catalog.Catalog).Describe", "(" + module + "internal/upload.Uploads).Finish", "(*" + module + "internal/ingest.Ingest).Append",
@@ -49,7 +51,7 @@ func TestPoolNeverNested(t *testing.T) {
 	}
 }
 
-// waits are the functions that take a connection, or wait for something that is not the database; by the beginning of
+// waits returns the functions that take a connection, or wait for something other than the database, by the prefixes of
 // their names.
 func waits() []string {
 	return []string{
@@ -64,13 +66,13 @@ func waits() []string {
 
 const channel = "a channel"
 
-// calls is who may call whom, by names. Functions without one are named by their place.
+// calls is the call graph, by names. Functions without a name are named by their position.
 type calls struct {
 	t        *testing.T
 	files    *token.FileSet
 	edges    map[string]map[string]bool
 	holders  []string
-	concrete []types.Type // of the module
+	concrete []types.Type // types of the module
 }
 
 func newCalls(t *testing.T) *calls {
@@ -99,7 +101,7 @@ func newCalls(t *testing.T) *calls {
 		return foreign.Import(path)
 	})}
 
-	// The list has a package after those that it imports.
+	// The list contains a package after those that it imports.
 	for _, one := range listed {
 		if !strings.HasPrefix(one.ImportPath, module+"internal/") {
 			continue
@@ -149,7 +151,7 @@ type listedPackage struct {
 	GoFiles                 []string
 }
 
-// packages are those that use the database and all that they import, compiled.
+// packages returns the packages that use the database and all that they import, compiled.
 func packages(t *testing.T) (list []listedPackage) {
 	t.Helper()
 
@@ -193,7 +195,7 @@ func (g *calls) add(from, to string) {
 	}
 }
 
-// path is the shortest way from a function to one that waits; nil if there is none.
+// path returns the shortest path from a function to one that waits, or nil if there is none.
 func (g *calls) path(from string) []string {
 	before := map[string]string{from: ""}
 
@@ -222,16 +224,16 @@ func (g *calls) path(from string) []string {
 	return nil
 }
 
-// reader collects the calls of a file.
+// reader collects the calls in a file.
 type reader struct {
 	*calls
 
 	info      *types.Info
-	receivers map[*ast.Ident]types.Type // of the methods that are called, by their names
-	quiet     bool                      // the package that hands connections out
+	receivers map[*ast.Ident]types.Type // receivers of the called methods, by their names
+	quiet     bool                      // for the package that hands out connections
 }
 
-// read adds what stands in a function.
+// read adds the calls in a function.
 func (r *reader) read(tree ast.Node, function string) {
 	ast.Inspect(tree, func(node ast.Node) bool {
 		switch node := node.(type) {
@@ -277,7 +279,7 @@ func (r *reader) read(tree ast.Node, function string) {
 	})
 }
 
-// enter reads the body of a function of its own.
+// enter reads the body of a function as a function of its own.
 func (r *reader) enter(function string, signature *types.Signature, body *ast.BlockStmt) {
 	r.add(function, "")
 	r.read(body, function)
@@ -292,7 +294,7 @@ func (r *reader) enter(function string, signature *types.Signature, body *ast.Bl
 	}
 }
 
-// targets are the functions that a name may stand for.
+// targets returns the functions that a name may refer to.
 func (r *reader) targets(ident *ast.Ident) (list []string) {
 	switch used := r.info.Uses[ident].(type) {
 	case *types.Func:
@@ -318,7 +320,7 @@ func (r *reader) targets(ident *ast.Ident) (list []string) {
 	return list
 }
 
-// value is the name of a variable that holds a function; empty for others.
+// value returns the name of a variable that holds a function, or "" for other variables.
 func (r *reader) value(v *types.Var) string {
 	if v == nil {
 		return ""
@@ -351,7 +353,7 @@ func (r *reader) variable(expression ast.Expr) *types.Var {
 	return nil
 }
 
-// assign says that calling the variable may call the functions of the expression.
+// assign records that calling the variable may call the functions in the expression.
 func (r *reader) assign(to *types.Var, expression ast.Expr) {
 	variable := r.value(to)
 	if variable == "" {
@@ -370,7 +372,7 @@ func (r *reader) assign(to *types.Var, expression ast.Expr) {
 	}
 }
 
-// pass assigns the arguments of a call to the parameters of what is called.
+// pass assigns the arguments of a call to the parameters of the called function.
 func (r *reader) pass(call *ast.CallExpr) {
 	ident, ok := call.Fun.(*ast.Ident)
 	if selector, is := call.Fun.(*ast.SelectorExpr); is {

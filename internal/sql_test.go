@@ -3,6 +3,7 @@ package internal_test
 import (
 	"go/ast"
 	"go/token"
+	"maps"
 	"path"
 	"regexp"
 	"strconv"
@@ -15,8 +16,8 @@ import (
 	"quern.dev/quern/internal/postgres/pgtest"
 )
 
-// TestStatements prepares every SQL statement of the module against the migrated schema: a name that
-// does not exist is found here and not by a user. Statements are constants in files named sql.go or sql_….go.
+// TestStatements prepares every SQL statement of the module against the migrated schema, so that a name that does not
+// exist is found here and not by a user. Statements are constants in files named sql.go or sql_….go.
 func TestStatements(t *testing.T) {
 	t.Parallel()
 
@@ -25,10 +26,19 @@ func TestStatements(t *testing.T) {
 
 	defer func() { _ = conn.Close(t.Context()) }()
 
-	statements := 0
+	files, statements := sources(t), 0
+	constants := map[string]map[string]ast.Expr{} // by package and name
 
-	for _, file := range sources(t) {
-		for name, statement := range sqlConstants(t, file) {
+	for _, file := range files {
+		if constants[file.pkg] == nil {
+			constants[file.pkg] = map[string]ast.Expr{}
+		}
+
+		maps.Copy(constants[file.pkg], constantsOf(file))
+	}
+
+	for _, file := range files {
+		for name, statement := range sqlConstants(t, file, constants[file.pkg]) {
 			_, err := conn.Prepare(t.Context(), "", statement)
 			require.NoError(t, err, "%s: %s", file.path, name)
 
@@ -39,7 +49,7 @@ func TestStatements(t *testing.T) {
 	require.Greater(t, statements, 20, "the statements were not found")
 }
 
-// isSQL tells whether a file is one for statements.
+// isSQL reports whether a file is one for statements.
 func isSQL(file source) bool {
 	name := path.Base(file.path)
 
@@ -48,13 +58,9 @@ func isSQL(file source) bool {
 
 var looksLikeSQL = regexp.MustCompile(`(?i)^\s*(SELECT|INSERT|UPDATE|DELETE|WITH|MERGE)\s+[^ ]`)
 
-// sqlConstants returns the statements of a file, and fails for one that stands anywhere else than in a
-// constant of sql.go.
-func sqlConstants(t *testing.T, file source) map[string]string {
-	t.Helper()
-
-	found := map[string]string{}
-	inConstants := map[*ast.BasicLit]bool{}
+// constantsOf returns the values of the constants of a file, by name.
+func constantsOf(file source) map[string]ast.Expr {
+	found := map[string]ast.Expr{}
 
 	for _, declaration := range file.tree.Decls {
 		constants, ok := declaration.(*ast.GenDecl)
@@ -65,18 +71,33 @@ func sqlConstants(t *testing.T, file source) map[string]string {
 		for _, spec := range constants.Specs {
 			values, _ := spec.(*ast.ValueSpec)
 			for i, value := range values.Values {
-				text := evaluate(t, file, value, inConstants)
-				if isSQL(file) && looksLikeSQL.MatchString(text) {
-					found[values.Names[i].Name] = text
-				}
+				found[values.Names[i].Name] = value
 			}
 		}
 	}
 
-	// DuckDB's statements are made for each file or dataset, and run in a child without a schema of ours. The client has no database, but
-	// commands that begin with a verb.
+	return found
+}
+
+// sqlConstants returns the statements of a file, and fails for a statement that is not a constant in a file for
+// statements. A statement may use constants of the whole package.
+func sqlConstants(t *testing.T, file source, ofPackage map[string]ast.Expr) map[string]string {
+	t.Helper()
+
+	found := map[string]string{}
+	inConstants := map[*ast.BasicLit]bool{}
+
+	for name, value := range constantsOf(file) {
+		text := evaluate(t, ofPackage, value, inConstants)
+		if isSQL(file) && looksLikeSQL.MatchString(text) {
+			found[name] = text
+		}
+	}
+
+	// DuckDB's statements are built for each file or dataset, and run in a sealed process without our schema. The
+	// client has no database, but command texts that begin with a verb.
 	exempt := file.pkg == "cmd/quern" || file.pkg == "internal/postgres/pgtest" || file.pkg == "internal/engine/duckdb" || file.pkg == "internal/query" ||
-		file.pkg == "bench" || file.pkg == "eval" || file.pkg == "internal/planner" || strings.HasSuffix(file.path, ".gen.go")
+		strings.HasPrefix(file.path, "bench/") || strings.HasPrefix(file.path, "eval/") || file.pkg == "internal/planner" || strings.HasSuffix(file.path, ".gen.go")
 
 	ast.Inspect(file.tree, func(node ast.Node) bool {
 		literal, ok := node.(*ast.BasicLit)
@@ -92,8 +113,8 @@ func sqlConstants(t *testing.T, file source) map[string]string {
 	return found
 }
 
-// evaluate returns the text of a constant: literals and other constants of the file, put together.
-func evaluate(t *testing.T, file source, value ast.Expr, met map[*ast.BasicLit]bool) string {
+// evaluate returns the text of a constant: the concatenation of literals and other constants of the package.
+func evaluate(t *testing.T, constants map[string]ast.Expr, value ast.Expr, met map[*ast.BasicLit]bool) string {
 	t.Helper()
 
 	switch value := value.(type) {
@@ -104,16 +125,9 @@ func evaluate(t *testing.T, file source, value ast.Expr, met map[*ast.BasicLit]b
 			return unquote(t, value)
 		}
 	case *ast.BinaryExpr:
-		return evaluate(t, file, value.X, met) + evaluate(t, file, value.Y, met)
+		return evaluate(t, constants, value.X, met) + evaluate(t, constants, value.Y, met)
 	case *ast.Ident:
-		if object := file.tree.Scope.Lookup(value.Name); object != nil {
-			spec, _ := object.Decl.(*ast.ValueSpec)
-			for i, name := range spec.Names {
-				if name.Name == value.Name {
-					return evaluate(t, file, spec.Values[i], met)
-				}
-			}
-		}
+		return evaluate(t, constants, constants[value.Name], met)
 	}
 
 	return ""

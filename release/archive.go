@@ -14,13 +14,13 @@ import (
 	"time"
 )
 
-// packed is a file on its way into an archive.
+// packed is a file to be added to an archive.
 type packed struct {
 	from, to string
 	mode     fs.FileMode
 }
 
-// writeTar puts files into a folder of an archive, with nothing of this machine but their content.
+// writeTar writes files into a folder of an archive, without any attribute of this machine.
 func writeTar(path, folder string, files []packed, date time.Time) error {
 	return create(path, func(w io.Writer) error {
 		compressed, err := gzip.NewWriterLevel(w, gzip.BestCompression)
@@ -86,7 +86,7 @@ func create(path string, write func(io.Writer) error) error {
 	return errors.Join(write(file), file.Close())
 }
 
-// checksums lists all files of the folder, as sha256sum -c reads it.
+// checksums writes the checksums of all files in the folder, in the format of sha256sum -c.
 func checksums(folder string) error {
 	entries, err := os.ReadDir(folder)
 	if err != nil {

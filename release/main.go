@@ -1,5 +1,5 @@
-// Release builds what is handed out: `quern` for every system, `quernd` for Linux, each with its licence, a list of what is in it
-// (CycloneDX) and checksums. The same commit gives the same bytes. docs/release.md describes it.
+// Release builds the published files: `quern` for every system, `quernd` for Linux, each with its licence, a list of
+// its modules (CycloneDX) and checksums. The same commit produces the same bytes. docs/release.md describes it.
 package main
 
 import (
@@ -20,9 +20,9 @@ import (
 
 func main() {
 	var (
-		out     = flag.String("out", "dist", "folder for the files; what is in it is removed")
-		version = flag.String("version", "", "version to stamp; what git describes if absent")
-		only    = flag.String("only", "", "build this target alone, such as quern_linux_amd64")
+		out     = flag.String("out", "dist", "folder for the files; its content is removed")
+		version = flag.String("version", "", "version to set (default: the output of git describe)")
+		only    = flag.String("only", "", "build only this target, such as quern_linux_amd64")
 	)
 
 	flag.Parse()
@@ -39,12 +39,12 @@ func main() {
 // target is one program for one system.
 type target struct {
 	program, system, processor string
-	compiler                   string // for C, of a program that has some; empty: it has none
+	compiler                   string // C compiler; empty if the program contains no C code
 }
 
 func (t target) String() string { return t.program + "_" + t.system + "_" + t.processor }
 
-// file is the program's name on its system.
+// file returns the file name of the program on its system.
 func (t target) file() string {
 	if t.system == "windows" {
 		return t.program + ".exe"
@@ -55,7 +55,7 @@ func (t target) file() string {
 
 func release(ctx context.Context, out, version, only string) error {
 	if version = cmp.Or(version, describe(ctx)); version == "" {
-		return errors.New("git does not say which version this is: give -version")
+		return errors.New("git describe gives no version: use -version")
 	}
 
 	date, err := commitDate(ctx)
@@ -64,6 +64,17 @@ func release(ctx context.Context, out, version, only string) error {
 	}
 
 	if err := errors.Join(os.RemoveAll(out), os.MkdirAll(out, 0o755)); err != nil { //nolint:gosec // it is handed out
+		return err
+	}
+
+	tools, err := os.MkdirTemp("", "quern-release-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(tools) }()
+
+	tool, err := buildBillTool(ctx, tools)
+	if err != nil {
 		return err
 	}
 
@@ -76,7 +87,7 @@ func release(ctx context.Context, out, version, only string) error {
 
 		began := time.Now()
 
-		if err := t.release(ctx, out, version, date); err != nil {
+		if err := t.release(ctx, tool, out, version, date); err != nil {
 			return fmt.Errorf("%s: %w", t, err)
 		}
 
@@ -86,13 +97,13 @@ func release(ctx context.Context, out, version, only string) error {
 	}
 
 	if built == 0 {
-		return fmt.Errorf("there is no target %q here", only)
+		return fmt.Errorf("no target %q on this machine", only)
 	}
 
 	return checksums(out)
 }
 
-// targets are all that this machine can build.
+// targets returns the targets that this machine can build.
 func targets() (list []target) {
 	for _, system := range []string{"linux", "darwin", "windows"} {
 		for _, processor := range []string{"amd64", "arm64"} {
@@ -106,19 +117,19 @@ func targets() (list []target) {
 			compiler = "gcc"
 		}
 
-		// DuckDB is C++, so another processor takes its compiler.
+		// DuckDB is C++, so each processor needs its own compiler.
 		if path, err := exec.LookPath(compiler); err == nil {
 			list = append(list, target{"quernd", "linux", processor, path})
 		} else {
-			fmt.Fprintf(os.Stdout, "quernd_linux_%s  left out: there is no %s; build it on such a machine\n", processor, compiler)
+			fmt.Fprintf(os.Stdout, "quernd_linux_%s  skipped: %s is not installed; build it on a machine of this kind\n", processor, compiler)
 		}
 	}
 
 	return list
 }
 
-// release builds the program and puts it with what belongs to it into an archive.
-func (t target) release(ctx context.Context, out, version string, date time.Time) error {
+// release builds the program and writes it into an archive, together with its other files.
+func (t target) release(ctx context.Context, tool, out, version string, date time.Time) error {
 	work, err := os.MkdirTemp("", "quern-release-")
 	if err != nil {
 		return err
@@ -131,7 +142,7 @@ func (t target) release(ctx context.Context, out, version string, date time.Time
 	}
 
 	name := fmt.Sprintf("%s_%s_%s_%s", t.program, strings.TrimPrefix(version, "v"), t.system, t.processor)
-	if err := bill(binary, filepath.Join(out, name+".cdx.json"), t, version, date); err != nil {
+	if err := bill(ctx, tool, binary, filepath.Join(out, name+".cdx.json"), version); err != nil {
 		return err
 	}
 
@@ -148,7 +159,7 @@ func (t target) release(ctx context.Context, out, version string, date time.Time
 }
 
 func (t target) build(ctx context.Context, binary, version string) error {
-	// No path of this machine, no state of its git and no id of this build: the same commit gives the same bytes.
+	// No path of this machine, no state of its git repository and no build ID: the same commit produces the same bytes.
 	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w -buildid= -X main.release="+version, //nolint:gosec // whoever runs it says which
 		"-o", binary, "./cmd/"+t.program)
 	build.Env = append(os.Environ(), "GOOS="+t.system, "GOARCH="+t.processor, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=", "CGO_ENABLED=0")
@@ -161,7 +172,7 @@ func (t target) build(ctx context.Context, binary, version string) error {
 	return build.Run()
 }
 
-// describe is the version by git: the tag, or the last one with what came after.
+// describe returns the version from git: the tag, or the last tag and the commits after it.
 func describe(ctx context.Context) string {
 	text, err := exec.CommandContext(ctx, "git", "describe", "--tags", "--always", "--dirty").Output()
 	if err != nil {
@@ -171,14 +182,14 @@ func describe(ctx context.Context) string {
 	return strings.TrimSpace(string(text))
 }
 
-// commitDate is the time of all files, so that it does not depend on when they were built.
+// commitDate returns the time that all files get, so that their bytes do not depend on the time of the build.
 func commitDate(ctx context.Context) (time.Time, error) {
 	text := os.Getenv("SOURCE_DATE_EPOCH")
 
 	if text == "" {
 		commit, err := exec.CommandContext(ctx, "git", "log", "-1", "--format=%ct").Output()
 		if err != nil {
-			return time.Time{}, fmt.Errorf("the date of the commit (SOURCE_DATE_EPOCH says it without git): %w", err)
+			return time.Time{}, fmt.Errorf("reading the date of the commit (set SOURCE_DATE_EPOCH to build without git): %w", err)
 		}
 
 		text = strings.TrimSpace(string(commit))

@@ -18,7 +18,8 @@ import (
 
 const largestQuern = 25_000_000
 
-// TestQuern: what is handed out of `quern` for this machine needs no library, is small, knows its version, and lists what is in it.
+// TestQuern checks that the published `quern` for this machine needs no library, is small, prints its version, and has
+// a complete list of modules.
 func TestQuern(t *testing.T) { //nolint:paralleltest // it changes the folder
 	t.Chdir("..")
 
@@ -59,16 +60,23 @@ func TestQuern(t *testing.T) { //nolint:paralleltest // it changes the folder
 	require.NoError(t, err)
 	require.Contains(t, string(sums), fmt.Sprintf("%x  quern_1.2.3_linux_%s.tar.gz\n", sha256.Sum256(content), runtime.GOARCH))
 
-	// The same commit gives the same bytes, from another folder too.
+	// The same commit produces the same bytes, also from another folder.
 	again := t.TempDir()
 	require.NoError(t, release(t.Context(), again, "v1.2.3", name))
 
 	twin, err := os.ReadFile(filepath.Join(again, "quern_1.2.3_linux_"+runtime.GOARCH+".tar.gz"))
 	require.NoError(t, err)
 	require.True(t, bytes.Equal(content, twin), "the second build differs")
+
+	first, err := os.ReadFile(archive + ".cdx.json")
+	require.NoError(t, err)
+	second, err := os.ReadFile(filepath.Join(again, filepath.Base(archive)+".cdx.json"))
+	require.NoError(t, err)
+	require.Equal(t, string(first), string(second), "the second list differs")
 }
 
-// requireBill: every module that the program names is in the list, and nothing else but the standard library.
+// requireBill checks that the list contains exactly the modules of the program and the standard library, and has the
+// checksum of the program.
 func requireBill(t *testing.T, path, binary string) {
 	t.Helper()
 
@@ -76,11 +84,25 @@ func requireBill(t *testing.T, path, binary string) {
 	require.NoError(t, err)
 
 	var list struct {
-		BomFormat  string
-		Components []component
+		BomFormat, SpecVersion, SerialNumber string
+
+		Metadata struct {
+			Component  struct{ Name, Version, Purl string }
+			Properties []struct{ Name, Value string }
+		}
+		Components []struct{ Name, Version, Purl string }
 	}
 	require.NoError(t, json.Unmarshal(content, &list))
 	require.Equal(t, "CycloneDX", list.BomFormat)
+	require.Equal(t, "1.6", list.SpecVersion)
+	require.NotEmpty(t, list.SerialNumber)
+	require.Equal(t, "quern.dev/quern", list.Metadata.Component.Name)
+	require.Equal(t, "v1.2.3", list.Metadata.Component.Version)
+	require.Contains(t, list.Metadata.Component.Purl, "#cmd/quern")
+
+	program, err := os.ReadFile(binary)
+	require.NoError(t, err)
+	require.Contains(t, list.Metadata.Properties, struct{ Name, Value string }{"cdx:gomod:binary:hash:SHA-256", fmt.Sprintf("%x", sha256.Sum256(program))})
 
 	said, err := exec.CommandContext(t.Context(), "go", "version", "-m", binary).Output()
 	require.NoError(t, err)
@@ -91,5 +113,6 @@ func requireBill(t *testing.T, path, binary string) {
 
 	for _, one := range list.Components {
 		require.True(t, one.Name == "std" || strings.Contains(string(said), one.Name+"\t"+one.Version), one.Name)
+		require.Contains(t, one.Purl, "pkg:golang/")
 	}
 }

@@ -1,4 +1,4 @@
-// Package stack finds the real servers that `make stack` started. Only tests, bench and development use it.
+// Package stack finds the servers that `make stack` started. Only tests, bench and development use it.
 package stack
 
 import (
@@ -9,24 +9,24 @@ import (
 	"strings"
 )
 
-// TB is what Env needs of a test, so that programs can use this package without importing testing.
+// TB is the part of testing.TB that Env needs, so that programs can use this package without importing testing.
 type TB interface {
 	Helper()
 	Fatalf(format string, args ...any)
 }
 
-// Dir is where the stack keeps its env file, data and logs: QUERN_STACK_DIR, or quern/stack in the user's cache.
+// Dir returns the folder with the stack's env file, data and logs: QUERN_STACK_DIR, or quern/stack in the user's cache.
 func Dir() string {
 	if dir := os.Getenv("QUERN_STACK_DIR"); dir != "" {
 		return dir
 	}
-	// Without a cache folder the path is relative and Lookup tells that the file is missing.
+	// Without a cache folder the path is relative, and Lookup reports that the file is missing.
 	cache, _ := os.UserCacheDir()
 
 	return filepath.Join(cache, "quern", "stack")
 }
 
-// Env is Lookup for tests: what is missing ends the test.
+// Env is Lookup for tests: it ends the test if the setting is missing.
 func Env(tb TB, key string) string {
 	tb.Helper()
 	value, err := Lookup(key)
@@ -37,7 +37,7 @@ func Env(tb TB, key string) string {
 	return value
 }
 
-// Lookup gives a setting of the stack, from the process environment or else from the stack's env file.
+// Lookup returns a setting of the stack, from the process environment or else from the stack's env file.
 func Lookup(key string) (string, error) {
 	if value := os.Getenv(key); value != "" {
 		return value, nil
@@ -45,7 +45,7 @@ func Lookup(key string) (string, error) {
 	file := filepath.Join(Dir(), "env")
 	content, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
-		return "", fmt.Errorf("%s: there is no %s: run `make stack`", key, file)
+		return "", fmt.Errorf("%s: %s does not exist: run `make stack`", key, file)
 	}
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", key, err)

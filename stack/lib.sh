@@ -1,6 +1,6 @@
-# Sourced by every script of this folder: where things are kept, ports, processes, packages.
-# A server script defines the functions up, down, remove (down, and its data is gone), status and env (its lines of the
-# env file) and ends with `run_verb "$@"`; further verbs are functions named in the variable `verbs`.
+# Functions for every script of this folder: folders, ports, processes, packages.
+# A server script defines the functions up, down, remove (down, and deletes the data), status and env (prints its lines of
+# the env file), and ends with `run_verb "$@"`. Further verbs are functions named in the variable `verbs`.
 set -euo pipefail
 
 STACK_SOURCE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -13,7 +13,7 @@ chmod 700 "$STACK_DIR"
 say() { echo "$*" >&2; }
 die() { say "$(basename "$0"): $*"; exit 1; }
 
-# servers lists the server scripts: every executable file here that does not act on all of them.
+# servers lists the server scripts: every executable file here except up and down, which act on all servers.
 servers() {
   local file
   for file in "$STACK_SOURCE"/*; do
@@ -22,8 +22,8 @@ servers() {
   done
 }
 
-# with_lock FILE COMMAND...: one at a time over all processes. Whoever starts a server inside must close
-# descriptor 9 for it, or the server holds the lock for as long as it lives.
+# with_lock FILE COMMAND... runs the command while no other process holds the lock. A command that starts a server must
+# close descriptor 9 for it, or the server holds the lock until it ends.
 with_lock() {
   local file=$1
   shift
@@ -33,17 +33,18 @@ with_lock() {
   ) 9>"$file"
 }
 
-# run_verb VERB: what changes the server runs alone; what only looks does not wait.
+# run_verb VERB runs a verb. Verbs that change the server take a lock; status and env do not wait for it.
 run_verb() {
   local all="up down remove status env ${verbs:-}"
-  [[ $# == 1 && " $all " == *" $1 "* ]] || die "one verb of: $all"
+  [[ $# == 1 && " $all " == *" $1 "* ]] || die "give one verb of: $all"
   case $1 in
     status | env) "$1" ;;
     *) with_lock "$STACK_DIR/$(basename "$0").lock" "$1" ;;
   esac
 }
 
-# kept NAME COMMAND...: the first output of COMMAND, for ever. The link makes it one value for all who race.
+# kept NAME COMMAND... prints the first output of COMMAND, which it stores in a file. The hard link makes sure that
+# concurrent callers get the same value.
 kept() {
   local file=$STACK_DIR/$1 new
   shift
@@ -60,8 +61,8 @@ random_hex() { od -An -N"$1" -tx1 /dev/urandom | tr -d ' \n'; }
 
 port_answers() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
-# claim_port NAME: for a server that does not run now. The port kept from last time, or a free one when there is
-# none or a stranger has taken it; below 32768, where the kernel does not take ports for outgoing connections.
+# claim_port NAME chooses the port of a server that is not running: its previous port, or a free one if it has none or
+# another process uses it. Ports are below 32768, where the kernel does not allocate ports for outgoing connections.
 claim_port() {
   local file=$STACK_DIR/$1.port port=
   if [[ -s $file ]]; then port=$(<"$file"); fi
@@ -71,15 +72,15 @@ claim_port() {
 
 port_of() { cat "$STACK_DIR/$1.port"; }
 
-# live_pid FILE MARK: the pid in FILE's first line, if that process lives and MARK is in its command line:
-# after a crash or a restart of the machine the number may belong to somebody else.
+# live_pid FILE MARK prints the process id in the first line of FILE, if that process runs and has MARK in its command
+# line. After a crash or a restart of the machine the id may belong to another process.
 live_pid() {
   local pid
   [[ -s $1 ]] && read -r pid <"$1" && [[ -r /proc/$pid/cmdline ]] || return 1
   tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline" | grep -qF -- "$2" && echo "$pid"
 }
 
-# wait_until SECONDS COMMAND...
+# wait_until SECONDS COMMAND... repeats the command until it succeeds. It fails when the time is over.
 wait_until() {
   local end=$((SECONDS + $1))
   shift
@@ -89,17 +90,22 @@ wait_until() {
   done
 }
 
-# start_process NAME COMMAND...: in a session of its own, so that no Ctrl-C here reaches it and its children end with it.
+# start_process NAME COMMAND... starts a server in its own session, so that Ctrl-C here does not reach it, and stop_process
+# can end it with its children.
 start_process() {
   local name=$1
   shift
   setsid "$@" >"$STACK_DIR/$name.log" 2>&1 </dev/null 9>&- &
   echo $! >"$STACK_DIR/$name.pid"
+  # Until the child has executed the command it has the command line of this script, and live_pid would take it for dead.
+  wait_until 30 executed $!
 }
+
+executed() { [[ ! -r /proc/$1/cmdline ]] || ! cmp -s "/proc/$1/cmdline" "/proc/$$/cmdline"; }
 
 gone() { ! kill -0 -- "-$1" 2>/dev/null; }
 
-# stop_process PID: one that start_process started, with its children; politely, then not.
+# stop_process PID ends a process of start_process with its children: with SIGTERM, and after 30 seconds with SIGKILL.
 stop_process() {
   kill -- "-$1" 2>/dev/null || return 0
   wait_until 30 gone "$1" && return 0
@@ -107,9 +113,9 @@ stop_process() {
   wait_until 10 gone "$1"
 }
 
-# apt_install PACKAGE...: Debian packages, one installation at a time.
+# apt_install PACKAGE... installs Debian packages, one installation at a time.
 apt_install() {
-  [[ $(id -u) == 0 ]] || die "needs the packages $*, and only root can install them"
+  [[ $(id -u) == 0 ]] || die "the packages $* are missing, and only root can install them"
   with_lock "$TOOLS_DIR/.apt.lock" apt_install_alone "$@"
 }
 

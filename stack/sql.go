@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// CreateDatabase makes an empty database on the stack's PostgreSQL for a program; drop removes it.
+// CreateDatabase creates an empty database on the stack's PostgreSQL for a program; drop removes it.
 func CreateDatabase(ctx context.Context, program string) (address string, drop func(), err error) {
 	server, err := Lookup("QUERN_TEST_DATABASE_URL")
 	if err != nil {
@@ -27,7 +27,7 @@ func CreateDatabase(ctx context.Context, program string) (address string, drop f
 	name := pgx.Identifier{u.Path[1:]}.Sanitize()
 
 	if err := Execute(ctx, server, "CREATE DATABASE "+name); err != nil {
-		return "", nil, fmt.Errorf("is the stack running? make stack: %w", err)
+		return "", nil, fmt.Errorf("creating a database; if the stack is not running, run `make stack`: %w", err)
 	}
 
 	return u.String(), func() {

@@ -1,4 +1,4 @@
-// Gen writes what follows from openapi.yaml: the served document and the Go code. It runs in api/.
+// Gen writes the files that are generated from openapi.yaml: the served document and the Go code. It runs in api/.
 package main
 
 import (
@@ -31,7 +31,8 @@ func run(ctx context.Context) error {
 		return err
 	}
 
-	// The body of some operations is read by hand, so the server is made without them, and the client with them.
+	// Handwritten code reads the body of some operations, so the server is generated without them, and the client with
+	// them.
 	if err := generate(ctx, "client.yaml", "x-quern-planned", "x-quern-raw"); err != nil {
 		return err
 	}
@@ -39,7 +40,7 @@ func run(ctx context.Context) error {
 	return generate(ctx, "server.yaml", "x-quern-planned", "x-quern-raw", "x-quern-unread")
 }
 
-// generate writes the Go code of the contract without the operations that carry one of the marks.
+// generate writes the Go code of the contract without the operations that have one of the marks.
 func generate(ctx context.Context, config string, without ...string) error {
 	coded, err := load(without...)
 	if err != nil {
@@ -65,7 +66,7 @@ func generate(ctx context.Context, config string, without ...string) error {
 	return command.Run()
 }
 
-// load reads the contract without the operations and parameters that carry one of the marks.
+// load reads the contract without the operations and parameters that have one of the marks.
 func load(marks ...string) (*openapi3.T, error) {
 	doc, err := openapi3.NewLoader().LoadFromFile("openapi.yaml")
 	if err != nil {
@@ -95,8 +96,8 @@ func load(marks ...string) (*openapi3.T, error) {
 	return doc, nil
 }
 
-// simplify spares the Go code a type for each error of each operation: errors have one shape and leave
-// the server at one place. The request id is the middleware's.
+// simplify replaces the error responses of each operation by one default response, so that the Go code has no type for
+// each of them: all errors have the same shape and are written by one function. The middleware sets the request ID.
 func simplify(doc *openapi3.T) {
 	for _, item := range doc.Paths.Map() {
 		for _, operation := range item.Operations() {
@@ -136,7 +137,7 @@ func write(path string, doc *openapi3.T) error {
 	return os.WriteFile(path, append(pretty, '\n'), 0o644) //nolint:gosec // a public document
 }
 
-// removeUnused removes components and tags that nothing refers to, until all that is left is used.
+// removeUnused removes the components and tags that are not referenced, until all remaining ones are used.
 func removeUnused(doc map[string]any) error {
 	components, _ := doc["components"].(map[string]any)
 

@@ -36,7 +36,7 @@ func (p *program) askCommand() *cobra.Command {
 		}
 
 		if conversation != "" {
-			id, err := parseID(conversation, "`quern conversation list` shows them")
+			id, err := parseID(conversation, "`quern conversation list` shows the ids")
 			if err != nil {
 				return err
 			}
@@ -57,30 +57,30 @@ func (p *program) askCommand() *cobra.Command {
 
 		return shown.follow(ctx, client, question)
 	})
-	command.Long = `Ask a question in plain language. The plan, each query with its rows, and the answer appear as they come.
-Ctrl-C cancels the question. --json gives the events as NDJSON, --output json the finished result.`
+	command.Long = `Ask a question in plain language. The plan, each query with its rows, and the answer appear as they arrive.
+Ctrl-C cancels the question. --json prints the events as NDJSON, --output json the finished result.`
 	command.Example = "  quern ask -n shop 'Which region had the most orders last month?'"
 	inNamespace(command, &namespace)
-	command.Flags().StringVarP(&conversation, "conversation", "c", "", "id of a conversation to go on with")
-	command.Flags().StringVar(&agent, "agent", "", "assistant, which answers in words, or nl2ql, which gives the rows; assistant if absent")
-	command.Flags().StringVar(&model, "model", "", "which model shall answer")
-	command.Flags().StringSliceVar(&datasets, "dataset", nil, "look at this dataset only; can be repeated")
-	command.Flags().StringVar(&moment, "as-of", "", "what \"today\" is, such as 2026-11-01; now if absent")
-	command.Flags().StringVar(&zone, "time-zone", "", "such as Europe/Vienna; UTC if absent")
-	command.Flags().BoolVar(&raw, "json", false, "print the events as they come, one JSON object a line")
-	command.Flags().BoolVarP(&quiet, "quiet", "q", false, "print the answer alone")
+	command.Flags().StringVarP(&conversation, "conversation", "c", "", "id of a conversation to continue")
+	command.Flags().StringVar(&agent, "agent", "", "agent: assistant answers in words, nl2ql returns rows (default assistant)")
+	command.Flags().StringVar(&model, "model", "", "model to use")
+	command.Flags().StringSliceVar(&datasets, "dataset", nil, "use only this dataset; can be repeated")
+	command.Flags().StringVar(&moment, "as-of", "", "time to use as \"today\", such as 2026-11-01 (default now)")
+	command.Flags().StringVar(&zone, "time-zone", "", "time zone, such as Europe/Vienna (default UTC)")
+	command.Flags().BoolVar(&raw, "json", false, "print the events as they arrive, one JSON object per line")
+	command.Flags().BoolVarP(&quiet, "quiet", "q", false, "print only the answer")
 
 	return command
 }
 
-// asking shows a run while it goes on.
+// asking prints a run while it is in progress.
 type asking struct {
 	*program
 
 	raw, quiet bool
 	run        uuid.UUID
 	ended      error
-	told       bool // something is on the screen already
+	told       bool // something was printed already
 }
 
 func (a *asking) follow(ctx context.Context, client *api.Client, question api.Question) error {
@@ -110,19 +110,19 @@ func (a *asking) follow(ctx context.Context, client *api.Client, question api.Qu
 	return a.ended
 }
 
-// waitingFor is what happens after an event, until the next.
-func waitingFor(event string) string {
+// waitingFor returns what happens between an event and the next one.
+func waitingFor(event api.EventName) string {
 	switch event {
-	case "run-completed", "run-cancelled", "error":
+	case api.EventRunCompleted, api.EventRunCancelled, api.EventRunFailed:
 		return ""
-	case "queryExecuting":
+	case api.EventQueryExecuting:
 		return "Running the query"
 	default:
 		return "Thinking"
 	}
 }
 
-// leave cancels a question that nobody waits for any more.
+// leave cancels the run after the user interrupted the command.
 func (a *asking) leave(ctx context.Context, client *api.Client, err error) error {
 	if ctx.Err() == nil || a.run == uuid.Nil {
 		return err
@@ -135,7 +135,7 @@ func (a *asking) leave(ctx context.Context, client *api.Client, err error) error
 		a.stopped = true
 
 		if a.err.screen {
-			a.err.printf("\r\x1b[K") // the ^C
+			a.err.printf("\r\x1b[K") // overwrites the ^C
 		}
 
 		a.err.printf("Cancelled.\n")
@@ -145,26 +145,6 @@ func (a *asking) leave(ctx context.Context, client *api.Client, err error) error
 }
 
 func (a *asking) show(event api.Event) error {
-	var body struct {
-		api.RunStep
-
-		RunID     uuid.UUID       `json:"runId"`
-		Index     int             `json:"index"`
-		Attempt   int             `json:"attempt"`
-		Reasoning string          `json:"reasoning"`
-		Steps     json.RawMessage `json:"steps"`
-		Result    api.RunResult   `json:"result"`
-		Code      api.ErrorCode   `json:"code"`
-		Message   string          `json:"message"`
-	}
-
-	decoder := json.NewDecoder(strings.NewReader(string(event.Data)))
-	decoder.UseNumber()
-
-	if err := decoder.Decode(&body); err != nil {
-		return fmt.Errorf("the event %s cannot be read: %w", event.Name, err)
-	}
-
 	if a.raw {
 		line, err := json.Marshal(event)
 		if err != nil {
@@ -177,32 +157,53 @@ func (a *asking) show(event api.Event) error {
 	words := !a.raw && !a.quiet
 
 	switch event.Name {
-	case "run-started":
-		a.run = body.RunID
-	case "plan":
-		if words {
-			a.plan(body.Steps)
-		}
-	case "queryExecuting":
-		if words {
-			a.query(body.Query, body.Index, body.Attempt)
-		}
-	case "step":
-		if words {
-			a.step(body.RunStep)
-		}
-	case "run-completed":
-		a.ended = a.complete(body.Result)
-	case "run-cancelled":
+	case api.EventRunStarted:
+		return decoded(event, func(body api.RunStartedEvent) { a.run = body.RunID })
+	case api.EventPlan:
+		return decoded(event, func(body api.PlanEvent) {
+			if words {
+				a.plan(body.Steps)
+			}
+		})
+	case api.EventQueryExecuting:
+		return decoded(event, func(body api.QueryExecutingEvent) {
+			if words {
+				a.query(body)
+			}
+		})
+	case api.EventStep:
+		return decoded(event, func(body api.RunStep) {
+			if words {
+				a.step(body)
+			}
+		})
+	case api.EventRunCompleted:
+		return decoded(event, func(body api.RunCompletedEvent) { a.ended = a.complete(body.Result) })
+	case api.EventRunCancelled:
 		a.ended = exitError{exitInterrupted, "the question was cancelled", ""}
-	case "error":
-		a.ended = &api.Error{ErrorResponse: api.ErrorResponse{ErrorCode: body.Code, Message: body.Message}}
+	case api.EventRunFailed:
+		return decoded(event, func(body api.RunFailedEvent) {
+			a.ended = &api.Error{ErrorResponse: api.ErrorResponse{ErrorCode: body.Code, Message: body.Message}}
+		})
+	default: // the result repeats what the other events say
 	}
 
 	return nil
 }
 
-// section begins a part of the output, with a line of room to what is above.
+// decoded calls use with the body of an event.
+func decoded[T any](event api.Event, use func(body T)) error {
+	var body T
+	if err := event.Decode(&body); err != nil {
+		return err
+	}
+
+	use(body)
+
+	return nil
+}
+
+// section begins a part of the output, after an empty line if something was printed before.
 func (a *asking) section(title string) {
 	if a.told {
 		a.out.printf("\n")
@@ -215,39 +216,29 @@ func (a *asking) section(title string) {
 	}
 }
 
-// plan lists what will be done. Steps are sentences, or objects that have one.
-func (a *asking) plan(content json.RawMessage) {
-	var steps []json.RawMessage
-	if json.Unmarshal(content, &steps) != nil || len(steps) < 2 { // one step needs no plan
+// plan prints the instructions of the steps.
+func (a *asking) plan(steps []string) {
+	if len(steps) < 2 { // one step needs no plan
 		return
 	}
 
 	a.section("Plan")
 
-	for i, step := range steps {
-		var text string
-		if json.Unmarshal(step, &text) != nil {
-			var object struct {
-				Instruction string `json:"instruction"`
-			}
-			_ = json.Unmarshal(step, &object)
-			text = object.Instruction
-		}
-
+	for i, text := range steps {
 		prefix := fmt.Sprintf("  %d. ", i+1)
 		text = indent(wrap(a.out.clean(text), a.out.columns()-len(prefix)), strings.Repeat(" ", len(prefix)))
 		a.out.printf("%s%s\n", prefix, strings.TrimLeft(text, " "))
 	}
 }
 
-func (a *asking) query(statement string, index, attempt int) {
-	title := fmt.Sprintf("Query %d", index+1)
-	if attempt > 1 {
-		title += fmt.Sprintf(", attempt %d", attempt)
+func (a *asking) query(executing api.QueryExecutingEvent) {
+	title := fmt.Sprintf("Query %d", executing.Index+1)
+	if executing.Attempt > 1 {
+		title += fmt.Sprintf(", attempt %d", executing.Attempt)
 	}
 
 	a.section(title)
-	a.out.printf("%s\n", a.out.style(dim, indent(wrap(a.out.clean(strings.TrimSpace(statement)), a.out.columns()-2), "  ")))
+	a.out.printf("%s\n", a.out.style(dim, indent(wrap(a.out.clean(strings.TrimSpace(executing.Query)), a.out.columns()-2), "  ")))
 }
 
 const stepRows = 10
@@ -259,11 +250,11 @@ func (a *asking) step(step api.RunStep) {
 	_ = a.printRows(resultRows{step.Columns, first})
 
 	if step.RowCount > int64(len(first)) {
-		a.out.printf("%s\n", a.out.style(dim, fmt.Sprintf("%s in all", counted(step.RowCount, "row", "rows"))))
+		a.out.printf("%s\n", a.out.style(dim, fmt.Sprintf("%s in total", counted(step.RowCount, "row", "rows"))))
 	}
 }
 
-// complete prints the answer, and what it rests on.
+// complete prints the answer and its provenance.
 func (a *asking) complete(result api.RunResult) error {
 	switch {
 	case a.raw:
@@ -305,31 +296,31 @@ func (a *asking) provenance(result api.RunResult) {
 	var notes []string
 
 	if result.Reading != nil && *result.Reading != "" && result.Outcome == api.OutcomeAnswer {
-		notes = append(notes, "read as: "+*result.Reading)
+		notes = append(notes, "interpretation: "+*result.Reading)
 	}
 
 	if result.Model != nil && *result.Model != "" {
-		notes = append(notes, "by "+*result.Model)
+		notes = append(notes, "answered by: "+*result.Model)
 	}
 
 	if checks := result.Checks; checks != nil && checks.Claims > 0 {
-		notes = append(notes, fmt.Sprintf("%d of %d figures traced to rows", checks.Verified, checks.Claims))
+		notes = append(notes, fmt.Sprintf("figures confirmed by rows: %d of %d", checks.Verified, checks.Claims))
 	}
 
 	if result.AsOf != nil {
 		for _, read := range *result.AsOf {
-			notes = append(notes, read.Dataset+" as of "+moment(read.CommittedAt))
+			notes = append(notes, "dataset: "+read.Dataset+" as of "+moment(read.CommittedAt))
 		}
 	}
 
-	notes = append(notes, "run "+a.run.String())
+	notes = append(notes, "run: "+a.run.String())
 
-	// One note a line, because the last is there to be copied.
+	// One note per line, because people copy the last one.
 	a.out.printf("\n%s\n", a.out.style(dim, a.out.clean(wrap(strings.Join(notes, "\n"), a.out.columns()))))
 
 	if checks := result.Checks; checks != nil {
 		for _, claim := range checks.Unverified {
-			a.err.printf("%s %s\n", a.err.style(red, "not traced:"), a.err.clean(claim))
+			a.err.printf("%s %s\n", a.err.style(red, "not found in rows:"), a.err.clean(claim))
 		}
 	}
 }

@@ -17,7 +17,7 @@ func (p *program) auditCommand() *cobra.Command {
 			page, err := api.Read[api.AuditList](client.ListAudit(ctx, &api.ListAuditParams{Cursor: cursor, Limit: new(int32(100))}))
 
 			return page.Data, page.NextCursor, err
-		}), limit, "Nothing yet.",
+		}), limit, "No audit entries yet.",
 			column[api.AuditEntry]{"at", func(e api.AuditEntry) any { return e.At }},
 			column[api.AuditEntry]{"who", func(e api.AuditEntry) any { return e.Username }},
 			column[api.AuditEntry]{"what", func(e api.AuditEntry) any { return e.Action }},
@@ -27,12 +27,12 @@ func (p *program) auditCommand() *cobra.Command {
 			column[api.AuditEntry]{"from", func(e api.AuditEntry) any { return e.Address }},
 		)
 	})
-	command.Flags().IntVar(&limit, "limit", 50, "how many to show at most; 0: all")
+	command.Flags().IntVar(&limit, "limit", 50, "maximum number to show; 0 shows all")
 
 	return command
 }
 
-// auditTarget names the thing, or its kind where it has no name.
+// auditTarget returns the name of the target, or its kind if it has no name.
 func auditTarget(target api.AuditTarget) string {
 	var parts []string
 

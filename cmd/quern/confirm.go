@@ -11,17 +11,17 @@ import (
 )
 
 func yesFlag(command *cobra.Command, yes *bool) {
-	command.Flags().BoolVarP(yes, "yes", "y", false, "do it without asking")
+	command.Flags().BoolVarP(yes, "yes", "y", false, "do not ask for confirmation")
 }
 
-// confirm asks the person. Programs, which nobody watches, have to say --yes.
+// confirm asks the user at the terminal. A program must pass --yes instead.
 func (p *program) confirm(yes bool, question string) error {
 	if yes {
 		return nil
 	}
 
 	if !newTerminal(os.Stdin).screen || !p.err.screen {
-		return exitError{exitUsage, question, "Say --yes to do it without being asked."}
+		return exitError{exitUsage, question, "Use --yes to skip this question."}
 	}
 
 	p.err.printf("%s [y/N] ", p.err.clean(question))

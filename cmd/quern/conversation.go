@@ -14,7 +14,7 @@ import (
 func (p *program) conversationCommand() *cobra.Command {
 	return group("conversation", "List, show, rename and delete conversations", p.conversationList(), p.conversationShow(),
 		p.act("rename ID TITLE", "Rename a conversation", cobra.ExactArgs(2), func(ctx context.Context, client *api.Client, args []string) error {
-			id, err := parseID(args[0], "`quern conversation list` shows them")
+			id, err := parseID(args[0], "`quern conversation list` shows the ids")
 			if err != nil {
 				return err
 			}
@@ -34,7 +34,7 @@ func (p *program) conversationList() *cobra.Command {
 		namespace string
 	)
 
-	command := p.act("list", "List your conversations, the last active first", cobra.NoArgs, func(ctx context.Context, client *api.Client, _ []string) error {
+	command := p.act("list", "List your conversations, most recently active first", cobra.NoArgs, func(ctx context.Context, client *api.Client, _ []string) error {
 		parameters := api.ListConversationsParams{Limit: new(int32(100))}
 
 		if namespace != "" {
@@ -51,7 +51,7 @@ func (p *program) conversationList() *cobra.Command {
 			page, err := api.Read[api.ConversationList](client.ListConversations(ctx, &parameters))
 
 			return page.Conversations, page.NextCursor, err
-		}), limit, "No conversations yet. `quern ask` begins one.",
+		}), limit, "No conversations yet. `quern ask` starts one.",
 			column[api.ConversationItem]{"conversation", func(c api.ConversationItem) any { return c.ID }},
 			column[api.ConversationItem]{"about", func(c api.ConversationItem) any { return c.Username + "/" + c.Namespace }},
 			column[api.ConversationItem]{"last", func(c api.ConversationItem) any { return time.UnixMilli(c.UpdatedAt) }},
@@ -66,7 +66,7 @@ func (p *program) conversationList() *cobra.Command {
 
 func (p *program) conversationShow() *cobra.Command {
 	return p.act("show ID", "Show the questions and answers of a conversation", cobra.ExactArgs(1), func(ctx context.Context, client *api.Client, args []string) error {
-		id, err := parseID(args[0], "`quern conversation list` shows them")
+		id, err := parseID(args[0], "`quern conversation list` shows the ids")
 		if err != nil {
 			return err
 		}
@@ -105,7 +105,7 @@ func (p *program) conversationShow() *cobra.Command {
 				case turn.Result == nil:
 					p.out.printf("%s\n", p.out.style(dim, "("+string(turn.Status)+")"))
 				case turn.Result.Outcome == api.OutcomeWithheld:
-					p.out.printf("%s\n", p.out.style(dim, "(withheld: you can no longer see what it was read from)"))
+					p.out.printf("%s\n", p.out.style(dim, "(withheld: you can no longer see the data that it was read from)"))
 				default:
 					for _, step := range turn.Result.Steps {
 						p.out.printf("%s\n", p.out.style(dim, indent(p.out.clean(strings.TrimSpace(step.Query)), "  ")))
@@ -114,7 +114,7 @@ func (p *program) conversationShow() *cobra.Command {
 					p.out.printf("%s\n", p.out.clean(wrap(turn.Result.Response, p.out.columns())))
 				}
 
-				p.out.printf("%s\n", p.out.style(dim, "run "+turn.RunID.String()))
+				p.out.printf("%s\n", p.out.style(dim, "run: "+turn.RunID.String()))
 			}
 		})
 	})
@@ -124,7 +124,7 @@ func (p *program) conversationDelete() *cobra.Command {
 	var yes bool
 
 	command := p.act("delete ID", "Delete a conversation with its questions and answers", cobra.ExactArgs(1), func(ctx context.Context, client *api.Client, args []string) error {
-		id, err := parseID(args[0], "`quern conversation list` shows them")
+		id, err := parseID(args[0], "`quern conversation list` shows the ids")
 		if err != nil {
 			return err
 		}

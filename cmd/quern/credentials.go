@@ -13,13 +13,13 @@ import (
 	"quern.dev/quern/internal/signin"
 )
 
-// credentials is the file that `quern login` writes, readable for its owner alone.
+// credentials is the file that `quern login` writes. Only its owner can read it.
 type credentials struct {
-	Current string            `json:"current"` // the server of the last login
+	Current string            `json:"current"` // server of the last login
 	Servers map[string]signIn `json:"servers"`
 }
 
-// signIn is what one server accepts.
+// signIn is the sign-in at one server.
 type signIn struct{ signin.Entry }
 
 func (p *program) credentialsPath() string { return signin.Path(p.home) }
@@ -54,7 +54,7 @@ func (p *program) changeCredentials(change func(*credentials)) error {
 	return signin.Write(p.credentialsPath(), kept)
 }
 
-// serverAddress is how a server is written everywhere.
+// serverAddress returns the address of a server in the form that is used as a key.
 func serverAddress(text string) string {
 	text = strings.TrimSuffix(strings.TrimSuffix(text, "/"), "/api/v1")
 	if text != "" && !strings.Contains(text, "://") {
@@ -64,7 +64,7 @@ func serverAddress(text string) string {
 	return text
 }
 
-// tokens finds out which server is meant, and with what to speak to it.
+// tokens sets p.server and returns the function that provides the token for it.
 func (p *program) tokens() (func(context.Context) (string, error), error) {
 	if p.server == "" {
 		p.server = os.Getenv("QUERN_SERVER")
@@ -76,7 +76,7 @@ func (p *program) tokens() (func(context.Context) (string, error), error) {
 	}
 
 	if p.server == "" {
-		return nil, exitError{exitSignIn, "no server is known", "Sign in with `quern login https://your.server`, or set QUERN_SERVER and QUERN_TOKEN."}
+		return nil, exitError{exitSignIn, "no server is configured", "Sign in with `quern login https://your.server`, or set QUERN_SERVER and QUERN_TOKEN."}
 	}
 
 	token := p.token
@@ -99,7 +99,8 @@ func (p *program) tokens() (func(context.Context) (string, error), error) {
 	return p.renewed, nil
 }
 
-// renewed is an access token that is good for a while. It is renewed when it is about to expire.
+// renewed returns an access token that is valid for at least a few seconds. It renews the token when it is about to
+// expire.
 func (p *program) renewed(ctx context.Context) (string, error) {
 	kept, err := p.readCredentials()
 	if err != nil {
@@ -113,7 +114,7 @@ func (p *program) renewed(ctx context.Context) (string, error) {
 
 	fresh, err := used.renew(ctx)
 	if err != nil {
-		// Another quern may have renewed it at the same moment, after which the old one is worth nothing.
+		// Another quern process may have renewed it at the same time, which makes the old refresh token invalid.
 		if kept, readErr := p.readCredentials(); readErr == nil && kept.Servers[p.server].Access != used.Access {
 			return kept.Servers[p.server].Access, nil
 		}

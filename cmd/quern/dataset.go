@@ -18,7 +18,7 @@ func (p *program) datasetCommand() *cobra.Command {
 	)
 }
 
-// onDataset is a command on one dataset, its first argument.
+// onDataset returns a command on one dataset, its first argument.
 func (p *program) onDataset(use, short string, args int, run func(ctx context.Context, client *api.Client, at name, args []string) error) *cobra.Command {
 	return p.act(use, short, cobra.ExactArgs(args), func(ctx context.Context, client *api.Client, args []string) error {
 		at, err := datasetName(args[0])
@@ -33,10 +33,10 @@ func (p *program) onDataset(use, short string, args int, run func(ctx context.Co
 func (p *program) datasetList() *cobra.Command {
 	var limit int
 
-	command := p.act("list [NAMESPACE]", "List the datasets of a namespace, or everything that you can see", cobra.MaximumNArgs(1),
+	command := p.act("list [NAMESPACE]", "List the datasets of a namespace, or all that you can see", cobra.MaximumNArgs(1),
 		func(ctx context.Context, client *api.Client, args []string) error {
 			if len(args) == 0 {
-				return p.listDatasets(searched(ctx, client, nil), limit, "No datasets yet. `quern upload FILE NAMESPACE/DATASET` makes one of a file.")
+				return p.listDatasets(searched(ctx, client, nil), limit, "No datasets yet. `quern upload FILE NAMESPACE/DATASET` creates one from a file.")
 			}
 
 			at, err := namespaceName(args[0])
@@ -48,7 +48,7 @@ func (p *program) datasetList() *cobra.Command {
 				page, err := api.Read[api.DatasetList](client.ListDatasets(ctx, at.owner, at.namespace, &api.ListDatasetsParams{Cursor: cursor, Limit: new(int32(100))}))
 
 				return page.Data, page.NextCursor, err
-			}), limit, "No datasets here.")
+			}), limit, "No datasets in this namespace.")
 		})
 	limitFlag(command, &limit)
 
@@ -60,7 +60,7 @@ func (p *program) datasetSearch() *cobra.Command {
 
 	command := p.act("search WORD...", "Find datasets by names, columns, descriptions and values", cobra.MinimumNArgs(1),
 		func(ctx context.Context, client *api.Client, args []string) error {
-			return p.listDatasets(searched(ctx, client, new(strings.Join(args, " "))), limit, "Nothing that you can see has these words.")
+			return p.listDatasets(searched(ctx, client, new(strings.Join(args, " "))), limit, "No dataset that you can see matches these words.")
 		})
 	limitFlag(command, &limit)
 
@@ -121,11 +121,11 @@ func datasetColumns() []column[api.DatasetColumn] {
 }
 
 func (p *program) datasetProfile() *cobra.Command {
-	return p.onDataset("profile DATASET", "Show what the values of each column are like", 1, func(ctx context.Context, client *api.Client, at name, _ []string) error {
+	return p.onDataset("profile DATASET", "Show a summary of the values of each column", 1, func(ctx context.Context, client *api.Client, at name, _ []string) error {
 		found, err := api.Read[api.Profile](client.GetProfile(ctx, at.owner, at.namespace, at.dataset))
 		if api.IsCode(err, api.NOTFOUND) {
 			if _, err := api.Read[api.Dataset](client.GetDataset(ctx, at.owner, at.namespace, at.dataset)); err == nil {
-				return exitError{exitNotFound, "there is no profile yet", "It is computed when the dataset has been quiet for a while. Try again in a minute."}
+				return exitError{exitNotFound, "the dataset has no profile yet", "The profile is computed when the dataset has not changed for a while. Try again in a minute."}
 			}
 		}
 
@@ -181,12 +181,12 @@ func (p *program) datasetHistory() *cobra.Command {
 			page, err := api.Read[api.SnapshotList](client.ListSnapshots(ctx, at.owner, at.namespace, at.dataset, &api.ListSnapshotsParams{Cursor: cursor, Limit: new(int32(100))}))
 
 			return page.Data, page.NextCursor, err
-		}), limit, "Nothing was loaded yet.",
+		}), limit, "No snapshots yet.",
 			column[api.Snapshot]{"snapshot", func(s api.Snapshot) any { return s.SnapshotID }},
 			column[api.Snapshot]{"at", func(s api.Snapshot) any { return s.CommittedAt }},
 			column[api.Snapshot]{"what", func(s api.Snapshot) any { return string(s.Operation) }},
 			column[api.Snapshot]{"rows", func(s api.Snapshot) any { return s.RowCount }},
-			column[api.Snapshot]{"in force", func(s api.Snapshot) any {
+			column[api.Snapshot]{"current", func(s api.Snapshot) any {
 				if s.Current {
 					return "yes"
 				}
@@ -201,7 +201,7 @@ func (p *program) datasetHistory() *cobra.Command {
 }
 
 func (p *program) datasetRestore() *cobra.Command {
-	return p.onDataset("restore DATASET SNAPSHOT", "Go back to an earlier snapshot", 2, func(ctx context.Context, client *api.Client, at name, args []string) error {
+	return p.onDataset("restore DATASET SNAPSHOT", "Restore an earlier snapshot", 2, func(ctx context.Context, client *api.Client, at name, args []string) error {
 		id, err := parseID(args[0], "`quern dataset history` lists the snapshots")
 		if err != nil {
 			return err
@@ -212,7 +212,7 @@ func (p *program) datasetRestore() *cobra.Command {
 			return err
 		}
 
-		return p.done("%s has the %s of that snapshot again. The restore itself is snapshot %s.", at, counted(made.RowCount, "row", "rows"), made.SnapshotID)
+		return p.done("Restored %s with %s. The new snapshot is %s.", at, counted(made.RowCount, "row", "rows"), made.SnapshotID)
 	})
 }
 

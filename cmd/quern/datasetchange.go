@@ -20,14 +20,14 @@ func (p *program) datasetCreate() *cobra.Command {
 			return err
 		}
 
-		return p.done("Created %s. `quern upload FILE %s` puts rows in.", at, at)
+		return p.done("Created %s. `quern upload FILE %s` loads rows.", at, at)
 	})
 	command.Flags().StringVar(&description, "description", "", "what the dataset is about")
 
 	return command
 }
 
-// create makes a dataset under the caller's own name, which is the only place where it can.
+// create creates a dataset under the caller's own name.
 func (p *program) create(ctx context.Context, client *api.Client, at name, description string) error {
 	if err := p.mayCreate(ctx, client, at); err != nil {
 		return err
@@ -38,7 +38,8 @@ func (p *program) create(ctx context.Context, client *api.Client, at name, descr
 	return err
 }
 
-// mayCreate: datasets are created under one's own name only.
+// mayCreate returns an error unless the dataset would be under the caller's own name: datasets can be created only
+// there.
 func (p *program) mayCreate(ctx context.Context, client *api.Client, at name) error {
 	if at.owner == "self" {
 		return nil
@@ -50,7 +51,7 @@ func (p *program) mayCreate(ctx context.Context, client *api.Client, at name) er
 	}
 
 	if !strings.EqualFold(me.Username, at.owner) {
-		return exitError{exitForbidden, fmt.Sprintf("%s belongs to %s, and you are %s", at, at.owner, me.Username), "Only they can create datasets there."}
+		return exitError{exitForbidden, fmt.Sprintf("%s belongs to %s, and you are %s", at, at.owner, me.Username), "Only the owner can create datasets there."}
 	}
 
 	return nil
@@ -63,7 +64,7 @@ func (p *program) datasetDescribe() *cobra.Command {
 		draft       bool
 	)
 
-	command := p.onDataset("describe DATASET", "Say what a dataset and its columns mean", 1, func(ctx context.Context, client *api.Client, at name, _ []string) error {
+	command := p.onDataset("describe DATASET", "Describe a dataset and its columns", 1, func(ctx context.Context, client *api.Client, at name, _ []string) error {
 		if draft {
 			made, err := api.Read[api.InferDefinition](client.DraftInferDefinition(ctx, at.owner, at.namespace, at.dataset))
 			if err != nil {
@@ -80,7 +81,7 @@ func (p *program) datasetDescribe() *cobra.Command {
 
 		change := api.InferDefinitionChange{DataDescription: given[string](description)}
 
-		if len(columns) > 0 { // a map that is sent replaces the whole
+		if len(columns) > 0 { // the service replaces the whole map
 			if found.SchemaDefinition == nil {
 				found.SchemaDefinition = map[string]string{}
 			}
@@ -96,10 +97,10 @@ func (p *program) datasetDescribe() *cobra.Command {
 
 		return p.showDefinition(saved)
 	})
-	command.Long = "Say what a dataset and its columns mean; models and people read it. Without a flag it shows what was said."
+	command.Long = "Describe a dataset and its columns, for people and models. Without a flag, show the descriptions."
 	command.Flags().StringVar(&description, "description", "", "what the dataset is about")
-	command.Flags().StringToStringVar(&columns, "column", nil, "NAME=TEXT, what a column means; can be repeated")
-	command.Flags().BoolVar(&draft, "draft", false, "show a draft made of the values, and save nothing")
+	command.Flags().StringToStringVar(&columns, "column", nil, "description of a column, as NAME=TEXT; can be repeated")
+	command.Flags().BoolVar(&draft, "draft", false, "show a draft computed from the values, and save nothing")
 
 	return command
 }
@@ -123,7 +124,7 @@ func (p *program) showDefinition(found api.InferDefinition) error {
 
 	return one(p, found, func() {
 		if found.DataDescription == "" && len(all) == 0 {
-			p.out.printf("Nothing was said yet. --description and --column say something, --draft proposes it.\n")
+			p.out.printf("No descriptions yet. Use --description and --column to add them, or --draft to see a draft.\n")
 		}
 
 		p.facts(fact{"description", found.DataDescription})
@@ -141,7 +142,7 @@ func (p *program) datasetRename() *cobra.Command {
 			return err
 		}
 
-		return p.done("%s is now called %s.", at, args[0])
+		return p.done("Renamed %s to %s.", at, args[0])
 	})
 }
 
@@ -152,14 +153,14 @@ func (p *program) datasetExposure() *cobra.Command {
 			return err
 		}
 
-		return p.done("External models may now see of %s: %s.", at, args[0])
+		return p.done("Exposure of %s to external models: %s.", at, args[0])
 	})
 }
 
 func (p *program) datasetClear() *cobra.Command {
 	var yes bool
 
-	command := p.onDataset("clear DATASET", "Remove all rows; the history stays", 1, func(ctx context.Context, client *api.Client, at name, _ []string) error {
+	command := p.onDataset("clear DATASET", "Remove all rows; earlier snapshots are kept", 1, func(ctx context.Context, client *api.Client, at name, _ []string) error {
 		if err := p.confirm(yes, fmt.Sprintf("Remove all rows of %s?", at)); err != nil {
 			return err
 		}
@@ -168,7 +169,7 @@ func (p *program) datasetClear() *cobra.Command {
 			return err
 		}
 
-		return p.done("%s is empty. `quern dataset restore` brings an earlier snapshot back.", at)
+		return p.done("%s is now empty. `quern dataset restore` restores an earlier snapshot.", at)
 	})
 	yesFlag(command, &yes)
 
@@ -187,7 +188,7 @@ func (p *program) datasetDelete() *cobra.Command {
 			return err
 		}
 
-		return p.done("Deleted %s. The operator of the server can bring it back for a few days.", at)
+		return p.done("Deleted %s. The operator of the server can restore it for a few days.", at)
 	})
 	yesFlag(command, &yes)
 

@@ -9,10 +9,10 @@ import (
 	"quern.dev/quern/api"
 )
 
-// acceptAll is the code for every doubt.
+// acceptAll is the code that accepts every doubt.
 const acceptAll = string(api.All)
 
-// tell shows doubts, each with its code if it has one.
+// tell prints doubts, each with its code if it has one.
 func (l *loading) tell(doubts []api.Doubt) {
 	for _, doubt := range doubts {
 		text := doubt.Message
@@ -28,7 +28,7 @@ func (l *loading) tell(doubts []api.Doubt) {
 	}
 }
 
-// unsettled are the doubts that nobody has accepted, and the codes of those that stop the load.
+// unsettled returns the doubts that were not accepted, and the codes of those that stop the load.
 func (l *loading) unsettled(doubts []api.Doubt) (open []api.Doubt, codes []string) {
 	for _, doubt := range doubts {
 		if doubt.Code != nil && (slices.Contains(l.wish.accept, acceptAll) || slices.Contains(l.wish.accept, *doubt.Code)) {
@@ -43,7 +43,7 @@ func (l *loading) unsettled(doubts []api.Doubt) (open []api.Doubt, codes []strin
 	return open, codes
 }
 
-// confirmDoubts asks whether to load in spite of doubts. Where nobody can be asked, those with a code stop the load.
+// confirmDoubts asks the user whether to load in spite of doubts. Without a terminal, doubts with a code stop the load.
 func (l *loading) confirmDoubts(doubts []api.Doubt) error {
 	open, codes := l.unsettled(doubts)
 
@@ -51,7 +51,7 @@ func (l *loading) confirmDoubts(doubts []api.Doubt) error {
 	case l.wish.yes, len(open) == 0:
 		return nil
 	case l.err.screen:
-		if err := l.confirm(false, "Load it like this?"); err != nil {
+		if err := l.confirm(false, "Load the files as shown?"); err != nil {
 			return err
 		}
 
@@ -60,15 +60,15 @@ func (l *loading) confirmDoubts(doubts []api.Doubt) error {
 		return nil
 	case len(codes) > 0:
 		return exitError{
-			exitNotLoaded, "the files were not loaded: a doubt has to be accepted first: " + strings.Join(codes, ", "),
-			fmt.Sprintf("Load them nevertheless with --accept %s, or accept every doubt with --yes.", strings.Join(codes, ",")),
+			exitNotLoaded, "the files were not loaded because of doubts: " + strings.Join(codes, ", "),
+			fmt.Sprintf("Use --accept %s to load them anyway, or --yes to accept every doubt.", strings.Join(codes, ",")),
 		}
 	default:
 		return nil
 	}
 }
 
-// accepted are the codes that were accepted, nil if there are none.
+// accepted returns the accepted codes, or nil if there are none.
 func (l *loading) accepted() *[]api.DoubtCode {
 	var codes []api.DoubtCode
 	for _, code := range l.wish.accept {
@@ -82,7 +82,7 @@ func (l *loading) accepted() *[]api.DoubtCode {
 	return &codes
 }
 
-// settle asks about an ingestion that waits, and continues or cancels it.
+// settle asks the user about an ingestion that waits, and continues or cancels it.
 func (l *loading) settle(ctx context.Context, waiting api.Ingestion) (api.Ingestion, error) {
 	var doubts []api.Doubt
 	if waiting.Doubts != nil {
@@ -93,7 +93,7 @@ func (l *loading) settle(ctx context.Context, waiting api.Ingestion) (api.Ingest
 	l.tell(doubts)
 
 	if err := l.confirmDoubts(doubts); err != nil {
-		// The uploaded files belong to this dataset by now; for another one they have to be sent again.
+		// The uploaded files now belong to this dataset; to load them into another one, they must be uploaded again.
 		l.declined = true
 		_, _ = api.Read[api.Ingestion](l.client.CancelIngestion(context.WithoutCancel(ctx), l.at.owner, l.at.namespace, l.at.dataset, waiting.ID))
 

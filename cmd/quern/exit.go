@@ -12,7 +12,7 @@ import (
 	"quern.dev/quern/api"
 )
 
-// Exit codes, as docs/cli.md has them.
+// Exit codes, as documented in docs/cli.md.
 const (
 	exitOther       = 1
 	exitUsage       = 2
@@ -27,14 +27,14 @@ const (
 	exitInterrupted = 130
 )
 
-// usageError is a command line that cannot be meant.
+// usageError is an invalid command line.
 type usageError struct {
 	error
 
 	command string
 }
 
-// exitError is a failure with a code of its own and what to do about it.
+// exitError is a failure with its own exit code and a hint for the user.
 type exitError struct {
 	code       int
 	text, hint string
@@ -42,7 +42,7 @@ type exitError struct {
 
 func (e exitError) Error() string { return e.text }
 
-// report tells what went wrong and what to do next, and gives the exit code.
+// report prints what failed and what to do next, and returns the exit code.
 func (p *program) report(err error, interrupted bool) int {
 	if err == nil {
 		return 0
@@ -73,7 +73,7 @@ func explain(err error) (code int, hint string) {
 		return exitUsage, "See: " + wrong.command + " --help"
 	}
 
-	if strings.HasPrefix(err.Error(), "unknown command") { // cobra's own
+	if strings.HasPrefix(err.Error(), "unknown command") { // an error of cobra
 		return exitUsage, "See: quern --help"
 	}
 
@@ -91,7 +91,7 @@ func explain(err error) (code int, hint string) {
 			return exitUnavailable, "The server did not answer in time. Try again later."
 		}
 
-		return exitUnavailable, "Is the address right, and is the server running? --server or QUERN_SERVER names another one."
+		return exitUnavailable, "Check that the address is correct and that the server is running. --server or QUERN_SERVER sets another address."
 	}
 
 	return exitOther, ""
@@ -102,9 +102,9 @@ func explainAnswer(answer *api.Error) (code int, hint string) {
 	case api.UNAUTHORIZED:
 		return exitSignIn, "Sign in with `quern login`, or check QUERN_TOKEN."
 	case api.FORBIDDEN:
-		return exitForbidden, "The owner can give you more rights with `quern share`; `quern whoami` says who you are."
+		return exitForbidden, "The owner can give you another role with `quern share`; `quern whoami` shows who you are."
 	case api.NOTFOUND:
-		return exitNotFound, "It is not there, or it is not shared with you. `quern dataset list` shows what you can see."
+		return exitNotFound, "It does not exist, or it is not shared with you. `quern dataset list` shows what you can see."
 	case api.CONFLICT, api.PRECONDITIONFAILED, api.INVALIDSTATE, api.RUNNOTCOMPLETED:
 		return exitState, ""
 	case api.BADREQUEST, api.VALIDATIONFAILED, api.QUERYINVALID, api.LIMITEXCEEDED, api.PAYLOADTOOLARGE, api.UNSUPPORTEDMEDIATYPE, api.NOTACCEPTABLE:
@@ -116,13 +116,13 @@ func explainAnswer(answer *api.Error) (code int, hint string) {
 
 		return exitUnavailable, "Try again in a moment."
 	case api.TIMEOUT:
-		return exitUnavailable, "It took longer than the server allows. Ask for less at once."
+		return exitUnavailable, "The server limits the time of a request. Request less data."
 	case api.UPSTREAMUNAVAILABLE:
 		return exitUnavailable, "Nothing was recorded. Try again later."
 	default:
-		hint = "That is a fault of the server, or no Quern answers at this address."
+		hint = "This is an error of the server, or the address is not that of a Quern server."
 		if answer.RequestID != "" {
-			hint = "That is a fault of the server. Its operator finds it in the log by the request " + answer.RequestID + "."
+			hint = "This is an error of the server. Its operator can find it in the log by the request id " + answer.RequestID + "."
 		}
 
 		return exitOther, hint

@@ -29,11 +29,11 @@ func (p *program) exportCommand() *cobra.Command {
 		}
 
 		if !slices.Contains([]string{"csv", "ndjson", "parquet"}, format) {
-			return usageError{fmt.Errorf("--format is csv, ndjson or parquet, not %q", format), "quern export"}
+			return usageError{fmt.Errorf("--format must be csv, ndjson or parquet, not %q", format), "quern export"}
 		}
 
 		if to == "" && format == "parquet" && p.out.screen {
-			return usageError{errors.New("a Parquet file is not for the screen: say --to FILE"), "quern export"}
+			return usageError{errors.New("a Parquet file cannot be shown on a terminal: use --to FILE"), "quern export"}
 		}
 
 		body, err := p.exported(ctx, client, at, format)
@@ -57,16 +57,16 @@ func (p *program) exportCommand() *cobra.Command {
 
 		return nil
 	})
-	command.Flags().StringVarP(&format, "format", "f", "", "csv, ndjson or parquet; by the ending of --to, else csv")
-	command.Flags().StringVar(&to, "to", "", "file to write; standard output if absent")
+	command.Flags().StringVarP(&format, "format", "f", "", "csv, ndjson or parquet (default: from the name in --to, or csv)")
+	command.Flags().StringVar(&to, "to", "", "file to write (default standard output)")
 
 	return command
 }
 
-// exported waits until a large export is written, and opens it.
+// exported waits until a large export is finished, and opens it.
 func (p *program) exported(ctx context.Context, client *api.Client, at name, format string) (io.ReadCloser, error) {
 	for told := false; ; told = true {
-		// A redirect leads to the object store, and net/http leaves the token out of it.
+		// A redirect leads to the object store; net/http does not send the token there.
 		params := &api.ExportDatasetParams{Format: given[api.ExportDatasetParamsFormat](format)}
 		if p.escape {
 			params.EscapeFormulas = &p.escape
@@ -84,7 +84,7 @@ func (p *program) exported(ctx context.Context, client *api.Client, at name, for
 		_ = response.Body.Close()
 
 		if !told && p.err.screen {
-			p.err.printf("%s\n", p.err.style(dim, "The server writes the file; that takes a while."))
+			p.err.printf("%s\n", p.err.style(dim, "The server is writing the file. This can take a while."))
 		}
 
 		seconds, _ := strconv.Atoi(response.Header.Get("Retry-After"))
@@ -97,7 +97,7 @@ func (p *program) exported(ctx context.Context, client *api.Client, at name, for
 	}
 }
 
-// save writes a file as a whole or not at all.
+// save writes a file completely or not at all.
 func save(path string, body io.Reader) (written int64, err error) {
 	file, err := os.CreateTemp(filepath.Dir(path), ".quern-*")
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 	"quern.dev/quern/api"
 )
 
-// loading brings an uploaded session into a dataset.
+// loading loads an uploaded session into a dataset.
 type loading struct {
 	*program
 
@@ -22,14 +23,14 @@ type loading struct {
 	at      name
 	wish    *uploadWish
 	session uuid.UUID
-	first   bool // of several sessions
-	creates bool // the dataset
-	begun   bool // the service was asked to load them
+	first   bool // the first of several sessions
+	creates bool // this load creates the dataset
+	begun   bool // the service was asked to load the files
 
-	declined bool // and its doubts were not accepted
+	declined bool // the user did not accept the doubts
 }
 
-// run shows how the files are read, and loads them.
+// run shows a preview of the files and loads them.
 func (l *loading) run(ctx context.Context, files int) error {
 	if l.first {
 		tried, err := l.ingest(ctx, true)
@@ -56,16 +57,18 @@ func (l *loading) run(ctx context.Context, files int) error {
 	return l.loaded(done, files)
 }
 
-// left is what becomes of it when nobody waits any more.
+// left returns what happens to the load after the user interrupted the command.
 func (l *loading) left() string {
 	if l.begun {
-		return "Stopped waiting. The server goes on loading; the same command tells how it ended."
+		return "Stopped waiting. The server continues to load the files; give the same command again to see the result."
 	}
 
-	return "Stopped. The files are uploaded and not loaded; the same command goes on from there."
+	return "Stopped. The files are uploaded but not loaded; give the same command again to continue."
 }
 
-// ingest asks for an ingestion and waits for its end. The key is made of the request, so that a command that is given again finds what the first began.
+// ingest requests an ingestion and waits for its end. The idempotency key is derived from the request, so that the same
+// command finds the ingestion that an earlier one began. If that ingestion ended without loading anything, its ID
+// becomes a part of the key, so that a new ingestion begins.
 func (l *loading) ingest(ctx context.Context, dryRun bool) (api.Ingestion, error) {
 	mode := api.NewIngestionModeAppend
 	if l.wish.replace && l.first {
@@ -77,26 +80,37 @@ func (l *loading) ingest(ctx context.Context, dryRun bool) (api.Ingestion, error
 		request.Accept = l.accepted()
 	}
 
-	content, err := json.Marshal([]any{request, l.at.String()})
-	if err != nil {
-		return api.Ingestion{}, err
+	for parts := []any{request, l.at.String()}; ; {
+		content, err := json.Marshal(parts)
+		if err != nil {
+			return api.Ingestion{}, err
+		}
+
+		hash := sha256.Sum256(content)
+		key := "quern-upload-" + hex.EncodeToString(hash[:16])
+
+		now, err := api.Read[api.Ingestion](l.client.CreateIngestion(ctx, l.at.owner, l.at.namespace, l.at.dataset, &api.CreateIngestionParams{IdempotencyKey: &key}, request))
+		if err != nil {
+			return now, err
+		}
+
+		if !hasFailed(now) {
+			return l.outcome(ctx, now)
+		}
+
+		parts = append(parts, now.ID)
 	}
-
-	hash := sha256.Sum256(content)
-	key := "quern-upload-" + hex.EncodeToString(hash[:16])
-
-	now, err := api.Read[api.Ingestion](l.client.CreateIngestion(ctx, l.at.owner, l.at.namespace, l.at.dataset, &api.CreateIngestionParams{IdempotencyKey: &key}, request))
-	if err != nil {
-		return now, err
-	}
-
-	return l.outcome(ctx, now)
 }
 
-// outcome waits for the end of an ingestion, or until it waits for somebody.
+// hasFailed reports whether an ingestion ended without loading anything.
+func hasFailed(i api.Ingestion) bool {
+	return i.Status == api.IngestionStatusFailed || i.Status == api.IngestionStatusCancelled
+}
+
+// outcome waits until an ingestion ends or waits for a decision.
 func (l *loading) outcome(ctx context.Context, now api.Ingestion) (api.Ingestion, error) {
 	now, err := l.wait(ctx, now)
-	if err != nil || now.Status != api.IngestionStatusFailed && now.Status != api.IngestionStatusCancelled {
+	if err != nil || !hasFailed(now) {
 		return now, err
 	}
 
@@ -132,7 +146,7 @@ func (l *loading) wait(ctx context.Context, now api.Ingestion) (api.Ingestion, e
 	return now, nil
 }
 
-// failure says why nothing was loaded, with the rows that are to blame.
+// failure returns why nothing was loaded, and prints the rows that caused it.
 func (l *loading) failure(failed api.Ingestion) error {
 	text := "the files were not loaded: the ingestion was cancelled"
 	if failed.Error != nil {
@@ -141,7 +155,11 @@ func (l *loading) failure(failed api.Ingestion) error {
 
 	l.setAside(failed)
 
-	return exitError{exitNotLoaded, text, "Nothing of them is in the dataset. `quern upload --help` shows the options that say how to read files; --dry-run tries them."}
+	if failed.Error != nil && slices.Contains([]api.ErrorCode{api.INTERNAL, api.UNAVAILABLE, api.TIMEOUT, api.UPSTREAMUNAVAILABLE}, failed.Error.Code) {
+		return exitError{exitNotLoaded, text, "No rows were stored. The files are not the cause; give the same command again later."}
+	}
+
+	return exitError{exitNotLoaded, text, "No rows were stored. `quern upload --help` lists the options for reading files; use --dry-run to try them."}
 }
 
 func (l *loading) setAside(about api.Ingestion) {
@@ -159,7 +177,7 @@ func (l *loading) setAside(about api.Ingestion) {
 	}
 }
 
-// preview shows what a dry run found.
+// preview prints the result of a dry run.
 func (l *loading) preview(tried api.Ingestion) error {
 	found := tried.Preview
 	if found == nil {
@@ -206,7 +224,7 @@ func (l *loading) loaded(done api.Ingestion, files int) error {
 
 	verb := "Loaded"
 	if done.Mode == api.IngestionModeReplace {
-		verb = "Replaced everything with"
+		verb = "Replaced all rows: loaded"
 	}
 
 	if l.creates {
@@ -216,7 +234,7 @@ func (l *loading) loaded(done api.Ingestion, files int) error {
 	l.out.printf("%s %s of %s into %s.\n", verb, counted(done.Progress.RowsDone, "row", "rows"), counted(int64(files), "file", "files"), l.at)
 
 	if done.Progress.RowsSetAside > 0 {
-		l.err.printf("%s did not fit and %s left out:\n", counted(done.Progress.RowsSetAside, "row", "rows"), map[bool]string{true: "was", false: "were"}[done.Progress.RowsSetAside == 1])
+		l.err.printf("%s did not fit and %s set aside:\n", counted(done.Progress.RowsSetAside, "row", "rows"), map[bool]string{true: "was", false: "were"}[done.Progress.RowsSetAside == 1])
 		l.setAside(done)
 	}
 
@@ -227,7 +245,7 @@ func (l *loading) loaded(done api.Ingestion, files int) error {
 	}
 
 	if l.first && l.out.screen {
-		l.err.printf("%s\n", l.err.style(dim, fmt.Sprintf("Ask it something: quern ask -n %s 'your question'", name{l.at.owner, l.at.namespace, ""})))
+		l.err.printf("%s\n", l.err.style(dim, fmt.Sprintf("Ask a question: quern ask -n %s 'your question'", name{l.at.owner, l.at.namespace, ""})))
 	}
 
 	return nil

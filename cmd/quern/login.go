@@ -23,11 +23,11 @@ func (p *program) loginCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "login [SERVER]",
 		Short: "Sign in at a server",
-		Long: `Sign in at a server. You open an address in any browser, on this machine or another, and the terminal goes on by itself.
-Where the issuer has no device grant, the browser must be on this machine. What is obtained is kept in a file that only you can
-read, and renewed when it expires. Later commands speak to the server of the last login.
+		Long: `Sign in at a server. Open the printed address in any browser, on this machine or another; the command continues when you have
+signed in. If the issuer has no device grant, the browser must be on this machine. The tokens are stored in a file that only you
+can read, and renewed when they expire. Later commands use the server of the last login.
 
-Programs use an API token instead: make one with ` + "`quern token create`" + ` and set QUERN_TOKEN.`,
+Programs use an API token instead: create one with ` + "`quern token create`" + ` and set QUERN_TOKEN.`,
 		Example: "  quern login https://quern.example.org",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -40,7 +40,7 @@ Programs use an API token instead: make one with ` + "`quern token create`" + ` 
 
 			if issuerAddress == "" {
 				if issuerAddress, err = issuerOf(ctx, server); err != nil {
-					return fmt.Errorf("asking %s where to sign in: %w", server, err)
+					return fmt.Errorf("reading the issuer of %s: %w", server, err)
 				}
 			}
 
@@ -63,7 +63,7 @@ Programs use an API token instead: make one with ` + "`quern token create`" + ` 
 				return err
 			}
 
-			// The token of the environment would hide who has just signed in.
+			// The token of the environment would hide which user has just signed in.
 			client, err := api.Connect(api.Settings{Server: server, Token: p.renewed})
 			if err != nil {
 				return err
@@ -85,10 +85,10 @@ Programs use an API token instead: make one with ` + "`quern token create`" + ` 
 			return nil
 		},
 	}
-	command.Flags().StringVar(&issuerAddress, "issuer", "", "address of the OpenID Connect issuer, if the server does not tell")
-	command.Flags().StringVar(&as.id, "client-id", "quern-cli", "what this program is called at the issuer")
-	command.Flags().BoolVar(&offline, "offline", false, "ask for a sign-in that outlives the session at the issuer (offline_access); some issuers renew only these")
-	command.Flags().StringVar(&flow, "flow", "", "device or browser; device where the issuer has it")
+	command.Flags().StringVar(&issuerAddress, "issuer", "", "address of the OpenID Connect issuer (default: the issuer that the server publishes)")
+	command.Flags().StringVar(&as.id, "client-id", "quern-cli", "client id of this program at the issuer")
+	command.Flags().BoolVar(&offline, "offline", false, "request a sign-in that outlives the session at the issuer (offline_access); some issuers renew only these")
+	command.Flags().StringVar(&flow, "flow", "", "device or browser (default: device, if the issuer has it)")
 
 	return command
 }
@@ -113,11 +113,11 @@ func (p *program) loginServer(args []string) (string, error) {
 	}
 
 	if server = serverAddress(server); server == "" {
-		return "", usageError{errors.New("which server? For example: quern login https://quern.example.org"), "quern login"}
+		return "", usageError{errors.New("no server: give its address, for example quern login https://quern.example.org"), "quern login"}
 	}
 
 	if !confidential(server) {
-		return "", fmt.Errorf("%s is not encrypted: your token would be readable on the way. Use https", server)
+		return "", fmt.Errorf("the connection to %s is not encrypted, so your token could be read by others; use https", server)
 	}
 
 	return server, nil
@@ -138,22 +138,22 @@ func (p *program) signIn(cmd *cobra.Command, at issuer, as clientAs, flow string
 		}
 
 		return at.byDevice(cmd.Context(), as, func(address, code string) {
-			p.err.printf("Open this address and sign in:\n\n  %s\n\nThe code is %s. Waiting; Ctrl-C gives up.\n", address, p.err.style(bold, code))
+			p.err.printf("Open this address and sign in:\n\n  %s\n\nThe code is %s. Waiting; press Ctrl-C to stop.\n", address, p.err.style(bold, code))
 		})
 	case "browser":
 		return at.byBrowser(cmd.Context(), as, func(address string) {
-			p.err.printf("A browser opens, in which you sign in. If none does, open this address on this machine:\n\n  %s\n\nWaiting; Ctrl-C gives up.\n", address)
+			p.err.printf("Sign in with the browser that opens. If none opens, open this address on this machine:\n\n  %s\n\nWaiting; press Ctrl-C to stop.\n", address)
 
 			if p.err.screen {
 				openBrowser(cmd, address)
 			}
 		})
 	default:
-		return granted{}, usageError{fmt.Errorf("--flow is device or browser, not %q", flow), "quern login"}
+		return granted{}, usageError{fmt.Errorf("--flow must be device or browser, not %q", flow), "quern login"}
 	}
 }
 
-// openBrowser tries; the address is on the screen anyway.
+// openBrowser tries to open a browser; if that fails, the user can open the printed address.
 func openBrowser(cmd *cobra.Command, address string) {
 	program, args := "xdg-open", []string{address}
 
@@ -172,7 +172,7 @@ func openBrowser(cmd *cobra.Command, address string) {
 
 func (p *program) logoutCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "logout", Short: "Forget the sign-in at the server", Args: cobra.NoArgs,
+		Use: "logout", Short: "Sign out from the server", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if _, err := p.tokens(); err != nil {
 				return err

@@ -1,5 +1,5 @@
-// Quern is the client: files go in, questions and SQL go out, from a terminal or a script. It speaks to a service over HTTP and
-// knows nothing of its inside. Each command has a file; docs/cli.md describes them and the exit codes.
+// Quern is the client: it uploads files and sends questions and SQL, from a terminal or a script. It uses only the HTTP
+// API of the service. Each command has a file; docs/cli.md describes the commands and the exit codes.
 package main
 
 import (
@@ -26,21 +26,21 @@ func main() {
 	p := newProgram()
 	err := p.root().ExecuteContext(ctx)
 
-	// A second Ctrl-C ends it at once.
+	// From here on, a second Ctrl-C ends the process at once.
 	interrupted := ctx.Err() != nil
 	stop()
 
 	os.Exit(p.report(err, interrupted))
 }
 
-// program is what all commands share.
+// program is the state that all commands share.
 type program struct {
 	out, err terminal
 
 	server, token, format string
-	escape                bool   // formulas in CSV
-	home                  string // where credentials and the state of uploads are kept
-	stopped               bool   // the command has said that it was interrupted
+	escape                bool   // escape formulas in CSV
+	home                  string // folder of the credentials and the state of uploads
+	stopped               bool   // the command has printed that it was interrupted
 }
 
 func newProgram() *program {
@@ -50,10 +50,10 @@ func newProgram() *program {
 func (p *program) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "quern",
-		Short: "Put data into Quern, share it, and ask questions of it",
-		Long: `Put data into Quern, share it, and ask questions of it.
+		Short: "Load data into Quern, share it, and ask questions about it",
+		Long: `Load data into Quern, share it, and ask questions about it.
 
-Datasets are named NAMESPACE/DATASET, or OWNER/NAMESPACE/DATASET if they are someone else's.
+Datasets are named NAMESPACE/DATASET, or OWNER/NAMESPACE/DATASET if another person owns them.
 The server comes from --server, from QUERN_SERVER, or from the last ` + "`quern login`" + `.`,
 		SilenceUsage:      true,
 		SilenceErrors:     true,
@@ -66,13 +66,13 @@ The server comes from --server, from QUERN_SERVER, or from the last ` + "`quern 
 
 	flags := root.PersistentFlags()
 	flags.StringVar(&p.server, "server", "", "address of the service (QUERN_SERVER)")
-	flags.StringVar(&p.token, "token", "", "API token to use instead of signing in; better QUERN_TOKEN, which nobody sees in the list of processes")
-	flags.StringVarP(&p.format, "output", "o", "table", "table, json, csv or ndjson")
-	flags.BoolVar(&p.escape, "escape-formulas", false, "in CSV: put an apostrophe before texts that a spreadsheet would run as formulas")
+	flags.StringVar(&p.token, "token", "", "API token to use instead of the sign-in; QUERN_TOKEN is safer, because process lists do not show it")
+	flags.StringVarP(&p.format, "output", "o", "table", "output format: table, json, csv or ndjson")
+	flags.BoolVar(&p.escape, "escape-formulas", false, "in CSV, add an apostrophe before texts that a spreadsheet would run as formulas")
 	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json", "csv", "ndjson"}, cobra.ShellCompDirectiveNoFileComp))
 
 	root.AddCommand(
-		p.loginCommand(), p.logoutCommand(), p.whoamiCommand(), p.namespaceCommand(), p.datasetCommand(), p.uploadCommand(), p.rowsCommand(),
+		p.loginCommand(), p.logoutCommand(), p.whoamiCommand(), p.namespaceCommand(), p.datasetCommand(), p.uploadCommand(), p.ingestionCommand(), p.rowsCommand(),
 		p.exportCommand(), p.shareCommand(), p.unshareCommand(), p.sharesCommand(), p.queryCommand(), p.askCommand(), p.conversationCommand(),
 		p.rateCommand(), p.tokenCommand(), p.usageCommand(), p.auditCommand(), version(),
 	)
@@ -84,7 +84,7 @@ The server comes from --server, from QUERN_SERVER, or from the last ` + "`quern 
 	return root
 }
 
-// sayUsage lets wrong arguments end with the code of wrong usage, in every command.
+// sayUsage makes every command return a usageError for wrong arguments.
 func sayUsage(command *cobra.Command) {
 	if check := command.Args; check != nil {
 		command.Args = func(cmd *cobra.Command, args []string) error {
@@ -103,7 +103,7 @@ func sayUsage(command *cobra.Command) {
 
 func (p *program) prepare() error {
 	if !slices.Contains([]string{"table", "json", "csv", "ndjson"}, p.format) {
-		return usageError{fmt.Errorf("--output is table, json, csv or ndjson, not %q", p.format), "quern"}
+		return usageError{fmt.Errorf("--output must be table, json, csv or ndjson, not %q", p.format), "quern"}
 	}
 
 	var err error
@@ -114,7 +114,7 @@ func (p *program) prepare() error {
 	return nil
 }
 
-// connect makes a client of the service that the flags, the environment or the last login name.
+// connect returns a client of the service that the flags, the environment or the last login name.
 func (p *program) connect() (*api.Client, error) {
 	token, err := p.tokens()
 	if err != nil {
@@ -126,7 +126,7 @@ func (p *program) connect() (*api.Client, error) {
 	})
 }
 
-// group is a command that only has others.
+// group returns a command that only contains other commands.
 func group(use, short string, children ...*cobra.Command) *cobra.Command {
 	command := &cobra.Command{
 		Use: use, Short: short,
@@ -143,7 +143,7 @@ func group(use, short string, children ...*cobra.Command) *cobra.Command {
 	return command
 }
 
-// act is a command that speaks to the service.
+// act returns a command that calls the service.
 func (p *program) act(use, short string, args cobra.PositionalArgs, run func(ctx context.Context, client *api.Client, args []string) error) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Args: args,
@@ -158,7 +158,7 @@ func (p *program) act(use, short string, args cobra.PositionalArgs, run func(ctx
 	}
 }
 
-// done says that something was changed; on other formats than for people it is silence.
+// done prints that a change was made; formats for programs print nothing.
 func (p *program) done(format string, args ...any) error {
 	if p.format == "table" {
 		p.out.printf(format+"\n", args...)
@@ -176,7 +176,7 @@ func version() *cobra.Command {
 	}
 }
 
-// release is the version that `make release` stamps; any other build has that of its module.
+// release is the version that `make release` sets; any other build uses the version of its module.
 var release string //nolint:gochecknoglobals // set by the linker
 
 func buildVersion() string {

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// name is a namespace or a dataset as it is written on the command line.
+// name is a namespace or a dataset on the command line.
 type name struct{ owner, namespace, dataset string }
 
 func (n name) String() string {
@@ -21,7 +21,7 @@ func (n name) String() string {
 	return strings.TrimSuffix(strings.Join(parts, "/"), "/")
 }
 
-// datasetName reads NAMESPACE/DATASET or OWNER/NAMESPACE/DATASET.
+// datasetName parses NAMESPACE/DATASET or OWNER/NAMESPACE/DATASET.
 func datasetName(text string) (name, error) {
 	switch parts := strings.Split(text, "/"); len(parts) {
 	case 2:
@@ -29,11 +29,11 @@ func datasetName(text string) (name, error) {
 	case 3:
 		return whole(text, name{parts[0], parts[1], parts[2]})
 	default:
-		return name{}, usageError{fmt.Errorf("%q names no dataset: write NAMESPACE/DATASET or OWNER/NAMESPACE/DATASET", text), "quern dataset"}
+		return name{}, usageError{fmt.Errorf("%q is not the name of a dataset: write NAMESPACE/DATASET or OWNER/NAMESPACE/DATASET", text), "quern dataset"}
 	}
 }
 
-// namespaceName reads NAMESPACE or OWNER/NAMESPACE.
+// namespaceName parses NAMESPACE or OWNER/NAMESPACE.
 func namespaceName(text string) (name, error) {
 	switch parts := strings.Split(text, "/"); len(parts) {
 	case 1:
@@ -41,7 +41,7 @@ func namespaceName(text string) (name, error) {
 	case 2:
 		return whole(text, name{parts[0], parts[1], ""})
 	default:
-		return name{}, usageError{fmt.Errorf("%q names no namespace: write NAMESPACE or OWNER/NAMESPACE", text), "quern namespace"}
+		return name{}, usageError{fmt.Errorf("%q is not the name of a namespace: write NAMESPACE or OWNER/NAMESPACE", text), "quern namespace"}
 	}
 }
 
@@ -53,14 +53,14 @@ func whole(text string, n name) (name, error) {
 	return n, nil
 }
 
-// inNamespace adds the flag that says what is asked.
+// inNamespace adds the flag for the namespace of a command.
 func inNamespace(command *cobra.Command, namespace *string) {
-	command.Flags().StringVarP(namespace, "namespace", "n", os.Getenv("QUERN_NAMESPACE"), "NAMESPACE or OWNER/NAMESPACE (QUERN_NAMESPACE)")
+	command.Flags().StringVarP(namespace, "namespace", "n", os.Getenv("QUERN_NAMESPACE"), "use this namespace: NAMESPACE or OWNER/NAMESPACE (QUERN_NAMESPACE)")
 }
 
 func chosenNamespace(text string) (name, error) {
 	if text == "" {
-		return name{}, usageError{errors.New("which namespace? Say it with --namespace or QUERN_NAMESPACE; `quern namespace list` shows yours"), "quern"}
+		return name{}, usageError{errors.New("no namespace: use --namespace or QUERN_NAMESPACE; `quern namespace list` shows yours"), "quern"}
 	}
 
 	return namespaceName(text)

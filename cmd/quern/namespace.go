@@ -22,7 +22,7 @@ func (p *program) namespaceCommand() *cobra.Command {
 func (p *program) namespaceList() *cobra.Command {
 	var limit int
 
-	command := p.act("list [OWNER]", "List your namespaces, or those of someone else that you can see", cobra.MaximumNArgs(1),
+	command := p.act("list [OWNER]", "List your namespaces, or those of another owner that you can see", cobra.MaximumNArgs(1),
 		func(ctx context.Context, client *api.Client, args []string) error {
 			owner := "self"
 			if len(args) == 1 {
@@ -33,7 +33,7 @@ func (p *program) namespaceList() *cobra.Command {
 				page, err := api.Read[api.NamespaceList](client.ListNamespaces(ctx, owner, &api.ListNamespacesParams{Cursor: cursor, Limit: new(int32(100))}))
 
 				return page.Data, page.NextCursor, err
-			}), limit, "No namespaces yet. `quern upload FILE NAMESPACE/DATASET` makes one with its first dataset.",
+			}), limit, "No namespaces yet. `quern upload FILE NAMESPACE/DATASET` creates one with its first dataset.",
 				column[api.NamespaceItem]{"namespace", func(n api.NamespaceItem) any { return n.Name }},
 				column[api.NamespaceItem]{"owner", func(n api.NamespaceItem) any { return n.Username }},
 				column[api.NamespaceItem]{"role", func(n api.NamespaceItem) any {
@@ -78,15 +78,15 @@ func (p *program) namespaceExposure() *cobra.Command {
 				return err
 			}
 
-			return p.done("External models may now see of %s: %s.", changed.Name, changed.Exposure)
+			return p.done("Exposure of %s to external models: %s.", changed.Name, changed.Exposure)
 		})
 }
 
 func limitFlag(command *cobra.Command, limit *int) {
-	command.Flags().IntVar(limit, "limit", 200, "how many to show at most; 0: all")
+	command.Flags().IntVar(limit, "limit", 200, "maximum number to show; 0 shows all")
 }
 
-// given is a value that may be left out.
+// given returns a pointer to text, or nil if text is empty.
 func given[T ~string](text string) *T {
 	if text == "" {
 		return nil

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// issuer is what an OpenID Connect issuer says of itself.
+// issuer is the discovery document of an OpenID Connect issuer.
 type issuer struct {
 	Issuer                      string `json:"issuer"`
 	AuthorizationEndpoint       string `json:"authorization_endpoint"`
@@ -24,7 +24,7 @@ type issuer struct {
 	DeviceAuthorizationEndpoint string `json:"device_authorization_endpoint"`
 }
 
-// issuerOf asks the service who its issuer is (RFC 9728).
+// issuerOf returns the issuer of the service (RFC 9728).
 func issuerOf(ctx context.Context, server string) (string, error) {
 	var resource struct {
 		AuthorizationServers []string `json:"authorization_servers"`
@@ -35,7 +35,7 @@ func issuerOf(ctx context.Context, server string) (string, error) {
 	}
 
 	if len(resource.AuthorizationServers) == 0 {
-		return "", errors.New("the server does not say where people sign in")
+		return "", errors.New("the server does not publish its issuer; use --issuer")
 	}
 
 	return resource.AuthorizationServers[0], nil
@@ -47,19 +47,19 @@ func discover(ctx context.Context, address string) (found issuer, err error) {
 	}
 
 	if found.Issuer != address {
-		return found, fmt.Errorf("the issuer at %s calls itself %s", address, found.Issuer)
+		return found, fmt.Errorf("the issuer at %s identifies itself as %s", address, found.Issuer)
 	}
 
 	for _, endpoint := range []string{found.AuthorizationEndpoint, found.TokenEndpoint, found.DeviceAuthorizationEndpoint} {
 		if endpoint != "" && !confidential(endpoint) {
-			return found, fmt.Errorf("the issuer wants secrets sent without encryption, to %s", endpoint)
+			return found, fmt.Errorf("the issuer has an endpoint without encryption: %s", endpoint)
 		}
 	}
 
 	return found, nil
 }
 
-// confidential tells whether what is sent there stays between the two ends.
+// confidential reports whether data sent to the address is protected on the way: it uses https or is on this machine.
 func confidential(address string) bool {
 	parsed, err := url.Parse(address)
 	if err != nil {
@@ -71,14 +71,14 @@ func confidential(address string) bool {
 	return parsed.Scheme == "https" || parsed.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// granted is an answer of the token endpoint.
+// granted is a response of the token endpoint.
 type granted struct {
 	Access    string `json:"access_token"`
 	Refresh   string `json:"refresh_token"`
 	ExpiresIn int64  `json:"expires_in"`
 }
 
-// oauthError is a refusal of the issuer.
+// oauthError is a refusal by the issuer.
 type oauthError struct {
 	Code        string `json:"error"`
 	Description string `json:"error_description"`
@@ -101,7 +101,7 @@ func (s signIn) with(given granted) signIn {
 	return s
 }
 
-// renew gets a fresh access token.
+// renew requests a new access token.
 func (s signIn) renew(ctx context.Context) (signIn, error) {
 	again := exitError{exitSignIn, "your sign-in has expired", "Sign in again with `quern login`."}
 	if s.Refresh == "" {
@@ -118,10 +118,10 @@ func (s signIn) renew(ctx context.Context) (signIn, error) {
 	return s.with(given), err
 }
 
-// clientAs is what this program is to the issuer.
+// clientAs is the client ID and the scope that this program uses at the issuer.
 type clientAs struct{ id, scope string }
 
-// byDevice lets the person sign in on any device, by a code (RFC 8628). show is told where.
+// byDevice signs the user in on any device, with a code (RFC 8628). It calls show with the address and the code.
 func (i issuer) byDevice(ctx context.Context, as clientAs, show func(address, code string)) (given granted, err error) {
 	var started struct {
 		DeviceCode              string `json:"device_code"`
@@ -168,10 +168,11 @@ func (i issuer) byDevice(ctx context.Context, as clientAs, show func(address, co
 		}
 	}
 
-	return given, errors.New("the code has expired before it was used")
+	return given, errors.New("the code expired before it was used")
 }
 
-// byBrowser lets the person use a browser on this machine, which comes back to a port on loopback (RFC 8252, PKCE).
+// byBrowser signs the user in with a browser on this machine, which is redirected to a port on loopback (RFC 8252,
+// PKCE).
 func (i issuer) byBrowser(ctx context.Context, as clientAs, show func(address string)) (given granted, err error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -212,7 +213,7 @@ func (i issuer) byBrowser(ctx context.Context, as clientAs, show func(address st
 	case <-ctx.Done():
 		return given, ctx.Err()
 	case <-time.After(10 * time.Minute):
-		return given, errors.New("nobody signed in for ten minutes")
+		return given, errors.New("no sign-in within ten minutes")
 	case answer := <-answers:
 		if code := answer.Get("error"); code != "" {
 			return given, &oauthError{code, answer.Get("error_description")}
@@ -266,11 +267,11 @@ func doJSON(request *http.Request, value any) error {
 			return refusal
 		}
 
-		return fmt.Errorf("%s answered %s", request.URL.Redacted(), response.Status)
+		return fmt.Errorf("%s responded with %s", request.URL.Redacted(), response.Status)
 	}
 
 	if err := json.Unmarshal(content, value); err != nil {
-		return fmt.Errorf("%s does not answer with JSON", request.URL.Redacted())
+		return fmt.Errorf("the response of %s is not JSON", request.URL.Redacted())
 	}
 
 	return nil

@@ -10,13 +10,14 @@ import (
 	"time"
 )
 
-// column is one of a table, and one of a CSV.
+// column is a column of a table or of CSV output.
 type column[T any] struct {
 	head string
 	of   func(T) any
 }
 
-// list prints what there is, at most limit of it; 0 is all. JSON and NDJSON are the service's own objects. No items are told by the words of none.
+// list prints the items, at most limit of them; 0 means all. JSON and NDJSON contain the objects of the service. If
+// there are no items, a table is replaced by the text none.
 func list[T any](p *program, items iter.Seq2[T, error], limit int, none string, columns ...column[T]) error {
 	var (
 		taken []T
@@ -58,7 +59,7 @@ func list[T any](p *program, items iter.Seq2[T, error], limit int, none string, 
 	}
 
 	if more {
-		p.err.printf("%s\n", p.err.style(dim, fmt.Sprintf("There are more than these %d. --limit shows more, --limit 0 all.", limit)))
+		p.err.printf("%s\n", p.err.style(dim, fmt.Sprintf("Showing only the first %d. Use --limit for more, or --limit 0 for all.", limit)))
 	}
 
 	return nil
@@ -81,7 +82,7 @@ func cells[T any](items []T, columns []column[T]) (heads []string, rows [][]any)
 	return heads, rows
 }
 
-// one prints a single object: in words for people, as it is for machines.
+// one prints a single object: as text for people, or as the object itself for programs.
 func one[T any](p *program, item T, words func(), columns ...column[T]) error {
 	switch p.format {
 	case "json":
@@ -145,8 +146,8 @@ func (p *program) csv(heads []string, rows [][]any) error {
 	return writer.Error()
 }
 
-// escaped are texts for CSV. If the user wishes so, those that a spreadsheet would run as formulas get an apostrophe, as the
-// service writes them.
+// escaped returns texts for CSV. With --escape-formulas, texts that a spreadsheet would run as formulas get an
+// apostrophe, as in the CSV of the service.
 func (p *program) escaped(texts []string) []string {
 	if !p.escape {
 		return texts
@@ -162,7 +163,7 @@ func (p *program) escaped(texts []string) []string {
 	return safe
 }
 
-// plain is a value for machines.
+// plain formats a value for programs.
 func plain(value any) string {
 	switch value := value.(type) {
 	case nil:
@@ -197,7 +198,7 @@ func plain(value any) string {
 	}
 }
 
-// shown is a value for people, and whether it is a number, which stands at the right.
+// shown formats a value for people, and reports whether it is a number, which is right-aligned.
 func shown(value any) (text string, number bool) {
 	switch value := value.(type) {
 	case int64:
@@ -219,10 +220,11 @@ func shown(value any) (text string, number bool) {
 
 const (
 	gap    = 2
-	narrow = 8 // a column is cut to this before columns are left out
+	narrow = 8 // smallest width before columns are dropped
 )
 
-// table prints aligned columns that fit the screen: the widest are cut first, and what still has no room is left out and named.
+// table prints aligned columns that fit the screen: it first shortens the widest columns, then drops columns at the end
+// and names them.
 func (p *program) table(heads []string, rows [][]any) {
 	texts, widths, numbers := layout(heads, rows)
 	left := fitColumns(widths, p.out.columns())
@@ -266,7 +268,7 @@ func (p *program) table(heads []string, rows [][]any) {
 	}
 }
 
-// layout gives the cells as they are shown, how wide each column is, and which are numbers throughout.
+// layout returns the formatted cells, the width of each column, and which columns contain only numbers.
 func layout(heads []string, rows [][]any) (texts [][]string, widths []int, numbers []bool) {
 	widths, numbers = make([]int, len(heads)), make([]bool, len(heads))
 	for i, head := range heads {
@@ -289,7 +291,7 @@ func layout(heads []string, rows [][]any) (texts [][]string, widths []int, numbe
 	return texts, widths, numbers
 }
 
-// fitColumns narrows columns until all fit, and says how many at the end do not.
+// fitColumns narrows columns until all fit, and returns how many at the end do not.
 func fitColumns(widths []int, room int) (left int) {
 	total := func() (sum int) {
 		for _, width := range widths[:len(widths)-left] {
@@ -320,13 +322,13 @@ func fitColumns(widths []int, room int) (left int) {
 	return left
 }
 
-// fact is one thing to say of an object; one without a value is not said.
+// fact is a property of an object; a fact without a value is not printed.
 type fact struct {
 	name  string
 	value any
 }
 
-// facts prints what there is to say, one line each, wrapped where it is long.
+// facts prints one fact per line, and wraps long lines.
 func (p *program) facts(facts ...fact) {
 	width := 0
 	for _, fact := range facts {

@@ -11,7 +11,8 @@ import (
 	"quern.dev/quern/internal/signin"
 )
 
-// TestFitColumns: the widest are cut first, then columns are left out from the end, and one always stays.
+// TestFitColumns checks that the widest columns are shortened first, then columns are dropped from the end, and that
+// one always stays.
 func TestFitColumns(t *testing.T) {
 	t.Parallel()
 
@@ -33,7 +34,7 @@ func TestFitColumns(t *testing.T) {
 	}
 }
 
-// TestHarmless: values cannot steer a terminal, and are as wide as they are counted.
+// TestHarmless checks that values cannot control a terminal, and that their width is computed correctly.
 func TestHarmless(t *testing.T) {
 	t.Parallel()
 
@@ -62,7 +63,7 @@ func TestFiguresForPeople(t *testing.T) {
 	require.Equal(t, "2:00 h", remaining(7200))
 }
 
-// TestBatches: a session has at most a hundred files and ten thousand parts.
+// TestBatches checks that a session has at most 100 files and 10,000 parts.
 func TestBatches(t *testing.T) {
 	t.Parallel()
 
@@ -78,7 +79,7 @@ func TestBatches(t *testing.T) {
 	require.Len(t, batches([]found{file(20_000 * partSize), file(1)}), 2)
 }
 
-// TestCredentials: the file is its owner's alone, also when it was not before.
+// TestCredentials checks that only the owner can read the file, even if its mode was changed before.
 func TestCredentials(t *testing.T) {
 	t.Parallel()
 

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// progress is one line on the screen that is written over; where there is no screen it is silent.
+// progress is one line on the screen that is overwritten. Without a screen it prints nothing.
 type progress struct {
 	to terminal
 
 	mutex sync.Mutex
 	shown bool
 	last  time.Time
-	what  string // that the marks are about
-	marks []mark // of the last seconds, for the rate
+	what  string // what the marks measure
+	marks []mark // marks of the last seconds, for the rate
 }
 
 type mark struct {
@@ -23,7 +23,7 @@ type mark struct {
 	done int64
 }
 
-// bar shows how far something is. moved is what counts for the rate: what was there before is not fast.
+// bar shows the progress of a transfer. The rate is computed from moved, which excludes what was transferred earlier.
 func (p *progress) bar(what string, done, total, moved int64) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -51,7 +51,7 @@ func (p *progress) bar(what string, done, total, moved int64) {
 	p.line(what, figures(done, total, speed, left), done, total)
 }
 
-// figures have the same width whatever they are, so that the bar stays where it is.
+// figures returns a text of constant width, so that the bar does not move.
 func figures(done, total int64, speed, left string) string {
 	return fmt.Sprintf("%3d%%  %6s of %-6s  %8s  %-13s", percent(done, total), size(done), size(total), speed, left)
 }
@@ -63,15 +63,15 @@ const (
 
 // line draws the name, the bar and the figures.
 func (p *progress) line(what, text string, done, total int64) {
-	// Written at once and cleared behind, so that nothing flickers.
+	// Write the line first and clear the rest after it, so that the screen does not flicker.
 	p.to.printf("\r%s\x1b[K", drawn(what, text, p.to.columns()-3, done, total)) // the ^C of Ctrl-C must not begin a new line, or this one stays on the screen
 	p.shown = true
 }
 
-// drawn is a line with whatever fits into the room.
+// drawn returns a line with as much as fits into the width.
 func drawn(what, text string, room int, done, total int64) string {
 	text = cut(text, room)
-	// The bar says more than the end of a long name.
+	// The bar is more useful than the end of a long name.
 	what = cut(cell(what), max(0, min(longestName, max(leastBar, room-textWidth(text)-leastBar-6), room-textWidth(text)-2)))
 
 	if width := room - textWidth(what) - textWidth(text) - 6; width >= leastBar {
@@ -83,7 +83,7 @@ func drawn(what, text string, room int, done, total int64) string {
 	return cut(strings.TrimRight(what+"  "+text, " "), room)
 }
 
-// say shows a state that has no measure.
+// say shows a state without a measure.
 func (p *progress) say(what string) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -94,7 +94,7 @@ func (p *progress) say(what string) {
 	}
 }
 
-// clear takes the line off the screen.
+// clear removes the line from the screen.
 func (p *progress) clear() {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -123,7 +123,7 @@ func percent(done, total int64) int64 {
 	return done * 100 / total
 }
 
-// remaining is a time for people.
+// remaining formats a duration for people.
 func remaining(seconds int64) string {
 	switch {
 	case seconds < 60:

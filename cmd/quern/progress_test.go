@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestProgressLine: it is never wider than the room, and the bar stays where it is while the figures change.
+// TestProgressLine checks that the line is never wider than the screen, and that the bar does not move while the
+// figures change.
 func TestProgressLine(t *testing.T) {
 	t.Parallel()
 

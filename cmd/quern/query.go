@@ -22,7 +22,7 @@ func (p *program) queryCommand() *cobra.Command {
 		explain                 bool
 	)
 
-	command := p.act("query [SQL]", "Run one SQL statement that reads", cobra.MaximumNArgs(1), func(ctx context.Context, client *api.Client, args []string) error {
+	command := p.act("query [SQL]", "Run one SELECT statement", cobra.MaximumNArgs(1), func(ctx context.Context, client *api.Client, args []string) error {
 		at, err := chosenNamespace(namespace)
 		if err != nil {
 			return err
@@ -71,24 +71,24 @@ func (p *program) queryCommand() *cobra.Command {
 
 		return nil
 	})
-	command.Long = `Run one SQL statement that reads, from the argument, from a file, or from standard input.
+	command.Long = `Run one SELECT statement from the argument, from a file, or from standard input.
 
-A bare name is a dataset of the namespace; "namespace/dataset" and "owner/namespace/dataset", quoted, reach others that you can see.`
+A bare name is a dataset of the namespace; "namespace/dataset" and "owner/namespace/dataset", quoted, name other datasets that you can see.`
 	command.Example = `  quern query -n shop 'SELECT region, count(*) FROM orders GROUP BY region'
   quern query -n shop --file report.sql --output csv > report.csv`
 	inNamespace(command, &namespace)
-	command.Flags().StringVar(&file, "file", "", "file with the statement; - is standard input")
-	command.Flags().StringVar(&moment, "as-of", "", "data as they were at a moment, such as 2026-11-01 or 2026-11-01T12:00:00Z")
-	command.Flags().BoolVar(&explain, "explain", false, "show the plan instead of running it")
+	command.Flags().StringVar(&file, "file", "", "file with the statement; - for standard input")
+	command.Flags().StringVar(&moment, "as-of", "", "read the data as of this time, such as 2026-11-01 or 2026-11-01T12:00:00Z")
+	command.Flags().BoolVar(&explain, "explain", false, "show the plan instead of running the statement")
 
 	return command
 }
 
-// statement is the SQL of the argument, the file or standard input.
+// statement returns the SQL from the argument, the file or standard input.
 func statement(args []string, file string) (string, error) {
 	switch {
 	case len(args) == 1 && file != "":
-		return "", usageError{errors.New("the statement is an argument or in a file, not both"), "quern query"}
+		return "", usageError{errors.New("give the statement as an argument or with --file, not both"), "quern query"}
 	case len(args) == 1:
 		return args[0], nil
 	case file != "" && file != "-":
@@ -96,12 +96,12 @@ func statement(args []string, file string) (string, error) {
 
 		return string(content), err
 	case file == "" && newTerminal(os.Stdin).screen:
-		return "", usageError{errors.New("which statement? Give it as an argument, with --file, or on standard input"), "quern query"}
+		return "", usageError{errors.New("no statement: give it as an argument, with --file, or on standard input"), "quern query"}
 	}
 
 	content, err := io.ReadAll(os.Stdin)
 	if err == nil && strings.TrimSpace(string(content)) == "" {
-		err = usageError{errors.New("there is no statement on standard input"), "quern query"}
+		err = usageError{errors.New("standard input contains no statement"), "quern query"}
 	}
 
 	return string(content), err
@@ -114,10 +114,10 @@ func parseMoment(text string) (time.Time, error) {
 		}
 	}
 
-	return time.Time{}, usageError{fmt.Errorf("%q is no moment: write 2026-11-01 or 2026-11-01T12:00:00Z", text), "quern query"}
+	return time.Time{}, usageError{fmt.Errorf("%q is not a time: write 2026-11-01 or 2026-11-01T12:00:00Z", text), "quern query"}
 }
 
-// queryCSV lets the service write it, as a stream.
+// queryCSV writes the CSV that the service returns, as a stream.
 func (p *program) queryCSV(ctx context.Context, client *api.Client, request api.QueryRequest) error {
 	response, err := api.Check(client.RunQuery(ctx, request, func(_ context.Context, request *http.Request) error {
 		request.Header.Set("Accept", "text/csv")
@@ -134,7 +134,7 @@ func (p *program) queryCSV(ctx context.Context, client *api.Client, request api.
 	}
 
 	if strings.Contains(response.Header.Get("X-Quern-Result"), `"truncated":true`) {
-		p.err.printf("The result was cut: there are more rows than the server gives at once. A LIMIT in the statement allows up to 100,000.\n")
+		p.err.printf("The result was truncated. A LIMIT in the statement allows up to 100,000 rows.\n")
 	}
 
 	return nil
@@ -151,7 +151,7 @@ func (p *program) queryNote(about api.QueryMetadata) {
 	}
 
 	if about.Truncated {
-		note += "; cut, there are more. A LIMIT in the statement allows up to 100,000"
+		note += "; truncated. A LIMIT in the statement allows up to 100,000 rows"
 	}
 
 	p.err.printf("%s\n", p.err.style(dim, note))

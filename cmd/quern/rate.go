@@ -13,7 +13,7 @@ func (p *program) rateCommand() *cobra.Command {
 	var comment string
 
 	command := p.act("rate RUN [up|down|none]", "Rate an answer, or withdraw the rating", cobra.RangeArgs(1, 2), func(ctx context.Context, client *api.Client, args []string) error {
-		id, err := parseID(args[0], "`quern conversation show` names the runs")
+		id, err := parseID(args[0], "`quern conversation show` shows the ids of runs")
 		if err != nil {
 			return err
 		}
@@ -27,7 +27,7 @@ func (p *program) rateCommand() *cobra.Command {
 		case "":
 			found, err := api.Read[api.Feedback](client.GetFeedback(ctx, id))
 			if api.IsCode(err, api.NOTFOUND) {
-				return exitError{exitNotFound, "it was not rated", "`quern rate " + args[0] + " up` does."}
+				return exitError{exitNotFound, "the answer is not rated", "Rate it with `quern rate " + args[0] + " up`."}
 			}
 
 			if err != nil {
@@ -49,13 +49,13 @@ func (p *program) rateCommand() *cobra.Command {
 				return err
 			}
 
-			return p.done("The rating is withdrawn.")
+			return p.done("Withdrew the rating.")
 		default:
-			return usageError{fmt.Errorf("a rating is up, down or none, not %q", rating), "quern rate"}
+			return usageError{fmt.Errorf("a rating must be up, down or none, not %q", rating), "quern rate"}
 		}
 	})
-	command.Long = "Rate an answer, or withdraw the rating. Without a rating it shows yours. `quern ask` ends with the id of the run."
-	command.Flags().StringVar(&comment, "comment", "", "what was good or wrong")
+	command.Long = "Rate an answer, or withdraw the rating. Without a rating, show yours. `quern ask` prints the id of the run."
+	command.Flags().StringVar(&comment, "comment", "", "comment on the answer")
 
 	return command
 }

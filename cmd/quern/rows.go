@@ -50,13 +50,13 @@ func (p *program) rowsCommand() *cobra.Command {
 		}
 
 		if more && p.format == "table" {
-			p.err.printf("%s\n", p.err.style(dim, fmt.Sprintf("The first %d rows. --limit shows more, `quern export %s` all.", limit, at)))
+			p.err.printf("%s\n", p.err.style(dim, fmt.Sprintf("The first %d rows. Use --limit for more, or `quern export %s` for all.", limit, at)))
 		}
 
 		return nil
 	})
-	command.Flags().IntVar(&limit, "limit", 20, "how many rows")
-	command.Flags().StringSliceVar(&columns, "columns", nil, "only these columns, separated by commas")
+	command.Flags().IntVar(&limit, "limit", 20, "maximum number of rows")
+	command.Flags().StringSliceVar(&columns, "columns", nil, "show only these columns, separated by commas")
 
 	return command
 }
@@ -67,7 +67,7 @@ type resultRows struct {
 	rows    []api.Row
 }
 
-// printRows prints rows without what the service adds to them.
+// printRows prints the columns of the result, and nothing else of the response.
 func (p *program) printRows(result resultRows) error {
 	heads := make([]string, len(result.columns))
 	for i, column := range result.columns {
@@ -113,7 +113,7 @@ func (p *program) printRows(result resultRows) error {
 	return nil
 }
 
-// ordered is a row as an object whose members stand in the order of the columns.
+// ordered returns a row as a JSON object whose members are in the order of the columns.
 func ordered(heads []string, row []any) (json.RawMessage, error) {
 	var out bytes.Buffer
 

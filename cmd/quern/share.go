@@ -9,7 +9,7 @@ import (
 	"quern.dev/quern/api"
 )
 
-// sharedName reads what can be shared: NAMESPACE, NAMESPACE/DATASET or OWNER/NAMESPACE/DATASET.
+// sharedName parses what can be shared: NAMESPACE, NAMESPACE/DATASET or OWNER/NAMESPACE/DATASET.
 func sharedName(text string) (name, error) {
 	if strings.Contains(text, "/") {
 		return datasetName(text)
@@ -21,7 +21,7 @@ func sharedName(text string) (name, error) {
 const shareHelp = `
 
 TARGET is NAMESPACE, which covers every dataset in it, present and future, or NAMESPACE/DATASET.
-USER is a username, also of someone who has not signed in yet, or @GROUP.`
+USER is a username, also of a person who has not signed in yet, or @GROUP.`
 
 func (p *program) shareCommand() *cobra.Command {
 	var role string
@@ -47,13 +47,13 @@ func (p *program) shareCommand() *cobra.Command {
 		return p.done("%s is now %s of %s.", args[1], role, at)
 	})
 	command.Long = command.Short + "." + shareHelp
-	command.Flags().StringVar(&role, "role", "viewer", "viewer reads and queries, editor also loads and changes data")
+	command.Flags().StringVar(&role, "role", "viewer", "role to give: a viewer reads and queries, an editor also loads and changes data")
 
 	return command
 }
 
 func (p *program) unshareCommand() *cobra.Command {
-	command := p.act("unshare TARGET USER", "End sharing a namespace or a dataset", cobra.ExactArgs(2), func(ctx context.Context, client *api.Client, args []string) error {
+	command := p.act("unshare TARGET USER", "Stop sharing a namespace or a dataset", cobra.ExactArgs(2), func(ctx context.Context, client *api.Client, args []string) error {
 		at, err := sharedName(args[0])
 		if err != nil {
 			return err
@@ -68,7 +68,7 @@ func (p *program) unshareCommand() *cobra.Command {
 		}
 
 		if api.IsCode(err, api.NOTFOUND) {
-			return exitError{exitNotFound, at.String() + " is not shared with " + args[1], "`quern shares " + args[0] + "` shows with whom it is. A namespace that is shared covers its datasets."}
+			return exitError{exitNotFound, at.String() + " is not shared with " + args[1], "`quern shares " + args[0] + "` lists its shares. A share of a namespace covers its datasets."}
 		}
 
 		if err != nil {
@@ -83,7 +83,7 @@ func (p *program) unshareCommand() *cobra.Command {
 }
 
 func (p *program) sharesCommand() *cobra.Command {
-	command := p.act("shares TARGET", "Show with whom a namespace or a dataset is shared", cobra.ExactArgs(1), func(ctx context.Context, client *api.Client, args []string) error {
+	command := p.act("shares TARGET", "List the shares of a namespace or a dataset", cobra.ExactArgs(1), func(ctx context.Context, client *api.Client, args []string) error {
 		at, err := sharedName(args[0])
 		if err != nil {
 			return err
@@ -99,7 +99,7 @@ func (p *program) sharesCommand() *cobra.Command {
 			all, err := api.Read[api.ShareList](client.ListDatasetShares(ctx, at.owner, at.namespace, at.dataset))
 
 			return all, nil, err
-		}), 0, at.String()+" is shared with nobody.",
+		}), 0, at.String()+" is not shared.",
 			column[api.Share]{"user", func(s api.Share) any { return s.Username }},
 			column[api.Share]{"role", func(s api.Share) any { return string(s.Role) }},
 			column[api.Share]{"note", func(s api.Share) any {

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/text/width"
 )
 
-// terminal is where a command writes to: a screen for people, or a file or pipe.
+// terminal is the output of a command: a screen for people, or a file or pipe.
 type terminal struct {
 	file   *os.File
 	screen bool
@@ -26,7 +26,7 @@ func newTerminal(file *os.File) terminal {
 	return terminal{file: file, screen: screen, colour: screen && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
 }
 
-// columns is how wide the screen is; what is no screen has no end.
+// columns returns the width of the screen; it is practically unlimited for a file or pipe.
 func (t terminal) columns() int {
 	if !t.screen {
 		return 1 << 20
@@ -40,10 +40,10 @@ func (t terminal) columns() int {
 }
 
 func (t terminal) printf(format string, args ...any) {
-	_, _ = fmt.Fprintf(t.file, format, args...) // whoever reads may have left
+	_, _ = fmt.Fprintf(t.file, format, args...) // fails only if the reader has closed its end
 }
 
-// tellf prints a sentence, on a screen without breaking words.
+// tellf prints a sentence; on a screen it does not break words.
 func (t terminal) tellf(format string, args ...any) {
 	t.printf("%s\n", wrap(fmt.Sprintf(format, args...), t.columns()))
 }
@@ -63,7 +63,8 @@ func (t terminal) style(code, text string) string {
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-// clean makes text of others harmless for a screen: whoever wrote a value must not steer the reader's terminal. Files and pipes get it unchanged.
+// clean makes foreign text harmless for a screen: a value must not control the reader's terminal. Files and pipes get
+// the text unchanged.
 func (t terminal) clean(text string) string {
 	if !t.screen {
 		return text
@@ -82,7 +83,7 @@ func steers(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)
 }
 
-// cell makes a value one line.
+// cell returns a value on one line.
 func cell(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -98,7 +99,7 @@ func cell(text string) string {
 	}, text)
 }
 
-// textWidth is how many columns a text takes.
+// textWidth returns how many columns a text takes on a screen.
 func textWidth(text string) (columns int) {
 	for _, r := range text {
 		columns += runeWidth(r)
@@ -118,7 +119,7 @@ func runeWidth(r rune) int {
 	}
 }
 
-// cut shortens a text to so many columns.
+// cut shortens a text to a number of columns.
 func cut(text string, columns int) string {
 	if textWidth(text) <= columns {
 		return text
@@ -135,7 +136,7 @@ func cut(text string, columns int) string {
 	return text
 }
 
-// wrap breaks a text at its spaces so that no line is wider than so many columns, if that can be.
+// wrap breaks a text at its spaces so that no line is wider than the given number of columns, if possible.
 func wrap(text string, columns int) string {
 	var lines []string
 
@@ -157,7 +158,7 @@ func wrap(text string, columns int) string {
 	return strings.Join(lines, "\n")
 }
 
-// capital begins a text as a sentence.
+// capital returns a text with an upper-case first letter.
 func capital(text string) string {
 	first, size := utf8.DecodeRuneInString(text)
 
@@ -168,15 +169,15 @@ func indent(text, by string) string {
 	return by + strings.ReplaceAll(text, "\n", "\n"+by)
 }
 
-// waiting tells, on a screen, why nothing happens.
+// waiting prints on a screen why nothing happens.
 func (p *program) waiting(reason string, wait time.Duration) {
 	if p.err.screen && wait >= time.Second {
-		// Over the line of progress, which comes again below.
+		// Overwrites the line of progress, which is drawn again below.
 		p.err.printf("\r%s\x1b[K\n", p.err.style(dim, fmt.Sprintf("%s; trying again in %s", reason, wait.Round(time.Second))))
 	}
 }
 
-// size is a number of bytes for people.
+// size formats a number of bytes for people.
 func size(n int64) string {
 	if n < 1000 {
 		return fmt.Sprintf("%d B", n)
@@ -196,7 +197,7 @@ func size(n int64) string {
 	return fmt.Sprintf(format, value, " kMGTP"[unit])
 }
 
-// grouped is a count for people.
+// grouped formats a number with separators for people.
 func grouped(n int64) string {
 	digits := strconv.FormatInt(n, 10)
 	for at := len(digits) - 3; at > 0; at -= 3 {
@@ -206,7 +207,7 @@ func grouped(n int64) string {
 	return digits
 }
 
-// counted is a count with its noun.
+// counted returns a number with its noun.
 func counted(n int64, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -215,7 +216,7 @@ func counted(n int64, one, many string) string {
 	return grouped(n) + " " + many
 }
 
-// moment is a time for people, in their own zone.
+// moment formats a time for people, in their own time zone.
 func moment(t time.Time) string {
 	return t.Local().Format("2006-01-02 15:04:05") //nolint:gosmopolitan // for the person at this terminal
 }

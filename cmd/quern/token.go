@@ -15,7 +15,7 @@ import (
 func (p *program) tokenCommand() *cobra.Command {
 	return group("token", "List, create and revoke API tokens", p.tokenList(), p.tokenCreate(),
 		p.act("revoke ID", "Revoke an API token", cobra.ExactArgs(1), func(ctx context.Context, client *api.Client, args []string) error {
-			id, err := parseID(args[0], "`quern token list` shows them")
+			id, err := parseID(args[0], "`quern token list` shows the ids")
 			if err != nil {
 				return err
 			}
@@ -24,7 +24,7 @@ func (p *program) tokenCommand() *cobra.Command {
 				return err
 			}
 
-			return p.done("The token no longer works.")
+			return p.done("Revoked the token.")
 		}))
 }
 
@@ -36,7 +36,7 @@ func (p *program) tokenList() *cobra.Command {
 			page, err := api.Read[api.TokenList](client.ListTokens(ctx, &api.ListTokensParams{Cursor: cursor, Limit: new(int32(100))}))
 
 			return page.Data, page.NextCursor, err
-		}), limit, "No API tokens. `quern token create NAME` makes one.",
+		}), limit, "No API tokens. `quern token create NAME` creates one.",
 			column[api.Token]{"id", func(t api.Token) any { return t.ID }},
 			column[api.Token]{"name", func(t api.Token) any { return t.Name }},
 			column[api.Token]{"role", func(t api.Token) any { return string(t.Role) }},
@@ -71,7 +71,7 @@ func (p *program) tokenCreate() *cobra.Command {
 		only          []string
 	)
 
-	command := p.act("create NAME", "Create an API token and print it, once", cobra.ExactArgs(1), func(ctx context.Context, client *api.Client, args []string) error {
+	command := p.act("create NAME", "Create an API token and print it once", cobra.ExactArgs(1), func(ctx context.Context, client *api.Client, args []string) error {
 		wanted := api.NewToken{Name: args[0], Role: given[api.NewTokenRole](role)}
 
 		if expires != "" {
@@ -109,13 +109,13 @@ func (p *program) tokenCreate() *cobra.Command {
 		}
 
 		p.out.printf("%s\n", made.Token)
-		p.err.printf("It works as %s until %s, and is shown this once. Programs take it from QUERN_TOKEN.\n", made.Role, moment(made.ExpiresAt))
+		p.err.printf("The token has the role %s, expires at %s, and is not shown again. Programs read it from QUERN_TOKEN.\n", made.Role, moment(made.ExpiresAt))
 
 		return nil
 	})
-	command.Flags().StringVar(&role, "role", "", "viewer, editor or owner: the most that the token allows; editor if absent")
-	command.Flags().StringVar(&expires, "expires", "", "such as 30d, 12h or 2027-01-31; 90 days if absent")
-	command.Flags().StringSliceVar(&only, "only", nil, "NAMESPACE or NAMESPACE/DATASET that the token sees, and nothing else; can be repeated")
+	command.Flags().StringVar(&role, "role", "", "highest role that the token gives: viewer, editor or owner (default editor)")
+	command.Flags().StringVar(&expires, "expires", "", "expiry, such as 30d, 12h or 2027-01-31 (default 90d)")
+	command.Flags().StringSliceVar(&only, "only", nil, "limit the token to this NAMESPACE or NAMESPACE/DATASET; can be repeated")
 
 	return command
 }
@@ -135,5 +135,5 @@ func parseExpiry(text string, now time.Time) (time.Time, error) {
 		return at, nil
 	}
 
-	return now, usageError{fmt.Errorf("%q is no time: write 30d, 12h or 2027-01-31", text), "quern token create"}
+	return now, usageError{fmt.Errorf("%q is not an expiry: write 30d, 12h or 2027-01-31", text), "quern token create"}
 }

@@ -14,7 +14,7 @@ import (
 	"quern.dev/quern/internal/signin"
 )
 
-// uploadWish is what the flags of an upload say.
+// uploadWish contains the flags of an upload.
 type uploadWish struct {
 	replace, dryRun, yes bool
 	parallel             int
@@ -43,32 +43,32 @@ func (p *program) uploadCommand() *cobra.Command {
 
 			return p.upload(ctx, client, at, args[:len(args)-1], wish)
 		})
-	command.Long = `Upload files and load them into a dataset. PATH is a file, a folder with everything below, or a pattern.
-CSV, TSV, XLSX, JSON, NDJSON and Parquet are understood, also with gzip or zstd. If the dataset does not exist, it is created
+	command.Long = `Upload files and load them into a dataset. PATH is a file, a folder with all files below it, or a pattern.
+The formats are CSV, TSV, XLSX, JSON, NDJSON and Parquet, also compressed with gzip or zstd. If the dataset does not exist, it is created
 when its first rows are loaded.
 
-Before anything is loaded you see how the files are read. A doubt with a code, such as loadedBefore, stops the load: at a terminal
-you are asked, in a script --accept CODE or --yes loads the files nevertheless. An upload that broke off, also by Ctrl-C, goes on where it stopped
-when the same command is given again. Each hundred files are loaded as one snapshot: all of them or none. With --replace the
-first hundred replace the rows and the rest is added to them, so more than a hundred files are not replaced at one moment.`
+Before the load, the command shows how the files are interpreted. A doubt with a code, such as loadedBefore, stops the load: on a
+terminal you are asked, in a script --accept CODE or --yes loads the files anyway. Give the same command again to continue an
+upload that was interrupted, also by Ctrl-C. Each hundred files are loaded as one snapshot: all of them or none. With --replace
+and more than a hundred files, the first hundred replace the rows and the others are added, each hundred in its own snapshot.`
 	command.Example = `  quern upload orders.csv shop/orders
   quern upload --replace --decimal , --date-format dd.mm.yyyy exports/ shop/orders`
 
 	flags := command.Flags()
 	flags.BoolVar(&wish.replace, "replace", false, "replace the rows of the dataset instead of adding to them")
-	flags.BoolVar(&wish.dryRun, "dry-run", false, "upload and show how the files are read, and load nothing")
-	flags.IntVar(&wish.parallel, "parallel", 4, "parts to send at once")
-	flags.StringSliceVar(&wish.accept, "accept", nil, "load in spite of a doubt: loadedBefore, rowsPresent, otherColumns, notATable, wrappedRows or all; can be repeated")
-	flags.StringSliceVar(&wish.nullValues, "null", nil, "text that means no value; can be repeated")
-	flags.StringToStringVar(&wish.types, "type", nil, "COLUMN=TYPE instead of the type that is found; can be repeated")
-	flags.StringVar(&wish.header, "header", "", "yes or no: whether the first row has the names")
-	flags.Int32Var(&wish.skipRows, "skip-rows", 0, "rows to leave out at the top")
+	flags.BoolVar(&wish.dryRun, "dry-run", false, "upload the files and show how they are interpreted, but load nothing")
+	flags.IntVar(&wish.parallel, "parallel", 4, "number of parts to send in parallel")
+	flags.StringSliceVar(&wish.accept, "accept", nil, "accept this doubt: loadedBefore, rowsPresent, otherColumns, notATable, wrappedRows or all; can be repeated")
+	flags.StringSliceVar(&wish.nullValues, "null", nil, "text that means a missing value; can be repeated")
+	flags.StringToStringVar(&wish.types, "type", nil, "type of a column, as COLUMN=TYPE, instead of the detected type; can be repeated")
+	flags.StringVar(&wish.header, "header", "", "whether the first row contains the column names: yes or no")
+	flags.Int32Var(&wish.skipRows, "skip-rows", 0, "number of rows to skip at the top")
 	yesFlag(command, &wish.yes)
 
 	for flag, help := range map[string]string{
-		"delimiter": "what stands between values", "quote": "sign around values", "decimal": "decimal sign", "thousands": "what groups digits",
-		"date-format": "such as dd.mm.yyyy", "encoding": "such as latin1", "sheet": "sheet of a workbook, by name or number",
-		"rows-at": "member of a JSON object that has the rows",
+		"delimiter": "character between values", "quote": "character around values", "decimal": "decimal separator", "thousands": "thousands separator",
+		"date-format": "format of dates, such as dd.mm.yyyy", "encoding": "character encoding, such as latin1", "sheet": "sheet of a workbook, by name or number",
+		"rows-at": "member of a JSON object that contains the rows",
 	} {
 		texts[flag] = flags.String(flag, "", help)
 	}
@@ -76,7 +76,7 @@ first hundred replace the rows and the rest is added to them, so more than a hun
 	return command
 }
 
-// read makes options of the flags; what was not said is found out by the service.
+// read converts the flags to options; the service detects what is not given.
 func (w *uploadWish) read(texts map[string]*string) error {
 	for flag, place := range map[string]**string{
 		"delimiter": &w.options.Delimiter, "quote": &w.options.Quote, "decimal": &w.options.Decimal, "thousands": &w.options.Thousands,
@@ -107,7 +107,7 @@ func (w *uploadWish) read(texts map[string]*string) error {
 	case "yes", "no":
 		w.options.Header = new(w.header == "yes")
 	default:
-		return usageError{fmt.Errorf("--header is yes or no, not %q", w.header), "quern upload"}
+		return usageError{fmt.Errorf("--header must be yes or no, not %q", w.header), "quern upload"}
 	}
 
 	return nil
@@ -120,7 +120,7 @@ func (p *program) upload(ctx context.Context, client *api.Client, at name, paths
 	}
 
 	if empty > 0 {
-		p.err.printf("%s left out.\n", counted(int64(empty), "empty file is", "empty files are"))
+		p.err.printf("%s omitted.\n", counted(int64(empty), "empty file is", "empty files are"))
 	}
 
 	isNew, err := p.isNew(ctx, client, at)
@@ -130,7 +130,7 @@ func (p *program) upload(ctx context.Context, client *api.Client, at name, paths
 
 	all := batches(files)
 	if wish.replace && len(all) > 1 && !wish.dryRun {
-		p.err.tellf("%s are loaded in %d snapshots: the first replaces the rows, the others add to it. Until the last one the dataset has a part of them.",
+		p.err.tellf("%s are loaded in %d snapshots: the first replaces the rows, the others add to them. The dataset is incomplete until the last one is loaded.",
 			counted(int64(len(files)), "file", "files"), len(all))
 	}
 
@@ -142,7 +142,7 @@ func (p *program) upload(ctx context.Context, client *api.Client, at name, paths
 
 		session, err := p.send(ctx, client, batch, path, wish.parallel)
 		if err != nil {
-			return p.stop(ctx, err, "Stopped. The same command goes on where it stopped.")
+			return p.stop(ctx, err, "Stopped. Give the same command again to continue.")
 		}
 
 		loading := &loading{program: p, client: client, at: at, wish: wish, session: session, first: i == 0, creates: isNew && i == 0}
@@ -162,7 +162,7 @@ func (p *program) upload(ctx context.Context, client *api.Client, at name, paths
 	return nil
 }
 
-// stop tells whoever pressed Ctrl-C what becomes of it.
+// stop prints what happens to the upload after Ctrl-C.
 func (p *program) stop(ctx context.Context, err error, what string) error {
 	if ctx.Err() != nil {
 		p.stopped = true
@@ -172,7 +172,7 @@ func (p *program) stop(ctx context.Context, err error, what string) error {
 	return err
 }
 
-// isNew tells whether the first load creates the dataset.
+// isNew reports whether the first load creates the dataset.
 func (p *program) isNew(ctx context.Context, client *api.Client, at name) (bool, error) {
 	_, err := api.Read[api.Dataset](client.GetDataset(ctx, at.owner, at.namespace, at.dataset))
 	if api.IsCode(err, api.NOTFOUND) {
@@ -182,7 +182,7 @@ func (p *program) isNew(ctx context.Context, client *api.Client, at name) (bool,
 	return false, err
 }
 
-// send uploads files, or goes on with an upload of the same files that broke off.
+// send uploads files, or resumes an interrupted upload of the same files.
 func (p *program) send(ctx context.Context, client *api.Client, files []found, path string, parallel int) (uuid.UUID, error) {
 	sources, names, total := make([]api.UploadSource, len(files)), make([]string, len(files)), int64(0)
 	for i, file := range files {
@@ -237,21 +237,21 @@ func (p *program) send(ctx context.Context, client *api.Client, files []found, p
 	return session, nil
 }
 
-// resume goes on with the upload that the state names. None, or one that the service no longer has, is nil.
+// resume continues the upload that the state file names. It returns uuid.Nil if there is none, or if it cannot be
+// resumed because the service no longer has it, it was aborted or the files differ.
 func (p *program) resume(ctx context.Context, uploader *api.Uploader, sources []api.UploadSource, path string) (uuid.UUID, error) {
 	state, known := readState(path)
 	if !known {
 		return uuid.Nil, nil
 	}
 
+	// After any other error, such as a connection that broke, the parts that were sent are still there.
 	err := uploader.Resume(ctx, state.Session, sources)
-
-	var answer *api.Error
-	if err == nil || ctx.Err() != nil || errors.As(err, &answer) && answer.ErrorCode != api.NOTFOUND && answer.ErrorCode != api.INVALIDSTATE {
+	if !errors.Is(err, api.ErrCannotResume) && !api.IsCode(err, api.NOTFOUND) && !api.IsCode(err, api.INVALIDSTATE) {
 		return state.Session, err
 	}
 
-	p.err.tellf("The upload of %s cannot be resumed (%v); it begins anew.", moment(state.Begun), err)
+	p.err.tellf("The upload of %s cannot be resumed (%v); it starts again.", moment(state.Begun), err)
 
 	return uuid.Nil, nil
 }

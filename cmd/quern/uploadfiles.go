@@ -24,7 +24,8 @@ type found struct {
 	changed time.Time
 }
 
-// collect lists the files that the arguments mean: files, folders with everything below, and patterns that no shell has resolved.
+// collect returns the files that the arguments name: files, folders with everything below, and patterns that the shell
+// did not resolve.
 func collect(paths []string) (files []found, empty int, err error) {
 	add := func(path string, entry fs.FileInfo) error {
 		if entry.Size() == 0 {
@@ -33,7 +34,7 @@ func collect(paths []string) (files []found, empty int, err error) {
 			return nil
 		}
 
-		// Whether it can be read is better known before an hour of sending.
+		// Check that the file can be read before an hour of sending.
 		file, err := os.Open(path)
 		if err != nil {
 			return exitError{exitOther, err.Error(), "Nothing was sent. Make the file readable, or leave it out."}
@@ -62,7 +63,7 @@ func collect(paths []string) (files []found, empty int, err error) {
 			switch {
 			case err != nil:
 				return exitError{exitOther, err.Error(), "Nothing was sent. Make the folder readable, or leave it out."}
-			case strings.HasPrefix(entry.Name(), ".") && below != path: // of editors, of version control
+			case strings.HasPrefix(entry.Name(), ".") && below != path: // files of editors and version control
 				if entry.IsDir() {
 					return filepath.SkipDir
 				}
@@ -72,7 +73,7 @@ func collect(paths []string) (files []found, empty int, err error) {
 				return nil
 			}
 
-			info, err := os.Stat(below) // what a link leads to
+			info, err := os.Stat(below) // the target of a link
 			if err != nil {
 				return exitError{exitOther, err.Error(), "Nothing was sent. Repair the link, or leave it out."}
 			}
@@ -89,7 +90,7 @@ func collect(paths []string) (files []found, empty int, err error) {
 	}
 
 	if len(files) == 0 {
-		return nil, 0, exitError{exitOther, "there is nothing to upload: " + strings.Join(paths, ", "), "Empty files and hidden files do not count."}
+		return nil, 0, exitError{exitOther, "no files to upload: " + strings.Join(paths, ", "), "Empty and hidden files are omitted."}
 	}
 
 	return files, empty, nil
@@ -112,12 +113,12 @@ func resolve(paths []string) (resolved []string) {
 }
 
 const (
-	maxFiles = 100    // of a session
-	maxParts = 10_000 // of a session
+	maxFiles = 100    // per session
+	maxParts = 10_000 // per session
 	partSize = 8 << 20
 )
 
-// batches are as many files as one session takes, in order.
+// batches splits the files, in order, into groups that fit into one session each.
 func batches(files []found) (all [][]found) {
 	var (
 		current []found
@@ -136,7 +137,7 @@ func batches(files []found) (all [][]found) {
 	return append(all, current)
 }
 
-// uploadState is what another run of the same command needs to go on.
+// uploadState is what another execution of the same command needs to continue the upload.
 type uploadState struct {
 	Server  string    `json:"server"`
 	Session uuid.UUID `json:"session"`
@@ -144,7 +145,7 @@ type uploadState struct {
 	Begun   time.Time `json:"begun"`
 }
 
-// statePath is the same for the same files, unchanged, on the way to the same server.
+// statePath returns the path of the state file. It is the same for the same unchanged files and the same server.
 func (p *program) statePath(files []found) (string, error) {
 	hash := sha256.New()
 	fmt.Fprintln(hash, p.server)
@@ -170,7 +171,7 @@ func readState(path string) (state uploadState, known bool) {
 	return state, state.Session != uuid.Nil
 }
 
-// forget removes a file that has served.
+// forget removes a state file that is no longer needed.
 func forget(path string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

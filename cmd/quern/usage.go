@@ -30,18 +30,18 @@ func (p *program) usageCommand() *cobra.Command {
 
 		return one(p, found, func() {
 			if len(found.Items) == 0 {
-				p.out.printf("Nothing was used today. Tokens of models are counted.\n")
+				p.out.printf("No usage today. Usage counts the tokens of models.\n")
 
 				return
 			}
 
 			p.table(cells(found.Items, columns))
-			p.err.printf("%s\n", p.err.style(dim, "Counted since midnight UTC; begins anew at "+moment(found.ResetsAt)+"."))
+			p.err.printf("%s\n", p.err.style(dim, "Counted since midnight UTC; resets at "+moment(found.ResetsAt)+"."))
 		})
 	})
 }
 
-// optional is a number, or nothing where there is none.
+// optional returns a number, or nil if there is none.
 func optional(number *int64) any {
 	if number == nil {
 		return nil

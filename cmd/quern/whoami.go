@@ -10,7 +10,7 @@ import (
 
 func (p *program) whoamiCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "whoami", Short: "Say who you are, and where", Args: cobra.NoArgs,
+		Use: "whoami", Short: "Show who you are and which server you use", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			client, err := p.connect()
 			if err != nil {

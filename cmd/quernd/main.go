@@ -1,4 +1,4 @@
-// Quernd is the server and the operators' commands. It is thin: internal/app does the work.
+// Quernd is the server and the operators' commands. It contains little code: internal/app does the work.
 package main
 
 import (
@@ -13,7 +13,7 @@ import (
 )
 
 func main() {
-	// Before anything else: this is the process that reads people's bytes, and it needs nothing of ours.
+	// First of all: the sealed process reads the bytes of users and needs no other part of the program.
 	if len(os.Args) > 1 && os.Args[1] == "sandbox" {
 		os.Exit(app.Child(os.Args[2:]))
 	}
@@ -27,7 +27,7 @@ func main() {
 func command() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "quernd",
-		Short:         "Quern: raw files go in, grounded answers come out",
+		Short:         "Serve and operate Quern",
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Version:       stamped(),
@@ -54,28 +54,33 @@ func dev() *cobra.Command {
 
 	command := &cobra.Command{
 		Use:   "dev",
-		Short: "Try it on this machine: the service with everything that it needs, on loopback",
-		Long: `Try it on this machine: the service with everything that it needs, on loopback. It starts PostgreSQL (unless QUERN_DATABASE_URL
-is set) and versitygw, an S3 server, is its own issuer, which asks for names and for no passwords, and loads sample data.
-Ctrl-C ends everything, and the data stays. See docs/dev.md.`,
+		Short: "Run Quern with everything that it needs on this machine, to try it",
+		Long: `Run Quern with everything that it needs on this machine, to try it. All ports are on loopback. The command starts PostgreSQL
+(unless QUERN_DATABASE_URL is set) and versitygw, an S3 server; provides an issuer that asks for a name but no password; and
+loads sample data. Ctrl-C stops everything; the data is kept. See docs/dev.md.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return app.Dev(cmd.Context(), os.Environ(), options, cmd.OutOrStdout())
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&options.Dir, "dir", "", "folder for data, logs and secrets (default ~/.local/state/quern/dev, for root /var/lib/quern/dev)")
-	flags.IntVar(&options.Port, "port", 0, "port of the API on 127.0.0.1 (default that of the last start, at first 8080)")
-	flags.IntVar(&options.IssuerPort, "issuer-port", 0, "port of the issuer on 127.0.0.1 (default that of the first start, or 8081)")
-	flags.BoolVar(&options.LeaveCredentials, "leave-credentials", false, "do not sign the command line of this machine in")
-	flags.BoolVar(&options.NoSample, "no-sample", false, "do not load the sample")
+	flags.StringVar(&options.Dir, "dir", "", "folder for data, logs and secrets (default $XDG_STATE_HOME/quern/dev, else ~/.local/state/quern/dev, for root /var/lib/quern/dev)")
+	flags.IntVar(&options.Port, "port", 0, "port of the API on 127.0.0.1 (default: the port of the last start, or 8080)")
+	flags.IntVar(&options.IssuerPort, "issuer-port", 0, "port of the issuer on 127.0.0.1 (default: the port of the first start, or 8081)")
+	flags.BoolVar(&options.LeaveCredentials, "leave-credentials", false, "do not sign in the quern command of this machine")
+	flags.BoolVar(&options.NoSample, "no-sample", false, "do not load the sample data")
 
 	return command
 }
 
 func migrate() *cobra.Command {
-	return operate("migrate", "Bring the database schema up to date", cobra.NoArgs,
-		func(ctx context.Context, o app.Operator, _ []string) error { return o.Migrate(ctx) })
+	var role string
+
+	command := operate("migrate", "Bring the database schema up to date", cobra.NoArgs,
+		func(ctx context.Context, o app.Operator, _ []string) error { return o.Migrate(ctx, role) })
+	command.Flags().StringVar(&role, "grant", "", "database role of the server: grant it the rights that it needs and revoke all others")
+
+	return command
 }
 
 func user() *cobra.Command {
@@ -83,11 +88,11 @@ func user() *cobra.Command {
 	group.AddCommand(
 		operate("list", "List every user", cobra.NoArgs,
 			func(ctx context.Context, o app.Operator, _ []string) error { return o.ListUsers(ctx) }),
-		operate("disable USERNAME", "Stop a user's tokens with their next request", cobra.ExactArgs(1),
+		operate("disable USERNAME", "Disable a user; all tokens are refused from the next request on", cobra.ExactArgs(1),
 			func(ctx context.Context, o app.Operator, args []string) error { return o.DisableUser(ctx, args[0]) }),
-		operate("enable USERNAME", "Undo disable", cobra.ExactArgs(1),
+		operate("enable USERNAME", "Enable a disabled user", cobra.ExactArgs(1),
 			func(ctx context.Context, o app.Operator, args []string) error { return o.EnableUser(ctx, args[0]) }),
-		operate("release USERNAME", "Free a username for the next identity that brings it", cobra.ExactArgs(1),
+		operate("release USERNAME", "Release a username, so that another identity can take it", cobra.ExactArgs(1),
 			func(ctx context.Context, o app.Operator, args []string) error { return o.ReleaseUser(ctx, args[0]) }),
 	)
 
@@ -96,18 +101,18 @@ func user() *cobra.Command {
 
 func token() *cobra.Command {
 	group := &cobra.Command{Use: "token", Short: "Revoke API tokens"}
-	group.AddCommand(operate("revoke ID", "Revoke an API token and all that were made with it", cobra.ExactArgs(1),
+	group.AddCommand(operate("revoke ID", "Revoke an API token and all tokens that were created with it", cobra.ExactArgs(1),
 		func(ctx context.Context, o app.Operator, args []string) error { return o.RevokeToken(ctx, args[0]) }))
 
 	return group
 }
 
 func dataset() *cobra.Command {
-	group := &cobra.Command{Use: "dataset", Short: "Restore deleted datasets, hand datasets over"}
+	group := &cobra.Command{Use: "dataset", Short: "Restore and transfer datasets"}
 	group.AddCommand(
-		operate("restore OWNER/NAMESPACE/DATASET", "Bring back the dataset that was last deleted there", cobra.ExactArgs(1),
+		operate("restore OWNER/NAMESPACE/DATASET", "Restore the dataset that was last deleted at this address", cobra.ExactArgs(1),
 			func(ctx context.Context, o app.Operator, args []string) error { return o.RestoreDataset(ctx, args[0]) }),
-		operate("transfer OWNER/NAMESPACE/DATASET NEW_OWNER", "Hand a dataset over to another user", cobra.ExactArgs(2),
+		operate("transfer OWNER/NAMESPACE/DATASET NEW_OWNER", "Transfer a dataset to another user", cobra.ExactArgs(2),
 			func(ctx context.Context, o app.Operator, args []string) error {
 				return o.TransferDataset(ctx, args[0], args[1])
 			}),
@@ -121,7 +126,7 @@ func audit() *cobra.Command {
 
 	command := operate("audit USERNAME", "Print what happened to a user's data, newest first", cobra.ExactArgs(1),
 		func(ctx context.Context, o app.Operator, args []string) error { return o.Audit(ctx, args[0], limit) })
-	command.Flags().IntVarP(&limit, "limit", "n", 100, "how many entries")
+	command.Flags().IntVarP(&limit, "limit", "n", 100, "number of entries")
 
 	return command
 }
@@ -132,23 +137,27 @@ func fsck() *cobra.Command {
 		remove bool
 	)
 
-	command := inspect("fsck", "Compare the rows with the object store, and say what does not fit", cobra.NoArgs,
+	command := inspect("fsck", "Compare the database with the object store, and report differences", cobra.NoArgs,
 		func(ctx context.Context, i app.Inspector, _ []string) error { return i.Fsck(ctx, age, remove) })
-	command.Flags().DurationVar(&age, "age", app.FsckAge, "how long ago the day of a key must be; less is safe only while no process prepares uploads")
-	command.Flags().BoolVar(&remove, "delete", false, "remove what no row knows")
+	command.Flags().DurationVar(&age, "age", app.FsckAge, "check only objects whose key contains a day at least this long ago; less than the default is safe only while no process prepares uploads")
+	command.Flags().BoolVar(&remove, "delete", false, "remove objects that no row lists")
 
 	return command
 }
 
 func store() *cobra.Command {
 	group := &cobra.Command{Use: "store", Short: "Set up the object store"}
-	group.AddCommand(inspect("cors ORIGIN...", "Let pages of these origins upload to the bucket", cobra.MinimumNArgs(1),
-		func(ctx context.Context, i app.Inspector, args []string) error { return i.AllowOrigins(ctx, args) }))
+	group.AddCommand(
+		inspect("cors ORIGIN...", "Allow web pages of these origins to upload to the bucket", cobra.MinimumNArgs(1),
+			func(ctx context.Context, i app.Inspector, args []string) error { return i.AllowOrigins(ctx, args) }),
+		inspect("claim", "Bind the location to this database, after a restore or a move", cobra.NoArgs,
+			func(ctx context.Context, i app.Inspector, _ []string) error { return i.ClaimStore(ctx) }),
+	)
 
 	return group
 }
 
-// inspect is a command on the database and the object store.
+// inspect returns a command on the database and the object store.
 func inspect(use, short string, args cobra.PositionalArgs, run func(context.Context, app.Inspector, []string) error) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Args: args,
@@ -163,7 +172,7 @@ func inspect(use, short string, args cobra.PositionalArgs, run func(context.Cont
 	}
 }
 
-// operate is a command on the database.
+// operate returns a command on the database.
 func operate(use, short string, args cobra.PositionalArgs, run func(context.Context, app.Operator, []string) error) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Args: args,

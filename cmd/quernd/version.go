@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// release is the version that `make release` stamps; any other build has that of its module.
+// release is the version that `make release` sets; any other build uses the version of its module.
 var release string //nolint:gochecknoglobals // set by the linker
 
 func version() *cobra.Command {
@@ -23,7 +23,7 @@ func version() *cobra.Command {
 	}
 }
 
-// stamped is the version, with that of Go.
+// stamped returns the version of the program and of Go.
 func stamped() string {
 	build, _ := debug.ReadBuildInfo()
 

@@ -1,5 +1,6 @@
-// Runner runs the black-box tests and tells chance from fault. A test that fails runs once more, alone, when all others are done. If it
-// passes then, the run is green and ends with a line `flaky: NAME`, so that the test is repaired. A second failure is red.
+// Runner runs the black-box tests and distinguishes flaky tests from broken ones. A test that fails runs once more, alone, after
+// all others. If it passes then, the run succeeds and prints a line `flaky: NAME`, so that the test is repaired. If it fails
+// again, the run fails.
 //
 //	go run ./e2e/runner [-race] [-run REGEXP] [-parallel N] [-timeout D] [-json FILE]
 package main
@@ -25,7 +26,7 @@ const mostChances = 5
 
 // options are the flags of the command.
 type options struct {
-	dir      string // of the package with the tests
+	dir      string // folder of the package with the tests
 	race     bool   // for the tests; QUERN_TEST_RACE is for the service
 	run      string
 	parallel int
@@ -38,8 +39,8 @@ func main() {
 	o := options{dir: "e2e"}
 	flag.BoolVar(&o.race, "race", false, "build the tests with the race detector")
 	flag.StringVar(&o.run, "run", "^Test", "run only the tests that match this `pattern`")
-	// Most tests wait for a server, a lease or a process, so there are more at once than cores.
-	flag.IntVar(&o.parallel, "parallel", 4, "run at most `n` tests at once")
+	// Most tests wait for a server, a lease or a process, so more tests run at once than there are cores.
+	flag.IntVar(&o.parallel, "parallel", 4, "run at most `n` tests at the same time")
 	flag.DurationVar(&o.timeout, "timeout", 30*time.Minute, "end the run after this time")
 	flag.StringVar(&o.json, "json", "", "also write the events of go test to this `file`")
 	flag.IntVar(&o.slowest, "slowest", 10, "list this many of the slowest tests")
@@ -56,7 +57,7 @@ func main() {
 	}
 }
 
-// runAll builds the tests, runs them, runs those that failed once more, and says what became of them.
+// runAll builds the tests, runs them, runs the failed ones once more, and reports the results.
 func runAll(ctx context.Context, o options, out io.Writer) error {
 	work, err := os.MkdirTemp("", "quern-e2e-runner-")
 	if err != nil {
@@ -87,9 +88,9 @@ func runAll(ctx context.Context, o options, out io.Writer) error {
 		return err
 	}
 
-	// One test can end the process of all. Those that had no result by then run again like the first time.
+	// One test can end the process of all tests. Tests without a result run again in the same way.
 	if rest := first.unended(names); len(rest) > 0 {
-		fmt.Fprintf(out, "the test process died; again: %d tests without a result\n", len(rest))
+		fmt.Fprintf(out, "the test process died; running %d tests without a result again\n", len(rest))
 
 		if err := p.run(ctx, "^("+strings.Join(rest, "|")+")$", o.parallel, first); err != nil {
 			return err
@@ -163,13 +164,13 @@ func (p *program) list(ctx context.Context) ([]string, error) {
 	return slices.DeleteFunc(strings.Fields(string(printed)), func(name string) bool { return !strings.HasPrefix(name, "Test") }), nil
 }
 
-// run executes the tests that match a pattern. A test that fails is told by the report, not by an error.
+// run executes the tests that match a pattern. Failed tests are in the report and are not an error.
 func (p *program) run(ctx context.Context, pattern string, parallel int, into *report) error {
 	test := exec.CommandContext(ctx, "go", "tool", "test2json", "-t", "-p", "e2e", p.path,
 		"-test.v=test2json", "-test.shuffle=on", "-test.count=1", "-test.run="+pattern,
 		fmt.Sprintf("-test.parallel=%d", parallel), "-test.timeout="+p.timeout.String())
 	test.Dir, test.Stderr = p.dir, os.Stderr
-	// An interrupted run lets the tests end what they started.
+	// On an interrupt the tests can still stop what they started.
 	test.Cancel = func() error { return test.Process.Signal(os.Interrupt) }
 	test.WaitDelay = time.Minute
 
@@ -195,7 +196,7 @@ func (p *program) run(ctx context.Context, pattern string, parallel int, into *r
 // again runs each test once more, alone.
 func (p *program) again(ctx context.Context, failed []string, out io.Writer) (flaky, broken []string, err error) {
 	for _, name := range failed {
-		fmt.Fprintf(out, "again, alone: %s\n", name)
+		fmt.Fprintf(out, "running again, alone: %s\n", name)
 
 		second := newReport(out)
 		if err := p.run(ctx, "^"+name+"$", p.parallel, second); err != nil {

@@ -17,10 +17,10 @@ type event struct {
 	Elapsed              float64
 }
 
-// report is what the tests of one run said.
+// report is the results and the logs of the tests of one run.
 type report struct {
 	out     io.Writer
-	results map[string]result // of tests that ended, by name
+	results map[string]result // by name, of tests that ended
 	logs    map[string]*strings.Builder
 }
 
@@ -33,7 +33,7 @@ func newReport(out io.Writer) *report {
 	return &report{out: out, results: map[string]result{}, logs: map[string]*strings.Builder{}}
 }
 
-// read takes all events, and appends them to a file if there is one.
+// read reads all events, and appends them to a file if one is named.
 func (r *report) read(events io.Reader, file string) error {
 	if file != "" {
 		kept, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
@@ -64,13 +64,13 @@ func (r *report) read(events io.Reader, file string) error {
 	}
 }
 
-// note counts a test together with its subtests: only a whole test can be run again.
+// note records an event. Subtests belong to their test, because only a whole test can run again.
 func (r *report) note(e event) {
 	name, _, isPart := strings.Cut(e.Test, "/")
 
 	switch e.Action {
 	case "output":
-		if strings.HasPrefix(e.Output, "=== ") { // that it runs, pauses or goes on
+		if strings.HasPrefix(e.Output, "=== ") { // a message that the test runs, pauses or continues
 			return
 		}
 
@@ -84,7 +84,7 @@ func (r *report) note(e event) {
 			return
 		}
 
-		// A test that skips tests nothing, so it counts as failed.
+		// A skipped test checks nothing, so it counts as failed.
 		r.results[name] = result{passed: e.Action == "pass", seconds: e.Elapsed}
 		fmt.Fprintf(r.out, "%-4s %7.1f s  %s\n", e.Action, e.Elapsed, name)
 
@@ -94,7 +94,7 @@ func (r *report) note(e event) {
 	}
 }
 
-// failed lists those of the tests that did not pass. One that never ended, because the process died, did not pass.
+// failed returns the tests that did not pass. This includes tests that never ended because the process died.
 func (r *report) failed(names []string) (failed []string) {
 	for _, name := range names {
 		if !r.results[name].passed {
@@ -105,7 +105,7 @@ func (r *report) failed(names []string) (failed []string) {
 	return failed
 }
 
-// red lists the tests that ended and did not pass.
+// red returns the tests that ended and did not pass.
 func (r *report) red() (list []string) {
 	for name, result := range r.results {
 		if !result.passed {
@@ -118,7 +118,7 @@ func (r *report) red() (list []string) {
 	return list
 }
 
-// unended lists those of the tests that have no result.
+// unended returns the tests without a result.
 func (r *report) unended(names []string) (list []string) {
 	for _, name := range names {
 		if _, ended := r.results[name]; !ended {
@@ -129,10 +129,10 @@ func (r *report) unended(names []string) (list []string) {
 	return list
 }
 
-// logLines is the number of lines shown of a log, counted from its end, where the reason of a failure stands.
+// logLines is the maximum number of lines shown of a log, counted from its end, where the reason of a failure is.
 const logLines = 300
 
-// writeLogs shows what failed tests wrote. What belongs to no test is the reason why a process died.
+// writeLogs prints the logs of failed tests. The output that belongs to no test shows why a process died.
 func (r *report) writeLogs(names []string) {
 	if len(names) == 0 {
 		return

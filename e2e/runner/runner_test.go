@@ -40,7 +40,7 @@ func TestRunAll(t *testing.T) {
 	}
 }
 
-// A test that never ended, because the process died, counts as failed like the others.
+// TestReport checks that a test that never ended, because the process died, counts as failed.
 func TestReport(t *testing.T) {
 	t.Parallel()
 

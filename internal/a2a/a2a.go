@@ -13,63 +13,61 @@ import (
 	"quern.dev/quern/internal/run"
 )
 
-// Config is what the agents need.
+// Config holds the dependencies and limits of Agents.
 type Config struct {
 	Runs      *run.Runs
 	Catalog   catalog.Catalog
 	PublicURL string
-	Version   string // of the interface
+	Version   string // version of the API
 	MaxBody   int64
 	Now       func() time.Time
 
-	// What those in front of us know of a request, and do with one that fails.
-	Who  func(context.Context) auth.Principal
-	Fail func(http.ResponseWriter, *http.Request, error)
-	Note func(context.Context, error) // of what failed although the answer is 200
+	// Functions of the HTTP server in front.
+	Who  func(context.Context) auth.Principal // returns the caller of a request
+	Note func(context.Context, error)         // records a failure of a request that is answered with status 200
 }
 
-// Agents serves the agents, behind what checks the token.
+// Agents serves the agents over HTTP.
 type Agents struct {
 	Config
 
-	mux    *http.ServeMux
 	agents []profile
 	began  time.Time
 }
 
 const basePath = "/api/v1/a2a"
 
-// New returns Agents.
-func New(c Config) *Agents { return serve(c, profiles()) }
+// New returns Agents with this configuration.
+func New(c Config) *Agents { return newAgents(c, profiles()) }
 
-func serve(c Config, agents []profile) *Agents {
-	a := &Agents{Config: c, mux: http.NewServeMux(), agents: agents, began: c.Now()}
-	a.mux.HandleFunc("GET "+basePath, a.list)
-	a.mux.HandleFunc("GET "+basePath+"/{agent}", a.named(a.entry))
-	a.mux.HandleFunc("POST "+basePath+"/{agent}", a.named(a.call))
-	a.mux.HandleFunc("GET "+basePath+"/{agent}"+cardPath, a.named(a.card))
-
-	return a
+func newAgents(c Config, agents []profile) *Agents {
+	return &Agents{Config: c, agents: agents, began: c.Now()}
 }
 
-// ServeHTTP serves the catalog, the cards and the agents.
-func (a *Agents) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.mux.ServeHTTP(w, r) }
-
-// named finds the agent that a request is about.
-func (a *Agents) named(next func(http.ResponseWriter, *http.Request, profile)) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		i := slices.IndexFunc(a.agents, func(p profile) bool { return p.name == r.PathValue("agent") })
-		if i < 0 {
-			a.Fail(w, r, fault.Absent())
-
-			return
-		}
-
-		next(w, r, a.agents[i])
+// Handlers returns the handlers of the list of agents, of the agents and of their cards, by the operationId of the contract.
+// The server in front checks tokens, sets the path value "agent", and writes the errors that the handlers return.
+func (a *Agents) Handlers() map[string]func(http.ResponseWriter, *http.Request) error {
+	return map[string]func(http.ResponseWriter, *http.Request) error{
+		"listAgents":   a.list,
+		"getAgent":     a.named(a.entry),
+		"callAgent":    a.named(a.call),
+		"getAgentCard": a.named(a.card),
 	}
 }
 
-// entry is an agent in the catalog.
+// named calls next with the agent in the path of the request, or fails with NotFound.
+func (a *Agents) named(next func(http.ResponseWriter, *http.Request, profile) error) func(http.ResponseWriter, *http.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		i := slices.IndexFunc(a.agents, func(p profile) bool { return p.name == r.PathValue("agent") })
+		if i < 0 {
+			return fault.Absent()
+		}
+
+		return next(w, r, a.agents[i])
+	}
+}
+
+// entry is an agent in the list of agents.
 type entry struct {
 	Name      string `json:"name"`
 	URL       string `json:"url"`
@@ -82,16 +80,22 @@ func (a *Agents) entryOf(p profile) entry {
 	return entry{Name: p.name, URL: url, AgentCard: url + cardPath}
 }
 
-func (a *Agents) list(w http.ResponseWriter, _ *http.Request) {
+func (a *Agents) list(w http.ResponseWriter, _ *http.Request) error {
 	var entries []entry
 	for _, p := range a.agents {
 		entries = append(entries, a.entryOf(p))
 	}
 
 	write(w, entries)
+
+	return nil
 }
 
-func (a *Agents) entry(w http.ResponseWriter, _ *http.Request, p profile) { write(w, a.entryOf(p)) }
+func (a *Agents) entry(w http.ResponseWriter, _ *http.Request, p profile) error {
+	write(w, a.entryOf(p))
+
+	return nil
+}
 
 func write(w http.ResponseWriter, value any) {
 	w.Header().Set("Content-Type", "application/json")

@@ -1,6 +1,7 @@
 package a2a
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -8,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -27,25 +29,25 @@ import (
 	"quern.dev/quern/internal/run"
 )
 
-// canned is an agent that does what our agents never do: it asks back, answers without a task, and makes files. What it
-// does is told by how the id of a message begins, as the conformance kit of the protocol wants it; what it says of a
-// task goes through the log of a run.
+// canned is an agent that does what the agents of Quern never do: it asks for input, answers without a task, and makes
+// files. The prefix of the message id selects the behaviour, as the conformance kit of the protocol requires. Its updates of
+// a task are written to the log of a run.
 type canned struct {
 	mu    sync.Mutex
 	talks map[uuid.UUID]*dialogue
 }
 
-// line is something that it says of a task.
+// line is one update of a task.
 type line struct {
 	State    protocol.TaskState `json:"state,omitempty"`
-	Text     string             `json:"text,omitempty"` // goes with the state
+	Text     string             `json:"text,omitempty"` // message of the state
 	Artifact *protocol.Part     `json:"artifact,omitempty"`
 }
 
-// act is what it does about a message.
+// act is the reaction to a message.
 type act struct {
-	says  string // instead of making a task
-	works bool   // and says so
+	says  string // answer instead of a task
+	works bool   // send the working status
 	makes *protocol.Part
 	takes time.Duration
 	asks  bool
@@ -149,7 +151,7 @@ func (c *canned) Answer(ctx context.Context, _ auth.Principal, asked agent.Quest
 	return agent.Result{Response: string(all), Outcome: agent.Answer}, err
 }
 
-// cannedOrder tells the lines of the log. The result has all of them.
+// cannedOrder converts the lines of the log to events. The result contains all lines.
 type cannedOrder struct {
 	*telling
 
@@ -160,6 +162,8 @@ func (o *cannedOrder) next(event run.Event) ([]protocol.Event, error) {
 	switch event.Kind {
 	case run.EventStarted:
 		return []protocol.Event{submitted(o.run)}, nil
+	case run.EventBegun:
+		return nil, nil
 	case run.EventCancelled, run.EventFailed, run.EventCompleted:
 		return o.end(event, o.complete)
 	default:
@@ -197,9 +201,9 @@ func (o *cannedOrder) tell(at time.Time, l line) protocol.Event {
 	return o.update(status)
 }
 
-// dialogue is a run that may ask back.
+// dialogue is a run that may ask for input.
 type dialogue struct {
-	asks    chan struct{} // closed when it does
+	asks    chan struct{} // closed when the run asks for input
 	answers chan string   // ids of messages
 }
 
@@ -218,7 +222,7 @@ func (c *canned) forget(id uuid.UUID) {
 	delete(c.talks, id)
 }
 
-// listen asks, and gives the id of the message that answers.
+// listen asks for input and returns the id of the message that answers.
 func (c *canned) listen(ctx context.Context, id uuid.UUID) (string, error) {
 	c.mu.Lock()
 	d := c.of(id)
@@ -233,7 +237,7 @@ func (c *canned) listen(ctx context.Context, id uuid.UUID) (string, error) {
 	}
 }
 
-// answer gives a run the message that it waits for. It is false if the run does not wait.
+// answer passes a message to a run that waits for input. It returns false if the run does not wait.
 func (c *canned) answer(id uuid.UUID, messageID string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -264,7 +268,7 @@ func (c *canned) take(ctx context.Context, h handler, message *protocol.Message)
 		return found, nil, nil
 	}
 
-	// The kit knows no namespaces, and sends one message again and again for a new task each time.
+	// The kit does not send a namespace, and it repeats one message and expects a new task each time.
 	message.Metadata = map[string]any{"namespace": "shop", "nonce": uuid.NewString()}
 
 	return oneQuestion{}.take(ctx, h, message)
@@ -291,7 +295,7 @@ func (c *canned) wait(ctx context.Context, h handler, made run.Run) error {
 	}
 }
 
-// newCanned serves the canned agent, and gives its address.
+// newCanned serves the canned agent and returns its address.
 func newCanned(t *testing.T) string {
 	t.Helper()
 
@@ -316,7 +320,7 @@ func newCanned(t *testing.T) string {
 	runs := run.New(run.Config{
 		DB: db, Catalog: names, Agents: map[string]agent.Agent{"canned": c}, Jobs: func() *job.Client { return jobs },
 		Credentials: auth.Credentials{DB: db, Now: time.Now},
-		Log:         slog.New(slog.DiscardHandler), Now: time.Now, Time: time.Hour, Running: 1000, Poll: 50 * time.Millisecond,
+		Log:         slog.New(slog.DiscardHandler), Now: time.Now, Timeout: time.Hour, MaxPerUser: 1000, PollInterval: 50 * time.Millisecond,
 	})
 
 	workers := river.NewWorkers()
@@ -334,21 +338,30 @@ func newCanned(t *testing.T) string {
 
 	server := httptest.NewUnstartedServer(nil)
 	address := "http://" + server.Listener.Addr().String()
-	agents := serve(Config{
+	agents := newAgents(Config{
 		Runs: runs, Catalog: names, PublicURL: address, Version: "1", MaxBody: 1 << 20, Now: time.Now,
 		Who:  func(context.Context) auth.Principal { return who },
 		Note: func(_ context.Context, err error) { t.Log(err) },
-		Fail: func(w http.ResponseWriter, _ *http.Request, err error) {
-			http.Error(w, err.Error(), http.StatusNotFound)
-		},
 	}, []profile{{
 		name: "canned", description: "Does what it is told.", output: []string{plainText, jsonType},
 		skill: protocol.AgentSkill{ID: "canned", Name: "Canned", Tags: []string{"test"}, Description: "Does what it is told."},
 		order: func(t *telling) order { return &cannedOrder{telling: t} }, talk: c,
 	}})
+	mux := http.NewServeMux()
+	for pattern, id := range map[string]string{
+		"GET " + basePath: "listAgents", "GET " + basePath + "/{agent}": "getAgent", "POST " + basePath + "/{agent}": "callAgent",
+		"GET " + basePath + "/{agent}" + cardPath: "getAgentCard",
+	} {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			if err := agents.Handlers()[id](w, r); err != nil {
+				http.Error(w, err.Error(), http.StatusNotFound)
+			}
+		})
+	}
+
 	server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		r.URL.Path = strings.TrimSuffix(r.URL.Path, "/") // as the server in front of it does
-		agents.ServeHTTP(w, r)
+		r.URL.Path = strings.TrimSuffix(r.URL.Path, "/") // as the real server does
+		mux.ServeHTTP(w, r)
 	})
 	server.Start()
 
@@ -362,7 +375,7 @@ func newCanned(t *testing.T) string {
 	return address + basePath + "/canned"
 }
 
-// rpc calls a method; what comes is read by the caller.
+// rpc calls a method and returns the body of the response. The caller closes it.
 func rpc(t *testing.T, address, method, params string) io.ReadCloser {
 	t.Helper()
 
@@ -388,7 +401,7 @@ func read(t *testing.T, from io.ReadCloser) string {
 	return string(text)
 }
 
-// TestDialogue: what our agents do not do is told as the protocol wants it too.
+// TestDialogue checks the parts of the protocol that the agents of Quern do not use.
 func TestDialogue(t *testing.T) {
 	t.Parallel()
 
@@ -409,17 +422,31 @@ func TestDialogue(t *testing.T) {
 	named, reply := `{"id": "`+id+`"}`, `, "taskId": "`+id+`"`
 	subscribed := rpc(t, address, "SubscribeToTask", named)
 
+	// The stream opens before it reads the task, so wait for the task before sending replies.
+	lines, opening := bufio.NewReader(subscribed), ""
+	for !strings.HasPrefix(opening, "data: ") {
+		var err error
+
+		opening, err = lines.ReadString('\n')
+		require.NoError(t, err)
+	}
+
+	require.Contains(t, opening, `"result":{"task":`)
+
 	require.Contains(t, call("SendMessage", message("tck-input-required", reply)), "TASK_STATE_INPUT_REQUIRED", "it asks again")
 	require.Contains(t, call("GetTask", named), "TASK_STATE_INPUT_REQUIRED")
 	require.Contains(t, call("SendMessage", message("m", reply+`, "contextId": "`+uuid.NewString()+`"`)), "-32602")
 	require.Contains(t, call("SendMessage", message("tck-complete-task", reply)), "TASK_STATE_COMPLETED")
 	require.Contains(t, call("SendMessage", message("m", reply)), "-32004", "it has ended")
 
-	events := strings.Split(strings.TrimSpace(read(t, subscribed)), "\n\n")
-	require.Len(t, events, 3)
-	require.Contains(t, events[0], `"result":{"task":`)
-	require.Contains(t, events[1], "TASK_STATE_INPUT_REQUIRED")
-	require.Contains(t, events[2], "TASK_STATE_COMPLETED")
+	rest, err := io.ReadAll(lines)
+	require.NoError(t, err)
+	require.NoError(t, subscribed.Close())
+
+	events := slices.DeleteFunc(strings.Split(strings.TrimSpace(string(rest)), "\n\n"), func(text string) bool { return strings.HasPrefix(text, ":") })
+	require.Len(t, events, 2)
+	require.Contains(t, events[0], "TASK_STATE_INPUT_REQUIRED")
+	require.Contains(t, events[1], "TASK_STATE_COMPLETED")
 
 	cancelled := call("CancelTask", `{"id": "`+begin()+`"}`)
 	require.Contains(t, cancelled, "TASK_STATE_CANCELED")

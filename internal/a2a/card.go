@@ -16,7 +16,7 @@ const (
 	cardPath = "/.well-known/agent-card.json"
 	cardKept = "public, max-age=300"
 
-	// metadataURI names the extension that says what the metadata of a message may hold.
+	// metadataURI identifies the extension that describes the metadata of a message.
 	metadataURI = "https://quern.dev/a2a/metadata/v1"
 
 	plainText = "text/plain"
@@ -26,7 +26,7 @@ const (
 	shownNamespaces = 100
 )
 
-// profile is what distinguishes an agent.
+// profile describes one agent.
 type profile struct {
 	name        string
 	description string
@@ -38,15 +38,15 @@ type profile struct {
 }
 
 func profiles() []profile {
-	const preview = " In preview: the surface may change."
+	const preview = " In preview: the interface may change."
 
 	return []profile{
 		{
 			name:        "nl2ql",
-			description: "Turns a question about the caller's datasets into one query, and gives the query with its rows." + preview,
+			description: "Turns a question about the caller's datasets into one query and returns the query with its rows." + preview,
 			skill: protocol.AgentSkill{
 				ID: "nl2ql", Name: "Question to query", Tags: []string{"query", "nl2ql"},
-				Description: "Writes a read-only query for a question in plain language, runs it and gives its rows.",
+				Description: "Writes a read-only query for a question in plain language, runs it and returns its rows.",
 			},
 			examples: []string{"How many orders came from Vienna last month?", "List the ten largest invoices."},
 			output:   []string{plainText, jsonType},
@@ -58,7 +58,7 @@ func profiles() []profile {
 			description: "Answers questions about the caller's datasets in words, with the queries and the rows behind the answer." + preview,
 			skill: protocol.AgentSkill{
 				ID: "assistant", Name: "Assistant", Tags: []string{"assistant", "rag", "query"},
-				Description: "Plans the steps to an answer, queries the data for each, and answers in words that the rows bear out.",
+				Description: "Plans the steps to an answer, queries the data for each step, and answers in words that are checked against the rows.",
 			},
 			examples: []string{"Which region grew most this year, and why?", "Compare this quarter's returns with the last one's."},
 			output:   []string{markdown, plainText, jsonType},
@@ -68,7 +68,7 @@ func profiles() []profile {
 	}
 }
 
-// card is a card with the shapes of proto3-JSON where the library has others.
+// card is an agent card. It has the proto3 JSON form where the library uses another form.
 type card struct {
 	protocol.AgentCard
 
@@ -104,7 +104,7 @@ func (a *Agents) cardOf(p profile) card {
 			Skills:              []protocol.AgentSkill{p.skill},
 		},
 		Capabilities: capabilities{Streaming: true, ExtendedAgentCard: true, Extensions: []protocol.AgentExtension{{
-			URI: metadataURI, Description: "What the metadata of a message may hold.", Params: metadataKeys(),
+			URI: metadataURI, Description: "The metadata that a message may have.", Params: metadataKeys(),
 		}}},
 		SecurityRequirements: []requirement{{Schemes: map[string]scopes{scheme: {List: []string{}}}}},
 	}
@@ -116,22 +116,20 @@ func metadataKeys() map[string]any {
 	}
 
 	return map[string]any{
-		"namespace": key("string", "What the question is about: name for one of the caller's own, owner/name or self/name. A token that reaches only one supplies it.", true),
-		"datasets":  key("array of strings", "Limits the question to these datasets, named as in SQL.", false),
-		"model":     key("string", "The model that is to answer.", false),
-		"provider":  key("string", "Who provides the model.", false),
-		"asOf":      key("string", "A time: today for relative dates. Now if absent.", false),
-		"timeZone":  key("string", "Name of a time zone. UTC if absent.", false),
+		"namespace": key("string", "The namespace of the question: name for one of the caller's own, owner/name or self/name. Optional if the token is limited to one namespace.", true),
+		"datasets":  key("array of strings", "Limit the question to these datasets, named as in SQL.", false),
+		"model":     key("string", "The model that answers.", false),
+		"provider":  key("string", "The provider of the model.", false),
+		"asOf":      key("string", "The time that relative dates refer to. Default: the current time.", false),
+		"timeZone":  key("string", "The name of a time zone. Default: UTC.", false),
 	}
 }
 
-// card serves the card to everybody. It is the same until the service is replaced.
-func (a *Agents) card(w http.ResponseWriter, r *http.Request, p profile) {
+// card serves the public card. It changes only with the version or configuration of the service.
+func (a *Agents) card(w http.ResponseWriter, r *http.Request, p profile) error {
 	text, err := json.Marshal(a.cardOf(p))
 	if err != nil {
-		a.Fail(w, r, err)
-
-		return
+		return err
 	}
 
 	r.Header.Del("Range")
@@ -139,9 +137,11 @@ func (a *Agents) card(w http.ResponseWriter, r *http.Request, p profile) {
 	w.Header().Set("Cache-Control", cardKept)
 	w.Header().Set("ETag", fmt.Sprintf(`"%x"`, sha256.Sum256(text)))
 	http.ServeContent(w, r, "", a.began, bytes.NewReader(text))
+
+	return nil
 }
 
-// extended is the card for a caller: with examples, and what can be asked about.
+// extended returns the card for the caller, with examples and the caller's namespaces.
 func (h handler) extended(ctx context.Context) (card, error) {
 	names, err := h.namespaces(ctx)
 	if err != nil {
@@ -155,7 +155,7 @@ func (h handler) extended(ctx context.Context) (card, error) {
 	return full, nil
 }
 
-// namespaces are the caller's own.
+// namespaces returns the first shownNamespaces namespaces that the caller owns, as owner/name.
 func (h handler) namespaces(ctx context.Context) ([]string, error) {
 	found, _, err := h.Catalog.Namespaces(ctx, h.who, h.who.Username, uuid.Nil, shownNamespaces)
 	names := make([]string, len(found))

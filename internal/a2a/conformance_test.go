@@ -14,27 +14,27 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// kitErrs are the requirements whose test wants the opposite of what the requirement says (a2a-tck#202), with the answer
-// that it takes for a failure. Both ask for an error and do not say which, so the kit waits for a success.
+// kitErrs returns the requirements whose test expects the opposite of the requirement (a2a-tck#202), with the response that
+// the test reports as a failure. Both requirements demand an error without naming it, so the kit expects a success.
 func kitErrs() map[string]string {
 	return map[string]string{
-		"CORE-SEND-003":   "Operation failed: This agent takes text alone.",
-		"CORE-MULTI-002a": "Operation failed: The parameters are not valid: message.contextId is not a context of yours; leave it out to begin one.",
+		"CORE-SEND-003":   "Operation failed: This agent accepts only text.",
+		"CORE-MULTI-002a": "Operation failed: The parameters are not valid: message.contextId is not one of your contexts; omit it to start a new one.",
 	}
 }
 
-// TestConformance lets the official conformance kit judge the transport and the log, with an agent that does what the
-// kit wants. TCK_DIR is where the kit lies, with what it needs installed in venv.
+// TestConformance runs the official conformance kit against the transport and the log, with an agent that behaves as the
+// kit requires. TCK_DIR is the folder of the kit, with its dependencies installed in venv.
 func TestConformance(t *testing.T) { //nolint:paralleltest // alone in its run
 	dir := os.Getenv("TCK_DIR")
 	require.NotEmpty(t, dir, "TCK_DIR is the folder of the kit")
 
 	file := filepath.Join(dir, "reports", "compatibility.json")
-	_ = os.Remove(file) // an older one would do for this one
+	_ = os.Remove(file) // an old report must not be mistaken for the new one
 
 	kit := exec.CommandContext(t.Context(), filepath.Join(dir, "venv", "bin", "python"), "run_tck.py", "--sut-host", newCanned(t), "--transport", "jsonrpc")
 	kit.Dir = dir
-	output, _ := kit.CombinedOutput() // it fails for the requirements above too
+	output, _ := kit.CombinedOutput() // it also fails for the requirements of kitErrs
 
 	text, err := os.ReadFile(file)
 	require.NoError(t, err, "%s", output)

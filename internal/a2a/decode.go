@@ -13,17 +13,17 @@ import (
 	protocol "github.com/a2aproject/a2a-go/v2/a2a"
 )
 
-// request is one of JSON-RPC.
+// request is a JSON-RPC request.
 type request struct {
 	ID     json.RawMessage
 	Method string
 	Params json.RawMessage
 }
 
-// nobody is the id of a request whose id cannot be read.
+// nobody is the id in the response to a request whose id cannot be read.
 var nobody = json.RawMessage("null") //nolint:gochecknoglobals // a constant
 
-// read reads the request. The id is there as soon as it is known, whatever else is wrong.
+// read reads the request. If the id could be read, it is set even when read returns an error.
 func (a *Agents) read(w http.ResponseWriter, r *http.Request) (request, error) {
 	none := request{ID: nobody}
 
@@ -41,7 +41,7 @@ func (a *Agents) read(w http.ResponseWriter, r *http.Request) (request, error) {
 	}
 
 	if text = bytes.TrimLeft(text, " \t\r\n"); text[0] == '[' {
-		return none, protocol.NewError(protocol.ErrInvalidRequest, "Requests are taken one by one, not as a batch.")
+		return none, protocol.NewError(protocol.ErrInvalidRequest, "Batches are not supported. Send one request at a time.")
 	}
 
 	return parse(text)
@@ -59,10 +59,10 @@ func isJSON(contentType string) bool {
 }
 
 func parse(text []byte) (request, error) {
-	var members map[string]json.RawMessage // by their exact names
+	var members map[string]json.RawMessage // a map, because the names of members are case-sensitive
 
 	refuse := func(id json.RawMessage, why string) (request, error) {
-		return request{ID: id}, protocol.NewError(protocol.ErrInvalidRequest, "The request is not one of JSON-RPC 2.0: "+why+".")
+		return request{ID: id}, protocol.NewError(protocol.ErrInvalidRequest, "The request is not valid JSON-RPC 2.0: "+why+".")
 	}
 
 	if json.Unmarshal(text, &members) != nil {
@@ -80,7 +80,7 @@ func parse(text []byte) (request, error) {
 	}
 
 	if json.Unmarshal(members["method"], &name) != nil || name == "" {
-		return refuse(id, "method must be the name of one")
+		return refuse(id, "method must be the name of a method")
 	}
 
 	return request{ID: id, Method: name, Params: members["params"]}, nil
@@ -90,8 +90,8 @@ func isID(id json.RawMessage) bool {
 	return len(id) > 0 && strings.IndexByte(`"-0123456789`, id[0]) >= 0
 }
 
-// decode reads parameters. Names may have the form of the protocol's definition, with underscores; what other people's
-// names are, in metadata and data, stays as it is. Unknown members are ignored.
+// decode decodes parameters. Names may also be written with underscores, as in the definition of the protocol. Names inside
+// of metadata and data belong to the client and are not changed. Unknown members are ignored.
 func decode(params json.RawMessage, into any) error {
 	if len(params) == 0 || string(params) == "null" {
 		params = json.RawMessage("{}")
@@ -118,22 +118,22 @@ func decode(params json.RawMessage, into any) error {
 
 	err = json.Unmarshal(text, into)
 	if misfit, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && misfit.Field != "" {
-		return invalidField(misfit.Field, "does not have the right type")
+		return invalidField(misfit.Field, "has the wrong type")
 	}
 
 	if err != nil {
-		return invalidField("params", "do not have the shape that the protocol gives them; a part has exactly one of text, data, raw and url")
+		return invalidField("params", "do not have the form that the protocol defines; a part has exactly one of text, data, raw and url")
 	}
 
 	return nil
 }
 
-// walk renames members, and refuses what the database cannot hold.
+// walk renames members to camel case, and refuses the character zero, which the database cannot store.
 func walk(at string, value any, rename bool) (any, error) {
 	switch value := value.(type) {
 	case string:
 		if strings.ContainsRune(value, 0) {
-			return nil, invalidField(at, "must not contain the character zero")
+			return nil, invalidField(at, "must not contain the NUL character")
 		}
 
 		return value, nil
@@ -176,7 +176,7 @@ func walkObject(at string, object map[string]any, rename bool) (any, error) {
 	return clean, nil
 }
 
-// camel is history_length as historyLength.
+// camel returns a name in camel case: historyLength for history_length.
 func camel(name string) string {
 	parts := strings.Split(name, "_")
 	for i, part := range parts[1:] {

@@ -1,15 +1,16 @@
-// Package a2a lets other agents ask ours: each of them is a server of A2A 1.0, over JSON-RPC.
+// Package a2a makes the agents of Quern available to other agents: each agent is a server of A2A 1.0 over JSON-RPC.
 //
-// A task is a run. Nothing is kept here: what a task is, and every event of its stream, follows from the log of the run,
-// so any replica can say it, and all streams of a task say the same in the same order.
+// A task is a run. This package stores nothing: the state of a task and every event of its stream are derived from the log
+// of the run. Any replica can therefore serve a task, and all streams of a task deliver the same events in the same order.
 //
-//	JSON-RPC ──▶ rpc.go ──▶ handler.go ──▶ run ──▶ its log ──▶ order_….go ──▶ events of the protocol
+//	JSON-RPC ──▶ rpc.go ──▶ handler.go ──▶ run ──▶ log of the run ──▶ order_….go ──▶ events of the protocol
 //
 // Invariants:
-//   - What fails before a stream has begun is an error of JSON-RPC; after that a failure is a status of the task.
-//   - A task of somebody else, of the other agent, and one that never was get the same answer.
+//   - A failure before a stream has opened is a JSON-RPC error. After that, the failure of the run is a status of the task,
+//     and any other failure, such as a credential that is no longer valid, ends the stream with a JSON-RPC error.
+//   - A task of another account, a task of another agent, and a task that does not exist return the same error.
 //   - Times are UTC, in milliseconds.
 //
-// Where it differs from the protocol: the stream of nl2ql does not open with the task, and a request that names no
-// version counts as 1.0.
+// Differences from the protocol: the stream of nl2ql does not begin with the task, and a request without a version is
+// treated as version 1.0.
 package a2a

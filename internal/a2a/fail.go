@@ -11,7 +11,7 @@ import (
 	"quern.dev/quern/internal/fault"
 )
 
-// codes is the one table from errors of the protocol to numbers.
+// codes maps errors of the protocol to JSON-RPC error codes.
 func codes() map[error]int {
 	return map[error]int{
 		protocol.ErrParseError:                   -32700,
@@ -29,8 +29,8 @@ func codes() map[error]int {
 	}
 }
 
-// faults is the one table from our codes to errors of the protocol. Those for which it has no word are ErrServerError
-// with our code as the reason.
+// faults maps fault codes to errors of the protocol. A code without a counterpart in the protocol is ErrServerError with
+// the fault code as the reason.
 func faults() map[fault.Code]error {
 	return map[fault.Code]error{
 		fault.BadRequest:           protocol.ErrParseError,
@@ -56,14 +56,14 @@ func faults() map[fault.Code]error {
 	}
 }
 
-// failure is an error of JSON-RPC.
+// failure is a JSON-RPC error.
 type failure struct {
 	Code    int                   `json:"code"`
 	Message string                `json:"message"`
 	Data    []*errordetails.Typed `json:"data"`
 }
 
-// failureOf is what a client is told of an error.
+// failureOf returns an error in the form in which it is sent to a client.
 func failureOf(err error) failure {
 	known := translate(err)
 	known.ErrorInfo()
@@ -73,7 +73,7 @@ func failureOf(err error) failure {
 
 const ourDomain = "quern.dev"
 
-// translate gives an error the form of the protocol. What is not known is internal, and its words stay here.
+// translate converts an error to an error of the protocol. An unknown error becomes an internal error without its text.
 func translate(err error) *protocol.Error {
 	if known, ok := errors.AsType[*protocol.Error](err); ok {
 		return known
@@ -100,12 +100,12 @@ func translate(err error) *protocol.Error {
 	return known
 }
 
-// noTask is for tasks that are not there, and for those that are none of the caller's.
+// noTask returns the error for a task that does not exist or does not belong to the caller.
 func noTask() *protocol.Error {
 	return protocol.NewError(protocol.ErrTaskNotFound, "There is no such task.")
 }
 
-// invalid names the fields that break a rule.
+// invalid returns the error for invalid parameters, with the fields and the rules that they break.
 func invalid(subs ...fault.Sub) *protocol.Error {
 	var (
 		said       []string

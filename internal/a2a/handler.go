@@ -15,7 +15,7 @@ import (
 	"quern.dev/quern/internal/run"
 )
 
-// handler is an agent in the hands of one caller. It has the methods of a RequestHandler of the library.
+// handler handles the requests of one caller to one agent. It implements a2asrv.RequestHandler of the library.
 type handler struct {
 	*Agents
 
@@ -23,7 +23,8 @@ type handler struct {
 	who   auth.Principal
 }
 
-// SendMessage asks, and waits for what comes of it unless the caller does not want to.
+// SendMessage sends a message to the agent. It waits until the agent is done or needs input, unless the request has
+// ReturnImmediately set.
 func (h handler) SendMessage(ctx context.Context, request *protocol.SendMessageRequest) (protocol.SendMessageResult, error) {
 	made, said, err := h.accept(ctx, request)
 	if err != nil {
@@ -52,16 +53,17 @@ func (h handler) SendMessage(ctx context.Context, request *protocol.SendMessageR
 	return h.GetTask(ctx, &protocol.GetTaskRequest{ID: protocol.TaskID(made.ID.String()), HistoryLength: config.HistoryLength})
 }
 
-// send gives the result its wrapper.
+// send is SendMessage with the result in the wrapper that the protocol requires.
 func (h handler) send(ctx context.Context, request *protocol.SendMessageRequest) (protocol.StreamResponse, error) {
 	result, err := h.SendMessage(ctx, request)
 
 	return protocol.StreamResponse{Event: result}, err
 }
 
-// SendStreamingMessage asks, and tells what happens.
+// SendStreamingMessage sends a message to the agent and yields the events of the task. It yields a nil event when the
+// question is accepted, which may be long before the first event. SubscribeToTask does the same.
 func (h handler) SendStreamingMessage(ctx context.Context, request *protocol.SendMessageRequest) iter.Seq2[protocol.Event, error] {
-	return func(yield func(protocol.Event, error) bool) {
+	return h.reserved(func(yield func(protocol.Event, error) bool) {
 		made, said, err := h.accept(ctx, request)
 		if err != nil {
 			yield(nil, err)
@@ -75,24 +77,45 @@ func (h handler) SendStreamingMessage(ctx context.Context, request *protocol.Sen
 			return
 		}
 
+		if !yield(nil, nil) {
+			return
+		}
+
 		order := h.agent.order(&telling{run: made})
-		// What the log begins with is known, so nobody waits for it.
+		// The first event of the log is known, so it is not read.
 		first := run.Event{Seq: 1, At: made.CreatedAt}
 		first.Kind = run.EventStarted
 
 		if tellOne(order, first, yield) {
 			h.narrate(ctx, made, first.Seq, order, yield)
 		}
-	}
+	})
 }
 
-// SubscribeToTask gives the task as it is, and tells what happens from then on.
-func (h handler) SubscribeToTask(ctx context.Context, request *protocol.SubscribeToTaskRequest) iter.Seq2[protocol.Event, error] {
+// reserved yields the events if the caller may open another stream. events is not started before that check.
+func (h handler) reserved(events iter.Seq2[protocol.Event, error]) iter.Seq2[protocol.Event, error] {
 	return func(yield func(protocol.Event, error) bool) {
-		found, err := h.find(ctx, request.ID)
+		release, err := h.Runs.Reserve(h.who)
 		if err != nil {
 			yield(nil, err)
 
+			return
+		}
+		defer release()
+
+		events(yield)
+	}
+}
+
+// SubscribeToTask yields the current task, and then the events that follow.
+func (h handler) SubscribeToTask(ctx context.Context, request *protocol.SubscribeToTaskRequest) iter.Seq2[protocol.Event, error] {
+	return h.reserved(func(yield func(protocol.Event, error) bool) {
+		found, err := h.find(ctx, request.ID)
+		if err == nil && found.Status != run.Running {
+			err = protocol.NewError(protocol.ErrUnsupportedOperation, "The task has ended. Use GetTask to read it.")
+		}
+
+		if !yield(nil, err) || err != nil {
 			return
 		}
 
@@ -104,12 +127,6 @@ func (h handler) SubscribeToTask(ctx context.Context, request *protocol.Subscrib
 		}
 
 		last := events[len(events)-1]
-		if last.Ends() {
-			yield(nil, protocol.NewError(protocol.ErrUnsupportedOperation, "The task has ended. Get it instead."))
-
-			return
-		}
-
 		task, order := submitted(found), h.agent.order(&telling{run: found})
 		if err := tell(task, order, events...); err != nil {
 			yield(nil, err)
@@ -117,13 +134,13 @@ func (h handler) SubscribeToTask(ctx context.Context, request *protocol.Subscrib
 			return
 		}
 
-		if yield(task, nil) {
+		if yield(task, nil) && !last.Ends() {
 			h.narrate(ctx, found, last.Seq, order, yield)
 		}
-	}
+	})
 }
 
-// narrate tells what the log has after an event, until the end.
+// narrate yields the updates for the events of the log after a number, until the end of the run.
 func (h handler) narrate(ctx context.Context, r run.Run, after int64, order order, yield func(protocol.Event, error) bool) {
 	for event, err := range h.events(ctx, r, after) {
 		if err != nil {
@@ -138,7 +155,7 @@ func (h handler) narrate(ctx context.Context, r run.Run, after int64, order orde
 	}
 }
 
-// tellOne tells what an event means, and whether there is to be more.
+// tellOne yields the updates for one event of the log, and reports whether to continue.
 func tellOne(order order, event run.Event, yield func(protocol.Event, error) bool) bool {
 	updates, err := order.next(event)
 	if err != nil {
@@ -157,13 +174,14 @@ func tellOne(order order, event run.Event, yield func(protocol.Event, error) boo
 }
 
 const (
-	// A log that cannot be read now can be read later. After the deadline of the run nothing comes any more.
+	// A failed read of the log is repeated every retryEvery, until graceTime after the deadline of the run: no event follows
+	// the deadline.
 	retryEvery = time.Second
 	graceTime  = time.Minute
 )
 
-// events gives the events of a run after one, to the last. Only what stays wrong until the run must have ended is an
-// error, and that the caller has too many streams open.
+// events yields the events of a run after a number, up to the last. It retries after failures, and yields an error only for
+// NotFound, for Unauthorized, and for a failure that lasts until the run must have ended.
 func (h handler) events(ctx context.Context, r run.Run, after int64) iter.Seq2[run.Event, error] {
 	return func(yield func(run.Event, error) bool) {
 		for {
@@ -172,7 +190,7 @@ func (h handler) events(ctx context.Context, r run.Run, after int64) iter.Seq2[r
 				return
 			}
 
-			if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Unauthorized) || fault.Is(err, fault.RateLimited) || h.Now().After(r.DeadlineAt.Add(graceTime)) {
+			if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Unauthorized) || h.Now().After(r.DeadlineAt.Add(graceTime)) {
 				yield(run.Event{}, err)
 
 				return
@@ -187,9 +205,9 @@ func (h handler) events(ctx context.Context, r run.Run, after int64) iter.Seq2[r
 	}
 }
 
-// follow gives events until the last, or until nobody wants more, or until it fails.
+// follow yields events until the last one, until yield returns false, or until it fails. It updates after.
 func (h handler) follow(ctx context.Context, r run.Run, after *int64, yield func(run.Event, error) bool) error {
-	stream, err := h.Runs.Follow(ctx, h.who, r.ID, *after)
+	stream, err := h.Runs.FollowTask(ctx, h.who, r.ID, *after)
 	if err != nil {
 		return err
 	}
@@ -198,7 +216,7 @@ func (h handler) follow(ctx context.Context, r run.Run, after *int64, yield func
 	for {
 		events, err := stream.Next(ctx)
 		if errors.Is(err, io.EOF) {
-			return nil // there was nothing after that
+			return nil // the run had ended and the reader had its last event
 		}
 
 		if err != nil {
@@ -215,9 +233,9 @@ func (h handler) follow(ctx context.Context, r run.Run, after *int64, yield func
 	}
 }
 
-// soFar are the events that there are. Each run has one.
+// soFar returns the events of a run up to now. There is at least one, because each run has a first event.
 func (h handler) soFar(ctx context.Context, r run.Run) ([]run.Event, error) {
-	stream, err := h.Runs.Follow(ctx, h.who, r.ID, 0)
+	stream, err := h.Runs.FollowTask(ctx, h.who, r.ID, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -226,7 +244,7 @@ func (h handler) soFar(ctx context.Context, r run.Run) ([]run.Event, error) {
 	return stream.Next(ctx)
 }
 
-// find returns the caller's run that a task id names, if it is one of this agent.
+// find returns the run with a task id, if it is a run of the caller and of this agent.
 func (h handler) find(ctx context.Context, task protocol.TaskID) (run.Run, error) {
 	if task == "" {
 		return run.Run{}, invalidField("id", "is required")
@@ -245,14 +263,14 @@ func (h handler) find(ctx context.Context, task protocol.TaskID) (run.Run, error
 	return found, err
 }
 
-// parseID takes ids as we give them alone.
+// parseID parses an id. It accepts only the form in which this service writes ids.
 func parseID(text string) (id uuid.UUID, isID bool) {
 	id, err := uuid.Parse(text)
 
 	return id, err == nil && id != uuid.Nil && id.String() == text
 }
 
-// GetTask returns a task as it is.
+// GetTask returns the current state of a task.
 func (h handler) GetTask(ctx context.Context, request *protocol.GetTaskRequest) (*protocol.Task, error) {
 	if err := checkHistory("historyLength", request.HistoryLength); err != nil {
 		return nil, err
@@ -271,7 +289,7 @@ func (h handler) GetTask(ctx context.Context, request *protocol.GetTaskRequest) 
 	return trim(task, request.HistoryLength), nil
 }
 
-// CancelTask ends a task. A repeat gives the same.
+// CancelTask cancels a task. Cancelling a cancelled task again returns the same task.
 func (h handler) CancelTask(ctx context.Context, request *protocol.CancelTaskRequest) (*protocol.Task, error) {
 	found, err := h.find(ctx, request.ID)
 	if err != nil {
@@ -294,7 +312,7 @@ func checkHistory(field string, length *int) error {
 	return nil
 }
 
-// GetExtendedAgentCard returns the card for the caller, in the library's form.
+// GetExtendedAgentCard returns the card for the caller, in the form of the library.
 func (h handler) GetExtendedAgentCard(ctx context.Context, _ *protocol.GetExtendedAgentCardRequest) (*protocol.AgentCard, error) {
 	full, err := h.extended(ctx)
 
@@ -302,10 +320,10 @@ func (h handler) GetExtendedAgentCard(ctx context.Context, _ *protocol.GetExtend
 }
 
 func noPush() error {
-	return protocol.NewError(protocol.ErrPushNotificationNotSupported, "This agent sends no push notifications.")
+	return protocol.NewError(protocol.ErrPushNotificationNotSupported, "This agent does not support push notifications.")
 }
 
-// CreateTaskPushConfig is not supported, nor are the other three.
+// CreateTaskPushConfig is not supported.
 func (h handler) CreateTaskPushConfig(context.Context, *protocol.PushConfig) (*protocol.PushConfig, error) {
 	return nil, noPush()
 }

@@ -16,10 +16,10 @@ import (
 const (
 	defaultPage = 50
 	maxPage     = 100
-	maxWhole    = 20 // with artifacts, which are large
+	maxWhole    = 20 // largest page with artifacts, which are large
 )
 
-// ListTasks lists tasks, those first whose status changed last.
+// ListTasks lists the caller's tasks, the most recent change of status first.
 func (h handler) ListTasks(ctx context.Context, request *protocol.ListTasksRequest) (*protocol.ListTasksResponse, error) {
 	want, err := h.listing(request)
 	if err != nil {
@@ -54,7 +54,7 @@ func (h handler) ListTasks(ctx context.Context, request *protocol.ListTasksReque
 	return answer, nil
 }
 
-// words are those of a run that failed.
+// words returns the error message of a failed run; empty for other runs.
 func words(r run.Run) string {
 	if r.Error == nil {
 		return ""
@@ -97,13 +97,14 @@ func (h handler) listing(request *protocol.ListTasksRequest) (want run.Listing, 
 
 	var isID bool
 	if want.Conversation, isID = parseID(request.ContextID); !isID {
-		want.Conversation = uuid.Max // one that nobody has
+		want.Conversation = uuid.Max // a conversation that does not exist
 	}
 
 	return want, nil
 }
 
-// statuses are those of the runs in a state of the protocol.
+// statuses returns the statuses of runs for a state of the protocol, and whether a worker must have started them. isKnown is
+// false if the state is not one of the protocol.
 func statuses(state protocol.TaskState) (list []run.Status, begun *bool, isKnown bool) {
 	switch state {
 	case protocol.TaskStateUnspecified:
@@ -127,7 +128,7 @@ func statuses(state protocol.TaskState) (list []run.Status, begun *bool, isKnown
 
 const timeBytes = 8
 
-// A page token is the place of the last task of a page, in a form that nobody takes for one.
+// A page token is the position of the last task of a page, encoded so that clients treat it as opaque.
 
 func pageToken(last run.Position) string {
 	if last == (run.Position{}) {
@@ -146,12 +147,12 @@ func position(token string) (run.Position, error) {
 
 	place, err := base64.RawURLEncoding.DecodeString(token)
 	if err != nil || len(place) != timeBytes+len(uuid.UUID{}) {
-		return run.Position{}, invalidField("pageToken", "is not one that a page before gave")
+		return run.Position{}, invalidField("pageToken", "is not a token of an earlier page")
 	}
 
 	at := time.UnixMicro(int64(binary.BigEndian.Uint64(place))) //nolint:gosec // what pageToken wrote
 	if at.Year() < 1970 || at.Year() > 9999 {
-		return run.Position{}, invalidField("pageToken", "is not one that a page before gave")
+		return run.Position{}, invalidField("pageToken", "is not a token of an earlier page")
 	}
 
 	return run.Position{ActiveAt: at, ID: uuid.UUID(place[timeBytes:])}, nil

@@ -20,7 +20,7 @@ import (
 	"quern.dev/quern/internal/run"
 )
 
-// As long as a question of the contract and what belongs to it.
+// The limits of a message, in characters or items; the same as in the contract of the REST API.
 const (
 	maxQuestion = 10_000
 	maxID       = 128
@@ -30,15 +30,15 @@ const (
 	maxZone     = 64
 )
 
-// talk is how an agent takes messages.
+// talk defines how an agent handles messages.
 type talk interface {
-	// take makes a run of a message, or answers it without one.
+	// take starts a run for a message, or returns a message as the answer without a run.
 	take(ctx context.Context, h handler, message *protocol.Message) (run.Run, *protocol.Message, error)
-	// wait waits until it is the caller's turn, or nobody's any more.
+	// wait waits until the agent needs input from the caller or the run has ended.
 	wait(ctx context.Context, h handler, made run.Run) error
 }
 
-// accept gives the agent a message that has the form of one.
+// accept checks a request and passes its message to the agent.
 func (h handler) accept(ctx context.Context, request *protocol.SendMessageRequest) (run.Run, *protocol.Message, error) {
 	if err := h.check(request); err != nil {
 		return run.Run{}, nil, err
@@ -47,14 +47,14 @@ func (h handler) accept(ctx context.Context, request *protocol.SendMessageReques
 	return h.agent.talk.take(ctx, h, request.Message)
 }
 
-// oneQuestion is how our agents talk: a task is one question, and nothing is asked back.
+// oneQuestion is the talk of the agents of Quern: a task is one question, and the agent never asks for input.
 type oneQuestion struct{}
 
 func (oneQuestion) wait(ctx context.Context, h handler, made run.Run) error {
 	return h.Runs.Await(ctx, h.who, made.ID)
 }
 
-// take makes a run of a message. The same message again is the same run.
+// take starts a run for a message. A repeated message returns the same run.
 func (oneQuestion) take(ctx context.Context, h handler, message *protocol.Message) (run.Run, *protocol.Message, error) {
 	if message.TaskID != "" {
 		return run.Run{}, nil, h.refuseFollowUp(ctx, message)
@@ -88,7 +88,7 @@ func (h handler) ask(ctx context.Context, message *protocol.Message) (run.Run, e
 		return run.Run{}, err
 	}
 
-	// The id is in the content: with other content it is another message.
+	// The content includes the message id. A message with the same id and other content is a different message.
 	hash := sha256.Sum256(content)
 	want.Once = auth.Once{Key: hex.EncodeToString(hash[:]), Operation: "a2a." + h.agent.name, RequestHash: hash}
 	made, err := h.Runs.Ask(ctx, h.who, want)
@@ -97,10 +97,10 @@ func (h handler) ask(ctx context.Context, message *protocol.Message) (run.Run, e
 }
 
 func noContext() error {
-	return invalidField("message.contextId", "is not a context of yours; leave it out to begin one")
+	return invalidField("message.contextId", "is not one of your contexts; omit it to start a new one")
 }
 
-// check looks at everything that does not need a look at anything else.
+// check checks the parts of a request that can be checked without the database.
 func (h handler) check(request *protocol.SendMessageRequest) error {
 	message := request.Message
 
@@ -110,7 +110,7 @@ func (h handler) check(request *protocol.SendMessageRequest) error {
 	case message.ID == "":
 		return invalidField("message.messageId", "is required")
 	case utf8.RuneCountInString(message.ID) > maxID:
-		return invalidField("message.messageId", "may have 128 characters at most")
+		return invalidField("message.messageId", "may have at most 128 characters")
 	case message.Role != protocol.MessageRoleUser:
 		return invalidField("message.role", "must be ROLE_USER")
 	case len(message.Parts) == 0:
@@ -143,7 +143,8 @@ func accepts(accepted []string, mode string) bool {
 	})
 }
 
-// refuseFollowUp: a run takes one question. What comes after it is a new task of the same context.
+// refuseFollowUp returns the error for a message to an existing task. A run takes one question; a further question must be a
+// new task in the same context.
 func (h handler) refuseFollowUp(ctx context.Context, message *protocol.Message) error {
 	found, err := h.find(ctx, message.TaskID)
 
@@ -154,11 +155,11 @@ func (h handler) refuseFollowUp(ctx context.Context, message *protocol.Message) 
 		return invalidField("message.contextId", "is not the context of the task")
 	default:
 		return protocol.NewError(protocol.ErrUnsupportedOperation,
-			"A task takes no further messages. Send the message with the contextId of the task and without its taskId.")
+			"A task does not accept further messages. Send the message with the contextId of the task and without its taskId.")
 	}
 }
 
-// questionOf is the text of a message.
+// questionOf returns the text of a message.
 func questionOf(message *protocol.Message) (string, error) {
 	var (
 		texts         []string
@@ -176,7 +177,7 @@ func questionOf(message *protocol.Message) (string, error) {
 	}
 
 	words := strings.Join(texts, "\n")
-	foreign := protocol.NewError(protocol.ErrUnsupportedContentType, "This agent takes text alone.")
+	foreign := protocol.NewError(protocol.ErrUnsupportedContentType, "This agent accepts only text.")
 
 	switch {
 	case files:
@@ -184,7 +185,7 @@ func questionOf(message *protocol.Message) (string, error) {
 	case strings.TrimSpace(words) == "":
 		return "", invalidField("message.parts", "must have a part with text: the question")
 	case utf8.RuneCountInString(words) > maxQuestion:
-		return "", invalidField("message.parts", "may have 10000 characters of text at most")
+		return "", invalidField("message.parts", "may have at most 10000 characters of text")
 	case values:
 		return "", foreign
 	}
@@ -192,14 +193,14 @@ func questionOf(message *protocol.Message) (string, error) {
 	return words, nil
 }
 
-// isPlain tells whether text of this type can be read as a question.
+// isPlain reports whether text of this media type can be used as a question.
 func isPlain(mediaType string) bool {
 	media, _, err := mime.ParseMediaType(mediaType)
 
 	return mediaType == "" || err == nil && strings.HasPrefix(media, "text/")
 }
 
-// fill takes from the metadata what the question is about.
+// fill sets the scope and the options of a question from the metadata of a message.
 func (h handler) fill(ctx context.Context, metadata map[string]any, q *run.Question) error {
 	var asOf, namespace string
 
@@ -221,7 +222,7 @@ func (h handler) fill(ctx context.Context, metadata map[string]any, q *run.Quest
 
 		words, isText := value.(string)
 		if !isText || words == "" || utf8.RuneCountInString(words) > field.most {
-			return invalidField("message.metadata."+field.name, "must be a text that is not empty and not too long")
+			return invalidField("message.metadata."+field.name, "must be a string that is neither empty nor too long")
 		}
 
 		*field.to = words
@@ -230,7 +231,7 @@ func (h handler) fill(ctx context.Context, metadata map[string]any, q *run.Quest
 	if asOf != "" {
 		var err error
 		if q.AsOf, err = time.Parse(time.RFC3339Nano, asOf); err != nil {
-			return invalidField("message.metadata.asOf", "must be a time of RFC 3339")
+			return invalidField("message.metadata.asOf", "must be an RFC 3339 time")
 		}
 	}
 
@@ -262,7 +263,8 @@ func datasets(value any) (names []string, err error) {
 	return names, nil
 }
 
-// target is the namespace that a question is about: the one that is named, or the only one that the token reaches.
+// target returns the namespace of a question: the named one or, without a name, the only one that a restricted token can
+// access.
 func (h handler) target(ctx context.Context, name string) (username, namespace string, err error) {
 	if name == "" {
 		return h.onlyTarget(ctx)
@@ -309,13 +311,13 @@ func (h handler) onlyTarget(ctx context.Context) (username, namespace string, er
 		return "", "", err
 	}
 
-	missing := invalidField("message.metadata.namespace", "is required; yours are: "+strings.Join(names, ", "))
+	missing := invalidField("message.metadata.namespace", "is required; you can see: "+strings.Join(names, ", "))
 	missing.Message = "message metadata.namespace is required"
 
 	return "", "", missing.WithErrorInfoMeta(map[string]string{"namespaces": strings.Join(names, ",")})
 }
 
-// blame says in the words of the protocol which part of a message is at fault.
+// blame rewrites a fault of Ask so that it names the part of the message that is invalid.
 func (h handler) blame(ctx context.Context, err error, want run.Ask) error {
 	known := fault.From(err)
 
@@ -339,7 +341,7 @@ func (h handler) blame(ctx context.Context, err error, want run.Ask) error {
 	return known
 }
 
-// missing finds out what the caller cannot see of what a question names.
+// missing returns the error for the part of a question that the caller cannot see: namespace, conversation or dataset.
 func (h handler) missing(ctx context.Context, want run.Ask) error {
 	at := catalog.Path{Username: want.Question.Username, Namespace: want.Question.Namespace}
 	if _, _, err := h.Catalog.Datasets(ctx, h.who, at, uuid.Nil, 1); err != nil {
@@ -355,7 +357,7 @@ func (h handler) missing(ctx context.Context, want run.Ask) error {
 	return invalidField("message.metadata.datasets", "names a dataset that you cannot see")
 }
 
-// orElse is another error if what is asked for was not found.
+// orElse returns absent if err is NotFound, and err otherwise.
 func orElse(err, absent error) error {
 	if fault.Is(err, fault.NotFound) {
 		return absent

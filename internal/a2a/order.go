@@ -10,24 +10,24 @@ import (
 	"quern.dev/quern/internal/run"
 )
 
-// order is how an agent tells of a run: what each event of the log means to the one who asked. It depends on the log
-// alone. Of a log whose beginning is gone it tells the rest, so the last event tells all.
+// order converts the events of a run to events of the protocol. The result depends only on the log. The beginning of a log
+// may have been deleted, so the last event alone must produce everything that was not delivered before.
 type order interface {
 	next(event run.Event) ([]protocol.Event, error)
 	complete(at time.Time, result run.Result) ([]protocol.Event, error)
 }
 
-// telling is what both orders need.
+// telling is the common part of all orders.
 type telling struct {
 	run     run.Run
-	started bool // it was said that the run is worked
+	started bool // the working status was delivered
 }
 
 func (t *telling) info() protocol.TaskInfo {
 	return protocol.TaskInfo{TaskID: protocol.TaskID(t.run.ID.String()), ContextID: t.run.Conversation.String()}
 }
 
-// begin says once that the run is worked.
+// begin returns the update to the working status, once.
 func (t *telling) begin(at time.Time) []protocol.Event {
 	if t.started {
 		return nil
@@ -44,12 +44,12 @@ func (t *telling) update(status protocol.TaskStatus) protocol.Event {
 	return &protocol.TaskStatusUpdateEvent{TaskID: info.TaskID, ContextID: info.ContextID, Status: status}
 }
 
-// working is an update with a message. Its name is that of the message within the run.
+// working returns an update in the working state with a message. name identifies the message within the run.
 func (t *telling) working(at time.Time, name string, parts ...*protocol.Part) protocol.Event {
 	return t.update(protocol.TaskStatus{State: protocol.TaskStateWorking, Timestamp: moment(at), Message: t.message(name, parts...)})
 }
 
-// message has an id that every replica gives it.
+// message returns a message of the agent. Its id is derived from the run and the name, so it is the same on every replica.
 func (t *telling) message(name string, parts ...*protocol.Part) *protocol.Message {
 	said := protocol.NewMessageForTask(protocol.MessageRoleAgent, t.info(), parts...)
 	said.ID = uuid.NewSHA1(t.run.ID, []byte(name)).String()
@@ -66,7 +66,7 @@ func (t *telling) artifact(name string, metadata map[string]any, parts ...*proto
 	}
 }
 
-// end tells how a run ended; complete does for one that has a result.
+// end returns the updates for the end of a run. It calls complete for a run that has a result.
 func (t *telling) end(event run.Event, complete func(at time.Time, result run.Result) ([]protocol.Event, error)) ([]protocol.Event, error) {
 	if event.Kind != run.EventCompleted {
 		last, err := t.ended(event)
@@ -82,27 +82,25 @@ func (t *telling) end(event run.Event, complete func(at time.Time, result run.Re
 	return complete(event.At, result)
 }
 
-// ended is the last update of a run that has no result.
+// ended returns the last update of a run without a result.
 func (t *telling) ended(event run.Event) (protocol.Event, error) {
 	ended := t.run
 	ended.Status, ended.FinishedAt = run.Cancelled, event.At
 
-	var said struct {
-		Message string `json:"message"`
-	}
+	var failure run.Failure
 
 	if event.Kind == run.EventFailed {
 		ended.Status = run.Failed
 
-		if err := json.Unmarshal(event.Body, &said); err != nil {
+		if err := json.Unmarshal(event.Body, &failure); err != nil {
 			return nil, err
 		}
 	}
 
-	return t.update(statusOf(ended, nil, said.Message)), nil
+	return t.update(statusOf(ended, nil, failure.Message)), nil
 }
 
-// completed is the last update of a run that has a result.
+// completed returns the last update of a run with a result.
 func (t *telling) completed(at time.Time, result run.Result) protocol.Event {
 	ended := t.run
 	ended.Status, ended.FinishedAt = run.Completed, at
@@ -111,16 +109,15 @@ func (t *telling) completed(at time.Time, result run.Result) protocol.Event {
 }
 
 func resultOf(event run.Event) (run.Result, error) {
-	var body struct {
-		Result run.Result `json:"result"`
+	var body run.Completion
+	if err := json.Unmarshal(event.Body, &body); err != nil || body.Result == nil {
+		return run.Result{}, err
 	}
 
-	err := json.Unmarshal(event.Body, &body)
-
-	return body.Result, err
+	return *body.Result, nil
 }
 
-// text is a text part that says something.
+// text returns a text part with words, or with otherwise if words is empty.
 func text(words, otherwise string) *protocol.Part {
 	if words == "" {
 		words = otherwise
@@ -137,7 +134,7 @@ func data(value any) (*protocol.Part, error) {
 	return part, err
 }
 
-// rows is what a step found, with all fields of the rows.
+// rows is the data part with the rows of a step.
 type rows struct {
 	Rows      []json.RawMessage `json:"rows"`
 	Columns   any               `json:"columns"`

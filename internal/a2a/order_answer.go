@@ -12,14 +12,14 @@ import (
 
 const answerArtifact = "answer"
 
-// answerOrder is that of the assistant: the task, it works, the plan, each step's instruction, each step's rows, the
-// answer, it is done. Rows come in the order of the steps, whichever step was done first.
+// answerOrder is the order of the assistant: the task, the working status, the plan, the instruction of each step, the rows
+// of each step, the answer, the final status. Rows are delivered in the order of the steps, whichever step finished first.
 type answerOrder struct {
 	*telling
 
 	planned bool
-	out     int              // so many steps are out
-	held    map[int]run.Step // done before one that comes before them
+	out     int              // number of steps whose rows were delivered
+	held    map[int]run.Step // finished steps that wait for an earlier step
 }
 
 func (o *answerOrder) next(event run.Event) ([]protocol.Event, error) {
@@ -35,14 +35,21 @@ func (o *answerOrder) next(event run.Event) ([]protocol.Event, error) {
 		}
 
 		return o.plan(event.At, plan)
-	case run.EventStepStarted, run.EventStep:
+	case run.EventStepStarted:
+		var started run.StepStarted
+		if err := json.Unmarshal(event.Body, &started); err != nil {
+			return nil, err
+		}
+
+		return o.plan(event.At, run.Plan{Steps: []string{started.Instruction}})
+	case run.EventStep:
 		return o.step(event)
 	default:
 		return o.begin(event.At), nil
 	}
 }
 
-// plan says what is to be done. An agent that does not plan has a plan of one step.
+// plan returns the updates for the plan, once. A run without a plan has a plan of one step.
 func (o *answerOrder) plan(at time.Time, plan run.Plan) ([]protocol.Event, error) {
 	all := o.begin(at)
 	if o.planned {
@@ -72,8 +79,8 @@ func (o *answerOrder) step(event run.Event) ([]protocol.Event, error) {
 	}
 
 	all, err := o.plan(event.At, run.Plan{Steps: []string{step.Instruction}})
-	if err != nil || event.Kind == run.EventStepStarted {
-		return all, err
+	if err != nil {
+		return nil, err
 	}
 
 	if o.held == nil {
@@ -97,7 +104,8 @@ func (o *answerOrder) step(event run.Event) ([]protocol.Event, error) {
 	}
 }
 
-// complete tells from the result what was not told: its steps are those that the reader may see now.
+// complete returns the updates from the result that were not delivered before. The result contains the steps that the
+// reader may see now.
 func (o *answerOrder) complete(at time.Time, result run.Result) ([]protocol.Event, error) {
 	plan := run.Plan{}
 	for _, step := range result.Steps {

@@ -15,11 +15,12 @@ const (
 	noQuery       = "-- no query"
 )
 
-// queryOrder is that of nl2ql, always four events: it works, the query, the rows, it is done.
+// queryOrder is the order of nl2ql. A completed run always has four events: the working status, the query, the rows, the
+// final status.
 type queryOrder struct {
 	*telling
 
-	shown bool // query and rows are out
+	shown bool // query and rows were delivered
 }
 
 func (o *queryOrder) next(event run.Event) ([]protocol.Event, error) {
@@ -51,7 +52,7 @@ func (o *queryOrder) complete(at time.Time, result run.Result) ([]protocol.Event
 	return append(all, o.completed(at, result)), err
 }
 
-// show gives query and rows, once.
+// show appends the query and the rows to the events, once.
 func (o *queryOrder) show(before []protocol.Event, step run.Step) ([]protocol.Event, error) {
 	if o.shown {
 		return before, nil

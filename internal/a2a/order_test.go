@@ -14,7 +14,7 @@ import (
 	"quern.dev/quern/internal/run"
 )
 
-// logged is an event of a log: its kind, and its body.
+// logged returns an event of a log from its kind and its body.
 func logged(text string) (e run.Event) {
 	kind, body, _ := strings.Cut(text, " ")
 	if body == "" {
@@ -26,6 +26,8 @@ func logged(text string) (e run.Event) {
 	switch kind {
 	case "run-started":
 		e.Kind = run.EventStarted
+	case "begun":
+		e.Kind = run.EventBegun
 	case "plan":
 		e.Kind = run.EventPlan
 	case "stepStarted":
@@ -38,7 +40,7 @@ func logged(text string) (e run.Event) {
 		e.Kind = run.EventCancelled
 	case "error":
 		e.Kind = run.EventFailed
-	default: // one that is not known here
+	default: // a kind that this package does not use
 	}
 
 	return e
@@ -71,15 +73,18 @@ func TestOrders(t *testing.T) {
 		plan     = `plan {"steps": ["a", "b"], "reasoning": "why"}`
 		step0    = `step {"index": 0, "instruction": "a", "query": "A"}`
 		step1    = `step {"index": 1, "instruction": "b", "query": "B"}`
-		hidden   = "The result is withheld: it was made of data that you may not see any more."
+		hidden   = "The result is withheld because it was computed from data that you may no longer see."
 	)
 
 	for name, one := range map[string]struct {
-		agent int // of profiles
+		agent int // index in profiles
 		log   []string
 		want  string
 	}{
 		"nl2ql":                               {0, []string{"run-started", "stepStarted", "queryExecuting", "queryExecuting", step0, done}, "working, generated-query, result-data, completed:Yes."},
+		"nl2ql, a worker has begun":           {0, []string{"run-started", "begun", "stepStarted", step0, done}, "working, generated-query, result-data, completed:Yes."},
+		"nl2ql thinks":                        {0, []string{"run-started", "begun"}, "working"},
+		"assistant, a worker has begun":       {1, []string{"run-started", "begun", "planningStarted"}, "task, working"},
 		"nl2ql takes several steps":           {0, []string{"run-started", "stepStarted", step0, "stepStarted", step1, done}, "working, generated-query, result-data, completed:Yes."},
 		"nl2ql makes no query":                {0, []string{"run-started", empty}, "working, generated-query, result-data, completed:No."},
 		"nl2ql, the log is gone":              {0, []string{done}, "working, generated-query, result-data, completed:Yes."},
@@ -122,7 +127,7 @@ func TestOrders(t *testing.T) {
 	}
 }
 
-// FuzzRequest: whatever is sent is a request or refused, and its id is what comes back.
+// FuzzRequest checks that every input is accepted or refused without a panic, and that the id in the response is valid JSON.
 func FuzzRequest(f *testing.F) {
 	for _, seed := range []string{
 		`{"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "x"}], "metadata": {"a_b": 1}}}}`,

@@ -15,7 +15,7 @@ import (
 	"quern.dev/quern/internal/fault"
 )
 
-// method answers a request: with a value, or with events.
+// method handles a request. Exactly one field is set: answer returns one value, stream returns events.
 type method struct {
 	answer func(context.Context, handler, json.RawMessage) (any, error)
 	stream func(context.Context, handler, json.RawMessage) iter.Seq2[protocol.Event, error]
@@ -63,7 +63,7 @@ func stream[P any](do func(handler, context.Context, *P) iter.Seq2[protocol.Even
 	}}
 }
 
-// response is one of JSON-RPC.
+// response is a JSON-RPC response.
 type response struct {
 	Version string          `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id"`
@@ -71,12 +71,12 @@ type response struct {
 	Error   *failure        `json:"error,omitempty"`
 }
 
-// writeTime is how long a reader may take to take what is written.
+// writeTime is how long a client may take to receive one write.
 const writeTime = 10 * time.Second
 
-// call is POST /a2a/{agent}.
-func (a *Agents) call(w http.ResponseWriter, r *http.Request, p profile) {
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) // it takes as long as the task; only tests have none
+// call serves POST /a2a/{agent}. Its failures are JSON-RPC responses with status 200.
+func (a *Agents) call(w http.ResponseWriter, r *http.Request, p profile) error {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) // a response lasts as long as the task; fails only in tests
 
 	asked, err := a.read(w, r)
 	if err == nil {
@@ -91,7 +91,7 @@ func (a *Agents) call(w http.ResponseWriter, r *http.Request, p profile) {
 	if err != nil {
 		a.fail(w, r, asked.ID, err)
 
-		return
+		return nil
 	}
 
 	activate(w, r)
@@ -104,21 +104,23 @@ func (a *Agents) call(w http.ResponseWriter, r *http.Request, p profile) {
 
 		a.stream(w, r.WithContext(ctx), asked.ID, wanted.stream(ctx, h, asked.Params), stop)
 
-		return
+		return nil
 	}
 
 	result, err := wanted.answer(r.Context(), h, asked.Params)
 	if err != nil {
 		a.fail(w, r, asked.ID, err)
 
-		return
+		return nil
 	}
 
 	respond(w, response{ID: asked.ID, Result: result})
+
+	return nil
 }
 
 func respond(w http.ResponseWriter, answer response) {
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime)) // only tests have none
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime)) // fails only in tests
 	answer.Version = "2.0"
 
 	write(w, answer)
@@ -128,7 +130,8 @@ func (a *Agents) fail(w http.ResponseWriter, r *http.Request, id json.RawMessage
 	respond(w, response{ID: id, Error: a.failed(r.Context(), err)})
 }
 
-// failed is what the client is told; what the operator should know is noted.
+// failed returns the error for the client. It also records errors for the operator, unless they are errors of the protocol
+// or the client has disconnected.
 func (a *Agents) failed(ctx context.Context, err error) *failure {
 	told := failureOf(err)
 	if _, isOurs := errors.AsType[*protocol.Error](err); !isOurs && !errors.Is(ctx.Err(), context.Canceled) {
@@ -138,7 +141,7 @@ func (a *Agents) failed(ctx context.Context, err error) *failure {
 	return &told
 }
 
-// checkVersion takes 1.0 alone, whatever the patch. Who names none means it.
+// checkVersion accepts only version 1.0 of the protocol, with any patch number. No version means 1.0.
 func checkVersion(r *http.Request) error {
 	given := r.Header.Values(protocol.SvcParamVersion)
 	if len(given) == 0 {
@@ -148,7 +151,7 @@ func checkVersion(r *http.Request) error {
 	for _, version := range given {
 		parts := strings.Split(strings.TrimSpace(version), ".")
 		if version != "" && strings.Join(parts[:min(len(parts), 2)], ".") != string(protocol.Version) {
-			return protocol.NewError(protocol.ErrVersionNotSupported, "This agent speaks version 1.0 of the protocol.").
+			return protocol.NewError(protocol.ErrVersionNotSupported, "This agent supports version 1.0 of the protocol.").
 				WithErrorInfoMeta(map[string]string{"supportedVersions": string(protocol.Version)})
 		}
 	}
@@ -156,7 +159,7 @@ func checkVersion(r *http.Request) error {
 	return nil
 }
 
-// activate says which of the extensions that the client knows are in use.
+// activate sets the response header that lists the extension of this service if the client requests it.
 func activate(w http.ResponseWriter, r *http.Request) {
 	for _, line := range r.Header.Values(protocol.SvcParamExtensions) {
 		names := strings.Split(line, ",")

@@ -13,20 +13,28 @@ import (
 	"quern.dev/quern/internal/fault"
 )
 
-// keepAlive keeps those between us and the reader from taking a quiet stream for a dead one.
-const keepAlive = 15 * time.Second
+// keepAlive is the longest time without output on a stream. Clients disconnect after five seconds; the documented limit is
+// four.
+const keepAlive = 3500 * time.Millisecond
 
-// told is an event, or why there are no more.
+// told is an event, or the error that ends the stream. If both are nil, the request was accepted.
 type told struct {
 	event protocol.Event
 	err   error
 }
 
-// forward passes events on until there are no more or the client has left. A panic is told as an error.
-func forward(ctx context.Context, events iter.Seq2[protocol.Event, error], to chan<- told) {
+// forward passes events on until the last one or until ctx ends. It reads an event only after the previous one is written,
+// so that the access check of an event is recent when the event is written. A panic is passed on as an error.
+func forward(ctx context.Context, events iter.Seq2[protocol.Event, error], to chan<- told, written <-chan struct{}) {
 	pass := func(one told) bool {
 		select {
 		case to <- one:
+		case <-ctx.Done():
+			return false
+		}
+
+		select {
+		case <-written:
 			return true
 		case <-ctx.Done():
 			return false
@@ -47,12 +55,12 @@ func forward(ctx context.Context, events iter.Seq2[protocol.Event, error], to ch
 	}
 }
 
-// stream writes events until there are no more or the client has left. An error before the first one is an answer like
-// any other; so the first one is waited for before the stream is opened, as long as a client may take silence. stop
-// ends the events.
+// stream writes events until the last one or until the client disconnects. An error before the request is accepted is a
+// normal JSON-RPC response. The stream opens when the request is accepted, even if there is no event yet. stop cancels the
+// context of the events.
 func (a *Agents) stream(w http.ResponseWriter, r *http.Request, id json.RawMessage, events iter.Seq2[protocol.Event, error], stop context.CancelFunc) {
 	ctx := r.Context()
-	channel := make(chan told)
+	channel, written := make(chan told), make(chan struct{})
 
 	var reading sync.WaitGroup
 
@@ -62,7 +70,7 @@ func (a *Agents) stream(w http.ResponseWriter, r *http.Request, id json.RawMessa
 	reading.Go(func() {
 		defer close(channel)
 
-		forward(ctx, events, channel)
+		forward(ctx, events, channel, written)
 	})
 
 	out := &sse{w: w, id: id}
@@ -77,25 +85,19 @@ func (a *Agents) stream(w http.ResponseWriter, r *http.Request, id json.RawMessa
 				return
 			}
 
-			if next.err != nil && !out.open {
-				a.fail(w, r, id, next.err)
-
-				return
-			}
-
-			if next.err != nil {
-				_ = out.send(response{Error: a.failed(ctx, next.err)}) // nobody reads it if it fails
-
-				return
-			}
-
-			if out.send(response{Result: protocol.StreamResponse{Event: next.event}}) != nil {
+			if !a.tell(w, r, out, next) {
 				return
 			}
 
 			quiet.Reset(keepAlive)
+
+			select {
+			case written <- struct{}{}:
+			case <-ctx.Done():
+				return
+			}
 		case <-quiet.C:
-			if out.write([]byte(": keep-alive\n\n")) != nil {
+			if out.open && out.comment() != nil {
 				return
 			}
 		case <-ctx.Done():
@@ -104,7 +106,25 @@ func (a *Agents) stream(w http.ResponseWriter, r *http.Request, id json.RawMessa
 	}
 }
 
-// sse is a stream on its way out.
+// tell writes an event or error, and reports whether to continue.
+func (a *Agents) tell(w http.ResponseWriter, r *http.Request, out *sse, next told) bool {
+	switch {
+	case next.err != nil && !out.open:
+		a.fail(w, r, out.id, next.err)
+
+		return false
+	case next.err != nil:
+		_ = out.send(response{Error: a.failed(r.Context(), next.err)}) // on failure the client has disconnected
+
+		return false
+	case next.event == nil:
+		return out.comment() == nil
+	default:
+		return out.send(response{Result: protocol.StreamResponse{Event: next.event}}) == nil
+	}
+}
+
+// sse writes server-sent events.
 type sse struct {
 	w    http.ResponseWriter
 	id   json.RawMessage
@@ -122,7 +142,10 @@ func (s *sse) send(answer response) error {
 	return s.write(append(append([]byte("data: "), text...), "\n\n"...))
 }
 
-// write gives the reader some time; who does not take it is dropped, and can subscribe again.
+func (s *sse) comment() error { return s.write([]byte(": keep-alive\n\n")) }
+
+// write writes text and opens the stream if needed. A client that does not receive it within writeTime is disconnected, and
+// can subscribe again.
 func (s *sse) write(text []byte) error {
 	if !s.open {
 		s.w.Header().Set("Content-Type", "text/event-stream")

@@ -9,7 +9,7 @@ import (
 	"quern.dev/quern/internal/run"
 )
 
-// statusOf is the status of a run. Of one that failed it takes the words, of one that is completed the result.
+// statusOf returns the status of a run as a task. words is the message of a failed run; result is used for a completed run.
 func statusOf(r run.Run, result *run.Result, words string) protocol.TaskStatus {
 	t := &telling{run: r}
 	status := protocol.TaskStatus{State: protocol.TaskStateWorking, Timestamp: moment(r.ChangedAt())}
@@ -33,11 +33,11 @@ func statusOf(r run.Run, result *run.Result, words string) protocol.TaskStatus {
 	return status
 }
 
-// said is a sentence for a result that has no words.
+// said returns a sentence for a result without a response in words.
 func said(result run.Result) string {
 	switch result.Outcome {
 	case "withheld":
-		return "The result is withheld: it was made of data that you may not see any more."
+		return "The result is withheld because it was computed from data that you may no longer see."
 	case "no_data":
 		return "Nothing was found."
 	default:
@@ -45,7 +45,7 @@ func said(result run.Result) string {
 	}
 }
 
-// outcomeOf is what a reader should know beside the words.
+// outcomeOf returns the metadata of the final message: outcome, truncation, snapshots and the optional details.
 func outcomeOf(result run.Result) map[string]any {
 	truncated := false
 	for _, step := range result.Steps {
@@ -62,8 +62,8 @@ func outcomeOf(result run.Result) map[string]any {
 		known["clarification"] = result.Clarification
 	}
 
-	if result.Reading != "" {
-		known["reading"] = result.Reading
+	if result.Interpretation != "" {
+		known["reading"] = result.Interpretation
 	}
 
 	if result.ByRules() {
@@ -73,7 +73,7 @@ func outcomeOf(result run.Result) map[string]any {
 	return known
 }
 
-// submitted is the task as it was accepted.
+// submitted returns the task as it was when the question was accepted.
 func submitted(r run.Run) *protocol.Task {
 	info := (&telling{run: r}).info()
 
@@ -83,7 +83,7 @@ func submitted(r run.Run) *protocol.Task {
 	}
 }
 
-// question is the message that made the run.
+// question returns the message that started the run.
 func question(r run.Run) *protocol.Message {
 	asked := protocol.NewMessageForTask(protocol.MessageRoleUser, (&telling{run: r}).info(), protocol.NewTextPart(r.Question.Text))
 	asked.Metadata = map[string]any{"namespace": r.Question.Username + "/" + r.Question.Namespace}
@@ -95,7 +95,8 @@ func question(r run.Run) *protocol.Message {
 	return asked
 }
 
-// task is a run as it is now. When it has ended, what it said on the way is over.
+// task returns the current state of a run as a task. After the end of the run, messages about its progress are not
+// included.
 func (h handler) task(ctx context.Context, r run.Run) (*protocol.Task, error) {
 	task, order := submitted(r), h.agent.order(&telling{run: r})
 
@@ -114,7 +115,7 @@ func (h handler) task(ctx context.Context, r run.Run) (*protocol.Task, error) {
 	return task, tell(task, order, events...)
 }
 
-// tell lets the task become what events make of it.
+// tell applies events of the log to a task.
 func tell(task *protocol.Task, order order, events ...run.Event) error {
 	for _, e := range events {
 		updates, err := order.next(e)
@@ -128,7 +129,8 @@ func tell(task *protocol.Task, order order, events ...run.Event) error {
 	return nil
 }
 
-// apply makes updates part of the task. What was said before is history, until the task has ended.
+// apply applies updates to a task. Earlier status messages are moved to the history, which is reduced to the question when
+// the task has ended.
 func apply(task *protocol.Task, updates ...protocol.Event) {
 	for _, update := range updates {
 		switch update := update.(type) {
@@ -148,7 +150,7 @@ func apply(task *protocol.Task, updates ...protocol.Event) {
 	}
 }
 
-// trim leaves the newest messages. Who says nothing gets all.
+// trim keeps the newest length messages of the history; all if length is nil.
 func trim(task *protocol.Task, length *int) *protocol.Task {
 	if length != nil && len(task.History) > *length {
 		task.History = task.History[len(task.History)-*length:]

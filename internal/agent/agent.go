@@ -1,14 +1,19 @@
-// Package agent answers questions: question → plan → query → rows → answer, told as events while it happens.
+// Package agent answers questions: question → plan → query → rows → answer. It writes an event for each stage as the
+// stage happens.
 //
-// An agent keeps nothing. What it did stands in the Log, which outlives the process that it runs in: an agent that is
-// started again finds there what was done before, and does only the rest.
+// The way of a question: Answer of NL2QL, Assistant or Planner makes an inquiry. With a model, a dialogue holds what the
+// model may see, and a writer gets the statement of each step from it; a solution has the plan, the steps and the answer of
+// Assistant. Without a model, an interpreter uses the planner. All of them run statements with inquiry.execute.
 //
-// Faults: whatever ends a run as failed; a question that cannot be answered is a Result with another outcome.
+// An agent has no state of its own. Its Log records what it did and outlives the process: an agent that is started
+// again reads there what was done before, and does only the rest.
+//
+// Faults: every error ends the run as failed. A question that cannot be answered is not an error but a Result with an
+// outcome other than Answer.
 package agent
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -18,12 +23,12 @@ import (
 	"quern.dev/quern/internal/query"
 )
 
-// Agent answers questions of one kind. It is used by many goroutines.
+// Agent answers questions of one kind. It is safe for concurrent use.
 type Agent interface {
 	Answer(ctx context.Context, who auth.Principal, asked Question, log Log) (Result, error)
 }
 
-// Question is what somebody wants to know.
+// Question is a question of a caller, with its options.
 type Question struct {
 	Username     string    `json:"username"` // owner of the namespace
 	Namespace    string    `json:"namespace"`
@@ -34,82 +39,41 @@ type Question struct {
 	Provider     string    `json:"provider,omitempty"`
 	AsOf         time.Time `json:"asOf,omitzero"`
 	TimeZone     string    `json:"timeZone,omitempty"`
-	MessageID    string    `json:"messageId,omitempty"` // what another agent that asks calls its message
-	Earlier      []Turn    `json:"-"`                   // of the conversation, oldest first
+	MessageID    string    `json:"messageId,omitempty"` // ID that an A2A client gave its message
+	Earlier      []Turn    `json:"-"`                   // earlier turns of the conversation, oldest first
 	Run          uuid.UUID `json:"-"`
 }
 
-// Turn is an earlier question, what was asked of the data for it, and the snapshots that were read.
+// Turn is an earlier question, the statements that ran for it, and the snapshots that they read.
 type Turn struct {
 	Question string
 	Queries  []string
-	Read     map[uuid.UUID]uuid.UUID // by dataset
+	Read     map[uuid.UUID]uuid.UUID // snapshot by dataset
 }
 
-// Kind names an event.
-type Kind string
-
-// The events between a run's beginning and its end.
-const (
-	PlanningStarted Kind = "planningStarted"
-	Planned         Kind = "plan"
-	StepStarted     Kind = "stepStarted"
-	QueryExecuting  Kind = "queryExecuting"
-	StepDone        Kind = "step"
-	AnswerStarted   Kind = "answerStarted"
-	Answered        Kind = "answer"
-)
-
-// Event is something that happened. Its body is JSON as it goes out.
-type Event struct {
-	Kind  Kind
-	Index int // of the step that it is about; 0 if it is about none
-	Body  json.RawMessage
-}
-
-// Log is where an agent says what it does, and finds what it did before it was interrupted.
+// Log records what an agent does, and returns what was recorded before an interruption.
 type Log interface {
-	// Before gives what was written before this process took over, in order.
+	// Before returns the events that were written before this process took over the run, in order.
 	Before() []Event
-	// Write adds an event. From then on others see it.
+	// Write adds an event. Readers of the run see it from then on.
 	Write(ctx context.Context, event Event) error
-	// Pinned are the snapshots that the run has read: whatever it reads again it reads as it was.
+	// Pinned returns the snapshots that the run has read, by dataset. Later statements of the run read the same
+	// snapshots.
 	Pinned() map[uuid.UUID]uuid.UUID
-	// Reading notes what is about to be read, before anything is known of it. Whoever may not see it later sees nothing
-	// that the run said of it, so an agent notes what it looks up before it writes, and gives this to its statements.
-	// ErrMoved.
-	Reading(ctx context.Context, reads []query.Read) error
-	// Step runs a statement, keeps its rows and adds the event of the step.
+	// BeforeRead records the datasets and snapshots that are about to be read, before any of their data is used. A
+	// caller who loses access to one of these datasets can no longer see what the run says about it. Therefore an agent
+	// records what it looks up before it writes about it, and passes this method to its statements. It fails with
+	// ErrMoved if the run has pinned another snapshot of a dataset.
+	BeforeRead(ctx context.Context, reads []query.Read) error
+	// Step reads the rows of the result, stores them, writes the event of the step and closes the result.
 	Step(ctx context.Context, step Step, result *query.Result) (Step, error)
 }
 
-// ErrMoved says that a step that is done at the same time has read an earlier snapshot. Whoever reads the one that is
-// pinned now has the same data.
+// ErrMoved reports that the run has already pinned another snapshot of a dataset, because a concurrent step was first
+// to read it. A statement that runs again reads the pinned snapshot, and so has the same data as that step.
 var ErrMoved = errors.New("another snapshot is pinned")
 
-// Plan is what is to be done.
-type Plan struct {
-	Steps     []string `json:"steps"`
-	Reasoning string   `json:"reasoning"`
-	Reading   string   `json:"reading,omitempty"`
-	After     [][]int  `json:"after,omitempty"`   // by step, those whose results it needs
-	Dropped   int      `json:"dropped,omitempty"` // steps that were too many
-	Model     string   `json:"model,omitempty"`   // if no model made it
-}
-
-// Step is one statement with its rows.
-type Step struct {
-	Index       int               `json:"index"`
-	Instruction string            `json:"instruction"`
-	Query       string            `json:"query"`
-	Reasoning   string            `json:"reasoning"`
-	Columns     []query.Column    `json:"columns"`
-	Data        []json.RawMessage `json:"data"` // the first rows
-	RowCount    int64             `json:"rowCount"`
-	Truncated   bool              `json:"truncated"`
-}
-
-// Outcome is how a question was answered.
+// Outcome says how a question was answered.
 type Outcome string
 
 const (
@@ -118,34 +82,34 @@ const (
 	Clarification Outcome = "clarification"
 	NotPermitted  Outcome = "not_permitted"
 	Refused       Outcome = "refused"
-	Withheld      Outcome = "withheld" // by the run, when it is read
+	Withheld      Outcome = "withheld" // set when the run is read, not by agents
 )
 
-// Result is what comes of a question.
+// Result is the result of answering a question.
 type Result struct {
-	Response      string     `json:"response"`
-	Reading       string     `json:"reading,omitempty"`
-	Steps         []Step     `json:"steps"`
-	Outcome       Outcome    `json:"outcome"`
-	Clarification *Choice    `json:"clarification,omitempty"`
-	Checks        *Checks    `json:"checks,omitempty"`
-	Citations     []Citation `json:"citations,omitempty"`
-	AsOf          []Moment   `json:"asOf,omitempty"`
-	Model         string     `json:"model,omitempty"`
-	Usage         *Usage     `json:"usage,omitempty"`
-	Opinion       string     `json:"-"` // what the rules say of it, for the trace
+	Response       string     `json:"response"`
+	Interpretation string     `json:"reading,omitempty"`
+	Steps          []Step     `json:"steps"`
+	Outcome        Outcome    `json:"outcome"`
+	Clarification  *Choice    `json:"clarification,omitempty"`
+	Checks         *Checks    `json:"checks,omitempty"`
+	Citations      []Citation `json:"citations,omitempty"`
+	AsOf           []Moment   `json:"asOf,omitempty"`
+	Model          string     `json:"model,omitempty"`
+	Usage          *Usage     `json:"usage,omitempty"`
+	Opinion        string     `json:"-"` // verdict of the second opinion, for the trace
 }
 
-// ByRules tells whether no model answered.
+// ByRules reports whether the planner answered, without a model.
 func (r *Result) ByRules() bool { return r.Model == plannerName }
 
-// Choice is asked back when a question has two readings.
+// Choice asks the caller which interpretation of a question is meant.
 type Choice struct {
 	Question string   `json:"question"`
 	Options  []string `json:"options"`
 }
 
-// clean takes out what a model must not say.
+// clean removes links, addresses and HTML from the text, which a model wrote.
 func (c *Choice) clean() {
 	if c == nil {
 		return
@@ -165,19 +129,20 @@ func (c *Choice) words() []string {
 	return append([]string{c.Question}, c.Options...)
 }
 
-// Checks is how much of an answer was found in the rows.
+// Checks counts the claims of an answer and those that were found in the rows.
 type Checks struct {
 	Claims     int      `json:"claims"`
 	Verified   int      `json:"verified"`
 	Unverified []string `json:"unverified"`
 }
 
-// Citation says where a claim of the answer comes from. A claim that was calculated has one for each cell or column.
+// Citation says where a claim of the answer comes from. A calculated claim has one citation for each cell or column
+// that it uses.
 type Citation struct {
-	Claim       string `json:"claim"` // as the answer has it
+	Claim       string `json:"claim"` // as the answer writes it
 	Step        int    `json:"step"`
-	Row         *int64 `json:"row,omitempty"`    // from 0; none if it is about all rows
-	Column      string `json:"column,omitempty"` // none if it is about the number of rows
+	Row         *int64 `json:"row,omitempty"`    // from 0; nil if the claim is about all rows
+	Column      string `json:"column,omitempty"` // empty if the claim is about the number of rows
 	Calculation string `json:"calculation,omitempty"`
 }
 
@@ -188,7 +153,7 @@ type Moment struct {
 	CommittedAt time.Time `json:"committedAt"`
 }
 
-// Usage is what the models took.
+// Usage is the number of tokens that calls to models used.
 type Usage struct {
 	InputTokens  int64 `json:"inputTokens"`
 	OutputTokens int64 `json:"outputTokens"`

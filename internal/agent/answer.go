@@ -13,20 +13,20 @@ import (
 	"quern.dev/quern/internal/query"
 )
 
-// What a model is shown of a step.
+// Limits of what a model sees of the rows of one step.
 const (
 	shownRows  = 50
 	shownBytes = 16 << 10
 )
 
-// shown is a step as the one who writes the answer sees it.
+// shown is a step as the model that writes the answer sees it.
 type shown struct {
 	Step        int               `json:"step"`
 	Instruction string            `json:"instruction"`
 	Query       string            `json:"query"`
 	Columns     []query.Column    `json:"columns"`
 	RowCount    int64             `json:"rowCount"`
-	Rows        []json.RawMessage `json:"rows"` // the first
+	Rows        []json.RawMessage `json:"rows"` // first rows
 }
 
 func showStep(s Step) shown {
@@ -45,7 +45,7 @@ func showStep(s Step) shown {
 	return one
 }
 
-// shownOf is a step in the words of a prompt, a row a line, so that they can be counted.
+// shownOf returns a step as text for a prompt, with one numbered line for each row.
 func shownOf(s Step) string {
 	one := showStep(s)
 	rows := one.Rows
@@ -64,7 +64,7 @@ func shownOf(s Step) string {
 	return text.String()
 }
 
-func (s shown) ground() grounding.Step {
+func (s shown) forGrounding() grounding.Step {
 	step := grounding.Step{Index: s.Step, Rows: s.Rows, RowCount: s.RowCount, Complete: int64(len(s.Rows)) == s.RowCount}
 	for _, c := range s.Columns {
 		step.Columns = append(step.Columns, c.Name)
@@ -73,9 +73,9 @@ func (s shown) ground() grounding.Step {
 	return step
 }
 
-// conclude makes the answer of what was done.
-func (q *asking) conclude(ctx context.Context, plan Plan, done []attempted) (Result, error) {
-	result := Result{Reading: plan.Reading, Steps: []Step{}, Outcome: Answer}
+// conclude makes the result from the steps that were attempted.
+func (s solution) conclude(ctx context.Context, plan Plan, done []attempted) (Result, error) {
+	result := Result{Interpretation: plan.Interpretation, Steps: []Step{}, Outcome: Answer}
 
 	var (
 		steps []Step
@@ -94,23 +94,23 @@ func (q *asking) conclude(ctx context.Context, plan Plan, done []attempted) (Res
 
 		return result, nil
 	case len(steps) == 0:
-		result.Response, result.Outcome = "None of the steps towards an answer could be done.", Refused
+		result.Response, result.Outcome = "No step of the plan succeeded.", Refused
 	case found == 0:
 		result.Response, result.Outcome = "No rows match.", NoData
-	case !q.around.allows(q.teller.log.Pinned()):
+	case !s.dialogue.around.allows(s.inquiry.recorder.log.Pinned()):
 		result.Response = rowsOnly(steps) + " The model may not see rows, so it wrote no answer."
 	default:
-		if err := q.ground(ctx, &result, steps, q.remarks(plan, done)); err != nil {
+		if err := s.writeAnswer(ctx, &result, steps, s.remarks(plan, done)); err != nil {
 			return Result{}, err
 		}
 	}
 
-	result.Response = strings.Join(append([]string{result.Response}, q.remarks(plan, done)...), "\n\n")
+	result.Response = strings.Join(append([]string{result.Response}, s.remarks(plan, done)...), "\n\n")
 
 	return result, nil
 }
 
-// rowsOnly says what was found without a model.
+// rowsOnly returns the number of rows of each step, for an answer that no model wrote.
 func rowsOnly(steps []Step) string {
 	words := make([]string, len(steps))
 	for i, s := range steps {
@@ -120,40 +120,42 @@ func rowsOnly(steps []Step) string {
 	return strings.Join(words, " ")
 }
 
-// remarks say what the answer lacks, and that the data are not what they were.
-func (q *asking) remarks(plan Plan, done []attempted) (said []string) {
+// remarks returns notes for the caller: steps that could not be done or were left out, and datasets that changed since
+// the same question was asked before.
+func (s solution) remarks(plan Plan, done []attempted) (notes []string) {
 	if len(done) > 1 {
 		for i, one := range done {
 			if one.step == nil {
-				said = append(said, fmt.Sprintf("Step %d could not be done: %s", i+1, one.result.Response))
+				notes = append(notes, fmt.Sprintf("Step %d failed: %s", i+1, one.result.Response))
 			}
 		}
 	}
 
 	if plan.Dropped > 0 {
-		said = append(said, fmt.Sprintf("The plan had %d steps more than the %d that a question may have; they were left out.", plan.Dropped, maxSteps))
+		notes = append(notes, fmt.Sprintf("The plan had %d steps more than the maximum of %d. They were skipped.", plan.Dropped, maxSteps))
 	}
 
-	if names := q.changed(); len(names) > 0 {
-		said = append(said, "The data changed since this was asked before: "+strings.Join(names, ", ")+".")
+	if names := s.changed(); len(names) > 0 {
+		notes = append(notes, "The data has changed since this question was last asked: "+strings.Join(names, ", ")+".")
 	}
 
-	return said
+	return notes
 }
 
-// changed are the datasets that are not as they were when the same was asked before.
-func (q *asking) changed() (names []string) {
-	read := q.teller.log.Pinned()
+// changed returns the names of the datasets whose snapshot differs from the one that was read when the same question
+// was last asked in this conversation.
+func (s solution) changed() (names []string) {
+	read := s.inquiry.recorder.log.Pinned()
 
-	for _, turn := range slices.Backward(q.asked.Earlier) {
-		if !sameQuery(strings.ToLower(turn.Question), strings.ToLower(q.asked.Text)) {
+	for _, turn := range slices.Backward(s.inquiry.question.Earlier) {
+		if !sameQuery(strings.ToLower(turn.Question), strings.ToLower(s.inquiry.question.Text)) {
 			continue
 		}
 
-		for _, d := range q.around.datasets {
+		for _, d := range s.dialogue.around.datasets {
 			now, isRead := read[d.ID]
 			if before, wasRead := turn.Read[d.ID]; isRead && wasRead && now != before {
-				names = append(names, nameOf(q.asked, d.Item))
+				names = append(names, nameOf(s.inquiry.question, d.Item))
 			}
 		}
 
@@ -163,24 +165,25 @@ func (q *asking) changed() (names []string) {
 	return names
 }
 
-// ground lets the model write, looks for what it says in the rows, and lets it correct once what is not there.
-func (q *asking) ground(ctx context.Context, result *Result, steps []Step, remarks []string) error {
+// writeAnswer asks the model for an answer and looks up its claims in the rows. If some are not found, the model may correct
+// the answer once; the version with fewer unverified claims is used.
+func (s solution) writeAnswer(ctx context.Context, result *Result, steps []Step, remarks []string) error {
 	given := make([]grounding.Step, len(steps))
-	for i, s := range steps {
-		given[i] = showStep(s).ground()
+	for i, step := range steps {
+		given[i] = showStep(step).forGrounding()
 	}
 
-	messages := []llm.Message{{Role: llm.User, Text: q.toAnswer(steps, remarks)}}
+	messages := []llm.Message{{Role: llm.User, Text: s.toAnswer(steps, remarks)}}
 
 	var report grounding.Report
 
 	for range 2 {
-		text, err := q.complete(ctx, "answer", answerPrompt, messages, nil)
+		text, err := s.dialogue.complete(ctx, "answer", answerPrompt, messages, nil)
 		if err != nil {
-			return q.unwritten(ctx, result, steps, report, err)
+			return s.unwritten(ctx, result, steps, report, err)
 		}
 
-		checked := grounding.Check(prose(text), q.asked.Text, given)
+		checked := grounding.Check(prose(text), s.inquiry.question.Text, given)
 		if report.Text == "" || unverified(checked) <= unverified(report) {
 			report = checked
 		}
@@ -193,20 +196,20 @@ func (q *asking) ground(ctx context.Context, result *Result, steps []Step, remar
 		messages = append(messages, llm.Message{Role: llm.Assistant, Text: text}, llm.Message{Role: llm.User, Text: complaint})
 	}
 
-	result.say(report)
+	result.setAnswer(report)
 
 	return nil
 }
 
-// unwritten is for a model that wrote nothing that can be used: the rows are there all the same, and what it wrote before
-// it should have corrected it.
-func (q *asking) unwritten(ctx context.Context, result *Result, steps []Step, report grounding.Report, err error) error {
+// unwritten handles a failed completion: it uses the previous draft if there is one, else it reports row counts. It
+// returns the error only if the run was canceled or its time is over.
+func (s solution) unwritten(ctx context.Context, result *Result, steps []Step, report grounding.Report, err error) error {
 	if ctx.Err() != nil || errors.Is(err, context.Canceled) {
 		return err
 	}
 
-	if result.say(report); report.Text == "" {
-		result.Response, result.Checks = rowsOnly(steps)+" The model wrote no answer to them. Ask again later.", nil
+	if result.setAnswer(report); report.Text == "" {
+		result.Response, result.Checks = rowsOnly(steps)+" The model wrote no answer. Ask again later.", nil
 	}
 
 	return nil
@@ -222,7 +225,7 @@ func unverified(report grounding.Report) (count int) {
 	return count
 }
 
-// complain tells the model what could not be found.
+// complain returns the message to the model about the claims that were not found, or "" if all were found.
 func complain(report grounding.Report) string {
 	var text strings.Builder
 
@@ -239,8 +242,8 @@ func complain(report grounding.Report) string {
 	return "These could not be found in the rows:\n" + text.String() + "Write the whole answer again. Correct them, give the marker that shows where they are, or leave them out."
 }
 
-// say sets the answer, with where its claims come from.
-func (r *Result) say(report grounding.Report) {
+// setAnswer sets the response, the checks and the citations from a report.
+func (r *Result) setAnswer(report grounding.Report) {
 	r.Response, r.Checks, r.Citations = prose(report.Text), &Checks{Claims: len(report.Claims), Unverified: []string{}}, nil
 
 	for _, claim := range report.Claims {
@@ -258,22 +261,22 @@ func (r *Result) say(report grounding.Report) {
 	}
 }
 
-// toAnswer is what the answer is to be written from.
-func (q *asking) toAnswer(steps []Step, remarks []string) string {
+// toAnswer returns the prompt from which the model writes the answer.
+func (s solution) toAnswer(steps []Step, remarks []string) string {
 	var text strings.Builder
 
 	text.WriteString("Steps:\n")
 
-	for _, s := range steps {
-		text.WriteString(shownOf(s))
+	for _, step := range steps {
+		text.WriteString(shownOf(step))
 	}
 
 	for _, remark := range remarks {
 		fmt.Fprintf(&text, "\nThe asker is told: %s\n", remark)
 	}
 
-	q.circumstances(&text)
-	fmt.Fprintf(&text, "\nQuestion:\n%s", q.asked.Text)
+	s.dialogue.circumstances(&text)
+	fmt.Fprintf(&text, "\nQuestion:\n%s", s.inquiry.question.Text)
 
 	return text.String()
 }

@@ -7,92 +7,90 @@ import (
 	"quern.dev/quern/internal/auth"
 )
 
-// Assistant answers a question in several steps: it plans them, lets each be done as nl2ql does one, and writes an answer
-// whose figures are looked for in the rows.
-type Assistant struct{ NL2QL }
+// Assistant answers a question in several steps: it plans them, answers each one as NL2QL does, and writes an answer
+// whose figures are looked up in the rows.
+type Assistant struct{ Tools Tools }
 
 // Answer implements Agent.
 func (a Assistant) Answer(ctx context.Context, who auth.Principal, asked Question, log Log) (Result, error) {
-	t := tellerOf(log)
+	q := &inquiry{tools: a.Tools, who: who, question: asked, recorder: newRecorder(log)}
 
-	if err := t.say(ctx, PlanningStarted, 0, struct{}{}); err != nil {
+	if err := q.recorder.record(ctx, EventPlanningStarted, 0, Empty{}); err != nil {
 		return Result{}, err
 	}
 
-	q, err := a.begin(ctx, who, asked, t)
+	d, err := newDialogue(ctx, q)
 	if err != nil {
 		return Result{}, err
 	}
 
-	if wasByRules(log.Before()) {
-		return q.byRules(ctx, true, errBegun())
+	if wasByRules(q.before()) {
+		return d.byRules(ctx, true, errBegun())
 	}
 
-	result, err := q.answer(ctx)
-	if q.isDown(err) {
-		return q.byRules(ctx, true, err)
+	s := solution{inquiry: q, dialogue: d}
+
+	result, err := s.find(ctx)
+	if d.isDown(err) {
+		return d.byRules(ctx, true, err)
 	}
 
-	result.Model, result.Usage = q.model.Name, new(q.spent.usage())
+	result.Model, result.Usage = d.model.Name, new(d.spent.usage())
 
 	return result, err
 }
 
-func (q *asking) answer(ctx context.Context) (Result, error) {
-	plan, result, err := q.plan(ctx)
+// solution is the answer of Assistant while it is made: the plan, the steps, the words.
+type solution struct {
+	inquiry  *inquiry
+	dialogue *dialogue
+}
+
+// find makes the plan, works through its steps and concludes. It skips what an earlier worker has recorded.
+func (s solution) find(ctx context.Context) (Result, error) {
+	recorder := s.inquiry.recorder
+
+	plan, result, err := s.plan(ctx)
 	if err != nil {
 		return Result{}, err
 	}
 
-	if err := q.teller.say(ctx, Planned, 0, plan); err != nil {
+	if err := recorder.record(ctx, EventPlan, 0, plan); err != nil {
 		return Result{}, err
 	}
 
-	if said, ok := concluded(q.teller.log.Before()); ok {
-		said.Reading = plan.Reading
+	if recorded, ok := concluded(s.inquiry.before()); ok {
+		recorded.Interpretation = plan.Interpretation
 
-		return said, nil
+		return recorded, nil
 	}
 
 	var done []attempted
 
 	if len(plan.Steps) > 0 {
-		if done, err = q.work(ctx, plan); err != nil {
+		if done, err = s.work(ctx, plan); err != nil {
 			return Result{}, err
 		}
 	}
 
-	if err := q.teller.say(ctx, AnswerStarted, 0, struct{}{}); err != nil {
+	if err := recorder.record(ctx, EventAnswerStarted, 0, Empty{}); err != nil {
 		return Result{}, err
 	}
 
 	if len(plan.Steps) > 0 {
-		if result, err = q.conclude(ctx, plan, done); err != nil {
+		if result, err = s.conclude(ctx, plan, done); err != nil {
 			return Result{}, err
 		}
 	}
 
-	return result, q.teller.say(ctx, Answered, 0, conclusionOf(result))
+	return result, recorder.record(ctx, EventAnswer, 0, conclusionOf(result))
 }
 
-// conclusion is the answer as it is recorded: with all that is not recorded elsewhere.
-type conclusion struct {
-	Response      string     `json:"response"`
-	Outcome       Outcome    `json:"outcome"`
-	Clarification *Choice    `json:"clarification,omitempty"`
-	Checks        *Checks    `json:"checks,omitempty"`
-	Citations     []Citation `json:"citations,omitempty"`
-}
-
-func conclusionOf(r Result) conclusion {
-	return conclusion{r.Response, r.Outcome, r.Clarification, r.Checks, r.Citations}
-}
-
-// concluded finds the answer that was given before.
+// concluded returns the answer that was recorded before an interruption.
 func concluded(before []Event) (Result, bool) {
 	for _, e := range before {
-		var c conclusion
-		if e.Kind == Answered && json.Unmarshal(e.Body, &c) == nil {
+		var c Conclusion
+		if e.Kind == EventAnswer && json.Unmarshal(e.Body, &c) == nil {
 			return Result{Response: c.Response, Outcome: c.Outcome, Clarification: c.Clarification, Checks: c.Checks, Citations: c.Citations, Steps: []Step{}}, true
 		}
 	}

@@ -11,20 +11,21 @@ import (
 	"quern.dev/quern/internal/query"
 )
 
-// table is a small result.
+// table is a small result of a statement.
 type table struct {
 	columns []query.Column
 	rows    []json.RawMessage
 }
 
 const (
-	comparedColumns = 6   // of the result that has fewer
-	comparedWays    = 24  // in which its columns may be those of the other
-	percent         = 100 // of a share that is said as a fraction
+	comparedColumns = 6   // most columns of the narrower result
+	comparedWays    = 24  // most assignments of columns that are tried
+	percent         = 100 // factor between a fraction and a percentage
 )
 
-// sameTable tells whether two results say the same: the columns of one are columns of the other, whatever they are called
-// and in whichever order the rows stand. ok is false if that would take long to find out.
+// sameTable reports whether two results contain the same rows: the columns of one result are columns of the other,
+// regardless of column names and row order. ok is false if the comparison would take too long or the rows cannot be
+// decoded. share also accepts a fraction as equal to the same percentage.
 func sameTable(a, b table, share bool) (same, ok bool) {
 	if len(a.columns) > len(b.columns) {
 		a, b = b, a
@@ -58,15 +59,15 @@ func sameTable(a, b table, share bool) (same, ok bool) {
 	return same, same || m.ways <= comparedWays
 }
 
-// matching looks for the columns of one result among those of another.
+// matching assigns the columns of one result to columns of another.
 type matching struct {
 	left, right [][]cell
 	share       bool
-	possible    [][]int // by column on the left, places on the right
-	ways        int     // that were tried
+	possible    [][]int // by column on the left, positions of candidate columns on the right
+	ways        int     // number of assignments tried
 }
 
-// assign finds a place on the right for the columns that have none yet.
+// assign tries positions on the right for the columns that do not have one yet, and reports whether an assignment fits.
 func (m *matching) assign(places []int) bool {
 	if m.ways > comparedWays {
 		return false
@@ -83,7 +84,8 @@ func (m *matching) assign(places []int) bool {
 	})
 }
 
-// fits tells whether the columns from first on, put at these places, have the same rows.
+// fits reports whether the left columns from index first on have the same rows, in any order, as the right columns at
+// these positions.
 func (m *matching) fits(places []int, first int) bool {
 	taken := make([]bool, len(m.right))
 
@@ -116,7 +118,7 @@ func (m *matching) fits(places []int, first int) bool {
 	return true
 }
 
-// cells are the values by row and column, nil if they cannot be read.
+// cells returns the values by row and column, or nil if a row cannot be decoded.
 func (t table) cells() [][]cell {
 	list := make([][]cell, len(t.rows))
 
@@ -134,7 +136,7 @@ func (t table) cells() [][]cell {
 	return list
 }
 
-// cell is a value as it is compared: a number as exact as it is written, or a text.
+// cell is a value prepared for comparison: a number with the precision that it was written with, or text.
 type cell struct {
 	text     string
 	number   float64
@@ -160,7 +162,8 @@ func cellOf(value json.RawMessage) cell {
 	return cell{text: beginning(text)}
 }
 
-// beginning is a day, month or year without what only says that it is its first moment.
+// beginning shortens the first moment of a day, month or year to that day, month or year: "2026-02-01" becomes
+// "2026-02".
 func beginning(text string) string {
 	if len(text) < len("2026-01") || text[len("2026")] != '-' {
 		return text
@@ -185,7 +188,7 @@ func (c cell) times(factor float64) cell {
 	return cell{number: c.number * factor, decimals: max(c.decimals-2, 0), isNumber: true}
 }
 
-// near: one may be the other rounded.
+// near reports whether one number may be the other one rounded.
 func (c cell) near(other cell) bool {
 	rounded := 0.5 * math.Pow10(-min(c.decimals, other.decimals))
 	difference := math.Abs(c.number - other.number)

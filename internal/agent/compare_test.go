@@ -10,7 +10,7 @@ import (
 	"quern.dev/quern/internal/query"
 )
 
-// resultOf is a table of rows whose columns are a, b, c and so on.
+// resultOf returns a table whose columns are named a, b, c and so on.
 func resultOf(rows ...[]any) (t table) {
 	for _, row := range rows {
 		object := map[string]any{"__metadata": map[string]int{"score": 1}}
@@ -71,7 +71,7 @@ func TestSameTable(t *testing.T) {
 	}
 }
 
-// TestSameTableIsShort: what would take long is left alone.
+// TestSameTableIsShort checks that a comparison that would take too long is not completed.
 func TestSameTableIsShort(t *testing.T) {
 	t.Parallel()
 
@@ -85,7 +85,7 @@ func TestSameTableIsShort(t *testing.T) {
 	same, _ := sameTable(resultOf(a...), resultOf(b...), false)
 	require.True(t, same, "six of them are")
 
-	for i := range 6 { // each column has one 2
+	for i := range 6 { // each column contains one 2
 		a[i] = []any{1, 1, 1, 1, 1, 1}
 		a[i][i], b[i/2][i+1] = 2, 2
 	}

@@ -11,36 +11,35 @@ import (
 
 	"github.com/google/uuid"
 
-	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/catalog"
 	"quern.dev/quern/internal/llm"
 	"quern.dev/quern/internal/query"
 )
 
 const (
-	maxDatasets = 20     // that a model is told of
-	maxNotes    = 60_000 // bytes about all of them
-	maxColumns  = 200    // of one
-	maxValues   = 30     // that words of the question may mean
-	fewValues   = 10     // of a column are all told
+	maxDatasets = 20     // that a model sees
+	maxNotes    = 60_000 // bytes about all datasets together
+	maxColumns  = 200    // of one dataset
+	maxValues   = 30     // matches of words of the question
+	fewValues   = 10     // a column with at most this many values is described by all of them
 	someValues  = 3
 	valueRunes  = 60
 
-	shortestQuote = 3 // bytes; what is shorter is in every text
+	shortestQuote = 3 // bytes; shorter values occur in almost every text
 )
 
-// surroundings is what a model is told of the data for one question. Whatever is in it the model may see: exposure is
+// surroundings is what a model sees of the data for one question. The model may see everything in it: exposure is
 // decided here and nowhere else.
 type surroundings struct {
 	datasets []query.About
 	exposure map[uuid.UUID]llm.Exposure
-	others   llm.Exposure // of datasets that are not among them
-	least    llm.Exposure // that holds for all datasets: more must not be said of results
-	told     notes
-	notes    string
+	others   llm.Exposure // exposure of datasets that are not in exposure
+	least    llm.Exposure // lowest exposure of all datasets; limits what the model sees of results
+	notes    notes
+	text     string // the notes as JSON, for the prompt
 }
 
-// allows tells whether the model may see rows that were made of these datasets.
+// allows reports whether the model may see rows that were read from these datasets.
 func (s surroundings) allows(read map[uuid.UUID]uuid.UUID) bool {
 	for id := range read {
 		exposure, known := s.exposure[id]
@@ -56,7 +55,7 @@ func (s surroundings) allows(read map[uuid.UUID]uuid.UUID) bool {
 	return true
 }
 
-// quoted are the datasets of which words have a value that the asker did not say.
+// quoted returns the reads of the datasets with a value that occurs in the text but not in the question.
 func (s surroundings) quoted(asked Question, words []string) (reads []query.Read) {
 	text, known := strings.ToLower(strings.Join(words, "\n")), strings.ToLower(asked.Text)
 
@@ -65,7 +64,7 @@ func (s surroundings) quoted(asked Question, words []string) (reads []query.Read
 			continue
 		}
 
-		isQuoted := slices.ContainsFunc(s.told.valuesOf(nameOf(asked, d.Item)), func(value string) bool {
+		isQuoted := slices.ContainsFunc(s.notes.valuesOf(nameOf(asked, d.Item)), func(value string) bool {
 			value = strings.ToLower(value)
 
 			return len(value) >= shortestQuote && strings.Contains(text, value) && !strings.Contains(known, value)
@@ -82,7 +81,7 @@ func (s surroundings) quoted(asked Question, words []string) (reads []query.Read
 	return reads
 }
 
-// notes is what goes out.
+// notes is the description of the data in the prompt.
 type notes struct {
 	Datasets []datasetNote `json:"datasets"`
 	Values   []valueNote   `json:"values,omitempty"`
@@ -97,7 +96,7 @@ type datasetNote struct {
 	Columns     []columnNote `json:"columns"`
 }
 
-// valuesOf are the values of a dataset that are told.
+// valuesOf returns the values of a dataset that the notes contain.
 func (n notes) valuesOf(dataset string) (values []string) {
 	for _, d := range n.Datasets {
 		if d.Name != dataset {
@@ -124,14 +123,14 @@ type columnNote struct {
 	Name        string            `json:"name"`
 	Type        string            `json:"type"`
 	Description string            `json:"description,omitempty"`
-	Values      []json.RawMessage `json:"values,omitempty"`   // all that there are
-	Examples    []json.RawMessage `json:"examples,omitempty"` // some of many
+	Values      []json.RawMessage `json:"values,omitempty"`   // all values of the column
+	Examples    []json.RawMessage `json:"examples,omitempty"` // some of many values
 	Min         json.RawMessage   `json:"min,omitempty"`
 	Max         json.RawMessage   `json:"max,omitempty"`
-	Empty       int64             `json:"empty,omitempty"` // rows
+	Empty       int64             `json:"empty,omitempty"` // number of rows without a value
 }
 
-// valueNote is a value that words of the question may mean.
+// valueNote is a match: a value that words of the question may mean.
 type valueNote struct {
 	Words   string `json:"words"`
 	Dataset string `json:"dataset"`
@@ -139,7 +138,8 @@ type valueNote struct {
 	Value   string `json:"value"`
 }
 
-// allowed is how much a model may see of a dataset: what the operator lets it see, or less if the owner says so.
+// allowed returns how much of a dataset a model may see: what the operator allows for the model, or less if the owner
+// set less for the dataset. A local model may see everything.
 func allowed(model llm.Model, set catalog.Exposure) llm.Exposure {
 	if model.Local {
 		return llm.ExposeRows
@@ -155,22 +155,22 @@ func allowed(model llm.Model, set catalog.Exposure) llm.Exposure {
 	}
 }
 
-// surround finds the datasets that a question may be about, and what is known of them.
-func (a NL2QL) surround(ctx context.Context, who auth.Principal, asked Question, model llm.Model) (surroundings, error) {
-	chosen, err := a.choose(ctx, who, asked, maxDatasets)
+// surround finds the datasets that a question may be about, and collects what the model may see of them.
+func surround(ctx context.Context, q *inquiry, model llm.Model) (surroundings, error) {
+	chosen, err := q.choose(ctx, maxDatasets)
 	if err != nil {
 		return surroundings{}, err
 	}
 
 	isValued := func(item catalog.Item) bool { return allowed(model, item.Exposure) >= llm.ExposeValues }
 
-	known, err := a.Query.About(ctx, who, chosen, isValued)
+	known, err := q.tools.Query.About(ctx, q.who, chosen, isValued)
 	if err != nil {
 		return surroundings{}, err
 	}
 
 	s := surroundings{datasets: known, exposure: map[uuid.UUID]llm.Exposure{}, others: allowed(model, catalog.SchemaExposed), least: llm.ExposeRows}
-	s.told.Datasets = describe(asked, known)
+	s.notes.Datasets = describe(q.question, known)
 
 	var valued []string
 
@@ -178,92 +178,24 @@ func (a NL2QL) surround(ctx context.Context, who auth.Principal, asked Question,
 		s.exposure[d.ID] = allowed(model, d.Exposure)
 		s.least = min(s.least, s.exposure[d.ID])
 
-		if isValued(d.Item) && inNamespace(asked, d.Item) {
+		if isValued(d.Item) && inNamespace(q.question, d.Item) {
 			valued = append(valued, d.Name)
 		}
 	}
 
-	if s.told.Values, err = a.values(ctx, who, asked, valued, asked.Text); err != nil {
+	if s.notes.Values, err = q.values(ctx, valued, q.question.Text); err != nil {
 		return surroundings{}, err
 	}
 
-	content, err := json.Marshal(s.told)
-	s.notes = string(content)
+	content, err := json.Marshal(s.notes)
+	s.text = string(content)
 
 	return s, err
 }
 
-// choose takes at most so many datasets: those that the asker named, all of a small namespace, or those that the words
-// of the question find.
-func (a NL2QL) choose(ctx context.Context, who auth.Principal, asked Question, most int) (chosen []catalog.Item, err error) {
-	at := asked.path()
-
-	for _, name := range asked.Datasets[:min(len(asked.Datasets), most)] {
-		one, err := a.Catalog.Describe(ctx, who, at.Named(name))
-		if err != nil {
-			return nil, err
-		}
-
-		chosen = append(chosen, catalog.Item{Dataset: one.Dataset, Owner: one.Owner})
-	}
-
-	if len(chosen) > 0 {
-		return chosen, nil
-	}
-
-	first, next, err := a.Catalog.Datasets(ctx, who, at, uuid.Nil, most)
-	if err != nil || next == uuid.Nil {
-		return first, err
-	}
-
-	words := asked.Text
-	if before := len(asked.Earlier); before > 0 {
-		words += " " + asked.Earlier[before-1].Question // "and in the south?"
-	}
-
-	found, _, err := a.Catalog.Search(ctx, who, catalog.Search{Words: words, In: at, Limit: most})
-	if len(found) == 0 {
-		found = first
-	}
-
-	return found, err
-}
-
-func (q Question) path() catalog.Path {
-	return catalog.Path{Username: q.Username, Namespace: q.Namespace}
-}
-
-func inNamespace(asked Question, d catalog.Item) bool {
-	return strings.EqualFold(d.Namespace, asked.Namespace) && (asked.Username == "self" || strings.EqualFold(d.Owner, asked.Username))
-}
-
-// nameOf is a dataset's name in statements.
-func nameOf(asked Question, d catalog.Item) string {
-	if inNamespace(asked, d) {
-		return d.Name
-	}
-
-	return d.Owner + "/" + d.Namespace + "/" + d.Name
-}
-
-// values finds text among the values of datasets.
-func (a NL2QL) values(ctx context.Context, who auth.Principal, asked Question, datasets []string, text string) ([]valueNote, error) {
-	if len(datasets) == 0 {
-		return nil, nil
-	}
-
-	linked, err := a.Query.Link(ctx, who, query.LinkRequest{Username: asked.Username, Namespace: asked.Namespace, Datasets: datasets, Question: text})
-	found := make([]valueNote, 0, maxValues)
-
-	for _, l := range linked.Links[:min(len(linked.Links), maxValues)] {
-		found = append(found, valueNote{Words: text[l.Start:l.End], Dataset: l.Dataset, Column: l.Column, Value: l.Value})
-	}
-
-	return found, err
-}
-
-// describe writes the notes, the most likely datasets first as long as there is room for values and descriptions, and
-// orders them by name: the same datasets give the same beginning of a prompt.
+// describe returns the notes about datasets. The most likely datasets come first in known and get values and
+// descriptions until maxNotes is reached; later ones are shortened or left out. The result is ordered by name, so that
+// the same datasets produce the same beginning of a prompt, which providers can cache.
 func describe(asked Question, known []query.About) []datasetNote {
 	list, room := make([]datasetNote, 0, len(known)), maxNotes
 
@@ -297,7 +229,7 @@ func sizeOf(note datasetNote) int {
 	return len(content)
 }
 
-// bare leaves names and types.
+// bare removes everything but the names and types of columns and a short description.
 func (d *datasetNote) bare() {
 	d.Description = cut(d.Description, valueRunes)
 
@@ -350,12 +282,12 @@ func (c *columnNote) fill(p query.ColumnProfile) {
 		c.Examples = append(c.Examples, cutValue(example))
 	}
 
-	if p.Shortest == nil { // no text
+	if p.Shortest == nil { // the column is not text
 		c.Min, c.Max = cutValue(p.Min), cutValue(p.Max)
 	}
 }
 
-// cutValue shortens a long text.
+// cutValue shortens a long text value.
 func cutValue(value json.RawMessage) json.RawMessage {
 	var text string
 	if len(value) <= valueRunes || json.Unmarshal(value, &text) != nil {
@@ -367,7 +299,7 @@ func cutValue(value json.RawMessage) json.RawMessage {
 	return short
 }
 
-// cut keeps the beginning of a text that is too long.
+// cut returns a text that is longer than length runes as its beginning and an ellipsis.
 func cut(text string, length int) string {
 	runes := []rune(text)
 	if len(runes) <= length {

@@ -14,25 +14,25 @@ import (
 	"quern.dev/quern/internal/query"
 )
 
-// What a second opinion may take.
+// Limits of a second opinion.
 const (
 	opinionTime  = 10 * time.Second
-	opinionGrace = time.Second // that an answer waits for it when the model is done
-	opinionRows  = 1_000_000   // of the dataset
-	comparedRows = 200         // of a result
-	doubtedRows  = 5           // that a model is shown
+	opinionGrace = time.Second // how long the answer waits for the opinion after the model has finished
+	opinionRows  = 1_000_000   // most rows of the dataset
+	comparedRows = 200         // most rows of a result
+	doubtedRows  = 5           // rows that a model sees
 )
 
-// opinion is what the rules make of a question that a model answers. Whatever is said of it is said after the model's
-// statement has read the same snapshot, so that nothing else is read than is noted.
+// opinion is the planner's result for a question that a model answers. It is used only after the model's statement has
+// read the same snapshot, so that the run does not use data that it has not recorded as read.
 type opinion struct {
-	planner.Candidate
-
-	result table
-	read   query.Read
+	dialogue  *dialogue // with the model that the opinion is for
+	candidate planner.Candidate
+	result    table
+	read      query.Read
 }
 
-// verdict is what a second opinion comes to.
+// verdict is the result of comparing a result with the second opinion.
 type verdict string
 
 const (
@@ -40,34 +40,36 @@ const (
 	differed verdict = "differs"
 )
 
-// consult lets the rules read the question while the model thinks. Nobody waits long for what they say: hear gives nil if
-// they are not sure, if it would take long, or if more was said than they understand.
-func (w *writing) consult(ctx context.Context) (hear func() *opinion, stop func()) {
-	if !w.whole || !w.Opinion || w.asked.HelperPrompt != "" || len(w.asked.Earlier) > 0 {
+// consult starts the planner on the question while the model works. hear returns the opinion and waits at most
+// opinionGrace for it. It returns nil if the planner is not sure, if it takes too long, or if the question has a helper
+// prompt or earlier turns, which the planner does not understand. stop cancels the planner.
+func (w *writer) consult(ctx context.Context) (hear func() *opinion, stop func()) {
+	q := w.dialogue.inquiry
+	if !w.consults || q.question.HelperPrompt != "" || len(q.question.Earlier) > 0 {
 		return func() *opinion { return nil }, func() {}
 	}
 
 	ctx, stop = context.WithTimeout(ctx, opinionTime)
-	said := make(chan *opinion, 1)
+	given := make(chan *opinion, 1)
 
 	go func() {
 		var one *opinion
 
 		err := fault.Try(func() error {
-			one = w.readByRules(ctx)
+			one = opinionOf(ctx, w.dialogue)
 
 			return nil
 		})
-		if err != nil { // the model answers without it
-			w.Query.Log.ErrorContext(ctx, "the second opinion failed", "run", w.asked.Run, "error", err)
+		if err != nil { // the model answers without a second opinion
+			q.tools.Query.Log.ErrorContext(ctx, "the second opinion failed", "run", q.question.Run, "error", err)
 		}
 
-		said <- one
+		given <- one
 	}()
 
 	return func() *opinion {
 		select {
-		case one := <-said:
+		case one := <-given:
 			return one
 		case <-time.After(opinionGrace):
 			stop()
@@ -78,26 +80,25 @@ func (w *writing) consult(ctx context.Context) (hear func() *opinion, stop func(
 	}, stop
 }
 
-// readByRules is nil whenever anything is in the way.
-func (w *writing) readByRules(ctx context.Context) *opinion {
-	p := Planner{NL2QL: w.NL2QL}.planning(w.who, w.asked, w.teller)
+// opinionOf returns the planner's result, or nil if the planner is not sure or anything fails.
+func opinionOf(ctx context.Context, d *dialogue) *opinion {
+	q := d.inquiry
+	rules := &interpreter{inquiry: q}
 
-	plan, err := p.plan(ctx)
-	if err != nil || plan.Outcome() != planner.Answer || planner.Changes(w.asked.Text) {
+	plan, err := rules.candidates(ctx)
+	if err != nil || plan.Outcome() != planner.Answer || planner.Changes(q.question.Text) {
 		return nil
 	}
 
-	one := &opinion{Candidate: plan.Candidates[0]}
+	one := &opinion{dialogue: d, candidate: plan.Candidates[0]}
 
-	if !slices.ContainsFunc(p.datasets, func(d query.About) bool {
-		return nameOf(w.asked, d.Item) == one.Form.Dataset && d.RowCount <= opinionRows
+	if !slices.ContainsFunc(rules.datasets, func(d query.About) bool {
+		return nameOf(q.question, d.Item) == one.candidate.Form.Dataset && d.RowCount <= opinionRows
 	}) {
 		return nil
 	}
 
-	result, err := w.Query.Run(ctx, w.who, query.Statement{
-		Username: w.asked.Username, Namespace: w.asked.Namespace, Text: one.SQL, Form: query.Rows, Pinned: w.teller.log.Pinned(),
-	})
+	result, err := q.execute(ctx, statement{text: one.candidate.SQL, isAside: true})
 	if err != nil {
 		return nil
 	}
@@ -113,9 +114,10 @@ func (w *writing) readByRules(ctx context.Context) *opinion {
 	return one
 }
 
-// judge compares a result with that of the rules; "" if there is none, or it is of something else.
-func (w *writing) judge(result *query.Result) verdict {
-	if w.second == nil || len(result.Reads) != 1 || result.Reads[0].ID != w.second.read.ID || result.Reads[0].Snapshot != w.second.read.Snapshot {
+// judge compares a result with the second opinion. It returns "" if there is no opinion, if the two read different
+// snapshots, or if the comparison would take too long.
+func (o *opinion) judge(result *query.Result) verdict {
+	if o == nil || len(result.Reads) != 1 || result.Reads[0].ID != o.read.ID || result.Reads[0].Snapshot != o.read.Snapshot {
 		return ""
 	}
 
@@ -124,7 +126,7 @@ func (w *writing) judge(result *query.Result) verdict {
 		return ""
 	}
 
-	same, ok := sameTable(table{result.Columns, rows}, w.second.result, w.second.Form.Kind == planner.Share)
+	same, ok := sameTable(table{result.Columns, rows}, o.result, o.candidate.Form.Kind == planner.Share)
 
 	switch {
 	case !ok:
@@ -136,10 +138,10 @@ func (w *writing) judge(result *query.Result) verdict {
 	}
 }
 
-// doubt is what the model is told of another reading, as far as it may see what that rests on; "" if there is nothing to
-// doubt.
-func (w *writing) doubt(result *query.Result) string {
-	if w.judge(result) != differed || !w.mayHear() {
+// doubt returns the message to the model about a second opinion that differs, as far as the model may see what the
+// opinion is based on. It returns "" if there is nothing to doubt.
+func (o *opinion) doubt(result *query.Result) string {
+	if o.judge(result) != differed || !o.mayBeShown() {
 		return ""
 	}
 
@@ -152,30 +154,33 @@ func (w *writing) doubt(result *query.Result) string {
 
 	return fmt.Sprintf("The statement ran. Simple rules, which know less than you do, read the question as\n%s\nTheir result has %s. Yours has %s.\n"+
 		"Think again about what was asked. If your statement is right give the same statement again. Otherwise correct it.",
-		w.second.SQL, w.shape(w.second.result), w.shape(mine))
+		o.candidate.SQL, o.shape(o.result), o.shape(mine))
 }
 
-// moment is a date in a statement: the question said it.
+// moment matches a date in a statement. The planner takes dates from the question, so they do not disclose values.
 var moment = regexp.MustCompile(`'\d{4}-\d{2}-\d{2}[^']*'`)
 
-// mayHear tells whether the model may know how the rules read the question. That a value is in a column is known to the
-// value index, and so only to models that may see values.
-func (w *writing) mayHear() bool {
-	return w.exposed() >= llm.ExposeValues || !literal.MatchString(moment.ReplaceAllString(w.second.SQL, ""))
+// mayBeShown reports whether the model may see the planner's statement. A text in the statement comes from the value index
+// and shows that a column has this value, so only models that may see values may see it.
+func (o *opinion) mayBeShown() bool {
+	return o.exposed() >= llm.ExposeValues || !literal.MatchString(moment.ReplaceAllString(o.candidate.SQL, ""))
 }
 
-// exposed is how much the model may see of what the rules read: they look at more datasets than it is told of.
-func (w *writing) exposed() llm.Exposure {
-	exposure, isTold := w.around.exposure[w.second.read.ID]
-	if !isTold {
-		exposure = w.around.others
+// exposed returns how much the model may see of the dataset that the planner read. The planner considers more datasets
+// than the model sees.
+func (o *opinion) exposed() llm.Exposure {
+	around := o.dialogue.around
+
+	exposure, isKnown := around.exposure[o.read.ID]
+	if !isKnown {
+		exposure = around.others
 	}
 
-	return min(exposure, w.around.least)
+	return min(exposure, around.least)
 }
 
-// shape says what a result looks like, with rows only for models that may see them.
-func (w *writing) shape(of table) string {
+// shape describes a result, with rows only for models that may see them.
+func (o *opinion) shape(of table) string {
 	var text strings.Builder
 
 	switch count := len(of.rows); {
@@ -183,7 +188,7 @@ func (w *writing) shape(of table) string {
 		text.WriteString("no rows")
 	case count == 1:
 		text.WriteString("1 row")
-	case w.exposed() < llm.ExposeValues:
+	case o.exposed() < llm.ExposeValues:
 		text.WriteString("several rows")
 	case count > comparedRows:
 		fmt.Fprintf(&text, "more than %d rows", comparedRows)
@@ -198,7 +203,7 @@ func (w *writing) shape(of table) string {
 
 	fmt.Fprintf(&text, " of %s", strings.Join(names, ", "))
 
-	if w.around.allows(w.teller.log.Pinned()) {
+	if o.dialogue.around.allows(o.dialogue.inquiry.recorder.log.Pinned()) {
 		shown := showStep(Step{Data: of.rows[:min(len(of.rows), doubtedRows)]})
 		for _, row := range shown.Rows {
 			fmt.Fprintf(&text, "\n%s", row)
@@ -208,14 +213,16 @@ func (w *writing) shape(of table) string {
 	return text.String()
 }
 
-// weigh adds to a draft's reasons what the rules say of its result.
-func (w *writing) weigh(d draft, result *query.Result) draft {
-	switch w.verdict = w.judge(result); w.verdict {
+// weigh returns the verdict on a result, and the reasoning of the model with the verdict added.
+func (o *opinion) weigh(reasoning string, result *query.Result) (string, verdict) {
+	found := o.judge(result)
+
+	switch found {
 	case agreed:
-		d.Reasoning = strings.TrimSpace(d.Reasoning + " The rules that answer without a model give the same result.")
+		reasoning = strings.TrimSpace(reasoning + " The planner gives the same result.")
 	case differed:
-		d.Reasoning = strings.TrimSpace(d.Reasoning + " The rules that answer without a model read it otherwise: " + prose(w.second.Reading) + ".")
+		reasoning = strings.TrimSpace(reasoning + " The planner interprets the question differently: " + prose(o.candidate.Interpretation) + ".")
 	}
 
-	return d
+	return reasoning, found
 }

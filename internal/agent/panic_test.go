@@ -14,27 +14,29 @@ import (
 	"quern.dev/quern/internal/query"
 )
 
-// TestPanicBeside: what panics beside a question fails that question, and nothing else.
+// TestPanicBeside checks that a panic in a goroutine of a question fails only that question.
 func TestPanicBeside(t *testing.T) {
 	t.Parallel()
 
 	asked := Question{Username: "ada", Namespace: "shop", Text: "How many orders are there?"}
-	p := &planning{asked: asked} // whose Query is nil
+	p := &interpreter{inquiry: &inquiry{question: asked}} // its Query is nil
 	orders := catalog.Item{Owner: "ada", Dataset: catalog.Dataset{Namespace: "shop", Name: "orders"}}
 
-	err := <-p.linkAside(t.Context(), []catalog.Item{orders}, &planner.Request{})
+	err := <-p.matchAside(t.Context(), []catalog.Item{orders}, &planner.Request{})
 	require.True(t, fault.Is(err, fault.Internal), "%v", err)
 	require.ErrorContains(t, err, "planner.go:")
 }
 
-// TestPanicOfTheSecondOpinion: the model answers without it, and the log says why.
+// TestPanicOfTheSecondOpinion checks that the model answers without a second opinion that panics, and that the log
+// reports the panic.
 func TestPanicOfTheSecondOpinion(t *testing.T) {
 	t.Parallel()
 
 	var log bytes.Buffer
 
-	a := NL2QL{Query: &query.Query{Config: query.Config{Log: slog.New(slog.NewTextHandler(&log, nil))}}, Now: time.Now, Opinion: true}
-	w := &writing{asking: &asking{NL2QL: a, asked: Question{Text: "How many orders are there?"}}, whole: true} // without a catalog
+	tools := Tools{Query: &query.Query{Config: query.Config{Log: slog.New(slog.NewTextHandler(&log, nil))}}, Now: time.Now} // there is no catalog
+	asked := &inquiry{tools: tools, question: Question{Text: "How many orders are there?"}}
+	w := &writer{dialogue: &dialogue{inquiry: asked}, consults: true}
 
 	hear, stop := w.consult(t.Context())
 	defer stop()

@@ -15,21 +15,21 @@ import (
 	"quern.dev/quern/internal/llm"
 )
 
-// What one question may take.
+// Limits of one question.
 const (
 	maxSteps      = 6
 	parallelSteps = 3
 	maxRunTokens  = 400_000
-	timeToAnswer  = time.Minute // that is left when no step is begun any more
+	timeToAnswer  = time.Minute // reserved for writing the answer after the steps
 )
 
-// planDraft is what a model plans.
+// planDraft is the completion of a model that plans.
 type planDraft struct {
-	Outcome       Outcome       `json:"outcome"`
-	Reading       string        `json:"reading"`
-	Reasoning     string        `json:"reasoning"`
-	Steps         []plannedStep `json:"steps"`
-	Clarification *Choice       `json:"clarification"`
+	Outcome        Outcome       `json:"outcome"`
+	Interpretation string        `json:"reading"`
+	Reasoning      string        `json:"reasoning"`
+	Steps          []plannedStep `json:"steps"`
+	Clarification  *Choice       `json:"clarification"`
 }
 
 type plannedStep struct {
@@ -37,40 +37,40 @@ type plannedStep struct {
 	After       []int  `json:"after"`
 }
 
-// plan lets the model plan, unless that was done before. Without a step the result says why.
-func (q *asking) plan(ctx context.Context) (Plan, Result, error) {
-	for _, e := range q.teller.log.Before() {
+// plan asks the model for a plan, unless one was recorded before. If the plan has no steps, the result says why.
+func (s solution) plan(ctx context.Context) (Plan, Result, error) {
+	for _, e := range s.inquiry.before() {
 		var before Plan
-		if e.Kind == Planned && json.Unmarshal(e.Body, &before) == nil && len(before.Steps) > 0 {
+		if e.Kind == EventPlan && json.Unmarshal(e.Body, &before) == nil && len(before.Steps) > 0 {
 			return before, Result{}, nil
 		}
 	}
 
-	d, err := completeAs[planDraft](ctx, q, "plan", planPrompt, []llm.Message{{Role: llm.User, Text: q.prompt(q.asked.Text, "")}}, &llm.Schema{Name: "plan", JSON: planSchema})
+	d, err := completeAs[planDraft](ctx, s.dialogue, "plan", planPrompt, []llm.Message{{Role: llm.User, Text: s.dialogue.prompt(s.inquiry.question.Text, "")}}, &llm.Schema{Name: "plan", JSON: planSchema})
 	if err != nil {
 		result, err := declined(err)
 
 		return Plan{Steps: []string{}}, result, err
 	}
 
-	plan := d.tidy(q.asked)
+	plan := d.tidy(s.inquiry.question)
 
-	if err := q.note(ctx, slices.Concat(plan.Steps, d.Clarification.words(), []string{plan.Reading, plan.Reasoning})...); err != nil {
+	if err := s.dialogue.noteWords(ctx, slices.Concat(plan.Steps, d.Clarification.words(), []string{plan.Interpretation, plan.Reasoning})...); err != nil {
 		return Plan{}, Result{}, err
 	}
 
 	if d.Outcome != Answer {
 		plan.Steps, plan.After, plan.Dropped = []string{}, nil, 0
 
-		return plan, without(draft{Outcome: d.Outcome, Reading: plan.Reading, Clarification: d.Clarification}), nil
+		return plan, without(draft{Outcome: d.Outcome, Interpretation: plan.Interpretation, Clarification: d.Clarification}), nil
 	}
 
 	return plan, Result{}, nil
 }
 
-// tidy makes a plan that can be carried out: not too long, and no step before one that it needs.
+// tidy makes a plan that can be executed: at most maxSteps steps, and each step depends only on earlier ones.
 func (d *planDraft) tidy(asked Question) Plan {
-	plan := Plan{Steps: []string{}, Reasoning: prose(d.Reasoning), Reading: prose(d.Reading), Dropped: max(len(d.Steps)-maxSteps, 0)}
+	plan := Plan{Steps: []string{}, Reasoning: prose(d.Reasoning), Interpretation: prose(d.Interpretation), Dropped: max(len(d.Steps)-maxSteps, 0)}
 	d.Clarification.clean()
 
 	if len(d.Steps) == 0 {
@@ -106,14 +106,15 @@ func (p Plan) needs(index int) []int {
 	return p.After[index]
 }
 
-// attempted is what came of a step: rows, or why there are none.
+// attempted is the result of a step: its rows, or the reason why it has none.
 type attempted struct {
 	step   *Step
 	result Result
 }
 
-// work does the steps, those that need no other at the same time. One that cannot be done is no reason not to do others.
-func (q *asking) work(ctx context.Context, plan Plan) ([]attempted, error) {
+// work runs the steps of a plan. Steps that do not need each other run at the same time. A step that cannot be done
+// does not stop the others.
+func (s solution) work(ctx context.Context, plan Plan) ([]attempted, error) {
 	stepping, stop := forSteps(ctx)
 	defer stop()
 
@@ -137,9 +138,9 @@ func (q *asking) work(ctx context.Context, plan Plan) ([]attempted, error) {
 			slots <- struct{}{}
 			defer func() { <-slots }()
 
-			one, err := q.attempt(working, plan, i, done)
+			one, err := s.attempt(working, plan, i, done)
 			if err != nil && errors.Is(stepping.Err(), context.DeadlineExceeded) && ctx.Err() == nil {
-				one, err = notDone("There was no time left for it."), nil
+				one, err = notDone("The question reached its time limit."), nil
 			}
 
 			done[i] = one
@@ -151,7 +152,7 @@ func (q *asking) work(ctx context.Context, plan Plan) ([]attempted, error) {
 	return done, group.Wait()
 }
 
-// forSteps ends before the question must be answered.
+// forSteps returns a context that ends early enough to leave time for writing the answer.
 func forSteps(ctx context.Context) (context.Context, context.CancelFunc) {
 	end, ok := ctx.Deadline()
 	if !ok {
@@ -163,42 +164,43 @@ func forSteps(ctx context.Context) (context.Context, context.CancelFunc) {
 
 func notDone(why string) attempted { return attempted{result: Result{Response: why, Outcome: Refused}} }
 
-// attempt does one step. Those that it needs are done.
-func (q *asking) attempt(ctx context.Context, plan Plan, index int, done []attempted) (attempted, error) {
+// attempt runs one step. The steps that it needs have ended before.
+func (s solution) attempt(ctx context.Context, plan Plan, index int, done []attempted) (attempted, error) {
 	if err := ctx.Err(); err != nil {
 		return attempted{}, err
 	}
 
 	for _, needed := range plan.needs(index) {
 		if done[needed].step == nil {
-			return notDone(fmt.Sprintf("It needs step %d.", needed+1)), nil
+			return notDone(fmt.Sprintf("It needs step %d, which failed.", needed+1)), nil
 		}
 	}
 
-	if _, isDone := finished(q.teller.log.Before(), index); !isDone && q.spent.over() {
-		return notDone("The question has taken as many tokens as one may."), nil
+	if _, isDone := finished(s.inquiry.before(), index); !isDone && s.dialogue.spent.over() {
+		return notDone("The question has used the maximum number of tokens."), nil
 	}
 
-	step, result, err := q.write(index, plan.Steps[index], q.prompt(plan.Steps[index], q.before(plan, index, done))).run(ctx)
+	prompt := s.dialogue.prompt(plan.Steps[index], s.earlierSteps(plan, index, done))
+	step, result, err := newWriter(s.dialogue, index, plan.Steps[index], prompt).write(ctx)
 
 	return attempted{step, result}, err
 }
 
-// before tells a step what it is part of, and the results that it may use: as statements, which it can repeat as a part
-// of its own, and as far as the model may see them as rows.
-func (q *asking) before(plan Plan, index int, done []attempted) string {
+// earlierSteps describes to the model the question that a step belongs to and the results that the step may use. Each result
+// is given as a statement, which the step can repeat inside its own, and as rows if the model may see them.
+func (s solution) earlierSteps(plan Plan, index int, done []attempted) string {
 	if len(plan.Steps) == 1 {
 		return ""
 	}
 
 	var text strings.Builder
 
-	fmt.Fprintf(&text, "\nThis is step %d of %d towards the answer to: %s\n", index, len(plan.Steps), q.asked.Text)
+	fmt.Fprintf(&text, "\nThis is step %d of %d towards the answer to: %s\n", index, len(plan.Steps), s.inquiry.question.Text)
 
 	for _, needed := range plan.needs(index) {
 		fmt.Fprintf(&text, "Step %d is done, and can be used in a WITH:\n%s\n", needed, done[needed].step.Query)
 
-		if q.around.allows(q.teller.log.Pinned()) {
+		if s.dialogue.around.allows(s.inquiry.recorder.log.Pinned()) {
 			fmt.Fprintf(&text, "%s\n", shownOf(*done[needed].step))
 		}
 	}

@@ -12,103 +12,99 @@ import (
 	"quern.dev/quern/internal/query"
 )
 
-// plannerName is told in the place of a model's.
+// plannerName is reported as the model of a result that the planner made.
 const plannerName = "planner"
 
-// Planner answers without a model what it surely can: one dataset, one statement. It asks back when there are two
-// readings, and refuses the rest.
+// Planner answers without a model the questions that it understands with certainty, with one statement on one dataset.
+// It asks for clarification if a question has several interpretations, and refuses all others.
 type Planner struct {
-	NL2QL
-
-	Planning bool // it tells a plan and an answer around its step
+	Tools    Tools
+	Planning bool // it writes events for a plan and an answer around its step
 }
 
 // Answer implements Agent.
 func (a Planner) Answer(ctx context.Context, who auth.Principal, asked Question, log Log) (Result, error) {
-	if asked.Model != "" || asked.Provider != "" { // it is none of them
-		if _, err := a.Models.Choose(asked.Model, asked.Provider); err != nil {
+	if asked.Model != "" || asked.Provider != "" { // the planner is not a configured model; report an unknown name
+		if _, err := a.Tools.Models.Choose(asked.Model, asked.Provider); err != nil {
 			return Result{}, err
 		}
 	}
 
-	return a.planning(who, asked, tellerOf(log)).answer(ctx)
+	q := &inquiry{tools: a.Tools, who: who, question: asked, recorder: newRecorder(log)}
+
+	return (&interpreter{inquiry: q, planning: a.Planning}).respond(ctx)
 }
 
-// planning is a question on its way.
-type planning struct {
-	Planner
-
-	who      auth.Principal
-	asked    Question
-	teller   *teller
-	datasets []query.About // that the reading is of
-	down     error         // why no model answers, where there are models
+// interpreter answers one question with the planner.
+type interpreter struct {
+	inquiry  *inquiry
+	planning bool          // it writes events for a plan and an answer around its step
+	datasets []query.About // considered for the interpretation
+	down     error         // why no model answered; nil if none is configured
 }
 
-func (a Planner) planning(who auth.Principal, asked Question, t *teller) *planning {
-	return &planning{Planner: a, who: who, asked: asked, teller: t}
-}
-
-// answer tells what happens as the agents with a model do. A fallback that has no answer tells nothing.
-func (p *planning) answer(ctx context.Context) (Result, error) {
-	if p.Planning {
-		if err := p.teller.say(ctx, PlanningStarted, 0, struct{}{}); err != nil {
-			return Result{}, err
-		}
+// respond answers the question and writes the same events as the agents with a model. If the models are down and the
+// planner does not understand the question either, it returns an error before it writes a plan or a step.
+func (p *interpreter) respond(ctx context.Context) (Result, error) {
+	if err := p.recordPlanning(ctx, EventPlanningStarted, Empty{}); err != nil {
+		return Result{}, err
 	}
 
-	reading, done := begun(p.teller.log.Before())
+	chosen, done := begun(p.inquiry.before())
 	result := Result{}
 
-	// What another worker began is finished as it was begun.
-	if reading == nil && done == nil {
+	// An answer that another worker began is finished with the same statement.
+	if chosen == nil && done == nil {
 		var err error
-		if reading, result, err = p.read(ctx); err != nil {
+		if chosen, result, err = p.interpret(ctx); err != nil {
 			return Result{}, err
 		}
 	}
 
-	if p.Planning {
-		if err := p.teller.say(ctx, Planned, 0, Plan{Steps: []string{p.asked.Text}, Model: plannerName}); err != nil {
-			return Result{}, err
-		}
+	if err := p.recordPlanning(ctx, EventPlan, Plan{Steps: []string{p.inquiry.question.Text}, Model: plannerName}); err != nil {
+		return Result{}, err
 	}
 
 	switch {
 	case done != nil:
-		result = p.say(answered(*done))
-	case reading != nil:
+		result = p.annotate(answered(*done))
+	case chosen != nil:
 		var err error
-		if result, err = p.run(ctx, *reading); err != nil {
+		if result, err = p.show(ctx, *chosen); err != nil {
 			return Result{}, err
 		}
 	}
 
-	if !p.Planning {
-		return result, nil
-	}
-
-	if err := p.teller.say(ctx, AnswerStarted, 0, struct{}{}); err != nil {
+	if err := p.recordPlanning(ctx, EventAnswerStarted, Empty{}); err != nil {
 		return Result{}, err
 	}
 
-	return result, p.teller.say(ctx, Answered, 0, conclusionOf(result))
+	return result, p.recordPlanning(ctx, EventAnswer, conclusionOf(result))
 }
 
-// read finds the reading of the question, or what is said instead of an answer.
-func (p *planning) read(ctx context.Context) (*planner.Candidate, Result, error) {
-	if planner.Changes(p.asked.Text) {
-		return nil, p.say(without(draft{Outcome: NotPermitted})), nil
+// recordPlanning writes an event around the step, if there are such events.
+func (p *interpreter) recordPlanning(ctx context.Context, kind Kind, body any) error {
+	if !p.planning {
+		return nil
 	}
 
-	plan, err := p.plan(ctx)
+	return p.inquiry.recorder.record(ctx, kind, 0, body)
+}
+
+// interpret returns the interpretation of the question, or the result to return instead of an answer.
+func (p *interpreter) interpret(ctx context.Context) (*planner.Candidate, Result, error) {
+	if planner.Changes(p.inquiry.question.Text) {
+		return nil, p.annotate(without(draft{Outcome: NotPermitted})), nil
+	}
+
+	plan, err := p.candidates(ctx)
 	if err != nil {
 		return nil, Result{}, err
 	}
 
 	switch outcome := plan.Outcome(); {
-	case p.down != nil && (outcome == planner.Refuse || p.refersBack()):
-		return nil, Result{}, p.unread()
+	case p.down != nil && (outcome == planner.Refuse || refersBack(p.inquiry.question)):
+		return nil, Result{}, p.notUnderstood()
 	case outcome == planner.Answer:
 		return &plan.Candidates[0], Result{}, nil
 	default:
@@ -118,22 +114,23 @@ func (p *planning) read(ctx context.Context) (*planner.Candidate, Result, error)
 	}
 }
 
-// begun is the statement that was about to run before, and the rows that it had, if it came so far.
-func begun(before []Event) (reading *planner.Candidate, done *Step) {
-	var said struct {
-		Instruction string `json:"instruction"`
-		Query       string `json:"query"`
-	}
+// begun returns the statement that an earlier worker started and the step with its rows, each nil if the earlier worker
+// did not get that far.
+func begun(before []Event) (chosen *planner.Candidate, done *Step) {
+	var (
+		started   StepStarted
+		executing QueryExecuting
+	)
 
 	for _, e := range before {
 		switch e.Kind {
-		case StepStarted:
-			_ = json.Unmarshal(e.Body, &said) // it is ours
-		case QueryExecuting:
-			if json.Unmarshal(e.Body, &said) == nil {
-				reading = &planner.Candidate{SQL: said.Query, Reading: said.Instruction}
+		case EventStepStarted:
+			_ = json.Unmarshal(e.Body, &started) // Quern wrote this body
+		case EventQueryExecuting:
+			if json.Unmarshal(e.Body, &executing) == nil {
+				chosen = &planner.Candidate{SQL: executing.Query, Interpretation: started.Instruction}
 			}
-		case StepDone:
+		case EventStep:
 			step := Step{}
 			if json.Unmarshal(e.Body, &step) == nil {
 				done = &step
@@ -142,39 +139,41 @@ func begun(before []Event) (reading *planner.Candidate, done *Step) {
 		}
 	}
 
-	return reading, done
+	return chosen, done
 }
 
-// totals are looked up beside the words of a question: the names of rows that are sums of the others.
+// totals is appended to the question for the value index. It finds the names of rows that are sums of other rows.
 const totals = " . Total . Totals . TOTAL . Grand Total ."
 
 const (
-	planned  = 50 // datasets whose names are read
-	profiled = 4  // of them, whose values are looked at
+	planned  = 50 // datasets whose names and definitions are considered
+	profiled = 4  // most likely ones of these, whose profiles are read
 )
 
-// plan reads the question with what the asker may see, and nothing else.
-func (p *planning) plan(ctx context.Context) (planner.Plan, error) {
-	chosen, err := p.choose(ctx, p.who, p.asked, planned)
+// candidates interprets the question, using only what the caller may see.
+func (p *interpreter) candidates(ctx context.Context) (planner.Plan, error) {
+	q := p.inquiry
+
+	chosen, err := q.choose(ctx, planned)
 	if err != nil {
 		return planner.Plan{}, err
 	}
 
-	today, _ := p.asked.today(p.Now())
-	want := planner.Request{Question: p.asked.Text, Today: today}
-	linked := p.linkAside(ctx, chosen, &want)
+	today, _ := q.question.today(q.tools.Now())
+	want := planner.Request{Question: q.question.Text, Today: today}
+	matched := p.matchAside(ctx, chosen, &want)
 
 	var known []query.About
 	if len(chosen) > profiled {
-		known, err = p.Query.Defined(ctx, chosen)
+		known, err = q.tools.Query.Defined(ctx, chosen)
 	}
 
-	if unlinked := <-linked; err != nil || unlinked != nil {
-		return planner.Plan{}, cmp.Or(err, unlinked)
+	if unmatched := <-matched; err != nil || unmatched != nil {
+		return planner.Plan{}, cmp.Or(err, unmatched)
 	}
 
 	if len(chosen) > profiled {
-		want.Datasets = planDatasets(p.asked, known)
+		want.Datasets = planDatasets(q.question, known)
 		chosen = nil
 
 		for _, i := range planner.Likely(want, profiled) {
@@ -182,30 +181,32 @@ func (p *planning) plan(ctx context.Context) (planner.Plan, error) {
 		}
 	}
 
-	if p.datasets, err = p.Query.AboutEach(ctx, p.who, chosen, func(catalog.Item) bool { return true }); err != nil {
+	if p.datasets, err = q.tools.Query.AboutEach(ctx, q.who, chosen, func(catalog.Item) bool { return true }); err != nil {
 		return planner.Plan{}, err
 	}
 
-	want.Datasets = planDatasets(p.asked, p.datasets)
+	want.Datasets = planDatasets(q.question, p.datasets)
 
 	return planner.Make(want), nil
 }
 
-// linkAside links in a goroutine of its own, and says when it is done.
-func (p *planning) linkAside(ctx context.Context, chosen []catalog.Item, want *planner.Request) <-chan error {
-	linked := make(chan error, 1)
+// matchAside calls match in a goroutine and sends its error on the channel when it has ended.
+func (p *interpreter) matchAside(ctx context.Context, chosen []catalog.Item, want *planner.Request) <-chan error {
+	matched := make(chan error, 1)
 
-	go func() { linked <- fault.Try(func() error { return p.link(ctx, chosen, want) }) }()
+	go func() { matched <- fault.Try(func() error { return p.match(ctx, chosen, want) }) }()
 
-	return linked
+	return matched
 }
 
-// link looks up the words of the question among the values of the datasets.
-func (p *planning) link(ctx context.Context, chosen []catalog.Item, want *planner.Request) error {
+// match looks up the words of the question among the values of the datasets and stores the matches in want.
+func (p *interpreter) match(ctx context.Context, chosen []catalog.Item, want *planner.Request) error {
+	asked := p.inquiry.question
+
 	var local []catalog.Dataset
 
 	for _, d := range chosen {
-		if inNamespace(p.asked, d) {
+		if inNamespace(asked, d) {
 			local = append(local, d.Dataset)
 		}
 	}
@@ -214,17 +215,17 @@ func (p *planning) link(ctx context.Context, chosen []catalog.Item, want *planne
 		return nil
 	}
 
-	linked, err := p.Query.Link(ctx, p.who, query.LinkRequest{
-		Username: p.asked.Username, Namespace: p.asked.Namespace, Seen: local, Question: p.asked.Text + totals,
+	matched, err := p.inquiry.tools.Query.Match(ctx, p.inquiry.who, query.MatchRequest{
+		Username: asked.Username, Namespace: asked.Namespace, Seen: local, Question: asked.Text + totals,
 	})
 
-	for _, l := range linked.Links {
-		one := planner.Link{Dataset: l.Dataset, Column: l.Column, Value: l.Value, Start: l.Start, End: l.End, Guess: l.Guess(), Score: l.Score}
+	for _, m := range matched.Matches {
+		one := planner.Match{Dataset: m.Dataset, Column: m.Column, Value: m.Value, Start: m.Start, End: m.End, Guess: m.Guess(), Score: m.Score}
 
 		switch {
-		case l.End <= len(p.asked.Text):
-			want.Links = append(want.Links, one)
-		case l.Start >= len(p.asked.Text) && !one.Guess:
+		case m.End <= len(asked.Text):
+			want.Matches = append(want.Matches, one)
+		case m.Start >= len(asked.Text) && !one.Guess:
 			want.Totals = append(want.Totals, one)
 		}
 	}
@@ -241,7 +242,7 @@ func planDatasets(asked Question, known []query.About) []planner.Dataset {
 	return list
 }
 
-// planDataset is a dataset as the planner knows it.
+// planDataset returns what the planner needs to know about a dataset.
 func planDataset(asked Question, d query.About) planner.Dataset {
 	known := planner.Dataset{Name: nameOf(asked, d.Item), Description: d.Definition.DataDescription, Rows: d.RowCount}
 	profiles := map[string]query.ColumnProfile{}
@@ -270,7 +271,7 @@ func planDataset(asked Question, d query.About) planner.Dataset {
 	return known
 }
 
-// valueOf is nil if there is none.
+// valueOf decodes a value. It returns nil if there is none.
 func valueOf(content json.RawMessage) any {
 	var value any
 	if len(content) == 0 || json.Unmarshal(content, &value) != nil {
@@ -280,12 +281,13 @@ func valueOf(content json.RawMessage) any {
 	return value
 }
 
-const maxOptions = 3 // that are asked back
+const maxOptions = 3 // in a clarification
 
-// instead is what comes of a question that is not answered. It may quote values, so it notes what they are of.
-func (p *planning) instead(ctx context.Context, plan planner.Plan) (Result, error) {
+// instead returns the result for a question that is not answered: no data, a refusal or a clarification. The text may
+// quote values, so the datasets that they come from are recorded as read.
+func (p *interpreter) instead(ctx context.Context, plan planner.Plan) (Result, error) {
 	if len(p.datasets) == 0 {
-		return p.say(without(draft{Outcome: NoData})), nil
+		return p.annotate(without(draft{Outcome: NoData})), nil
 	}
 
 	var read []query.Read
@@ -298,56 +300,46 @@ func (p *planning) instead(ctx context.Context, plan planner.Plan) (Result, erro
 		}
 	}
 
-	if err := p.teller.log.Reading(ctx, read); err != nil {
+	if err := noteQuoted(ctx, p.inquiry.recorder.log, read); err != nil {
 		return Result{}, err
 	}
 
 	if plan.Outcome() == planner.Refuse {
-		return p.say(Result{Response: refusalOf(plan), Steps: []Step{}, Outcome: Refused}), nil
+		return p.annotate(Result{Response: refusalOf(plan), Steps: []Step{}, Outcome: Refused}), nil
 	}
 
-	choice := &Choice{Question: "The question can be read in more than one way. Which one is meant?"}
+	choice := &Choice{Question: "The question has more than one interpretation. Which one do you mean?"}
 
 	for _, c := range plan.Candidates[:min(len(plan.Candidates), maxOptions)] {
 		if c.Confidence >= planner.Close*plan.Candidates[0].Confidence {
-			choice.Options = append(choice.Options, c.Reading)
+			choice.Options = append(choice.Options, c.Interpretation)
 		}
 	}
 
-	return p.say(Result{
-		Response: choice.Question, Reading: plan.Candidates[0].Reading, Steps: []Step{}, Outcome: Clarification, Clarification: choice,
+	return p.annotate(Result{
+		Response: choice.Question, Interpretation: plan.Candidates[0].Interpretation, Steps: []Step{}, Outcome: Clarification, Clarification: choice,
 	}), nil
 }
 
-// run gets the rows of a reading.
-func (p *planning) run(ctx context.Context, reading planner.Candidate) (Result, error) {
-	if err := p.teller.say(ctx, StepStarted, 0, map[string]any{"index": 0, "instruction": reading.Reading, "model": plannerName}); err != nil {
-		return Result{}, err
-	}
-
-	if err := p.teller.say(ctx, QueryExecuting, 0, map[string]any{"index": 0, "query": reading.SQL, "attempt": 1}); err != nil {
-		return Result{}, err
-	}
-
-	rows, err := p.Query.Run(ctx, p.who, query.Statement{
-		Username: p.asked.Username, Namespace: p.asked.Namespace, Text: reading.SQL, Form: query.Rows, Pinned: p.teller.log.Pinned(), Reading: p.teller.log.Reading,
-	})
+// show executes the statement of an interpretation and records its rows.
+func (p *interpreter) show(ctx context.Context, chosen planner.Candidate) (Result, error) {
+	rows, err := p.inquiry.execute(ctx, statement{instruction: chosen.Interpretation, text: chosen.SQL, attempt: 1, model: plannerName})
 
 	switch {
 	case isRepairable(err) && p.down != nil:
-		return Result{}, p.unread()
+		return Result{}, p.notUnderstood()
 	case isRepairable(err):
-		return p.say(Result{
-			Response: "The query for this reading failed: " + fault.From(err).Message, Reading: reading.Reading, Steps: []Step{}, Outcome: Refused,
+		return p.annotate(Result{
+			Response: "The statement for this interpretation failed: " + fault.From(err).Message, Interpretation: chosen.Interpretation, Steps: []Step{}, Outcome: Refused,
 		}), nil
 	case err != nil:
 		return Result{}, err
 	}
 
-	step, err := p.teller.log.Step(ctx, Step{Instruction: reading.Reading, Query: reading.SQL, Reasoning: "Read by rules, without a model."}, rows)
+	step, err := p.inquiry.recorder.log.Step(ctx, Step{Instruction: chosen.Interpretation, Query: chosen.SQL, Reasoning: "Answered by the planner, without a model."}, rows)
 	if err != nil {
 		return Result{}, err
 	}
 
-	return p.say(answered(step)), nil
+	return p.annotate(answered(step)), nil
 }

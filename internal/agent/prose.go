@@ -5,18 +5,19 @@ import (
 	"strings"
 )
 
-// What a model writes may have been put into its mouth by somebody's data. Whoever reads it shall not be made to fetch
-// anything: no images, no links, no HTML.
+// The text of a model can contain instructions or addresses that came from data. A reader's client must not be made to
+// fetch anything: images, links and HTML are removed.
 var (
 	markdownLink = regexp.MustCompile(`!?\[([^\[\]]*)\]\s*(\([^()]*\)|\[[^\[\]]*\]|:\s*\S+)`)
 	htmlTag      = regexp.MustCompile(`<[!/?a-zA-Z][^<>]*>?`)
 	address      = regexp.MustCompile(`(?i)(?:\b[a-z][a-z0-9+.-]*:)?//[^\s)\]>"']+|\bwww\.[^\s)\]>"']+|\b(?:javascript|data|mailto|vbscript):[^\s)\]>"']*`)
 )
 
-// rounds is how often something may come to light by taking something else out. Nobody writes like that by accident.
+// rounds is how many times prose repeats its replacements, because removing one construct can expose another. Text that
+// needs more rounds is deliberately nested.
 const rounds = 10
 
-// prose leaves of a model's text what can be read, and nothing that leads elsewhere.
+// prose returns the text of a model without links, addresses and HTML.
 func prose(text string) string {
 	for range rounds {
 		cleaned := markdownLink.ReplaceAllString(text, "$1")

@@ -11,38 +11,40 @@ import (
 	"quern.dev/quern/internal/planner"
 )
 
-// unreached is why a model gave no answer that did not get so far as to read the question.
+// unreached marks the error of a model that was unavailable in its first turn, so that it has not answered anything
+// yet.
 type unreached struct{ error }
 
 func (u unreached) Unwrap() error { return u.error }
 
-// isDown tells whether the question failed because no model could be reached, and nothing came of it yet. Whoever wants
-// a certain model gets no other answer than its own.
-func (q *asking) isDown(err error) bool {
+// isDown reports whether the question failed because no model could be reached and no plan or step was recorded yet. A
+// caller who chose a model or provider does not get an answer from the planner instead.
+func (d *dialogue) isDown(err error) bool {
+	q := d.inquiry
 	_, failed := errors.AsType[unreached](err)
 
-	return failed && q.asked.Model == "" && q.asked.Provider == "" && q.teller.said(Planned, 0) == 0 && q.teller.said(StepStarted, 0) == 0
+	return failed && q.question.Model == "" && q.question.Provider == "" && q.recorder.count(EventPlan, 0) == 0 && q.recorder.count(EventStepStarted, 0) == 0
 }
 
-// byRules answers without the models that cannot be reached, or fails as they did.
-func (q *asking) byRules(ctx context.Context, planning bool, down error) (Result, error) {
-	p := Planner{NL2QL: q.NL2QL, Planning: planning}.planning(q.who, q.asked, q.teller)
-	p.down = down
+// byRules answers with the planner when models cannot be reached. If the planner does not understand the question, it
+// fails with the error of the model.
+func (d *dialogue) byRules(ctx context.Context, planning bool, down error) (Result, error) {
+	p := &interpreter{inquiry: d.inquiry, planning: planning, down: down}
 
-	result, err := p.answer(ctx)
-	result.Usage = new(q.spent.usage())
+	result, err := p.respond(ctx)
+	result.Usage = new(d.spent.usage())
 
 	return result, err
 }
 
-// wasByRules tells whether another worker began the answer without a model.
+// wasByRules reports whether another worker began the answer with the planner.
 func wasByRules(before []Event) bool {
 	for _, e := range before {
-		var said struct {
-			Model string `json:"model"`
+		var body struct {
+			Model string `json:"model"` // of Plan and StepStarted
 		}
 
-		if (e.Kind == Planned || e.Kind == StepStarted) && json.Unmarshal(e.Body, &said) == nil && said.Model == plannerName {
+		if (e.Kind == EventPlan || e.Kind == EventStepStarted) && json.Unmarshal(e.Body, &body) == nil && body.Model == plannerName {
 			return true
 		}
 	}
@@ -50,71 +52,74 @@ func wasByRules(before []Event) bool {
 	return false
 }
 
-// errBegun is for an answer that was begun by rules: which model did not answer then is not known any more.
+// errBegun is the reason for an answer that another worker began with the planner. The original error of the model is
+// not recorded.
 func errBegun() error {
 	return fault.New(fault.Unavailable, "No model could be reached. Try again later.")
 }
 
-// unread is what failed, with why the rules are no help. It says nothing of the data.
-func (p *planning) unread() error {
+// notUnderstood returns the error of the model, with the addition that the planner does not understand the question. The text
+// does not contain data.
+func (p *interpreter) notUnderstood() error {
 	failed := *fault.From(p.down)
-	failed.Message += " The rules that answer without a model do not understand the question either."
+	failed.Message += " The planner does not understand the question either."
 
 	return &failed
 }
 
-// say completes what comes of a question with how it was read. Names and values in it are those of somebody's data.
-func (p *planning) say(result Result) Result {
-	said := []string{result.Response}
+// annotate completes a result of the planner with notes on how the question was interpreted, and cleans it: names and values
+// in the text come from data.
+func (p *interpreter) annotate(result Result) Result {
+	words := []string{result.Response}
 
 	switch {
-	case p.down != nil && result.Reading != "":
-		said = []string{"No model could be reached, so this was read by rules: " + result.Reading + ".", result.Response}
+	case p.down != nil && result.Interpretation != "":
+		words = []string{"No model could be reached, so the planner interpreted the question: " + result.Interpretation + ".", result.Response}
 	case p.down != nil:
-		said = []string{"No model could be reached, so this was read by rules.", result.Response}
-	case p.refersBack():
-		said = []string{"Without a model earlier questions of a conversation are not known: this one was read by itself.", result.Response}
+		words = []string{"No model could be reached, so the planner answered.", result.Response}
+	case refersBack(p.inquiry.question):
+		words = []string{"The planner does not use earlier questions of a conversation. It interpreted this question on its own.", result.Response}
 	}
 
-	if p.asked.HelperPrompt != "" {
-		said = append(said, "What was to be kept in mind (`helperPrompt`) is not read without a model.")
+	if p.inquiry.question.HelperPrompt != "" {
+		words = append(words, "The planner does not use `helperPrompt`.")
 	}
 
-	result.Response, result.Model = prose(strings.Join(said, "\n\n")), plannerName
+	result.Response, result.Model = prose(strings.Join(words, "\n\n")), plannerName
 	result.Clarification.clean()
 
 	return result
 }
 
-// back is a beginning or a word that makes no sense without an earlier question.
+// back matches a beginning or a word that makes no sense without an earlier question.
 var back = regexp.MustCompile(`(?i)^\W*(and|or|but|also|now|then|(what|how) about)\b|\b(those|these|them|they|the same|the others?|(this|that) (one|time)|instead|as well)\b|\b(of|about|for|in|to) (it|that|this)\W*$`)
 
-// refersBack tells whether the question is plainly about an earlier one.
-func (p *planning) refersBack() bool {
-	return len(p.asked.Earlier) > 0 && back.MatchString(p.asked.Text)
+// refersBack reports whether the question plainly refers to an earlier one.
+func refersBack(asked Question) bool {
+	return len(asked.Earlier) > 0 && back.MatchString(asked.Text)
 }
 
-// refusalOf says why there is no answer, and what there could be one to.
+// refusalOf says why the planner has no answer, and which questions it can answer.
 func refusalOf(plan planner.Plan) string {
-	var said []string
+	var sentences []string
 
 	if plan.Language != "" {
-		said = append(said, "This seems to be "+plan.Language+". Without a model only questions in English are understood.")
+		sentences = append(sentences, "The question seems to be in "+plan.Language+". Without a model, only questions in English are understood.")
 	} else {
-		said = append(said, "Without a model this cannot be answered with certainty.")
+		sentences = append(sentences, "The planner cannot answer this question with certainty.")
 	}
 
 	if len(plan.Unknown) > 0 {
-		said = append(said, "Not understood: "+strings.Join(plan.Unknown, ", ")+".")
+		sentences = append(sentences, "Not understood: "+strings.Join(plan.Unknown, ", ")+".")
 	}
 
 	if len(plan.Candidates) > 0 {
-		said = append(said, "The closest reading: "+plan.Candidates[0].Reading+".")
+		sentences = append(sentences, "Closest interpretation: "+plan.Candidates[0].Interpretation+".")
 	}
 
 	if len(plan.Examples) > 0 {
-		said = append(said, "What can be answered, for example:\n- "+strings.Join(plan.Examples, "\n- "))
+		sentences = append(sentences, "Questions that the planner can answer, for example:\n- "+strings.Join(plan.Examples, "\n- "))
 	}
 
-	return strings.Join(append(said, "SQL always works: `quern query`, or `POST /query`."), "\n\n")
+	return strings.Join(append(sentences, "SQL always works: `quern query`, or `POST /query`."), "\n\n")
 }

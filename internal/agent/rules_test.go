@@ -20,22 +20,22 @@ func TestRefersBack(t *testing.T) {
 		"And by region?": true, "How many of those are late?": true, "What about Vienna?": true, "the same for 2025": true, "Who ordered them?": true, "What is the average of it?": true,
 		"How many orders are there?": false, "Orders that are late and paid": false, "Which customers in Theseus ordered?": false, "How many orders in Andorra?": false,
 	} {
-		require.Equal(t, back, (&planning{asked: Question{Text: text, Earlier: earlier}}).refersBack(), text)
-		require.False(t, (&planning{asked: Question{Text: text}}).refersBack(), "there is nothing to refer to")
+		require.Equal(t, back, refersBack(Question{Text: text, Earlier: earlier}), text)
+		require.False(t, refersBack(Question{Text: text}), "there is nothing to refer to")
 	}
 }
 
-// TestUnread: the failure of a model keeps its code and how long to wait.
-func TestUnread(t *testing.T) {
+// TestNotUnderstood checks that the error of a model keeps its code and its retry delay.
+func TestNotUnderstood(t *testing.T) {
 	t.Parallel()
 
 	failed := fault.New(fault.Unavailable, "The model cannot be reached.")
 	failed.RetryAfter = time.Minute
 
-	known := fault.From((&planning{down: unreached{failed}}).unread())
+	known := fault.From((&interpreter{down: unreached{failed}}).notUnderstood())
 	require.Equal(t, fault.Unavailable, known.Code)
 	require.Equal(t, time.Minute, known.RetryAfter)
-	require.Contains(t, known.Message, "The model cannot be reached. The rules")
+	require.Contains(t, known.Message, "The model cannot be reached. The planner")
 	require.Equal(t, "The model cannot be reached.", failed.Message)
 }
 
@@ -45,17 +45,17 @@ func TestWasByRules(t *testing.T) {
 	event := func(kind Kind, body string) Event { return Event{Kind: kind, Body: json.RawMessage(body)} }
 
 	require.False(t, wasByRules(nil))
-	require.False(t, wasByRules([]Event{event(PlanningStarted, `{}`), event(Planned, `{"steps": ["a"]}`)}))
-	require.False(t, wasByRules([]Event{event(StepStarted, `{"index": 0, "instruction": "planner"}`)}))
-	require.True(t, wasByRules([]Event{event(PlanningStarted, `{}`), event(Planned, `{"steps": ["a"], "model": "planner"}`)}))
-	require.True(t, wasByRules([]Event{event(StepStarted, `{"index": 0, "instruction": "a", "model": "planner"}`)}))
+	require.False(t, wasByRules([]Event{event(EventPlanningStarted, `{}`), event(EventPlan, `{"steps": ["a"]}`)}))
+	require.False(t, wasByRules([]Event{event(EventStepStarted, `{"index": 0, "instruction": "planner"}`)}))
+	require.True(t, wasByRules([]Event{event(EventPlanningStarted, `{}`), event(EventPlan, `{"steps": ["a"], "model": "planner"}`)}))
+	require.True(t, wasByRules([]Event{event(EventStepStarted, `{"index": 0, "instruction": "a", "model": "planner"}`)}))
 }
 
 func TestRefusal(t *testing.T) {
 	t.Parallel()
 
 	said := refusalOf(planner.Plan{
-		Candidates: []planner.Candidate{{Reading: "rows of *orders*"}}, Unknown: []string{"profit"}, Examples: []string{"How many orders are there?"},
+		Candidates: []planner.Candidate{{Interpretation: "rows of *orders*"}}, Unknown: []string{"profit"}, Examples: []string{"How many orders are there?"},
 	})
 
 	for _, part := range []string{"profit", "rows of *orders*", "How many orders are there?", "`quern query`", "`POST /query`"} {

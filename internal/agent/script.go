@@ -1,3 +1,5 @@
+//go:build scripted
+
 package agent
 
 import (
@@ -10,29 +12,29 @@ import (
 	"quern.dev/quern/internal/query"
 )
 
-// Script is an agent that does what the question says, which is JSON. It needs no model: for those who build on the
-// service and want to know beforehand what happens.
+// Script is an agent that does what the question says, which is a JSON document. It needs no model. It gives tests
+// predictable runs, and only the program that tests build contains it.
 type Script struct {
 	Query    *query.Query
-	Planning bool // it says its plan and its answer, as an assistant does
+	Planning bool // it writes events for a plan and an answer, as Assistant does
 }
 
-// script is what a question asks it to do.
+// script is the content of a question.
 type script struct {
-	Reasoning     string       `json:"reasoning"`
-	Steps         []scriptStep `json:"steps"`
-	Response      string       `json:"response"`
-	Reading       string       `json:"reading"`
-	Outcome       Outcome      `json:"outcome"`
-	Clarification *Choice      `json:"clarification"`
-	Pause         int          `json:"pause"` // milliseconds before each step
-	Fail          bool         `json:"fail"`
+	Reasoning      string       `json:"reasoning"`
+	Steps          []scriptStep `json:"steps"`
+	Response       string       `json:"response"`
+	Interpretation string       `json:"reading"`
+	Outcome        Outcome      `json:"outcome"`
+	Clarification  *Choice      `json:"clarification"`
+	Pause          int          `json:"pause"` // milliseconds before each step
+	Fail           bool         `json:"fail"`
 }
 
 type scriptStep struct {
 	Instruction string   `json:"instruction"`
 	Reasoning   string   `json:"reasoning"`
-	Queries     []string `json:"queries"` // all but the last are attempts that are expected to be refused
+	Queries     []string `json:"queries"` // all but the last are expected to fail
 }
 
 // Answer implements Agent.
@@ -42,7 +44,7 @@ func (s Script) Answer(ctx context.Context, who auth.Principal, asked Question, 
 		return Result{Response: "The question is not a script.", Steps: []Step{}, Outcome: Refused, Model: "script"}, nil //nolint:nilerr // that is the answer
 	}
 
-	t := tellerOf(log)
+	q := &inquiry{tools: Tools{Query: s.Query}, who: who, question: asked, recorder: newRecorder(log)}
 
 	if s.Planning {
 		plan := Plan{Steps: []string{}, Reasoning: do.Reasoning}
@@ -50,16 +52,16 @@ func (s Script) Answer(ctx context.Context, who auth.Principal, asked Question, 
 			plan.Steps = append(plan.Steps, step.Instruction)
 		}
 
-		if err := t.say(ctx, PlanningStarted, 0, struct{}{}); err != nil {
+		if err := q.recorder.record(ctx, EventPlanningStarted, 0, Empty{}); err != nil {
 			return Result{}, err
 		}
 
-		if err := t.say(ctx, Planned, 0, plan); err != nil {
+		if err := q.recorder.record(ctx, EventPlan, 0, plan); err != nil {
 			return Result{}, err
 		}
 	}
 
-	result := Result{Response: do.Response, Reading: do.Reading, Outcome: do.Outcome, Clarification: do.Clarification, Model: "script"}
+	result := Result{Response: do.Response, Interpretation: do.Interpretation, Outcome: do.Outcome, Clarification: do.Clarification, Model: "script"}
 	if result.Outcome == "" {
 		result.Outcome = Answer
 	}
@@ -69,7 +71,7 @@ func (s Script) Answer(ctx context.Context, who auth.Principal, asked Question, 
 			return Result{}, err
 		}
 
-		if err := s.step(ctx, who, asked, t, i, want); err != nil {
+		if err := s.step(ctx, q, i, want); err != nil {
 			return Result{}, err
 		}
 	}
@@ -78,40 +80,33 @@ func (s Script) Answer(ctx context.Context, who auth.Principal, asked Question, 
 		return Result{}, fault.New(fault.Unavailable, "The model did not answer.")
 	}
 
-	return result, s.answer(ctx, t, result)
+	return result, s.answer(ctx, q, result)
 }
 
-func (s Script) answer(ctx context.Context, t *teller, result Result) error {
+func (s Script) answer(ctx context.Context, q *inquiry, result Result) error {
 	if !s.Planning {
 		return nil
 	}
 
-	if err := t.say(ctx, AnswerStarted, 0, struct{}{}); err != nil {
+	if err := q.recorder.record(ctx, EventAnswerStarted, 0, Empty{}); err != nil {
 		return err
 	}
 
-	return t.say(ctx, Answered, 0, conclusionOf(result))
+	return q.recorder.record(ctx, EventAnswer, 0, conclusionOf(result))
 }
 
 // step runs the statements of a step, unless its rows are recorded.
-func (s Script) step(ctx context.Context, who auth.Principal, asked Question, t *teller, index int, want scriptStep) error {
-	if t.said(StepDone, index) > 0 {
+func (s Script) step(ctx context.Context, q *inquiry, index int, want scriptStep) error {
+	if q.recorder.count(EventStep, index) > 0 {
 		return nil
 	}
 
-	if err := t.say(ctx, StepStarted, index, map[string]any{"index": index, "instruction": want.Instruction}); err != nil {
+	if err := q.recorder.record(ctx, EventStepStarted, index, StepStarted{Index: index, Instruction: want.Instruction}); err != nil {
 		return err
 	}
 
 	for attempt, text := range want.Queries {
-		err := t.sayTimes(ctx, QueryExecuting, index, attempt+1, map[string]any{"index": index, "query": text, "attempt": attempt + 1})
-		if err != nil {
-			return err
-		}
-
-		result, err := s.Query.Run(ctx, who, query.Statement{
-			Username: asked.Username, Namespace: asked.Namespace, Text: text, Form: query.Rows, Pinned: t.log.Pinned(), Reading: t.log.Reading,
-		})
+		result, err := q.execute(ctx, statement{index: index, instruction: want.Instruction, text: text, attempt: attempt + 1})
 		if fault.Is(err, fault.QueryInvalid) && attempt < len(want.Queries)-1 {
 			continue
 		}
@@ -120,7 +115,7 @@ func (s Script) step(ctx context.Context, who auth.Principal, asked Question, t 
 			return err
 		}
 
-		_, err = t.log.Step(ctx, Step{Index: index, Instruction: want.Instruction, Query: text, Reasoning: want.Reasoning}, result)
+		_, err = q.recorder.log.Step(ctx, Step{Index: index, Instruction: want.Instruction, Query: text, Reasoning: want.Reasoning}, result)
 
 		return err
 	}

@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	looked     = 20     // rows of a result
-	mostLooked = 10_000 // if it may have too many
-	exploded   = 10     // times as many rows as the largest dataset has
-	suggestion = 10     // values
+	looked     = 20     // rows of a result that are checked
+	mostLooked = 10_000 // if the result may have too many rows
+	exploded   = 10     // times the rows of the largest dataset
+	suggestion = 10     // values in one message
 )
 
-// suspect looks whether a result is probably not what was meant, and says why.
-func (w *writing) suspect(ctx context.Context, statement string, result *query.Result) (string, error) {
+// suspect checks whether a result is probably not what was meant, and returns the complaint for the model, or "".
+func (w *writer) suspect(ctx context.Context, statement string, result *query.Result) (string, error) {
 	limit, many := looked, int64(math.MaxInt64)
 	if len(result.Reads) > 1 {
 		many = exploded * w.largest(result.Reads)
@@ -47,8 +47,9 @@ func (w *writing) suspect(ctx context.Context, statement string, result *query.R
 	}
 }
 
-// suspectEmpty looks for the texts of the statement among the values: they may be there, written otherwise.
-func (w *writing) suspectEmpty(ctx context.Context, statement string) (string, error) {
+// suspectEmpty handles a result without rows: it looks up the texts of the statement in the value index, because the
+// values may exist in another spelling.
+func (w *writer) suspectEmpty(ctx context.Context, statement string) (string, error) {
 	var (
 		texts  []string
 		valued []string
@@ -58,8 +59,8 @@ func (w *writing) suspectEmpty(ctx context.Context, statement string) (string, e
 		texts = append(texts, strings.Trim(strings.ReplaceAll(found[1:len(found)-1], "''", "'"), "% "))
 	}
 
-	for _, d := range w.around.datasets {
-		if inNamespace(w.asked, d.Item) {
+	for _, d := range w.dialogue.around.datasets {
+		if inNamespace(w.dialogue.inquiry.question, d.Item) {
 			valued = append(valued, d.Name)
 		}
 	}
@@ -68,7 +69,7 @@ func (w *writing) suspectEmpty(ctx context.Context, statement string) (string, e
 		return "", nil
 	}
 
-	found, err := w.values(ctx, w.who, w.asked, valued, strings.Join(texts, "\n"))
+	found, err := w.dialogue.inquiry.values(ctx, valued, strings.Join(texts, "\n"))
 	if err != nil {
 		return "", err
 	}
@@ -84,17 +85,17 @@ func (w *writing) suspectEmpty(ctx context.Context, statement string) (string, e
 	switch {
 	case len(meant) == 0:
 		return "", nil
-	case w.around.least < llm.ExposeValues:
+	case w.dialogue.around.least < llm.ExposeValues:
 		return "The statement ran and gave no rows. There are values like those that it compares with, written otherwise: compare without regard to case, or with a part (ILIKE).", nil
 	default:
 		return "The statement ran and gave no rows. These values are there, written otherwise than in the statement: " + strings.Join(meant, ", ") + ". If no rows is right give the same statement again.", nil
 	}
 }
 
-// largest is the number of rows of the largest dataset that was read.
-func (w *writing) largest(reads []query.Read) (rows int64) {
+// largest returns the number of rows of the largest dataset that was read.
+func (w *writer) largest(reads []query.Read) (rows int64) {
 	for _, read := range reads {
-		for _, d := range w.around.datasets {
+		for _, d := range w.dialogue.around.datasets {
 			if d.ID == read.ID {
 				rows = max(rows, d.RowCount)
 			}
@@ -104,7 +105,7 @@ func (w *writing) largest(reads []query.Read) (rows int64) {
 	return max(rows, 1)
 }
 
-// areNull tells whether no row has any value.
+// areNull reports whether every value of every row is NULL.
 func areNull(rows []json.RawMessage) bool {
 	for _, row := range rows {
 		var cells map[string]json.RawMessage
@@ -127,12 +128,13 @@ var (
 	numberPart = regexp.MustCompile(`\b\d[\d.,eE+-]*`)
 )
 
-// tellable is why a statement failed, as the model may hear it: the words may quote a cell.
-func (w *writing) tellable(err error, statement string) string {
+// tellable returns the reason why a statement failed as the model may see it. The error message may quote a cell, so
+// unknown texts and numbers are hidden from a model that may not see rows.
+func (w *writer) tellable(err error, statement string) string {
 	failure := fault.From(err)
 	text := failure.Message
 
-	if w.around.least < llm.ExposeRows {
+	if w.dialogue.around.least < llm.ExposeRows {
 		known := statement + w.names()
 		hide := func(part string) string {
 			if strings.Contains(known, strings.Trim(part, `'"`)) {
@@ -161,11 +163,11 @@ func (w *writing) tellable(err error, statement string) string {
 
 const correctIt = " Correct it."
 
-// names are all that the model knows anyway.
-func (w *writing) names() string {
+// names returns the names that every model may see: datasets, columns and types.
+func (w *writer) names() string {
 	var text strings.Builder
 
-	for _, d := range w.around.datasets {
+	for _, d := range w.dialogue.around.datasets {
 		text.WriteString(" " + d.Name)
 
 		for _, c := range d.Columns {

@@ -3,7 +3,6 @@ package app
 import (
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"time"
 
 	"quern.dev/quern/api"
@@ -12,8 +11,8 @@ import (
 	"quern.dev/quern/internal/server"
 )
 
-// newAgents wires what other agents talk to. The server that it stands behind is there when the first request comes.
-func (a *App) newAgents() (http.Handler, error) {
+// newAgents wires the A2A handlers.
+func (a *App) newAgents() (*a2a.Agents, error) {
 	var contract struct {
 		Info struct {
 			Version string `json:"version"`
@@ -27,6 +26,5 @@ func (a *App) newAgents() (http.Handler, error) {
 		Runs: a.runs, Catalog: catalog.Catalog{DB: a.db, Now: time.Now}, PublicURL: string(a.config.Server.PublicURL),
 		Version: contract.Info.Version, MaxBody: int64(a.config.Server.MaxBody), Now: time.Now,
 		Who: server.Caller, Note: server.Note,
-		Fail: func(w http.ResponseWriter, r *http.Request, err error) { a.server.Fail(w, r, err) },
 	}), nil
 }

@@ -22,9 +22,9 @@ import (
 	"quern.dev/quern/internal/tracing"
 )
 
-// httpClient reaches one outside system: with its own authorities, its own proxy, and never longer
-// than its timeout. The proxy settings of the environment are not read, so that nothing takes a way
-// that the operator did not write down.
+// httpClient returns a client for one outside system, with its own certificate authorities, proxy and timeout. Its
+// errors begin with the name of the setting without the prefix. The client ignores the proxy settings of the
+// environment, so that it uses only routes that the operator configured.
 func httpClient(c config.Connection) (*http.Client, error) {
 	transport := &http.Transport{
 		ForceAttemptHTTP2:   true,
@@ -36,7 +36,7 @@ func httpClient(c config.Connection) (*http.Client, error) {
 	if c.Proxy != "" {
 		proxy, err := url.Parse(string(c.Proxy))
 		if err != nil {
-			return nil, errors.New("the proxy is not an address")
+			return nil, errors.New("PROXY is not an address")
 		}
 
 		transport.Proxy = http.ProxyURL(proxy)
@@ -45,12 +45,12 @@ func httpClient(c config.Connection) (*http.Client, error) {
 	if c.CAFile != "" {
 		pem, err := os.ReadFile(c.CAFile)
 		if err != nil {
-			return nil, fmt.Errorf("reading the authorities: %w", err)
+			return nil, fmt.Errorf("CA_FILE cannot be read: %w", err)
 		}
 
 		authorities := x509.NewCertPool()
 		if !authorities.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("%s holds no certificate", c.CAFile)
+			return nil, fmt.Errorf("CA_FILE: %s contains no certificate", c.CAFile)
 		}
 
 		transport.TLSClientConfig = &tls.Config{RootCAs: authorities, MinVersion: tls.VersionTLS12}
@@ -66,19 +66,20 @@ func openDatabase(ctx context.Context, c config.Database) (*postgres.DB, error) 
 	})
 }
 
-// openStore prepares the object store.
-func openStore(c config.S3) (*blob.Store, error) {
+// openStore prepares the object store. The store calls mayRemove before every removal; nil allows every removal.
+func openStore(c config.S3, mayRemove func(context.Context) error) (*blob.Store, error) {
 	client, err := httpClient(c.Connection)
 	if err != nil {
-		return nil, fmt.Errorf("the connection to the object store: %w", err)
+		return nil, fmt.Errorf("QUERN_S3_%w", err)
 	}
 
 	store, err := blob.New(blob.Config{
 		Endpoint: string(c.Endpoint), PublicEndpoint: string(c.PublicEndpoint), Region: c.Region, Bucket: c.Bucket, Prefix: c.Prefix,
 		AccessKey: c.AccessKey.Reveal(), SecretKey: c.SecretKey.Reveal(), PathStyle: c.PathStyle, Client: client, Now: time.Now,
+		MayRemove: mayRemove,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("the object store: %w", err)
+		return nil, fmt.Errorf("QUERN_S3_ENDPOINT, QUERN_S3_PUBLIC_ENDPOINT or QUERN_S3_PATH_STYLE: %w", err)
 	}
 
 	return store, nil
@@ -88,7 +89,7 @@ func openStore(c config.S3) (*blob.Store, error) {
 func openTracing(ctx context.Context, c config.Tracing, log *slog.Logger) (*tracing.Tracing, error) {
 	client, err := httpClient(c.Connection)
 	if err != nil {
-		return nil, fmt.Errorf("the connection to the tracing store: %w", err)
+		return nil, fmt.Errorf("QUERN_TRACING_%w", err)
 	}
 
 	store, err := tracing.New(ctx, tracing.Config{
@@ -96,26 +97,26 @@ func openTracing(ctx context.Context, c config.Tracing, log *slog.Logger) (*trac
 		Environment: c.Environment, Capture: c.Capture, Client: client, Log: log,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("the tracing store: %w", err)
+		return nil, fmt.Errorf("QUERN_TRACING_ENDPOINT, QUERN_TRACING_KEY or QUERN_TRACING_HEADERS: %w", err)
 	}
 
 	return store, nil
 }
 
-// openModels prepares the language models. None of them need answer yet.
+// openModels prepares the language models. No model needs to be reachable yet.
 func (a *App) openModels() (*llm.Models, error) {
 	var providers []llm.Provider
 
 	for _, p := range a.config.Model.Providers {
 		client, err := httpClient(config.Connection{CAFile: p.CAFile, Proxy: p.Proxy, Timeout: p.Timeout})
 		if err != nil {
-			return nil, fmt.Errorf("the connection to the models of %s: %w", p.Name, err)
+			return nil, fmt.Errorf("%s%w", config.ProviderPrefix(p.Name), err)
 		}
 
 		exposure := llm.ExposeRows
 		if !p.Local {
 			if exposure, err = llm.ParseExposure(p.Exposure); err != nil {
-				return nil, fmt.Errorf("the models of %s: %w", p.Name, err)
+				return nil, fmt.Errorf("%sEXPOSURE: %w", config.ProviderPrefix(p.Name), err)
 			}
 		}
 
@@ -137,16 +138,16 @@ func (a *App) openModels() (*llm.Models, error) {
 		},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("the models: %w", err)
+		return nil, fmt.Errorf("QUERN_MODELS: %w", err)
 	}
 
 	return models, nil
 }
 
-// usedTokens is what models are paid by, as the usage of an account has it.
+// usedTokens is the kind of usage that counts the tokens of models.
 const usedTokens = "tokens"
 
-// directURL is the database past any pooler.
+// directURL returns the address of the database that bypasses any pooler.
 func directURL(c config.Database) string {
 	if direct := c.DirectURL.Reveal(); direct != "" {
 		return direct
@@ -155,11 +156,11 @@ func directURL(c config.Database) string {
 	return c.URL.Reveal()
 }
 
-// newLog returns the log that the configuration asks for.
+// newLog returns the logger that the configuration describes.
 func newLog(c config.Log, to io.Writer) *slog.Logger {
 	var level slog.Level
 
-	_ = level.UnmarshalText([]byte(c.Level)) // the configuration has checked it
+	_ = level.UnmarshalText([]byte(c.Level)) // the configuration has checked the value
 
 	options := &slog.HandlerOptions{Level: level}
 	if c.Format == "text" {

@@ -54,7 +54,7 @@ func TestPrivateAuthority(t *testing.T) {
 
 	require.NoError(t, os.WriteFile(file, []byte("nothing"), 0o600))
 	_, err = httpClient(config.Connection{CAFile: file})
-	require.ErrorContains(t, err, "holds no certificate")
+	require.ErrorContains(t, err, "contains no certificate")
 }
 
 func TestProxyOfTheConnectionAlone(t *testing.T) {

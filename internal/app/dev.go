@@ -24,13 +24,14 @@ import (
 // DevOptions are the flags of `quernd dev`.
 type DevOptions struct {
 	Dir              string
-	Port, IssuerPort int  // 0: those of the last start
-	LeaveCredentials bool // the command line is not signed in
+	Port, IssuerPort int  // 0 means the port of the last start
+	LeaveCredentials bool // do not sign the command line in
 	NoSample         bool
 }
 
-// Dev runs the service with everything that it needs, on loopback, until a stop signal. Then it ends in order: the service, the object
-// store, PostgreSQL. A second signal ends this process at once, and the next start ends what it left.
+// Dev runs the service and everything that it needs, on loopback, until a stop signal. Then it stops the service, the
+// object store and PostgreSQL, in this order. A second signal ends this process at once; the next start then ends the
+// processes that it left behind.
 func Dev(ctx context.Context, environ []string, options DevOptions, out io.Writer) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
@@ -52,7 +53,7 @@ func Dev(ctx context.Context, environ []string, options DevOptions, out io.Write
 	}
 	defer d.folder.Close()
 
-	if err = d.run(ctx); ctx.Err() != nil { // whatever was under way was broken off
+	if err = d.run(ctx); ctx.Err() != nil { // the stop signal interrupted whatever was in progress
 		d.sayf("\nStopped. The data is in %s.", d.folder.Path)
 
 		return nil
@@ -61,7 +62,7 @@ func Dev(ctx context.Context, environ []string, options DevOptions, out io.Write
 	return err
 }
 
-// development is one `quernd dev`.
+// development is one execution of `quernd dev`.
 type development struct {
 	environ []string
 	options DevOptions
@@ -82,11 +83,11 @@ func (d *development) getenv(name string) string {
 
 func (d *development) url() string { return "http://" + dev.Loopback(d.folder.State.Port) }
 
-// run starts one after the other, and ends them in the reverse order.
+// run starts the parts in order, and stops them in reverse order.
 func (d *development) run(ctx context.Context) error {
 	state := d.folder.State
 
-	// Before anything is started that would have to be ended again.
+	// Check before anything is started that would have to be stopped again.
 	err := errors.Join(dev.CheckPort(ctx, state.Port, "--port"), dev.CheckPort(ctx, state.IssuerPort, "--issuer-port and a new --dir"))
 	if err != nil {
 		return err
@@ -134,7 +135,7 @@ func (d *development) run(ctx context.Context) error {
 		return err
 	}
 
-	if err := operator.Migrate(ctx); err != nil {
+	if err := operator.Migrate(ctx, ""); err != nil {
 		return fmt.Errorf("the database: %w", err)
 	}
 
@@ -149,7 +150,7 @@ func watch(process *dev.Process, ended chan<- error) {
 	}()
 }
 
-// serve runs the service until a stop signal, or until something that it needs has ended.
+// serve runs the service until a stop signal, or until a process that it needs has ended.
 func (d *development) serve(ctx context.Context, environ []string, ended <-chan error) error {
 	c, err := config.Read[config.Serve](lookup(environ))
 	if err != nil {
@@ -157,7 +158,7 @@ func (d *development) serve(ctx context.Context, environ []string, ended <-chan 
 	}
 
 	logFile := d.folder.File("quernd.log")
-	_ = os.Rename(logFile, logFile+".1") // there may be none
+	_ = os.Rename(logFile, logFile+".1") // there may be no log of an earlier start
 
 	written, err := os.OpenFile(logFile, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -197,7 +198,8 @@ func (d *development) serve(ctx context.Context, environ []string, ended <-chan 
 	}
 }
 
-// settings are those that are made here; whatever else the environment says of the store and the issuer is left out.
+// settings returns the settings that development mode sets itself. Other settings of the store and the issuer in the
+// environment are ignored.
 func (d *development) settings() []string {
 	state := d.folder.State
 
@@ -209,7 +211,8 @@ func (d *development) settings() []string {
 	}
 }
 
-// withSettings puts ours before those of the environment, and after them what only a person at a terminal would want.
+// withSettings returns the given settings, then those of the environment, then defaults for interactive use. The first
+// value of a name applies.
 func (d *development) withSettings(settings []string) []string {
 	ours := func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
@@ -222,11 +225,11 @@ func (d *development) withSettings(settings []string) []string {
 	}
 
 	return slices.Concat(settings, slices.DeleteFunc(slices.Clone(d.environ), ours), []string{
-		"QUERN_DRAIN_DELAY=0s", "QUERN_SHUTDOWN_TIMEOUT=5s", "QUERN_UPKEEP_QUIET=1s", "QUERN_UPKEEP_EVERY=1s", "QUERN_LOG_FORMAT=text",
+		"QUERN_DRAIN_DELAY=0s", "QUERN_SHUTDOWN_TIMEOUT=5s", "QUERN_MAINTENANCE_QUIET_PERIOD=1s", "QUERN_MAINTENANCE_INTERVAL=1s", "QUERN_LOG_FORMAT=text",
 	})
 }
 
-// welcome loads the sample, signs the command line in, and says what can be done now.
+// welcome loads the sample, signs the command line in, and prints what the user can do now.
 func (d *development) welcome(ctx context.Context) error {
 	for !d.ready(ctx) {
 		select {
@@ -297,7 +300,7 @@ func (d *development) ready(ctx context.Context) bool {
 	return response.StatusCode == http.StatusOK
 }
 
-// greeting is what people can do now, as commands to copy.
+// greeting returns what the user can do now, as commands to copy.
 func (d *development) greeting(signedIn dev.SignedIn) string {
 	quern, server := clientProgram(), ""
 	if !signedIn.Current {
@@ -309,18 +312,18 @@ func (d *development) greeting(signedIn dev.SignedIn) string {
 	line := func(format string, args ...any) { _, _ = fmt.Fprintf(&text, format+"\n", args...) }
 	ask := func(question string) { line("  %s%s ask -n %s %q", quern, server, dev.Namespace, question) }
 
-	line("\nQuern is at %s, its documentation at %[1]s/api/v1/docs", d.url())
-	line("People sign in by name, without a password: %s, or any other", strings.Join(dev.Users(), ", "))
+	line("\nQuern runs at %s, its documentation is at %[1]s/api/v1/docs", d.url())
+	line("Sign in with any name, without a password; for example as %s:", strings.Join(dev.Users(), ", "))
 	line("  %s login %s", quern, d.url())
 
 	switch {
 	case signedIn.Username != "":
-		line("This machine's command line is signed in as %s (%s).", signedIn.Username, signedIn.File)
+		line("The command line of this machine is signed in as %s (%s).", signedIn.Username, signedIn.File)
 	case signedIn.Problem != "":
-		line("This machine's command line was not signed in: %s.", signedIn.Problem)
+		line("The command line of this machine is not signed in: %s.", signedIn.Problem)
 	}
 
-	line("\nIn another terminal, put a file in and ask about it:\n")
+	line("\nIn another terminal, upload a file and ask about it:\n")
 	line("  %s%s upload %s %s/%s", quern, server, shortest(d.folder.SampleFile(dev.Upload)), dev.Namespace, dev.Upload)
 	ask(dev.Ask)
 
@@ -332,13 +335,13 @@ func (d *development) greeting(signedIn dev.SignedIn) string {
 		}
 	}
 
-	line("\nData and logs are in %s. For development only: whoever can use this machine can be anybody here.", d.folder.Path)
-	_, _ = fmt.Fprint(&text, "Ctrl-C ends everything; the data stays.")
+	line("\nData and logs are in %s. For development only: every user of this machine can sign in with any name.", d.folder.Path)
+	_, _ = fmt.Fprint(&text, "Press Ctrl-C to stop; the data is kept.")
 
 	return text.String()
 }
 
-// clientProgram is how the command line is called from here.
+// clientProgram returns the command that runs quern from the current folder.
 func clientProgram() string {
 	own, err := os.Executable()
 	if err != nil {
@@ -353,7 +356,7 @@ func clientProgram() string {
 	return shortest(beside)
 }
 
-// shortest is a path as seen from here, if it lies below.
+// shortest returns path relative to the current folder if it is below that folder, else path.
 func shortest(path string) string {
 	here, _ := os.Getwd()
 	if relative, err := filepath.Rel(cmp.Or(here, "/"), path); err == nil && filepath.IsLocal(relative) {

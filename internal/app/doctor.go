@@ -12,19 +12,19 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"quern.dev/quern/internal/config"
+	"quern.dev/quern/internal/disk"
 )
 
-// Examination is how `quernd doctor` looks.
+// Examination contains the options of `quernd doctor`.
 type Examination struct {
-	Token string // of the issuer, to be looked at; may be empty
+	Token string // access token of the issuer to check; may be empty
 	JSON  bool
 }
 
-// finding is one line of the doctor's.
+// finding is one line of the doctor's report.
 type finding struct {
 	Status string `json:"status"`
 	Check  string `json:"check"`
@@ -38,27 +38,29 @@ const (
 	statusFail = "fail"
 )
 
-// checkTime is the longest time for one check; models take longer.
+// checkTime is the longest duration of a check, and modelTime is the longest duration of a check of a model.
 const (
 	checkTime = 15 * time.Second
 	modelTime = 45 * time.Second
 )
 
-// doctor looks at what the settings lead to. It writes nothing but objects and files of its own, which it removes.
+// doctor checks the settings and the systems that they refer to. It writes only objects and files of its own, and
+// removes them.
 type doctor struct {
 	config config.Serve
 	token  string
 	log    *slog.Logger
 }
 
-// check is what one look finds, within its time.
+// check is one check and its time limit.
 type check struct {
 	name string
 	time time.Duration
 	look func(ctx context.Context) []finding
 }
 
-// Doctor says what is wrong with the settings and with what they lead to: one line and one fix each. Its error says that something is.
+// Doctor checks the settings and the systems that they refer to, and prints one line for each finding, with a fix if
+// there is a problem. It returns an error if a check failed.
 func Doctor(ctx context.Context, environ []string, how Examination, out io.Writer) error {
 	c, err := config.Read[config.Serve](lookup(environ))
 	d := doctor{config: c, token: how.Token, log: slog.New(slog.DiscardHandler)}
@@ -85,7 +87,7 @@ func Doctor(ctx context.Context, environ []string, how Examination, out io.Write
 	return nil
 }
 
-// checks are those for which there are settings: what is missing is named already.
+// checks returns the checks whose settings are present; the finding for the settings already names the missing ones.
 func (d doctor) checks() []check {
 	c := d.config
 	list := []check{{"sandbox", checkTime, d.sandbox}, {"sandbox folder", checkTime, d.folder}}
@@ -117,7 +119,7 @@ func (d doctor) checks() []check {
 	return append(list, check{"clock", checkTime, d.clock})
 }
 
-// examine makes all checks at the same time.
+// examine runs all checks at the same time.
 func examine(ctx context.Context, checks []check) (findings []finding) {
 	found := make([][]finding, len(checks))
 
@@ -133,8 +135,8 @@ func examine(ctx context.Context, checks []check) (findings []finding) {
 
 			select {
 			case found[i] = <-done:
-			case <-time.After(one.time + time.Second): // it had its time and did not look
-				found[i] = []finding{fail(one.name, "it did not end within "+one.time.String(), "see whether what it leads to answers at all")}
+			case <-time.After(one.time + time.Second): // the check ignored its deadline
+				found[i] = []finding{fail(one.name, "the check did not finish within "+one.time.String(), "check whether the system that it calls responds")}
 			}
 		})
 	}
@@ -146,6 +148,16 @@ func examine(ctx context.Context, checks []check) (findings []finding) {
 	}
 
 	return findings
+}
+
+// problem returns the finding as an error that begins with of, unless of is empty.
+func (f finding) problem(of string) error {
+	text := f.Found + "; " + f.Fix
+	if of != "" {
+		text = of + ": " + text
+	}
+
+	return errors.New(text)
 }
 
 func good(name, found string) finding { return finding{Status: statusOK, Check: name, Found: found} }
@@ -186,7 +198,7 @@ func printFindings(findings []finding, asJSON bool, out io.Writer) error {
 	return nil
 }
 
-// discreet is a text on one line, without any of the secrets of the settings.
+// discreet returns text on one line, without the secrets in the settings.
 func (d doctor) discreet(text string) string {
 	c := d.config
 	secrets := []string{
@@ -214,15 +226,15 @@ func (d doctor) discreet(text string) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// shortestSecret keeps a password such as "a" from making every word unreadable.
+// shortestSecret prevents a password such as "a" from making every word unreadable.
 const shortestSecret = 4
 
-// settingsFound tells what start-up would say of the settings.
+// settingsFound returns the problems with the settings that the start of the service would report.
 func settingsFound(err error, unknown []string) (findings []finding) {
 	joined, _ := err.(interface{ Unwrap() []error })
 	if joined != nil {
 		for _, problem := range joined.Unwrap() {
-			findings = append(findings, fail("settings", problem.Error(), "set it as docs/configuration.md says"))
+			findings = append(findings, fail("settings", problem.Error(), "see docs/configuration.md"))
 		}
 	}
 
@@ -237,7 +249,7 @@ func settingsFound(err error, unknown []string) (findings []finding) {
 	return findings
 }
 
-// sandbox is looked at in a folder of its own: the service may be running.
+// sandbox checks the sandbox in a folder of its own, because the service may be running.
 func (d doctor) sandbox(context.Context) []finding {
 	const name = "sandbox"
 
@@ -245,29 +257,29 @@ func (d doctor) sandbox(context.Context) []finding {
 
 	dir, err := os.MkdirTemp("", "quern-doctor-")
 	if err != nil {
-		return []finding{fail(name, err.Error(), "set TMPDIR to a folder that can be written")}
+		return []finding{fail(name, err.Error(), "set TMPDIR to a writable folder")}
 	}
 	defer os.RemoveAll(dir)
 
-	c.Dir, c.Ready = dir, 1
+	c.Dir, c.IdleProcesses = dir, 1
 
-	opened, err := openSandbox(c, d.log)
+	opened, err := openSandbox(c, nil, d.log)
 	if err != nil {
-		return []finding{fail(name, err.Error(), "a kernel with Landlock and seccomp (docs/operations.md, Sandbox), or lower QUERN_SANDBOX_LEAST")}
+		return []finding{fail(name, err.Error(), "use a kernel with Landlock and seccomp (docs/operations.md, Sandbox), or lower QUERN_SANDBOX_MIN_ISOLATION")}
 	}
 	defer opened.Close()
 
 	if tier := opened.Tier().String(); tier == "none" {
-		return []finding{warn(name, tier+": a hostile file can do what the service can", "a kernel with Landlock and seccomp: docs/operations.md, Sandbox")}
+		return []finding{warn(name, tier+": a hostile file can do what the service can do", "use a kernel with Landlock and seccomp: docs/operations.md, Sandbox")}
 	}
 
 	return []finding{good(name, opened.Tier().String())}
 }
 
-// leastDisk is less than one ingestion of any size needs.
+// leastDisk is less than an ingestion of any size needs, in bytes.
 const leastDisk = 1 << 30
 
-// folder looks whether files can be made where the service will make them.
+// folder checks whether files can be created in the work folder.
 func (d doctor) folder(context.Context) []finding {
 	const name = "sandbox folder"
 
@@ -277,10 +289,10 @@ func (d doctor) folder(context.Context) []finding {
 			break
 		}
 
-		dir, err = filepath.Dir(dir), nil // it will be made there
+		dir, err = filepath.Dir(dir), nil // the service will create the folder there
 	}
 
-	fix := "let the user of the service write to QUERN_SANDBOX_DIR, or set it to another folder on a local disk"
+	fix := "give the user of the service write access to QUERN_SANDBOX_DIR, or set it to another folder on a local disk"
 
 	if err != nil {
 		return []finding{fail(name, err.Error(), fix)}
@@ -292,7 +304,7 @@ func (d doctor) folder(context.Context) []finding {
 	}
 	defer os.RemoveAll(probe)
 
-	// Files are handed over as links, which not every file system has.
+	// Files are mounted as hard links, which not every file system supports.
 	if err = os.WriteFile(filepath.Join(probe, "a"), nil, 0o600); err == nil {
 		err = os.Link(filepath.Join(probe, "a"), filepath.Join(probe, "b"))
 	}
@@ -301,16 +313,22 @@ func (d doctor) folder(context.Context) []finding {
 		return []finding{fail(name, err.Error(), "set QUERN_SANDBOX_DIR to a folder on a local disk with hard links")}
 	}
 
-	var disk syscall.Statfs_t
-	if err := syscall.Statfs(dir, &disk); err != nil {
+	watched, err := disk.New(disk.Config{
+		Dir: dir, ReserveBytes: int64(d.config.Sandbox.ReserveBytes), ReserveInodes: int64(d.config.Sandbox.ReserveFiles), Log: d.log,
+	})
+	if err != nil {
 		return []finding{fail(name, err.Error(), fix)}
 	}
 
-	free := disk.Bavail * uint64(disk.Bsize) //nolint:gosec // a size
-	found := fmt.Sprintf("%s, %.1f GB free", d.config.Sandbox.Dir, float64(free)/1e9)
+	err = watched.Room(0)
+	state := watched.State()
+	found := fmt.Sprintf("%s, %.1f GB free", d.config.Sandbox.Dir, float64(state.FreeBytes)/1e9)
 
-	if free < leastDisk {
-		return []finding{warn(name, found, "make room, or set QUERN_SANDBOX_DIR to a larger disk: docs/operations.md, Sandbox")}
+	switch {
+	case err != nil:
+		return []finding{warn(name, state.Problem, "free some space, or set QUERN_SANDBOX_DIR to a larger disk: docs/operations.md, When the disk is full")}
+	case state.FreeBytes < leastDisk:
+		return []finding{warn(name, found, "free some space, or set QUERN_SANDBOX_DIR to a larger disk: docs/operations.md, Sandbox")}
 	}
 
 	return []finding{good(name, found)}

@@ -17,20 +17,20 @@ import (
 
 const leastVersion = 150000
 
-// database looks at the server, the schema, and the rights of the role.
+// database checks the server, the schema, and the rights of the role.
 func (d doctor) database(ctx context.Context) []finding {
 	db, err := d.open(ctx, d.config.Database)
 	if err != nil {
-		return []finding{fail("database", err.Error(), "QUERN_DATABASE_URL is postgres://user:password@host:port/name")}
+		return []finding{fail("database", err.Error(), "set QUERN_DATABASE_URL to postgres://user:password@host:port/name")}
 	}
 	defer db.Close()
 
 	found, err := db.Examine(ctx)
 	if err != nil {
-		return []finding{d.unreachable(err, "QUERN_DATABASE_URL")}
+		return []finding{databaseFailed(err, "QUERN_DATABASE_URL")}
 	}
 
-	findings := []finding{serverFound(found, d.config.Database.MaxConns)}
+	findings := []finding{serverFound(found, d.config.Database)}
 
 	schema := d.schema(ctx, db, found)
 	findings = append(findings, schema)
@@ -44,13 +44,13 @@ func (d doctor) database(ctx context.Context) []finding {
 
 	direct, err := d.open(ctx, owner)
 	if err != nil {
-		return append(findings, fail("database rights", err.Error(), "QUERN_DATABASE_DIRECT_URL is postgres://user:password@host:port/name"))
+		return append(findings, fail("database rights", err.Error(), "set QUERN_DATABASE_DIRECT_URL to postgres://user:password@host:port/name"))
 	}
 	defer direct.Close()
 
 	migrates, err := direct.Examine(ctx)
 	if err != nil {
-		return append(findings, d.unreachable(err, "QUERN_DATABASE_DIRECT_URL"))
+		return append(findings, databaseFailed(err, "QUERN_DATABASE_DIRECT_URL"))
 	}
 
 	return append(findings, rightsFound(found, migrates, schema.Status == statusOK))
@@ -62,21 +62,23 @@ func (d doctor) open(ctx context.Context, c config.Database) (*postgres.DB, erro
 	return openDatabase(ctx, c)
 }
 
-// unreachable says why nobody is let in.
-func (d doctor) unreachable(err error, setting string) finding {
+// databaseFailed returns the finding for a database that does not accept the connection.
+func databaseFailed(err error, setting string) finding {
 	found := causeOf(err)
 
 	switch postgres.RefusalOf(err) {
+	case postgres.IsPooler:
+		return fail("database", "it is a pooler without session settings: "+found, "set QUERN_DATABASE_POOLER=true, and QUERN_DATABASE_DIRECT_URL to the address without the pooler")
 	case postgres.BadPassword:
 		return fail("database", "the server refuses the role or its password: "+found, "correct user and password in "+setting)
 	case postgres.NoDatabase:
-		return fail("database", "there is no such database: "+found, "CREATE DATABASE (docs/operations.md, PostgreSQL), or correct its name in "+setting)
+		return fail("database", "the database does not exist: "+found, "create it with CREATE DATABASE (docs/operations.md, PostgreSQL), or correct its name in "+setting)
 	default:
-		return fail("database", "it cannot be reached: "+found, "see whether PostgreSQL runs and host, port and sslmode in "+setting+" are right")
+		return fail("database", "it cannot be reached: "+found, "check that PostgreSQL is running, and check host, port and sslmode in "+setting)
 	}
 }
 
-// causeOf is the reason behind a fault, without the words for callers.
+// causeOf returns the cause of a fault, without the message for callers.
 func causeOf(err error) string {
 	if e, ok := errors.AsType[*fault.Error](err); ok {
 		if cause := errors.Unwrap(e); cause != nil {
@@ -84,7 +86,7 @@ func causeOf(err error) string {
 		}
 	}
 
-	// An address can be a secret, and the checks name the setting.
+	// Leave out the URL: it can contain a secret, and the checks name the setting.
 	if wire, ok := errors.AsType[*url.Error](err); ok {
 		err = wire.Err
 	}
@@ -92,20 +94,22 @@ func causeOf(err error) string {
 	return err.Error()
 }
 
-func serverFound(found postgres.Condition, conns int) finding {
+func serverFound(found postgres.Condition, c config.Database) finding {
 	const name = "database"
 
 	text := fmt.Sprintf("PostgreSQL %d.%d, database %s, role %s", found.Version/10000, found.Version%10000, found.Name, found.Role)
 
 	switch {
 	case found.Version < leastVersion:
-		return fail(name, text, "PostgreSQL 15 or newer is needed")
+		return fail(name, text, "use PostgreSQL 15 or newer")
 	case found.Encoding != "UTF8":
-		return fail(name, text+", encoding "+found.Encoding, "make the database anew with ENCODING 'UTF8'")
+		return fail(name, text+", encoding "+found.Encoding, "create the database again with ENCODING 'UTF8'")
 	case found.Standby:
-		return fail(name, text+": it is a standby and takes no writes", "let QUERN_DATABASE_URL lead to the primary")
-	case conns >= found.MaxConnections:
-		return warn(name, fmt.Sprintf("%s: it has %d connections, and this process may take %d", text, found.MaxConnections, conns),
+		return fail(name, text+": it is a read-only standby", "set QUERN_DATABASE_URL to the primary")
+	case c.Pooler && found.Unlimited:
+		return warn(name, text+": behind the pooler, statements have no time limit", "set statement_timeout and the other limits with ALTER ROLE: docs/operations.md, PgBouncer")
+	case c.MaxConns >= found.MaxConnections:
+		return warn(name, fmt.Sprintf("%s: it allows %d connections, and this process may open %d", text, found.MaxConnections, c.MaxConns),
 			"lower QUERN_DATABASE_MAX_CONNS, or raise max_connections")
 	default:
 		return good(name, text)
@@ -118,36 +122,43 @@ func (d doctor) schema(ctx context.Context, db *postgres.DB, found postgres.Cond
 	text := fmt.Sprintf("version %d, this program needs %d", found.Schema, found.Want)
 
 	switch {
-	case found.Schema == 0 && found.Closed > 0:
-		return fail(name, "the role "+found.Role+" may not read it", "GRANT it its rights: docs/operations.md, PostgreSQL")
+	case found.Schema == 0 && len(found.Missing) > 0:
+		return fail(name, "the role "+found.Role+" cannot read it", grantFix(found.Role))
 	case found.Schema < found.Want:
 		return fail(name, text, "run `quernd migrate`")
 	case found.CompatibleFrom > found.Want:
-		return fail(name, text+": it no longer works with a program of this age", "install a newer release")
+		return fail(name, text+": it no longer works with this program", "install a newer release")
 	}
 
 	if current, err := job.Migrated(ctx, db); err != nil || !current {
-		return fail(name, text+"; the tables of jobs are not current", "run `quernd migrate`")
+		return fail(name, text+"; the tables of jobs are out of date", "run `quernd migrate`")
 	}
 
 	return good(name, fmt.Sprintf("current, version %d", found.Schema))
 }
 
-// rightsFound looks at the role that serves, and the one that migrates, which may be the same.
+// grantFix returns the command that gives a role the rights to serve.
+func grantFix(role string) string { return "as the owner: quernd migrate --grant " + role }
+
+// rightsFound checks the role that serves and the role that migrates, which may be the same.
 func rightsFound(serves, migrates postgres.Condition, current bool) finding {
 	const name = "database rights"
 
 	switch {
 	case !current && !migrates.CanCreate:
-		return fail(name, fmt.Sprintf("the role %s may not make tables, so it cannot migrate", migrates.Role),
+		return fail(name, fmt.Sprintf("the role %s cannot create tables, so it cannot migrate", migrates.Role),
 			fmt.Sprintf("GRANT CREATE ON SCHEMA public TO %s, or set QUERN_DATABASE_DIRECT_URL to the role that owns the schema", migrates.Role))
-	case current && serves.Closed > 0:
-		return fail(name, fmt.Sprintf("the role %s may not read or add to %d of %d tables", serves.Role, serves.Closed, serves.Tables),
-			fmt.Sprintf("as the owner: GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO %s, then the REVOKE of docs/operations.md", serves.Role))
+	case current && len(serves.Missing) > 0:
+		return fail(name, fmt.Sprintf("the role %s lacks %s", serves.Role, postgres.Few(serves.Missing)), grantFix(serves.Role))
+	case serves.Role == migrates.Role && (serves.ActsAsOwner || serves.CanCreate):
+		return good(name, serves.Role+" serves and migrates, so it can change the audit")
+	case serves.ActsAsOwner:
+		return fail(name, fmt.Sprintf("the role %s serves and may act as the owner, so it can change the audit", serves.Role),
+			fmt.Sprintf("serve with a role that is neither a superuser nor a member of %s: docs/operations.md, PostgreSQL", migrates.Role))
+	case current && len(serves.Excess) > 0:
+		return fail(name, fmt.Sprintf("the role %s has %s, with which it can change the audit", serves.Role, postgres.Few(serves.Excess)), grantFix(serves.Role))
 	case !migrates.CanCreate:
-		return good(name, fmt.Sprintf("%s serves; to migrate it takes another role", serves.Role))
-	case serves.Role == migrates.Role:
-		return good(name, serves.Role+" serves and migrates")
+		return good(name, fmt.Sprintf("the service runs as the role %s; migrating requires another role", serves.Role))
 	default:
 		return good(name, fmt.Sprintf("%s serves, %s migrates", serves.Role, migrates.Role))
 	}
@@ -155,9 +166,9 @@ func rightsFound(serves, migrates postgres.Condition, current bool) finding {
 
 const slightSkew = 5 * time.Second
 
-var errNoClock = errors.New("there is no clock to compare with")
+var errNoClock = errors.New("no clock to compare with")
 
-// clock compares ours with those of the database and of the issuer.
+// clock compares the clock of this machine with those of the database and the issuer.
 func (d doctor) clock(ctx context.Context) []finding {
 	const name = "clock"
 
@@ -181,12 +192,12 @@ func (d doctor) clock(ctx context.Context) []finding {
 
 	switch {
 	case with == "":
-		return []finding{warn(name, "nobody to compare with", "mend what cannot be reached, and look again")}
+		return []finding{warn(name, "not compared: neither the database nor the issuer responds", "fix the other findings first")}
 	case worst.Abs() > d.config.OIDC.ClockSkew:
-		return []finding{fail(name, fmt.Sprintf("this machine differs by %s from %s", worst.Abs().Round(time.Second), with),
+		return []finding{fail(name, fmt.Sprintf("the clock of this machine differs by %s from that of %s", worst.Abs().Round(time.Second), with),
 			"synchronise both with NTP (timedatectl); tokens and signatures depend on it")}
 	case worst.Abs() > slightSkew:
-		return []finding{warn(name, fmt.Sprintf("this machine differs by %s from %s", worst.Abs().Round(time.Second), with), "synchronise both with NTP (timedatectl)")}
+		return []finding{warn(name, fmt.Sprintf("the clock of this machine differs by %s from that of %s", worst.Abs().Round(time.Second), with), "synchronise both with NTP (timedatectl)")}
 	default:
 		return []finding{good(name, "agrees with "+strings.Join(compared, " and "))}
 	}
@@ -203,7 +214,7 @@ func (d doctor) databaseClock(ctx context.Context) (time.Duration, error) {
 	}
 	defer db.Close()
 
-	if err := db.Ping(ctx); err != nil { // so that connecting takes none of the time
+	if err := db.Ping(ctx); err != nil { // so that the time of connecting is not measured
 		return 0, err
 	}
 
@@ -229,7 +240,8 @@ func (d doctor) issuerClock(ctx context.Context) (time.Duration, error) {
 	return beyond(found.Date, began, time.Now(), time.Second), nil
 }
 
-// beyond is how far a moment, known to this precision, lies outside the time in which it was asked for.
+// beyond returns how far the time at, known to precision, is outside the interval in which it was read. It is negative
+// if at is earlier.
 func beyond(at, began, ended time.Time, precision time.Duration) time.Duration {
 	switch {
 	case at.After(ended):

@@ -13,14 +13,16 @@ import (
 	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/blob"
 	"quern.dev/quern/internal/config"
+	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/llm"
+	"quern.dev/quern/internal/postgres"
 )
 
-// store writes, reads and removes an object by the address that the service uses.
+// store writes, reads and removes an object through the address that the service uses.
 func (d doctor) store(ctx context.Context) []finding {
 	const name = "object store"
 
-	store, err := openStore(d.config.S3)
+	store, err := openStore(d.config.S3, nil)
 	if err != nil {
 		return []finding{fail(name, causeOf(err), "correct QUERN_S3_ENDPOINT and QUERN_S3_PATH_STYLE")}
 	}
@@ -29,39 +31,82 @@ func (d doctor) store(ctx context.Context) []finding {
 		return []finding{storeFailed(name, err)}
 	}
 
-	return []finding{good(name, "an object of the bucket "+d.config.S3.Bucket+" was written, read and removed")}
+	return []finding{good(name, "an object of the bucket "+d.config.S3.Bucket+" was written, read and removed"), d.epoch(ctx, store)}
 }
 
-// storeFailed says what an answer of the store means.
+// epoch checks whether the location in the object store belongs to the database.
+func (d doctor) epoch(ctx context.Context, store *blob.Store) finding {
+	const name = "store epoch"
+
+	held, heldErr := store.Epoch(ctx)
+
+	db, err := d.open(ctx, d.config.Database)
+	if err != nil || d.config.Database.URL.Reveal() == "" {
+		return warn(name, "not compared, because the database cannot be reached", "fix the database first")
+	}
+	defer db.Close()
+
+	mine, err := db.Epoch(ctx)
+	empty := fault.Is(heldErr, fault.NotFound)
+
+	switch {
+	case postgres.RefusalOf(err) == postgres.NoRights:
+		return warn(name, "not compared, because the role cannot read it: "+causeOf(err), "as the owner: quernd migrate --grant ROLE; as a superuser: GRANT EXECUTE ON FUNCTION pg_control_system() TO the role")
+	case err != nil:
+		return warn(name, "not compared: "+causeOf(err), "fix the database first")
+	case empty && mine.Bound:
+		return fail(name, "this database was used with another bucket or prefix, or the bucket was emptied", claimFix)
+	case empty:
+		return good(name, "the service will bind the bucket at its first start")
+	case heldErr != nil:
+		return storeFailed(name, heldErr)
+	}
+
+	if err := compare(held, mine); err != nil && !errors.Is(err, errBehind) {
+		return fail(name, err.Error(), claimFix)
+	}
+
+	if err := checkAddress(ctx, db, store); refused(err) {
+		return fail(name, err.Error(), "correct QUERN_S3_BUCKET and QUERN_S3_PREFIX")
+	} else if err != nil {
+		return warn(name, "not compared: "+causeOf(err), "fix the database first")
+	}
+
+	return good(name, fmt.Sprintf("database and bucket belong together, epoch %d", mine.Number))
+}
+
+const claimFix = "correct QUERN_S3_BUCKET, QUERN_S3_PREFIX and QUERN_DATABASE_URL, or run `quernd store claim` to continue with this database and this bucket"
+
+// storeFailed returns the finding for an error of the object store.
 func storeFailed(name string, err error) finding {
 	found := causeOf(err)
 
 	refusal, answered := errors.AsType[*blob.RefusalError](err)
 	if !answered {
-		return fail(name, "it cannot be reached: "+found, "see whether it runs and QUERN_S3_ENDPOINT, its CA_FILE and PROXY are right")
+		return fail(name, "it cannot be reached: "+found, "check that it is running, and check QUERN_S3_ENDPOINT, its CA_FILE and PROXY")
 	}
 
 	switch refusal.Code {
 	case "NoSuchBucket":
-		return fail(name, "there is no such bucket: "+found, "make the bucket, or correct QUERN_S3_BUCKET")
+		return fail(name, "the bucket does not exist: "+found, "create the bucket, or correct QUERN_S3_BUCKET")
 	case "SignatureDoesNotMatch":
 		return fail(name, "it refuses the signature: "+found, "correct QUERN_S3_SECRET_KEY")
 	case "InvalidAccessKeyId":
 		return fail(name, "it does not know the key: "+found, "correct QUERN_S3_ACCESS_KEY")
 	case "AuthorizationHeaderMalformed", "PermanentRedirect", "IllegalLocationConstraintException":
-		return fail(name, "the bucket is elsewhere: "+found, "correct QUERN_S3_REGION and QUERN_S3_ENDPOINT")
+		return fail(name, "the bucket is in another region or at another endpoint: "+found, "correct QUERN_S3_REGION and QUERN_S3_ENDPOINT")
 	case "RequestTimeTooSkewed":
-		return fail(name, "its clock and this machine's differ: "+found, "synchronise both with NTP (timedatectl)")
+		return fail(name, "its clock differs from the clock of this machine: "+found, "synchronise both with NTP (timedatectl)")
 	}
 
 	if refusal.Status == http.StatusForbidden {
-		return fail(name, "the key has not the right: "+found, "give it the rights of docs/operations.md, The object store")
+		return fail(name, "the key does not have the right: "+found, "grant it the rights in docs/operations.md, The object store")
 	}
 
-	return fail(name, found, "docs/operations.md, The object store, has what it must be able to do")
+	return fail(name, found, "see docs/operations.md, The object store, for what it must support")
 }
 
-// publicStore sends a part as a page of a browser would: it asks whether it may, and then sends it to the presigned address.
+// publicStore uploads a part as a browser would: it sends the part to the presigned address, and a preflight request.
 func (d doctor) publicStore(ctx context.Context) []finding {
 	const name, cors = "public store", "store CORS"
 
@@ -70,14 +115,14 @@ func (d doctor) publicStore(ctx context.Context) []finding {
 		setting = "QUERN_S3_ENDPOINT"
 	}
 
-	store, err := openStore(d.config.S3)
+	store, err := openStore(d.config.S3, nil)
 	if err != nil {
-		return nil // the check of the store says so
+		return nil // the check of the object store reports it
 	}
 
 	part, err := store.BeginProbe(ctx)
 	if err != nil {
-		return []finding{warn(name, "not tried, because the store takes no upload", "mend the object store first")}
+		return []finding{warn(name, "not checked, because the store does not accept uploads", "fix the object store first")}
 	}
 	defer part.Drop()
 
@@ -90,18 +135,19 @@ func (d doctor) publicStore(ctx context.Context) []finding {
 
 	status, _, err := send(ctx, client, http.MethodPut, part.Address, part.Content, nil)
 	if err != nil {
-		return []finding{fail(name, "clients cannot reach it: "+causeOf(err), "set "+setting+" to the address by which clients reach the store")}
+		return []finding{fail(name, "clients cannot reach it: "+causeOf(err), "set "+setting+" to the address at which clients reach the store")}
 	}
 
 	if status != http.StatusOK {
 		return []finding{fail(name, fmt.Sprintf("it refuses a presigned part: status %d", status),
-			"let "+setting+" lead to the same store, past whatever changes host, path or headers: they are signed")}
+			"set "+setting+" to an address of the same store; no proxy may change host, path or headers, because they are signed")}
 	}
 
 	return []finding{good(name, "a part was sent to a presigned address"), d.preflight(ctx, client, cors, part.Address)}
 }
 
-// preflight asks for every origin whose pages may call the API; without one, for that of the service itself.
+// preflight sends a preflight request for every origin whose pages may call the API, or for that of the service itself
+// if none is configured.
 func (d doctor) preflight(ctx context.Context, client *http.Client, name, address string) finding {
 	origins, refused := d.config.Server.CORSOrigins, []string{}
 	if len(origins) == 0 {
@@ -113,7 +159,7 @@ func (d doctor) preflight(ctx context.Context, client *http.Client, name, addres
 			"Origin": {origin}, "Access-Control-Request-Method": {http.MethodPut},
 		})
 		if err != nil {
-			return fail(name, causeOf(err), "see whether what stands before the store lets OPTIONS through")
+			return fail(name, causeOf(err), "check that proxies in front of the store forward OPTIONS")
 		}
 
 		allowed := answer.Get("Access-Control-Allow-Origin")
@@ -124,12 +170,12 @@ func (d doctor) preflight(ctx context.Context, client *http.Client, name, addres
 		}
 	}
 
-	found, fix := "pages of "+strings.Join(refused, ", ")+" may not upload", "quernd store cors "+strings.Join(origins, " ")
+	found, fix := "pages of "+strings.Join(refused, ", ")+" cannot upload", "quernd store cors "+strings.Join(origins, " ")
 
 	switch {
 	case len(refused) == 0:
-		return good(name, "pages of "+strings.Join(origins, ", ")+" may upload")
-	case len(d.config.Server.CORSOrigins) == 0: // perhaps nobody has such a page
+		return good(name, "pages of "+strings.Join(origins, ", ")+" can upload")
+	case len(d.config.Server.CORSOrigins) == 0: // perhaps no such page exists
 		return warn(name, found, fix)
 	default:
 		return fail(name, found, fix)
@@ -154,7 +200,7 @@ func send(ctx context.Context, client *http.Client, method, address string, cont
 	return response.StatusCode, response.Header, response.Body.Close()
 }
 
-// issuer reads its discovery document and its keys.
+// issuer reads the discovery document and the keys of the issuer.
 func (d doctor) issuer(ctx context.Context) []finding {
 	const name = "issuer"
 
@@ -169,41 +215,42 @@ func (d doctor) issuer(ctx context.Context) []finding {
 
 	switch {
 	case found.Issuer != "" && found.Issuer != string(c.Issuer):
-		return []finding{fail(name, fmt.Sprintf("it calls itself %s, the setting says %s", found.Issuer, c.Issuer),
-			"set QUERN_OIDC_ISSUER to exactly what it calls itself, to the last slash")}
+		return []finding{fail(name, fmt.Sprintf("its name is %s, the setting is %s", found.Issuer, c.Issuer),
+			"set QUERN_OIDC_ISSUER to exactly that name, including the last slash")}
 	case err != nil:
 		return []finding{fail(name, "its document or keys cannot be read: "+causeOf(err),
-			"see whether it runs and QUERN_OIDC_ISSUER, its CA_FILE and PROXY are right; /.well-known/openid-configuration must answer below it")}
+			"check that it is running, and check QUERN_OIDC_ISSUER, its CA_FILE and PROXY; /.well-known/openid-configuration below it must respond")}
 	case found.Usable == 0:
-		return []finding{fail(name, fmt.Sprintf("it has keys (%d), and none signs with %s", found.Keys, strings.Join(c.Algorithms, ", ")),
-			"let it sign with one of these, or add its algorithm to QUERN_OIDC_ALGORITHMS")}
+		return []finding{fail(name, fmt.Sprintf("none of its %d keys signs with %s", found.Keys, strings.Join(c.Algorithms, ", ")),
+			"configure it to sign with one of these, or add its algorithm to QUERN_OIDC_ALGORITHMS")}
 	case len(found.Claims) > 0 && !slices.Contains(found.Claims, c.UsernameClaim):
-		return []finding{warn(name, "it does not list the claim "+c.UsernameClaim, "see with --token whether access tokens have it, or correct QUERN_OIDC_USERNAME_CLAIM")}
+		return []finding{warn(name, "it does not list the claim "+c.UsernameClaim, "check with --token whether access tokens have it, or correct QUERN_OIDC_USERNAME_CLAIM")}
 	}
 
 	return []finding{good(name, fmt.Sprintf("%s, usable keys: %d", found.Issuer, found.Usable))}
 }
 
-// examineToken says what the service makes of an access token; of the token itself it says nothing but some claims.
+// examineToken checks an access token as the service does. It reports some claims of the token but never the token
+// itself.
 func (d doctor) examineToken(ctx context.Context) []finding {
 	const name = "token"
 
 	c := d.config.OIDC
 	if d.token == "" {
-		one := good(name, fmt.Sprintf("none given; needed are aud %s and the claim %s", strings.Join(c.Audience, " or "), c.UsernameClaim))
-		one.Fix = "an access token in QUERN_DOCTOR_TOKEN or after --token is looked at"
+		one := good(name, fmt.Sprintf("no token given; a token must have aud %s and the claim %s", strings.Join(c.Audience, " or "), c.UsernameClaim))
+		one.Fix = "to check an access token, use QUERN_DOCTOR_TOKEN or --token"
 
 		return []finding{one}
 	}
 
 	examiner, err := d.authenticator()
 	if err != nil {
-		return nil // the check of the issuer says so
+		return nil // the check of the issuer reports it
 	}
 
 	found, err := examiner.Examine(ctx, d.token)
 	if err != nil {
-		return []finding{warn(name, "not looked at, because the issuer's keys cannot be had", "mend the issuer first")}
+		return []finding{warn(name, "not checked, because the keys of the issuer cannot be read", "fix the issuer first")}
 	}
 
 	if found.Problem != "" {
@@ -212,11 +259,11 @@ func (d doctor) examineToken(ctx context.Context) []finding {
 
 	switch {
 	case found.Username == "":
-		return []finding{fail(name, fmt.Sprintf("the claim %s is missing or no text", c.UsernameClaim),
-			"let the issuer put it into access tokens, or set QUERN_OIDC_USERNAME_CLAIM to a claim that it has")}
+		return []finding{fail(name, fmt.Sprintf("the claim %s is missing or not a text", c.UsernameClaim),
+			"configure the issuer to add it to access tokens, or set QUERN_OIDC_USERNAME_CLAIM to a claim that they have")}
 	case !found.Groups:
-		return []finding{warn(name, fmt.Sprintf("accepted for %s; the claim %s is missing, so nobody is in a group", found.Username, c.GroupsClaim),
-			"a mapper for groups at the issuer, or QUERN_OIDC_GROUPS_CLAIM")}
+		return []finding{warn(name, fmt.Sprintf("accepted for %s; the claim %s is missing, so the user has no groups", found.Username, c.GroupsClaim),
+			"add a mapper for groups at the issuer, or correct QUERN_OIDC_GROUPS_CLAIM")}
 	default:
 		return []finding{good(name, "accepted for "+found.Username)}
 	}
@@ -229,29 +276,29 @@ func (d doctor) tokenRefused(found auth.Examined) finding {
 
 	switch found.Problem {
 	case auth.TokenMalformed:
-		return fail(name, "it is not an access token in the form of a JWT", "take one of the issuer's, not an API token, and let the issuer give out JWTs")
+		return fail(name, "it is not an access token in JWT format", "use an access token of the issuer, not an API token, and configure the issuer to issue JWTs")
 	case auth.TokenIssuer:
-		return fail(name, fmt.Sprintf("its iss is %q, the setting says %q", found.Issuer, c.Issuer), "set QUERN_OIDC_ISSUER to the iss of the tokens")
+		return fail(name, fmt.Sprintf("the iss of the token is %q, the setting QUERN_OIDC_ISSUER is %q", found.Issuer, c.Issuer), "set QUERN_OIDC_ISSUER to the iss of the tokens")
 	case auth.TokenAudience:
-		return fail(name, fmt.Sprintf("its aud is %q and has none of %q", found.Audience, c.Audience),
-			"a mapper at the issuer that adds the audience to access tokens, or set QUERN_OIDC_AUDIENCE")
+		return fail(name, fmt.Sprintf("its aud is %q and contains none of %q", found.Audience, c.Audience),
+			"add a mapper at the issuer that adds the audience to access tokens, or correct QUERN_OIDC_AUDIENCE")
 	case auth.TokenExpired:
-		return fail(name, "it expired at "+found.Expiry.UTC().Format(time.RFC3339), "take a fresh one, and compare the clocks")
+		return fail(name, "it expired at "+found.Expiry.UTC().Format(time.RFC3339), "use a new token, and compare the clocks")
 	case auth.TokenEarly:
 		return fail(name, "it is not valid yet", "compare the clocks")
 	case auth.TokenKind:
 		return fail(name, "it is an ID token or a refresh token", "send the access token")
 	case auth.TokenSubject:
-		return fail(name, "the claim sub is missing", "let the issuer put it into access tokens")
+		return fail(name, "the claim sub is missing", "configure the issuer to add it to access tokens")
 	default:
-		return fail(name, "no key of the issuer fits its signature", "see whether it comes from this issuer, and whether QUERN_OIDC_ALGORITHMS has its algorithm")
+		return fail(name, "no key of the issuer matches its signature", "check that it comes from this issuer, and that QUERN_OIDC_ALGORITHMS contains its algorithm")
 	}
 }
 
-// model lets a model answer once with a schema.
+// model makes one completion with a JSON schema.
 func (d doctor) model(ctx context.Context, p config.NamedProvider, model string) []finding {
 	name := "model " + p.Name + "/" + model
-	setting := "QUERN_MODEL_" + strings.ToUpper(strings.ReplaceAll(p.Name, "-", "_")) + "_"
+	setting := config.ProviderPrefix(p.Name)
 
 	client, err := httpClient(config.Connection{CAFile: p.CAFile, Proxy: p.Proxy, Timeout: p.Timeout})
 	if err != nil {
@@ -267,27 +314,27 @@ func (d doctor) model(ctx context.Context, p config.NamedProvider, model string)
 
 	switch {
 	case err == nil:
-		return []finding{good(name, fmt.Sprintf("answered with the schema: %s in %s", answer, time.Since(began).Round(time.Millisecond)))}
+		return []finding{good(name, fmt.Sprintf("its response matches the schema: %s in %s", answer, time.Since(began).Round(time.Millisecond)))}
 	case errors.Is(err, llm.ErrSchema):
-		return []finding{fail(name, fmt.Sprintf("it does not keep to a JSON schema; it answered %q", answer),
+		return []finding{fail(name, fmt.Sprintf("its response does not match the JSON schema: %q", answer),
 			"use a model or a server with structured output (response_format json_schema)")}
 	case errors.Is(err, llm.ErrTruncated), errors.Is(err, llm.ErrRefused):
 		return []finding{fail(name, err.Error(), "use another model")}
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
 		return []finding{fail(name, "the provider refuses the key: "+causeOf(err), "correct "+setting+"KEY")}
 	case status == http.StatusNotFound:
-		return []finding{fail(name, "the provider does not know it: "+causeOf(err), "correct the model's name in QUERN_MODELS, or "+setting+"URL")}
+		return []finding{fail(name, "the provider does not have this model: "+causeOf(err), "correct the name of the model in QUERN_MODELS, or "+setting+"URL")}
 	case status == http.StatusBadRequest, status == http.StatusUnprocessableEntity:
 		return []finding{fail(name, "the provider refuses a request with a schema: "+causeOf(err),
 			"use a model or a server with structured output (response_format json_schema)")}
 	case status == http.StatusTooManyRequests:
-		return []finding{warn(name, "the provider has too much to do: "+causeOf(err), "see its limits for this key")}
+		return []finding{warn(name, "the provider limits requests: "+causeOf(err), "check its limits for this key")}
 	default:
-		return []finding{fail(name, "no answer: "+causeOf(err), "see whether "+setting+"URL answers, and "+setting+"PROXY and CA_FILE are right")}
+		return []finding{fail(name, "no response: "+causeOf(err), "check that "+setting+"URL responds, and check "+setting+"PROXY and CA_FILE")}
 	}
 }
 
-// tracing sends no spans to where spans go.
+// tracing sends an empty list of spans to the tracing store.
 func (d doctor) tracing(ctx context.Context) []finding {
 	const name = "tracing"
 
@@ -301,12 +348,12 @@ func (d doctor) tracing(ctx context.Context) []finding {
 
 	switch {
 	case err != nil:
-		return []finding{fail(name, "it cannot be reached: "+causeOf(err), "see whether it runs and QUERN_TRACING_ENDPOINT is right")}
+		return []finding{fail(name, "it cannot be reached: "+causeOf(err), "check that it is running, and check QUERN_TRACING_ENDPOINT")}
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
 		return []finding{fail(name, fmt.Sprintf("it refuses the key: status %d", status), "correct QUERN_TRACING_KEY")}
 	case status >= http.StatusMultipleChoices:
-		return []finding{fail(name, fmt.Sprintf("it does not take spans there: status %d", status), "correct QUERN_TRACING_ENDPOINT, which has no path of an operation, and QUERN_TRACING_KIND")}
+		return []finding{fail(name, fmt.Sprintf("it does not accept spans at this address: status %d", status), "correct QUERN_TRACING_ENDPOINT, which must not have a path, and QUERN_TRACING_KIND")}
 	default:
-		return []finding{good(name, d.config.Tracing.Kind+" takes spans")}
+		return []finding{good(name, d.config.Tracing.Kind+" accepts spans")}
 	}
 }

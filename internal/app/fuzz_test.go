@@ -25,14 +25,14 @@ import (
 	"quern.dev/quern/stack"
 )
 
-// newApp returns the whole service, without listeners, on a database of its own, and the API token of
-// an owner. Its issuer is nobody: a port on which nothing listens. Pairs are more settings.
+// newApp returns the whole service, without listeners, on a database of its own, and the API token of an owner. No
+// process listens on the address of its issuer. Pairs are names and values of additional settings.
 func newApp(tb testing.TB, pairs ...string) (*App, string) {
 	tb.Helper()
 
 	values := map[string]string{
 		"QUERN_PUBLIC_URL": "http://quern.test", "QUERN_SECRET": strings.Repeat("s", 32), "QUERN_DATABASE_URL": pgtest.URL(tb),
-		"QUERN_SANDBOX_DIR": tb.TempDir(), "QUERN_SANDBOX_READY": "1", "QUERN_OIDC_ISSUER": "http://127.0.0.1:1", "QUERN_OIDC_AUDIENCE": "quern", "QUERN_DATABASE_MAX_CONNS": "4",
+		"QUERN_SANDBOX_DIR": tb.TempDir(), "QUERN_SANDBOX_IDLE_PROCESSES": "1", "QUERN_OIDC_ISSUER": "http://127.0.0.1:1", "QUERN_OIDC_AUDIENCE": "quern", "QUERN_DATABASE_MAX_CONNS": "4",
 		"QUERN_S3_ENDPOINT": stack.Env(tb, "QUERN_TEST_S3_ENDPOINT"), "QUERN_S3_BUCKET": stack.Env(tb, "QUERN_TEST_S3_BUCKET"), "QUERN_S3_PREFIX": uuid.NewString() + "/",
 		"QUERN_S3_ACCESS_KEY": stack.Env(tb, "QUERN_TEST_S3_ACCESS_KEY"), "QUERN_S3_SECRET_KEY": stack.Env(tb, "QUERN_TEST_S3_SECRET_KEY"),
 	}
@@ -73,7 +73,7 @@ type target struct {
 	example      []byte
 }
 
-// targets are all served operations, in a fixed order.
+// targets returns all operations of the contract, in a fixed order.
 func targets(tb testing.TB) []target {
 	tb.Helper()
 
@@ -101,8 +101,8 @@ func targets(tb testing.TB) []target {
 
 var pathParameter = regexp.MustCompile(`\{[^}]+\}`)
 
-// FuzzOperations sends anything to every operation. Whatever comes, the answer is one of ours: never a
-// status of 500 or more, and an ErrorResponse where it is not a success.
+// FuzzOperations sends arbitrary input to every operation. The status must be below 500, and every error must be an
+// ErrorResponse.
 func FuzzOperations(f *testing.F) {
 	app, token := newApp(f)
 	operations := targets(f)
@@ -119,7 +119,7 @@ func FuzzOperations(f *testing.F) {
 
 		request, err := http.NewRequestWithContext(t.Context(), operation.method, "/api/v1"+path, bytes.NewReader(body))
 		if err != nil {
-			t.Skip() // not a request at all
+			t.Skip() // not a valid request
 		}
 
 		request.URL.RawQuery = query

@@ -21,25 +21,25 @@ import (
 	"quern.dev/quern/internal/upload"
 )
 
-// toTheMillisecond is the clock of what people see.
+// toTheMillisecond is a clock for times that people see.
 func toTheMillisecond() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
 
-// Child is `quernd sandbox PROGRAM`: the process that reads people's bytes.
+// Child implements `quernd sandbox PROGRAM`: the sealed process that reads the bytes of users.
 func Child(args []string) int {
 	return sandbox.Main(args, map[string]sandbox.Program{duckdb.Name: duckdb.Program()})
 }
 
-func openSandbox(c config.Sandbox, log *slog.Logger) (*sandbox.Sandbox, error) {
-	least, err := sandbox.ParseTier(c.Least)
+func openSandbox(c config.Sandbox, full func() bool, log *slog.Logger) (*sandbox.Sandbox, error) {
+	least, err := sandbox.ParseTier(c.MinIsolation)
 	if err != nil {
 		return nil, err
 	}
 
 	opened, err := sandbox.New(sandbox.Config{
-		Dir: filepath.Join(c.Dir, "sandbox"), Least: least, Ready: c.Ready, Programs: []string{duckdb.Name}, Log: log,
+		Dir: filepath.Join(c.Dir, "sandbox"), MinIsolation: least, Idle: c.IdleProcesses, Programs: []string{duckdb.Name}, Log: log, Full: full,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("the sandbox: %w", err)
+		return nil, fmt.Errorf("QUERN_SANDBOX_DIR or QUERN_SANDBOX_MIN_ISOLATION: %w", err)
 	}
 
 	return opened, nil
@@ -54,9 +54,9 @@ func (a *App) registerSandboxMetrics() {
 		help string
 		read func(sandbox.Stats) int64
 	}{
-		"started_total": {"Processes that were started, those that wait included.", func(s sandbox.Stats) int64 { return s.Started }},
-		"used_total":    {"Processes that got work.", func(s sandbox.Stats) int64 { return s.Used }},
-		"killed_total":  {"Processes that died or were ended for a limit.", func(s sandbox.Stats) int64 { return s.Killed }},
+		"started_total": {"Sealed processes started, including idle ones.", func(s sandbox.Stats) int64 { return s.Started }},
+		"used_total":    {"Sealed processes that received work.", func(s sandbox.Stats) int64 { return s.Used }},
+		"killed_total":  {"Sealed processes that crashed or were stopped at a limit.", func(s sandbox.Stats) int64 { return s.Killed }},
 	} {
 		a.metrics.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "quern_sandbox_" + name, Help: of.help}, now(of.read)))
 	}
@@ -65,21 +65,37 @@ func (a *App) registerSandboxMetrics() {
 		help string
 		read func(sandbox.Stats) int64
 	}{
-		"ready":   {"Processes that wait for work.", func(s sandbox.Stats) int64 { return s.Ready }},
-		"running": {"Processes that work.", func(s sandbox.Stats) int64 { return s.Running }},
+		"idle":    {"Sealed processes that wait for work.", func(s sandbox.Stats) int64 { return s.Idle }},
+		"running": {"Sealed processes that work.", func(s sandbox.Stats) int64 { return s.Running }},
 	} {
 		a.metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "quern_sandbox_" + name, Help: of.help}, now(of.read)))
 	}
 
 	a.metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "quern_sandbox_tier", Help: "How sealed they are.", ConstLabels: prometheus.Labels{"tier": a.sandbox.Tier().String()},
+		Name: "quern_sandbox_tier", Help: "Isolation of sealed processes.", ConstLabels: prometheus.Labels{"tier": a.sandbox.Tier().String()},
 	}, func() float64 { return 1 }))
 }
 
-// openLake opens what both loading and querying stand on: the sealed children, the tables, and a folder for files on
-// their way between the two.
+// openLake opens what both loading and querying need: the tables, the sandbox, and a folder for files that pass between
+// the two.
 func (a *App) openLake() (err error) {
-	if a.sandbox, err = openSandbox(a.config.Sandbox, a.log); err != nil {
+	if err := a.watchFolder(); err != nil {
+		return err
+	}
+
+	a.lake, err = lake.New(lake.Config{
+		DB: a.db, Store: a.store, Now: time.Now, Log: a.log, DeleteGrace: a.config.Data.DeleteGrace, QuietPeriod: a.config.Maintenance.QuietPeriod,
+		CacheDir: filepath.Join(a.config.Sandbox.Dir, "cache"), CacheBytes: int64(a.config.Cache.MaxBytes), Folder: a.folder,
+	})
+	if err != nil {
+		return fmt.Errorf("QUERN_SANDBOX_DIR: %w", err)
+	}
+
+	a.folder.Evict(a.lake.Evict)
+
+	_ = a.folder.Room(0) // evicts cached copies of an earlier process that would leave too little space to start
+
+	if a.sandbox, err = openSandbox(a.config.Sandbox, func() bool { return a.folder.Room(0) != nil }, a.quiet); err != nil {
 		return err
 	}
 
@@ -87,18 +103,13 @@ func (a *App) openLake() (err error) {
 
 	a.passing = filepath.Join(a.sandbox.Dir(), "passing")
 	if err := os.Mkdir(a.passing, 0o700); err != nil {
-		return fmt.Errorf("the folder for files on their way: %w", err)
+		return fmt.Errorf("QUERN_SANDBOX_DIR: %w", err)
 	}
 
-	a.lake, err = lake.New(lake.Config{
-		DB: a.db, Store: a.store, Now: time.Now, Log: a.log, Grace: a.config.Data.DeleteGrace, Quiet: a.config.Upkeep.Quiet,
-		CacheDir: filepath.Join(a.config.Sandbox.Dir, "cache"), CacheBytes: int64(a.config.Cache.Bytes),
-	})
-
-	return err
+	return nil
 }
 
-// newIngest wires what loads files.
+// newIngest wires the ingestion of files.
 func (a *App) newIngest(uploads upload.Uploads) *ingest.Ingest {
 	bounds := ingest.DefaultBounds()
 	bounds.Columns, bounds.Unpacked = a.config.Ingest.MaxColumns, int64(a.config.Ingest.MaxUnpacked)
@@ -106,23 +117,24 @@ func (a *App) newIngest(uploads upload.Uploads) *ingest.Ingest {
 	return ingest.New(ingest.Config{
 		DB: a.db, Store: a.store, Lake: a.lake, Catalog: a.catalog(), Uploads: uploads,
 		Engine: engine.New(engine.Config{
-			Sandbox: a.sandbox, Program: duckdb.Name, Log: a.log, Sessions: a.config.Sandbox.Max, Memory: int64(a.config.Ingest.Memory), Threads: a.config.Ingest.Threads,
+			Sandbox: a.sandbox, Program: duckdb.Name, Log: a.log, Folder: a.folder, Sessions: a.config.Sandbox.MaxProcesses, Memory: int64(a.config.Ingest.Memory), Threads: a.config.Ingest.Threads,
 			Disk: int64(a.config.Ingest.Disk),
 		}),
-		Jobs: func() *job.Client { return a.jobs }, Log: a.log, Now: toTheMillisecond, Dir: a.passing, Bounds: bounds,
-		Time: a.config.Ingest.Time, MaxBody: int64(a.config.Ingest.MaxRows), Bodies: a.config.Ingest.PerUser, SnapshotAge: a.config.Data.SnapshotAge,
+		Jobs: func() *job.Client { return a.jobs }, Log: a.log, Now: toTheMillisecond, Dir: a.passing, Folder: a.folder, Bounds: bounds,
+		Timeout: a.config.Ingest.Timeout, MaxBody: int64(a.config.Ingest.MaxBody), MaxPerUser: a.config.Ingest.MaxPerUser, SnapshotRetention: a.config.Data.SnapshotRetention,
 		Gone: a.forget,
-		Upkeep: ingest.Upkeep{
-			Every: a.config.Upkeep.Every, Time: a.config.Upkeep.Time,
+		Maintenance: ingest.Maintenance{
+			Interval: a.config.Maintenance.Interval, Timeout: a.config.Maintenance.Timeout,
 			Engine: engine.New(engine.Config{
-				Sandbox: a.sandbox, Program: duckdb.Name, Log: a.log, Sessions: max(a.config.Upkeep.Workers, 1), Memory: int64(a.config.Upkeep.Memory), Threads: 1,
-				Disk: int64(a.config.Upkeep.Disk), Data: int64(a.config.Upkeep.Disk),
+				Sandbox: a.sandbox, Program: duckdb.Name, Log: a.log, Folder: a.folder, Sessions: max(a.config.Maintenance.Workers, 1), Memory: int64(a.config.Maintenance.Memory), Threads: 1,
+				Disk: int64(a.config.Maintenance.Disk), Data: int64(a.config.Maintenance.Disk),
 			}),
 		},
 	})
 }
 
-// forget lets go of what others made of a dataset that is gone. Runs are wired later than what loads files.
+// forget removes what runs keep about a deleted dataset. It reads a.runs when it is called, because a.runs is set after
+// newIngest.
 func (a *App) forget(ctx context.Context, tx postgres.Tx, t lake.Table) error {
 	return a.runs.ForgetTx(ctx, tx, t)
 }

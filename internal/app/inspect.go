@@ -21,27 +21,34 @@ import (
 type Inspector struct {
 	operator Operator
 	store    *blob.Store
+	bucket   string
 }
 
-// NewInspector reads the settings that these commands need from an environment as os.Environ gives it.
+// NewInspector reads the settings of these commands from an environment in the format of os.Environ.
 func NewInspector(environ []string, out io.Writer) (Inspector, error) {
 	c, err := config.Read[config.Inspect](lookup(environ))
 	if err != nil {
 		return Inspector{}, err
 	}
 
-	store, err := openStore(c.S3)
+	store, err := openStore(c.S3, nil)
 
-	return Inspector{operator: Operator{config: c.Operate, out: out}, store: store}, err
+	return Inspector{operator: Operator{config: c.Operate, out: out}, store: store, bucket: c.S3.Bucket}, err
 }
 
-// FsckAge is how long ago the day of a key must be for Fsck to judge it while the service runs.
+// FsckAge is how long ago the day in a key must be for Fsck to check the object while the service runs.
 const FsckAge = upload.SafeAge
 
-// Fsck compares the rows with the object store and says what does not fit. Told to, it removes what no row
-// knows, of that age; files that are lost it can only name.
+// Fsck compares the rows in the database with the object store and prints the differences. If remove is set, it removes
+// the objects without a row that have the given age. It can only report objects that are lost.
 func (i Inspector) Fsck(ctx context.Context, age time.Duration, remove bool) error {
 	return i.operator.withDatabase(ctx, func(db *postgres.DB) error {
+		if remove {
+			if err := i.place(db).check(ctx); err != nil {
+				return err
+			}
+		}
+
 		uploads := upload.Uploads{DB: db, Store: i.store, Now: time.Now}
 
 		found, err := uploads.Inspect(ctx, age)
@@ -92,7 +99,21 @@ func (i Inspector) Fsck(ctx context.Context, age time.Duration, remove bool) err
 	})
 }
 
-// AllowOrigins lets pages of these origins upload to the bucket and read from it.
+func (i Inspector) place(db *postgres.DB) *location {
+	return &location{db: db, store: i.store, started: time.Now()}
+}
+
+// ClaimStore binds the location in the object store to this copy of the database. Processes that use another copy stop.
+func (i Inspector) ClaimStore(ctx context.Context) error {
+	return i.operator.withDatabase(ctx, func(db *postgres.DB) error {
+		taken, err := i.place(db).claim(ctx)
+
+		return i.operator.said(err, "the bucket %s now belongs to this database, epoch %d; any other quernd that uses the bucket stops within a minute",
+			i.bucket, taken.Number)
+	})
+}
+
+// AllowOrigins allows pages of these origins to upload to the bucket and to read from it.
 func (i Inspector) AllowOrigins(ctx context.Context, origins []string) error {
-	return i.operator.said(i.store.AllowOrigins(ctx, origins), "pages of %v may use the bucket", origins)
+	return i.operator.said(i.store.AllowOrigins(ctx, origins), "pages of %v can use the bucket", origins)
 }

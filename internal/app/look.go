@@ -5,17 +5,19 @@ import (
 	"time"
 )
 
-// lookAge is how long a look is good for.
+// lookAge is how long the result of a check is reused.
 const lookAge = time.Second
 
-// look remembers for a moment what was seen, so that however many ask, it is looked once a second and one at a time.
+// look caches the result of a check, so that the check runs at most once per second and never concurrently, however
+// many callers there are.
 type look struct {
 	mu    sync.Mutex
 	at    time.Time
 	found error
 }
 
-// recent returns what was seen last if that was a moment ago, and looks otherwise. Who asks meanwhile gets the same answer.
+// recent returns the result of the last check if it is younger than lookAge, and runs the check otherwise. Concurrent
+// callers wait and get the same result.
 func (l *look) recent(see func() error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestLook: however many ask, there is one look at a time and one a second, and all get what it found.
+// TestLook checks that the check runs once per second and never concurrently, and that all callers get its result.
 func TestLook(t *testing.T) {
 	t.Parallel()
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestMain is also the sealed child: the test's binary starts itself.
+// TestMain also runs the sealed process: the test binary starts itself.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "sandbox" {
 		os.Exit(Child(os.Args[2:]))

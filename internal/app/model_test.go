@@ -16,7 +16,7 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-// TestTokensAreUsage: what models take is counted on whoever asked, and ends with the limit of the day.
+// TestTokensAreUsage checks that the tokens of models count as usage of the caller, and that the daily limit applies.
 func TestTokensAreUsage(t *testing.T) {
 	t.Parallel()
 

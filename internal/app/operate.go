@@ -24,21 +24,31 @@ import (
 	"quern.dev/quern/internal/upload"
 )
 
-// Operator runs commands on the database. Each is audited with the actor "operator".
+// Operator runs commands on the database. Changes of accounts, tokens and datasets are audited
+// with the actor "operator".
 type Operator struct {
 	config config.Operate
 	out    io.Writer
 }
 
-// NewOperator reads the settings that commands need from an environment as os.Environ gives it.
+// NewOperator reads the settings of commands from an environment in the format of os.Environ.
 func NewOperator(environ []string, out io.Writer) (Operator, error) {
 	c, err := config.Read[config.Operate](lookup(environ))
 
 	return Operator{config: c, out: out}, err
 }
 
-// Migrate brings the schema up to date and says what it did.
-func (o Operator) Migrate(ctx context.Context) error {
+// Migrate brings the schema up to date and prints what it did. If role is not empty, the role gets the rights that
+// serving needs.
+func (o Operator) Migrate(ctx context.Context, role string) error {
+	if o.config.Database.Pooler && o.config.Database.DirectURL.Reveal() == "" {
+		return fault.New(fault.Conflict, "QUERN_DATABASE_DIRECT_URL is required if QUERN_DATABASE_POOLER is true: migrations take a lock that a pooler cannot keep.")
+	}
+
+	if err := o.checkRole(ctx, role); err != nil {
+		return err
+	}
+
 	applied, err := postgres.Migrate(ctx, directURL(o.config.Database))
 	if err != nil {
 		return err
@@ -57,7 +67,11 @@ func (o Operator) Migrate(ctx context.Context) error {
 			return err
 		}
 
-		return audit.Prepare(ctx, db, time.Now())
+		if err := audit.Prepare(ctx, db, time.Now()); err != nil || role == "" {
+			return err
+		}
+
+		return o.said(db.Grant(ctx, role), "the role %s has the rights to serve", role)
 	})
 }
 
@@ -95,7 +109,7 @@ func (o Operator) ListUsers(ctx context.Context) error {
 	})
 }
 
-// DisableUser stops a user's tokens with their next request.
+// DisableUser rejects the tokens of a user from their next request on.
 func (o Operator) DisableUser(ctx context.Context, username string) error {
 	return o.withDatabase(ctx, func(db *postgres.DB) error {
 		return o.said(auth.Accounts{DB: db, Now: time.Now}.Disable(ctx, username), "%s is disabled", username)
@@ -109,8 +123,8 @@ func (o Operator) EnableUser(ctx context.Context, username string) error {
 	})
 }
 
-// ReleaseUser frees a username for the next identity that brings it. What was shared with the name stays
-// with the account that had it, also what is shared while this runs.
+// ReleaseUser frees a username for the next identity that signs in with it. What was shared with the name stays with
+// the account that had the name, including what is shared while ReleaseUser runs.
 func (o Operator) ReleaseUser(ctx context.Context, username string) error {
 	return o.withDatabase(ctx, func(db *postgres.DB) error {
 		shares := catalog.Catalog{DB: db, Now: time.Now}
@@ -133,11 +147,11 @@ func (o Operator) ReleaseUser(ctx context.Context, username string) error {
 			err = shares.BindName(ctx, username, account)
 		}
 
-		return o.said(err, "%s is free; the account that had it is now %s, disabled, and keeps what it owns", username, newName)
+		return o.said(err, "%s is free; the account that had this name is now %s, is disabled, and keeps what it owns", username, newName)
 	})
 }
 
-// RevokeToken revokes an API token and all that were made with it.
+// RevokeToken revokes an API token and all tokens that were created with it.
 func (o Operator) RevokeToken(ctx context.Context, id string) error {
 	parsed, err := uuid.Parse(id)
 	if err != nil {
@@ -145,11 +159,11 @@ func (o Operator) RevokeToken(ctx context.Context, id string) error {
 	}
 
 	return o.withDatabase(ctx, func(db *postgres.DB) error {
-		return o.said(auth.Tokens{DB: db, Now: time.Now}.Revoke(ctx, parsed), "%s is revoked, and all that were made with it", parsed)
+		return o.said(auth.Tokens{DB: db, Now: time.Now}.Revoke(ctx, parsed), "%s is revoked, and all tokens that were created with it", parsed)
 	})
 }
 
-// RestoreDataset brings back what was last deleted at OWNER/NAMESPACE/DATASET.
+// RestoreDataset restores the dataset that was last deleted at OWNER/NAMESPACE/DATASET.
 func (o Operator) RestoreDataset(ctx context.Context, path string) error {
 	at, err := parsePath(path)
 	if err != nil {
@@ -161,7 +175,7 @@ func (o Operator) RestoreDataset(ctx context.Context, path string) error {
 	})
 }
 
-// TransferDataset hands OWNER/NAMESPACE/DATASET over to another user.
+// TransferDataset transfers OWNER/NAMESPACE/DATASET to another user.
 func (o Operator) TransferDataset(ctx context.Context, path, newOwner string) error {
 	at, err := parsePath(path)
 	if err != nil {
@@ -173,7 +187,7 @@ func (o Operator) TransferDataset(ctx context.Context, path, newOwner string) er
 	})
 }
 
-// moveTable lets everything that is kept about a dataset's rows change its owner.
+// moveTable returns a function that changes the owner of everything that is stored about the rows of a dataset.
 func moveTable(ctx context.Context) func(tx postgres.Tx, from, to lake.Table) error {
 	return func(tx postgres.Tx, from, to lake.Table) error {
 		if err := lake.MoveTableTx(ctx, tx, from, to); err != nil {
@@ -201,7 +215,7 @@ func parsePath(text string) (catalog.Path, error) {
 	return catalog.Path{Username: parts[0], Namespace: parts[1], Dataset: parts[2]}, nil
 }
 
-// Audit prints what happened to a user's data, newest first.
+// Audit prints the audit entries of a user's data, newest first.
 func (o Operator) Audit(ctx context.Context, username string, limit int) error {
 	return o.withDatabase(ctx, func(db *postgres.DB) error {
 		account, err := catalog.Catalog{DB: db, Now: time.Now}.AccountID(ctx, username)
@@ -234,11 +248,31 @@ func (o Operator) Audit(ctx context.Context, username string, limit int) error {
 	})
 }
 
-func (o Operator) withDatabase(ctx context.Context, do func(db *postgres.DB) error) error {
-	c := o.config.Database
-	c.URL, c.Pooler = config.NewSecret(directURL(c)), false
+// checkRole refuses a role that cannot get the rights, before the schema is changed.
+func (o Operator) checkRole(ctx context.Context, role string) error {
+	if role == "" {
+		return nil
+	}
 
-	db, err := openDatabase(ctx, c)
+	db, err := o.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+
+	return db.CheckRole(ctx, role)
+}
+
+// open opens the database, past the pooler if a direct address is configured.
+func (o Operator) open(ctx context.Context) (*postgres.DB, error) {
+	c := o.config.Database
+	c.URL, c.Pooler = config.NewSecret(directURL(c)), c.Pooler && c.DirectURL.Reveal() == ""
+
+	return openDatabase(ctx, c)
+}
+
+func (o Operator) withDatabase(ctx context.Context, do func(db *postgres.DB) error) error {
+	db, err := o.open(ctx)
 	if err != nil {
 		return err
 	}
@@ -259,7 +293,7 @@ func (o Operator) said(err error, format string, args ...any) error {
 	return err
 }
 
-// Explain gives the message of a fault with its reasons, and the cause too: the reader is the operator.
+// Explain returns the message of a fault with its details and its cause: the reader is the operator.
 func Explain(err error) string {
 	e, ok := errors.AsType[*fault.Error](err)
 	if !ok {

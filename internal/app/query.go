@@ -18,7 +18,7 @@ import (
 	"quern.dev/quern/internal/query"
 )
 
-// newQuery wires what runs statements.
+// newQuery wires the execution of statements.
 func (a *App) newQuery() *query.Query {
 	c := a.config.Query
 
@@ -27,7 +27,7 @@ func (a *App) newQuery() *query.Query {
 		threads = runtime.NumCPU()
 	}
 
-	running := c.Running
+	running := c.MaxRunning
 	if running == 0 {
 		running = a.room(memoryLimit("/proc/self/cgroup", "/sys/fs/cgroup", "/proc/meminfo"))
 	}
@@ -35,56 +35,58 @@ func (a *App) newQuery() *query.Query {
 	a.log.Info("statements", "running", running, "threads", threads, "memory", int64(c.Memory))
 
 	made := query.New(query.Config{
-		DB: a.db, Catalog: a.catalog(), Lake: a.lake, Log: a.log, Now: time.Now, Credentials: a.credentials(),
+		DB: a.db, Catalog: a.catalog(), Lake: a.lake, Folder: a.folder, Log: a.log, Now: time.Now, Credentials: a.credentials(),
 		Engine: engine.New(engine.Config{
-			Sandbox: a.sandbox, Program: duckdb.Name, Log: a.log, Sessions: running, Memory: int64(c.Memory), Threads: threads, Disk: int64(c.Disk),
+			Sandbox: a.sandbox, Program: duckdb.Name, Log: a.log, Folder: a.folder, Sessions: running, Memory: int64(c.Memory), Threads: threads, Disk: int64(c.Disk),
 			Data: math.MaxInt64,
 		}),
-		Time: c.Time, Rows: int64(c.Rows), MaxRows: int64(c.MaxRows), Bytes: int64(c.Bytes), CacheBytes: int64(a.config.Cache.Bytes),
-		Running: running, PerUser: c.PerUser, Queue: c.Queue, Wait: c.Wait,
+		Timeout: c.Timeout, DefaultRows: int64(c.DefaultRows), MaxRows: int64(c.MaxRows), MaxBytes: int64(c.MaxBytes), CacheBytes: int64(a.config.Cache.MaxBytes),
+		MaxRunning: running, MaxPerUser: c.MaxPerUser, MaxWaiting: c.MaxWaiting, WaitTimeout: c.WaitTimeout,
 		Exports: a.newExports(threads),
 	})
 	a.registerQueryMetrics(made)
+	a.folder.Evict(made.Evict)
 
 	return made
 }
 
-// newExports gives exports children of their own, so that they take no place of a statement.
+// newExports wires exports with an engine of their own, so that they use no slot of a statement.
 func (a *App) newExports(threads int) query.Exports {
 	c := a.config.Export
 
 	return query.Exports{
 		Store: a.store, Jobs: func() *job.Client { return a.jobs }, Dir: a.passing,
 		Engine: engine.New(engine.Config{
-			Sandbox: a.sandbox, Program: duckdb.Name, Log: a.log, Sessions: c.Workers, Memory: int64(a.config.Query.Memory), Threads: threads,
+			Sandbox: a.sandbox, Program: duckdb.Name, Log: a.log, Folder: a.folder, Sessions: c.Workers, Memory: int64(a.config.Query.Memory), Threads: threads,
 			Disk: int64(c.Disk), Data: int64(c.Disk),
 		}),
-		Stream: int64(c.Stream), Time: c.Time, Keep: c.Keep,
+		StreamMaxBytes: int64(c.StreamMaxBytes), Timeout: c.Timeout, Retention: c.Retention,
 	}
 }
 
 const (
-	serverMemory = 512 << 20 // what the server itself takes
+	serverMemory = 512 << 20 // memory of the server itself, in bytes
 	perProcessor = 4
 )
 
-// room is how many statements can run at once so that, with all ingestions, exports and upkeep, they never take more memory
-// than there is: a container that takes more is killed as a whole. A child counts with all that it may map.
+// room returns how many statements can run at once so that, with all ingestions, exports and maintenance, they never
+// use more than the given memory: a container that exceeds its limit is killed as a whole. Each sealed process counts
+// with all the memory that it may map.
 func (a *App) room(memory int64) int {
 	ingestions := int64(a.config.Ingest.Workers)
 	if ingestions > 0 {
-		ingestions++ // for large files
+		ingestions++ // the additional worker for large files
 	}
 
 	left := memory - serverMemory - ingestions*engine.Mapped(int64(a.config.Ingest.Memory)) -
-		int64(a.config.Upkeep.Workers)*engine.Mapped(int64(a.config.Upkeep.Memory))
+		int64(a.config.Maintenance.Workers)*engine.Mapped(int64(a.config.Maintenance.Memory))
 	fits := left/engine.Mapped(int64(a.config.Query.Memory)) - int64(a.config.Export.Workers)
 
 	return int(min(max(fits, 1), int64(perProcessor*runtime.NumCPU())))
 }
 
-// memoryLimit is how much memory this process may take with its children: the least of what its control groups and
-// the machine have. The files are read where the kernel has them.
+// memoryLimit returns how much memory this process and its children may use, in bytes: the smallest limit of its
+// control groups and the machine. The parameters are the paths of the kernel's files.
 func memoryLimit(groups, mounted, machine string) int64 {
 	limit := int64(math.MaxInt64)
 
@@ -103,7 +105,7 @@ func memoryLimit(groups, mounted, machine string) int64 {
 	}
 
 	for line := range strings.Lines(string(text)) {
-		// Version 2 has one line, 0::/path; version 1 one for each controller.
+		// Version 2 of control groups has one line, 0::/path; version 1 has one line for each controller.
 		_, rest, _ := strings.Cut(strings.TrimSpace(line), ":")
 		controllers, path, _ := strings.Cut(rest, ":")
 
@@ -118,7 +120,8 @@ func memoryLimit(groups, mounted, machine string) int64 {
 	return limit
 }
 
-// groupLimit is the least limit of a group and those above it. In a container its own group can be the root.
+// groupLimit returns the smallest limit of a control group and its ancestors. Inside a container, its own group can be
+// the root.
 func groupLimit(mounted, path, file string) int64 {
 	limit := int64(math.MaxInt64)
 
@@ -142,9 +145,9 @@ func (a *App) registerQueryMetrics(q *query.Query) {
 		help string
 		read func(query.Stats) int64
 	}{
-		"running": {"Statements that run.", func(s query.Stats) int64 { return s.Running }},
-		"waiting": {"Statements that wait for a place.", func(s query.Stats) int64 { return s.Waiting }},
-		"places":  {"Statements that can run at once.", func(s query.Stats) int64 { return s.Places }},
+		"running": {"Statements that are running.", func(s query.Stats) int64 { return s.Running }},
+		"waiting": {"Statements that wait for a slot.", func(s query.Stats) int64 { return s.Waiting }},
+		"slots":   {"Statements that can run at the same time.", func(s query.Stats) int64 { return s.Slots }},
 	} {
 		a.metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "quern_query_" + name, Help: of.help},
 			func() float64 { return float64(of.read(q.Stats())) }))
@@ -154,10 +157,10 @@ func (a *App) registerQueryMetrics(q *query.Query) {
 		help string
 		read func(query.Stats) int64
 	}{
-		"refused_full_total": {"Statements refused because all places were taken.", func(s query.Stats) int64 { return s.RefusedFull }},
+		"refused_full_total": {"Statements refused because no slot was free.", func(s query.Stats) int64 { return s.RefusedFull }},
 		"refused_user_total": {"Statements refused because their user had too many.", func(s query.Stats) int64 { return s.RefusedUser }},
-		"invalid_total":      {"Statements refused for what they say.", func(s query.Stats) int64 { return s.Invalid }},
-		"rows_total":         {"Rows given.", func(s query.Stats) int64 { return s.Rows }},
+		"invalid_total":      {"Statements refused because they are not valid.", func(s query.Stats) int64 { return s.Invalid }},
+		"rows_total":         {"Rows returned.", func(s query.Stats) int64 { return s.Rows }},
 	} {
 		a.metrics.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "quern_query_" + name, Help: of.help},
 			func() float64 { return float64(of.read(q.Stats())) }))

@@ -14,7 +14,7 @@ import (
 	"quern.dev/quern/internal/engine"
 )
 
-// kernelFiles writes files as the kernel has them, and gives the paths that memoryLimit reads.
+// kernelFiles writes files in the format of the kernel and returns the paths that memoryLimit reads.
 func kernelFiles(t *testing.T, groups, machine string, limits map[string]string) (groupsPath, mounted, machinePath string) {
 	t.Helper()
 
@@ -96,11 +96,11 @@ func TestRoom(t *testing.T) {
 		memory, query, ingest int64
 		workers, want         int
 	}{
-		{0, 512 << 20, 1 << 30, 2, 1}, // one always runs
+		{0, 512 << 20, 1 << 30, 2, 1}, // one statement can always run
 		{-1, 512 << 20, 1 << 30, 2, 1},
 		{serverMemory + 2*engine.Mapped(512<<20), 512 << 20, 1 << 30, 0, 2},
 		{serverMemory + 2*engine.Mapped(512<<20) - 1, 512 << 20, 1 << 30, 0, 1},
-		{serverMemory + 3*engine.Mapped(1<<30) + 3*engine.Mapped(512<<20), 512 << 20, 1 << 30, 2, 3}, // two workers, one for large files
+		{serverMemory + 3*engine.Mapped(1<<30) + 3*engine.Mapped(512<<20), 512 << 20, 1 << 30, 2, 3}, // two workers, and one for large files
 		{math.MaxInt64, 512 << 20, 1 << 30, 2, most},
 	} {
 		a := App{config: config.Serve{

@@ -11,33 +11,32 @@ import (
 	"quern.dev/quern/internal/run"
 )
 
-// newRuns wires what answers questions.
+// newRuns wires the agents that answer questions.
 func (a *App) newRuns(asking *query.Query) *run.Runs {
 	c := a.config.Run
 
-	writer := agent.NL2QL{Catalog: a.catalog(), Query: asking, Models: a.models, Now: time.Now, Opinion: c.Opinion}
-	agents := map[string]agent.Agent{"nl2ql": writer, "assistant": agent.Assistant{NL2QL: writer}}
+	tools := agent.Tools{Catalog: a.catalog(), Query: asking, Models: a.models, Now: time.Now}
+	agents := map[string]agent.Agent{"nl2ql": agent.NL2QL{Tools: tools, Opinion: c.SecondOpinion}, "assistant": agent.Assistant{Tools: tools}}
 
 	if !a.models.Configured() {
-		agents["nl2ql"], agents["assistant"] = agent.Planner{NL2QL: writer}, agent.Planner{NL2QL: writer, Planning: true}
+		agents["nl2ql"], agents["assistant"] = agent.Planner{Tools: tools}, agent.Planner{Tools: tools, Planning: true}
 	}
 
-	if c.Scripted {
-		agents["nl2ql"], agents["assistant"] = agent.Script{Query: asking}, agent.Script{Query: asking, Planning: true}
-	}
+	replaceByScripts(agents, asking)
 
 	return run.New(run.Config{
-		DB: a.db, Store: a.store, Catalog: a.catalog(), Credentials: a.credentials(), Agents: agents, Jobs: func() *job.Client { return a.jobs },
-		Tracing: a.tracing, Log: a.log, Now: time.Now, Time: c.Time, Running: c.PerUser, Streams: c.Streams, Poll: c.Poll, Keep: c.Keep,
+		DB: a.db, Store: a.store, Catalog: a.catalog(), Credentials: a.credentials(), Folder: a.folder, Agents: agents, Jobs: func() *job.Client { return a.jobs },
+		Tracing: a.tracing, Log: a.log, Now: time.Now, Timeout: c.Timeout, MaxPerUser: c.MaxPerUser, MaxStreamsPerUser: c.MaxStreamsPerUser, PollInterval: c.PollInterval, Retention: c.Retention,
 	})
 }
 
-// credentials checks callers again whose request was authenticated a while ago.
+// credentials returns what checks callers again whose request was authenticated some time ago.
 func (a *App) credentials() auth.Credentials {
 	return auth.Credentials{DB: a.db, Now: time.Now, GroupsMaxAge: a.config.OIDC.GroupsMaxAge}
 }
 
-// catalog is what exists. Where an owner has not said what external models may see, the operator has: the least of them.
+// catalog returns the catalog. Its default exposure, for datasets whose owner set none, is the strictest of those that
+// the operator set for external providers.
 func (a *App) catalog() catalog.Catalog {
 	c := catalog.Catalog{DB: a.db, Now: time.Now}
 

@@ -1,5 +1,5 @@
-// Package app wires the packages together: configuration in, a running service out. It is the only
-// package that imports everything, and it decides nothing else.
+// Package app wires the packages together: it turns a configuration into a running service. It is the only package that
+// imports all others, and it contains no other logic.
 package app
 
 import (
@@ -25,6 +25,7 @@ import (
 	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/blob"
 	"quern.dev/quern/internal/config"
+	"quern.dev/quern/internal/disk"
 	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/job"
 	"quern.dev/quern/internal/lake"
@@ -37,7 +38,7 @@ import (
 	"quern.dev/quern/internal/upload"
 )
 
-// Serve runs the service with the settings of an environment as os.Environ gives it.
+// Serve runs the service with the settings of an environment in the format of os.Environ.
 func Serve(ctx context.Context, environ []string, logTo io.Writer) error {
 	c, err := config.Read[config.Serve](lookup(environ))
 	if err != nil {
@@ -46,7 +47,7 @@ func Serve(ctx context.Context, environ []string, logTo io.Writer) error {
 
 	log := newLog(c.Log, logTo)
 	if unknown := config.Unknown(environ); len(unknown) > 0 {
-		log.WarnContext(ctx, "settings that do not exist, perhaps misspelt", "names", strings.Join(unknown, " "))
+		log.WarnContext(ctx, "unknown settings", "names", strings.Join(unknown, " "))
 	}
 
 	app, err := New(ctx, c, log)
@@ -69,10 +70,11 @@ func lookup(environ []string) func(string) (string, bool) {
 	}
 }
 
-// App is a service that is wired and not yet listening.
+// App is a service that is wired but not yet listening.
 type App struct {
 	config        config.Serve
 	log           *slog.Logger
+	quiet         *slog.Logger // limits the messages about operations that are retried repeatedly
 	db            *postgres.DB
 	store         *blob.Store
 	jobs          *job.Client
@@ -81,28 +83,31 @@ type App struct {
 	runs          *run.Runs
 	tracing       *tracing.Tracing
 	models        *llm.Models
-	passing       string // folder for files on their way
+	folder        *disk.Watch
+	passing       string // folder for files that pass between store and sandbox
 	authenticator *auth.Authenticator
 	server        *server.Server
 	metrics       *prometheus.Registry
-	leaving       atomic.Bool // a stop signal came: not ready any more
-	schemaFits    atomic.Bool // once it fits it stays so for this process
-	storeAnswers  atomic.Bool // when it was last asked
+	leaving       atomic.Bool // a stop signal arrived: no longer ready
+	schemaFits    atomic.Bool // once the schema fits, it fits for the life of this process
+	location      *location   // the bucket and prefix
 	database      look
 }
 
-// New wires the service. Nothing outside needs to answer yet.
+// New wires the service. No outside system needs to be reachable yet.
 func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
-	a := &App{config: c, log: log, metrics: prometheus.NewRegistry()}
+	a := &App{config: c, log: log, quiet: job.Limited(log), metrics: prometheus.NewRegistry()}
 
 	var err error
 	if a.db, err = openDatabase(ctx, c.Database); err != nil {
 		return nil, err
 	}
 
-	if a.store, err = openStore(c.S3); err != nil {
+	if a.store, err = openStore(c.S3, func(ctx context.Context) error { return a.location.mayRemove(ctx) }); err != nil {
 		return nil, err
 	}
+
+	a.location = &location{db: a.db, store: a.store, started: time.Now()}
 
 	if a.tracing, err = openTracing(ctx, c.Tracing, log); err != nil {
 		return nil, err
@@ -130,11 +135,11 @@ func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
 
 	client, err := httpClient(c.OIDC.Connection)
 	if err != nil {
-		return nil, fmt.Errorf("the connection to the issuer: %w", err)
+		return nil, fmt.Errorf("QUERN_OIDC_%w", err)
 	}
 
 	a.authenticator, err = auth.New(auth.Config{
-		DB: a.db, Log: log, Now: time.Now, Client: client,
+		DB: a.db, Log: a.quiet, Now: time.Now, Client: client,
 		Issuer: string(c.OIDC.Issuer), Audiences: c.OIDC.Audience, Algorithms: c.OIDC.Algorithms,
 		UsernameClaim: c.OIDC.UsernameClaim, GroupsClaim: c.OIDC.GroupsClaim, GroupsMaxAge: c.OIDC.GroupsMaxAge,
 		ClockSkew: c.OIDC.ClockSkew, KeysRefresh: c.OIDC.KeysRefresh, KeysMaxAge: c.OIDC.KeysMaxAge,
@@ -163,12 +168,12 @@ func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
 		Query:     asking,
 		Runs:      a.runs,
 		Audit:     audit.Log{DB: a.db},
-		Agents:    agents,
+		Agents:    agents.Handlers(),
 		PublicURL: string(c.Server.PublicURL), Issuer: string(c.OIDC.Issuer),
 		TrustedProxies: c.Server.TrustedProxies, CORSOrigins: c.Server.CORSOrigins,
 		RateLimit: c.Server.RateLimit, RateBurst: c.Server.RateBurst,
-		MaxBody: int64(c.Server.MaxBody), MaxRows: int64(c.Ingest.MaxRows), RequestTimeout: c.Server.RequestTimeout,
-		QueryTimeout: c.Query.Time + c.Query.Wait + c.Server.RequestTimeout, Dir: a.passing,
+		MaxBody: int64(c.Server.MaxBody), MaxRows: int64(c.Ingest.MaxBody), RequestTimeout: c.Server.RequestTimeout,
+		QueryTimeout: c.Query.Timeout + c.Query.WaitTimeout + c.Server.RequestTimeout, Dir: a.passing,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("server: %w", err)
@@ -177,32 +182,28 @@ func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
 	return a, nil
 }
 
-// Handler is the API without a listener.
+// Handler returns the API without a listener.
 func (a *App) Handler() http.Handler { return a.server.Handler() }
 
-// Close gives back what New took. Run closes by itself.
+// Close releases what New acquired. Run calls Close.
 func (a *App) Close() {
 	if a.sandbox != nil {
 		a.sandbox.Close()
 	}
 
 	if a.lake != nil {
-		_ = a.lake.Close() // only a lock
+		_ = a.lake.Close() // only releases a lock
 	}
 
 	a.db.Close()
 }
 
-// Run serves until a stop signal, then leaves in order: not ready, no new connections, running requests
-// end, background work ends, the pool closes. A second signal ends the process at once.
+// Run serves until a stop signal, then stops in this order: report not ready, accept no new connections, finish running
+// requests, finish background work, close the pool. A second signal ends the process at once.
 func (a *App) Run(ctx context.Context) error {
 	defer a.Close()
 
-	if err := a.checkSchema(ctx); err != nil {
-		return err
-	}
-
-	if err := a.claimStore(ctx); fault.Is(err, fault.Conflict) {
+	if err := errors.Join(a.startDatabase(ctx), a.startStore(ctx)); err != nil {
 		return err
 	}
 
@@ -221,8 +222,8 @@ func (a *App) Run(ctx context.Context) error {
 	failed := make(chan error, len(listeners)+1)
 
 	for _, loop := range []func(context.Context){
-		a.authenticator.Run, a.preparePartitions, a.work, a.runs.Tail, a.models.Watch,
-		func(ctx context.Context) { a.watchStore(ctx, failed) },
+		a.authenticator.Run, a.preparePartitions, a.work, a.runs.Tail, a.models.Watch, a.folder.Run,
+		func(ctx context.Context) { a.watch(ctx, failed) },
 	} {
 		running.Go(func() { a.keep(background, loop) })
 	}
@@ -235,10 +236,13 @@ func (a *App) Run(ctx context.Context) error {
 
 	select {
 	case err = <-failed:
+		endBackground() // take no more work while running requests end
+
+		err = errors.Join(err, a.shutDown(context.WithoutCancel(ctx), listeners, 0))
 	case <-ctx.Done():
 		stop() // from here on a second signal ends the process
 
-		err = a.shutDown(background, listeners)
+		err = a.shutDown(background, listeners, a.config.Server.DrainDelay)
 	}
 
 	endBackground()
@@ -251,7 +255,7 @@ func (a *App) Run(ctx context.Context) error {
 
 const restartAfter = time.Second
 
-// keep runs a loop of the background until ctx ends. After a panic it begins anew.
+// keep runs a background loop until ctx ends. It restarts the loop after a panic.
 func (a *App) keep(ctx context.Context, loop func(context.Context)) {
 	for {
 		err := fault.Try(func() error {
@@ -263,7 +267,7 @@ func (a *App) keep(ctx context.Context, loop func(context.Context)) {
 			return
 		}
 
-		a.log.ErrorContext(ctx, "a part of the background failed and is started again", "error", err)
+		a.log.ErrorContext(ctx, "a background task failed and is started again", "error", err)
 
 		select {
 		case <-ctx.Done():
@@ -303,20 +307,20 @@ func (a *App) listen(ctx context.Context) ([]listening, error) {
 	var list []listening
 
 	for _, l := range []struct {
-		name, address string
-		handler       http.Handler
-		timeout       time.Duration
+		name, setting, address string
+		handler                http.Handler
+		timeout                time.Duration
 	}{
-		{"api", a.config.Server.ListenAddr, a.Handler(), a.config.Server.RequestTimeout},
-		{"admin", a.config.Server.AdminAddr, a.server.Admin(a.metrics), 0}, // a profile takes as long as asked
+		{"api", "QUERN_LISTEN_ADDR", a.config.Server.ListenAddr, a.Handler(), a.config.Server.RequestTimeout},
+		{"admin", "QUERN_ADMIN_ADDR", a.config.Server.AdminAddr, a.server.Admin(a.metrics), 0}, // a profile takes as long as requested
 	} {
 		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", l.address)
 		if err != nil {
-			return nil, fmt.Errorf("listening for %s: %w", l.name, err)
+			return nil, fmt.Errorf("%s: %w", l.setting, err)
 		}
 
 		list = append(list, listening{name: l.name, listener: listener, server: &http.Server{
-			Handler: l.handler, ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
+			Handler: a.draining(l.handler), ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
 			ReadTimeout: l.timeout, WriteTimeout: 2 * l.timeout, ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelWarn),
 		}})
 	}
@@ -324,10 +328,22 @@ func (a *App) listen(ctx context.Context) ([]listening, error) {
 	return list, nil
 }
 
-func (a *App) shutDown(ctx context.Context, listeners []listening) error {
-	a.log.InfoContext(ctx, "stopping", "drain", a.config.Server.DrainDelay, "timeout", a.config.Server.ShutdownTimeout)
+// draining closes the connection with each response while the process stops: a client that keeps the connection open
+// would send its next request to a process that refuses it.
+func (a *App) draining(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if a.leaving.Load() {
+			w.Header().Set("Connection", "close")
+		}
+
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (a *App) shutDown(ctx context.Context, listeners []listening, drain time.Duration) error {
+	a.log.InfoContext(ctx, "stopping", "drain", drain, "timeout", a.config.Server.ShutdownTimeout)
 	a.leaving.Store(true)
-	time.Sleep(a.config.Server.DrainDelay)
+	time.Sleep(drain)
 
 	ctx, cancel := context.WithTimeout(ctx, a.config.Server.ShutdownTimeout)
 	defer cancel()
@@ -337,7 +353,7 @@ func (a *App) shutDown(ctx context.Context, listeners []listening) error {
 	for _, l := range listeners {
 		err := l.server.Shutdown(ctx)
 		if errors.Is(err, context.DeadlineExceeded) {
-			a.log.WarnContext(ctx, "requests that did not end in time are cut off", "what", l.name)
+			a.log.WarnContext(ctx, "requests did not finish in time and were closed", "what", l.name)
 
 			err = l.server.Close()
 		}
@@ -348,71 +364,12 @@ func (a *App) shutDown(ctx context.Context, listeners []listening) error {
 	return errors.Join(problems...)
 }
 
-// checkSchema refuses to start on a schema that does not fit. A database that does not answer is no
-// reason: the service starts, says that it is not ready, and looks again.
-func (a *App) checkSchema(ctx context.Context) error {
-	if err := a.db.Ping(ctx); err != nil {
-		a.log.WarnContext(ctx, "the database does not answer yet", "error", err)
-
-		return nil
-	}
-
-	return a.db.CheckSchema(ctx)
-}
-
-// lookAtDatabase asks whether it answers, and looks at the schema only until it fits. What it finds is told to others too, so
-// it does not end when the one who asked leaves.
-func (a *App) lookAtDatabase(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readyTimeout)
-	defer cancel()
-
-	err := a.db.Ping(ctx)
-	if err == nil && !a.schemaFits.Load() {
-		err = a.db.CheckSchema(ctx)
-		a.schemaFits.Store(err == nil)
-	}
-
-	return err
-}
-
-// ready is asked by load balancers every second or so, and can be asked by anybody.
-func (a *App) ready(ctx context.Context) []server.Check {
-	err := a.database.recent(func() error { return a.lookAtDatabase(ctx) })
-
-	database := server.Check{Name: "database", Required: true, OK: err == nil}
-	if err != nil {
-		database.Problem = err.Error()
-	}
-
-	store := server.Check{Name: "object store", OK: a.storeAnswers.Load()}
-	if !store.OK {
-		store.Problem = "it did not answer when it was last asked"
-	}
-
-	issuer := server.Check{Name: "issuer", OK: a.authenticator.IssuerAnswers()}
-	if !issuer.OK {
-		issuer.Problem = "the last attempt to read its keys failed"
-	}
-
-	traces := server.Check{Name: "tracing store", OK: a.tracing.Answers()}
-	if !traces.OK {
-		traces.Problem = "it did not answer when it was last called"
-	}
-
-	checks := []server.Check{{Name: "process", Required: true, OK: !a.leaving.Load()}, database, store, issuer}
-	if a.config.Tracing.Kind != "none" {
-		checks = append(checks, traces)
-	}
-
-	return checks
-}
-
 func (a *App) preparePartitions(ctx context.Context) {
 	for {
 		pause := partitionsEvery
 
 		if err := errors.Join(audit.Prepare(ctx, a.db, time.Now()), run.Prepare(ctx, a.db, time.Now())); err != nil && ctx.Err() == nil {
-			a.log.WarnContext(ctx, "partitions could not be prepared", "error", err)
+			a.quiet.WarnContext(ctx, "partitions could not be prepared", "error", err)
 			pause = partitionsRetry
 		}
 

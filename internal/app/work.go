@@ -2,13 +2,13 @@ package app
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
 	"github.com/riverqueue/river"
 
 	"quern.dev/quern/internal/catalog"
-	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/ingest"
 	"quern.dev/quern/internal/job"
 	"quern.dev/quern/internal/query"
@@ -16,7 +16,7 @@ import (
 	"quern.dev/quern/internal/upload"
 )
 
-// newJobs wires the workers. They reach the client, which is made with them, when they work.
+// newJobs wires the workers. They read a.jobs when they work, because the client is created with them.
 func (a *App) newJobs(uploads upload.Uploads, loading *ingest.Ingest, asking *query.Query) (*job.Client, error) {
 	workers := river.NewWorkers()
 	river.AddWorker(workers, &catalog.Indexer{Catalog: loading.Catalog})
@@ -24,7 +24,7 @@ func (a *App) newJobs(uploads upload.Uploads, loading *ingest.Ingest, asking *qu
 	river.AddWorker(workers, &ingest.Committer{Ingest: loading})
 	river.AddWorker(workers, &ingest.Cleaner{Ingest: loading})
 	river.AddWorker(workers, &ingest.Overseer{Ingest: loading})
-	river.AddWorker(workers, &ingest.Keeper{Ingest: loading})
+	river.AddWorker(workers, &ingest.Maintainer{Ingest: loading})
 	river.AddWorker(workers, &run.Worker{Runs: a.runs})
 	river.AddWorker(workers, &run.Expirer{Runs: a.runs})
 	river.AddWorker(workers, &run.Cleaner{Runs: a.runs})
@@ -37,10 +37,12 @@ func (a *App) newJobs(uploads upload.Uploads, loading *ingest.Ingest, asking *qu
 
 	config := job.Config{
 		DB: a.db, Log: a.log, Notify: a.config.Job.Notify, Workers: workers, Queues: map[string]int{},
+		// An idle replica polls the database for jobs all the time, so it polls often only where people wait.
+		Slow:     []string{job.CleanupQueue, ingest.LargeQueue, ingest.MaintenanceQueue, query.ExportQueue},
 		Periodic: slices.Concat(catalog.Periodic(), upload.Periodic(), loading.Periodic(), query.Periodic(), run.Periodic()),
 	}
 	if a.config.Job.Workers > 0 {
-		config.Queues[upload.CleanQueue] = a.config.Job.Workers
+		config.Queues[job.CleanupQueue] = a.config.Job.Workers
 	}
 
 	if a.config.Ingest.Workers > 0 {
@@ -51,20 +53,24 @@ func (a *App) newJobs(uploads upload.Uploads, loading *ingest.Ingest, asking *qu
 		config.Queues[run.Queue] = a.config.Run.Workers
 	}
 
-	if a.config.Upkeep.Workers > 0 {
-		config.Queues[ingest.UpkeepQueue] = a.config.Upkeep.Workers
+	if a.config.Maintenance.Workers > 0 {
+		config.Queues[ingest.MaintenanceQueue] = a.config.Maintenance.Workers
 	}
 
 	if a.config.Export.Workers > 0 {
 		config.Queues[query.ExportQueue] = a.config.Export.Workers
 	}
 
+	if config.Notify && a.config.Database.Pooler {
+		return nil, errors.New("QUERN_JOB_NOTIFY and QUERN_DATABASE_POOLER cannot both be true: a pooler in transaction mode does not deliver notifications")
+	}
+
 	return job.New(config)
 }
 
-// work runs jobs until ctx ends. A database that does not answer is no reason to give up.
+// work runs jobs until ctx ends. It retries while the database does not answer.
 func (a *App) work(ctx context.Context) {
-	if a.config.Job.Workers+a.config.Ingest.Workers+a.config.Upkeep.Workers+a.config.Export.Workers+a.config.Run.Workers == 0 {
+	if a.config.Job.Workers+a.config.Ingest.Workers+a.config.Maintenance.Workers+a.config.Export.Workers+a.config.Run.Workers == 0 {
 		return
 	}
 
@@ -74,44 +80,11 @@ func (a *App) work(ctx context.Context) {
 			return
 		}
 
-		a.log.WarnContext(ctx, "jobs could not be started", "error", err)
+		a.quiet.WarnContext(ctx, "jobs could not be started", "error", err)
 
 		select {
 		case <-ctx.Done():
 		case <-time.After(workRetry):
-		}
-	}
-}
-
-// claimStore makes sure that the place in the object store is ours: two deployments in one place would
-// remove each other's objects. Conflict is final; anything else only says that it cannot be known yet.
-func (a *App) claimStore(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, a.config.S3.Timeout)
-	defer cancel()
-
-	id, err := a.db.DeploymentID(ctx)
-	if err == nil {
-		err = a.store.ClaimDeployment(ctx, id)
-	}
-
-	a.storeAnswers.Store(err == nil)
-
-	return err
-}
-
-// watchStore asks again and again whether the store is there and ours.
-func (a *App) watchStore(ctx context.Context, failed chan<- error) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(storeEvery):
-		}
-
-		if err := a.claimStore(ctx); fault.Is(err, fault.Conflict) {
-			failed <- err
-
-			return
 		}
 	}
 }

@@ -1,7 +1,7 @@
-// Package audit records what happened: who did what to which thing, when and from where. An entry is
-// written in the transaction of the change it tells of, so neither exists without the other.
+// Package audit records who did what to which target, when and from where. An entry is written in the same
+// transaction as the change that it describes, so neither exists without the other.
 //
-// Entries belong to the account that they happened to, and are partitioned by month.
+// Entries belong to the account that the change affected, and are partitioned by month.
 package audit
 
 import (
@@ -14,13 +14,13 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-// Operator is the actor of commands that are run on the database.
+// Operator is the actor of commands that operators run on the database.
 const Operator = "operator"
 
-// Entry is one thing that happened.
+// Entry is one audit entry.
 type Entry struct {
 	ID        uuid.UUID
-	Account   uuid.UUID // to whom it happened
+	Account   uuid.UUID // the account that was affected
 	At        time.Time
 	ActorID   uuid.UUID // uuid.Nil for the operator
 	Actor     string    // username, or Operator
@@ -29,11 +29,11 @@ type Entry struct {
 	RequestID string
 	Action    string // noun.verb, for example token.create
 	Target    Target
-	Detail    string // what else tells two such entries apart, for example whom something was shared with
-	Outcome   string // Done unless said otherwise
+	Detail    string // further detail that distinguishes such entries, for example the grantee of a share
+	Outcome   string // Done if empty
 }
 
-// Target is the thing that it happened to, by id and by the names that it had then.
+// Target is the object of an action, by id and by the names that it had at that time.
 type Target struct {
 	Kind      string // account, token, namespace, dataset
 	ID        string
@@ -44,9 +44,9 @@ type Target struct {
 // Done is the outcome of a change that was made.
 const Done = "done"
 
-// WriteTx adds an entry to the transaction of the change.
+// WriteTx writes an entry in the transaction of the change.
 func WriteTx(ctx context.Context, tx postgres.Tx, entry Entry) error {
-	// Entries of one moment stand in the order in which they were written, which their ids know.
+	// Entries with the same time are ordered by their ids, which rise in the order of writing.
 	entry.ID, entry.At = uuid.Must(uuid.NewV7()), entry.At.UTC().Truncate(time.Millisecond)
 
 	if entry.Outcome == "" {
@@ -56,19 +56,19 @@ func WriteTx(ctx context.Context, tx postgres.Tx, entry Entry) error {
 	return insert(ctx, tx, entry)
 }
 
-// Position is the place of an entry in an account's list.
+// Position is the position of an entry in the list of an account.
 type Position struct {
 	At time.Time
 	ID uuid.UUID
 }
 
-// Log is what is written.
+// Log reads the audit entries.
 type Log struct {
 	DB *postgres.DB
 }
 
-// List returns what happened to an account, newest first, those after the given one. The zero Position
-// is the beginning of the list, and as next its end.
+// List returns the entries of an account, newest first, starting after the given position. The zero Position is the
+// start of the list; a zero next means that no entries follow.
 func (l Log) List(ctx context.Context, account uuid.UUID, after Position, limit int) (list []Entry, next Position, err error) {
 	if after == (Position{}) {
 		after = Position{At: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}
@@ -88,12 +88,12 @@ func (l Log) List(ctx context.Context, account uuid.UUID, after Position, limit 
 	return list, next, err
 }
 
-// monthsAhead partitions exist beyond the current one, so a service that is stopped for a while finds
-// them when it starts.
+// monthsAhead is the number of partitions after the partition of the current month. A service that was stopped for a while
+// still has a partition when it starts.
 const monthsAhead = 3
 
-// Prepare makes the partitions of this month and the coming ones. Entries that had to go to the default
-// partition meanwhile are moved. It is safe to call at any time, by any replica.
+// Prepare creates the partitions of the current month and the next ones. It moves entries from the default partition
+// into them. Any replica may call it at any time.
 func Prepare(ctx context.Context, db *postgres.DB, now time.Time) error {
 	month := time.Date(now.UTC().Year(), now.UTC().Month(), 1, 0, 0, 0, 0, time.UTC)
 

@@ -96,7 +96,8 @@ func TestListPages(t *testing.T) {
 	require.Equal(t, []string{"6", "5", "4", "3", "2", "1", "0"}, got)
 }
 
-// TestEntriesOfAMonthThatWasNotPrepared: they are kept, and move when the month gets its partition.
+// TestEntriesOfAMonthThatWasNotPrepared checks that entries of a month without a partition are kept, and move when
+// the partition is created.
 func TestEntriesOfAMonthThatWasNotPrepared(t *testing.T) {
 	t.Parallel()
 

@@ -14,7 +14,7 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-// account is a row of accounts.
+// account is a row of the table accounts.
 type account struct {
 	id       uuid.UUID
 	username string
@@ -27,10 +27,11 @@ type account struct {
 	disabled bool
 }
 
-// belongsTo is false for an account that was released from the identity.
+// belongsTo returns false for an account that was released from the identity.
 func (a account) belongsTo(id identity) bool { return a.issuer == id.issuer && a.subject == id.subject }
 
-// outdated tells whether the issuer has said something newer of the person.
+// outdated reports whether the token has newer facts about the person than the account, or is newer than the
+// account's last sign-in by more than after.
 func (a account) outdated(id identity, after time.Duration) bool {
 	differs := a.name != id.name || a.email != id.email || !slices.Equal(a.groups, id.groups)
 
@@ -39,14 +40,14 @@ func (a account) outdated(id identity, after time.Duration) bool {
 
 var usernamePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9._@+-]{0,127}$`)
 
-// Self stands for the caller wherever a username is expected, so nobody can be called that.
+// Self means the caller wherever a username is expected. No account can have it as its username.
 const Self = "self"
 
-// createAccount makes the account of an identity's first request. Of two first requests at the same
-// moment the second waits for the first and finds its account.
+// createAccount creates the account at the first request of an identity. Of two concurrent first requests, the second
+// waits for the first and returns its account.
 func (a *Authenticator) createAccount(ctx context.Context, id identity, origin Origin) (*account, error) {
 	if !usernamePattern.MatchString(id.username) || id.username == Self {
-		return nil, unusableName("USERNAME_INVALID", "The identity provider gives this account a username that is not possible here.")
+		return nil, unusableName("USERNAME_INVALID", "The username from the identity provider is not valid here. Ask the operator of the service.")
 	}
 
 	now := a.now()
@@ -103,13 +104,13 @@ func unusableName(code, message string) error {
 	return e
 }
 
-// Accounts is what operators do with accounts. Every change is audited.
+// Accounts implements the operators' changes of accounts. Every change is audited.
 type Accounts struct {
 	DB  *postgres.DB
 	Now func() time.Time
 }
 
-// Account is one line of the operators' list.
+// Account is an account in the list for operators.
 type Account struct {
 	ID        uuid.UUID
 	Username  string
@@ -120,7 +121,7 @@ type Account struct {
 	Disabled  bool
 }
 
-// List returns accounts in the order of their usernames, those after the given one.
+// List returns accounts in the order of their usernames, starting after the given username.
 func (s Accounts) List(ctx context.Context, after string, limit int) (list []Account, err error) {
 	err = s.DB.Do(ctx, func(q postgres.Querier) error {
 		list, err = selectAccounts(ctx, q, after, limit)
@@ -131,22 +132,22 @@ func (s Accounts) List(ctx context.Context, after string, limit int) (list []Acc
 	return list, err
 }
 
-// Disable stops all tokens of the account with the next request.
+// Disable makes all tokens of an account invalid from the next request on.
 func (s Accounts) Disable(ctx context.Context, username string) error {
 	return s.change(ctx, username, "account.disable", func(tx postgres.Tx, id uuid.UUID) error {
 		return updateDisabled(ctx, tx, id, new(s.Now()))
 	})
 }
 
-// Enable undoes Disable.
+// Enable reverses Disable.
 func (s Accounts) Enable(ctx context.Context, username string) error {
 	return s.change(ctx, username, "account.enable", func(tx postgres.Tx, id uuid.UUID) error {
 		return updateDisabled(ctx, tx, id, nil)
 	})
 }
 
-// Release frees the username for the next identity that brings it. The account keeps what it owns under
-// a name that nobody can sign in with, is disabled, and its tokens are revoked.
+// Release frees a username for the next identity that brings it. The account keeps what it owns under a new username
+// that cannot sign in. The account is disabled and its tokens are revoked.
 func (s Accounts) Release(ctx context.Context, username string) (newName string, err error) {
 	err = s.change(ctx, username, "account.release", func(tx postgres.Tx, id uuid.UUID) error {
 		newName = fmt.Sprintf("released-%s", id)

@@ -122,7 +122,7 @@ func (b *bundle) actions(t *testing.T, account uuid.UUID) (actions []string) {
 	return actions
 }
 
-// TestGroupsOfAnAPIToken: it acts with the groups of its owner's last sign-in, for a while.
+// TestGroupsOfAnAPIToken checks that an API token has the groups of its owner's last sign-in until their maximum age.
 func TestGroupsOfAnAPIToken(t *testing.T) {
 	t.Parallel()
 

@@ -20,12 +20,12 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-// Config is the issuer and the rules for accounts.
+// Config configures the issuer and the rules for accounts.
 type Config struct {
 	DB            *postgres.DB
 	Log           *slog.Logger
 	Now           func() time.Time
-	Client        *http.Client // for the issuer alone, with a timeout
+	Client        *http.Client // used only for the issuer; has a timeout
 	Issuer        string
 	Audiences     []string
 	UsernameClaim string
@@ -44,8 +44,9 @@ type Authenticator struct {
 	verifier     *verifier
 	groupsMaxAge time.Duration
 
-	// The directory is remembered, not the accounts: what an identity or a token hash leads to never
-	// changes, and whether it still counts is read from the account's own rows at every request.
+	// Only the directory is cached, not the accounts: the account of an identity or of a token hash does not change,
+	// except when an identity is released. Whether the account and the token are still valid is read from the
+	// account's rows at every request.
 	identities *lru.Cache[identityKey, uuid.UUID]
 	tokens     *lru.Cache[[32]byte, tokenKey]
 }
@@ -60,7 +61,7 @@ const directoryCacheSize = 100_000
 // New returns an Authenticator. It does not wait for the issuer.
 func New(c Config) (*Authenticator, error) {
 	if c.Issuer == "" || len(c.Audiences) == 0 {
-		return nil, errors.New("an issuer and an audience are needed: without them any token would do")
+		return nil, errors.New("an issuer and an audience are required: without them any token would be accepted")
 	}
 
 	asymmetric := []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
@@ -68,7 +69,7 @@ func New(c Config) (*Authenticator, error) {
 
 	for _, name := range c.Algorithms {
 		if !slices.Contains(asymmetric, name) {
-			return nil, fmt.Errorf("%q is not one of the signature algorithms that can be trusted: %s", name, strings.Join(asymmetric, ", "))
+			return nil, fmt.Errorf("the signature algorithm %q is not accepted, use one of: %s", name, strings.Join(asymmetric, ", "))
 		}
 
 		algorithms = append(algorithms, jose.SignatureAlgorithm(name))
@@ -104,12 +105,13 @@ func New(c Config) (*Authenticator, error) {
 // Run keeps the issuer's keys current until ctx ends.
 func (a *Authenticator) Run(ctx context.Context) { a.verifier.keys.run(ctx) }
 
-// IssuerAnswers tells whether the last attempt to read the issuer's keys succeeded.
+// IssuerAnswers reports whether the last attempt to read the issuer's keys succeeded.
 func (a *Authenticator) IssuerAnswers() bool {
 	return a.verifier.keys.current.Load() != nil && !a.verifier.keys.failed.Load()
 }
 
-// AuthorizationURL is where people sign in, once the issuer has said so.
+// AuthorizationURL returns the URL where people sign in. It returns false until the issuer's discovery document has
+// been read.
 func (a *Authenticator) AuthorizationURL() (string, bool) {
 	current := a.verifier.keys.current.Load()
 	if current == nil {
@@ -119,7 +121,7 @@ func (a *Authenticator) AuthorizationURL() (string, bool) {
 	return current.authorizationURL, true
 }
 
-// Authenticate returns who bears the token.
+// Authenticate returns the principal of a bearer token.
 //
 // Faults: Unauthorized, Unavailable, Forbidden for an identity that cannot have its username.
 func (a *Authenticator) Authenticate(ctx context.Context, bearer string, origin Origin) (Principal, error) {
@@ -153,15 +155,15 @@ func (a *Authenticator) byAccessToken(ctx context.Context, bearer string, origin
 	return Principal{Account: account.id, Username: account.username, Name: id.name, Email: id.email, Groups: id.groups}, nil
 }
 
-// accountOf finds the account of an identity, makes it at the first request, and keeps what the issuer
-// says of the person current.
+// accountOf returns the account of an identity. It creates the account at the first request, and keeps the name, the
+// email address and the groups current.
 func (a *Authenticator) accountOf(ctx context.Context, id identity, origin Origin) (account, error) {
 	key := identityKey{id.issuer, id.subject}
 	accountID, remembered := a.identities.Get(key)
 
 	found, err := a.loadAccount(ctx, id, accountID)
 	if remembered && err == nil && (found == nil || !found.belongsTo(id)) {
-		// The operator has released the identity since.
+		// An operator has released the identity since it was cached.
 		a.identities.Remove(key)
 		found, err = a.loadAccount(ctx, id, uuid.Nil)
 	}
@@ -186,7 +188,7 @@ func (a *Authenticator) accountOf(ctx context.Context, id identity, origin Origi
 	return *found, err
 }
 
-// loadAccount returns nil if there is none.
+// loadAccount returns nil if the account does not exist.
 func (a *Authenticator) loadAccount(ctx context.Context, id identity, accountID uuid.UUID) (*account, error) {
 	var found *account
 
@@ -210,7 +212,7 @@ func (a *Authenticator) loadAccount(ctx context.Context, id identity, accountID 
 func (a *Authenticator) byAPIToken(ctx context.Context, bearer string) (Principal, error) {
 	hash, wellFormed := hashToken(bearer)
 	if !wellFormed {
-		return Principal{}, unauthorized(errors.New("the API token is misspelt"))
+		return Principal{}, unauthorized(errors.New("the API token is malformed"))
 	}
 
 	var found *tokenBearer
@@ -246,7 +248,7 @@ func (a *Authenticator) byAPIToken(ctx context.Context, bearer string) (Principa
 	return found.principal(a.now(), a.groupsMaxAge)
 }
 
-// principal returns who bears the token at a moment. A nil token is one that does not exist.
+// principal returns the principal of a token at a given time. A nil receiver means that the token does not exist.
 func (found *tokenBearer) principal(now time.Time, groupsMaxAge time.Duration) (Principal, error) {
 	switch {
 	case found == nil:
@@ -270,7 +272,7 @@ func (found *tokenBearer) principal(now time.Time, groupsMaxAge time.Duration) (
 	}, nil
 }
 
-// usePrecision keeps the hot path from writing: last_used_at is only that exact.
+// usePrecision is the precision of last_used_at. It avoids a write at every request.
 const usePrecision = 5 * time.Minute
 
 func (a *Authenticator) noteUse(ctx context.Context, q postgres.Querier, key tokenKey, found *tokenBearer) error {
@@ -284,7 +286,7 @@ func (a *Authenticator) noteUse(ctx context.Context, q postgres.Querier, key tok
 
 func tokenFault(err error) error {
 	if errors.Is(err, errKeysUnknown) {
-		unavailable := fault.Wrap(err, fault.Unavailable, "The identity provider cannot be reached to check this token. Try again shortly.")
+		unavailable := fault.Wrap(err, fault.Unavailable, "The token cannot be checked now, because the keys of the identity provider could not be read. Try again shortly.")
 		unavailable.RetryAfter = unknownKeyPause
 
 		return unavailable
@@ -293,10 +295,10 @@ func tokenFault(err error) error {
 	return unauthorized(err)
 }
 
-// unauthorized gives the same words whatever the reason, which goes to the log alone.
+// unauthorized returns the same message for every reason. The reason is only logged.
 func unauthorized(reason error) error {
 	return fault.Wrap(reason, fault.Unauthorized, "The token is missing or not valid.")
 }
 
-// Missing is the fault of a request without a token.
+// Missing returns the fault of a request without a token.
 func Missing() error { return unauthorized(errors.New("no token")) }

@@ -64,8 +64,8 @@ func (c Credentials) Check(ctx context.Context, who Principal) error {
 	})
 }
 
-// Lapsed returns the credentials that are not valid any more: the account is disabled, or the API token is revoked or
-// has expired. It is one statement for all of them.
+// Lapsed returns the credentials that are no longer valid: the account is disabled, or the API token is revoked or
+// has expired. It uses one statement for all credentials.
 func (c Credentials) Lapsed(ctx context.Context, holders []Holder) (lapsed []Holder, err error) {
 	err = c.DB.Do(ctx, func(q postgres.Querier) error {
 		lapsed, err = selectLapsed(ctx, q, holders, c.Now())

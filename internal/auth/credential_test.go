@@ -11,7 +11,7 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-// TestCredentials: a caller is checked again by what holds now, one by one and many at once.
+// TestCredentials checks that callers are checked again against the current state, one by one and many at once.
 func TestCredentials(t *testing.T) {
 	t.Parallel()
 
@@ -19,9 +19,9 @@ func TestCredentials(t *testing.T) {
 
 	for name, test := range map[string]struct {
 		change func(t *testing.T, b *bundle, token Token)
-		person bool // still valid
+		person bool // the person who signed in is still valid
 		token  bool
-		listed bool // among those that lapsed; a lost group is not looked for there
+		listed bool // returned by Lapsed, which does not check groups
 	}{
 		"nothing": {func(*testing.T, *bundle, Token) {}, true, true, false},
 		"revoked": {func(t *testing.T, b *bundle, token Token) {

@@ -1,18 +1,17 @@
-// Package auth says who asks. A bearer token is either an access token of the OIDC issuer or an API
-// token of ours; both end in a Principal, which everything that touches a tenant's data takes as an
-// argument.
+// Package auth authenticates callers. A bearer token is either an access token of the OIDC issuer or an API token of
+// Quern. Both lead to a Principal, which every function that touches an account's data takes as an argument.
 //
-// It owns accounts, the identities and names that lead to them, and API tokens.
+// Package auth owns accounts, the identities and usernames that lead to them, and API tokens.
 //
 // Invariants:
-//   - An account is made at the first request of an identity (issuer, subject) and keeps the username
-//     that it got then.
-//   - Of an API token only the hash is stored. A token made with a token never outlives or exceeds it:
-//     revoking one revokes all that were made with it.
-//   - An access token is refused as Unauthorized only when it is known to be bad; while that cannot be
-//     known, because the issuer does not answer, the fault is Unavailable.
+//   - An account is created at the first request of an identity (issuer, subject) and keeps the username that it got
+//     then.
+//   - Only the hash of an API token is stored. A token that was created with another token never outlives or exceeds
+//     that token, and revoking a token revokes every token that was created with it.
+//   - An access token is refused as Unauthorized only if it is certain that it is not valid. While the issuer does
+//     not answer, this cannot be decided, and the fault is Unavailable.
 //   - Work that outlives its request checks the credential again with Credentials.
 //
-// Faults: Unauthorized, Unavailable, Forbidden (USERNAME_TAKEN, USERNAME_INVALID, a token beyond its
-// rights), NotFound, ValidationFailed, Conflict.
+// Faults: Unauthorized, Unavailable, Forbidden (USERNAME_TAKEN, USERNAME_INVALID, a token beyond its rights),
+// NotFound, ValidationFailed, Conflict, RateLimited.
 package auth

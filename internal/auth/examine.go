@@ -15,18 +15,18 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// Discovered is what an issuer says of itself.
+// Discovered is what an issuer publishes about itself.
 type Discovered struct {
-	Issuer string    // as it calls itself
-	Usable int       // keys that sign with an algorithm that is accepted
-	Keys   int       // for signatures
-	Claims []string  // that it lists; empty if it lists none
-	Date   time.Time // of its answer; zero if it has none
+	Issuer string    // the name in its discovery document
+	Usable int       // keys whose algorithm is accepted or not stated
+	Keys   int       // keys for signatures
+	Claims []string  // supported claims; empty if the issuer lists none
+	Date   time.Time // Date header of the response; zero if there is none
 }
 
 const discoveryPath = "/.well-known/openid-configuration"
 
-// Discover reads the issuer's document and keys, past what is remembered. It judges nothing.
+// Discover reads the issuer's discovery document and keys, without the cache. It does not judge them.
 func (a *Authenticator) Discover(ctx context.Context) (found Discovered, err error) {
 	s := a.verifier.keys
 
@@ -46,7 +46,7 @@ func (a *Authenticator) Discover(ctx context.Context) (found Discovered, err err
 	}
 
 	if response.StatusCode != http.StatusOK {
-		return found, fmt.Errorf("its discovery document: status %d", response.StatusCode)
+		return found, fmt.Errorf("discovery document: status %d", response.StatusCode)
 	}
 
 	var document struct {
@@ -55,14 +55,14 @@ func (a *Authenticator) Discover(ctx context.Context) (found Discovered, err err
 		Claims  []string `json:"claims_supported"`
 	}
 	if err := json.NewDecoder(io.LimitReader(response.Body, maxKeysDocument)).Decode(&document); err != nil {
-		return found, fmt.Errorf("its discovery document is not JSON: %w", err)
+		return found, fmt.Errorf("discovery document is not JSON: %w", err)
 	}
 
 	found.Issuer, found.Claims = document.Issuer, document.Claims
 
 	keys, err := s.readKeys(ctx, document.KeysURL)
 	if err != nil {
-		return found, fmt.Errorf("its keys: %w", err)
+		return found, fmt.Errorf("keys: %w", err)
 	}
 
 	found.Keys = len(keys)
@@ -73,17 +73,17 @@ func (a *Authenticator) Discover(ctx context.Context) (found Discovered, err err
 	return found, nil
 }
 
-// Examined is what the service makes of an access token.
+// Examined is the result of checking an access token.
 type Examined struct {
-	Problem  string // why it is refused: one of the Token… words, or empty
+	Problem  string // one of the Token… constants, or "" if the token is accepted
 	Issuer   string
 	Audience []string
 	Expiry   time.Time
-	Username string // empty: the claim is missing or of no use
-	Groups   bool   // the claim is there
+	Username string // "" if the claim is missing or cannot be used
+	Groups   bool   // whether the groups claim is present
 }
 
-// Why a token is refused.
+// The reasons why a token is refused.
 const (
 	TokenMalformed = "malformed"
 	TokenIssuer    = "issuer"
@@ -95,7 +95,8 @@ const (
 	TokenSignature = "signature"
 )
 
-// Examine says why a token is refused, which callers are never told. Its error means that the issuer's keys are not to be had.
+// Examine returns why a token is refused, which responses to callers never contain. It fails only if the issuer's
+// keys cannot be read.
 func (a *Authenticator) Examine(ctx context.Context, raw string) (e Examined, err error) {
 	claims, ok := payloadOf(raw)
 	if !ok {
@@ -109,7 +110,7 @@ func (a *Authenticator) Examine(ctx context.Context, raw string) (e Examined, er
 	e.Expiry = time.Unix(int64(number(claims["exp"])), 0)
 	_, e.Groups = claims[v.groupsClaim]
 
-	if e.Issuer != v.keys.issuer { // its keys are another's
+	if e.Issuer != v.keys.issuer { // a token of another issuer is signed with other keys
 		e.Problem = TokenIssuer
 
 		return e, nil
@@ -128,7 +129,7 @@ func (a *Authenticator) Examine(ctx context.Context, raw string) (e Examined, er
 	return e, nil
 }
 
-// problem tells what verify leaves open, in the order in which it looks.
+// problem returns why verify refused a token, in the order of the checks in check.
 func (v *verifier) problem(e Examined, claims map[string]any) string {
 	now := v.now().Add(v.clockSkew)
 	later := func(claim string) bool { return time.Unix(int64(number(claims[claim])), 0).After(now) }
@@ -149,7 +150,7 @@ func (v *verifier) problem(e Examined, claims map[string]any) string {
 	}
 }
 
-// payloadOf reads what a token claims, without believing it.
+// payloadOf decodes the claims of a token without verifying them.
 func payloadOf(raw string) (claims map[string]any, ok bool) {
 	parts := strings.Split(raw, ".")
 	if len(parts) != 3 || len(raw) > maxTokenBytes {
@@ -164,7 +165,7 @@ func payloadOf(raw string) (claims map[string]any, ok bool) {
 	return claims, err == nil
 }
 
-// textsOf is a claim that is one text or several.
+// textsOf returns the values of a claim that is one text or a list of texts.
 func textsOf(claim any) (found []string) {
 	list, several := claim.([]any)
 	if !several {

@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// Tokens with unknown keys may cause this many reads of the issuer's keys at once, then one every
-	// unknownKeyPause: bad tokens cannot be used to hammer the issuer.
+	// Tokens with unknown keys may cause unknownKeyBurst reads of the issuer's keys at once, then one every
+	// unknownKeyPause, so that bad tokens cannot overload the issuer.
 	unknownKeyBurst = 5
 	unknownKeyPause = 10 * time.Second
 
@@ -30,13 +30,13 @@ const (
 
 var (
 	errBadToken    = errors.New("the token is not valid")
-	errKeysUnknown = errors.New("the issuer's keys cannot be had")
+	errKeysUnknown = errors.New("the keys of the issuer cannot be read")
 
 	errTooManyReads = errors.New("too many reads for unknown keys")
 )
 
-// keySet holds the issuer's keys. It reads them again every refreshEvery and drops what the issuer
-// dropped; while the issuer does not answer it goes on with the last good ones for maxAge.
+// keySet holds the issuer's keys. It reads them again every refreshEvery and drops keys that the issuer no longer
+// publishes. While the issuer does not answer, it uses the last keys that it read, for up to maxAge.
 type keySet struct {
 	issuer       string
 	algorithms   []jose.SignatureAlgorithm
@@ -50,16 +50,16 @@ type keySet struct {
 	current atomic.Pointer[issuerKeys]
 	failed  atomic.Bool // the last read failed
 	limiter *rate.Limiter
-	reading singleflight.Group
+	fetches singleflight.Group
 }
 
 type issuerKeys struct {
 	keys             []jose.JSONWebKey
 	authorizationURL string
-	readAt           time.Time // when the read began: what was published later may be missing
+	readAt           time.Time // start of the read: keys published later may be missing
 }
 
-// run reads the keys now and then forever, until ctx ends.
+// run reads the keys now and then repeatedly, until ctx ends.
 func (s *keySet) run(ctx context.Context) {
 	for {
 		pause := s.refreshEvery
@@ -77,8 +77,8 @@ func (s *keySet) run(ctx context.Context) {
 	}
 }
 
-// VerifySignature implements oidc.KeySet. Its error is errBadToken or errKeysUnknown. Only the compact form is a bearer
-// token: the JSON forms can carry headers outside the signature.
+// VerifySignature implements oidc.KeySet. Its error is errBadToken or errKeysUnknown. It accepts only the compact
+// form, because the JSON forms can carry headers outside the signature.
 func (s *keySet) VerifySignature(ctx context.Context, raw string) ([]byte, error) {
 	token, err := jose.ParseSignedCompact(raw, s.algorithms)
 	if err != nil || len(token.Signatures) != 1 {
@@ -108,7 +108,7 @@ func (s *keySet) VerifySignature(ctx context.Context, raw string) ([]byte, error
 	}
 }
 
-// usable returns the keys at hand, or nil if there are none or they are too old to be trusted.
+// usable returns the current keys, or nil if there are none or they are older than maxAge.
 func (s *keySet) usable() *issuerKeys {
 	current := s.current.Load()
 	if current == nil || s.now().Sub(current.readAt) > s.maxAge {
@@ -118,8 +118,7 @@ func (s *keySet) usable() *issuerKeys {
 	return current
 }
 
-// verify checks the signature with the keys at hand. known is false when none of them fits the token's
-// key id.
+// verify checks the signature with the current keys. known is false if no key fits the token's key id.
 func (s *keySet) verify(token *jose.JSONWebSignature, keyID string) (payload []byte, known bool) {
 	current := s.usable()
 	if current == nil {
@@ -141,9 +140,9 @@ func (s *keySet) verify(token *jose.JSONWebSignature, keyID string) (payload []b
 	return nil, known
 }
 
-// refreshForUnknownKey reads the keys for a token that none of them fits. Its error, errBadToken or
-// errKeysUnknown, is what holds if none fits afterwards. It is nil if the read that it joined had begun
-// before the token arrived: then the token's key may be newer than that read, and one more is due.
+// refreshForUnknownKey reads the keys for a token that no key fits. Its error, errBadToken or errKeysUnknown, applies
+// if no key fits afterwards. The error is nil if the read that it joined began before the token arrived: the token's
+// key may be newer than that read, so another read is needed.
 func (s *keySet) refreshForUnknownKey(ctx context.Context, arrived time.Time, payload []byte) error {
 	err := s.refresh(ctx, s.limiter.Allow)
 	current := s.current.Load()
@@ -160,8 +159,8 @@ func (s *keySet) refreshForUnknownKey(ctx context.Context, arrived time.Time, pa
 	}
 }
 
-// isYoungerThan tells whether the keys were read after the token was issued, by its own claim: then the
-// issuer did not have the token's key, and reading again would not help.
+// isYoungerThan reports whether the keys were read after the token was issued, according to its own claim. If so, the
+// issuer did not publish the token's key, and reading again would not help.
 func (k *issuerKeys) isYoungerThan(payload []byte, skew time.Duration) bool {
 	var claims struct {
 		IssuedAt float64 `json:"iat"`
@@ -171,13 +170,13 @@ func (k *issuerKeys) isYoungerThan(payload []byte, skew time.Duration) bool {
 		k.readAt.After(time.Unix(int64(claims.IssuedAt), 0).Add(time.Second+skew))
 }
 
-// always lets every read pass.
+// always is the limit of reads that are never refused.
 func always() bool { return true }
 
-// refresh reads discovery document and keys, if the limit allows to begin another read. Callers at the
-// same time share one read, which goes on when a caller leaves.
+// refresh reads the discovery document and the keys, if limit allows another read. Concurrent callers share one read,
+// which continues if a caller leaves.
 func (s *keySet) refresh(ctx context.Context, limit func() bool) error {
-	done := s.reading.DoChan("", func() (any, error) {
+	done := s.fetches.DoChan("", func() (any, error) {
 		if !limit() {
 			return nil, errTooManyReads
 		}
@@ -257,8 +256,7 @@ func (s *keySet) readKeys(ctx context.Context, address string) ([]jose.JSONWebKe
 	return keys, nil
 }
 
-// signatureKeys keeps the public keys for signatures. A key of a kind that we do not know does not
-// spoil the others.
+// signatureKeys returns the public keys for signatures. It skips keys of unknown kinds.
 func signatureKeys(documents []json.RawMessage) []jose.JSONWebKey {
 	var keys []jose.JSONWebKey
 
@@ -272,7 +270,7 @@ func signatureKeys(documents []json.RawMessage) []jose.JSONWebKey {
 	return keys
 }
 
-// isAccessTokenType looks at the header's typ (RFC 9068). Many issuers leave it out or say JWT.
+// isAccessTokenType checks the header typ (RFC 9068). Many issuers omit it or use JWT.
 func isAccessTokenType(header jose.Header) bool {
 	kind, given := header.ExtraHeaders[jose.HeaderType].(string)
 

@@ -21,16 +21,16 @@ const (
 	maxClaimRunes = 256
 )
 
-// identity is what an access token says of its bearer.
+// identity is what an access token says about a person.
 type identity struct {
 	issuer, subject       string
 	username, name, email string
-	groups                []string // shared by requests: never changed
+	groups                []string // shared by requests: must not be changed
 	issuedAt              time.Time
 }
 
-// verifier checks access tokens of one issuer. It remembers the ones that it found good, because their
-// bearers come back with every request; what it remembers holds only for the keys it was checked with.
+// verifier checks access tokens of one issuer. It caches accepted tokens, because clients send the same token with
+// every request. A cached result is valid only with the keys that the token was checked with.
 type verifier struct {
 	keys          *keySet
 	verified      *lru.Cache[[sha256.Size]byte, verified]
@@ -47,10 +47,10 @@ type verified struct {
 	keys     *issuerKeys
 }
 
-// verifiedCacheSize bounds the memory for remembered tokens, a kilobyte or two each.
+// verifiedCacheSize limits the memory for cached tokens, one or two kilobytes each.
 const verifiedCacheSize = 20_000
 
-// verify returns who the token is about. Its error is errBadToken or errKeysUnknown.
+// verify returns the identity in a token. Its error is errBadToken or errKeysUnknown.
 func (v *verifier) verify(ctx context.Context, raw string) (identity, error) {
 	if len(raw) > maxTokenBytes {
 		return identity{}, errBadToken
@@ -68,7 +68,7 @@ func (v *verifier) verify(ctx context.Context, raw string) (identity, error) {
 		return identity{}, err
 	}
 
-	// If the keys were read again meanwhile, which ones the token was checked with is not known.
+	// If the keys were read again in the meantime, it is not known which keys the token was checked with.
 	if keys != nil && keys == v.keys.usable() {
 		v.verified.Add(hash, verified{identity: id, expiry: expiry, keys: keys})
 	}
@@ -77,7 +77,7 @@ func (v *verifier) verify(ctx context.Context, raw string) (identity, error) {
 }
 
 func (v *verifier) verifyAnew(ctx context.Context, raw string) (identity, time.Time, error) {
-	// go-oidc keeps only the text of the key set's error; the set is wrapped to keep the error itself.
+	// go-oidc keeps only the text of the key set's error; the wrapper keeps the error itself.
 	keys := &rememberError{keys: v.keys}
 	config := &oidc.Config{SkipClientIDCheck: true, SkipExpiryCheck: true, SupportedSigningAlgs: names(v.keys.algorithms)}
 
@@ -123,8 +123,8 @@ func (v *verifier) check(token *oidc.IDToken, claims map[string]any) string {
 	}
 }
 
-// isIDToken recognises ID tokens of an issuer that gives them an audience which we accept. The hashes
-// are claims of ID tokens alone; Keycloak writes the kind into the payload.
+// isIDToken recognises ID tokens of an issuer that gives them an accepted audience. Only ID tokens have the hash
+// claims. Keycloak writes the kind of a token into the payload.
 func isIDToken(claims map[string]any) bool {
 	kind, _ := claims["typ"].(string)
 
@@ -141,7 +141,7 @@ func (v *verifier) identify(token *oidc.IDToken, claims map[string]any) identity
 		issuedAt: token.IssuedAt,
 	}
 
-	// An address that its owner never proved must not give a name.
+	// An email address that was not verified must not become a username.
 	if v.usernameClaim == "email" && claims["email_verified"] != true {
 		id.username = ""
 	}
@@ -163,7 +163,7 @@ func (v *verifier) identify(token *oidc.IDToken, claims map[string]any) identity
 	return id
 }
 
-// text returns a claim as text that the database takes, cut to a sensible length.
+// text returns a claim as text that PostgreSQL accepts, cut to maxClaimRunes.
 func text(claim any) string {
 	s, _ := claim.(string)
 	s = strings.ReplaceAll(strings.ToValidUTF8(s, ""), "\x00", "")

@@ -24,13 +24,13 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// issuer is an OIDC issuer whose keys, answers and clock the test decides.
+// issuer is an OIDC issuer whose keys, responses and clock the test controls.
 type issuer struct {
 	*httptest.Server
 
 	key      *rsa.PrivateKey
 	down     atomic.Bool
-	reads    atomic.Int32 // of the key document
+	reads    atomic.Int32 // reads of the key document
 	now      time.Time
 	provider *oidctest.Server
 }
@@ -67,7 +67,7 @@ func (is *issuer) publish(id string, key *rsa.PrivateKey) {
 	is.provider.PublicKeys = []oidctest.PublicKey{{PublicKey: key.Public(), KeyID: id, Algorithm: oidc.RS256}}
 }
 
-// sign makes a good access token, changed by the given claims; nil removes one.
+// sign returns a valid access token, changed by the given claims; nil removes a claim.
 func (is *issuer) sign(t *testing.T, key crypto.PrivateKey, keyID, algorithm string, changes map[string]any) string {
 	t.Helper()
 
@@ -227,7 +227,7 @@ func TestKeysThroughRotationAndOutage(t *testing.T) {
 	require.ErrorIs(t, verify(second, "second"), errKeysUnknown, "the last good keys are too old")
 }
 
-// TestRememberedTokens: a token that was found good is not good for ever.
+// TestRememberedTokens checks that a cached token does not stay valid for ever.
 func TestRememberedTokens(t *testing.T) {
 	t.Parallel()
 
@@ -286,8 +286,8 @@ func TestBadTokensDoNotHammerTheIssuer(t *testing.T) {
 	require.ErrorIs(t, err, errKeysUnknown, "a key that may be younger than ours cannot be judged")
 }
 
-// TestNewKeyForManyAtOnce: whoever comes while the keys are being read, or finds that a read had begun
-// before the key was published, waits for one that knows it.
+// TestNewKeyForManyAtOnce checks that a token with a new key waits for a read that includes the key, even if a read
+// is in progress that began before the key was published.
 func TestNewKeyForManyAtOnce(t *testing.T) {
 	t.Parallel()
 
@@ -334,7 +334,7 @@ func FuzzVerify(f *testing.F) {
 	f.Add("eyJhbGciOiJub25lIiwidHlwIjoiSldUIn0.e30.")
 	f.Add("a.b.c")
 
-	// {"alg":"RS256"} and {"iss":"http://127.0.0.1:1"}: far enough to ask for keys that cannot be had.
+	// {"alg":"RS256"} and {"iss":"http://127.0.0.1:1"}: valid enough to request keys that cannot be read.
 	f.Add("eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJodHRwOi8vMTI3LjAuMC4xOjEifQ.AA")
 
 	none, err := lru.New[[32]byte, verified](1)
@@ -353,7 +353,8 @@ func FuzzVerify(f *testing.F) {
 	})
 }
 
-// TestCompactOnly: a bearer token is a JWS in the compact form, whatever else a good signature can be wrapped in.
+// TestCompactOnly checks that a bearer token must be a JWS in the compact form; other forms are refused even with a
+// valid signature.
 func TestCompactOnly(t *testing.T) {
 	t.Parallel()
 

@@ -12,8 +12,8 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-// Once is a caller's Idempotency-Key. The domain method that makes something claims it in the
-// transaction of the effect, so the effect and the memory of it are one. The zero Once claims nothing.
+// Once is a caller's Idempotency-Key. The method that creates something claims the key in the same transaction, so
+// that the effect and the record of the key are committed together. The zero Once claims nothing.
 type Once struct {
 	Key         string
 	Operation   string
@@ -22,14 +22,15 @@ type Once struct {
 
 const onceKept = 24 * time.Hour
 
-// Given tells whether the caller sent a key.
+// Given reports whether the caller sent a key.
 func (o Once) Given() bool { return o.Key != "" }
 
-// ClaimTx records that the caller makes `made` in the account. If the key was used before, it returns
-// what was made then and repeated = true: the caller renders that again and makes nothing.
-// Two requests at the same moment: the second waits here for the first to commit or roll back.
+// ClaimTx records that the caller creates the object with the id made in the account. If the key was used before, it
+// returns the id of what was created then and repeated = true; the calling method returns that object and creates
+// nothing. Of two concurrent requests, the second waits until the first commits or rolls back.
 //
-// Faults: ValidationFailed if the key came with another request, Conflict if the first is still running.
+// Faults: ValidationFailed if the key was used with another request, Conflict if the first request is still running
+// when the lock timeout ends.
 func (o Once) ClaimTx(ctx context.Context, tx postgres.Tx, account uuid.UUID, who Principal, made uuid.UUID, now time.Time) (_ uuid.UUID, repeated bool, _ error) {
 	if !o.Given() {
 		return made, false, nil
@@ -58,10 +59,10 @@ func (o Once) ClaimTx(ctx context.Context, tx postgres.Tx, account uuid.UUID, wh
 	return first, true, o.same(hash)
 }
 
-// Find returns what was made with the key, uuid.Nil if nothing was: for work that has to happen before the
-// transaction that claims it.
+// Find returns the id of what was created with the key, or uuid.Nil if the key is unused. It is for work that must be
+// done before the transaction that claims the key.
 //
-// Faults: ValidationFailed if the key came with another request.
+// Faults: ValidationFailed if the key was used with another request.
 func (o Once) Find(ctx context.Context, q postgres.Querier, account uuid.UUID, who Principal, now time.Time) (uuid.UUID, error) {
 	var (
 		hash []byte
@@ -80,7 +81,7 @@ func (o Once) Find(ctx context.Context, q postgres.Querier, account uuid.UUID, w
 	return made, o.same(hash)
 }
 
-// same tells whether the key came with the same request.
+// same fails if the key was used with another request.
 func (o Once) same(hash []byte) error {
 	if subtle.ConstantTimeCompare(hash, o.RequestHash[:]) != 1 {
 		return fault.Invalid("Idempotency-Key", "was used with another request; use a new key")
@@ -89,7 +90,7 @@ func (o Once) same(hash []byte) error {
 	return nil
 }
 
-// ForgetTx gives a key back whose effect was taken back: a repeat then is a first request again.
+// ForgetTx frees a key whose effect was undone. A repeated request is then a first request again.
 func (o Once) ForgetTx(ctx context.Context, tx postgres.Tx, account uuid.UUID, who Principal) error {
 	if !o.Given() {
 		return nil

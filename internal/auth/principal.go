@@ -9,7 +9,7 @@ import (
 	"quern.dev/quern/internal/audit"
 )
 
-// Role orders what may be done: a viewer reads, an editor also changes, an owner also shares and deletes.
+// Role is what a caller may do: a viewer reads, an editor also changes, an owner also shares and deletes.
 type Role string
 
 const (
@@ -18,7 +18,7 @@ const (
 	Owner  Role = "owner"
 )
 
-// Exceeds tells whether r allows more than other.
+// Exceeds reports whether r allows more than other.
 func (r Role) Exceeds(other Role) bool {
 	order := []Role{Viewer, Editor, Owner}
 
@@ -52,27 +52,27 @@ type Target struct {
 	ID      uuid.UUID
 }
 
-// Origin is where a request came from, for the audit.
+// Origin is the origin of a request, for the audit.
 type Origin struct {
 	RequestID string
 	Address   string
 }
 
-// Subject is whom a grant can name.
+// Subject is a party that a grant can name.
 type Subject struct {
 	Kind string
 	ID   string
 }
 
-// The kinds of subject. A name stands for whoever signs in with it: it is how something is shared with
-// somebody who has not been here yet.
+// The kinds of subjects. A name means the account that signs in with that username. It makes it possible to share
+// with a person who has not signed in yet.
 const (
 	SubjectAccount = "account"
 	SubjectGroup   = "group"
 	SubjectName    = "name"
 )
 
-// Subjects lists all in whose name the caller may act.
+// Subjects returns every subject whose grants apply to the caller.
 func (p Principal) Subjects() []Subject {
 	subjects := []Subject{{Kind: SubjectAccount, ID: p.Account.String()}, {Kind: SubjectName, ID: p.Username}}
 	for _, group := range p.Groups {
@@ -82,12 +82,12 @@ func (p Principal) Subjects() []Subject {
 	return subjects
 }
 
-// Administers tells whether the caller may do what only the owner of the account may.
+// Administers reports whether the caller may do what only the owner of the account may do.
 func (p Principal) Administers(account uuid.UUID) bool {
 	return p.Account == account && p.Ceiling() == Owner
 }
 
-// Ceiling is the most that the caller's credential allows, whatever was granted.
+// Ceiling returns the highest role that the caller's credential allows, whatever was granted.
 func (p Principal) Ceiling() Role {
 	switch {
 	case p.Token == nil:
@@ -99,8 +99,8 @@ func (p Principal) Ceiling() Role {
 	}
 }
 
-// Credential is who asks as far as repeats go: a person, or one API token of theirs. A lesser token must
-// not get the answer that a greater one was given.
+// Credential identifies the caller for repeated requests: a person, or one API token of that person. A token with
+// fewer rights must not receive the response for a token with more rights.
 func (p Principal) Credential() uuid.UUID {
 	if p.Token != nil {
 		return p.Token.ID
@@ -109,7 +109,7 @@ func (p Principal) Credential() uuid.UUID {
 	return p.Account
 }
 
-// Audit begins an entry about something that the caller did to an account.
+// Audit returns an audit entry about an action of the caller on an account.
 func (p Principal) Audit(account uuid.UUID, at time.Time, action string, target audit.Target) audit.Entry {
 	entry := audit.Entry{
 		Account: account, At: at, ActorID: p.Account, Actor: p.Username,

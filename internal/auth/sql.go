@@ -42,7 +42,7 @@ const (
 			a.id, a.username, a.name, a.email, a.groups, a.seen_at, a.disabled_at IS NOT NULL
 		FROM tokens t JOIN accounts a ON a.id = t.account_id
 		WHERE t.account_id = $1 AND t.id = $2`
-	// Two look-ups by primary key for each credential; token_id is NULL for a person who signed in.
+	// Two lookups by primary key for each credential; token_id is NULL for a person who signed in.
 	sqlSelectLapsed = `
 		SELECT held.account_id, held.token_id
 		FROM unnest($1::uuid[], $2::uuid[]) AS held (account_id, token_id)
@@ -77,7 +77,7 @@ const (
 		RETURNING id`
 	sqlRevokeAll = `UPDATE tokens SET revoked_at = $2 WHERE account_id = $1 AND revoked_at IS NULL`
 
-	// A few old keys go with each new one, so the table never needs a sweep of its own.
+	// Each new key removes a few old ones, so the table needs no separate cleanup.
 	sqlOnceForget = `
 		DELETE FROM idempotency WHERE (account_id, caller_id, operation, key) IN (
 			SELECT account_id, caller_id, operation, key FROM idempotency
@@ -101,7 +101,7 @@ const (
 		WHERE account_id = $1 AND caller_id = $2 AND operation = $3 AND key = $4 AND created_at >= $5`
 )
 
-// tokenBearer is an API token with the account that it acts for.
+// tokenBearer is an API token with its account.
 type tokenBearer struct {
 	grant      Grant
 	owner      account
@@ -109,7 +109,7 @@ type tokenBearer struct {
 	revoked    bool
 }
 
-// selectID returns uuid.Nil where a row is missing.
+// selectID returns uuid.Nil if the row does not exist.
 func selectID(ctx context.Context, q postgres.Querier, statement string, args ...any) (id uuid.UUID, err error) {
 	err = q.QueryRow(ctx, statement, args...).Scan(&id)
 	if postgres.NoRows(err) {
@@ -143,11 +143,11 @@ func insertName(ctx context.Context, tx pgx.Tx, username string, account uuid.UU
 	return tag.RowsAffected() == 1, err
 }
 
-// selectAccount returns nil if there is none.
+// selectAccount returns nil if the account does not exist.
 func selectAccount(ctx context.Context, q postgres.Querier, id uuid.UUID) (*account, error) {
 	var a account
 
-	// As bytes: every request comes through here, and pgx takes the long way for types with a Valuer.
+	// Passed as bytes because this runs at every request, and pgx is slower for types with a Valuer.
 	err := q.QueryRow(ctx, sqlSelectAccount, [16]byte(id)).Scan(
 		(*[16]byte)(&a.id), &a.username, &a.issuer, &a.subject, &a.name, &a.email, &a.groups, &a.seenAt, &a.disabled)
 	if postgres.NoRows(err) {
@@ -217,7 +217,7 @@ func selectTokenKey(ctx context.Context, q postgres.Querier, hash [32]byte) (key
 	return key, err
 }
 
-// selectTokenBearer returns nil if there is none.
+// selectTokenBearer returns nil if the token does not exist.
 func selectTokenBearer(ctx context.Context, q postgres.Querier, key tokenKey) (*tokenBearer, error) {
 	var (
 		b        tokenBearer
@@ -273,7 +273,7 @@ func scanToken(row pgx.CollectableRow) (token Token, err error) {
 	return token, err
 }
 
-// selectToken returns nil if there is none.
+// selectToken returns nil if the token does not exist.
 func selectToken(ctx context.Context, q postgres.Querier, account, id uuid.UUID) (*Token, error) {
 	rows, err := q.Query(ctx, sqlSelectToken, account, id)
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-// A token is the prefix, 160 random bits and a checksum, both in base 62, so that a secret scanner can
-// recognise it and a misspelt one is refused without a look at the database.
+// A token consists of the prefix, 160 random bits and a checksum, the last two in base 62. A secret scanner can
+// recognise it, and a mistyped token is refused without a database query.
 const (
 	tokenPrefix    = "quern_"
 	tokenBytes     = 20
@@ -44,7 +44,7 @@ func base62(n *big.Int, digits int) string {
 	return strings.Repeat("0", digits-len(text)) + text
 }
 
-// hashToken returns what is stored of a token, if it is spelt like one.
+// hashToken returns the hash that is stored for a token, and whether the token is well-formed.
 func hashToken(token string) (hash [sha256.Size]byte, wellFormed bool) {
 	body := len(token) - checksumDigits
 	if len(token) != len(tokenPrefix)+randomDigits+checksumDigits || checksum(token[:body]) != token[body:] {
@@ -54,11 +54,11 @@ func hashToken(token string) (hash [sha256.Size]byte, wellFormed bool) {
 	return sha256.Sum256([]byte(token)), true
 }
 
-// Tokens makes, lists and revokes API tokens.
+// Tokens creates, lists and revokes API tokens.
 type Tokens struct {
 	DB              *postgres.DB
 	Now             func() time.Time
-	Secret          []byte // the same on every replica
+	Secret          []byte // must be the same on every replica
 	DefaultLifetime time.Duration
 	MaxLifetime     time.Duration
 }
@@ -72,29 +72,30 @@ type Token struct {
 	Targets    []Target
 	CreatedAt  time.Time
 	ExpiresAt  time.Time
-	LastUsedAt time.Time // zero if never
+	LastUsedAt time.Time // zero if never used
 
 	parent  uuid.UUID
 	hash    []byte
 	revoked bool
 }
 
-// NewToken is a request for a token. Zero values take the defaults.
+// NewToken is a request to create a token. Zero values mean the defaults.
 type NewToken struct {
 	Name      string
 	Role      Role
 	ExpiresAt *time.Time
-	Targets   Resolve // nil: not restricted
+	Targets   Resolve // nil means not restricted
 	Once      Once
 }
 
-// Resolve finds what a token is to be restricted to, in the transaction that makes it.
+// Resolve returns the targets that a token is restricted to. It runs in the transaction that creates the token.
 type Resolve func(ctx context.Context, tx postgres.Tx) ([]Target, error)
 
-// Create makes a token and returns it with its value, which is shown only here. Repeated with the same
-// Once it returns the same token and value.
+// Create creates a token and returns it with its value, which is shown only here. A repeated call with the same Once
+// returns the same token and value.
 //
-// Faults: ValidationFailed, Forbidden if it would exceed or outlive the token it is made with, Conflict.
+// Faults: ValidationFailed, Forbidden if the token would exceed or outlive the token that it is created with,
+// Conflict.
 func (s Tokens) Create(ctx context.Context, who Principal, want NewToken) (Token, string, error) {
 	if err := mayManage(who); err != nil {
 		return Token{}, "", err
@@ -108,7 +109,7 @@ func (s Tokens) Create(ctx context.Context, who Principal, want NewToken) (Token
 	)
 
 	err := s.DB.InTx(ctx, func(tx postgres.Tx) error {
-		// One change of an account's tokens at a time: no token can be made with one that is being revoked.
+		// Serialise changes of an account's tokens, so that no token is created with a token that is being revoked.
 		if err := lockAccount(ctx, tx, who.Account); err != nil {
 			return err
 		}
@@ -166,7 +167,7 @@ func (s Tokens) createTx(ctx context.Context, tx postgres.Tx, who Principal, id 
 	return token, value, audit.WriteTx(ctx, tx, who.Audit(who.Account, now, "token.create", tokenTarget(id)))
 }
 
-// draft applies the defaults and the rules.
+// draft applies the defaults and checks the rules.
 func (s Tokens) draft(who Principal, id uuid.UUID, want NewToken, targets []Target, now time.Time) (Token, error) {
 	token := Token{
 		ID: id, Name: want.Name, Role: want.Role, Restricted: len(targets) > 0, Targets: targets, CreatedAt: now,
@@ -200,11 +201,11 @@ func (s Tokens) check(who Principal, token Token, now time.Time) error {
 	case !token.ExpiresAt.After(now):
 		return fault.Invalid("expires_at", "must be in the future")
 	case token.ExpiresAt.After(now.Add(s.MaxLifetime)):
-		return fault.Invalid("expires_at", fmt.Sprintf("must be at most %.0f hours ahead", s.MaxLifetime.Hours()))
+		return fault.Invalid("expires_at", fmt.Sprintf("must be at most %.0f hours from now", s.MaxLifetime.Hours()))
 	case token.Role.Exceeds(who.Ceiling()):
 		return beyondRights("role", fmt.Sprintf("The token in use allows %s at most.", who.Ceiling()))
 	case who.Token != nil && token.ExpiresAt.After(who.Token.ExpiresAt):
-		return beyondRights("expires_at", "A token cannot outlive the token that it is made with.")
+		return beyondRights("expires_at", "A token cannot expire later than the token that creates it.")
 	case token.Restricted && token.Role == Owner:
 		return beyondRights("role", "A restricted token allows editor at most.")
 	default:
@@ -212,7 +213,7 @@ func (s Tokens) check(who Principal, token Token, now time.Time) error {
 	}
 }
 
-// again returns what the first request with the same key made.
+// again returns the token that the first request with the same key created.
 func (s Tokens) again(ctx context.Context, tx postgres.Tx, who Principal, id uuid.UUID) (Token, string, error) {
 	token, err := selectToken(ctx, tx, who.Account, id)
 	if err != nil {
@@ -221,7 +222,7 @@ func (s Tokens) again(ctx context.Context, tx postgres.Tx, who Principal, id uui
 
 	value := s.value(id, true)
 	if hash, _ := hashToken(value); token == nil || subtle.ConstantTimeCompare(hash[:], token.hash) != 1 {
-		return Token{}, "", fault.New(fault.Conflict, "This token was made under another QUERN_SECRET; its value cannot be shown again. Revoke it and make a new one.")
+		return Token{}, "", fault.New(fault.Conflict, "This token was created with another QUERN_SECRET, so its value cannot be shown again. Revoke it and create a new one.")
 	}
 
 	list := []Token{*token}
@@ -230,7 +231,7 @@ func (s Tokens) again(ctx context.Context, tx postgres.Tx, who Principal, id uui
 	return list[0], value, err
 }
 
-// loadTargets adds what restricted tokens may reach.
+// loadTargets sets the targets of restricted tokens.
 func (s Tokens) loadTargets(ctx context.Context, q postgres.Querier, account uuid.UUID, list []Token) (err error) {
 	for i, token := range list {
 		if token.Restricted && err == nil {
@@ -241,8 +242,8 @@ func (s Tokens) loadTargets(ctx context.Context, q postgres.Querier, account uui
 	return err
 }
 
-// value derives the value of a token that is made with a key, so that a repeat can show it again
-// although only its hash is stored. Any other is random.
+// value returns the value of a token. It derives the value of a token that is created with an idempotency key, so
+// that a repeated request can show it again although only its hash is stored. Other values are random.
 func (s Tokens) value(id uuid.UUID, derived bool) string {
 	if !derived {
 		random := make([]byte, tokenBytes)
@@ -258,8 +259,8 @@ func (s Tokens) value(id uuid.UUID, derived bool) string {
 	return formatToken(mac.Sum(nil))
 }
 
-// List returns the account's tokens that are not revoked, newest first, those after the given one.
-// next is uuid.Nil at the end.
+// List returns the account's tokens that are not revoked, newest first, starting after the given token. next is
+// uuid.Nil at the end of the list.
 func (s Tokens) List(ctx context.Context, who Principal, after uuid.UUID, limit int) (list []Token, next uuid.UUID, err error) {
 	if err := mayManage(who); err != nil {
 		return nil, uuid.Nil, err
@@ -281,9 +282,9 @@ func (s Tokens) List(ctx context.Context, who Principal, after uuid.UUID, limit 
 	return list, next, err
 }
 
-// Delete revokes a token and all that were made with it.
+// Delete revokes a token and every token that was created with it.
 //
-// Faults: NotFound, Forbidden if the token in use allows less than the one to be revoked.
+// Faults: NotFound, Forbidden if the token in use allows less than the token to be revoked.
 func (s Tokens) Delete(ctx context.Context, who Principal, id uuid.UUID) error {
 	if err := mayManage(who); err != nil {
 		return err
@@ -311,7 +312,7 @@ func (s Tokens) Delete(ctx context.Context, who Principal, id uuid.UUID) error {
 	})
 }
 
-// Revoke is Delete for operators, who know nothing but the id.
+// Revoke is Delete for operators, who give only the id.
 func (s Tokens) Revoke(ctx context.Context, id uuid.UUID) error {
 	return s.DB.InTx(ctx, func(tx postgres.Tx) error {
 		account, err := selectTokenAccount(ctx, tx, id)

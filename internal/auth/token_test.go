@@ -17,7 +17,7 @@ import (
 	"quern.dev/quern/internal/postgres/pgtest"
 )
 
-// bundle is one account with its tokens, on a database of its own.
+// bundle is one account with its tokens, on its own database.
 type bundle struct {
 	db            *postgres.DB
 	authenticator *Authenticator
@@ -50,7 +50,7 @@ func (b *bundle) identity(username string) identity {
 	return identity{issuer: "https://issuer.test", subject: "sub-" + username, username: username, groups: []string{"analysts"}, issuedAt: b.now}
 }
 
-// signIn does what a verified access token does.
+// signIn does what a request with a verified access token does.
 func (b *bundle) signIn(t *testing.T, username string) Principal {
 	t.Helper()
 
@@ -60,7 +60,7 @@ func (b *bundle) signIn(t *testing.T, username string) Principal {
 	return Principal{Account: account.id, Username: account.username}
 }
 
-// create makes a token and returns its bearer as the next request would see it.
+// create creates a token and returns it with the principal that the next request would have.
 func (b *bundle) create(t *testing.T, who Principal, want NewToken) (Token, Principal) {
 	t.Helper()
 
@@ -179,7 +179,7 @@ func TestRevokingReachesAllThatWereMadeWithIt(t *testing.T) {
 	require.Equal(t, 3, entries)
 }
 
-// TestCreateAgainstRevoke: whatever the order, no token that was made with a revoked one lives.
+// TestCreateAgainstRevoke checks that, in any order, no token that was created with a revoked token is valid.
 func TestCreateAgainstRevoke(t *testing.T) {
 	t.Parallel()
 

@@ -1,14 +1,15 @@
-// Package blob is the object store: any S3 that does multipart uploads and conditional writes, which
-// TestBlobContract checks. Keys are relative to the deployment's prefix of the bucket.
+// Package blob is the client of the object store: any S3-compatible store with multipart uploads and conditional
+// writes. TestBlobContract checks what is required. Keys are relative to the prefix of the deployment in the bucket.
 //
-// Nothing but Config says where calls go and who makes them: no environment, no shared files, no
-// metadata service, no redirects. Every call ends with its context and is tried three times at most.
+// Config alone determines the target and the credentials of calls: the package reads no environment variables, no
+// shared files and no metadata service, and follows no redirects. Every call ends with its context and is tried at
+// most three times.
 //
-// Presigned addresses are secrets for as long as they are valid: they are in no error and no log.
+// A presigned address is a secret while it is valid: no error and no log contains it.
 //
-// Faults: NotFound, Unavailable while the store cannot be reached, is overloaded or does not answer in
-// time, Conflict for parts that do not make the object and for a place that belongs to another
-// deployment. What is left (a missing bucket, a wrong key) is for the operator and stays foreign.
+// Faults: NotFound; Unavailable while the store cannot be reached, is overloaded or does not answer in time; Conflict
+// for parts that do not make the object and for a location that belongs to another deployment. All other errors (a
+// missing bucket, a wrong access key) need the operator and are not faults.
 package blob
 
 import (
@@ -40,52 +41,62 @@ const (
 	maxAttempts = 3
 	maxBackoff  = 500 * time.Millisecond
 
-	// writePartSize is how much of a stream is in memory at a time; writeMaxParts is S3's limit.
+	// writePartSize is how much of a stream is held in memory at a time, in bytes. writeMaxParts is S3's limit.
 	writePartSize = 8 << 20
 	writeMaxParts = 10_000
 
-	// filePartSize is the length of a file's parts, of which some go at once.
+	// filePartSize is the minimum size of the parts of a file, in bytes. filePartsAtOnce parts are uploaded at once.
 	filePartSize    = 16 << 20
 	filePartsAtOnce = 4
 
 	cleanupTimeout = 10 * time.Second
 )
 
-// Config is how the store is reached.
+// Config configures the access to the store.
 type Config struct {
 	Endpoint       string // for example https://s3.eu-central-1.amazonaws.com
-	PublicEndpoint string // how clients reach it, for presigned addresses; Endpoint if empty
+	PublicEndpoint string // endpoint for clients, used in presigned addresses; Endpoint if empty
 	Region         string
 	Bucket         string
-	Prefix         string // of all keys, so that a bucket can be shared
+	Prefix         string // prefix of all keys, so that a bucket can be shared
 	AccessKey      string
 	SecretKey      string
-	PathStyle      bool // the bucket is in the path, not in the host name
+	PathStyle      bool // put the bucket in the path, not in the host name
 
-	// Client makes the calls. Its Timeout is for one try of a call that the store answers at once, and until a
-	// read begins; those that carry a file's bytes or make the store put a file together end with their context.
+	// Client sends the requests. Its Timeout limits each attempt of a call that the store answers at once, and the
+	// wait for the first byte of a read. Calls that transfer the bytes of a file or make the store assemble a file
+	// are limited only by their context.
 	Client *http.Client
 	Now    func() time.Time
+
+	// MayRemove is called before anything is removed. If it fails, nothing is removed and its error is returned. Nil
+	// allows every removal.
+	MayRemove func(ctx context.Context) error
 }
 
-// Store is one prefix of one bucket.
+// Store gives access to one prefix of one bucket.
 type Store struct {
 	calls     *s3.Client // with the client's timeout
-	transfers *s3.Client // without
-	reads     *s3.Client // with it until the answer begins
+	transfers *s3.Client // without a timeout
+	reads     *s3.Client // with the client's timeout until the answer begins
 	signer    *v4.Signer
-	public    url.URL // of the prefix, as clients reach it
+	public    url.URL // address of the prefix for clients
 	keys      aws.Credentials
 	region    string
 	bucket    string
 	prefix    string
 	now       func() time.Time
+	mayRemove func(ctx context.Context) error
 }
 
-// New prepares a store. It connects when first used, so a start does not depend on it.
+// New creates a Store. It connects on first use, so that a process can start while the store is not available.
 func New(c Config) (*Store, error) {
 	if c.PublicEndpoint == "" {
 		c.PublicEndpoint = c.Endpoint
+	}
+
+	if c.MayRemove == nil {
+		c.MayRemove = func(context.Context) error { return nil }
 	}
 
 	if c.Prefix = strings.Trim(c.Prefix, "/"); c.Prefix != "" {
@@ -93,19 +104,19 @@ func New(c Config) (*Store, error) {
 	}
 
 	if _, err := c.address(c.Endpoint); err != nil {
-		return nil, fmt.Errorf("the store's endpoint: %w", err)
+		return nil, fmt.Errorf("the endpoint of the store: %w", err)
 	}
 
 	public, err := c.address(c.PublicEndpoint)
 	if err != nil {
-		return nil, fmt.Errorf("the store's public endpoint: %w", err)
+		return nil, fmt.Errorf("the public endpoint of the store: %w", err)
 	}
 
 	for name, value := range map[string]string{
 		"region": c.Region, "bucket": c.Bucket, "access key": c.AccessKey, "secret key": c.SecretKey,
 	} {
 		if value == "" {
-			return nil, fmt.Errorf("the store needs its %s", name)
+			return nil, fmt.Errorf("the %s of the store is missing", name)
 		}
 	}
 
@@ -130,17 +141,18 @@ func New(c Config) (*Store, error) {
 		bucket:    c.Bucket,
 		prefix:    c.Prefix,
 		now:       c.Now,
+		mayRemove: c.MayRemove,
 	}, nil
 }
 
-// beginning gives up a request whose answer does not begin in time: a store that is silent shall not hold whoever
-// waits for a file.
+// beginning cancels a request whose answer does not begin in time, so that a silent store does not block a reader of
+// a file.
 type beginning struct {
 	next    http.RoundTripper
 	timeout time.Duration
 }
 
-var errSilent = fmt.Errorf("no answer began: %w", os.ErrDeadlineExceeded)
+var errSilent = fmt.Errorf("the store did not respond: %w", os.ErrDeadlineExceeded)
 
 func (b beginning) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(r.Context())
@@ -166,7 +178,7 @@ func (b beginning) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, err
 }
 
-// ending is a body with whose end the request ends.
+// ending is a body that ends the request when it is closed.
 type ending struct {
 	io.ReadCloser
 
@@ -179,12 +191,12 @@ func (e ending) Close() error {
 	return e.ReadCloser.Close()
 }
 
-// address is that of the prefix behind an endpoint.
+// address returns the address of the prefix at an endpoint.
 func (c Config) address(endpoint string) (*url.URL, error) {
 	address, err := url.Parse(endpoint)
 	if err != nil || (address.Scheme != "http" && address.Scheme != "https") || address.Host == "" ||
 		address.User != nil || address.RawQuery != "" || address.Fragment != "" {
-		return nil, errors.New("not an http or https address of a host")
+		return nil, errors.New("not an http or https URL of a host")
 	}
 
 	address.Path = strings.TrimSuffix(address.Path, "/") + "/"
@@ -192,7 +204,7 @@ func (c Config) address(endpoint string) (*url.URL, error) {
 	if c.PathStyle {
 		address.Path += c.Bucket + "/"
 	} else {
-		// Where the SDK would go over to path style by itself, our presigned addresses would not fit.
+		// In these cases the SDK switches to path style by itself, and presigned addresses would not match.
 		if _, err := netip.ParseAddr(address.Hostname()); err == nil || strings.Contains(c.Bucket, ".") {
 			return nil, errors.New("an IP address, or a bucket with a dot, needs path style")
 		}
@@ -223,7 +235,7 @@ func (c Config) client(client *http.Client) *s3.Client {
 			o.MaxBackoff = maxBackoff
 			o.RateLimiter = ratelimit.None
 		}),
-		// Compatible stores do not all know the newer checksums; the signature covers the content.
+		// Some compatible stores do not support the newer checksums. The signature covers the content.
 		RequestChecksumCalculation:                aws.RequestChecksumCalculationWhenRequired,
 		ResponseChecksumValidation:                aws.ResponseChecksumValidationWhenRequired,
 		DisableLogOutputChecksumValidationSkipped: true,
@@ -232,21 +244,21 @@ func (c Config) client(client *http.Client) *s3.Client {
 	})
 }
 
-// full is the key within the bucket.
+// full returns the key within the bucket.
 func (s *Store) full(key string) *string { return new(s.prefix + key) }
 
-// URI is the address of an object as other programs that read the bucket know it.
+// URI returns the s3:// address of an object, for other programs that read the bucket.
 func (s *Store) URI(key string) string { return "s3://" + s.bucket + "/" + s.prefix + key }
 
-// Object is what the store says of an object.
+// Object describes an object in the store.
 type Object struct {
 	Key      string
 	Size     int64
-	ETag     string // changes with the content, and says nothing else of it
+	ETag     string // changes with the content; it has no other meaning
 	Modified time.Time
 }
 
-// Head looks at an object without reading it.
+// Head returns the description of an object without its content.
 func (s *Store) Head(ctx context.Context, key string) (Object, error) {
 	head, err := s.calls.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &s.bucket, Key: s.full(key)})
 	if err != nil {
@@ -259,8 +271,9 @@ func (s *Store) Head(ctx context.Context, key string) (Object, error) {
 	}, nil
 }
 
-// Read streams length bytes from offset on, or all if length is negative; fewer if the object ends
-// before, none if it ends before offset. Close it. It lives no longer than ctx.
+// Read streams length bytes from offset, or everything from offset if length is negative. It returns fewer bytes if
+// the object ends earlier, and none if it ends before offset. The caller must close the stream, which is valid only
+// while ctx is.
 func (s *Store) Read(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
 	input := &s3.GetObjectInput{Bucket: &s.bucket, Key: s.full(key)}
 
@@ -285,7 +298,7 @@ func (s *Store) Read(ctx context.Context, key string, offset, length int64) (io.
 	return &body{object.Body}, nil
 }
 
-// body translates what ends a stream early.
+// body translates errors that end a stream early.
 type body struct{ io.ReadCloser }
 
 func (b *body) Read(p []byte) (int, error) {
@@ -297,8 +310,8 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Write makes or replaces an object of what the stream gives, and returns its size. The object appears
-// whole or not at all. Errors of the stream are returned as they are.
+// Write creates or replaces an object with the content of the stream, and returns its size. The object is written
+// completely or not at all. Errors of the stream are returned unchanged.
 func (s *Store) Write(ctx context.Context, key string, content io.Reader) (int64, error) {
 	var part bytes.Buffer
 
@@ -329,7 +342,7 @@ func (s *Store) Write(ctx context.Context, key string, content io.Reader) (int64
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 		defer cancel()
 
-		_ = s.AbortUpload(ctx, key, uploadID) // what it leaves behind shows in Uploads
+		_ = s.AbortUpload(ctx, key, uploadID) // if it fails, Uploads still lists the upload
 
 		return 0, err
 	}
@@ -337,11 +350,11 @@ func (s *Store) Write(ctx context.Context, key string, content io.Reader) (int64
 	return size, nil
 }
 
-// writeParts uploads what part holds and then the rest of the stream, always through the same memory.
+// writeParts uploads the content of part and then the rest of the stream, using part as its only buffer.
 func (s *Store) writeParts(ctx context.Context, key, uploadID string, part *bytes.Buffer, rest io.Reader) (parts []UploadedPart, size int64, err error) {
 	for number := 1; part.Len() > 0; number++ {
 		if number > writeMaxParts {
-			return nil, 0, errors.New("the stream is longer than an object can be")
+			return nil, 0, errors.New("the stream exceeds the maximum size of an object")
 		}
 
 		uploaded, err := s.transfers.UploadPart(ctx, &s3.UploadPartInput{
@@ -366,7 +379,7 @@ func (s *Store) writeParts(ctx context.Context, key, uploadID string, part *byte
 	return parts, size, nil
 }
 
-// WriteFile is Write for content that can be read in any order: large parts go side by side.
+// WriteFile is Write for content that can be read at any offset: it uploads large parts concurrently.
 func (s *Store) WriteFile(ctx context.Context, key string, content io.ReaderAt, size int64) error {
 	if size <= filePartSize {
 		_, err := s.transfers.PutObject(ctx, &s3.PutObjectInput{
@@ -390,7 +403,7 @@ func (s *Store) WriteFile(ctx context.Context, key string, content io.ReaderAt, 
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 		defer cancel()
 
-		_ = s.AbortUpload(ctx, key, uploadID) // what it leaves behind shows in Uploads
+		_ = s.AbortUpload(ctx, key, uploadID) // if it fails, Uploads still lists the upload
 	}
 
 	return err
@@ -426,8 +439,12 @@ func (s *Store) writeFileParts(ctx context.Context, key, uploadID string, conten
 	return parts, group.Wait()
 }
 
-// Delete removes an object; one that does not exist is fine.
+// Delete removes an object. It succeeds if the object does not exist.
 func (s *Store) Delete(ctx context.Context, key string) error {
+	if err := s.mayRemove(ctx); err != nil {
+		return err
+	}
+
 	_, err := s.calls.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &s.bucket, Key: s.full(key)})
 	if hasCode(err, "NoSuchKey") {
 		return nil
@@ -436,8 +453,7 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	return translate(err)
 }
 
-// List gives the objects whose keys begin with prefix, in the order of their keys. It ends with its
-// first error.
+// List yields the objects whose keys begin with prefix, in the order of their keys. It stops after the first error.
 func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[Object, error] {
 	return func(yield func(Object, error) bool) {
 		pages := s3.NewListObjectsV2Paginator(s.calls, &s3.ListObjectsV2Input{Bucket: &s.bucket, Prefix: s.full(prefix)})

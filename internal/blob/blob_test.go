@@ -39,7 +39,7 @@ func newStore(t *testing.T, c blob.Config) *blob.Store {
 	return store
 }
 
-// serve starts a store that answers as the test says.
+// serve starts a store with the given handler.
 func serve(t *testing.T, answer http.HandlerFunc) string {
 	t.Helper()
 
@@ -49,7 +49,7 @@ func serve(t *testing.T, answer http.HandlerFunc) string {
 	return server.URL
 }
 
-// calls are all methods that talk to the store.
+// calls returns every method that sends requests to the store.
 func calls(s *blob.Store) map[string]func(ctx context.Context) error {
 	return map[string]func(ctx context.Context) error{
 		"CreateUpload": func(ctx context.Context) error { _, err := s.CreateUpload(ctx, "key"); return err },
@@ -91,7 +91,7 @@ func calls(s *blob.Store) map[string]func(ctx context.Context) error {
 	}
 }
 
-// requireOutage checks every call: Unavailable, in time, and without a word about keys and addresses.
+// requireOutage checks that every call fails with Unavailable, in time, and that no error mentions keys or addresses.
 func requireOutage(t *testing.T, store *blob.Store, limit time.Duration) {
 	t.Helper()
 
@@ -104,7 +104,7 @@ func requireOutage(t *testing.T, store *blob.Store, limit time.Duration) {
 	all := calls(store)
 	outcomes := make(chan outcome, len(all))
 
-	// All at once, because each waits between its tries.
+	// Concurrently, because each call waits between its attempts.
 	for name, call := range all {
 		go func() {
 			ctx, cancel := context.WithTimeout(t.Context(), limit)
@@ -168,7 +168,7 @@ func TestStoreSlow(t *testing.T) {
 	requireOutage(t, newStore(t, config(t, endpoint)), 300*time.Millisecond)
 }
 
-// TestClientTimeout: without a deadline of the caller the client's timeout holds for each try.
+// TestClientTimeout checks that the client's timeout limits each attempt if the caller has no deadline.
 func TestClientTimeout(t *testing.T) {
 	t.Parallel()
 
@@ -182,7 +182,7 @@ func TestClientTimeout(t *testing.T) {
 	require.Less(t, time.Since(began), 5*time.Second)
 }
 
-// TestLongRead: the client's timeout does not cut a file.
+// TestLongRead checks that the client's timeout does not end a read in progress.
 func TestLongRead(t *testing.T) {
 	t.Parallel()
 
@@ -205,7 +205,7 @@ func TestLongRead(t *testing.T) {
 	require.Equal(t, "xxxxx", string(content))
 }
 
-// TestCutRead: a file of which only the beginning comes never looks whole.
+// TestCutRead checks that a truncated file causes an error.
 func TestCutRead(t *testing.T) {
 	t.Parallel()
 
@@ -272,7 +272,7 @@ func TestCanceled(t *testing.T) {
 	require.NotContains(t, err.Error(), "hidden")
 }
 
-// TestNoRedirect: nothing goes to a host that nobody configured.
+// TestNoRedirect checks that no request is sent to a host that is not configured.
 func TestNoRedirect(t *testing.T) {
 	t.Parallel()
 
@@ -290,7 +290,7 @@ func TestNoRedirect(t *testing.T) {
 	require.Zero(t, elsewhere.Load())
 }
 
-// TestEnvironmentIsNotRead: only the configuration says where calls go and with which keys.
+// TestEnvironmentIsNotRead checks that only the configuration determines the target and the keys of calls.
 func TestEnvironmentIsNotRead(t *testing.T) {
 	other := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("a call went where the environment says") })
 	t.Setenv("AWS_ENDPOINT_URL", other)
@@ -310,7 +310,7 @@ func TestEnvironmentIsNotRead(t *testing.T) {
 	require.Contains(t, authorization, "/us-east-1/s3/")
 }
 
-// TestPresignEqualsSDK: our shorter way gives the very address that the SDK's presigner gives.
+// TestPresignEqualsSDK checks that presign returns the same address as the presigner of the SDK.
 func TestPresignEqualsSDK(t *testing.T) {
 	t.Parallel()
 
@@ -368,7 +368,7 @@ func sdkPresigner(c blob.Config, now time.Time) *s3.PresignClient {
 	})
 }
 
-// fixedTime signs as of a time, and without the parameter x-id, which only tells the SDK's operation.
+// fixedTime signs with a fixed time and without the parameter x-id, which only names the operation of the SDK.
 type fixedTime struct {
 	signer *v4.Signer
 	now    time.Time

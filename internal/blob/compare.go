@@ -17,29 +17,30 @@ const (
 	comparers    = 8
 )
 
-// Rows say what should be in the store.
+// Rows describes what should be in the store, according to the database.
 type Rows struct {
 	Prefix string
-	// Known returns those of the keys that a row has, each with the one upload that may be open for it; empty: any.
+	// Known returns those of the keys that have a row. The value is the id of the one upload that may be open for the
+	// key; an empty value allows any upload.
 	Known func(ctx context.Context, keys []string) (map[string]string, error)
-	// Next returns the sizes of the objects that must be there, by key: the first few after one.
+	// Next returns the sizes of objects that must exist, by key: the first limit keys after the given one.
 	Next func(ctx context.Context, after string, limit int) (map[string]int64, error)
 }
 
-// Orphan is something in the store that no row knows.
+// Orphan is an object or an open upload in the store without a row.
 type Orphan struct {
 	Key      string
-	UploadID string // of a multipart upload that was begun
+	UploadID string // id of the open multipart upload; empty for an object
 	Size     int64
 }
 
-// Inspection is what a comparison of rows and store found.
+// Inspection is the result of comparing the rows with the store.
 type Inspection struct {
 	Orphans []Orphan
-	Lost    []string // keys of objects that are not there, or not of their size
+	Lost    []string // keys of objects that do not exist or have another size
 }
 
-// Inspect compares rows with the store, and changes nothing.
+// Inspect compares the rows with the store. It changes nothing.
 func (s *Store) Inspect(ctx context.Context, rows Rows) (result Inspection, err error) {
 	for orphan, err := range s.Orphans(ctx, rows) {
 		if err != nil {
@@ -66,7 +67,7 @@ func (s *Store) Inspect(ctx context.Context, rows Rows) (result Inspection, err 
 	}
 }
 
-// Orphans gives what no row knows. It ends with its first error.
+// Orphans yields objects and open uploads without a row. It stops after the first error.
 func (s *Store) Orphans(ctx context.Context, rows Rows) iter.Seq2[Orphan, error] {
 	return func(yield func(Orphan, error) bool) {
 		var batch []Orphan
@@ -100,7 +101,7 @@ func (s *Store) Orphans(ctx context.Context, rows Rows) iter.Seq2[Orphan, error]
 	}
 }
 
-// everything gives the objects and the open uploads below a prefix.
+// everything yields the objects and the open uploads below a prefix.
 func (s *Store) everything(ctx context.Context, prefix string) iter.Seq2[Orphan, error] {
 	return func(yield func(Orphan, error) bool) {
 		for object, err := range s.List(ctx, prefix) {
@@ -169,7 +170,7 @@ func (s *Store) missing(ctx context.Context, sizes map[string]int64) (keys []str
 	return keys, err
 }
 
-// RemoveOrphan removes what Orphans gave.
+// RemoveOrphan removes an object or upload that Orphans returned.
 func (s *Store) RemoveOrphan(ctx context.Context, orphan Orphan) error {
 	if orphan.UploadID != "" {
 		return s.AbortUpload(ctx, orphan.Key, orphan.UploadID)

@@ -25,7 +25,7 @@ import (
 func contractObjects(t *testing.T, p place) {
 	t.Helper()
 
-	began := time.Now().Add(-time.Minute) // clocks differ a little
+	began := time.Now().Add(-time.Minute) // clocks may differ slightly
 
 	p.write(t, "a/one", []byte("1"))
 	p.write(t, "a/none", nil)
@@ -301,7 +301,7 @@ func contractWrongSecret(t *testing.T, p place) {
 	require.Equal(t, http.StatusForbidden, response.StatusCode)
 }
 
-// contractMissingBucket: the operator's mistake must not look as if a file were absent.
+// contractMissingBucket checks that a missing bucket, a mistake of the operator, is not reported as a missing file.
 func contractMissingBucket(t *testing.T, p place) {
 	t.Helper()
 
@@ -323,7 +323,7 @@ func contractFile(t *testing.T, p place) {
 		require.True(t, bytes.Equal(content, p.read(t, "file", 0, -1)), size)
 	}
 
-	// Cut off in the middle: the object is the one before, and no upload stays open.
+	// An interrupted write leaves the previous object unchanged, and leaves no upload open.
 	content := random(t, 40*mib)
 	require.Error(t, p.WriteFile(t.Context(), "file", failingFile{bytes.NewReader(content)}, int64(len(content))))
 
@@ -335,7 +335,7 @@ func contractFile(t *testing.T, p place) {
 	require.Equal(t, "s3://"+p.config.Bucket+"/"+p.config.Prefix+"/a/b", p.URI("a/b"))
 }
 
-// failingFile cannot be read at its end.
+// failingFile cannot be read from 32 MiB on.
 type failingFile struct{ *bytes.Reader }
 
 func (f failingFile) ReadAt(p []byte, offset int64) (int, error) {

@@ -22,7 +22,7 @@ import (
 
 const mib = 1 << 20
 
-// place is a store of its own for one test: a random prefix of the test bucket.
+// place is a separate store for one test, at a random prefix of the test bucket.
 type place struct {
 	*blob.Store
 
@@ -71,7 +71,7 @@ func newPlace(t *testing.T) place {
 	return p
 }
 
-// with is the same place with other settings.
+// with returns a store at the same location with other settings.
 func (p place) with(t *testing.T, change func(*blob.Config)) *blob.Store {
 	t.Helper()
 
@@ -93,7 +93,7 @@ func newClient(t *testing.T) *http.Client {
 	return &http.Client{Transport: transport, Timeout: 20 * time.Second}
 }
 
-// send is what a client does with a presigned address.
+// send uses a presigned address as a client does.
 func (p place) send(t *testing.T, method, address string, content []byte, headers ...string) (*http.Response, string) {
 	t.Helper()
 
@@ -222,8 +222,8 @@ func requireFault(t *testing.T, code fault.Code, err error) {
 	require.Equal(t, code, fault.From(err).Code, err)
 }
 
-// TestBlobContract is what we need of a store. It runs against the stack's; to check another one, set
-// QUERN_TEST_S3_ENDPOINT, _REGION, _BUCKET, _ACCESS_KEY, _SECRET_KEY and _PATH_STYLE.
+// TestBlobContract checks what Quern requires of a store. It runs against the store of the test stack. To check
+// another store, set QUERN_TEST_S3_ENDPOINT, _REGION, _BUCKET, _ACCESS_KEY, _SECRET_KEY and _PATH_STYLE.
 func TestBlobContract(t *testing.T) {
 	t.Parallel()
 

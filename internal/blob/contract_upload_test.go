@@ -32,7 +32,7 @@ func contractUpload(t *testing.T, p place) {
 	require.NoError(t, err)
 	require.Empty(t, parts)
 
-	// In any order, one of them twice: the later one holds.
+	// Parts are sent in any order. Part 2 is sent twice, and the later content counts.
 	require.NoError(t, p.put(t.Context(), blob.Part{Key: key, UploadID: uploadID, Number: 2, Size: 7}, []byte("earlier")))
 
 	for _, number := range []int{3, 1, 2} {
@@ -57,7 +57,7 @@ func contractUpload(t *testing.T, p place) {
 	require.Equal(t, sha256.Sum256(bytes.Join(contents, nil)), sha256.Sum256(p.read(t, key, 0, -1)))
 	require.Empty(t, p.open(t))
 
-	// A file of no bytes is an upload of one empty part.
+	// An empty file is an upload of one empty part.
 	uploadID, parts = p.upload(t, "nothing", nil)
 	require.NoError(t, p.CompleteUpload(t.Context(), "nothing", uploadID, parts, 0))
 	require.Empty(t, p.read(t, "nothing", 0, -1))
@@ -75,7 +75,8 @@ func contractCompleteAgain(t *testing.T, p place) {
 	_, err := p.ListParts(t.Context(), "file", uploadID)
 	requireFault(t, fault.NotFound, err)
 
-	// Of several at once one makes the object; the others find it, or neither it nor the upload yet.
+	// Of several concurrent calls one makes the object. The others find the object, or report NotFound while it is
+	// assembled.
 	uploadID, parts = p.upload(t, "raced", []byte("content"))
 
 	var (
@@ -125,7 +126,7 @@ func contractWrongParts(t *testing.T, p place) {
 		requireFault(t, fault.NotFound, err)
 	}
 
-	// None of it spoiled the upload.
+	// The failed calls did not damage the upload.
 	require.NoError(t, p.CompleteUpload(t.Context(), "missing", uploadID, parts, 5*mib+4))
 
 	uploadID, parts = p.upload(t, "size", []byte("content"))
@@ -309,7 +310,7 @@ func contractPresignedSize(t *testing.T, p place) {
 
 	t.Logf("the store enforces a signed Content-Length: %t", enforced)
 
-	// Where it does not, the parts show it.
+	// If the store does not enforce it, the sizes of the parts show the difference.
 	parts, err := p.ListParts(t.Context(), "file", uploadID)
 	require.NoError(t, err)
 

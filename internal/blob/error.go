@@ -19,8 +19,8 @@ import (
 
 const retryAfterOutage = 2 * time.Second
 
-// translate turns an error of the SDK into a fault, or a foreign error for the operator. Of what the
-// store answered only status and code are kept: the rest may hold keys and addresses.
+// translate converts an error of the SDK into a fault, or into another error for the operator. It keeps only the
+// status and the code of an answer, because the rest may contain keys and addresses.
 func translate(err error) error {
 	if err == nil {
 		return nil
@@ -52,7 +52,7 @@ func translate(err error) error {
 		slices.Contains([]string{"SlowDown", "RequestTimeout", "ServiceUnavailable", "InternalError", "Throttling"}, code):
 		return unavailable(answer)
 	case wire != nil:
-		return unavailable(fmt.Errorf("%s: %w", name, wire.Err)) // its own text has the address
+		return unavailable(fmt.Errorf("%s: %w", name, wire.Err)) // the text of wire itself contains the address
 	case isNet, errors.Is(err, context.DeadlineExceeded), errors.Is(err, io.ErrUnexpectedEOF):
 		return unavailable(err)
 	case status == http.StatusNotFound && code != "NoSuchBucket":
@@ -64,11 +64,11 @@ func translate(err error) error {
 	}
 }
 
-// RefusalError is an answer of the store that says no.
+// RefusalError is a failure that the store reported.
 type RefusalError struct {
 	Operation string
 	Status    int
-	Code      string // the store's own word, NoSuchBucket
+	Code      string // code of the store, such as NoSuchBucket
 }
 
 func (r *RefusalError) Error() string {
@@ -82,7 +82,7 @@ func unavailable(err error) error {
 	return e
 }
 
-// statusOf is 0 if the store did not answer.
+// statusOf returns the HTTP status of the answer, or 0 if the store did not answer.
 func statusOf(err error) int {
 	if response, ok := errors.AsType[*smithyhttp.ResponseError](err); ok {
 		return response.HTTPStatusCode()

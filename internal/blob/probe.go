@@ -18,10 +18,10 @@ const (
 	probeTTL     = time.Minute
 )
 
-// probeKey is where no rule of ours looks.
+// probeKey returns a random key outside the prefixes that the rest of Quern uses.
 func probeKey() string { return "doctor/" + uuid.NewString() }
 
-// Probe writes, reads and removes an object, to see whether it can.
+// Probe writes, reads and removes an object, to check that the store permits it.
 func (s *Store) Probe(ctx context.Context) (err error) {
 	key := probeKey()
 
@@ -45,20 +45,20 @@ func (s *Store) Probe(ctx context.Context) (err error) {
 
 	content, err := io.ReadAll(io.LimitReader(object, 1<<10))
 	if err == nil && !bytes.Equal(content, []byte(probeContent)) {
-		err = fmt.Errorf("it gave back %d other bytes than it got", len(content))
+		err = fmt.Errorf("the store returned %d bytes that differ from the bytes written", len(content))
 	}
 
 	return err
 }
 
-// ProbePart is the presigned address of a part that nobody needs, its content, and what drops it again.
+// ProbePart is a presigned address of a part that is only a test, its content, and a function that removes it.
 type ProbePart struct {
 	Address string // a secret
 	Content []byte
 	Drop    func()
 }
 
-// BeginProbe opens an upload whose only part anybody may send, as clients do.
+// BeginProbe opens an upload with one part, which can be sent to the presigned address as clients do.
 func (s *Store) BeginProbe(ctx context.Context) (ProbePart, error) {
 	key := probeKey()
 
@@ -71,7 +71,7 @@ func (s *Store) BeginProbe(ctx context.Context) (ProbePart, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 		defer cancel()
 
-		_ = s.AbortUpload(ctx, key, uploadID) // the store keeps some bytes longer
+		_ = s.AbortUpload(ctx, key, uploadID) // if it fails, the store keeps a few bytes
 	}}
 
 	part.Address, err = s.PresignPart(ctx, Part{Key: key, UploadID: uploadID, Number: 1, Size: int64(len(part.Content))}, probeTTL)

@@ -14,8 +14,8 @@ import (
 	"quern.dev/quern/internal/fault"
 )
 
-// CreateUpload opens a multipart upload. If its answer is lost the upload stays open unknown to us and
-// shows in Uploads.
+// CreateUpload opens a multipart upload. If the answer is lost, the upload stays open, its id is not known, and
+// Uploads lists it.
 func (s *Store) CreateUpload(ctx context.Context, key string) (uploadID string, err error) {
 	upload, err := s.calls.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{Bucket: &s.bucket, Key: s.full(key)})
 	if err != nil {
@@ -25,14 +25,14 @@ func (s *Store) CreateUpload(ctx context.Context, key string) (uploadID string, 
 	return aws.ToString(upload.UploadId), nil
 }
 
-// UploadedPart is a part as the store has it.
+// UploadedPart is a part that the store has.
 type UploadedPart struct {
 	Number int
 	Size   int64
 	ETag   string
 }
 
-// ListParts returns all parts that an open upload has, by number. NotFound: the upload is not open.
+// ListParts returns all parts of an open upload, by number. NotFound if the upload is not open.
 func (s *Store) ListParts(ctx context.Context, key, uploadID string) ([]UploadedPart, error) {
 	var parts []UploadedPart
 
@@ -53,9 +53,11 @@ func (s *Store) ListParts(ctx context.Context, key, uploadID string) ([]Uploaded
 	return parts, nil
 }
 
-// CompleteUpload makes the object of all its parts and checks that it has the size. It can be repeated:
-// an upload that is not open any more but left an object of the size is done. NotFound: neither upload
-// nor object exists, or another call puts it together at this moment. Conflict: the parts are not what the store has, or do not make the size.
+// CompleteUpload assembles the object from all its parts and checks its size. It can be repeated: it succeeds if the
+// upload is no longer open and an object of this size exists.
+//
+// Faults: NotFound if neither the upload nor the object exists, or another call is assembling the object. Conflict if
+// the parts differ from those in the store or do not add up to the size.
 func (s *Store) CompleteUpload(ctx context.Context, key, uploadID string, parts []UploadedPart, size int64) error {
 	completed := make([]types.CompletedPart, len(parts))
 	for i, part := range parts {
@@ -69,7 +71,7 @@ func (s *Store) CompleteUpload(ctx context.Context, key, uploadID string, parts 
 
 	switch {
 	case hasCode(err, "InvalidPart", "InvalidPartOrder", "EntityTooSmall"):
-		return fault.Wrap(translate(err), fault.Conflict, "The parts do not make the file.")
+		return fault.Wrap(translate(err), fault.Conflict, "The parts do not form a valid file.")
 	case err != nil && !hasCode(err, "NoSuchUpload"):
 		return translate(err)
 	}
@@ -80,14 +82,18 @@ func (s *Store) CompleteUpload(ctx context.Context, key, uploadID string, parts 
 	}
 
 	if object.Size != size {
-		return fault.New(fault.Conflict, fmt.Sprintf("The file has %d bytes and not %d.", object.Size, size))
+		return fault.New(fault.Conflict, fmt.Sprintf("The file has %d bytes instead of %d.", object.Size, size))
 	}
 
 	return nil
 }
 
-// AbortUpload ends an upload and drops its parts; one that is not open is fine.
+// AbortUpload ends an upload and removes its parts. It succeeds if the upload is not open.
 func (s *Store) AbortUpload(ctx context.Context, key, uploadID string) error {
+	if err := s.mayRemove(ctx); err != nil {
+		return err
+	}
+
 	_, err := s.calls.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &s.bucket, Key: s.full(key), UploadId: &uploadID})
 	if hasCode(err, "NoSuchUpload") {
 		return nil
@@ -103,7 +109,7 @@ type Upload struct {
 	Started time.Time
 }
 
-// Uploads gives the open uploads whose keys begin with prefix. It ends with its first error.
+// Uploads yields the open uploads whose keys begin with prefix. It stops after the first error.
 func (s *Store) Uploads(ctx context.Context, prefix string) iter.Seq2[Upload, error] {
 	return func(yield func(Upload, error) bool) {
 		pages := s3.NewListMultipartUploadsPaginator(s.calls, &s3.ListMultipartUploadsInput{Bucket: &s.bucket, Prefix: s.full(prefix)})
@@ -128,7 +134,7 @@ func (s *Store) Uploads(ctx context.Context, prefix string) iter.Seq2[Upload, er
 	}
 }
 
-// DeleteBegun removes an object whose writing may have ended halfway, with the uploads of it that were begun.
+// DeleteBegun removes an object that may be incomplete, and aborts its open uploads.
 func (s *Store) DeleteBegun(ctx context.Context, key string) error {
 	for upload, err := range s.Uploads(ctx, key) {
 		if err != nil {

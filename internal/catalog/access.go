@@ -14,15 +14,15 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-// Catalog keeps what exists in PostgreSQL.
+// Catalog stores namespaces, datasets and grants in PostgreSQL.
 type Catalog struct {
 	DB  *postgres.DB
 	Now func() time.Time
 
-	Exposure Exposure // of datasets whose owner has set none; "" is the least
+	Exposure Exposure // exposure of datasets whose owner has set none; "" means the strictest
 }
 
-// Path is how people name a namespace, or with a Dataset a dataset. "self" as Username is the caller.
+// Path is the address of a namespace or, if Dataset is set, of a dataset. The Username "self" means the caller.
 type Path struct {
 	Username  string
 	Namespace string
@@ -31,8 +31,8 @@ type Path struct {
 
 const pathParts = 3
 
-// Named reads a name as statements have it: dataset, namespace/dataset or owner/namespace/dataset. What is left out is
-// that of the path.
+// Named returns the path of a name as written in a statement: dataset, namespace/dataset or owner/namespace/dataset.
+// Parts that the name omits are taken from p.
 func (p Path) Named(name string) Path {
 	parts := strings.Split(name, "/")
 	p.Dataset = parts[len(parts)-1]
@@ -46,22 +46,22 @@ func (p Path) Named(name string) Path {
 	}
 
 	if len(parts) > pathParts {
-		p.Dataset = "" // names nothing
+		p.Dataset = "" // too many parts: the path names nothing
 	}
 
 	return p
 }
 
-// The kinds of target that grants, tokens and audit entries name.
+// The kinds of targets that grants, tokens and audit entries name.
 const (
 	kindNamespace = "namespace"
 	kindDataset   = "dataset"
 )
 
-// Allow finds the dataset at a path and decides whether the caller may use it as the role needs. It is
-// how every other package asks: a constant number of look-ups, by index.
+// Allow returns the dataset at a path if the caller has the needed role on it. Other packages check access to one
+// dataset with it. It makes a constant number of index lookups.
 //
-// Faults: NotFound if the caller may not see it, Forbidden if the caller may see it and not more.
+// Faults: NotFound if the caller may not see the dataset, Forbidden if the caller may see it but has a lower role.
 func (c Catalog) Allow(ctx context.Context, q postgres.Querier, who auth.Principal, need auth.Role, at Path) (Dataset, error) {
 	owner, err := c.owner(ctx, q, who, at.Username)
 	if err != nil {
@@ -99,15 +99,15 @@ func (c Catalog) allowNamespace(ctx context.Context, q postgres.Querier, who aut
 	return *found, decide(who, need, found.access)
 }
 
-// access is what a decision rests on.
+// access contains the facts that a decision about access needs.
 type access struct {
 	account   uuid.UUID
 	namespace uuid.UUID
 	dataset   uuid.UUID // uuid.Nil for a namespace as a whole
-	granted   []string  // roles that grants give to the caller's subjects
+	granted   []string  // roles granted to the caller's subjects
 }
 
-// role is what the caller may do with it, or "" for nothing at all.
+// role returns the caller's role, or "" if the caller may not see the target.
 func (a access) role(who auth.Principal) auth.Role {
 	if !a.reachableBy(who.Token) {
 		return ""
@@ -133,7 +133,7 @@ func (a access) role(who auth.Principal) auth.Role {
 	return highest
 }
 
-// reachableBy tells whether a restricted token names it, or the namespace that it is in.
+// reachableBy reports whether a token may reach the target: a restricted token must name it or its namespace.
 func (a access) reachableBy(token *auth.Grant) bool {
 	if token == nil || !token.Restricted {
 		return true
@@ -144,7 +144,7 @@ func (a access) reachableBy(token *auth.Grant) bool {
 	})
 }
 
-// decide is the one decision about access.
+// decide returns a fault unless the caller has the needed role.
 func decide(who auth.Principal, need auth.Role, a access) error {
 	switch role := a.role(who); {
 	case role == "":
@@ -156,8 +156,8 @@ func decide(who auth.Principal, need auth.Role, a access) error {
 	}
 }
 
-// owner returns the account that a path begins with. An unknown name is a name of nobody: it leads to an
-// account that has nothing, so that the answer is the same as for what the caller may not see.
+// owner returns the account of the username in a path. For an unknown username it returns an account that owns
+// nothing, so that the response is the same as for something that the caller may not see.
 func (c Catalog) owner(ctx context.Context, q postgres.Querier, who auth.Principal, username string) (uuid.UUID, error) {
 	username = strings.ToLower(username)
 	if username == auth.Self || username == who.Username {
@@ -167,7 +167,7 @@ func (c Catalog) owner(ctx context.Context, q postgres.Querier, who auth.Princip
 	return selectAccountID(ctx, q, username)
 }
 
-// nameKey is how names are compared.
+// nameKey returns the form in which names are compared.
 func nameKey(name string) string { return strings.ToLower(name) }
 
 func (c Catalog) now() time.Time { return c.Now().UTC().Truncate(time.Millisecond) }
@@ -176,12 +176,12 @@ func (n Namespace) audit() audit.Target {
 	return audit.Target{Kind: kindNamespace, ID: n.ID.String(), Namespace: n.Name}
 }
 
-// Audit names the dataset in an audit entry.
+// Audit returns the dataset as the target of an audit entry.
 func (d Dataset) Audit() audit.Target {
 	return audit.Target{Kind: kindDataset, ID: d.ID.String(), Namespace: d.Namespace, Dataset: d.Name}
 }
 
-// AuditNamespace names the dataset's namespace in an audit entry.
+// AuditNamespace returns the dataset's namespace as the target of an audit entry.
 func (d Dataset) AuditNamespace() audit.Target {
 	return audit.Target{Kind: kindNamespace, ID: d.NamespaceID.String(), Namespace: d.Namespace}
 }

@@ -26,7 +26,7 @@ func TestCheckName(t *testing.T) {
 	}
 }
 
-// TestExposure: a dataset without one of its own has that of its namespace, and none where nobody said anything.
+// TestExposure checks that a dataset without its own exposure has that of its namespace, and none if neither was set.
 func TestExposure(t *testing.T) {
 	t.Parallel()
 
@@ -113,13 +113,13 @@ func TestGrantees(t *testing.T) {
 		{Grantee: "x@example.org", Role: auth.Viewer, Pending: true},
 	}, shares)
 
-	// A name, a group of that name and an account with that id are three.
+	// A username, a group with that name and an account with that id are three different subjects.
 	outsider := b.signIn(t, "cyd", "x@example.org")
 	require.Empty(t, b.all(t, outsider, 10))
 	b.requireSound(t)
 }
 
-// TestRepeats: a request with the same key makes nothing new, whatever happened since.
+// TestRepeats checks that a request with the same key creates nothing new, whatever has happened since.
 func TestRepeats(t *testing.T) {
 	t.Parallel()
 
@@ -176,7 +176,7 @@ func TestRepeats(t *testing.T) {
 	require.NotEqual(t, dataset1.ID, made().ID, "a key is forgotten after a day")
 }
 
-// TestLesserTokens: what a token allows is the least of its role and its bearer's.
+// TestLesserTokens checks that a token allows the lower of its own role and the role of its account.
 func TestLesserTokens(t *testing.T) {
 	t.Parallel()
 

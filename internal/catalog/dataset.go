@@ -22,12 +22,12 @@ type Dataset struct {
 	NamespaceID     uuid.UUID
 	Namespace       string
 	Name            string
-	Exposure        Exposure // its own, or that of its namespace; "" if its owner has set none
+	Exposure        Exposure // its own, else that of its namespace; "" if the owner has set neither
 	Epoch           int64
 	DataDescription string
 	Columns         []Column
 	RowCount        int64
-	SnapshotID      uuid.UUID // that columns and rows are of, uuid.Nil before the first rows
+	SnapshotID      uuid.UUID // snapshot that Columns and RowCount describe; uuid.Nil before the first rows
 	CreatedAt       time.Time
 	UpdatedAt       time.Time
 
@@ -43,7 +43,7 @@ type Column struct {
 
 func (d Dataset) table() lake.Table { return lake.Table{Account: d.Account, Dataset: d.ID} }
 
-// Role is what the caller may do with it.
+// Role returns the caller's role on the dataset.
 func (d Dataset) Role(who auth.Principal) auth.Role { return d.access.role(who) }
 
 // Description is a dataset with its definition.
@@ -54,7 +54,7 @@ type Description struct {
 	Definition Definition
 }
 
-// NewDataset is a request for a dataset under the caller's name.
+// NewDataset is a request to create a dataset of the caller.
 type NewDataset struct {
 	Namespace  string
 	Name       string
@@ -62,9 +62,9 @@ type NewDataset struct {
 	Once       auth.Once
 }
 
-// CreateDataset makes a dataset, and its namespace if it is not there.
+// CreateDataset creates a dataset, and its namespace if that does not exist.
 //
-// Faults: ValidationFailed for a name that nothing can have, Forbidden, Conflict if the name is taken.
+// Faults: ValidationFailed if a name is not valid, Forbidden, Conflict if the name is taken.
 func (c Catalog) CreateDataset(ctx context.Context, who auth.Principal, want NewDataset) (made Description, err error) {
 	if auth.Editor.Exceeds(who.Ceiling()) {
 		return Description{}, fault.New(fault.Forbidden, "The token in use allows viewer at most.")
@@ -77,7 +77,8 @@ func (c Catalog) CreateDataset(ctx context.Context, who auth.Principal, want New
 	now, id := c.now(), uuid.Must(uuid.NewV7())
 
 	err = c.DB.InTx(ctx, func(tx postgres.Tx) error {
-		// Ingestions that named the dataset before it existed are those of this one.
+		// Ingestions that named the dataset before it existed use the id of the draft, so the new dataset takes that
+		// id.
 		if draft, err := selectDraft(ctx, tx, who.Account, nameKey(want.Namespace), nameKey(want.Name)); err != nil {
 			return err
 		} else if draft != nil {
@@ -127,7 +128,7 @@ func (c Catalog) createDatasetTx(ctx context.Context, tx postgres.Tx, who auth.P
 	}
 
 	if isNew, err := insertDataset(ctx, tx, made); err != nil || !isNew {
-		return orTaken(err, "A dataset of this name exists.")
+		return orTaken(err, "A dataset with this name already exists.")
 	}
 
 	if err := deleteDraft(ctx, tx, made.Account, made.ID); err != nil {
@@ -147,8 +148,9 @@ func (c Catalog) createDatasetTx(ctx context.Context, tx postgres.Tx, who auth.P
 	return audit.WriteTx(ctx, tx, who.Audit(who.Account, now, "dataset.create", made.Audit()))
 }
 
-// ensureNamespace returns the owner's namespace of that name, held so that it cannot be deleted before the
-// transaction ends. If it has to be made, the entry says by whom.
+// ensureNamespace returns the namespace of that name in the account of who, and creates it if it does not exist. The
+// namespace is locked so that it cannot be deleted before the transaction ends. The audit entry by says who creates
+// it.
 func (c Catalog) ensureNamespace(ctx context.Context, tx postgres.Tx, who auth.Principal, name string, by audit.Entry) (Namespace, error) {
 	for {
 		found, err := holdNamespace(ctx, tx, who.Account, nameKey(name))
@@ -193,7 +195,7 @@ func (c Catalog) Describe(ctx context.Context, who auth.Principal, at Path) (des
 	return described, err
 }
 
-// describe returns a dataset of the caller's own by id, whatever became of it since.
+// describe returns a dataset of the caller by id, even if it has been renamed or deleted since.
 func (c Catalog) describe(ctx context.Context, q postgres.Querier, who auth.Principal, id uuid.UUID) (Description, error) {
 	found, err := selectDatasetByID(ctx, q, who.Account, id, who)
 	if err != nil || found == nil {
@@ -214,13 +216,13 @@ func (c Catalog) withDefinition(ctx context.Context, q postgres.Querier, d Datas
 	return Description{Dataset: d, Owner: owners[d.Account], Definition: *definition}, err
 }
 
-// DatasetChange is what an owner can change; "" leaves as it is.
+// DatasetChange is what an owner can change. A field with "" is not changed.
 type DatasetChange struct {
 	Name     string
 	Exposure Exposure
 }
 
-// UpdateDataset renames a dataset or sets what external models may see of it. The old path is then free.
+// UpdateDataset renames a dataset or sets its exposure. After a rename the old path is free.
 //
 // Faults: NotFound, Forbidden, ValidationFailed, Conflict if the name is taken.
 func (c Catalog) UpdateDataset(ctx context.Context, who auth.Principal, at Path, change DatasetChange) (changed Description, err error) {
@@ -239,7 +241,7 @@ func (c Catalog) UpdateDataset(ctx context.Context, who auth.Principal, at Path,
 
 		if isLive, err := updateDataset(ctx, tx, found, change, c.now()); err != nil || !isLive {
 			if constraint, taken := postgres.ViolatesUnique(err); taken && constraint == "datasets_name" {
-				return orTaken(nil, "A dataset of this name exists.")
+				return orTaken(nil, "A dataset with this name already exists.")
 			}
 
 			return orAbsent(err)
@@ -276,8 +278,8 @@ func (change DatasetChange) describe() string {
 	return strings.Join(parts, ", ")
 }
 
-// DeleteDataset leaves a tombstone. Its name is free at once; the operator can restore it until the grace
-// is over.
+// DeleteDataset turns a dataset into a tombstone. Its name is free at once. An operator can restore the dataset until
+// the grace period ends.
 func (c Catalog) DeleteDataset(ctx context.Context, who auth.Principal, at Path) error {
 	return c.DB.InTx(ctx, func(tx postgres.Tx) error {
 		found, err := c.Allow(ctx, tx, who, auth.Owner, at)
@@ -297,8 +299,8 @@ func (c Catalog) DeleteDataset(ctx context.Context, who auth.Principal, at Path)
 	})
 }
 
-// ClearTx raises the epoch of a dataset whose rows go away in the same transaction, and keeps name, definition
-// and grants. The snapshot is the one without rows, uuid.Nil if there never were any.
+// ClearTx records that the rows of a dataset are removed in the same transaction. It raises the epoch and keeps the
+// name, the definition and the grants. The snapshot is the one without rows, or uuid.Nil if the dataset never had rows.
 //
 // Faults: NotFound, Forbidden.
 func (c Catalog) ClearTx(ctx context.Context, tx postgres.Tx, who auth.Principal, at Path, snapshot uuid.UUID) (Description, error) {
@@ -324,15 +326,15 @@ func (c Catalog) ClearTx(ctx context.Context, tx postgres.Tx, who auth.Principal
 	return c.withDefinition(ctx, tx, found)
 }
 
-// Content is what a dataset has in it.
+// Content is the columns, the row count and the snapshot of a dataset.
 type Content struct {
 	Columns  []Column
 	Rows     int64
 	Snapshot uuid.UUID
 }
 
-// SetContentTx records a new snapshot of a dataset, unless it was cleared, deleted or restored since the epoch
-// that d has: then it returns false.
+// SetContentTx records a new snapshot of a dataset. It returns false if the dataset was cleared, deleted or restored
+// after d was read, that is, if its epoch is no longer that of d.
 func (c Catalog) SetContentTx(ctx context.Context, tx postgres.Tx, d Dataset, content Content) (bool, error) {
 	if fits, err := updateContent(ctx, tx, d, content, c.now()); err != nil || !fits {
 		return false, err
@@ -345,12 +347,13 @@ func (c Catalog) SetContentTx(ctx context.Context, tx postgres.Tx, d Dataset, co
 	return true, c.indexTx(ctx, tx, d.Account, d.ID)
 }
 
-// SetSnapshotTx records a snapshot that has the same content as the one before it.
+// SetSnapshotTx records a snapshot with the same rows as the snapshot before it.
 func (c Catalog) SetSnapshotTx(ctx context.Context, tx postgres.Tx, account, id, snapshot uuid.UUID) error {
 	return updateSnapshot(ctx, tx, account, id, snapshot)
 }
 
-// RestoreTx raises the epoch of a dataset that goes back to an earlier content in the same transaction.
+// RestoreTx sets the content of a dataset to that of an earlier snapshot and raises the epoch. The caller restores
+// the table in the same transaction.
 //
 // Faults: NotFound, Forbidden.
 func (c Catalog) RestoreTx(ctx context.Context, tx postgres.Tx, who auth.Principal, at Path, content Content) error {
@@ -379,7 +382,7 @@ func (c Catalog) RestoreTx(ctx context.Context, tx postgres.Tx, who auth.Princip
 	return audit.WriteTx(ctx, tx, entry)
 }
 
-// Live returns a dataset by id, nil if it is gone. It asks nobody's permission: for work that was permitted
+// Live returns a dataset by id, or nil if it was deleted. It does not check access: it is for work that was permitted
 // when it was accepted.
 func (c Catalog) Live(ctx context.Context, q postgres.Querier, account, id uuid.UUID) (*Dataset, error) {
 	found, err := selectDatasetsByID(ctx, q, account, auth.Principal{Account: account}, []uuid.UUID{id})

@@ -14,15 +14,15 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-// Definition is what its owner says of a dataset, to guide people and models. Revision 0 is the empty
-// one that every dataset begins with.
+// Definition is the owner's description of a dataset and its columns, for people and models. Revision 0 is the empty
+// definition that every dataset begins with.
 type Definition struct {
 	Revision         int64
 	DataDescription  string
 	SchemaDefinition map[string]string
 }
 
-// Change is a new definition; a nil field keeps its value.
+// Change is a new definition. A nil field keeps its value.
 type Change struct {
 	DataDescription  *string
 	SchemaDefinition *map[string]string
@@ -44,7 +44,7 @@ func (change Change) apply(to Definition) Definition {
 	return to
 }
 
-// GetDefinition returns the definition in force.
+// GetDefinition returns the current definition.
 func (c Catalog) GetDefinition(ctx context.Context, who auth.Principal, at Path) (Definition, error) {
 	var definition *Definition
 
@@ -65,14 +65,15 @@ func (c Catalog) GetDefinition(ctx context.Context, who auth.Principal, at Path)
 	return *definition, nil
 }
 
-// Definitions gives the definitions of some datasets of an account, which the caller was found to see.
+// Definitions returns the definitions of datasets of an account. It does not check access; callers must have done so.
 func (c Catalog) Definitions(ctx context.Context, q postgres.Querier, account uuid.UUID, ids []uuid.UUID) (map[uuid.UUID]Definition, error) {
 	return selectDefinitions(ctx, q, account, ids)
 }
 
-// PutDefinition saves a new revision. If expected is not nil the revision in force must be among them.
+// PutDefinition saves a new revision. If expected is not nil, the current revision must be one of the expected
+// revisions.
 //
-// Faults: NotFound, Forbidden, ValidationFailed, PreconditionFailed.
+// Faults: NotFound, Forbidden, ValidationFailed, PreconditionFailed if the current revision is not expected.
 func (c Catalog) PutDefinition(ctx context.Context, who auth.Principal, at Path, change Change, expected []int64) (saved Definition, err error) {
 	if !change.given() {
 		return Definition{}, fault.Invalid("body", "must have a dataDescription or a schemaDefinition")
@@ -106,7 +107,7 @@ func (c Catalog) PutDefinition(ctx context.Context, who auth.Principal, at Path,
 	return saved, err
 }
 
-// saveDefinition writes the revision after the given one and makes it the one in force.
+// saveDefinition writes the revision that follows the given one and makes it the current revision.
 func (c Catalog) saveDefinition(ctx context.Context, tx postgres.Tx, who auth.Principal, d Dataset, revision int64, definition Definition, now time.Time) error {
 	definition.Revision = revision + 1
 	if definition.SchemaDefinition == nil {

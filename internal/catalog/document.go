@@ -6,15 +6,17 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
+
+	"quern.dev/quern/internal/lexicon"
 )
 
-// A document is what PostgreSQL's text search keeps of a dataset. Its lexemes are words, each with the weight of the
-// best place where it stands, and words with a sign before them that say more:
+// A document is the tsvector of a dataset for PostgreSQL's text search. Its lexemes are words, each with the weight
+// of the best part of the dataset that it occurs in, and words with a sign before them:
 //
 //	=ordersshop   the whole name
 //	<ord          the beginning of a word of the name
 //	~oders        a word of the name or of a column without one of its letters
-//	+orders       a word of the name, so that the index alone knows
+//	+orders       a word of the name, so that the index alone can tell that it is in the name
 //	@a… @n…       the account and the namespace, so that the index finds words within them
 const (
 	signWhole     = "="
@@ -25,7 +27,7 @@ const (
 	signNamespace = "@n"
 )
 
-// weight is where a word stands; the best first.
+// weight is the part of a dataset that a word occurs in, the best first.
 type weight byte
 
 const (
@@ -35,17 +37,17 @@ const (
 	inValue       weight = 'D'
 )
 
-// How much of a dataset is searched. A document stays a few pages of the database, whatever its owner writes.
+// Limits of what is searched. They keep a document within a few database pages, whatever its owner writes.
 const (
-	maxWhole            = 256 // letters of a name
+	maxWhole            = 256 // characters of a name
 	maxColumnWords      = 400
-	maxSlipWords        = 100 // of the columns
+	maxSlipWords        = 100 // words of the columns that are also indexed with typing errors
 	maxDescriptionWords = 800
 	maxValues           = 500
 	maxValueBytes       = 16 << 10
 )
 
-// searched is what a document is made of.
+// searched is the content that a document is made from.
 type searched struct {
 	account, dataset, namespace uuid.UUID
 	name                        string
@@ -62,15 +64,15 @@ func (s searched) document() string {
 	d.addDescriptions(s.definition)
 
 	for _, value := range s.values {
-		for _, word := range foldAll(value) {
-			d.add(inValue, forms(word)...)
+		for _, word := range lexicon.IndexWords(value) {
+			d.add(inValue, lexicon.Forms(word)...)
 		}
 	}
 
 	return d.String()
 }
 
-// document has the weight of each lexeme.
+// document maps each lexeme to its weight.
 type document map[string]weight
 
 func (d document) add(at weight, lexemes ...string) {
@@ -83,11 +85,11 @@ func (d document) add(at weight, lexemes ...string) {
 
 func (d document) addName(name string) {
 	words := identifiers(name)
-	d.add(inName, marked(signWhole, forms(whole(name)))...)
+	d.add(inName, marked(signWhole, lexicon.Forms(whole(name)))...)
 
 	for _, word := range words {
-		d.add(inName, forms(word)...)
-		d.add(inName, marked(signName, forms(word))...)
+		d.add(inName, lexicon.Forms(word)...)
+		d.add(inName, marked(signName, lexicon.Forms(word))...)
 		d.add(inName, marked(signBeginning, beginnings(word))...)
 		d.add(inName, marked(signSlip, slips(word))...)
 	}
@@ -106,12 +108,12 @@ func (d document) addColumns(columns []Column) {
 				d.add(inColumn, marked(signSlip, slips(word))...)
 			}
 
-			d.add(inColumn, forms(word)...)
+			d.add(inColumn, lexicon.Forms(word)...)
 		}
 	}
 }
 
-// addDescriptions: first that of the dataset, then those of its columns, in the order of their names.
+// addDescriptions adds the description of the dataset, then those of its columns in the order of their names.
 func (d document) addDescriptions(definition Definition) {
 	texts := []string{definition.DataDescription}
 
@@ -129,18 +131,18 @@ func (d document) addDescriptions(definition Definition) {
 	met := 0
 
 	for _, text := range texts {
-		for _, word := range foldAll(text) {
+		for _, word := range lexicon.IndexWords(text) {
 			if met++; met > maxDescriptionWords {
 				return
 			}
 
-			d.add(inDescription, forms(word)...)
+			d.add(inDescription, lexicon.Forms(word)...)
 		}
 	}
 }
 
-// String is the document as PostgreSQL reads it. No lexeme has a quote or a backslash. A weight needs a position, and
-// any will do.
+// String returns the document as tsvector text. No lexeme contains a quote or a backslash. A weight needs a position,
+// but its value does not matter.
 func (d document) String() string {
 	lexemes := make([]string, 0, len(d))
 	for lexeme, at := range d {
@@ -152,11 +154,12 @@ func (d document) String() string {
 	return strings.Join(lexemes, " ")
 }
 
-// whole is a name or a search without anything between its words.
+// whole folds the words of a name or a search and joins them without separators, so that "order lines" matches
+// "orderlines".
 func whole(text string) string {
 	var words strings.Builder
-	for _, word := range split(text) {
-		words.WriteString(fold(word))
+	for _, word := range lexicon.SplitWords(text) {
+		words.WriteString(lexicon.FoldWord(word))
 	}
 
 	if runes := []rune(words.String()); len(runes) > maxWhole {
@@ -166,13 +169,13 @@ func whole(text string) string {
 	return words.String()
 }
 
-// identifiers are the words of a name, and those that they are put together of.
+// identifiers returns the words of a name, and the parts of its compound words.
 func identifiers(name string) []string {
-	words := foldAll(name)
+	words := lexicon.IndexWords(name)
 
-	for _, word := range split(name) {
-		for _, piece := range pieces(word) {
-			words = append(words, fold(piece))
+	for _, word := range lexicon.SplitWords(name) {
+		for _, piece := range lexicon.Pieces(word) {
+			words = append(words, lexicon.FoldWord(piece))
 		}
 	}
 
@@ -188,14 +191,15 @@ func marked(sign string, words []string) []string {
 	return list
 }
 
-// bounded is as many values, and as much of each, as is searched, in the form that the database takes.
+// bounded returns the first values, each shortened, within the limits of what is searched. It removes bytes that
+// PostgreSQL does not accept.
 func bounded(values []string) []string {
 	list, size := make([]string, 0, min(len(values), maxValues)), 0
 
 	for _, value := range values {
 		value = strings.ReplaceAll(strings.ToValidUTF8(value, " "), "\x00", " ")
-		if runes := []rune(value); len(runes) > maxLetters {
-			value = string(runes[:maxLetters])
+		if runes := []rune(value); len(runes) > lexicon.MaxLetters {
+			value = string(runes[:lexicon.MaxLetters])
 		}
 
 		if size += len(value); len(list) == maxValues || size > maxValueBytes {

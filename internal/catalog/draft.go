@@ -13,8 +13,8 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-// Draft is a dataset that an ingestion names before it exists. It has an id, so that files and ingestions can be kept
-// for it, and nobody but its owner sees it. CreateDraftTx makes the dataset of it.
+// Draft is a dataset that an ingestion names before the dataset exists. It has an id, so that files and ingestions
+// can refer to it. Only its owner sees it. CreateDraftTx turns it into a dataset.
 type Draft struct {
 	Account   uuid.UUID
 	ID        uuid.UUID
@@ -22,10 +22,10 @@ type Draft struct {
 	Name      string
 	CreatedAt time.Time
 
-	entry audit.Entry // of whoever named it first
+	entry audit.Entry // names the caller who first named the draft
 }
 
-// dataset is how the draft looks to whoever works with datasets: one without rows.
+// dataset returns the draft as a dataset without rows.
 func (d Draft) dataset() Dataset {
 	return Dataset{Account: d.Account, ID: d.ID, Namespace: d.Namespace, Name: d.Name, CreatedAt: d.CreatedAt, access: access{account: d.Account, dataset: d.ID}}
 }
@@ -49,15 +49,16 @@ func (c Catalog) AllowDraft(ctx context.Context, q postgres.Querier, who auth.Pr
 	}
 
 	if draft == nil {
-		return c.Allow(ctx, q, who, need, at) // it may have become a dataset since the first look
+		return c.Allow(ctx, q, who, need, at) // the draft may have become a dataset since the first check
 	}
 
 	return draft.dataset(), nil
 }
 
-// DraftTx is Allow for a dataset that need not exist: one of the caller's own is drafted then.
+// DraftTx is Allow, with the role editor, for a dataset that need not exist. If the path is one of the caller's own,
+// it creates a draft.
 //
-// Faults: those of Allow, and ValidationFailed for a name that nothing can have.
+// Faults: those of Allow, and ValidationFailed if a name is not valid.
 func (c Catalog) DraftTx(ctx context.Context, tx postgres.Tx, who auth.Principal, at Path) (Dataset, error) {
 	found, err := c.Allow(ctx, tx, who, auth.Editor, at)
 	if !fault.Is(err, fault.NotFound) {
@@ -83,7 +84,7 @@ func (c Catalog) DraftTx(ctx context.Context, tx postgres.Tx, who auth.Principal
 		return Dataset{}, err
 	}
 
-	// Another request may have turned its draft into a dataset since the first look. Then this draft is not needed.
+	// Another request may have turned its draft into a dataset since the first check. Then this draft is not needed.
 	found, err = c.Allow(ctx, tx, who, auth.Editor, at)
 	if fault.Is(err, fault.NotFound) {
 		return draft.dataset(), nil
@@ -96,7 +97,7 @@ func (c Catalog) DraftTx(ctx context.Context, tx postgres.Tx, who auth.Principal
 	return found, err
 }
 
-// mayDraft tells whether the caller may create a dataset at a path where there is none for them.
+// mayDraft reports whether the caller may create a dataset at a path where the caller sees none.
 func (c Catalog) mayDraft(ctx context.Context, q postgres.Querier, who auth.Principal, need auth.Role, at Path) (bool, error) {
 	owner, err := c.owner(ctx, q, who, at.Username)
 	if err != nil || owner != who.Account || need.Exceeds(who.Ceiling()) {
@@ -120,17 +121,17 @@ func orElse(err, otherwise error) error {
 	return otherwise
 }
 
-// FindDraft returns a draft by id, nil if there is none.
+// FindDraft returns a draft by id, or nil if it does not exist.
 func (c Catalog) FindDraft(ctx context.Context, q postgres.Querier, account, id uuid.UUID) (*Draft, error) {
 	return selectDraftByID(ctx, q, account, id)
 }
 
-// Dataset is what the dataset of a draft will be.
+// Dataset returns the dataset that the draft will become.
 func (d Draft) Dataset() Dataset { return d.dataset() }
 
-// CreateDraftTx makes the dataset of a draft, and its namespace if it is not there.
+// CreateDraftTx creates the dataset of a draft, and its namespace if that does not exist.
 //
-// Faults: Conflict if the name is taken by now.
+// Faults: Conflict if the name has been taken since.
 func (c Catalog) CreateDraftTx(ctx context.Context, tx postgres.Tx, draft Draft) error {
 	by := draft.entry
 	by.Account, by.At = draft.Account, c.now()
@@ -143,7 +144,7 @@ func (c Catalog) CreateDraftTx(ctx context.Context, tx postgres.Tx, draft Draft)
 	made := Dataset{Account: draft.Account, ID: draft.ID, NamespaceID: namespace.ID, Namespace: namespace.Name, Name: draft.Name, CreatedAt: by.At}
 
 	if isNew, err := insertDataset(ctx, tx, made); err != nil || !isNew {
-		return orTaken(err, "A dataset of this name was created meanwhile. Load the files into that one, or choose another name.")
+		return orTaken(err, "Another request has created a dataset with this name. Load the files into that dataset, or choose another name.")
 	}
 
 	if err := deleteDraft(ctx, tx, draft.Account, draft.ID); err != nil {
@@ -159,12 +160,13 @@ func (c Catalog) CreateDraftTx(ctx context.Context, tx postgres.Tx, draft Draft)
 	return audit.WriteTx(ctx, tx, by)
 }
 
-// StaleDrafts returns drafts that nobody has used since.
+// StaleDrafts returns drafts that were last used before since.
 func (c Catalog) StaleDrafts(ctx context.Context, q postgres.Querier, since time.Time, limit int) ([]Draft, error) {
 	return selectStaleDrafts(ctx, q, since, limit)
 }
 
-// ForgetDraftTx removes a draft, unless it was used since. What was staged for it goes the way of a deleted dataset.
+// ForgetDraftTx removes a draft unless it was used after since. Its staged files are removed like those of a deleted
+// dataset.
 func (c Catalog) ForgetDraftTx(ctx context.Context, tx postgres.Tx, draft Draft, since time.Time) error {
 	if isStale, err := deleteStaleDraft(ctx, tx, draft.Account, draft.ID, since); err != nil || !isStale {
 		return err

@@ -8,8 +8,9 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-// indexTx makes what is searched of a dataset anew, in the transaction that changed it. The document is locked before
-// the dataset is read: of two that change it at once the later one reads what the other wrote.
+// indexTx rewrites the search document of a dataset in the transaction that changed the dataset. It locks the
+// document before it reads the dataset, so that of two concurrent changes the later one reads what the earlier one
+// wrote.
 func (c Catalog) indexTx(ctx context.Context, tx postgres.Tx, account, dataset uuid.UUID) error {
 	found, err := lockSearched(ctx, tx, account, dataset)
 	if err != nil || len(found) == 0 {
@@ -19,7 +20,7 @@ func (c Catalog) indexTx(ctx context.Context, tx postgres.Tx, account, dataset u
 	return indexAll(ctx, tx, found)
 }
 
-// SetValuesTx keeps values of a dataset to find it by; nil for none. Of many it keeps the first ones.
+// SetValuesTx stores values by which a dataset can be found, up to a limit; nil means none.
 func (c Catalog) SetValuesTx(ctx context.Context, tx postgres.Tx, account, dataset uuid.UUID, values []string) error {
 	if isNew, err := updateExamples(ctx, tx, account, dataset, bounded(values)); err != nil || !isNew {
 		return err
@@ -28,10 +29,10 @@ func (c Catalog) SetValuesTx(ctx context.Context, tx postgres.Tx, account, datas
 	return c.indexTx(ctx, tx, account, dataset)
 }
 
-// indexBatch is how many documents a transaction makes.
+// indexBatch is the number of documents that one transaction writes.
 const indexBatch = 100
 
-// indexStale makes the documents that are missing, and says how many there were.
+// indexStale writes one batch of stale documents and returns their number.
 func (c Catalog) indexStale(ctx context.Context) (made int, err error) {
 	err = c.DB.InTx(ctx, func(tx postgres.Tx) error {
 		found, err := lockStale(ctx, tx, indexBatch)
@@ -47,7 +48,8 @@ func (c Catalog) indexStale(ctx context.Context) (made int, err error) {
 	return made, err
 }
 
-// indexAll makes the documents of datasets of one account, whose rows are locked. One that is gone has an empty one.
+// indexAll writes the documents of datasets of one account. The caller has locked their rows. A deleted dataset gets
+// an empty document.
 func indexAll(ctx context.Context, tx postgres.Tx, list []searched) error {
 	live, err := selectSearched(ctx, tx, list)
 	if err != nil {

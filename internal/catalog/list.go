@@ -12,11 +12,11 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-// Lists are in the order of ids, which is the order in which things were made: it is the one order that
-// the grants of the directory have too, so that any page costs the same.
+// Lists are ordered by id, which is the order of creation. The grants of the directory have the same order, so every
+// page costs the same.
 
-// entry is a place in the order of everything: a dataset, or with the nil uuid a namespace as a whole,
-// which comes before the datasets in it.
+// entry is a position in the order of all datasets. With a nil dataset it means a namespace as a whole, which comes
+// before its datasets.
 type entry struct{ account, namespace, dataset uuid.UUID }
 
 func (e entry) compare(other entry) int {
@@ -26,29 +26,29 @@ func (e entry) compare(other entry) int {
 		bytes.Compare(e.dataset[:], other.dataset[:]))
 }
 
-// Position is a place in the list of all that the caller may see: first what is their own, then what is
-// shared with them. The zero Position is its beginning.
+// Position is a position in the list of everything that the caller may see: first the caller's own datasets, then
+// those shared with the caller. The zero Position is the start of the list.
 type Position struct {
 	Shared                      bool
 	Account, Namespace, Dataset uuid.UUID
 }
 
-// Item is a dataset in a list, with the name of its owner.
+// Item is a dataset in a list, with the username of its owner.
 type Item struct {
 	Dataset
 
 	Owner string
 }
 
-// NamespaceItem is a namespace in a list, with the name of its owner.
+// NamespaceItem is a namespace in a list, with the username of its owner.
 type NamespaceItem struct {
 	Namespace
 
 	Owner string
 }
 
-// Namespaces lists those of a user that the caller may see, also those of which only single datasets are
-// shared. A user of whom the caller may see nothing has none, whether or not the user exists.
+// Namespaces lists the namespaces of a user that the caller may see, including those of which only single datasets
+// are shared. If the caller may see nothing of the user, the list is empty, whether or not the user exists.
 func (c Catalog) Namespaces(ctx context.Context, who auth.Principal, username string, after uuid.UUID, limit int) (page []NamespaceItem, next uuid.UUID, err error) {
 	err = c.DB.Do(ctx, func(q postgres.Querier) error {
 		owner, err := c.owner(ctx, q, who, username)
@@ -87,7 +87,7 @@ func (c Catalog) namespaces(ctx context.Context, q postgres.Querier, who auth.Pr
 		list []Namespace
 	)
 
-	// From each entry on to the end of its namespace: one step for each namespace, not for each grant.
+	// Continue after the namespace of each entry: one step for each namespace, not for each grant.
 	for place := (entry{owner, after, uuid.Max}); len(list) < limit; {
 		entries, err := next(ctx, place, 1)
 		if err != nil {
@@ -120,7 +120,7 @@ func (c Catalog) namespaces(ctx context.Context, q postgres.Querier, who auth.Pr
 	return list, nil
 }
 
-// isVisible tells whether the caller may see a namespace: as a whole, or at least one dataset in it.
+// isVisible reports whether the caller may see a namespace as a whole or at least one dataset in it.
 func (c Catalog) isVisible(ctx context.Context, q postgres.Querier, who auth.Principal, n Namespace) (bool, error) {
 	if n.access.role(who) != "" {
 		return true, nil
@@ -132,9 +132,9 @@ func (c Catalog) isVisible(ctx context.Context, q postgres.Querier, who auth.Pri
 	return len(one.page) > 0, err
 }
 
-// Datasets lists those of a namespace that the caller may see.
+// Datasets lists the datasets of a namespace that the caller may see.
 //
-// Faults: NotFound if the caller may see none of it.
+// Faults: NotFound if the caller may see nothing in the namespace.
 func (c Catalog) Datasets(ctx context.Context, who auth.Principal, at Path, after uuid.UUID, limit int) (page []Item, next uuid.UUID, err error) {
 	err = c.DB.Do(ctx, func(q postgres.Querier) error {
 		found, err := c.datasets(ctx, q, who, at, after, limit+1)
@@ -173,7 +173,7 @@ func (c Catalog) datasets(ctx context.Context, q postgres.Querier, who auth.Prin
 	return walk.page, err
 }
 
-// Visible returns a namespace of which the caller may see something.
+// Visible returns a namespace if the caller may see it as a whole or at least one dataset in it.
 //
 // Faults: NotFound.
 func (c Catalog) Visible(ctx context.Context, q postgres.Querier, who auth.Principal, at Path) (Namespace, error) {
@@ -188,7 +188,7 @@ func (c Catalog) Visible(ctx context.Context, q postgres.Querier, who auth.Princ
 	}
 
 	if namespace == nil {
-		namespace = &Namespace{Account: owner} // looked up like one that may not be seen: the time shall not tell them apart
+		namespace = &Namespace{Account: owner} // do the same work as for a namespace that the caller may not see, so that timing does not reveal which exist
 	}
 
 	if visible, err := c.isVisible(ctx, q, who, *namespace); err != nil || !visible || namespace.ID == uuid.Nil {
@@ -198,9 +198,9 @@ func (c Catalog) Visible(ctx context.Context, q postgres.Querier, who auth.Princ
 	return *namespace, nil
 }
 
-// Names gives the names of the first datasets of a namespace that the caller may see.
+// Names returns the names of the first datasets of a namespace that the caller may see.
 //
-// Faults: NotFound if the caller may see none of it.
+// Faults: NotFound if the caller may see nothing in the namespace.
 func (c Catalog) Names(ctx context.Context, q postgres.Querier, who auth.Principal, at Path, limit int) ([]string, error) {
 	found, err := c.datasets(ctx, q, who, at, uuid.Nil, limit)
 	names := make([]string, len(found))
@@ -212,7 +212,7 @@ func (c Catalog) Names(ctx context.Context, q postgres.Querier, who auth.Princip
 	return names, err
 }
 
-// Seen gives those of some datasets of an account that the caller may see, with the names that they have now.
+// Seen returns those of the given datasets of an account that the caller may see, with their current names.
 func (c Catalog) Seen(ctx context.Context, q postgres.Querier, who auth.Principal, account uuid.UUID, ids []uuid.UUID) ([]Item, error) {
 	found, err := selectDatasetsByID(ctx, q, account, who, ids)
 	if err != nil {
@@ -222,13 +222,13 @@ func (c Catalog) Seen(ctx context.Context, q postgres.Querier, who auth.Principa
 	return c.named(ctx, q, slices.DeleteFunc(found, func(d Dataset) bool { return d.access.role(who) == "" }))
 }
 
-// Neighbours gives a dataset and others of its namespace with their names, those first that were made last. Nobody is
-// asked who may see them: it is for what is filtered before somebody does.
+// Neighbours returns the names of a dataset and of the newest datasets in its namespace. It does not check access;
+// callers must filter before showing names.
 func (c Catalog) Neighbours(ctx context.Context, q postgres.Querier, account, dataset uuid.UUID, limit int) (names map[uuid.UUID]string, err error) {
 	return selectNeighbours(ctx, q, account, dataset, limit)
 }
 
-// All lists everything that the caller may see.
+// All lists all datasets that the caller may see.
 func (c Catalog) All(ctx context.Context, who auth.Principal, after Position, limit int) (page []Item, next *Position, err error) {
 	err = c.DB.Do(ctx, func(q postgres.Querier) error {
 		var (
@@ -286,10 +286,11 @@ func (c Catalog) named(ctx context.Context, q postgres.Querier, list []Dataset) 
 	return page, err
 }
 
-// source gives the next entries after a place, in order.
+// source returns the next entries after a position, in order.
 type source func(ctx context.Context, after entry, limit int) ([]entry, error)
 
-// sharedEntries is what was shared with the caller; for a restricted token, what the token names.
+// sharedEntries returns the source of what is shared with the caller or, for a restricted token, of what the token
+// names.
 func (c Catalog) sharedEntries(q postgres.Querier, who auth.Principal) source {
 	if isRestricted(who) {
 		return c.tokenEntries(q, who)
@@ -300,7 +301,7 @@ func (c Catalog) sharedEntries(q postgres.Querier, who auth.Principal) source {
 	}
 }
 
-// ownEntries is the caller's namespaces.
+// ownEntries returns the source of the caller's namespaces.
 func ownEntries(q postgres.Querier, who auth.Principal) source {
 	return func(ctx context.Context, after entry, limit int) ([]entry, error) {
 		namespaces, err := selectOwnNamespaces(ctx, q, who, after.namespace, limit)
@@ -314,7 +315,7 @@ func ownEntries(q postgres.Querier, who auth.Principal) source {
 	}
 }
 
-// tokenEntries is the targets of a restricted token, which are few.
+// tokenEntries returns the source of the targets of a restricted token, which are few.
 func (c Catalog) tokenEntries(q postgres.Querier, who auth.Principal) source {
 	return func(ctx context.Context, after entry, limit int) ([]entry, error) {
 		var entries []entry
@@ -335,8 +336,8 @@ func (c Catalog) tokenEntries(q postgres.Querier, who auth.Principal) source {
 	}
 }
 
-// targetEntries is what one target of a token leads to: a namespace that is visible as a whole, else the
-// grants on its datasets, or a dataset.
+// targetEntries returns the entries of one target of a token. For a dataset it is that dataset. For a namespace it is
+// the namespace if the caller may see it as a whole, else the grants on its datasets.
 func (c Catalog) targetEntries(ctx context.Context, q postgres.Querier, who auth.Principal, target auth.Target, after entry, limit int) ([]entry, error) {
 	place := entry{target.Account, target.ID, uuid.Nil}
 
@@ -368,7 +369,7 @@ func (c Catalog) targetEntries(ctx context.Context, q postgres.Querier, who auth
 	return nil, nil
 }
 
-// isWhole tells whether a namespace is visible as a whole.
+// isWhole reports whether the caller may see a namespace as a whole.
 func isWhole(ctx context.Context, q postgres.Querier, who auth.Principal, place entry) (bool, error) {
 	switch {
 	case !access{account: place.account, namespace: place.namespace}.reachableBy(who.Token):
@@ -380,7 +381,7 @@ func isWhole(ctx context.Context, q postgres.Querier, who auth.Principal, place 
 	}
 }
 
-// within cuts a source off at the end of a namespace.
+// within limits a source to the entries of one namespace.
 func within(next source, namespace Namespace) source {
 	return func(ctx context.Context, after entry, limit int) ([]entry, error) {
 		entries, err := next(ctx, after, limit)
@@ -389,20 +390,21 @@ func within(next source, namespace Namespace) source {
 	}
 }
 
-// walk collects datasets along a source until the page is full. Everything that it collects has passed
-// the same decision as a read of that dataset.
+// walk collects datasets from a source until the page is full. Each dataset passes the same decision as a read of
+// that dataset.
 type walk struct {
 	q     postgres.Querier
 	who   auth.Principal
 	next  source
 	limit int
-	own   bool // along what is the caller's own; else that is passed over
+	own   bool // the source is the caller's own namespaces; else own datasets are skipped
 
 	page []Dataset
 }
 
 func (w *walk) from(ctx context.Context, place entry) error {
-	// Inside a namespace that is visible as a whole the entry for it lies behind us.
+	// A page that begins inside a namespace that is visible as a whole first lists the rest of that namespace: the entry
+	// of the namespace was on an earlier page.
 	if place.dataset != uuid.Nil && place.dataset != uuid.Max {
 		whole, err := isWhole(ctx, w.q, w.who, place)
 		if err != nil {
@@ -432,10 +434,10 @@ func (w *walk) from(ctx context.Context, place entry) error {
 	return nil
 }
 
-// take collects what a run of entries leads to, and returns the place that it reached: at the latest the
-// first namespace as a whole, because entries for single datasets in it would count twice.
+// take collects the datasets of a run of entries and returns the position that it reached. A run ends before a
+// namespace as a whole, because entries for single datasets in that namespace would count twice.
 func (w *walk) take(ctx context.Context, entries []entry) (entry, error) {
-	// Shared with a group that the owner is in: it was listed among the owner's own.
+	// Skip own datasets that are shared with a group of the owner: they were listed among the owner's own.
 	if mine := entries[0].account == w.who.Account; mine && !w.own && !isRestricted(w.who) {
 		return entry{w.who.Account, uuid.Max, uuid.Max}, nil
 	}
@@ -462,7 +464,7 @@ func (w *walk) take(ctx context.Context, entries []entry) (entry, error) {
 		return entry{}, err
 	}
 
-	// The statement gives them by id alone; the entries know the order.
+	// The statement orders the datasets by id alone; restore the order of the entries.
 	for _, e := range entries[:run] {
 		if i := slices.IndexFunc(found, func(d Dataset) bool { return d.ID == e.dataset }); i >= 0 {
 			w.add(found[i])
@@ -472,7 +474,7 @@ func (w *walk) take(ctx context.Context, entries []entry) (entry, error) {
 	return entries[run-1], nil
 }
 
-// namespace collects the datasets of a namespace after a place in it.
+// namespace collects the datasets of a namespace after a position in it.
 func (w *walk) namespace(ctx context.Context, place entry) error {
 	found, err := selectDatasetsOf(ctx, w.q, place.account, w.who, place.namespace, place.dataset, w.limit-len(w.page))
 	for _, dataset := range found {

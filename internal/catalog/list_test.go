@@ -19,7 +19,7 @@ func names(items []Item) (list []string) {
 	return list
 }
 
-// TestAllThatIsShared: many grants, by account, by name and by groups, which overlap.
+// TestAllThatIsShared checks lists of many overlapping grants: by account, by username and by groups.
 func TestAllThatIsShared(t *testing.T) {
 	t.Parallel()
 
@@ -40,7 +40,7 @@ func TestAllThatIsShared(t *testing.T) {
 		want = append(want, at.String())
 	}
 
-	// Others give bob as much again, one of them more than a page in a namespace as a whole.
+	// Other owners share as much again with bob; one of them shares a namespace of more than a page.
 	for i := range 5 {
 		owner := b.signIn(t, fmt.Sprint("owner", i))
 
@@ -53,7 +53,7 @@ func TestAllThatIsShared(t *testing.T) {
 		b.share(t, owner, at, []string{"bob", "@finance"}[i%2], auth.Editor)
 
 		at.Dataset = "d5"
-		b.share(t, owner, at, "bob", auth.Viewer) // is in the namespace already
+		b.share(t, owner, at, "bob", auth.Viewer) // the namespace already includes it
 	}
 
 	for k := range 3 {
@@ -76,7 +76,8 @@ func TestAllThatIsShared(t *testing.T) {
 	require.NotNil(t, next)
 }
 
-// TestCursorsOutliveWhatTheyPointAt: the last of a page is deleted, or no longer shared, before the next page is read.
+// TestCursorsOutliveWhatTheyPointAt checks lists whose last item is deleted, or no longer shared, before the next
+// page is read.
 func TestCursorsOutliveWhatTheyPointAt(t *testing.T) {
 	t.Parallel()
 
@@ -107,7 +108,7 @@ func TestCursorsOutliveWhatTheyPointAt(t *testing.T) {
 		require.NoError(t, err)
 	}
 
-	// The one that the cursors point at, the one after it, and for cyd one more.
+	// Remove the dataset that the cursors point at, the one after it and, for cyd, one more.
 	require.NoError(t, b.catalog.DeleteDataset(t.Context(), ada, Path{Username: "ada", Namespace: "n", Dataset: "d1"}))
 	require.NoError(t, b.catalog.DeleteDataset(t.Context(), ada, Path{Username: "ada", Namespace: "n", Dataset: "d2"}))
 	require.NoError(t, b.catalog.Unshare(t.Context(), ada, Path{Username: "ada", Namespace: "n", Dataset: "d3"}, "cyd"))
@@ -129,7 +130,7 @@ func TestCursorsOutliveWhatTheyPointAt(t *testing.T) {
 		require.Nil(t, last)
 	}
 
-	// Everything behind the cursor goes, something before it stays.
+	// Remove everything after the cursor and keep something before it.
 	for _, name := range []string{"d4", "d5"} {
 		require.NoError(t, b.catalog.Unshare(t.Context(), ada, Path{Username: "ada", Namespace: "n", Dataset: name}, "cyd"))
 	}
@@ -138,7 +139,7 @@ func TestCursorsOutliveWhatTheyPointAt(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, page)
 
-	// The namespace that the cursor is in goes as a whole.
+	// Delete the namespace that the cursor is in.
 	for _, name := range []string{"d0", "d3", "d4", "d5"} {
 		require.NoError(t, b.catalog.DeleteDataset(t.Context(), ada, Path{Username: "ada", Namespace: "n", Dataset: name}))
 	}
@@ -155,7 +156,8 @@ func TestCursorsOutliveWhatTheyPointAt(t *testing.T) {
 	}
 }
 
-// TestNamesOfNobody: a user who is not there has nothing, as has one of whom nothing is shared.
+// TestNamesOfNobody checks that an unknown user and a user who shares nothing look the same: no namespaces, and their
+// datasets are not found.
 func TestNamesOfNobody(t *testing.T) {
 	t.Parallel()
 

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// loops is the length of a loop that `make torture` runs in full, and everything else at a tenth.
+// loops returns the number of iterations of a loop: full for `make torture`, a tenth otherwise.
 func loops(full int) int {
 	if os.Getenv("QUERN_TEST_LOOPS") == "full" {
 		return full
@@ -36,11 +36,11 @@ type tester interface {
 	Context() context.Context
 }
 
-// bundle is a catalog on a database of its own. Its clock never shows the same time twice.
+// bundle is a catalog on its own database. Its clock never shows the same time twice.
 type bundle struct {
 	db      *postgres.DB
 	catalog Catalog
-	passed  atomic.Int64 // on the clock, in milliseconds
+	passed  atomic.Int64 // milliseconds that the clock has advanced
 }
 
 func newBundle(t *testing.T) *bundle {
@@ -53,7 +53,7 @@ func newBundle(t *testing.T) *bundle {
 	return b
 }
 
-// signIn does what the first request of a person does.
+// signIn creates the account of a user, as the first request of a person does.
 func (b *bundle) signIn(t tester, username string, groups ...string) auth.Principal {
 	t.Helper()
 
@@ -98,7 +98,7 @@ func (b *bundle) share(t tester, who auth.Principal, at Path, grantee string, ro
 	require.NoError(t, b.catalog.Share(t.Context(), who, at, NewShare{Grantee: grantee, Role: role}))
 }
 
-// token returns the bearer of a restricted token, as a request would see it.
+// token returns the principal of a restricted token, as a request would have it.
 func (b *bundle) token(t tester, who auth.Principal, role auth.Role, paths ...Path) auth.Principal {
 	t.Helper()
 
@@ -122,7 +122,7 @@ func (b *bundle) targets(t tester, who auth.Principal, paths ...Path) (targets [
 	return targets, err
 }
 
-// all reads the list of everything page by page.
+// all reads the list of all datasets page by page.
 func (b *bundle) all(t tester, who auth.Principal, limit int) (list []Item) {
 	t.Helper()
 
@@ -167,7 +167,7 @@ func (b *bundle) namespaces(t tester, who auth.Principal, username string, limit
 	return list
 }
 
-// maxPages is more than any list here has.
+// maxPages is larger than the number of pages of any list in these tests.
 const maxPages = 500
 
 func paged[T any](t tester, limit int, read func(after uuid.UUID) ([]T, uuid.UUID, error)) (list []T, err error) {
@@ -195,7 +195,7 @@ func paged[T any](t tester, limit int, read func(after uuid.UUID) ([]T, uuid.UUI
 	return nil, nil
 }
 
-// code is "" for success.
+// code returns the fault code of an error, or "" for success.
 func code(err error) fault.Code {
 	if err == nil {
 		return ""
@@ -204,7 +204,7 @@ func code(err error) fault.Code {
 	return fault.From(err).Code
 }
 
-// requireSound checks what must hold in the whole database whatever happened.
+// requireSound checks the invariants of the whole database, which hold after any operation.
 func (b *bundle) requireSound(t tester) {
 	t.Helper()
 
@@ -253,7 +253,7 @@ func clearAlone(c Catalog, ctx context.Context, who auth.Principal, at Path) (cl
 	return cleared, err
 }
 
-// moveTable is what others keep about a dataset that changes its owner, here its table alone.
+// moveTable transfers what other packages store about a dataset; here that is only its table.
 func moveTable(tx postgres.Tx, from, to lake.Table) error {
 	return lake.MoveTableTx(context.Background(), tx, from, to)
 }

@@ -15,43 +15,43 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-// Namespace holds datasets of one account.
+// Namespace contains datasets of one account.
 type Namespace struct {
 	Account   uuid.UUID
 	ID        uuid.UUID
 	Name      string
-	Exposure  Exposure // "" if its owner has set none
+	Exposure  Exposure // "" if the owner has set none
 	CreatedAt time.Time
 
 	access access
 }
 
-// Role is what the caller may do with it, or "" if only single datasets in it are shared.
+// Role returns the caller's role on the namespace, or "" if only single datasets in it are shared.
 func (n Namespace) Role(who auth.Principal) auth.Role { return n.access.role(who) }
 
 // Exposure is what external models may see: the schema, also values, or whole rows.
 type Exposure string
 
-// The exposures, from the least on.
+// The exposures, the strictest first.
 const (
 	SchemaExposed Exposure = "schema"
 	ValuesExposed Exposure = "values"
 	RowsExposed   Exposure = "rows"
 )
 
-// Less tells whether models may see less with it than with another.
+// Less reports whether models may see less with e than with the other exposure.
 func (e Exposure) Less(than Exposure) bool {
 	order := []Exposure{SchemaExposed, ValuesExposed, RowsExposed}
 
 	return slices.Index(order, e) < slices.Index(order, than)
 }
 
-// Exposed is what holds for an exposure that its owner set, or did not set.
+// Exposed returns the exposure that applies if the owner has set the given one; "" means that the owner has set none.
 func (c Catalog) Exposed(set Exposure) Exposure { return cmp.Or(set, c.Exposure, SchemaExposed) }
 
 var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 
-// CheckName returns a fault if nothing can have that name.
+// CheckName returns a fault if a name is not valid.
 func CheckName(field, name string) error {
 	if !namePattern.MatchString(name) {
 		return fault.Invalid(field, "must have 1 to 128 letters, digits, dots, underscores or hyphens, and begin with a letter or digit")
@@ -60,14 +60,14 @@ func CheckName(field, name string) error {
 	return nil
 }
 
-// NewNamespace is a request for a namespace of the caller's.
+// NewNamespace is a request to create a namespace of the caller.
 type NewNamespace struct {
 	Name     string
-	Exposure Exposure // "" for what holds by default
+	Exposure Exposure // "" for the default
 	Once     auth.Once
 }
 
-// CreateNamespace makes a namespace under the caller's name.
+// CreateNamespace creates a namespace of the caller.
 //
 // Faults: ValidationFailed, Forbidden, Conflict if the name is taken.
 func (c Catalog) CreateNamespace(ctx context.Context, who auth.Principal, want NewNamespace) (made Namespace, err error) {
@@ -100,7 +100,7 @@ func (c Catalog) CreateNamespace(ctx context.Context, who auth.Principal, want N
 
 func (c Catalog) createNamespaceTx(ctx context.Context, tx postgres.Tx, draft Namespace, entry audit.Entry) error {
 	if isNew, err := insertNamespace(ctx, tx, draft); err != nil || !isNew {
-		return orTaken(err, "A namespace of this name exists.")
+		return orTaken(err, "A namespace with this name already exists.")
 	}
 
 	return audit.WriteTx(ctx, tx, entry)
@@ -115,7 +115,7 @@ func (c Catalog) draftNamespace(who auth.Principal, name string, exposure Exposu
 	}
 }
 
-// UpdateNamespace sets what external models may see.
+// UpdateNamespace sets the exposure of a namespace.
 func (c Catalog) UpdateNamespace(ctx context.Context, who auth.Principal, at Path, exposure Exposure) (changed Namespace, err error) {
 	err = c.DB.InTx(ctx, func(tx postgres.Tx) error {
 		if changed, err = c.allowNamespace(ctx, tx, who, auth.Owner, at); err != nil {
@@ -137,9 +137,9 @@ func (c Catalog) UpdateNamespace(ctx context.Context, who auth.Principal, at Pat
 	return changed, err
 }
 
-// DeleteNamespace removes a namespace that has no datasets, and all grants on it.
+// DeleteNamespace deletes a namespace that has no datasets, and all grants on it.
 //
-// Faults: NotFound, Forbidden, Conflict if it is not empty.
+// Faults: NotFound, Forbidden, Conflict if the namespace is not empty.
 func (c Catalog) DeleteNamespace(ctx context.Context, who auth.Principal, at Path) error {
 	return c.DB.InTx(ctx, func(tx postgres.Tx) error {
 		namespace, err := c.allowNamespace(ctx, tx, who, auth.Owner, at)
@@ -147,7 +147,7 @@ func (c Catalog) DeleteNamespace(ctx context.Context, who auth.Principal, at Pat
 			return err
 		}
 
-		// Whoever puts a dataset into it holds a share of this lock until it is there.
+		// A transaction that adds a dataset to the namespace holds a share lock on the same row until it commits.
 		if isLive, err := lockNamespace(ctx, tx, namespace); err != nil || !isLive {
 			return orAbsent(err)
 		}
@@ -168,7 +168,8 @@ func (c Catalog) DeleteNamespace(ctx context.Context, who auth.Principal, at Pat
 	})
 }
 
-// reloadNamespace returns what an earlier request made, whatever became of it since.
+// reloadNamespace returns the namespace that an earlier request created, even if it has been changed or deleted
+// since.
 func reloadNamespace(ctx context.Context, tx postgres.Tx, account, id uuid.UUID) (Namespace, error) {
 	found, err := selectNamespaceByID(ctx, tx, account, id)
 	if err != nil || found == nil {
@@ -178,7 +179,8 @@ func reloadNamespace(ctx context.Context, tx postgres.Tx, account, id uuid.UUID)
 	return *found, nil
 }
 
-// mayCreate: making something is an editor's work, and what a restricted token makes it could not reach.
+// mayCreate checks whether the caller may create namespaces. This needs the role editor. A restricted token may not,
+// because it could not reach the new namespace.
 func mayCreate(who auth.Principal) error {
 	switch {
 	case who.Token != nil && who.Token.Restricted:
@@ -190,7 +192,7 @@ func mayCreate(who auth.Principal) error {
 	}
 }
 
-// orAbsent is for a row that was not there when it was to be changed: it went away meanwhile.
+// orAbsent returns err, or NotFound if err is nil: the row to change was deleted in the meantime.
 func orAbsent(err error) error {
 	if err != nil {
 		return err

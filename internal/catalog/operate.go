@@ -15,11 +15,12 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-// What operators do: commands on the database, audited, with no HTTP surface.
+// Operations for operators: audited commands on the database, without an HTTP API.
 
-// RestoreDataset brings back the dataset that was last deleted at a path, with its definition and grants.
+// RestoreDataset restores the dataset that was last deleted at a path, with its definition and grants.
 //
-// Faults: NotFound if there is none, or the grace is over; Conflict if the name is taken again.
+// Faults: NotFound if no dataset was deleted there or its grace period has ended; Conflict if the name has been taken
+// again.
 func (c Catalog) RestoreDataset(ctx context.Context, at Path, grace time.Duration) error {
 	return c.DB.InTx(ctx, func(tx postgres.Tx) error {
 		account, err := selectAccountID(ctx, tx, strings.ToLower(at.Username))
@@ -37,7 +38,7 @@ func (c Catalog) RestoreDataset(ctx context.Context, at Path, grace time.Duratio
 		}
 
 		err = c.reviveTx(ctx, tx, *found, "dataset.restore")
-		if fault.Is(err, fault.NotFound) { // its rows are gone for good
+		if fault.Is(err, fault.NotFound) { // its rows have been removed
 			return cannotRestore(at)
 		}
 
@@ -46,10 +47,10 @@ func (c Catalog) RestoreDataset(ctx context.Context, at Path, grace time.Duratio
 }
 
 func cannotRestore(at Path) error {
-	return fault.New(fault.NotFound, fmt.Sprintf("Nothing that was deleted at %s can be restored.", at))
+	return fault.New(fault.NotFound, fmt.Sprintf("There is no deleted dataset at %s that can be restored.", at))
 }
 
-// reviveTx makes a tombstone a dataset again, in its namespace or in the one that has its name now.
+// reviveTx turns a tombstone back into a dataset, in its former namespace or in the one that has that name now.
 func (c Catalog) reviveTx(ctx context.Context, tx postgres.Tx, d Dataset, action string) error {
 	home, err := holdNamespace(ctx, tx, d.Account, nameKey(d.Namespace))
 	if err != nil {
@@ -59,7 +60,7 @@ func (c Catalog) reviveTx(ctx context.Context, tx postgres.Tx, d Dataset, action
 	if home == nil {
 		if err := reviveNamespace(ctx, tx, d.Account, d.NamespaceID); err != nil {
 			if _, taken := postgres.ViolatesUnique(err); taken {
-				return orTaken(nil, "A namespace of this name is being made. Try again.")
+				return orTaken(nil, "A namespace with this name is being created. Try again.")
 			}
 
 			return err
@@ -74,7 +75,7 @@ func (c Catalog) reviveTx(ctx context.Context, tx postgres.Tx, d Dataset, action
 
 	if err := reviveDataset(ctx, tx, d, c.now()); err != nil {
 		if _, taken := postgres.ViolatesUnique(err); taken {
-			return orTaken(nil, "Another dataset has the name now. Rename it first.")
+			return orTaken(nil, "Another dataset has this name now. Rename it first.")
 		}
 
 		return err
@@ -91,15 +92,16 @@ func (c Catalog) reviveTx(ctx context.Context, tx postgres.Tx, d Dataset, action
 	return audit.WriteTx(ctx, tx, audit.Entry{Account: d.Account, At: c.now(), Actor: audit.Operator, Action: action, Target: d.Audit()})
 }
 
-// TransferDataset hands a dataset over to another user, into a namespace of the same name. Definition and
-// grants go along. The original becomes a tombstone, so that nobody can change it any more; a hidden copy is
-// made; the original goes, and with it moves what others keep about the dataset; the copy is shown. Cut off in
-// between, the dataset is a tombstone at the old or at the new place, and RestoreDataset there brings it back.
+// TransferDataset transfers a dataset, with its definition and grants, to another user, into a namespace of the same
+// name. The original becomes a tombstone, so that it can no longer be changed. Then a hidden copy is created, the
+// original is removed, move transfers what other packages store about the dataset, and the copy becomes visible. If
+// the transfer is interrupted, the dataset is a tombstone at the old or the new path, and RestoreDataset on that path
+// restores it.
 //
-// move is given the account and the dataset that change their owner. Its transaction is the only one of ours
+// move receives the table of the old owner and that of the new owner. Its transaction is the only one in the catalog
 // that touches two accounts.
 //
-// Faults: NotFound, Conflict if the new owner has a dataset of the name.
+// Faults: NotFound, Conflict if the new owner has a dataset of that name.
 func (c Catalog) TransferDataset(ctx context.Context, at Path, newOwner string, move func(tx postgres.Tx, from, to lake.Table) error) error {
 	var (
 		source, moved Dataset
@@ -144,7 +146,8 @@ func (c Catalog) TransferDataset(ctx context.Context, at Path, newOwner string, 
 	return nil
 }
 
-// withdrawTx makes the original a tombstone. It returns it as it was at that moment, and what goes along.
+// withdrawTx turns the original into a tombstone. It returns the dataset as it was at that moment, and the contents
+// to transfer.
 func (c Catalog) withdrawTx(ctx context.Context, tx postgres.Tx, source Dataset, newOwner string) (Dataset, contents, error) {
 	if isLive, err := deleteDataset(ctx, tx, source, c.now()); err != nil || !isLive {
 		return Dataset{}, contents{}, orAbsent(err)
@@ -199,17 +202,17 @@ func (c Catalog) transferParties(ctx context.Context, q postgres.Querier, at Pat
 	return *source, auth.Principal{Account: to, Username: newOwner}, c.checkRoom(ctx, q, to, *source)
 }
 
-// checkRoom refuses a transfer to somebody who has a dataset of the name, before anything is changed.
+// checkRoom refuses a transfer to a user who has a dataset of that name, before anything is changed.
 func (c Catalog) checkRoom(ctx context.Context, q postgres.Querier, to uuid.UUID, source Dataset) error {
 	there, err := selectDataset(ctx, q, to, nameKey(source.Namespace), nameKey(source.Name), auth.Principal{Account: to})
 	if err != nil || there != nil {
-		return orTaken(err, "The new owner has a dataset of this name.")
+		return orTaken(err, "The new owner already has a dataset with this name.")
 	}
 
 	return nil
 }
 
-// receiveTx makes the hidden copy.
+// receiveTx creates the hidden copy.
 func (c Catalog) receiveTx(ctx context.Context, tx postgres.Tx, target auth.Principal, source Dataset, goods contents) (Dataset, error) {
 	by := audit.Entry{Account: target.Account, At: c.now(), Actor: audit.Operator}
 
@@ -227,8 +230,8 @@ func (c Catalog) receiveTx(ctx context.Context, tx postgres.Tx, target auth.Prin
 	}
 
 	for _, g := range goods.grants {
-		if g.subject.ID == target.Account.String() || g.subject == (auth.Subject{Kind: auth.SubjectName, ID: target.Username}) {
-			continue // the owner needs none
+		if g.subject == (auth.Subject{Kind: auth.SubjectAccount, ID: target.Account.String()}) || g.subject == (auth.Subject{Kind: auth.SubjectName, ID: target.Username}) {
+			continue // the owner needs no grant
 		}
 
 		if err := insertGrant(ctx, tx, moved.access, g, c.now()); err != nil {
@@ -239,9 +242,9 @@ func (c Catalog) receiveTx(ctx context.Context, tx postgres.Tx, target auth.Prin
 	return moved, nil
 }
 
-// BindName turns what was shared with a username into what is shared with the account that has it, one
-// account's grants at a time. Before a name is released this must be done, or its next bearer would
-// inherit them.
+// BindName turns grants to a username into grants to the account that has the username, in one transaction for each
+// grant. This must be done before a username is released, or the next account with that username would inherit the
+// grants.
 func (c Catalog) BindName(ctx context.Context, username string, account uuid.UUID) error {
 	byName := auth.Subject{Kind: auth.SubjectName, ID: username}
 

@@ -17,7 +17,7 @@ import (
 
 const grace = 7 * 24 * time.Hour
 
-// richDataset makes a dataset of ada's that has everything that a dataset can have.
+// richDataset creates a dataset of ada with everything that a dataset can have.
 func richDataset(t *testing.T, b *bundle, ada auth.Principal) Description {
 	t.Helper()
 
@@ -48,7 +48,7 @@ func richDataset(t *testing.T, b *bundle, ada auth.Principal) Description {
 
 var orders = Path{Username: "ada", Namespace: "sales", Dataset: "orders"} //nolint:gochecknoglobals // a constant
 
-// requireMoved checks that it is at bob's with all that it had.
+// requireMoved checks that bob has the dataset with everything that it had.
 func requireMoved(t *testing.T, b *bundle, bob auth.Principal, was Description) {
 	t.Helper()
 
@@ -111,7 +111,7 @@ func TestTransfer(t *testing.T) {
 
 	require.Equal(t, 2, b.count(t, `SELECT count(*) FROM audit WHERE actor = 'operator' AND action IN ('dataset.transfer', 'dataset.receive') AND target = $1`, made.ID.String()))
 
-	// And back again.
+	// Transfer the dataset back.
 	require.NoError(t, b.catalog.TransferDataset(t.Context(), Path{Username: "bob", Namespace: "sales", Dataset: "orders"}, "ada", moveTable))
 	back, err := b.catalog.Describe(t.Context(), ada, orders)
 	require.NoError(t, err)
@@ -180,7 +180,7 @@ func TestTransferCutOff(t *testing.T) {
 	}
 }
 
-// takeSteps does what TransferDataset does, up to a step.
+// takeSteps does the first steps of TransferDataset.
 func takeSteps(t *testing.T, b *bundle, done int) {
 	t.Helper()
 
@@ -242,7 +242,7 @@ func TestRestore(t *testing.T) {
 	require.Equal(t, second.ID, is.ID, "the one that was deleted last")
 	require.Equal(t, "Sales", is.Namespace)
 
-	// The older one comes back into whatever has the name of its namespace now.
+	// The older dataset is restored into the namespace that has the name of its former namespace now.
 	_, err = b.catalog.UpdateDataset(t.Context(), ada, orders, DatasetChange{Name: "other"})
 	require.NoError(t, err)
 	require.NoError(t, b.catalog.DeleteDataset(t.Context(), ada, Path{Username: "ada", Namespace: "sales", Dataset: "other"}))
@@ -287,7 +287,7 @@ func TestBindName(t *testing.T) {
 	newcomer := b.signIn(t, "newcomer")
 	require.Len(t, b.all(t, newcomer, 100), bindBatch+5, "it takes effect by itself")
 
-	// Sharing again replaces the grant that was made by name.
+	// Sharing again replaces the grant that was made by username.
 	b.share(t, ada, Path{Username: "ada", Namespace: "n"}, "newcomer", auth.Viewer)
 	shares, err = b.catalog.Shares(t.Context(), ada, Path{Username: "ada", Namespace: "n"})
 	require.NoError(t, err)
@@ -297,7 +297,7 @@ func TestBindName(t *testing.T) {
 	require.Zero(t, b.count(t, `SELECT count(*) FROM grants WHERE subject_kind = 'name'`))
 	b.requireSound(t)
 
-	// The name goes to somebody else.
+	// Another account gets the username.
 	b.exec(t, `UPDATE directory_names SET username = 'released' WHERE account_id = $1`, newcomer.Account)
 	next := b.signIn(t, "newcomer")
 	require.Empty(t, b.all(t, next, 100))

@@ -7,20 +7,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"quern.dev/quern/internal/auth"
-	"quern.dev/quern/internal/postgres"
 	"quern.dev/quern/internal/postgres/pgtest"
 )
 
-// TestBehindAPooler: nothing is prepared there, so nothing but the statement says of what type an argument is.
+// TestBehindAPooler checks that everything works where statements have no names and may run on any connection.
 func TestBehindAPooler(t *testing.T) {
 	t.Parallel()
 
-	db, err := postgres.Open(t.Context(), postgres.Config{
-		URL: pgtest.URL(t), Pooler: true, MaxConns: 4, AcquireTimeout: time.Minute, QueryTimeout: time.Minute, LockTimeout: time.Minute,
-	})
-	require.NoError(t, err)
-
-	defer db.Close()
+	db := pgtest.Pooled(t)
 
 	b := &bundle{db: db, catalog: Catalog{DB: db, Now: time.Now}}
 	ada, bob := b.signIn(t, "ada"), b.signIn(t, "bob")

@@ -13,7 +13,7 @@ import (
 	"quern.dev/quern/internal/fault"
 )
 
-// atOnce runs functions at the same moment and returns what each gave.
+// atOnce runs functions at the same time and returns the fault code of each.
 func atOnce(racers ...func() error) []fault.Code {
 	var (
 		codes = make([]fault.Code, len(racers))
@@ -33,12 +33,12 @@ func atOnce(racers ...func() error) []fault.Code {
 
 	close(start)
 
-	_ = race.Wait() // each error is a code
+	_ = race.Wait() // each error is returned as a code
 
 	return codes
 }
 
-// arena is where one kind of race is run: ada's and bob's accounts on a database of their own.
+// arena contains the accounts of ada and bob on their own database, for one kind of race.
 type arena struct {
 	*bundle
 	*testing.T
@@ -46,7 +46,7 @@ type arena struct {
 	ada, bob auth.Principal
 }
 
-// TestCatalogRaces: what two callers do at the same moment ends as if one had come first.
+// TestCatalogRaces checks that two concurrent operations end as if one had come before the other.
 func TestCatalogRaces(t *testing.T) {
 	t.Parallel()
 
@@ -84,7 +84,8 @@ func dataset(namespace, name string) Path {
 	return Path{Username: "ada", Namespace: namespace, Dataset: name}
 }
 
-// renameAgainstRead: who reads the old path and, if nothing is there, the new one, finds it, and always the same.
+// renameAgainstRead checks that a reader who reads the old path and then, if that is not found, the new path always
+// finds the same dataset.
 func renameAgainstRead(a arena, name string) {
 	made := a.create(a, a.ada, "n", name)
 	from, to := dataset("n", name), dataset("n", name+"-new")
@@ -127,7 +128,8 @@ func renameAgainstRead(a arena, name string) {
 	require.Equal(a, fault.NotFound, code(err))
 }
 
-// deleteAgainstGrant: the grant came too late, or went with the dataset. A new one of that name inherits nothing.
+// deleteAgainstGrant checks that the grant is refused or stays with the deleted dataset, and that a new dataset of
+// that name inherits nothing.
 func deleteAgainstGrant(a arena, name string) {
 	dead, at := a.create(a, a.ada, "n", name), dataset("n", name)
 
@@ -191,7 +193,7 @@ func createNamespaceAgainstCreate(a arena, name string) {
 	require.Equal(a, 1, a.count(a, `SELECT count(*) FROM namespaces WHERE account_id = $1 AND name_key = $2`, a.ada.Account, "n"+name))
 }
 
-// shareAgainstDelete: no grant is left of a namespace that is gone.
+// shareAgainstDelete checks that no grant remains on a deleted namespace.
 func shareAgainstDelete(a arena, name string) {
 	made, err := a.catalog.CreateNamespace(a.Context(), a.ada, NewNamespace{Name: name})
 	require.NoError(a, err)
@@ -213,7 +215,8 @@ func shareAgainstDelete(a arena, name string) {
 	require.Empty(a, a.namespaces(a, a.bob, "ada", 10))
 }
 
-// defineAgainstDefine: of two who have read the same revision one wins, and the other is told.
+// defineAgainstDefine checks that, of two callers who have read the same revision, one succeeds and the other gets
+// PreconditionFailed.
 func defineAgainstDefine(a arena, name string) {
 	a.create(a, a.ada, "n", name)
 	a.share(a, a.ada, dataset("n", name), "bob", auth.Editor)
@@ -259,7 +262,8 @@ func defineAgainstDefine(a arena, name string) {
 	require.Equal(a, Definition{Revision: 5, DataDescription: "both", SchemaDefinition: schema}, definition)
 }
 
-// deleteAgainstCreate: the dataset keeps the namespace alive, or is put into a new one of that name.
+// deleteAgainstCreate checks that the new dataset prevents the deletion of the namespace or is created in a new
+// namespace of that name.
 func deleteAgainstCreate(a arena, name string) {
 	_, err := a.catalog.CreateNamespace(a.Context(), a.ada, NewNamespace{Name: name})
 	require.NoError(a, err)
@@ -281,7 +285,7 @@ func deleteAgainstCreate(a arena, name string) {
 	require.NoError(a, err)
 }
 
-// shareAgainstUnshare leaves one grant or none, with its inverse or without.
+// shareAgainstUnshare checks that one grant with its inverse remains, or neither.
 func shareAgainstUnshare(a arena, name string) {
 	var racers []func() error
 
@@ -306,7 +310,7 @@ func shareAgainstUnshare(a arena, name string) {
 	require.LessOrEqual(a, len(shares), 1)
 }
 
-// shareAgainstBind: somebody signs in, and the operator binds the name, while something is shared with it.
+// shareAgainstBind checks a share with a username while its user signs in and the operator binds the username.
 func shareAgainstBind(a arena, name string) {
 	a.create(a, a.ada, "n", name)
 
@@ -333,7 +337,7 @@ func shareAgainstBind(a arena, name string) {
 	require.Empty(a, a.all(a, who, 2))
 }
 
-// restoreAgainstCreate: the namespace is gone too. Whoever is first has the name.
+// restoreAgainstCreate checks that the first of the two gets the name when the namespace was deleted too.
 func restoreAgainstCreate(a arena, name string) {
 	first := a.create(a, a.ada, name, "d")
 	a.share(a, a.ada, dataset(name, "d"), "bob", auth.Viewer)
@@ -373,7 +377,7 @@ func restoreAgainstRestore(a arena, name string) {
 	require.EqualValues(a, 2, found.Epoch, "deleted, restored")
 }
 
-// renameAgainstRename: two datasets that want the same name.
+// renameAgainstRename checks two datasets that are renamed to the same name.
 func renameAgainstRename(a arena, name string) {
 	rename := func(from string) func() error {
 		a.create(a, a.ada, name, from)
@@ -388,7 +392,7 @@ func renameAgainstRename(a arena, name string) {
 	require.ElementsMatch(a, []fault.Code{"", fault.Conflict}, atOnce(rename("one"), rename("two")))
 }
 
-// transferAgainstChange: what was done to a dataset while it changed its owner was refused, or went along.
+// transferAgainstChange checks that a change during a transfer is refused or is transferred too.
 func transferAgainstChange(a arena, name string) {
 	made := a.create(a, a.ada, "n", name)
 	a.share(a, a.ada, dataset("n", name), "@group", auth.Viewer)

@@ -13,38 +13,41 @@ import (
 	"github.com/google/uuid"
 
 	"quern.dev/quern/internal/auth"
+	"quern.dev/quern/internal/lexicon"
 	"quern.dev/quern/internal/postgres"
 )
 
-// Search looks only along what the caller may see, so that neither its answer nor its time tells of anything else:
-// the caller's account, namespaces that are shared as a whole, and single datasets. It is bounded: so many words, so
-// many shares, so many candidates, so many hits.
+// Search reads only what the caller may see, so that neither its result nor its duration reveals anything else: the
+// caller's account, namespaces that are shared as a whole, and single shared datasets. The numbers of words, shares,
+// candidates and hits are limited.
 const (
-	// MaxHits is how many hits a search has at most, over all its pages.
+	// MaxHits is the largest number of hits of a search, over all its pages.
 	MaxHits = 200
 
 	maxWords      = 8
 	maxShares     = 10_000
 	maxCandidates = 500 // of each word; twice as many are ranked
-	scopesAtOnce  = 32  // namespaces that one look into the index finds words within
+	scopesAtOnce  = 32  // namespaces that one index lookup searches
 
-	// The index gives all that have a word before it gives the first, which takes long for a word that tens of thousands
-	// have. In an account that is so large, a word that so many of its newest have is looked for among those alone.
+	// The index finds all datasets that have a word before it returns the first one, which is slow for a word that
+	// tens of thousands of datasets have. In an account with more than largeAccount datasets, a word is frequent if at
+	// least oftenSampled of the newest sampled datasets have it. Frequent words are searched among the newest
+	// recentLooked datasets first, and with the index only if these yield fewer than maxCandidates.
 	largeAccount = 5000
 	sampled      = 200
 	oftenSampled = sampled / 5
 	recentLooked = 5000
 )
 
-// Search is what is looked for.
+// Search is a request to search datasets.
 type Search struct {
 	Words string
-	In    Path // a namespace; the zero Path is everything that the caller may see
+	In    Path // a namespace; the zero Path means everything that the caller may see
 	After Rank
 	Limit int
 }
 
-// Rank is the place of a hit among the others. The zero Rank is before all of them.
+// Rank is the position of a hit among the hits. The zero Rank is before all hits.
 type Rank struct {
 	Score            uint32
 	Account, Dataset uuid.UUID
@@ -57,10 +60,10 @@ func (r Rank) compare(other Rank) int {
 		bytes.Compare(r.Dataset[:], other.Dataset[:]))
 }
 
-// Search finds datasets by name, columns, descriptions and values, the best first. Each that it gives has passed the
-// same decision as a read of it.
+// Search finds datasets by name, columns, descriptions and values, the best first. Each dataset that it returns has
+// passed the same decision as a read of that dataset.
 //
-// Faults: NotFound if the caller may see nothing of the namespace.
+// Faults: NotFound if the caller may see nothing in the namespace.
 func (c Catalog) Search(ctx context.Context, who auth.Principal, want Search) (page []Item, next *Rank, err error) {
 	err = c.DB.Do(ctx, func(q postgres.Querier) error {
 		within, err := c.scope(ctx, q, who, want.In)
@@ -97,7 +100,7 @@ func (c Catalog) Search(ctx context.Context, who auth.Principal, want Search) (p
 	return page, next, err
 }
 
-// firstVisible reads the first of the hits that the caller may see.
+// firstVisible reads the first hits that the caller may see.
 func firstVisible(ctx context.Context, q postgres.Querier, who auth.Principal, ranks []Rank, limit int) (list []Dataset, err error) {
 	for len(ranks) > 0 && len(list) < limit {
 		batch := ranks[:min(limit-len(list), len(ranks))]
@@ -118,12 +121,12 @@ func firstVisible(ctx context.Context, q postgres.Querier, who auth.Principal, r
 	return list, nil
 }
 
-// scope is where a search looks.
+// scope is the set of datasets that a search covers.
 type scope struct {
-	account uuid.UUID                                                      // that much of it lies in
-	inside  string                                                         // the condition for what of the account is in it
-	wholes  []string                                                       // accounts and namespaces, as conditions of the text search
-	singles func(q postgres.Querier, conditions []string) ([]found, error) // those of single datasets that fulfil most
+	account uuid.UUID                                                      // account that contains a large part of the scope, or uuid.Nil
+	inside  string                                                         // condition that selects the part of the account that is in the scope
+	wholes  []string                                                       // accounts and namespaces, as text search conditions
+	singles func(q postgres.Querier, conditions []string) ([]found, error) // returns the single datasets that meet the most conditions
 }
 
 func (c Catalog) scope(ctx context.Context, q postgres.Querier, who auth.Principal, in Path) (scope, error) {
@@ -147,7 +150,7 @@ func (c Catalog) scope(ctx context.Context, q postgres.Querier, who auth.Princip
 	}
 }
 
-// namespaceScope is what the caller may see of a namespace.
+// namespaceScope returns the part of a namespace that the caller may see.
 func (c Catalog) namespaceScope(ctx context.Context, q postgres.Querier, who auth.Principal, in Path) (scope, error) {
 	namespace, err := c.Visible(ctx, q, who, in)
 	if err != nil {
@@ -188,7 +191,8 @@ func entriesScope(ctx context.Context, entries []entry) scope {
 	}
 }
 
-// namespaceLexemes are conditions, each for as many namespaces as one look into the index takes.
+// namespaceLexemes returns conditions that select the namespaces, each for as many namespaces as one index lookup
+// takes.
 func namespaceLexemes(namespaces []uuid.UUID) (conditions []string) {
 	for chunk := range slices.Chunk(namespaces, scopesAtOnce) {
 		lexemes := make([]string, len(chunk))
@@ -204,7 +208,7 @@ func namespaceLexemes(namespaces []uuid.UUID) (conditions []string) {
 
 func lexeme(sign string, id uuid.UUID) string { return quoted(sign+hex.EncodeToString(id[:]), "") }
 
-// search gives the hits, the best first.
+// search returns the hits, the best first.
 func search(ctx context.Context, q postgres.Querier, want wanted, in scope) ([]Rank, error) {
 	if len(want.words) == 0 {
 		return nil, nil
@@ -215,7 +219,7 @@ func search(ctx context.Context, q postgres.Querier, want wanted, in scope) ([]R
 		return nil, err
 	}
 
-	// Those with the most words first, each once.
+	// Candidates that meet the most conditions come first.
 	list := slices.SortedFunc(maps.Keys(candidates), func(a, b entry) int {
 		return cmp.Or(candidates[b]-candidates[a], a.compare(b))
 	})
@@ -226,9 +230,9 @@ func search(ctx context.Context, q postgres.Querier, want wanted, in scope) ([]R
 	return ranks[:min(MaxHits, len(ranks))], err
 }
 
-// candidates are what may be a hit, and how promising it is. Words that few have give all that have them, and each of
-// them counts for more than all the words that too many have. Of those, datasets are sought that have all of them, from
-// the strictest sense on.
+// candidates returns the possible hits, each with a number that says how promising it is. A word that few datasets
+// have adds all of them, and counts for more than all frequent words together. For the frequent words, candidates
+// searches datasets that have all these words, in the strictest sense first.
 func (w wanted) candidates(ctx context.Context, q postgres.Querier, in scope) (map[entry]int, error) {
 	var (
 		candidates = map[entry]int{}
@@ -293,7 +297,8 @@ func (w wanted) candidates(ctx context.Context, q postgres.Querier, in scope) (m
 	return candidates, nil
 }
 
-// frequent are the numbers of the conditions that many datasets of the account fulfil, as far as its newest show it.
+// frequent returns the indexes of the conditions that many datasets of the account meet, estimated from its newest
+// datasets.
 func (s scope) frequent(ctx context.Context, q postgres.Querier, conditions []string) ([]int, error) {
 	if s.account == uuid.Nil || len(conditions) == 0 {
 		return nil, nil
@@ -307,7 +312,8 @@ func (s scope) frequent(ctx context.Context, q postgres.Querier, conditions []st
 	return selectFrequent(ctx, q, s.account, inside)
 }
 
-// find gives the first that fulfil a condition: among the newest of the account, if enough of those do.
+// find returns the first datasets that meet a condition. If many datasets are likely to meet it, find first searches only
+// the newest datasets of the account, and stops if these are enough.
 func (s scope) find(ctx context.Context, q postgres.Querier, condition string, isFrequent bool) ([]found, error) {
 	if isFrequent {
 		if found, err := findRecent(ctx, q, s.account, allOf([]string{s.inside, condition})); err != nil || len(found) == maxCandidates {
@@ -318,26 +324,26 @@ func (s scope) find(ctx context.Context, q postgres.Querier, condition string, i
 	return findWithin(ctx, q, []string{condition}, s.wholes)
 }
 
-// wanted is what a search looks for, as PostgreSQL's text search reads it.
+// wanted is a search as conditions of PostgreSQL's text search.
 type wanted struct {
 	words []string
 	whole string
 
-	// For each word, a condition for each place where it may stand: the best place first. What only resembles it is
-	// looked for in the name and the columns.
+	// For each word, a condition for each part of a dataset that the word may occur in, the best first. Words that
+	// only resemble it are searched in the name and the columns.
 	places [places][]string
-	any    []string // for each word, anywhere
-	names  []string // for each word, in the name
-	sure   []string // for each word, not only something that resembles it
+	any    []string // for each word, a condition that it occurs anywhere
+	names  []string // for each word, a condition that it occurs in the name
+	sure   []string // for each word, a condition that the word itself occurs, not only a similar one
 }
 
 const places = 6
 
 func newWanted(text string) wanted {
-	w := wanted{whole: alternatives(marked(signWhole, forms(whole(text))), ""), words: significant(foldWanted(text))}
+	w := wanted{whole: alternatives(marked(signWhole, lexicon.Forms(whole(text))), ""), words: significant(lexicon.SearchWords(text))}
 
 	for _, word := range w.words {
-		same, near := forms(word), marked(signSlip, slips(word))
+		same, near := lexicon.Forms(word), marked(signSlip, slips(word))
 		begins := []string{signBeginning + word}
 
 		conditions := [places]string{
@@ -360,7 +366,7 @@ func newWanted(text string) wanted {
 	return w
 }
 
-// significant are the words that count: each once, and of many the longest, which say the most.
+// significant returns each word once and, if there are too many, the longest ones, which say the most.
 func significant(words []string) []string {
 	slices.Sort(words)
 	words = slices.Compact(words)
@@ -369,13 +375,14 @@ func significant(words []string) []string {
 	return words[:min(maxWords, len(words))]
 }
 
-// sense is a condition, and how many words it is about.
+// sense is a condition and the number of words that it is about.
 type sense struct {
 	match string
 	words int
 }
 
-// senses are conditions about the words that too many datasets have, from the strictest on. None, if there are none.
+// senses returns the conditions for those words of the search that many datasets contain, the strictest first. It
+// returns nil if there is no such word.
 func (w wanted) senses(isFrequent func(i int) bool) []sense {
 	var names, sure, anywhere []string
 
@@ -412,7 +419,7 @@ func alternatives(lexemes []string, at string) string {
 	return anyOf(list)
 }
 
-// quoted is a lexeme in a condition, anywhere or of a weight.
+// quoted returns a lexeme of a condition, with a weight if at is not "".
 func quoted(lexeme, at string) string {
 	if at == "" {
 		return "'" + lexeme + "'"
@@ -421,8 +428,9 @@ func quoted(lexeme, at string) string {
 	return "'" + lexeme + "':" + at
 }
 
-// score puts hits in their order: the name as a whole, then by how many of the words are found, how many of them
-// exactly, and where they stand. at has for each word the first of its places that holds, or how many there are.
+// score orders hits: first a match of the whole name, then the number of words found, how many of these were found
+// exactly, and where they occur. at contains for each word the index of its first condition in wanted.places that
+// holds, or the number of conditions if none holds.
 func score(isWhole bool, at []int16) (score uint32) {
 	var found, sure, sum uint32
 
@@ -434,7 +442,7 @@ func score(isWhole bool, at []int16) (score uint32) {
 			found++
 		}
 
-		if points > 2 { // the last two places are of what resembles it
+		if points > 2 { // the last two conditions are for similar words
 			sure++
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/lexicon"
 	"quern.dev/quern/internal/postgres"
 )
 
@@ -38,7 +39,7 @@ func (b *bundle) found(t tester, who auth.Principal, want Search) (list []Item) 
 	return nil
 }
 
-// hits are the names of what is found, the best first.
+// hits returns the names of the datasets found, the best first.
 func (b *bundle) hits(t tester, who auth.Principal, words string) (list []string) {
 	t.Helper()
 
@@ -49,7 +50,7 @@ func (b *bundle) hits(t tester, who auth.Principal, words string) (list []string
 	return list
 }
 
-// thing is a dataset as a test describes it.
+// thing describes a dataset of a test.
 type thing struct {
 	name, description string
 	columns           []string
@@ -69,7 +70,7 @@ func (b *bundle) add(t tester, who auth.Principal, made thing) Description {
 	return dataset
 }
 
-// fill does what a load and the profile after it do.
+// fill sets columns and values as an ingestion and the profile after it do.
 func (b *bundle) fill(t tester, d Dataset, columns, values []string) {
 	t.Helper()
 
@@ -87,7 +88,7 @@ func (b *bundle) fill(t tester, d Dataset, columns, values []string) {
 	}))
 }
 
-// TestSearchRanks: what is found, and in which order.
+// TestSearchRanks checks which datasets are found, and in which order.
 //
 //nolint:gosmopolitan // people write in every script
 func TestSearchRanks(t *testing.T) {
@@ -159,7 +160,7 @@ func TestSearchRanks(t *testing.T) {
 		}
 
 		if strings.HasPrefix(words, "inv") && words != "invoice" {
-			require.ElementsMatch(t, want, got, words) // they resemble it alike
+			require.ElementsMatch(t, want, got, words) // these match equally well
 			continue
 		}
 
@@ -167,7 +168,7 @@ func TestSearchRanks(t *testing.T) {
 	}
 }
 
-// TestSearchFollows: what is changed is found as it is now, at once.
+// TestSearchFollows checks that a changed dataset is found by its new content at once.
 func TestSearchFollows(t *testing.T) {
 	t.Parallel()
 
@@ -205,7 +206,7 @@ func TestSearchFollows(t *testing.T) {
 	require.NoError(t, b.catalog.Unshare(t.Context(), ada, at, "bob"))
 	require.Empty(t, b.hits(t, bob, "echo"))
 
-	// Deleted, restored and given away, with its values.
+	// Delete, restore and transfer the dataset with its values.
 	require.NoError(t, b.catalog.DeleteDataset(t.Context(), ada, at))
 	require.Empty(t, b.hits(t, ada, "foxtrot"))
 	require.NoError(t, b.catalog.RestoreDataset(t.Context(), at, time.Hour))
@@ -214,7 +215,7 @@ func TestSearchFollows(t *testing.T) {
 	require.Empty(t, b.hits(t, ada, "foxtrot"))
 	require.Equal(t, []string{"bravo"}, b.hits(t, bob, "foxtrot"))
 
-	// Values go with the rows that have them.
+	// Values are removed together with the rows that have them.
 	at.Username = "bob"
 	_, err = clearAlone(b.catalog, t.Context(), bob, at)
 	require.NoError(t, err)
@@ -223,7 +224,7 @@ func TestSearchFollows(t *testing.T) {
 	b.requireSound(t)
 }
 
-// TestSearchWithin: a namespace alone, for whoever sees all of it, some of it or nothing.
+// TestSearchWithin checks searches in one namespace by callers who see all, some or none of its datasets.
 func TestSearchWithin(t *testing.T) {
 	t.Parallel()
 
@@ -254,7 +255,8 @@ func TestSearchWithin(t *testing.T) {
 	require.Len(t, b.found(t, b.token(t, bob, auth.Viewer, one), Search{Words: "orders", Limit: 20}), 1)
 }
 
-// TestSearchBackfill: what was there before, and what programs write that do not know of the search.
+// TestSearchBackfill checks datasets that existed before the search, and datasets written by programs that do not
+// support it.
 func TestSearchBackfill(t *testing.T) {
 	t.Parallel()
 
@@ -262,7 +264,7 @@ func TestSearchBackfill(t *testing.T) {
 	ada := b.signIn(t, "ada")
 	home := b.create(t, ada, "n", "alpha").NamespaceID
 
-	// As the release before writes: rows of datasets alone.
+	// Write as the previous release does: only the rows of datasets.
 	for i := range indexBatch + 5 {
 		b.exec(t, `
 			INSERT INTO datasets (account_id, id, namespace_id, name, name_key, data_description, created_at, updated_at)
@@ -288,7 +290,7 @@ func TestSearchBackfill(t *testing.T) {
 	b.requireSound(t)
 }
 
-// TestSearchFrequent: words that every dataset has do not hide the one that tells them apart.
+// TestSearchFrequent checks that words of every dataset do not hide the word that distinguishes one dataset.
 func TestSearchFrequent(t *testing.T) {
 	t.Parallel()
 
@@ -315,7 +317,7 @@ func TestSearchFrequent(t *testing.T) {
 	require.Len(t, b.hits(t, ada, "order"), MaxHits)
 }
 
-// TestSearchLeavesPostsAlone: rows that are added to the columns that are there write nothing that is searched.
+// TestSearchLeavesPostsAlone checks that adding rows without changing the columns does not write the search document.
 func TestSearchLeavesPostsAlone(t *testing.T) {
 	t.Parallel()
 
@@ -342,7 +344,7 @@ func TestSearchLeavesPostsAlone(t *testing.T) {
 	b.requireSound(t)
 }
 
-// TestSearchHostile: whatever is looked for is an answer and no failure.
+// TestSearchHostile checks that no search text causes a failure.
 //
 //nolint:gosmopolitan // people write in every script
 func TestSearchHostile(t *testing.T) {
@@ -379,10 +381,10 @@ func TestSearchHostile(t *testing.T) {
 	}
 
 	require.Len(t, bounded(many), maxValues)
-	require.Len(t, bounded([]string{strings.Repeat("x", 1<<20)})[0], maxLetters)
+	require.Len(t, bounded([]string{strings.Repeat("x", 1<<20)})[0], lexicon.MaxLetters)
 }
 
-// TestSearchRaces: changes of one dataset at the same moment leave the document of what is there in the end.
+// TestSearchRaces checks that concurrent changes of a dataset leave the document of its final content.
 func TestSearchRaces(t *testing.T) {
 	t.Parallel()
 
@@ -411,7 +413,7 @@ func TestSearchRaces(t *testing.T) {
 		all.Go(func() error {
 			_, err := b.catalog.PutDefinition(t.Context(), ada, from, Change{DataDescription: new(fmt.Sprint("text", i))}, nil)
 			if fault.Is(err, fault.NotFound) {
-				return nil // renamed before
+				return nil // it was renamed before
 			}
 
 			return err

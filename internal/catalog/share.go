@@ -16,14 +16,14 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-// Share is one line of the list of who may use something.
+// Share is one grant on a namespace or dataset, as shown in a list.
 type Share struct {
 	Grantee string // a username, or @ and the name of a group
 	Role    auth.Role
-	Pending bool // nobody has signed in with that username yet
+	Pending bool // no account has that username yet
 }
 
-// grant is a row of grants.
+// grant is a row of the table grants.
 type grant struct {
 	subject auth.Subject
 	role    auth.Role
@@ -33,12 +33,12 @@ var granteePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9._@+-]{0,127}$`)
 
 const maxGroupRunes = 255
 
-// grantee reads whom a request names, and returns every subject under which that name may stand: one who
-// has signed in stands by account, and by name if the grant is older than the sign-in.
+// grantee returns every subject that a name in a request may mean. For a user who has signed in these are the
+// account, and the username in case the grant is older than the sign-in.
 func (c Catalog) grantee(ctx context.Context, q postgres.Querier, who auth.Principal, name string) ([]auth.Subject, error) {
 	if group, ok := strings.CutPrefix(name, "@"); ok {
 		if group == "" || utf8.RuneCountInString(group) > maxGroupRunes {
-			return nil, fault.Invalid("username", "is not the name of a group")
+			return nil, fault.Invalid("username", "is not a valid group name")
 		}
 
 		return []auth.Subject{{Kind: auth.SubjectGroup, ID: group}}, nil
@@ -46,11 +46,11 @@ func (c Catalog) grantee(ctx context.Context, q postgres.Querier, who auth.Princ
 
 	name = strings.ToLower(name)
 	if name == auth.Self || name == who.Username {
-		return nil, fault.Invalid("username", "is yourself: what is yours needs no grant")
+		return nil, fault.Invalid("username", "is your own username: an owner needs no grant")
 	}
 
 	if !granteePattern.MatchString(name) {
-		return nil, fault.Invalid("username", "is not a username that anybody can have")
+		return nil, fault.Invalid("username", "is not a valid username")
 	}
 
 	byName := auth.Subject{Kind: auth.SubjectName, ID: name}
@@ -63,7 +63,7 @@ func (c Catalog) grantee(ctx context.Context, q postgres.Querier, who auth.Princ
 	return []auth.Subject{{Kind: auth.SubjectAccount, ID: account.String()}, byName}, nil
 }
 
-// shared is what a share operation is about: a namespace, or a dataset.
+// shared returns the namespace or dataset that a share operation is about.
 func (c Catalog) shared(ctx context.Context, q postgres.Querier, who auth.Principal, at Path) (access, audit.Target, error) {
 	if at.Dataset == "" {
 		namespace, err := c.allowNamespace(ctx, q, who, auth.Owner, at)
@@ -76,16 +76,16 @@ func (c Catalog) shared(ctx context.Context, q postgres.Querier, who auth.Princi
 	return dataset.access, dataset.Audit(), err
 }
 
-// NewShare is a request to share with somebody. Sharing again replaces the role.
+// NewShare is a request to share with a user or a group. Sharing again replaces the role.
 type NewShare struct {
 	Grantee string
 	Role    auth.Role
 	Once    auth.Once
 }
 
-// Share lets a user or a group use a namespace or a dataset.
+// Share grants a role on a namespace or a dataset to a user or a group.
 //
-// Faults: NotFound, Forbidden, ValidationFailed for oneself or an impossible name.
+// Faults: NotFound, Forbidden, ValidationFailed if the grantee is the caller or the name is not valid.
 func (c Catalog) Share(ctx context.Context, who auth.Principal, at Path, want NewShare) error {
 	return c.DB.InTx(ctx, func(tx postgres.Tx) error {
 		target, about, err := c.shared(ctx, tx, who, at)
@@ -98,7 +98,8 @@ func (c Catalog) Share(ctx context.Context, who auth.Principal, at Path, want Ne
 			return err
 		}
 
-		// Held until the grant is there, so that a delete at the same moment takes it along or comes first.
+		// Lock the target until the grant is committed, so that a concurrent delete either finds the grant or comes
+		// first.
 		if isLive, err := holdTarget(ctx, tx, &target); err != nil || !isLive {
 			return orAbsent(err)
 		}
@@ -108,7 +109,8 @@ func (c Catalog) Share(ctx context.Context, who auth.Principal, at Path, want Ne
 			return err
 		}
 
-		// The first subject is the one that counts from now on; the others are older spellings of it.
+		// The first subject receives the grant; the others are subjects that earlier grants to the same name may
+		// have.
 		if _, err := deleteGrants(ctx, tx, target, subjects[1:]); err != nil {
 			return err
 		}
@@ -124,9 +126,9 @@ func (c Catalog) Share(ctx context.Context, who auth.Principal, at Path, want Ne
 	})
 }
 
-// Unshare takes a grant away. Grants on the datasets of a namespace stay as they are.
+// Unshare deletes a grant. Grants on the datasets of a namespace do not change.
 //
-// Faults: NotFound also if there is no such grant, Forbidden.
+// Faults: NotFound also if the grant does not exist, Forbidden.
 func (c Catalog) Unshare(ctx context.Context, who auth.Principal, at Path, grantee string) error {
 	return c.DB.InTx(ctx, func(tx postgres.Tx) error {
 		target, about, err := c.shared(ctx, tx, who, at)
@@ -136,7 +138,7 @@ func (c Catalog) Unshare(ctx context.Context, who auth.Principal, at Path, grant
 
 		subjects, err := c.grantee(ctx, tx, who, grantee)
 		if fault.Is(err, fault.ValidationFailed) {
-			return fault.Absent() // nobody can have a grant under that name
+			return fault.Absent() // no grant can have that name
 		}
 
 		if err != nil {
@@ -158,7 +160,7 @@ func (c Catalog) Unshare(ctx context.Context, who auth.Principal, at Path, grant
 	})
 }
 
-// Shares lists the grants on a namespace or a dataset itself, ordered by name.
+// Shares lists the grants on the namespace or dataset itself, ordered by name.
 func (c Catalog) Shares(ctx context.Context, who auth.Principal, at Path) (list []Share, err error) {
 	err = c.DB.Do(ctx, func(q postgres.Querier) error {
 		target, _, err := c.shared(ctx, q, who, at)
@@ -181,7 +183,7 @@ func (c Catalog) Shares(ctx context.Context, who auth.Principal, at Path) (list 
 	return list, err
 }
 
-// name shows grants by the names that their subjects have now.
+// name returns grants with the current names of their subjects.
 func (c Catalog) name(ctx context.Context, q postgres.Querier, grants []grant) ([]Share, error) {
 	var (
 		accounts []uuid.UUID
@@ -227,7 +229,7 @@ func (c Catalog) name(ctx context.Context, q postgres.Querier, grants []grant) (
 	return list, nil
 }
 
-// id is what a grant names.
+// id returns the id that a grant names.
 func (a access) id() uuid.UUID {
 	if a.dataset != uuid.Nil {
 		return a.dataset

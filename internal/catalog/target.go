@@ -12,16 +12,17 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-// Targets turns the names that a token is to be restricted to into ids: a renamed target stays, a
-// re-created one does not. It does so when the token is made, not when the answer is repeated.
+// Targets returns a function that turns the paths that a token is restricted to into ids. The token therefore still
+// reaches a renamed target, but not a new one with the same name. The function runs when the token is created, not
+// when the response is repeated.
 //
-// Faults: ValidationFailed for what the caller cannot see.
+// Faults: ValidationFailed for a path that the caller may not see.
 func (c Catalog) Targets(who auth.Principal, paths []Path) auth.Resolve {
 	return func(ctx context.Context, tx postgres.Tx) (targets []auth.Target, err error) {
 		for i, path := range paths {
 			target, err := c.target(ctx, tx, who, path)
 			if fault.Is(err, fault.NotFound) {
-				return nil, fault.Invalid(fmt.Sprintf("accessRestrictedTo.%d", i), "names nothing that you can see")
+				return nil, fault.Invalid(fmt.Sprintf("accessRestrictedTo.%d", i), "is not a namespace or dataset that you can see")
 			}
 
 			if err != nil {
@@ -49,7 +50,7 @@ func (c Catalog) target(ctx context.Context, q postgres.Querier, who auth.Princi
 	return auth.Target{Kind: kindDataset, Account: dataset.Account, ID: dataset.ID}, err
 }
 
-// Paths names targets as they are called now. What the caller can no longer see is left out.
+// Paths returns the current paths of targets. It omits targets that the caller may no longer see.
 func (c Catalog) Paths(ctx context.Context, who auth.Principal, targets []auth.Target) (paths []Path, err error) {
 	if len(targets) == 0 {
 		return nil, nil

@@ -44,7 +44,7 @@ func TestTargetsAndPaths(t *testing.T) {
 		"a name that nothing can be": {Username: "bob", Namespace: strings.Repeat("n", 200)},
 	} {
 		_, err := b.targets(t, bob, orders, unseen)
-		require.Equal(t, fault.Invalid("accessRestrictedTo.1", "names nothing that you can see"), err, name)
+		require.Equal(t, fault.Invalid("accessRestrictedTo.1", "is not a namespace or dataset that you can see"), err, name)
 	}
 
 	_, err = b.catalog.UpdateDataset(t.Context(), ada, orders, DatasetChange{Name: "Renamed"})
@@ -63,7 +63,7 @@ func TestTargetsAndPaths(t *testing.T) {
 	require.Empty(t, none)
 }
 
-// TestTokenOfADataset: made and read back as a request does.
+// TestTokenOfADataset creates and reads back a token for a dataset, as a request does.
 func TestTokenOfADataset(t *testing.T) {
 	t.Parallel()
 
@@ -115,12 +115,12 @@ func TestTokenOfADataset(t *testing.T) {
 	_, err = b.catalog.CreateNamespace(t.Context(), bearer, NewNamespace{Name: "new"})
 	require.Equal(t, fault.Forbidden, code(err))
 
-	// A token for a namespace of one's own can put datasets into it, and nowhere else.
+	// A token for a namespace of its own account can create datasets in that namespace and in no other.
 	home := b.token(t, bob, auth.Editor, Path{Username: auth.Self, Namespace: "own"})
 	b.create(t, home, "OWN", "e")
 	require.Equal(t, []string{"bob/own/d", "bob/own/e"}, names(b.all(t, home, 1)))
 
-	// What it names is renamed, deleted, re-created.
+	// Rename, delete and re-create the dataset that the token names.
 	_, err = b.catalog.UpdateDataset(t.Context(), ada, orders, DatasetChange{Name: "Renamed"})
 	require.NoError(t, err)
 	require.Equal(t, []string{"ada/Sales/Renamed"}, names(b.all(t, bearer, 10)))
@@ -135,7 +135,8 @@ func TestTokenOfADataset(t *testing.T) {
 	require.Empty(t, b.all(t, nothing, 10), "restricted to nothing")
 }
 
-// TestTokenOfARevokedNamespace: a token names a namespace as a whole, of which its bearer may see only one dataset since.
+// TestTokenOfARevokedNamespace checks a token for a whole namespace after its account has lost all but one dataset of
+// that namespace.
 func TestTokenOfARevokedNamespace(t *testing.T) {
 	t.Parallel()
 

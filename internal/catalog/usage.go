@@ -12,11 +12,11 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-// Used is how much of something an account has used on a day.
+// Used is the amount of one kind that an account has used on a day.
 type Used struct {
 	Kind   string
 	Amount int64
-	Limit  *int64 // nil: no limit
+	Limit  *int64 // nil means no limit
 }
 
 // Usage is what an account has used today (UTC).
@@ -25,7 +25,7 @@ type Usage struct {
 	Items []Used
 }
 
-// Usage returns what the caller has used today and what is allowed.
+// Usage returns what the caller has used today, and the limits.
 func (c Catalog) Usage(ctx context.Context, who auth.Principal) (usage Usage, err error) {
 	usage.Day = c.today()
 	err = c.DB.Do(ctx, func(q postgres.Querier) error {
@@ -37,14 +37,14 @@ func (c Catalog) Usage(ctx context.Context, who auth.Principal) (usage Usage, er
 	return usage, err
 }
 
-// Reservation is what was counted before it was used. It is settled on the day on which it was made.
+// Reservation is an amount that was counted before it was used. It is settled on the day on which it was made.
 type Reservation struct {
 	Day    time.Time
 	Kind   string
 	Amount int64
 }
 
-// ReserveTx counts what is about to be used, before it is known how much it will be.
+// ReserveTx counts an amount before it is used, when the actual amount is not known yet.
 //
 // Faults: LimitExceeded, naming the limit.
 func (c Catalog) ReserveTx(ctx context.Context, tx postgres.Tx, who auth.Principal, kind string, amount int64) (Reservation, error) {
@@ -58,21 +58,22 @@ func (c Catalog) ReserveTx(ctx context.Context, tx postgres.Tx, who auth.Princip
 	return reserved, err
 }
 
-// SettleTx puts what was really used in the place of what was reserved.
+// SettleTx replaces a reserved amount with the amount that was actually used.
 func (c Catalog) SettleTx(ctx context.Context, tx postgres.Tx, who auth.Principal, reserved Reservation, used int64) error {
 	_, err := addUsage(ctx, tx, who.Account, reserved, used-reserved.Amount)
 
 	return err
 }
 
-// CountTx counts what was used without a reservation.
+// CountTx counts an amount that was used without a reservation.
 func (c Catalog) CountTx(ctx context.Context, tx postgres.Tx, account uuid.UUID, kind string, amount int64) error {
 	_, err := addUsage(ctx, tx, account, Reservation{Day: c.today(), Kind: kind}, amount)
 
 	return err
 }
 
-// LeftTx refuses an account that has used up its limit. What is used after it goes beyond the limit.
+// LeftTx fails if an account has used up its limit. An account that is below its limit may exceed it by what it uses
+// next.
 //
 // Faults: LimitExceeded.
 func (c Catalog) LeftTx(ctx context.Context, tx postgres.Tx, account uuid.UUID, kind string) error {
@@ -85,7 +86,7 @@ func (c Catalog) LeftTx(ctx context.Context, tx postgres.Tx, account uuid.UUID, 
 }
 
 func exceeded(limit int64, kind string) error {
-	return fault.New(fault.LimitExceeded, fmt.Sprintf("Today's limit of %d %s is reached. It begins anew at midnight UTC.", limit, kind))
+	return fault.New(fault.LimitExceeded, fmt.Sprintf("Today's limit of %d %s is reached. It resets at midnight UTC.", limit, kind))
 }
 
 func (c Catalog) today() time.Time { return c.now().Truncate(24 * time.Hour) }

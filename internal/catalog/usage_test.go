@@ -72,7 +72,7 @@ func TestUsage(t *testing.T) {
 	require.Equal(t, fault.LimitExceeded, code(err))
 }
 
-// TestUsageOverMidnight: what is settled on the next day neither adds to that day nor takes from it.
+// TestUsageOverMidnight checks that settling a reservation on the next day does not change the usage of that day.
 func TestUsageOverMidnight(t *testing.T) {
 	t.Parallel()
 
@@ -96,7 +96,7 @@ func TestUsageOverMidnight(t *testing.T) {
 	require.Equal(t, fault.LimitExceeded, code(err))
 }
 
-// TestReserveAtOnce: however many ask at once, no more than the limit is given out.
+// TestReserveAtOnce checks that concurrent reservations never exceed the limit.
 func TestReserveAtOnce(t *testing.T) {
 	t.Parallel()
 
@@ -127,7 +127,7 @@ func TestReserveAtOnce(t *testing.T) {
 	require.Equal(t, []Used{{Kind: kind, Amount: 7, Limit: new(int64(7))}}, b.used(t, ada))
 }
 
-// TestReserveGoesWithItsTransaction: what fails afterwards has used nothing.
+// TestReserveGoesWithItsTransaction checks that a transaction that fails after a reservation uses nothing.
 func TestReserveGoesWithItsTransaction(t *testing.T) {
 	t.Parallel()
 

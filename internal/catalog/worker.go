@@ -5,28 +5,29 @@ import (
 	"time"
 
 	"github.com/riverqueue/river"
+
+	"quern.dev/quern/internal/job"
 )
 
-// IndexArgs is the job that makes what is searched of datasets that nobody made it for.
+// IndexArgs is the job that writes stale search documents.
 type IndexArgs struct{}
 
-// Kind names the job.
+// Kind returns the name of the job.
 func (IndexArgs) Kind() string { return "catalog.index" }
 
 const (
-	indexQueue = "housekeeping"
 	indexEvery = time.Minute
 	indexFor   = 50 * time.Second
 )
 
-// Indexer works IndexArgs.
+// Indexer works on IndexArgs.
 type Indexer struct {
 	river.WorkerDefaults[IndexArgs]
 
 	Catalog Catalog
 }
 
-// Work goes on until nothing is left, or the next job is due. Several at once do no harm.
+// Work continues until no stale documents are left or the next job is nearly due. Several workers may run at once.
 func (i *Indexer) Work(ctx context.Context, _ *river.Job[IndexArgs]) error {
 	for began := time.Now(); time.Since(began) < indexFor; {
 		if made, err := i.Catalog.indexStale(ctx); err != nil || made == 0 {
@@ -37,9 +38,7 @@ func (i *Indexer) Work(ctx context.Context, _ *river.Job[IndexArgs]) error {
 	return nil
 }
 
-// Periodic inserts the job again and again.
+// Periodic returns the periodic job that writes stale search documents.
 func Periodic() []*river.PeriodicJob {
-	return []*river.PeriodicJob{river.NewPeriodicJob(river.PeriodicInterval(indexEvery), func() (river.JobArgs, *river.InsertOpts) {
-		return IndexArgs{}, &river.InsertOpts{Queue: indexQueue, UniqueOpts: river.UniqueOpts{ByPeriod: indexEvery}}
-	}, &river.PeriodicJobOpts{RunOnStart: true})}
+	return []*river.PeriodicJob{job.Every(indexEvery, IndexArgs{})}
 }

@@ -1,7 +1,7 @@
-// Package config turns the environment into structs. Every setting is a field with its name,
-// default and meaning in its tags, so that the loader and docs/configuration.md cannot differ.
+// Package config reads the environment into structs. Every setting is a field with its name, default and meaning in its
+// tags, so that the loader and docs/configuration.md cannot differ.
 //
-// A setting NAME may also be given as NAME_FILE: the path of a file that holds the value.
+// A setting NAME may also be given as NAME_FILE: the path of a file that contains the value.
 package config
 
 //go:generate go test . -run TestReferenceIsCurrent -update
@@ -11,213 +11,216 @@ import (
 	"time"
 )
 
-// Serve is what `quernd serve` needs.
+// Serve contains the settings of `quernd serve`. title and about are the heading of a group in docs/configuration.md and
+// the page that explains its subject. A field without a title belongs to the group before it.
 type Serve struct {
-	Server   Server   `prefix:"QUERN_"`
-	Database Database `prefix:"QUERN_DATABASE_"`
-	Data     Data     `prefix:"QUERN_"`
-	S3       S3       `prefix:"QUERN_S3_"`
-	Upload   Upload   `prefix:"QUERN_UPLOAD_"`
-	Job      Job      `prefix:"QUERN_JOB_"`
-	Sandbox  Sandbox  `prefix:"QUERN_SANDBOX_"`
-	Ingest   Ingest   `prefix:"QUERN_INGEST_"`
-	Upkeep   Upkeep   `prefix:"QUERN_UPKEEP_"`
-	Query    Query    `prefix:"QUERN_QUERY_"`
-	Export   Export   `prefix:"QUERN_EXPORT_"`
-	Run      Run      `prefix:"QUERN_RUN_"`
-	Cache    Cache    `prefix:"QUERN_CACHE_"`
-	Model    Model    `prefix:"QUERN_"`
-	Tracing  Tracing  `prefix:"QUERN_TRACING_"`
-	OIDC     OIDC     `prefix:"QUERN_OIDC_"`
-	Token    Token    `prefix:"QUERN_TOKEN_"`
-	Log      Log      `prefix:"QUERN_LOG_"`
+	Server      Server      `prefix:"QUERN_" title:"Requests and shutdown" about:"operations.md#stop"`
+	Database    Database    `prefix:"QUERN_DATABASE_" title:"PostgreSQL" about:"operations.md#postgresql"`
+	Data        Data        `prefix:"QUERN_" title:"Retention of data" about:"operations.md#tables-over-the-years"`
+	S3          S3          `prefix:"QUERN_S3_" title:"Object store" about:"operations.md#the-object-store"`
+	Upload      Upload      `prefix:"QUERN_UPLOAD_" title:"Uploads" about:"operations.md#the-object-store"`
+	Job         Job         `prefix:"QUERN_JOB_" title:"Cleanup jobs" about:"operations.md#jobs"`
+	Sandbox     Sandbox     `prefix:"QUERN_SANDBOX_" title:"Sandbox, work folder and cache" about:"operations.md#sandbox-disk-and-memory"`
+	Cache       Cache       `prefix:"QUERN_CACHE_"`
+	Ingest      Ingest      `prefix:"QUERN_INGEST_" title:"Ingestions and posted rows" about:"ingest.md#limits"`
+	Maintenance Maintenance `prefix:"QUERN_MAINTENANCE_" title:"Maintenance of tables" about:"lake.md#compaction"`
+	Query       Query       `prefix:"QUERN_QUERY_" title:"Statements" about:"query.md#limits"`
+	Export      Export      `prefix:"QUERN_EXPORT_" title:"Exports" about:"query.md#a-dataset-as-a-file"`
+	Run         Run         `prefix:"QUERN_RUN_" title:"Questions" about:"run.md#limits"`
+	Model       Model       `prefix:"QUERN_" title:"Language models" about:"models.md"`
+	Tracing     Tracing     `prefix:"QUERN_TRACING_" title:"Tracing store" about:"tracing.md"`
+	OIDC        OIDC        `prefix:"QUERN_OIDC_" title:"Identity provider" about:"operations.md#the-issuer"`
+	Token       Token       `prefix:"QUERN_TOKEN_" title:"API tokens" about:"security.md#api-tokens"`
+	Log         Log         `prefix:"QUERN_LOG_" title:"Log" about:"operations.md#logs"`
 }
 
-// Operate is what the commands on the database need.
+// Operate contains the settings of the commands on the database.
 type Operate struct {
 	Database Database `prefix:"QUERN_DATABASE_"`
 	Data     Data     `prefix:"QUERN_"`
 	Log      Log      `prefix:"QUERN_LOG_"`
 }
 
-// Server is the two listeners and what every request meets.
+// Server configures the two listeners and the handling of every request.
 type Server struct {
-	ListenAddr      string         `env:"LISTEN_ADDR" default:"127.0.0.1:8080" help:"Address of the API."`
-	AdminAddr       string         `env:"ADMIN_ADDR" default:"127.0.0.1:9090" help:"Address of metrics, pprof and detailed readiness. Keep it private: it asks for no token."`
-	PublicURL       Origin         `env:"PUBLIC_URL" required:"true" help:"How clients reach the service, without a path, for example https://quern.example.com. Links in answers start with it."`
-	Secret          Secret         `env:"SECRET" required:"true" minlen:"32" help:"At least 32 characters, the same on every replica. API tokens made with an Idempotency-Key are derived from it."`
-	TrustedProxies  []netip.Prefix `env:"TRUSTED_PROXIES" help:"Networks (CIDR, separated by commas) whose X-Forwarded-For and X-Request-Id are believed."`
-	CORSOrigins     []string       `env:"CORS_ORIGINS" help:"Origins (separated by commas) whose pages may call the API from a browser."`
-	RateLimit       float64        `env:"RATE_LIMIT" default:"0" help:"Requests a second for each caller on each replica; 0 means no limit."`
-	RateBurst       int            `env:"RATE_BURST" default:"50" help:"Requests that a caller may make at once before RATE_LIMIT holds."`
-	MaxBody         Bytes          `env:"MAX_BODY" default:"1MiB" help:"Largest JSON body."`
-	RequestTimeout  time.Duration  `env:"REQUEST_TIMEOUT" default:"30s" help:"Longest time for an ordinary request; then TIMEOUT."`
-	DrainDelay      time.Duration  `env:"DRAIN_DELAY" default:"3s" help:"After a stop signal: how long /readyz says no before connections are closed, so that load balancers can leave."`
-	ShutdownTimeout time.Duration  `env:"SHUTDOWN_TIMEOUT" default:"20s" help:"After that delay: how long running requests may take to end."`
+	ListenAddr      string         `env:"LISTEN_ADDR" essential:"true" default:"127.0.0.1:8080" format:"address" help:"Address of the API."`
+	AdminAddr       string         `env:"ADMIN_ADDR" default:"127.0.0.1:9090" format:"address" help:"Address of metrics, pprof and detailed readiness. It requires no token, so keep it private."`
+	PublicURL       Origin         `env:"PUBLIC_URL" required:"true" help:"Address at which clients reach the service, without a path, for example https://quern.example.com. Links in responses start with it."`
+	Secret          Secret         `env:"SECRET" required:"true" minlen:"32" help:"Random text of at least 32 characters, the same on every replica. API tokens that are created with an Idempotency-Key are derived from it."`
+	TrustedProxies  []netip.Prefix `env:"TRUSTED_PROXIES" essential:"true" help:"Networks (CIDR, separated by commas) of the proxies in front of the service. Their X-Forwarded-For and X-Request-Id headers are trusted."`
+	CORSOrigins     []string       `env:"CORS_ORIGINS" format:"origin" help:"Origins (separated by commas) whose pages may call the API from a browser."`
+	RateLimit       float64        `env:"RATE_LIMIT" default:"0" min:"0" max:"1000000" help:"Requests per second of one caller on one replica. 0: no limit."`
+	RateBurst       int            `env:"RATE_BURST" default:"50" min:"1" max:"1000000" help:"Requests that a caller may send at once before QUERN_RATE_LIMIT applies."`
+	MaxBody         Bytes          `env:"MAX_BODY" default:"1MiB" min:"100" max:"1GiB" help:"Largest JSON body."`
+	RequestTimeout  time.Duration  `env:"REQUEST_TIMEOUT" default:"30s" min:"1s" max:"1h" help:"Longest duration of an ordinary request. Then it fails with TIMEOUT."`
+	DrainDelay      time.Duration  `env:"DRAIN_DELAY" default:"3s" min:"0s" max:"10m" help:"How long /readyz reports not ready after a stop signal, before connections are closed. It gives load balancers time to notice."`
+	ShutdownTimeout time.Duration  `env:"SHUTDOWN_TIMEOUT" default:"20s" min:"0s" max:"1h" help:"How long requests in progress may take to finish after QUERN_DRAIN_DELAY."`
 }
 
-// Database is PostgreSQL.
+// Database configures the connection to PostgreSQL.
 type Database struct {
-	URL            Secret        `env:"URL" required:"true" help:"PostgreSQL 15 or newer: postgres://user:password@host:port/name. TLS by sslmode and sslrootcert. May lead to a pooler."`
-	DirectURL      Secret        `env:"DIRECT_URL" help:"The same database past the pooler, for migrations and locks; URL if empty."`
-	Pooler         bool          `env:"POOLER" default:"false" help:"URL leads to a pooler in transaction mode (PgBouncer): no prepared statements, no session settings. Give the role its timeouts with ALTER ROLE instead."`
-	MaxConns       int           `env:"MAX_CONNS" default:"20" help:"Connections of this process. All replicas together must stay below max_connections."`
-	AcquireTimeout time.Duration `env:"ACQUIRE_TIMEOUT" default:"2s" help:"How long a request waits for a connection; then UNAVAILABLE."`
-	QueryTimeout   time.Duration `env:"QUERY_TIMEOUT" default:"15s" help:"Longest statement (statement_timeout)."`
-	LockTimeout    time.Duration `env:"LOCK_TIMEOUT" default:"5s" help:"Longest wait for a lock (lock_timeout)."`
+	URL            Secret        `env:"URL" required:"true" help:"PostgreSQL 15 or newer: postgres://user:password@host:port/name. sslmode and sslrootcert configure TLS. The address may be that of a connection pooler."`
+	DirectURL      Secret        `env:"DIRECT_URL" help:"Address of the same database without the pooler, for migrations and locks. Empty: same as QUERN_DATABASE_URL."`
+	Pooler         bool          `env:"POOLER" default:"false" help:"Set to true if QUERN_DATABASE_URL is the address of a pooler in transaction mode, such as PgBouncer. Quern then uses no named prepared statements and no session settings; set the timeouts of the role with ALTER ROLE."`
+	MaxConns       int           `env:"MAX_CONNS" default:"20" min:"1" max:"10000" help:"Connections of this process. The sum over all replicas must stay below max_connections of PostgreSQL."`
+	AcquireTimeout time.Duration `env:"ACQUIRE_TIMEOUT" default:"2s" min:"10ms" max:"5m" help:"How long a request waits for a connection. Then it fails with UNAVAILABLE."`
+	QueryTimeout   time.Duration `env:"QUERY_TIMEOUT" default:"15s" min:"100ms" max:"1h" help:"Longest duration of a statement in PostgreSQL (statement_timeout)."`
+	LockTimeout    time.Duration `env:"LOCK_TIMEOUT" default:"5s" min:"10ms" max:"1h" help:"Longest wait for a lock (lock_timeout)."`
 }
 
-// Data is the rule for what people keep.
+// Data configures how long deleted and replaced data is kept.
 type Data struct {
-	DeleteGrace time.Duration `env:"DELETE_GRACE" default:"168h" help:"How long a deleted dataset can be restored. Must exceed the age of the oldest backup that you would restore."`
-	SnapshotAge time.Duration `env:"SNAPSHOT_AGE" default:"720h" help:"How long earlier states of a dataset can be read and restored after they were replaced; at least DELETE_GRACE. Their files go DELETE_GRACE later."`
+	DeleteGrace       time.Duration `env:"DELETE_GRACE" default:"168h" min:"1s" max:"87600h" help:"How long a deleted dataset can be restored. Set it longer than the age of the oldest backup that you would restore."`
+	SnapshotRetention time.Duration `env:"SNAPSHOT_RETENTION" default:"720h" min:"1s" max:"876000h" help:"How long a replaced snapshot can be read and restored. At least QUERN_DELETE_GRACE. Its files are removed QUERN_DELETE_GRACE later."`
 }
 
-// Inspect is what `quernd fsck` needs.
+// Inspect contains the settings of `quernd fsck` and `quernd store`.
 type Inspect struct {
 	Operate
 	S3 S3 `prefix:"QUERN_S3_"`
 }
 
-// S3 is the object store.
+// S3 configures the object store.
 type S3 struct {
-	Endpoint       URL    `env:"ENDPOINT" required:"true" help:"The object store, for example https://s3.eu-central-1.amazonaws.com."`
-	PublicEndpoint URL    `env:"PUBLIC_ENDPOINT" help:"How clients reach it, if not by ENDPOINT: presigned addresses begin with it."`
-	Region         string `env:"REGION" default:"us-east-1" help:"Region for signatures."`
-	Bucket         string `env:"BUCKET" required:"true" help:"Bucket. It must exist."`
-	Prefix         string `env:"PREFIX" help:"Prefix of all keys, so that a bucket can be shared with others."`
-	AccessKey      Secret `env:"ACCESS_KEY" required:"true" help:"Access key."`
-	SecretKey      Secret `env:"SECRET_KEY" required:"true" help:"Secret key."`
-	PathStyle      bool   `env:"PATH_STYLE" default:"true" help:"The bucket is in the path, as most compatible stores want it, and not in the host name."`
+	Endpoint       URL    `env:"ENDPOINT" required:"true" help:"Address of the object store, for example https://s3.eu-central-1.amazonaws.com."`
+	PublicEndpoint URL    `env:"PUBLIC_ENDPOINT" help:"Address at which clients reach the object store, if it differs from QUERN_S3_ENDPOINT. Presigned addresses start with it."`
+	Region         string `env:"REGION" default:"us-east-1" format:"name" help:"Region that requests are signed for."`
+	Bucket         string `env:"BUCKET" required:"true" format:"name" help:"Bucket of the object store. It must exist."`
+	Prefix         string `env:"PREFIX" format:"name" help:"Prefix of all keys. It lets several applications share a bucket."`
+	AccessKey      Secret `env:"ACCESS_KEY" required:"true" help:"Access key of the object store."`
+	SecretKey      Secret `env:"SECRET_KEY" required:"true" help:"Secret key of the object store."`
+	PathStyle      bool   `env:"PATH_STYLE" default:"true" help:"Put the bucket into the path instead of the host name. Most S3-compatible stores need it."`
 	Connection
 }
 
-// Upload is the rule for upload sessions.
+// Upload limits upload sessions.
 type Upload struct {
-	MaxOpenSessions int   `env:"MAX_OPEN_SESSIONS" default:"100" help:"Upload sessions that a user may have open at once."`
-	MaxOpenBytes    Bytes `env:"MAX_OPEN_BYTES" default:"10240GiB" help:"Bytes that a user may have declared in open sessions."`
-	MaxFile         Bytes `env:"MAX_FILE" default:"5120GiB" help:"Largest file."`
+	MaxOpenSessions int   `env:"MAX_OPEN_SESSIONS" default:"100" min:"1" max:"1000000" help:"Upload sessions that one user may have open."`
+	MaxOpenBytes    Bytes `env:"MAX_OPEN_BYTES" default:"10240GiB" min:"1" max:"1048576GiB" help:"Total size of the files that one user may declare in open upload sessions."`
+	MaxFile         Bytes `env:"MAX_FILE" default:"5120GiB" min:"1" max:"5120GiB" help:"Largest file."`
 }
 
-// Job is how work after requests is run.
+// Job configures how background jobs are found and how many cleanup jobs run.
 type Job struct {
-	Notify  bool `env:"NOTIFY" default:"false" help:"Wake workers by NOTIFY instead of letting them poll. It takes a lock of the whole database in each transaction that makes a job."`
-	Workers int  `env:"WORKERS" default:"4" help:"Housekeeping jobs that this process works at once; 0: none."`
+	Notify  bool `env:"NOTIFY" default:"false" help:"Wake workers with NOTIFY instead of polling. NOTIFY takes a database-wide lock in each transaction that creates a job."`
+	Workers int  `env:"WORKERS" default:"4" min:"0" max:"1000" help:"Cleanup jobs that this process runs at once. 0: none."`
 }
 
-// Sandbox is where and how people's bytes are read.
+// Sandbox configures the sealed processes and the work folder.
 type Sandbox struct {
-	Dir   string `env:"DIR" default:"/var/tmp/quern" help:"Folder for files on their way: what children read and write, and copies of data files. Local and fast; nothing in it is needed after a restart. Each process has one of its own."`
-	Least string `env:"LEAST" default:"reduced" oneof:"full reduced none" help:"Least isolation of the processes that read people's files. full: Landlock with network rules, and seccomp. reduced: an older Landlock, and seccomp. none: whatever the kernel gives; a hostile file can then do what the service can."`
-	Max   int    `env:"MAX" default:"16" help:"Sealed processes that work at once; more wait."`
-	Ready int    `env:"READY" default:"2" help:"Sealed processes that wait for work. Each takes about 20 MB."`
+	Dir           string `env:"DIR" essential:"true" default:"/var/tmp/quern" format:"path" help:"Work folder: files that sealed processes read and write, and cached copies of data files. Use a fast local disk. The content is not needed after a restart. Each process needs its own folder."`
+	MinIsolation  string `env:"MIN_ISOLATION" default:"reduced" oneof:"full reduced none" help:"Weakest isolation of sealed processes that is accepted. full: Landlock with network rules, and seccomp. reduced: an older Landlock, and seccomp. none: whatever the kernel offers; a hostile file could then do what the service can do."`
+	MaxProcesses  int    `env:"MAX_PROCESSES" default:"16" min:"1" max:"10000" help:"Sealed processes that work at once. Further work waits."`
+	IdleProcesses int    `env:"IDLE_PROCESSES" default:"2" min:"0" max:"1000" help:"Sealed processes that are started in advance and wait for work. Each takes about 20 MB of memory."`
+
+	ReserveBytes Bytes `env:"RESERVE_BYTES" default:"1GiB" min:"1MiB" max:"1024GiB" help:"Free space to keep on the file system of QUERN_SANDBOX_DIR; more than a tenth of its size counts as a tenth. If less is free, the cache is emptied. If the cache is already empty, work that needs the folder waits or fails with UNAVAILABLE."`
+	ReserveFiles int   `env:"RESERVE_FILES" default:"10000" min:"0" max:"1000000000" help:"Free inodes to keep on the same file system; more than a tenth of all its inodes counts as a tenth. If fewer are free, the same happens as with QUERN_SANDBOX_RESERVE_BYTES."`
 }
 
-// Ingest is the rule for reading files.
+// Ingest limits ingestions and posted rows.
 type Ingest struct {
-	Workers     int           `env:"WORKERS" default:"2" help:"Ingestions that this process works at once; 0: none. One more is for files above 64 MiB."`
-	Memory      Bytes         `env:"MEMORY" default:"1GiB" help:"Memory of one ingestion for the engine; its process may map twice as much and 512 MiB."`
-	Threads     int           `env:"THREADS" default:"2" help:"Threads of one ingestion."`
-	Disk        Bytes         `env:"DISK" default:"100GiB" help:"Disk that one ingestion may take."`
-	Time        time.Duration `env:"TIME" default:"1h" help:"Longest time for one ingestion."`
-	MaxRows     Bytes         `env:"MAX_ROWS" default:"64MiB" help:"Largest body of posted rows."`
-	PerUser     int           `env:"PER_USER" default:"64" help:"Bodies of posted rows that one user may have under way on this process; then RATE_LIMITED. 0: any number."`
-	MaxColumns  int           `env:"MAX_COLUMNS" default:"2000" help:"Most columns of a dataset."`
-	MaxUnpacked Bytes         `env:"MAX_UNPACKED" default:"64GiB" help:"Largest file when it is unpacked."`
+	Workers     int           `env:"WORKERS" default:"2" min:"0" max:"1000" help:"Ingestions that this process runs at once, beside one more of files above 64 MiB. 0: none at all."`
+	Memory      Bytes         `env:"MEMORY" default:"1GiB" min:"64MiB" max:"1024GiB" help:"Memory of the engine for one ingestion. The sealed process may map twice as much plus 512 MiB."`
+	Threads     int           `env:"THREADS" default:"2" min:"1" max:"1024" help:"Threads of one ingestion."`
+	Disk        Bytes         `env:"DISK" default:"100GiB" min:"1MiB" max:"1048576GiB" help:"Local disk that one ingestion may use."`
+	Timeout     time.Duration `env:"TIMEOUT" default:"1h" min:"1s" max:"168h" help:"Longest duration of one ingestion."`
+	MaxBody     Bytes         `env:"MAX_BODY" default:"64MiB" min:"100" max:"16GiB" help:"Largest body of posted rows."`
+	MaxPerUser  int           `env:"MAX_PER_USER" default:"64" min:"0" max:"1000000" help:"Requests with posted rows that one user may have in progress on this process. Further ones fail with RATE_LIMITED. 0: no limit."`
+	MaxColumns  int           `env:"MAX_COLUMNS" default:"2000" min:"1" max:"100000" help:"Maximum number of columns of a dataset."`
+	MaxUnpacked Bytes         `env:"MAX_UNPACKED" default:"64GiB" min:"1MiB" max:"1048576GiB" help:"Largest size of a file after decompression."`
 }
 
-// Upkeep is the rule for what tables need besides their rows: profiles and compaction.
-type Upkeep struct {
-	Workers int           `env:"WORKERS" default:"1" help:"Tables that this process cares for at once; 0: none. Each takes QUERN_UPKEEP_MEMORY."`
-	Every   time.Duration `env:"EVERY" default:"10s" help:"How often it looks which tables need something."`
-	Quiet   time.Duration `env:"QUIET" default:"30s" help:"A dataset is profiled when nothing was added for so long, or when it has grown by a tenth."`
-	Memory  Bytes         `env:"MEMORY" default:"512MiB" help:"Memory for the engine; what does not fit goes to disk. Its process may map twice as much and 512 MiB."`
-	Disk    Bytes         `env:"DISK" default:"10GiB" help:"Disk that it may take for one table."`
-	Time    time.Duration `env:"TIME" default:"30m" help:"Longest time for one table."`
+// Maintenance limits the regular work on tables: profiles, value indexes and compaction.
+type Maintenance struct {
+	Workers     int           `env:"WORKERS" default:"1" min:"0" max:"1000" help:"Tables that this process maintains at once. 0: none. Each takes QUERN_MAINTENANCE_MEMORY."`
+	Interval    time.Duration `env:"INTERVAL" default:"10s" min:"100ms" max:"24h" help:"How often this process looks for tables that need maintenance."`
+	QuietPeriod time.Duration `env:"QUIET_PERIOD" default:"30s" min:"0s" max:"168h" help:"A dataset is profiled when no rows were added for this long, or when it has grown by a tenth."`
+	Memory      Bytes         `env:"MEMORY" default:"512MiB" min:"64MiB" max:"1024GiB" help:"Memory of the engine for one table. What does not fit goes to disk. The sealed process may map twice as much plus 512 MiB."`
+	Disk        Bytes         `env:"DISK" default:"10GiB" min:"1MiB" max:"1048576GiB" help:"Local disk that maintenance of one table may use."`
+	Timeout     time.Duration `env:"TIMEOUT" default:"30m" min:"1s" max:"168h" help:"Longest duration of maintenance of one table."`
 }
 
-// Run is the rule for questions.
+// Run limits runs and the streams of their events.
 type Run struct {
-	Workers  int           `env:"WORKERS" default:"8" help:"Questions that this process works at once; 0: none."`
-	Time     time.Duration `env:"TIME" default:"10m" help:"Longest time for one question; then it has expired."`
-	PerUser  int           `env:"PER_USER" default:"5" help:"Questions that one user may have running; then RATE_LIMITED."`
-	Streams  int           `env:"STREAMS_PER_USER" default:"100" help:"Streams of events that one user may have open on this process; then RATE_LIMITED. 0: any number."`
-	Poll     time.Duration `env:"POLL" default:"100ms" help:"How often this process looks for new events of the runs that somebody follows."`
-	Keep     time.Duration `env:"KEEP" default:"0s" help:"How long a question and its answer are kept after its end; a conversation goes with its last question. 0s: until they are deleted."`
-	Opinion  bool          `env:"SECOND_OPINION" default:"true" help:"A simple question that a model answers is read by rules too: one more statement, and where the results differ the model is asked once more."`
-	Scripted bool          `env:"SCRIPTED" default:"false" help:"Agents that do what the question says, which is JSON: for tests of clients, without a model."`
+	Workers           int           `env:"WORKERS" default:"8" min:"0" max:"10000" help:"Runs that this process works on at once. 0: none."`
+	Timeout           time.Duration `env:"TIMEOUT" default:"10m" min:"1s" max:"168h" help:"Longest duration of a run, waiting included. Then the run expires."`
+	MaxPerUser        int           `env:"MAX_PER_USER" default:"5" min:"1" max:"1000000" help:"Runs that one user may have in progress. Further questions fail with RATE_LIMITED."`
+	MaxStreamsPerUser int           `env:"MAX_STREAMS_PER_USER" default:"100" min:"0" max:"1000000" help:"Event streams that one user may have open on this process. Further ones fail with RATE_LIMITED. 0: no limit."`
+	PollInterval      time.Duration `env:"POLL_INTERVAL" default:"100ms" min:"1ms" max:"1m" help:"How often this process looks for new events of the runs that its clients stream."`
+	Retention         time.Duration `env:"RETENTION" default:"0s" min:"0s" max:"876000h" help:"How long a run is kept after its end. A conversation is removed with its last run. 0s: until it is deleted."`
+	SecondOpinion     bool          `env:"SECOND_OPINION" default:"true" help:"Compare a model's result with the planner's for questions that the planner understands. Costs one more statement, and one more model call where the results differ."`
 }
 
-// Query is the rule for statements.
+// Query limits statements.
 type Query struct {
-	Time    time.Duration `env:"TIME" default:"60s" help:"Longest time for one statement; then TIMEOUT."`
-	Memory  Bytes         `env:"MEMORY" default:"1GiB" help:"Memory of one statement for the engine; what does not fit goes to disk. Its process may map twice as much and 512 MiB."`
-	Threads int           `env:"THREADS" default:"0" help:"Threads of one statement; 0: as many as there are processors."`
-	Disk    Bytes         `env:"DISK" default:"10GiB" help:"Disk that one statement may take, its result included."`
-	Rows    int           `env:"ROWS" default:"10000" help:"Rows of a result, unless the statement has a LIMIT of its own."`
-	MaxRows int           `env:"MAX_ROWS" default:"100000" help:"Rows of a result, whatever LIMIT says."`
-	Bytes   Bytes         `env:"BYTES" default:"64MiB" help:"Bytes of a result in JSON; what is more is cut off."`
-	Running int           `env:"RUNNING" default:"0" help:"Statements that run at once in this process; 0: as many as there is memory for, of the container if it has a limit, and at most four for each processor. One user has at most half of them, and at least one."`
-	PerUser int           `env:"PER_USER" default:"10" help:"Statements that one user may have running or waiting on this process; then RATE_LIMITED."`
-	Queue   int           `env:"QUEUE" default:"100" help:"Statements that may wait for a place; then UNAVAILABLE."`
-	Wait    time.Duration `env:"WAIT" default:"5s" help:"How long a statement waits for a place; then UNAVAILABLE."`
+	Timeout     time.Duration `env:"TIMEOUT" default:"60s" min:"100ms" max:"24h" help:"Longest duration of one statement. Then it fails with TIMEOUT."`
+	Memory      Bytes         `env:"MEMORY" default:"1GiB" min:"16MiB" max:"1024GiB" help:"Memory of the engine for one statement. What does not fit goes to disk. The sealed process may map twice as much plus 512 MiB."`
+	Threads     int           `env:"THREADS" default:"0" min:"0" max:"1024" help:"Threads of one statement. 0: one for each processor."`
+	Disk        Bytes         `env:"DISK" default:"10GiB" min:"1MiB" max:"1048576GiB" help:"Local disk that one statement may use, including its result."`
+	DefaultRows int           `env:"DEFAULT_ROWS" default:"10000" min:"1" max:"100000000" help:"Rows of a result when the statement has no LIMIT."`
+	MaxRows     int           `env:"MAX_ROWS" default:"100000" min:"1" max:"100000000" help:"Maximum number of rows in a result, even if LIMIT is higher."`
+	MaxBytes    Bytes         `env:"MAX_BYTES" default:"64MiB" min:"1KiB" max:"16GiB" help:"Largest result in JSON. Further rows are cut off."`
+	MaxRunning  int           `env:"MAX_RUNNING" default:"0" min:"0" max:"10000" help:"Statements that run at once on this process. 0: as many as fit into memory (of the container, if it has a limit), at most four for each processor. One user gets at most half of them, and at least one."`
+	MaxPerUser  int           `env:"MAX_PER_USER" default:"10" min:"1" max:"1000000" help:"Statements that one user may have running or waiting on this process. Further ones fail with RATE_LIMITED."`
+	MaxWaiting  int           `env:"MAX_WAITING" default:"100" min:"0" max:"1000000" help:"Statements that may wait for a slot. Further ones fail with UNAVAILABLE."`
+	WaitTimeout time.Duration `env:"WAIT_TIMEOUT" default:"5s" min:"0s" max:"1h" help:"How long a statement waits for a slot before it fails with UNAVAILABLE. A statement of a run waits until the run times out."`
 }
 
-// Export is the rule for datasets as files.
+// Export limits exports of datasets.
 type Export struct {
-	Stream  Bytes         `env:"STREAM" default:"64MiB" help:"A dataset whose data files are at most this large is exported in the answer. A larger one is written to the object store by a job."`
-	Workers int           `env:"WORKERS" default:"1" help:"Such exports that this process writes at once; 0: none. Each takes the memory and the threads of a statement."`
-	Time    time.Duration `env:"TIME" default:"1h" help:"Longest time for writing one."`
-	Disk    Bytes         `env:"DISK" default:"100GiB" help:"Disk that one may take while it is written; also the largest file."`
-	Keep    time.Duration `env:"KEEP" default:"24h" help:"How long a file is given to those who ask for the same snapshot and format. It is removed soon after."`
+	StreamMaxBytes Bytes         `env:"STREAM_MAX_BYTES" default:"64MiB" min:"1" max:"1024GiB" help:"A dataset whose data files are at most this large is exported in the response. A larger one is written to the object store by a job."`
+	Workers        int           `env:"WORKERS" default:"1" min:"0" max:"1000" help:"Export jobs that this process runs at once. 0: none. Each takes the memory and the threads of a statement."`
+	Timeout        time.Duration `env:"TIMEOUT" default:"1h" min:"1ms" max:"168h" help:"Longest duration of an export job."`
+	Disk           Bytes         `env:"DISK" default:"100GiB" min:"1MiB" max:"1048576GiB" help:"Local disk that one export job may use, which is also the largest exported file."`
+	Retention      time.Duration `env:"RETENTION" default:"24h" min:"1s" max:"8760h" help:"How long an exported file is given to callers that ask for the same snapshot and format. Then it is removed."`
 }
 
-// Cache is the copies of data files on the local disk.
+// Cache limits the copies of data files on the local disk.
 type Cache struct {
-	Bytes Bytes `env:"BYTES" default:"10GiB" help:"Room for copies of data files on the local disk, in a folder of SANDBOX_DIR."`
+	MaxBytes Bytes `env:"MAX_BYTES" default:"10GiB" min:"1MiB" max:"1048576GiB" help:"Size of the cache of data files, in a subfolder of QUERN_SANDBOX_DIR."`
 }
 
-// Tracing is the store for traces of questions and for ratings.
+// Tracing configures the store for traces of questions and for ratings.
 type Tracing struct {
-	Kind        string `env:"KIND" default:"none" oneof:"none phoenix langfuse otlp" help:"What the store is. none: nothing is sent, and ratings are kept in the database alone. otlp: any other store or collector; it gets spans and no ratings."`
-	Endpoint    URL    `env:"ENDPOINT" help:"Where it is, without the path of an operation, for example https://phoenix.example.com."`
-	Key         Secret `env:"KEY" help:"Phoenix: its API key, if it wants one. Langfuse: the public key, a colon, the secret key. Others: a bearer token."`
-	Headers     Secret `env:"HEADERS" help:"More headers for each call: name=value, separated by commas."`
-	Project     string `env:"PROJECT" default:"quern" help:"Project in Phoenix."`
-	Environment string `env:"ENVIRONMENT" default:"production" help:"Which deployment it is: lower-case letters, digits, - and _."`
-	Capture     bool   `env:"CAPTURE" default:"false" help:"Questions, statements and answers go into the spans. They stay in the store when a run is deleted or access to its data ends. Rows are never sent."`
+	Kind        string `env:"KIND" default:"none" oneof:"none phoenix langfuse otlp" help:"Kind of tracing store. none: send nothing, and keep ratings in the database only. otlp: any other store or collector, which receives spans but no ratings."`
+	Endpoint    URL    `env:"ENDPOINT" help:"Address of the tracing store, without a path, for example https://phoenix.example.com."`
+	Key         Secret `env:"KEY" help:"Phoenix: the API key, if it requires one. Langfuse: the public key, a colon, the secret key. Others: a bearer token."`
+	Headers     Secret `env:"HEADERS" help:"Further headers of each request: name=value, separated by commas."`
+	Project     string `env:"PROJECT" default:"quern" format:"text" help:"Project in Phoenix."`
+	Environment string `env:"ENVIRONMENT" default:"production" format:"word" help:"Name of this deployment in traces. Lower-case letters, digits, - and _."`
+	Capture     bool   `env:"CAPTURE" default:"false" help:"Include questions, statements and answers in spans. They stay in the tracing store after a run is deleted or access to its data ends. Rows are never sent."`
 	Connection
 }
 
-// OIDC is the issuer that says who people are.
+// OIDC configures the issuer that identifies people.
 type OIDC struct {
-	Issuer        URL           `env:"ISSUER" required:"true" help:"The issuer exactly as it stands in the tokens' iss claim. Its discovery document is read when first needed; a start does not depend on it."`
-	Audience      []string      `env:"AUDIENCE" required:"true" help:"Accepted audiences (separated by commas): a token must carry one of them in aud."`
-	UsernameClaim string        `env:"USERNAME_CLAIM" default:"preferred_username" help:"Claim that gives a new account its username. Fixed from the first request on."`
-	GroupsClaim   string        `env:"GROUPS_CLAIM" default:"groups" help:"Claim with the caller's groups."`
-	GroupsMaxAge  time.Duration `env:"GROUPS_MAX_AGE" default:"720h" help:"API tokens act with the groups of their owner's last sign-in; after this time without a sign-in, without groups."`
-	Algorithms    []string      `env:"ALGORITHMS" default:"RS256,ES256,PS256,EdDSA" help:"Accepted signature algorithms. Never symmetric ones."`
-	ClockSkew     time.Duration `env:"CLOCK_SKEW" default:"60s" help:"Tolerated difference between our clock and the issuer's."`
-	KeysRefresh   time.Duration `env:"KEYS_REFRESH" default:"5m" help:"How often the issuer's keys are read again; a removed key is refused after at most this time."`
-	KeysMaxAge    time.Duration `env:"KEYS_MAX_AGE" default:"24h" help:"How long the last good keys are used while the issuer does not answer."`
+	Issuer        URL           `env:"ISSUER" required:"true" help:"Address of the identity provider, exactly as in the iss claim of its tokens. Its discovery document is read when it is first needed, so Quern starts without it."`
+	Audience      []string      `env:"AUDIENCE" required:"true" format:"name" help:"Accepted audiences (separated by commas). The aud claim of a token must contain one of them."`
+	UsernameClaim string        `env:"USERNAME_CLAIM" default:"preferred_username" format:"name" help:"Claim that gives a new account its username. Later changes of the claim have no effect."`
+	GroupsClaim   string        `env:"GROUPS_CLAIM" default:"groups" format:"name" help:"Claim with the caller's groups."`
+	GroupsMaxAge  time.Duration `env:"GROUPS_MAX_AGE" default:"720h" min:"1s" max:"87600h" help:"How long an API token keeps the groups of its owner's last sign-in. After that it acts without groups until the owner signs in again."`
+	Algorithms    []string      `env:"ALGORITHMS" default:"RS256,ES256,PS256,EdDSA" oneof:"RS256 RS384 RS512 ES256 ES384 ES512 PS256 PS384 PS512 EdDSA" help:"Accepted signature algorithms. Symmetric algorithms are never accepted."`
+	ClockSkew     time.Duration `env:"CLOCK_SKEW" default:"60s" min:"0s" max:"1h" help:"Tolerated difference between the clocks of Quern and the issuer."`
+	KeysRefresh   time.Duration `env:"KEYS_REFRESH" default:"5m" min:"1s" max:"24h" help:"How often the keys of the issuer are read again. A removed key is refused after at most this time."`
+	KeysMaxAge    time.Duration `env:"KEYS_MAX_AGE" default:"24h" min:"1s" max:"8760h" help:"How long the last keys are used while the issuer does not respond."`
 	Connection
 }
 
-// Connection is how one outside system is reached.
+// Connection configures how one outside system is reached.
 type Connection struct {
-	CAFile  string        `env:"CA_FILE" help:"PEM file of certificate authorities for this connection, instead of the system's."`
-	Proxy   URL           `env:"PROXY" help:"HTTP proxy for this connection. HTTP_PROXY and its kin are not read."`
-	Timeout time.Duration `env:"TIMEOUT" default:"5s" help:"Longest time for one request on this connection."`
+	CAFile  string        `env:"CA_FILE" format:"path" help:"PEM file with the certificate authorities of this connection. Empty: those of the system."`
+	Proxy   URL           `env:"PROXY" help:"HTTP proxy of this connection. Quern ignores HTTP_PROXY and similar variables."`
+	Timeout time.Duration `env:"TIMEOUT" default:"5s" min:"100ms" max:"10m" help:"Longest duration of one request on this connection."`
 }
 
-// Token is the rule for API tokens.
+// Token limits the lifetime of API tokens.
 type Token struct {
-	DefaultLifetime time.Duration `env:"DEFAULT_LIFETIME" default:"2160h" help:"Lifetime of an API token made without expires_at."`
-	MaxLifetime     time.Duration `env:"MAX_LIFETIME" default:"8760h" help:"Longest lifetime of an API token."`
+	DefaultLifetime time.Duration `env:"DEFAULT_LIFETIME" default:"2160h" min:"1s" max:"87600h" help:"Lifetime of an API token created without expires_at."`
+	MaxLifetime     time.Duration `env:"MAX_LIFETIME" default:"8760h" min:"1s" max:"87600h" help:"Longest lifetime of an API token."`
 }
 
-// Log is what goes to standard error.
+// Log configures log lines.
 type Log struct {
-	Level  string `env:"LEVEL" default:"info" oneof:"debug info warn error" help:"Least level written."`
-	Format string `env:"FORMAT" default:"json" oneof:"json text" help:"json or text."`
+	Level  string `env:"LEVEL" default:"info" oneof:"debug info warn error" help:"Lowest level that is written."`
+	Format string `env:"FORMAT" default:"json" oneof:"json text" help:"Format of log lines."`
 }

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -54,6 +55,44 @@ func TestReferenceIsCurrent(t *testing.T) {
 	page, err := os.ReadFile(reference)
 	require.NoError(t, err)
 	require.Equal(t, config.Reference(), string(page), "run make generate")
+}
+
+// TestReferenceBeginsWithWhatIsNeeded checks that the first table has about a dozen settings, that the example sets all of
+// them, and that the service accepts the example.
+func TestReferenceBeginsWithWhatIsNeeded(t *testing.T) {
+	t.Parallel()
+
+	first, _, found := strings.Cut(config.Reference(), "\n## Tuning\n")
+	require.True(t, found)
+
+	var needed, given []string
+
+	for _, row := range regexp.MustCompile("(?m)^\\| `(QUERN_[A-Z0-9_]+)` \\|").FindAllStringSubmatch(first, -1) {
+		needed = append(needed, row[1])
+	}
+
+	folder, example := t.TempDir(), map[string]string{}
+
+	for _, line := range regexp.MustCompile(`(?m)^(QUERN_[A-Z0-9_]+)=(.+)$`).FindAllStringSubmatch(first, -1) {
+		name, value := line[1], line[2]
+		if strings.HasSuffix(name, "_FILE") {
+			value = filepath.Join(folder, filepath.Base(value))
+			require.NoError(t, os.WriteFile(value, []byte(strings.Repeat("s", 32)+"\n"), 0o600))
+		}
+
+		example[name] = value
+		given = append(given, strings.TrimSuffix(name, "_FILE"))
+	}
+
+	require.ElementsMatch(t, needed, given)
+	require.Len(t, needed, 12)
+
+	_, err := config.Read[config.Serve](func(name string) (string, bool) {
+		value, ok := example[name]
+
+		return value, ok
+	})
+	require.NoError(t, err)
 }
 
 func TestDefaultsAndValues(t *testing.T) {
@@ -113,7 +152,7 @@ func TestValueFromFile(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte("postgres://from-file/quern\n"), 0o600))
 
 	_, err := config.Read[config.Operate](environment("QUERN_DATABASE_URL_FILE", path))
-	require.ErrorContains(t, err, "QUERN_DATABASE_URL is given twice")
+	require.ErrorContains(t, err, "QUERN_DATABASE_URL is set twice")
 
 	got, err := config.Read[config.Operate](func(name string) (string, bool) {
 		return path, name == "QUERN_DATABASE_URL_FILE"
@@ -197,7 +236,7 @@ func TestModels(t *testing.T) {
 func TestUnknownVariables(t *testing.T) {
 	t.Parallel()
 
-	require.Equal(t, []string{"QUERN_OIDC_ISUER"}, config.Unknown([]string{
-		"PATH=/bin", "QUERN_OIDC_ISUER=x", "QUERN_SECRET_FILE=/x", "QUERN_TEST_DATABASE_URL=x", "QUERN_STACK_DIR=x",
+	require.Equal(t, []string{"QUERN_OIDC_ISUER", "QUERN_RUN_SCRIPTED"}, config.Unknown([]string{
+		"PATH=/bin", "QUERN_OIDC_ISUER=x", "QUERN_RUN_SCRIPTED=true", "QUERN_SECRET_FILE=/x", "QUERN_TEST_DATABASE_URL=x", "QUERN_STACK_DIR=x",
 	}))
 }

@@ -13,15 +13,23 @@ import (
 	"unicode/utf8"
 )
 
-// Read fills a T from the environment. Its error names every setting that is missing or wrong,
-// so that one attempt is enough to mend them all. Values never appear in it.
+// Read fills a T from the environment. Its error names every setting that is missing or wrong, so that the operator can
+// correct them all at once. The error never contains a value.
 func Read[T any](lookup func(string) (string, bool)) (T, error) {
-	var (
-		config   T
-		problems []error
-	)
+	var config T
 
-	for _, setting := range settings(reflect.ValueOf(&config).Elem(), "") {
+	problems := fill(settings(reflect.ValueOf(&config).Elem(), ""), lookup)
+
+	if serve, ok := any(&config).(*Serve); ok {
+		problems = append(problems, serve.Model.readProviders(lookup)...)
+	}
+
+	return config, errors.Join(problems...)
+}
+
+// fill reads the settings. Every problem begins with the name of its setting.
+func fill(list []setting, lookup func(string) (string, bool)) (problems []error) {
+	for _, setting := range list {
 		text, err := setting.text(lookup)
 		if err == nil {
 			err = setting.set(text)
@@ -32,14 +40,10 @@ func Read[T any](lookup func(string) (string, bool)) (T, error) {
 		}
 	}
 
-	if serve, ok := any(&config).(*Serve); ok {
-		problems = append(problems, serve.Model.readProviders(lookup)...)
-	}
-
-	return config, errors.Join(problems...)
+	return problems
 }
 
-// Unknown returns the variables that begin like ours and are none, most likely misspelt.
+// Unknown returns the variables that begin with QUERN_ and are not settings, most likely because they are misspelt.
 func Unknown(environ []string) []string {
 	var (
 		known, unknown []string
@@ -48,7 +52,7 @@ func Unknown(environ []string) []string {
 
 	all := settings(reflect.ValueOf(&serve).Elem(), "")
 	for _, provider := range serve.Model.providersOf(environ) {
-		all = append(all, settings(reflect.ValueOf(&Provider{}).Elem(), providerPrefix(provider))...)
+		all = append(all, settings(reflect.ValueOf(&Provider{}).Elem(), ProviderPrefix(provider))...)
 	}
 
 	for _, setting := range all {
@@ -77,7 +81,7 @@ type setting struct {
 	value reflect.Value
 }
 
-// settings lists the leaves of a struct in the order of its fields.
+// settings returns the settings in a struct and its nested structs, in the order of the fields.
 func settings(v reflect.Value, prefix string) []setting {
 	var list []setting
 
@@ -97,9 +101,12 @@ func (s setting) text(lookup func(string) (string, bool)) (string, error) {
 	text, given := lookup(s.name)
 	path, fromFile := lookup(s.name + "_FILE")
 
+	// Files of settings and templates use an empty value for "not set".
+	given, fromFile = given && text != "", fromFile && path != ""
+
 	switch {
 	case given && fromFile:
-		return "", errors.New("is given twice: once itself and once as _FILE")
+		return "", errors.New("is set twice: directly and as _FILE")
 	case fromFile:
 		content, err := os.ReadFile(path)
 		if err != nil {
@@ -108,6 +115,10 @@ func (s setting) text(lookup func(string) (string, bool)) (string, error) {
 
 		text = strings.TrimRight(string(content), "\r\n")
 	case !given:
+		text = ""
+	}
+
+	if text == "" {
 		text = s.field.Tag.Get("default")
 	}
 
@@ -127,11 +138,11 @@ func (s setting) set(text string) error {
 		return fmt.Errorf("must have at least %d characters", least)
 	}
 
-	if allowed := strings.Fields(s.field.Tag.Get("oneof")); len(allowed) > 0 && !slices.Contains(allowed, text) {
-		return fmt.Errorf("must be one of: %s", strings.Join(allowed, ", "))
+	parsed, err := parse(s.value.Interface(), text)
+	if err == nil {
+		err = s.bounded(text, parsed)
 	}
 
-	parsed, err := parse(s.value.Interface(), text)
 	if err != nil {
 		return err
 	}
@@ -141,7 +152,7 @@ func (s setting) set(text string) error {
 	return nil
 }
 
-// parse reads text as the type of sample.
+// parse parses text as the type of sample.
 func parse(sample any, text string) (any, error) {
 	switch sample.(type) {
 	case string:
@@ -155,7 +166,7 @@ func parse(sample any, text string) (any, error) {
 	case Bytes:
 		return parseBytes(text)
 	case bool:
-		return number(strconv.ParseBool(text))("is neither true nor false")
+		return number(strconv.ParseBool(text))("must be true or false")
 	case int:
 		n, err := strconv.Atoi(text)
 
@@ -184,11 +195,11 @@ func parse(sample any, text string) (any, error) {
 
 		return prefixes, nil
 	default:
-		return nil, fmt.Errorf("has a type that the loader does not know: %T", sample)
+		return nil, fmt.Errorf("has a type that the loader does not support: %T", sample)
 	}
 }
 
-// number replaces the parser's error, which would repeat the value, by our own words.
+// number replaces the error of a parser, which would repeat the value, by a message without it.
 func number[T any](value T, err error) func(message string) (any, error) {
 	return func(message string) (any, error) {
 		if err != nil {

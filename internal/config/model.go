@@ -12,10 +12,11 @@ import (
 
 const modelsName = "QUERN_MODELS"
 
-// Model is which language models are asked, and where. Each provider has settings of its own, with its name in theirs.
+// Model configures the language models and their providers. Each provider has its own settings, whose names contain the
+// name of the provider.
 type Model struct {
-	Use       []string        `env:"MODELS" help:"Language models that questions may be answered by: provider/model, separated by commas, the first one is the default. The provider is a name of your choice (lower-case letters, digits and -) whose settings are the QUERN_MODEL_<PROVIDER>_… below; the model is called as the provider calls it. Empty: none."`
-	Providers []NamedProvider // of Use, in its order
+	Use       []string        `env:"MODELS" format:"name" help:"Language models that may answer questions: provider/model, separated by commas. The first one is the default. Choose any name for the provider (lower-case letters, digits and -); its settings are the QUERN_MODEL_<PROVIDER>_… below. Give the model the name that its provider uses. Empty: no model."`
+	Providers []NamedProvider // providers of Use, in the same order
 }
 
 // NamedProvider is a provider with its models.
@@ -26,26 +27,27 @@ type NamedProvider struct {
 	Models []string
 }
 
-// Provider is one place where models answer.
+// Provider configures one service that runs models.
 type Provider struct {
-	Kind        string        `env:"KIND" required:"true" oneof:"openai anthropic" help:"What it speaks. openai: OpenAI and every server that is compatible with it (vLLM, Ollama, llama.cpp, LiteLLM)."`
-	URL         URL           `env:"URL" help:"Its API, for example http://127.0.0.1:8000/v1. Empty: the vendor's own."`
-	Key         Secret        `env:"KEY" help:"Its API key, if it wants one."`
-	Local       bool          `env:"LOCAL" default:"false" help:"It runs where your data may be; it may see rows."`
-	Exposure    string        `env:"EXPOSURE" oneof:"schema values rows" help:"What may be sent to a provider that is not local, and required for one. schema: names, types and definitions. values: also values from profiles and from the value index. rows: also rows of results. Owners can lower it for their namespaces."`
-	Concurrency int           `env:"CONCURRENCY" default:"8" help:"Calls at once from this process; more wait."`
-	Timeout     time.Duration `env:"TIMEOUT" default:"2m" help:"Longest time for one attempt, of which there are up to three."`
-	CAFile      string        `env:"CA_FILE" help:"PEM file of certificate authorities for this connection, instead of the system's."`
-	Proxy       URL           `env:"PROXY" help:"HTTP proxy for this connection. HTTP_PROXY and its kin are not read."`
+	Kind        string        `env:"KIND" required:"true" oneof:"openai anthropic" help:"API of the provider. openai: OpenAI and compatible servers (vLLM, Ollama, llama.cpp, LiteLLM)."`
+	URL         URL           `env:"URL" help:"Address of the API, for example http://127.0.0.1:8000/v1. Empty: the address of the vendor."`
+	Key         Secret        `env:"KEY" help:"API key, if the provider requires one."`
+	Local       bool          `env:"LOCAL" default:"false" help:"The provider runs on your own infrastructure and may see rows."`
+	Exposure    string        `env:"EXPOSURE" oneof:"schema values rows" help:"What may be sent to the provider. Required for a provider that is not local. schema: names, types and definitions. values: also values from profiles and from the value index. rows: also rows of results. Owners can lower it for their namespaces."`
+	Concurrency int           `env:"CONCURRENCY" default:"8" min:"1" max:"10000" help:"Calls that this process makes at once. Further calls wait."`
+	Timeout     time.Duration `env:"TIMEOUT" default:"2m" min:"1s" max:"24h" help:"Longest duration of one attempt. A request to the provider is tried up to three times."`
+	CAFile      string        `env:"CA_FILE" format:"path" help:"PEM file with the certificate authorities of this connection. Empty: those of the system."`
+	Proxy       URL           `env:"PROXY" help:"HTTP proxy of this connection. Quern ignores HTTP_PROXY and similar variables."`
 }
 
 var providerName = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
 
-func providerPrefix(name string) string {
+// ProviderPrefix returns the prefix of the names of a provider's settings.
+func ProviderPrefix(name string) string {
 	return "QUERN_MODEL_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_")) + "_"
 }
 
-// readProviders reads the settings of every provider that a model of Use names.
+// readProviders reads the settings of every provider that Use names.
 func (m *Model) readProviders(lookup func(string) (string, bool)) (problems []error) {
 	for _, entry := range m.Use {
 		name, model, _ := strings.Cut(entry, "/")
@@ -69,36 +71,23 @@ func (m *Model) readProviders(lookup func(string) (string, bool)) (problems []er
 }
 
 func (p *NamedProvider) read(lookup func(string) (string, bool)) (problems []error) {
-	prefix := providerPrefix(p.Name)
+	prefix := ProviderPrefix(p.Name)
 
-	for _, setting := range settings(reflect.ValueOf(&p.Provider).Elem(), prefix) {
-		text, err := setting.text(lookup)
-		if err == nil {
-			err = setting.set(text)
-		}
-
-		if err != nil {
-			problems = append(problems, fmt.Errorf("%s %w", setting.name, err))
-		}
-	}
+	problems = fill(settings(reflect.ValueOf(&p.Provider).Elem(), prefix), lookup)
 
 	switch {
 	case len(problems) > 0:
 	case !p.Local && p.Exposure == "":
-		problems = append(problems, fmt.Errorf("%[1]sEXPOSURE is required, because %[2]s is not local: schema, values or rows, "+
-			"for what of people's data may be sent there; or %[1]sLOCAL=true, if it runs where the data may be", prefix, p.Name))
+		problems = append(problems, fmt.Errorf("%[1]sEXPOSURE is required, because %[2]s is not local: set it to schema, values or rows, "+
+			"the most that may be sent there; or set %[1]sLOCAL=true if it runs on your own infrastructure", prefix, p.Name))
 	case p.Local && p.URL == "":
 		problems = append(problems, fmt.Errorf("%sURL is required, because %s is local", prefix, p.Name))
-	case p.Concurrency == 0:
-		problems = append(problems, fmt.Errorf("%sCONCURRENCY must be at least 1", prefix))
-	case p.Timeout == 0:
-		problems = append(problems, fmt.Errorf("%sTIMEOUT must be longer", prefix))
 	}
 
 	return problems
 }
 
-// providersOf are the names of the providers in an environment, as far as they can be read.
+// providersOf returns the names of the providers in an environment. It ignores values that cannot be read.
 func (m *Model) providersOf(environ []string) (names []string) {
 	lookup := func(name string) (string, bool) {
 		for _, entry := range environ {

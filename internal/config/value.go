@@ -9,18 +9,18 @@ import (
 	"strings"
 )
 
-// Secret holds a value that no log, error or dump ever prints; Reveal is the only way out.
+// Secret holds a value that no log, error or dump prints; only Reveal returns it.
 type Secret struct{ value string }
 
 const redacted = "[secret]"
 
-// NewSecret is for tests and for secrets that do not come from the environment.
+// NewSecret returns a Secret, for tests and for secrets that do not come from the environment.
 func NewSecret(value string) Secret { return Secret{value: value} }
 
 // Reveal returns the value.
 func (s Secret) Reveal() string { return s.value }
 
-// Format prints the same word whatever the verb, %#v and %+v included.
+// Format prints the same word for every verb, including %#v and %+v.
 func (s Secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(redacted)) }
 
 func (s Secret) String() string               { return redacted }
@@ -33,13 +33,13 @@ type URL string
 func parseURL(text string) (URL, error) {
 	u, err := url.Parse(text)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-		return "", errors.New("is not an http or https address")
+		return "", errors.New("must be an http or https address")
 	}
 
 	return URL(text), nil
 }
 
-// Origin is the beginning of an http or https address: scheme, host and port.
+// Origin is the scheme, host and port of an http or https address.
 type Origin string
 
 func parseOrigin(text string) (Origin, error) {
@@ -47,7 +47,7 @@ func parseOrigin(text string) (Origin, error) {
 
 	u, err := url.Parse(text)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || text != u.Scheme+"://"+u.Host {
-		return "", errors.New("is not an http or https address without a path")
+		return "", errors.New("must be an http or https address with scheme, host and port only")
 	}
 
 	return Origin(text), nil

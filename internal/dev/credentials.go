@@ -10,23 +10,23 @@ import (
 	"quern.dev/quern/internal/signin"
 )
 
-// client is what the command line is called at issuers.
+// client is the client ID of the command line at issuers.
 const client = "quern-cli"
 
-// SignedIn is how the command line stands with this server.
+// SignedIn is the state of the sign-in of the command line at this server.
 type SignedIn struct {
 	File     string
-	Username string // empty if it is not signed in here
-	Current  bool   // commands speak to this server without being told
-	Problem  string // why it was left alone
+	Username string // empty if not signed in here
+	Current  bool   // commands use this server without --server
+	Problem  string // why the credentials were not changed
 }
 
-// SignIn signs the command line in as a user, unless somebody is signed in at this server already. It touches no other server's
-// entry, and becomes the server of commands that name none only where no other is.
+// SignIn signs the command line in as a user, unless a user is already signed in at this server. It does not change the
+// entries of other servers. The server becomes the default server of commands only if there is no other default.
 func (i *Issuer) SignIn(home, server, username string) (SignedIn, error) {
 	told := SignedIn{File: signin.Path(home)}
 
-	// What we do not know in it stays as it is.
+	// Keep the fields that this version does not know.
 	file, servers := map[string]json.RawMessage{}, map[string]json.RawMessage{}
 
 	content, err := os.ReadFile(told.File)
@@ -50,7 +50,7 @@ func (i *Issuer) SignIn(home, server, username string) (SignedIn, error) {
 
 	var current string
 
-	_ = json.Unmarshal(file["current"], &current) // without one it stays empty
+	_ = json.Unmarshal(file["current"], &current) // empty if there is no default server
 
 	told.Username, told.Problem = i.username(servers[server], server)
 	if told.Username != "" || told.Problem != "" {
@@ -76,7 +76,7 @@ func (i *Issuer) SignIn(home, server, username string) (SignedIn, error) {
 	return told, signin.Write(told.File, file)
 }
 
-// username is who is signed in by an entry for our server, if it is one that we can renew.
+// username returns who is signed in by an entry for this server, if this issuer can renew the sign-in.
 func (i *Issuer) username(entry json.RawMessage, server string) (username, problem string) {
 	if entry == nil {
 		return "", ""
@@ -84,12 +84,12 @@ func (i *Issuer) username(entry json.RawMessage, server string) (username, probl
 
 	var kept signin.Entry
 	if err := json.Unmarshal(entry, &kept); err != nil || kept.Issuer != i.URL {
-		return "", fmt.Sprintf("there is a sign-in of another issuer at %s: `quern --server %[1]s logout` removes it", server)
+		return "", fmt.Sprintf("%s already has a sign-in of another issuer, which `quern --server %[1]s logout` removes", server)
 	}
 
 	about, err := i.signer.verify(refreshToken, kept.Refresh)
 	if err != nil {
-		return "", "" // of an earlier folder
+		return "", "" // from an earlier folder
 	}
 
 	return about.Subject, ""

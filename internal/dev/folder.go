@@ -17,33 +17,33 @@ import (
 	"quern.dev/quern/internal/signin"
 )
 
-// Folder keeps everything of one `quernd dev`, and belongs to one process at a time.
+// Folder contains everything of one `quernd dev`, and only one process at a time may use it.
 type Folder struct {
 	Path  string
 	State State
 	lock  *os.File
 }
 
-// State is what must stay the same from start to start. It holds secrets: its file is for its owner alone.
+// State is what must stay the same from start to start. It contains secrets, so only the owner may read its file.
 type State struct {
 	Port       int    `json:"port"`
-	IssuerPort int    `json:"issuerPort"` // accounts are known by the issuer's address
-	IssuerKey  []byte `json:"issuerKey"`  // the seed
+	IssuerPort int    `json:"issuerPort"` // accounts are identified by the issuer's address
+	IssuerKey  []byte `json:"issuerKey"`  // seed of the key
 	Secret     string `json:"secret"`
 	Password   string `json:"databasePassword"`
 	AccessKey  string `json:"storeAccessKey"`
 	SecretKey  string `json:"storeSecretKey"`
-	Sampled    bool   `json:"sampled"` // so that a sample which was deleted stays so
+	Sampled    bool   `json:"sampled"` // the sample was loaded; do not load it again if it was deleted
 }
 
-// The ports of a first start.
+// The ports of the first start.
 const (
 	defaultPort       = 8080
 	defaultIssuerPort = 8081
 )
 
-// DefaultFolder is where things are kept unless somebody says otherwise. PostgreSQL does not run as root, and its own user cannot
-// enter root's home.
+// DefaultFolder returns the folder that is used without --dir. It is not in the home of root, because PostgreSQL does
+// not run as root and its own user cannot enter that home.
 func DefaultFolder(getenv func(string) string) (string, error) {
 	if state := getenv("XDG_STATE_HOME"); filepath.IsAbs(state) {
 		return filepath.Join(state, "quern", "dev"), nil
@@ -55,13 +55,14 @@ func DefaultFolder(getenv func(string) string) (string, error) {
 
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return "", errors.New("there is no home folder to keep things in: say another one with --dir")
+		return "", errors.New("no home folder was found: choose a folder with --dir")
 	}
 
 	return filepath.Join(home, ".local", "state", "quern", "dev"), nil
 }
 
-// OpenFolder makes the folder if it is not there, and keeps other processes away from it until Close. Ports that are 0 are those of the last start.
+// OpenFolder creates the folder if it does not exist, and locks it until Close. A port of 0 means the port of the last
+// start.
 func OpenFolder(path string, port, issuerPort int) (*Folder, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -69,7 +70,7 @@ func OpenFolder(path string, port, issuerPort int) (*Folder, error) {
 	}
 
 	if err := os.MkdirAll(path, folderMode()); err != nil {
-		return nil, fmt.Errorf("the folder for data: %w; say another one with --dir", err)
+		return nil, fmt.Errorf("the data folder: %w; choose another one with --dir", err)
 	}
 
 	f := &Folder{Path: path}
@@ -86,7 +87,8 @@ func OpenFolder(path string, port, issuerPort int) (*Folder, error) {
 	return f, nil
 }
 
-// folderMode: the user postgres must be able to pass through a folder of root's to its own.
+// folderMode returns the mode of the folder. The user postgres must be able to traverse a folder of root to reach its
+// own folder.
 func folderMode() fs.FileMode {
 	if os.Geteuid() == 0 {
 		return 0o711
@@ -95,15 +97,15 @@ func folderMode() fs.FileMode {
 	return 0o700
 }
 
-// Close lets the next process have it.
+// Close releases the lock.
 func (f *Folder) Close() { _ = f.lock.Close() }
 
-// File is a path in the folder.
+// File returns a path in the folder.
 func (f *Folder) File(parts ...string) string {
 	return filepath.Join(append([]string{f.Path}, parts...)...)
 }
 
-// claim takes the lock, which the kernel gives back however this process ends.
+// claim takes the lock, which the kernel releases however this process ends.
 func (f *Folder) claim() error {
 	lock, err := os.OpenFile(f.File("lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -114,7 +116,7 @@ func (f *Folder) claim() error {
 		holder, _ := os.ReadFile(lock.Name())
 		_ = lock.Close()
 
-		return fmt.Errorf("`quernd dev` runs already on %s (process %s): end it with Ctrl-C there or with `kill %[2]s`, or use another folder with --dir, --port and --issuer-port",
+		return fmt.Errorf("`quernd dev` already runs on %s (process %s): stop it with Ctrl-C there or with `kill %[2]s`, or choose another folder and ports with --dir, --port and --issuer-port",
 			f.Path, strings.TrimSpace(string(holder)))
 	}
 
@@ -146,12 +148,12 @@ func (f *Folder) read(port, issuerPort int) error {
 		return err
 	default:
 		if err := json.Unmarshal(content, &f.State); err != nil || len(f.State.IssuerKey) != ed25519.SeedSize {
-			return fmt.Errorf("%s cannot be read: it was changed or is from another version. Remove the folder to begin anew, or use another with --dir", f.File("state.json"))
+			return fmt.Errorf("%s cannot be read: it was changed, or another version wrote it. Remove the folder to start again, or choose another one with --dir", f.File("state.json"))
 		}
 	}
 
 	if issuerPort != 0 && issuerPort != f.State.IssuerPort {
-		return fmt.Errorf("the users of %s are known by their issuer at port %d: leave --issuer-port out, or use another folder with --dir", f.Path, f.State.IssuerPort)
+		return fmt.Errorf("the users of %s belong to the issuer at port %d: omit --issuer-port, or choose another folder with --dir", f.Path, f.State.IssuerPort)
 	}
 
 	if port != 0 {
@@ -161,10 +163,10 @@ func (f *Folder) read(port, issuerPort int) error {
 	return f.Keep()
 }
 
-// Keep writes the state.
+// Keep writes the state to its file.
 func (f *Folder) Keep() error { return signin.Write(f.File("state.json"), f.State) }
 
-// Key signs the issuer's tokens.
+// Key returns the key that signs the tokens of the issuer.
 func (f *Folder) Key() ed25519.PrivateKey { return ed25519.NewKeyFromSeed(f.State.IssuerKey) }
 
 func randomBytes(n int) []byte {
@@ -174,20 +176,20 @@ func randomBytes(n int) []byte {
 	return b
 }
 
-// CheckPort tells whether a port of loopback is free, and what to do if it is not.
+// CheckPort returns nil if a port of loopback is free, and otherwise an error that says what to do.
 func CheckPort(ctx context.Context, number int, flag string) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", Loopback(number))
 	if err != nil {
-		return fmt.Errorf("port %d is taken: `ss -ltnp sport = :%[1]d` shows by whom. End that, or choose another with %s", number, flag)
+		return fmt.Errorf("port %d cannot be used, probably because another process uses it: `ss -ltnp sport = :%[1]d` shows the process. Stop it, or choose another port with %s", number, flag)
 	}
 
 	return listener.Close()
 }
 
-// Loopback is the address of a port there.
+// Loopback returns the address of a port on loopback.
 func Loopback(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }
 
-// freePort is one that nobody has at the moment.
+// freePort returns a port that is free at the moment.
 func freePort(ctx context.Context) (int, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", Loopback(0))
 	if err != nil {

@@ -26,7 +26,7 @@ func TestFolder(t *testing.T) {
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 
 	_, err = OpenFolder(path, 0, 0)
-	require.ErrorContains(t, err, "runs already")
+	require.ErrorContains(t, err, "already runs")
 	require.ErrorContains(t, err, "--dir")
 
 	first.Close()
@@ -56,7 +56,7 @@ func TestFolderFaults(t *testing.T) {
 	require.NoError(t, os.WriteFile(made.File("state.json"), []byte("{"), 0o600))
 
 	_, err = OpenFolder(path, 0, 0)
-	require.ErrorContains(t, err, "begin anew")
+	require.ErrorContains(t, err, "start again")
 }
 
 func TestCheckPort(t *testing.T) {
@@ -71,10 +71,10 @@ func TestCheckPort(t *testing.T) {
 	var taken int
 
 	require.NoError(t, json.Unmarshal([]byte(issuer.URL[len("http://127.0.0.1:"):]), &taken))
-	require.ErrorContains(t, CheckPort(t.Context(), taken, "--port"), "choose another with --port")
+	require.ErrorContains(t, CheckPort(t.Context(), taken, "--port"), "choose another port with --port")
 }
 
-// TestSignIn: nothing of other servers is changed, and nobody who signed in is replaced.
+// TestSignIn checks that entries of other servers are not changed, and that no user who signed in is replaced.
 func TestSignIn(t *testing.T) {
 	t.Parallel()
 
@@ -107,7 +107,7 @@ func TestSignIn(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 
-	// Whoever signed in by himself stays so.
+	// A user who is already signed in is not replaced.
 	entry := raw(signin.Entry{Issuer: issuer.URL, Refresh: issuer.Grant("bob", client).Refresh})
 	require.NoError(t, os.WriteFile(told.File, []byte(`{"kept": "yes", "current": "`+other+`", "servers": {"`+other+`": {"accessToken": "theirs"}, "`+server+`": `+string(entry)+`}}`), 0o600))
 
@@ -116,7 +116,7 @@ func TestSignIn(t *testing.T) {
 	require.Equal(t, "bob", told.Username)
 	require.False(t, told.Current)
 
-	// A sign-in of an earlier folder is worth nothing; the others and the default stay.
+	// A sign-in from an earlier folder is replaced; the other entries and the default stay.
 	stranger := newIssuer(t, newKey(t))
 	stranger.URL = issuer.URL
 
@@ -130,7 +130,7 @@ func TestSignIn(t *testing.T) {
 	require.Equal(t, map[string]any{"accessToken": "theirs"}, after.Servers[other])
 	require.Equal(t, "yes", after.Kept)
 
-	// What another issuer gave for the same address is not ours.
+	// A sign-in of another issuer at the same address is not changed.
 	foreign := newIssuer(t, newKey(t))
 
 	before := read(home)

@@ -16,10 +16,10 @@ const (
 	deviceGrant = "urn:ietf:params:oauth:grant-type:device_code"
 	codeLife    = time.Minute
 	deviceLife  = 10 * time.Minute
-	maxPending  = 1000 // codes that nobody has used yet
+	maxPending  = 1000 // limit of unused codes
 )
 
-// code is what a browser brings back to the client that sent it here.
+// code is an authorization code that a browser returns to the client.
 type code struct {
 	who                 signedIn
 	redirect, challenge string
@@ -29,11 +29,12 @@ type code struct {
 // device is a sign-in that a client without a browser waits for.
 type device struct {
 	userCode string
-	who      signedIn // without a username: nobody has signed in yet
+	who      signedIn // without a username until a user signs in
 	expires  time.Time
 }
 
-// authorize shows the page, and sends whoever filled it in back with a code (RFC 6749, 7636, 8252).
+// authorize shows the sign-in page, and redirects a user who submitted it back to the client with a code (RFC 6749,
+// 7636, 8252).
 func (i *Issuer) authorize(w http.ResponseWriter, r *http.Request) {
 	wish := r.FormValue
 	redirect, valid := loopbackRedirect(wish("redirect_uri"))
@@ -77,7 +78,7 @@ func (i *Issuer) authorize(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// loopbackRedirect: a code for anybody leads to this machine alone.
+// loopbackRedirect accepts only addresses on this machine, because anyone can get a code for any username.
 func loopbackRedirect(text string) (*url.URL, bool) {
 	parsed, err := url.Parse(text)
 	if err != nil || parsed.Scheme != "http" || parsed.User != nil || parsed.Fragment != "" {
@@ -112,7 +113,7 @@ func (i *Issuer) startDevice(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// activate is the page where a person enters the code that the client shows.
+// activate shows the page on which a person enters the code that the client displays, and accepts the form.
 func (i *Issuer) activate(w http.ResponseWriter, r *http.Request) {
 	userCode := strings.ToUpper(strings.TrimSpace(r.FormValue("user_code")))
 
@@ -130,7 +131,7 @@ func (i *Issuer) activate(w http.ResponseWriter, r *http.Request) {
 
 		showPage(w, shown)
 	case waiting == nil:
-		refusePage(w, "This code is not known, or has expired. Begin again where you got it.")
+		refusePage(w, "This code is unknown or has expired. Start the sign-in again.")
 	case !possible(r.FormValue("username")):
 		refusePage(w, badName)
 	default:
@@ -165,14 +166,14 @@ func (i *Issuer) token(w http.ResponseWriter, r *http.Request) {
 
 		writeJSON(w, http.StatusOK, i.grant(signedIn{username: old.Subject, client: old.Client}))
 	default:
-		refuse(w, "unsupported_grant_type", "the grants are authorization_code, "+deviceGrant+" and refresh_token")
+		refuse(w, "unsupported_grant_type", "the supported grants are authorization_code, "+deviceGrant+" and refresh_token")
 	}
 }
 
 func (i *Issuer) tokenForCode(w http.ResponseWriter, r *http.Request) {
 	i.mutex.Lock()
 	used, known := i.codes[r.PostFormValue("code")]
-	delete(i.codes, r.PostFormValue("code")) // good for one attempt
+	delete(i.codes, r.PostFormValue("code")) // valid for one attempt only
 	i.mutex.Unlock()
 
 	sum := sha256.Sum256([]byte(r.PostFormValue("code_verifier")))
@@ -180,7 +181,7 @@ func (i *Issuer) tokenForCode(w http.ResponseWriter, r *http.Request) {
 
 	if !known || i.signer.now().After(used.expires) || used.who.client != r.PostFormValue("client_id") ||
 		used.redirect != r.PostFormValue("redirect_uri") || subtle.ConstantTimeCompare([]byte(proof), []byte(used.challenge)) != 1 {
-		refuse(w, "invalid_grant", "the code is not good for this request, or was used already")
+		refuse(w, "invalid_grant", "the code does not match this request, or was already used")
 
 		return
 	}
@@ -197,18 +198,18 @@ func (i *Issuer) tokenForDevice(w http.ResponseWriter, r *http.Request) {
 
 	switch {
 	case found == nil || found.who.client != r.PostFormValue("client_id"):
-		refuse(w, "invalid_grant", "the device code is not known, or was used already")
+		refuse(w, "invalid_grant", "the device code is unknown, or was already used")
 	case i.signer.now().After(found.expires):
 		refuse(w, "expired_token", "the code has expired")
 	case found.who.username == "":
-		refuse(w, "authorization_pending", "nobody has signed in yet")
+		refuse(w, "authorization_pending", "the user has not signed in yet")
 	default:
 		delete(i.devices, value)
 		writeJSON(w, http.StatusOK, i.grant(found.who))
 	}
 }
 
-// forget drops what has expired and, when somebody floods us, everything.
+// forget deletes expired codes, and arbitrary ones while there are more than maxPending, to limit a flood of requests.
 func (i *Issuer) forget() {
 	now := i.signer.now()
 

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Audience is for whom the access tokens are.
+// Audience is the audience of the access tokens.
 const Audience = "quern"
 
 const (
@@ -23,9 +23,9 @@ const (
 	refreshLife = 30 * 24 * time.Hour
 )
 
-// Issuer is an OpenID Connect issuer that believes every name. So it answers on loopback alone: it listens there, refuses whoever comes
-// from elsewhere or through a proxy, and refuses every name in the Host header but its own, because a page of the web can let a name
-// of its own lead to loopback.
+// Issuer is an OpenID Connect issuer that accepts every username without a password. Therefore it serves only this
+// machine: it listens on loopback, refuses requests from other machines or through a proxy, and refuses every Host
+// header but its own, because a web page can make its own host name resolve to loopback.
 type Issuer struct {
 	URL string // as in the tokens
 
@@ -38,11 +38,11 @@ type Issuer struct {
 	devices map[string]*device // by device code
 }
 
-// ListenIssuer takes the address, which must be loopback, and answers nobody yet. The key decides whether tokens of an earlier
-// issuer are still good.
+// ListenIssuer binds the address, which must be on loopback, but does not serve yet. Tokens of an earlier issuer stay
+// valid if the key is the same.
 func ListenIssuer(ctx context.Context, address string, key ed25519.PrivateKey, now func() time.Time) (*Issuer, error) {
 	if at, err := netip.ParseAddrPort(address); err != nil || !at.Addr().IsLoopback() {
-		return nil, fmt.Errorf("the issuer asks for no password and listens on loopback alone, not on %s", address)
+		return nil, fmt.Errorf("the issuer requires no password, so it listens on loopback only, not on %s", address)
 	}
 
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
@@ -59,7 +59,7 @@ func ListenIssuer(ctx context.Context, address string, key ed25519.PrivateKey, n
 	return i, nil
 }
 
-// Serve answers until Close.
+// Serve serves until Close.
 func (i *Issuer) Serve() error {
 	if err := i.server.Serve(i.listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
@@ -68,10 +68,10 @@ func (i *Issuer) Serve() error {
 	return nil
 }
 
-// Close ends it at once.
+// Close stops the issuer at once.
 func (i *Issuer) Close() { _ = i.server.Close() }
 
-// Handler is the issuer without its listener.
+// Handler returns the issuer without its listener.
 func (i *Issuer) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, i.discovery()) })
@@ -97,7 +97,8 @@ func (i *Issuer) discovery() any {
 	}
 }
 
-// proxied are headers that a proxy or a tunnel adds: whoever stands before it is not on this machine, although the connection is.
+// proxied lists headers that proxies and tunnels add: the sender of such a request is not on this machine, although the
+// connection is.
 var proxied = []string{"Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip"} //nolint:gochecknoglobals // a list
 
 func (i *Issuer) onlyHere(next http.Handler) http.Handler {
@@ -107,20 +108,20 @@ func (i *Issuer) onlyHere(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		from, err := netip.ParseAddrPort(r.RemoteAddr)
 		if err != nil || !from.Addr().Unmap().IsLoopback() {
-			http.Error(w, "this issuer is for this machine alone", http.StatusForbidden)
+			http.Error(w, "this issuer serves only this machine", http.StatusForbidden)
 
 			return
 		}
 
 		if r.Host != host && r.Host != "localhost:"+port {
-			http.Error(w, "this issuer is at "+i.URL+" and nowhere else", http.StatusMisdirectedRequest)
+			http.Error(w, "this issuer serves only the address "+i.URL, http.StatusMisdirectedRequest)
 
 			return
 		}
 
 		for _, name := range proxied {
 			if r.Header.Get(name) != "" {
-				http.Error(w, "this issuer is for this machine alone, without a proxy", http.StatusForbidden)
+				http.Error(w, "this issuer accepts only requests that come directly from this machine, not through a proxy", http.StatusForbidden)
 
 				return
 			}
@@ -136,7 +137,7 @@ func (i *Issuer) onlyHere(next http.Handler) http.Handler {
 	})
 }
 
-// Granted is an answer of the token endpoint.
+// Granted is a response of the token endpoint.
 type Granted struct {
 	Access    string `json:"access_token"`
 	Kind      string `json:"token_type"`
@@ -145,20 +146,20 @@ type Granted struct {
 	Identity  string `json:"id_token,omitempty"`
 }
 
-// Grant signs a user in without a page: for this process itself, and for the command line of whoever started it.
+// Grant signs a user in without a page: for this process itself, and for the command line of the person who started it.
 func (i *Issuer) Grant(username, client string) Granted {
 	return i.grant(signedIn{username: username, client: client})
 }
 
-// TokenEndpoint is where Granted is renewed.
+// TokenEndpoint returns the address at which Granted is renewed.
 func (i *Issuer) TokenEndpoint() string { return i.URL + "/token" }
 
-// signedIn is who signed in, and for which request.
+// signedIn is the user who signed in, the client, and the nonce of the request.
 type signedIn struct{ username, client, nonce string }
 
 var usernamePattern = regexp.MustCompile(`^[a-z][a-z0-9-]{0,30}$`)
 
-// The service takes "self" for the caller.
+// The service uses "self" for the caller.
 func possible(username string) bool {
 	return usernamePattern.MatchString(username) && username != "self"
 }

@@ -36,7 +36,7 @@ func newKey(t *testing.T) ed25519.PrivateKey {
 	return key
 }
 
-// send is a request from this machine, unless change says otherwise.
+// send sends a request from this machine, unless change alters it.
 func (i *Issuer) send(t *testing.T, method, path string, form url.Values, change func(*http.Request)) *httptest.ResponseRecorder {
 	t.Helper()
 
@@ -71,13 +71,13 @@ func (i *Issuer) form(t *testing.T, path string, status int, fields ...string) m
 	return body
 }
 
-// TestDevIssuer: it answers this machine alone, whichever way others come.
+// TestDevIssuer checks that the issuer serves only this machine, whatever the path of a request.
 func TestDevIssuer(t *testing.T) {
 	t.Parallel()
 
 	for _, address := range []string{"0.0.0.0:0", "[::]:0", ":0", "192.0.2.1:0", "localhost:0", "[::ffff:192.0.2.1]:0", "example.com:80", ""} {
 		_, err := ListenIssuer(t.Context(), address, newKey(t), time.Now)
-		require.ErrorContains(t, err, "loopback alone", address)
+		require.ErrorContains(t, err, "loopback only", address)
 	}
 
 	issuer := newIssuer(t, newKey(t))
@@ -116,7 +116,7 @@ func TestDevIssuer(t *testing.T) {
 		}
 	}
 
-	// A page of the web cannot fill in the form.
+	// A web page cannot submit the form.
 	for name, change := range map[string]func(*http.Request){
 		"by origin": func(r *http.Request) { r.Header.Set("Origin", "https://evil.example") },
 		"by fetch":  func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") },
@@ -222,7 +222,7 @@ func TestDeviceGrant(t *testing.T) {
 	require.Equal(t, "bob", access.Username)
 }
 
-// TestRefresh: what was granted is renewed by an issuer with the same key, and no other token is.
+// TestRefresh checks that an issuer with the same key renews a refresh token, and no other token.
 func TestRefresh(t *testing.T) {
 	t.Parallel()
 
@@ -234,7 +234,7 @@ func TestRefresh(t *testing.T) {
 	}
 
 	again := newIssuer(t, key)
-	again.URL = issuer.URL // the same port, after a restart
+	again.URL = issuer.URL // the same port, as after a restart
 	renewed := renew(again, given.Refresh, "quern-cli", http.StatusOK)
 	require.NotEmpty(t, renewed["access_token"])
 

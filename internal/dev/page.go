@@ -5,24 +5,24 @@ import (
 	"net/http"
 )
 
-const badName = "A name has 1 to 31 small letters, digits and hyphens, and begins with a letter."
+const badName = "A name has 1 to 31 lower-case letters, digits and hyphens, and begins with a letter."
 
-// Users are suggestions: any name will do.
+// Users returns suggested usernames; any name is accepted.
 func Users() []string { return []string{"ada", "bob", "carol"} }
 
-// page is what the one page shows.
+// page is the content of the sign-in page.
 type page struct {
-	Client  string // the program that asks
-	Code    string // that it shows in its terminal
+	Client  string // program that requests the sign-in
+	Code    string // code that the program shows in its terminal
 	AskCode bool
 	Action  string
 	Hidden  map[string]string
-	Done    string // who has signed in
+	Done    string // user who has signed in
 	Problem string
 	Users   []string
 }
 
-// kept are the parameters of a request that the form has to send again.
+// kept returns the parameters of a request that the form must send again.
 func kept(r *http.Request, names ...string) map[string]string {
 	fields := map[string]string{}
 	for _, name := range names {
@@ -44,7 +44,7 @@ func refusePage(w http.ResponseWriter, problem string) {
 func writePage(w http.ResponseWriter, status int, shown page) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_ = loginPage.Execute(w, shown) // whoever does not read it has left
+	_ = loginPage.Execute(w, shown) // fails only if the client disconnected
 }
 
 //nolint:gochecknoglobals // parsed once
@@ -65,7 +65,7 @@ input { width: 14rem }
 <h1>Sign in to Quern</h1>
 {{if .Problem}}<p role="alert">{{.Problem}}</p>
 {{else if .Done}}<p>Signed in as <b>{{.Done}}</b>. You can close this window and go back to the terminal.</p>
-{{else}}<p class="note">For development, on this machine alone: there are no passwords. Whoever you say you are, you are.</p>
+{{else}}<p class="note">For development on this machine only: there are no passwords. You can sign in with any name.</p>
 {{if .Client}}<p><b>{{.Client}}</b> asks you to sign in.{{if .Code}} Its terminal must show the code <b>{{.Code}}</b>; if it does not, close this page.{{end}}</p>{{end}}
 <form method="post" action="{{.Action}}">
 {{range $name, $value := .Hidden}}<input type="hidden" name="{{$name}}" value="{{$value}}">
@@ -74,7 +74,7 @@ input { width: 14rem }
 <datalist id="users">{{range .Users}}<option value="{{.}}"></option>{{end}}</datalist>
 <p><button>Sign in</button></p>
 </form>
-<p>Any name will do, such as {{range $n, $user := .Users}}{{if $n}}, {{end}}{{$user}}{{end}}.</p>
+<p>You can use any name, for example {{range $n, $user := .Users}}{{if $n}}, {{end}}{{$user}}{{end}}.</p>
 {{end}}</body>
 </html>
 `))

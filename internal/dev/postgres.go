@@ -21,25 +21,25 @@ const (
 	databaseUser   = "quern"
 )
 
-// Postgres is a cluster of our own.
+// Postgres is a running cluster of `quernd dev`.
 type Postgres struct {
 	*Process
 
 	URL string
 }
 
-// cluster is a version of PostgreSQL, where its programs are, and its data.
+// cluster is a version of PostgreSQL with the folders of its programs and its data.
 type cluster struct {
 	version int
 	bin     string
-	home    string              // of the data, the password file and the log
-	user    *syscall.Credential // nil: as ourselves
+	home    string              // contains one data folder for each version
+	user    *syscall.Credential // nil means the current user
 }
 
 func (c *cluster) data() string    { return filepath.Join(c.home, strconv.Itoa(c.version)) }
 func (c *cluster) pidFile() string { return filepath.Join(c.data(), "postmaster.pid") }
 
-// StartPostgres runs it on the folder's part for the database, on loopback and with a password.
+// StartPostgres runs PostgreSQL on the database folder, on loopback and with a password.
 func (f *Folder) StartPostgres(ctx context.Context) (*Postgres, error) {
 	c := &cluster{home: f.File("postgres")}
 
@@ -60,7 +60,7 @@ func (f *Folder) StartPostgres(ctx context.Context) (*Postgres, error) {
 		return nil, err
 	}
 
-	// The children of a killed one take a while to notice, and keep a new one from starting until then.
+	// The children of a killed server take a while to notice, and prevent the start of a new one until then.
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(500 * time.Millisecond) {
 		started, err := c.start(ctx, f)
 		if err == nil || ctx.Err() != nil || time.Now().After(deadline) || !strings.Contains(err.Error(), "still in use") {
@@ -76,8 +76,8 @@ func (c *cluster) start(ctx context.Context, f *Folder) (*Postgres, error) {
 	}
 
 	process, err := program{
-		name: "PostgreSQL", path: filepath.Join(c.bin, "postgres"), log: f.File("postgres.log"), user: c.user, polite: syscall.SIGINT, // fast, not smart
-		// No unix socket: its path has a limit that a folder's path does not have.
+		name: "PostgreSQL", path: filepath.Join(c.bin, "postgres"), log: f.File("postgres.log"), user: c.user, polite: syscall.SIGINT, // a fast shutdown, which does not wait for clients
+		// No Unix socket: the length of its path is limited, and the path of the folder may be longer.
 		args: []string{
 			"-D", c.data(), "-p", strconv.Itoa(port), "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=",
 			"-c", "max_connections=100", "-c", "shared_buffers=64MB",
@@ -101,7 +101,7 @@ func (c *cluster) start(ctx context.Context, f *Folder) (*Postgres, error) {
 	return &Postgres{Process: process, URL: address.String()}, nil
 }
 
-// ready: PostgreSQL writes into the eighth line of its file how far it is.
+// ready reports whether PostgreSQL accepts connections, according to the eighth line of its PID file.
 func (c *cluster) ready(number int) bool {
 	content, err := os.ReadFile(c.pidFile())
 	lines := strings.Split(string(content), "\n")
@@ -109,7 +109,8 @@ func (c *cluster) ready(number int) bool {
 	return err == nil && len(lines) >= 8 && lines[0] == strconv.Itoa(number) && strings.TrimSpace(lines[7]) == "ready"
 }
 
-// endLeftover also removes the file of one that is gone: if its number is now somebody else's, PostgreSQL would not start.
+// endLeftover ends a server that an earlier process left running. It also removes the PID file of a server that no
+// longer runs: if another process now has its PID, PostgreSQL would not start.
 func (c *cluster) endLeftover() error {
 	if err := endLeftover(c.pidFile(), c.data(), syscall.SIGINT); err != nil {
 		return err
@@ -122,7 +123,8 @@ func (c *cluster) endLeftover() error {
 	return nil
 }
 
-// runAs: PostgreSQL refuses to run as root, so it runs as the user of its package, who must be able to enter the folder.
+// runAs returns the user that PostgreSQL runs as. PostgreSQL refuses to run as root, so root runs it as the user of its
+// package, who must be able to enter the folder.
 func runAs(folder string) (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil //nolint:nilnil // as ourselves
@@ -135,7 +137,7 @@ func runAs(folder string) (*syscall.Credential, error) {
 
 	for at := folder; at != "/"; at = filepath.Dir(at) {
 		if info, err := os.Stat(at); err == nil && info.Mode().Perm()&1 == 0 {
-			return nil, fmt.Errorf("PostgreSQL runs as the user postgres, who cannot enter %s: `chmod o+x %[1]s`, or use another folder with --dir", at)
+			return nil, fmt.Errorf("PostgreSQL runs as the user postgres, who cannot access %s: run `chmod o+x %[1]s`, or choose another folder with --dir", at)
 		}
 	}
 
@@ -145,10 +147,10 @@ func runAs(folder string) (*syscall.Credential, error) {
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, errors.Join(err1, err2)
 }
 
-var errNoPostgres = errors.New("PostgreSQL 15 or newer is not found: `apt-get install postgresql` installs it on Debian and Ubuntu; " +
-	"or set QUERN_DATABASE_URL to a database that runs elsewhere")
+var errNoPostgres = errors.New("PostgreSQL 15 or newer was not found: install it, on Debian and Ubuntu with `apt-get install postgresql`, " +
+	"or set QUERN_DATABASE_URL to an existing database")
 
-// choose takes the version of the data that is there, or else the newest.
+// choose selects the version of the existing data, or else the newest installed version.
 func (c *cluster) choose(ctx context.Context) error {
 	installed := map[int]string{}
 
@@ -180,7 +182,7 @@ func (c *cluster) choose(ctx context.Context) error {
 	case kept == 0:
 		kept = newest
 	case installed[kept] == "":
-		return fmt.Errorf("the data in %s is of PostgreSQL %d, which is not installed: install it (postgresql-%[2]d), or begin anew in another folder with --dir", c.home, kept)
+		return fmt.Errorf("the data in %s is from PostgreSQL %d, which is not installed: install it (postgresql-%[2]d), or choose another folder with --dir", c.home, kept)
 	}
 
 	c.version, c.bin = kept, installed[kept]
@@ -190,7 +192,7 @@ func (c *cluster) choose(ctx context.Context) error {
 
 var versionPattern = regexp.MustCompile(`\d+`)
 
-// postgresVersion is 0 where there is none that can make clusters.
+// postgresVersion returns 0 if the folder contains no PostgreSQL that can create clusters.
 func postgresVersion(ctx context.Context, folder string) int {
 	said, err := exec.CommandContext(ctx, filepath.Join(folder, "initdb"), "--version").Output() //nolint:gosec // where PostgreSQL is looked for
 	if err != nil {
@@ -202,7 +204,7 @@ func postgresVersion(ctx context.Context, folder string) int {
 	return version
 }
 
-// prepare makes the cluster if it is not there, all of it or nothing.
+// prepare creates the cluster if it does not exist, completely or not at all.
 func (c *cluster) prepare(ctx context.Context, password string) error {
 	if _, err := os.Stat(c.data()); err == nil {
 		return nil
@@ -213,7 +215,7 @@ func (c *cluster) prepare(ctx context.Context, password string) error {
 		return err
 	}
 
-	// Not in a folder of the other user's, who could let it lead elsewhere.
+	// Not in a folder of the other user, who could replace the path by a symbolic link.
 	passwordFile, err := os.CreateTemp(filepath.Dir(c.home), ".password-*")
 	if err != nil {
 		return err
@@ -239,7 +241,7 @@ func (c *cluster) prepare(ctx context.Context, password string) error {
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: c.user}
 
 	if said, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("PostgreSQL could not make its files in %s: %w\n%s", c.home, err, strings.TrimSpace(string(said)))
+		return fmt.Errorf("PostgreSQL could not create its files in %s: %w\n%s", c.home, err, strings.TrimSpace(string(said)))
 	}
 
 	return os.Rename(unfinished, c.data())

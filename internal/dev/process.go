@@ -14,27 +14,28 @@ import (
 	"time"
 )
 
-// Process is a server that runs as our child.
+// Process is a server that runs as a child of this process.
 type Process struct {
 	name    string
 	log     string
 	command *exec.Cmd
 	exited  chan struct{}
-	polite  syscall.Signal // asks it to end
+	polite  syscall.Signal // requests a graceful end
 }
 
-// program is how a Process is started.
+// program describes how a Process is started.
 type program struct {
 	name   string
 	path   string
 	args   []string
 	env    []string
 	log    string
-	user   *syscall.Credential // nil: as ourselves
+	user   *syscall.Credential // nil means the current user
 	polite syscall.Signal
 }
 
-// start runs it in a process group of its own, so that Ctrl-C reaches us alone and we end things in order.
+// start runs the program in a process group of its own, so that Ctrl-C reaches only this process, which then stops the
+// others in order.
 func (p program) start() (*Process, error) {
 	log, err := os.OpenFile(p.log, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -56,21 +57,21 @@ func (p program) start() (*Process, error) {
 	go func() {
 		defer close(started.exited)
 
-		_ = command.Wait() // Failure tells
+		_ = command.Wait() // Failure reports the result
 	}()
 
 	return started, nil
 }
 
-// Exited is closed when it has ended, by itself or not.
+// Exited returns a channel that is closed when the process has ended, for whatever reason.
 func (p *Process) Exited() <-chan struct{} { return p.exited }
 
-// Failure says why it ended: its last lines.
+// Failure returns an error with the exit status and the last lines of the log.
 func (p *Process) Failure() error {
 	content, _ := os.ReadFile(p.log)
 	lines := strings.Split(strings.TrimSpace(string(content)), "\n")
 
-	return fmt.Errorf("%s has ended (%s). The end of %s:\n  %s", p.name, p.command.ProcessState, p.log, strings.Join(lines[max(0, len(lines)-8):], "\n  "))
+	return fmt.Errorf("%s has stopped (%s). The last lines of %s:\n  %s", p.name, p.command.ProcessState, p.log, strings.Join(lines[max(0, len(lines)-8):], "\n  "))
 }
 
 const (
@@ -78,9 +79,9 @@ const (
 	startTime  = time.Minute
 )
 
-// Stop ends it, politely at first.
+// Stop ends the process, gracefully at first.
 func (p *Process) Stop() {
-	_ = p.command.Process.Signal(p.polite) // it may be gone
+	_ = p.command.Process.Signal(p.polite) // it may have ended already
 
 	select {
 	case <-p.exited:
@@ -90,7 +91,7 @@ func (p *Process) Stop() {
 	}
 }
 
-// await asks until it is ready.
+// await waits until ready returns true.
 func (p *Process) await(ctx context.Context, ready func() bool) error {
 	for deadline := time.Now().Add(startTime); !ready(); {
 		select {
@@ -102,15 +103,15 @@ func (p *Process) await(ctx context.Context, ready func() bool) error {
 		}
 
 		if time.Now().After(deadline) {
-			return fmt.Errorf("%s does not get ready: see %s", p.name, p.log)
+			return fmt.Errorf("%s did not become ready: see %s", p.name, p.log)
 		}
 	}
 
 	return nil
 }
 
-// endLeftover ends what a killed `quernd dev` left running: the process whose number stands in the first line of a file, if mark is
-// in its command line. After a restart of the machine the number may be somebody else's.
+// endLeftover ends a process that a killed `quernd dev` left running: the process whose PID is in the first line of the
+// file, if its command line contains mark. After a restart of the machine, another process may have that PID.
 func endLeftover(pidFile, mark string, polite syscall.Signal) error {
 	content, err := os.ReadFile(pidFile)
 	if err != nil {
@@ -134,7 +135,7 @@ func endLeftover(pidFile, mark string, polite syscall.Signal) error {
 		}
 	}
 
-	return fmt.Errorf("process %d is left from an earlier start and does not end: end it with `kill -9 %[1]d`", number)
+	return fmt.Errorf("process %d of an earlier start does not stop: stop it with `kill -9 %[1]d`", number)
 }
 
 func runs(number int, mark string) bool {
@@ -143,7 +144,7 @@ func runs(number int, mark string) bool {
 	return err == nil && bytes.Contains(content, []byte(mark))
 }
 
-// find looks for a program beside our own binary and in PATH.
+// find returns the path of a program next to our own binary or in PATH.
 func find(name string) (string, error) {
 	own, err := os.Executable()
 	if err == nil {

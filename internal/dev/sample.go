@@ -11,7 +11,8 @@ import (
 	"quern.dev/quern/api"
 )
 
-// The sample is a small coffee roastery. Its rows are made up, written for this purpose, and in the public domain (CC0).
+// The sample is a small coffee roastery. Its rows are invented, written for this purpose, and in the public domain
+// (CC0).
 const (
 	Namespace = "roastery"
 	SampleFor = "ada"
@@ -20,11 +21,11 @@ const (
 //go:embed sample/*.csv
 var sampleFiles embed.FS
 
-// described is a dataset of the sample and what its owner says of it.
+// described is a dataset of the sample with the definition that its owner wrote.
 type described struct {
 	name, description string
 	columns           map[string]string
-	money             string // a column of it
+	money             string // name of its column with amounts of money; empty if none
 }
 
 func sample() []described {
@@ -43,13 +44,13 @@ func sample() []described {
 	}
 }
 
-// Upload is the file that people upload first, and Ask what can then be asked, without a model.
+// Upload is the file that people upload first, and Ask is a question about it that needs no model.
 const (
 	Upload = "deliveries"
 	Ask    = "Which carrier has the most deliveries?"
 )
 
-// Questions can be asked of the sample, without a model.
+// Questions returns questions about the sample that need no model.
 func Questions() []string {
 	return []string{
 		"How many orders are cancelled?",
@@ -59,10 +60,10 @@ func Questions() []string {
 	}
 }
 
-// SampleFile is where a file of the sample lies after WriteSample.
+// SampleFile returns the path of a sample file after WriteSample.
 func (f *Folder) SampleFile(name string) string { return f.File("sample", name+".csv") }
 
-// WriteSample puts the files of the sample where people can look at them.
+// WriteSample writes the files of the sample to the folder, where people can read them.
 func (f *Folder) WriteSample() error {
 	if err := os.MkdirAll(f.File("sample"), 0o700); err != nil {
 		return err
@@ -82,7 +83,8 @@ func (f *Folder) WriteSample() error {
 	return nil
 }
 
-// LoadSample brings the sample into the service, as a person would, once for a folder. What is there already stays.
+// LoadSample loads the sample through the API, once for each folder. It does not change datasets that already have
+// rows.
 func (f *Folder) LoadSample(ctx context.Context, to *api.Client) error {
 	if f.State.Sampled {
 		return nil
@@ -129,7 +131,7 @@ func (f *Folder) load(ctx context.Context, to *api.Client, dataset described) er
 		return err
 	}
 
-	// To replace nothing is the same as to append, and it can be repeated.
+	// Replacing an empty dataset equals appending, and it can be repeated.
 	request := api.NewIngestion{SessionID: session, Mode: new(api.NewIngestionModeReplace), Accept: &[]api.DoubtCode{api.All}}
 	if dataset.money != "" {
 		request.Options = &api.IngestionOptions{Types: &map[string]string{dataset.money: "decimal(12,2)"}}
@@ -149,7 +151,8 @@ func (f *Folder) load(ctx context.Context, to *api.Client, dataset described) er
 	return err
 }
 
-// awaitValues waits until words of a question are found in the rows, but not for ever: most questions do without.
+// awaitValues waits until the value indexes of the sample are complete, but at most 20 seconds: most questions need no
+// value index.
 func (f *Folder) awaitValues(ctx context.Context, to *api.Client) error {
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
 		found, err := api.Read[api.LinkResult](to.LinkQuestion(ctx, api.LinkRequest{Username: "self", Namespace: Namespace, Question: Questions()[0]}))

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Bucket is where the service keeps its objects.
+// Bucket is the bucket of the service.
 const Bucket = "quern"
 
 // Store is an S3 server on a folder: versitygw.
@@ -21,10 +21,10 @@ type Store struct {
 	Endpoint string
 }
 
-var errNoStore = errors.New("versitygw, the S3 server, is neither beside quernd nor in PATH: `make dev` builds it, or put the program of " +
-	"its releases there")
+var errNoStore = errors.New("the S3 server versitygw is neither in the folder of quernd nor in PATH: build it with `make dev`, " +
+	"or copy a released program there")
 
-// StartStore runs it on the folder's part for objects.
+// StartStore runs the object store on its part of the folder.
 func (f *Folder) StartStore(ctx context.Context) (*Store, error) {
 	path, err := find("versitygw")
 	if err != nil {
@@ -32,7 +32,7 @@ func (f *Folder) StartStore(ctx context.Context) (*Store, error) {
 	}
 
 	data, access, pidFile := f.File("store", "data"), f.File("store", "iam"), f.File("store", "pid")
-	for _, folder := range []string{data + "/" + Bucket, access} { // a folder there is a bucket
+	for _, folder := range []string{data + "/" + Bucket, access} { // versitygw serves each folder there as a bucket
 		if err := os.MkdirAll(folder, 0o700); err != nil {
 			return nil, err
 		}
@@ -67,7 +67,7 @@ func (f *Folder) StartStore(ctx context.Context) (*Store, error) {
 		store.Stop()
 
 		if strings.Contains(err.Error(), "xattr") {
-			err = fmt.Errorf("%w\nThe file system of %s keeps no extended attributes: use a folder on another one with --dir", err, f.Path)
+			err = fmt.Errorf("%w\nThe file system of %s does not support extended attributes: choose a folder on another file system with --dir", err, f.Path)
 		}
 
 		return nil, err
@@ -76,7 +76,7 @@ func (f *Folder) StartStore(ctx context.Context) (*Store, error) {
 	return store, nil
 }
 
-// answers tells whether somebody is there, past any proxy.
+// answers reports whether a server responds at the address. It uses no proxy.
 func answers(ctx context.Context, address string) bool {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {

@@ -10,26 +10,26 @@ import (
 	"time"
 )
 
-// The kinds of tokens stand in their headers, so that none passes for another.
+// The header of a token contains its kind, so that a token of one kind is not accepted as another.
 const (
 	accessToken   = "at+jwt"
 	identityToken = "JWT"
 	refreshToken  = "refresh+jwt"
 )
 
-var errToken = errors.New("the token is not one of ours, or has expired")
+var errToken = errors.New("the token is not from this issuer, or has expired")
 
-// signer makes and checks tokens: JWTs signed with Ed25519.
+// signer signs and verifies tokens: JWTs signed with Ed25519.
 type signer struct {
 	key ed25519.PrivateKey
 	now func() time.Time
 }
 
 func (s signer) public() ed25519.PublicKey {
-	return ed25519.PublicKey(s.key[ed25519.SeedSize:]) // as crypto/ed25519 lays a private key out
+	return ed25519.PublicKey(s.key[ed25519.SeedSize:]) // the layout of a private key in crypto/ed25519
 }
 
-// id names the key: another key has another name, so that the service looks for it.
+// id returns the ID of the key. Another key has another ID, so that the service fetches it.
 func (s signer) id() string {
 	sum := sha256.Sum256(s.public())
 
@@ -42,7 +42,7 @@ func (s signer) keySet() any {
 	}}}
 }
 
-// claims are those that we write; what is empty is left out.
+// claims are the claims of a token; empty ones are omitted.
 type claims struct {
 	Issuer   string   `json:"iss"`
 	Subject  string   `json:"sub"`
@@ -70,7 +70,7 @@ func encode(part any) string {
 	return base64.RawURLEncoding.EncodeToString(content)
 }
 
-// verify returns the claims of a token of ours of this kind.
+// verify returns the claims of a token of this kind that this issuer signed.
 func (s signer) verify(kind, token string) (body claims, err error) {
 	last := strings.LastIndexByte(token, '.')
 	header, payload, _ := strings.Cut(token[:max(last, 0)], ".")

@@ -1,11 +1,13 @@
-// Package engine is a session of DuckDB in a sealed child: files in, typed Parquet out; statements in, rows out.
+// Package engine runs DuckDB sessions in sealed children. A session converts files to typed Parquet, or runs statements
+// and returns rows.
 //
-// The child's program is package engine/duckdb, which only the server's binary links. This package has the
-// other end and the words that both use. Everything that a child says is hostile: it is bounded when it is
-// read (package sandbox) and checked here before anybody acts on it.
+// The child's program is package engine/duckdb, which only the server's binary links. This package contains the
+// parent's side and the types of the messages that both sides exchange. The child is not trusted: package sandbox
+// limits the size of everything that is read from it, and this package checks each answer before it is used.
 //
-//	Open ──▶ Link the files ──▶ Inspect: columns, types, doubts ──▶ Convert each file ──▶ Take the Parquet ──▶ Close
-//	Open ──▶ Parse: the tree ──▶ Link the files ──▶ Run: columns, then rows or a file ──▶ Close
+//	Open ──▶ Mount the files ──▶ Inspect: columns, types, doubts ──▶ Convert each file ──▶ Take the Parquet ──▶ Close
+//	Open ──▶ Parse: the tree ──▶ Mount the files ──▶ Run: columns, then rows or a file ──▶ Close
 //
-// Faults: InvalidFile and LimitExceeded about the files, Unavailable and Timeout about the child.
+// Faults: InvalidFile and LimitExceeded for problems with the files; Unavailable and Timeout for problems with the
+// child.
 package engine

@@ -10,53 +10,59 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"quern.dev/quern/internal/disk"
 	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/sandbox"
 )
 
-// Config is what sessions run on.
+// Config contains the settings of the sessions.
 type Config struct {
 	Sandbox *sandbox.Sandbox
-	Program string // the child's program
+	Program string // name of the child's program
 	Log     *slog.Logger
+	Folder  *disk.Watch // folder in which children write files
 
-	Sessions int   // at once; more wait
-	Memory   int64 // DuckDB's own limit; the process may have more
+	Sessions int   // sessions that run at the same time; further ones wait
+	Memory   int64 // bytes; DuckDB's own limit, see Mapped for the limit of the process
 	Threads  int
 	Disk     int64 // bytes that a session may write
-	Data     int64 // bytes of rows that may come out of a session
+	Data     int64 // bytes of rows that a session may return
 }
 
 const overhead = 512 << 20
 
-// Mapped is how much memory the child of a session may map if DuckDB's own limit is so much. What counts for the system is
-// what is mapped, and DuckDB's allocator keeps what it no longer uses.
+// Mapped returns how many bytes of memory a child may map if DuckDB's own limit is memory bytes. It is larger because
+// the operating system counts mapped memory, and DuckDB's allocator keeps memory that it no longer uses.
 func Mapped(memory int64) int64 { return 2*memory + overhead }
 
 // Engine opens sessions.
 type Engine struct {
 	config Config
-	places chan struct{}
+	slots  chan struct{}
 }
 
 // New returns an Engine.
-func New(c Config) *Engine { return &Engine{config: c, places: make(chan struct{}, c.Sessions)} }
+func New(c Config) *Engine { return &Engine{config: c, slots: make(chan struct{}, c.Sessions)} }
 
-// Session is one child. It is used by one goroutine, and closed by whoever opened it.
+// Session is one child. Only one goroutine may use a session. The caller of Open closes it.
 type Session struct {
-	Progress func(Progress) // is told how far an inspection is
+	Progress func(Progress) // is called with the progress of an inspection
 
 	engine *Engine
 	child  *sandbox.Child
 	ctx    context.Context //nolint:containedctx // the life of the child
 }
 
-// Open takes a ready child. It dies with ctx, and after the time.
+// Open starts a session with an idle child. The child is killed when ctx ends or after the duration lasting.
 //
-// Faults: Unavailable, also if no place becomes free before ctx ends.
+// Faults: Unavailable if no child can be started, if no slot becomes free before ctx ends, or if the disk is full.
 func (e *Engine) Open(ctx context.Context, lasting time.Duration) (*Session, error) {
+	if err := e.config.Folder.Room(0); err != nil {
+		return nil, err
+	}
+
 	select {
-	case e.places <- struct{}{}:
+	case e.slots <- struct{}{}:
 	case <-ctx.Done():
 		return nil, unavailable(ctx.Err())
 	}
@@ -65,7 +71,13 @@ func (e *Engine) Open(ctx context.Context, lasting time.Duration) (*Session, err
 		Memory: Mapped(e.config.Memory), Disk: e.config.Disk, Data: e.config.Data, Wall: lasting, CPU: lasting * time.Duration(e.config.Threads+1),
 	})
 	if err != nil {
-		<-e.places
+		<-e.slots
+
+		// A child that could not prepare itself reports the reason only as text, so check here whether the disk is
+		// full.
+		if full := e.config.Folder.Room(0); full != nil {
+			err = full
+		}
 
 		return nil, unavailable(err)
 	}
@@ -73,36 +85,36 @@ func (e *Engine) Open(ctx context.Context, lasting time.Duration) (*Session, err
 	return &Session{engine: e, child: child, ctx: ctx}, nil
 }
 
-// Link makes a file readable for the session under a name.
-func (s *Session) Link(path, name string) error { return s.child.Link(path, name) }
+// Mount makes the file at path readable in the child under a name.
+func (s *Session) Mount(path, name string) error { return s.child.Mount(path, name) }
 
-// Take ends the session's child and moves a file that it wrote to a new place.
+// Take ends the child and moves a file that the child wrote to the path to. It returns the size of the file in bytes.
 func (s *Session) Take(name, to string) (int64, error) {
 	size, err := s.child.Take(name, to, s.engine.config.Disk)
 
 	return size, s.translate(err)
 }
 
-// Close ends the child and says how much memory it took at most. It is called once.
+// Close ends the child and returns the child's peak memory in bytes. It must be called once.
 func (s *Session) Close() (memory int64) {
 	exit := s.child.Close()
-	<-s.engine.places
+	<-s.engine.slots
 
 	if exit.Err != nil && exit.Log != "" {
-		s.engine.config.Log.WarnContext(s.ctx, "a child ended badly", "error", exit.Err, "said", exit.Log)
+		s.engine.config.Log.WarnContext(s.ctx, "a sealed process failed", "error", exit.Err, "output", exit.Log)
 	}
 
 	return exit.Memory
 }
 
-// Inspect finds out what the linked files have in them.
+// Inspect determines the columns, types and doubts of the mounted files.
 //
-// Faults: *FileError about the files.
+// Faults: *FileError for problems with the files.
 func (s *Session) Inspect(sources []Source, options Options, bounds Bounds) (Inspection, error) {
 	return s.inspect(InspectRequest{Sources: sources, Options: options, Bounds: bounds})
 }
 
-// Preview is Inspect with the first rows.
+// Preview does the same as Inspect and also returns the first rows.
 func (s *Session) Preview(sources []Source, options Options, bounds Bounds) (Inspection, error) {
 	return s.inspect(InspectRequest{Sources: sources, Options: options, Bounds: bounds, Preview: true})
 }
@@ -122,9 +134,10 @@ func (s *Session) inspect(request InspectRequest) (Inspection, error) {
 	return *answer.Inspection, s.check(*answer.Inspection, request.Bounds)
 }
 
-// Convert writes an inspected file as Parquet with these columns, under a name that Take knows.
+// Convert writes an inspected file as Parquet with the requested columns. Take retrieves the file by the name in
+// request.Output.
 //
-// Faults: *FileError about the file.
+// Faults: *FileError for problems with the file.
 func (s *Session) Convert(request ConvertRequest, progress func(Progress)) (Converted, error) {
 	answer, err := s.ask(Request{Convert: &request}, progress)
 
@@ -137,12 +150,12 @@ func (s *Session) Convert(request ConvertRequest, progress func(Progress)) (Conv
 
 	done := *answer.Converted
 	if done.Rows < 0 || done.SetAsideCount < int64(len(done.SetAside)) || len(done.Sketch) > request.Sketch {
-		return Converted{}, s.nonsense("impossible counts")
+		return Converted{}, s.nonsense("invalid counts")
 	}
 
 	for i := range done.SetAside {
 		if done.SetAside[i].Row < 1 {
-			return Converted{}, s.nonsense("a row before the first")
+			return Converted{}, s.nonsense("a row number below 1")
 		}
 
 		done.SetAside[i].Reason = clean(done.SetAside[i].Reason)
@@ -151,9 +164,9 @@ func (s *Session) Convert(request ConvertRequest, progress func(Progress)) (Conv
 	return done, nil
 }
 
-// Merge writes the rows of our own data files as one file, under a name that Take knows.
+// Merge writes the rows of Quern's own data files to one file. Take retrieves the file by the name output.
 //
-// Faults: *FileError if the child may not have what it needs.
+// Faults: *FileError if the child reaches a limit.
 func (s *Session) Merge(view View, output string) (rows int64, err error) {
 	request := MergeRequest{View: view, Output: output, Memory: s.engine.config.Memory, Threads: s.engine.config.Threads}
 
@@ -169,7 +182,7 @@ func (s *Session) Merge(view View, output string) (rows int64, err error) {
 	return answer.Converted.Rows, nil
 }
 
-// ask sends a request and waits for what ends it.
+// ask sends a request and waits for the final answer to it. It passes each progress message before that to progress.
 func (s *Session) ask(request Request, progress func(Progress)) (Answer, error) {
 	if err := s.child.Send(request); err != nil {
 		return Answer{}, s.translate(err)
@@ -182,6 +195,8 @@ func (s *Session) ask(request Request, progress func(Progress)) (Answer, error) 
 		}
 
 		switch {
+		case answer.Failure != nil && answer.Failure.Code == NoRoom:
+			return Answer{}, noRoom()
 		case answer.Failure != nil:
 			return Answer{}, &FileError{Code: known(answer.Failure.Code), Message: clean(answer.Failure.Message)}
 		case answer.Progress == nil:
@@ -192,10 +207,10 @@ func (s *Session) ask(request Request, progress func(Progress)) (Answer, error) 
 	}
 }
 
-// check: what a child found must be what a file can have.
+// check rejects an inspection that cannot be the result of reading a file. It cleans the texts of the doubts.
 func (s *Session) check(found Inspection, bounds Bounds) error {
 	if len(found.Columns) == 0 || len(found.Columns) > bounds.Columns || len(found.Doubts) > 3*bounds.Columns+10 || len(found.Rows) > 100 {
-		return s.nonsense("impossible columns")
+		return s.nonsense("invalid columns")
 	}
 
 	seen := map[string]bool{}
@@ -203,7 +218,7 @@ func (s *Session) check(found Inspection, bounds Bounds) error {
 	for _, c := range found.Columns {
 		key := strings.ToLower(c.Name)
 		if c.Name == "" || len(c.Name) > 300 || strings.HasPrefix(c.Name, "__") || !utf8.ValidString(c.Name) || strings.ContainsRune(c.Name, 0) || seen[key] {
-			return s.nonsense("an impossible name")
+			return s.nonsense("an invalid name")
 		}
 
 		seen[key] = true
@@ -233,7 +248,8 @@ func known(code string) string {
 
 const maxMessage = 1000
 
-// clean is a text of a child that can be stored and shown.
+// clean returns a text of a child in a form that can be stored and shown: valid UTF-8, without control characters, cut
+// to maxMessage bytes.
 func clean(text string) string {
 	text = strings.ToValidUTF8(strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\n' && r != '\t' {
@@ -254,30 +270,39 @@ func (s *Session) nonsense(what string) error {
 	return fault.Wrap(fmt.Errorf("%w: %s", sandbox.ErrProtocol, what), fault.Internal, "The file could not be read.")
 }
 
-// translate tells what the file is to blame for from what we are.
+// translate maps an error of the child to a *FileError if the file caused it, and to a fault otherwise.
 func (s *Session) translate(err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case s.ctx.Err() != nil:
-		return s.ctx.Err()
+		return context.Cause(s.ctx)
+	case fault.IsNoRoom(err):
+		return fault.NoRoom(err)
 	case errors.Is(err, sandbox.ErrMemory):
-		return &FileError{LimitExceeded, "The file needs more memory to be read than is allowed."}
+		return &FileError{LimitExceeded, "Reading the file needs more memory than is allowed. Split the file or ask the operator for a higher limit."}
 	case errors.Is(err, sandbox.ErrOutput):
-		return &FileError{LimitExceeded, "The file needs more space when it is unpacked than is allowed."}
+		return &FileError{LimitExceeded, "Reading the file needs more disk space than is allowed. Split the file or ask the operator for a higher limit."}
 	case errors.Is(err, sandbox.ErrTimeout):
-		return &FileError{LimitExceeded, "The file takes longer to be read than is allowed."}
+		return &FileError{LimitExceeded, "Reading the file takes longer than is allowed. Split the file or ask the operator for a higher limit."}
 	case errors.Is(err, sandbox.ErrKilled) && s.child.Close().Signal == syscall.SIGKILL:
-		return unavailable(err) // by somebody outside: the file is not to blame
+		return unavailable(err) // killed from outside, so the file did not cause it
 	case errors.Is(err, sandbox.ErrKilled):
-		return &FileError{InvalidFile, "The file cannot be read: it makes the reader fail."}
+		return &FileError{InvalidFile, "The file cannot be read: it crashes the process that reads it."}
 	default:
 		return fault.Wrap(err, fault.Internal, "The file could not be read.")
 	}
 }
 
+// noRoom returns the fault for a child that found the disk full.
+func noRoom() error { return fault.NoRoom(fmt.Errorf("a sealed process: %w", syscall.ENOSPC)) }
+
 func unavailable(err error) error {
-	e := fault.Wrap(err, fault.Unavailable, "The process that reads data is not there. Try again.")
+	if fault.IsNoRoom(err) {
+		return fault.NoRoom(err)
+	}
+
+	e := fault.Wrap(err, fault.Unavailable, "The process that reads data is not available. Try again.")
 	e.RetryAfter = time.Second
 
 	return e

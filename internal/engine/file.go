@@ -2,18 +2,18 @@ package engine
 
 import "encoding/json"
 
-// Format is how a file is to be read. It is found out by content if it is empty.
+// Format says how a file is read. If it is empty, the format is detected from the content.
 type Format string
 
-// The formats that are not found out.
+// The formats that a request can set explicitly.
 const (
-	FormatText    Format = "text"    // delimited
-	FormatJSON    Format = "json"    // an array of objects, or objects one after another
-	FormatParquet Format = "parquet" //
-	FormatRows    Format = "rows"    // a JSON object whose member data is an array of objects
+	FormatText    Format = "text" // delimited text
+	FormatJSON    Format = "json" // an array of objects, or a sequence of objects
+	FormatParquet Format = "parquet"
+	FormatRows    Format = "rows" // a JSON object whose member data is an array of objects
 )
 
-// The types that a column can have. Decimal stands for decimal(p,s).
+// The types of a column. Decimal is the prefix of decimal(p,s).
 const (
 	Boolean   = "boolean"
 	Bigint    = "bigint"
@@ -26,7 +26,7 @@ const (
 	JSON      = "json"
 )
 
-// Options say how files are to be read. What is absent is found out.
+// Options says how files are read. An absent option is detected.
 type Options struct {
 	Delimiter  string            `json:"delimiter,omitempty"`
 	Quote      *string           `json:"quote,omitempty"`
@@ -36,24 +36,24 @@ type Options struct {
 	Encoding   string            `json:"encoding,omitempty"`
 	Header     *bool             `json:"header,omitempty"`
 	SkipRows   int               `json:"skipRows,omitempty"`
-	RowsAt     string            `json:"rowsAt,omitempty"` // the member of a JSON object that has the rows
+	RowsAt     string            `json:"rowsAt,omitempty"` // name of the member of a JSON object that contains the rows
 	Sheet      string            `json:"sheet,omitempty"`
 	NullValues []string          `json:"nullValues,omitempty"`
 	Types      map[string]string `json:"types,omitempty"`
 }
 
-// Source is a file that was linked into the child.
+// Source is a file that was mounted in the child.
 type Source struct {
 	Name   string `json:"name"`
 	Format Format `json:"format,omitempty"`
 }
 
-// Bounds are what a file may take.
+// Bounds contains the limits for one file.
 type Bounds struct {
 	Columns  int   `json:"columns"`
 	Record   int64 `json:"record"`   // bytes of one record
 	Unpacked int64 `json:"unpacked"` // bytes of one file after unpacking
-	SetAside int   `json:"setAside"` // rows that are named; the rest is only counted
+	SetAside int   `json:"setAside"` // rows that are returned with a reason; further ones are only counted
 }
 
 // Column is a column with its type.
@@ -63,8 +63,8 @@ type Column struct {
 	Type string `json:"type"`
 }
 
-// Doubt is something that could be read in more than one way, and the option that would settle it. One with a code stops the
-// load until somebody accepts the code.
+// Doubt is something in a file that has more than one interpretation, with the option that decides it. A doubt with a
+// code stops the ingestion until a person accepts the code.
 type Doubt struct {
 	Column  string `json:"column,omitempty"`
 	Option  string `json:"option,omitempty"`
@@ -72,41 +72,41 @@ type Doubt struct {
 	Message string `json:"message"`
 }
 
-// The codes of doubts that a child can have.
+// The codes of doubts that a child can report.
 const (
 	NotATable   = "notATable"
 	WrappedRows = "wrappedRows"
 )
 
-// Inspection is what was found out about the files together.
+// Inspection is the result of inspecting all files together.
 type Inspection struct {
 	Columns []Column         `json:"columns"`
 	Doubts  []Doubt          `json:"doubts"`
-	Rows    []map[string]any `json:"rows"` // the first few, typed
+	Rows    []map[string]any `json:"rows"` // the first few rows, typed
 }
 
-// SetAside is a row that does not fit. Row counts from 1, from the first row after the header.
+// SetAside is a row set aside. Row is the number of the row, starting at 1 for the first row after the header.
 type SetAside struct {
 	Row    int64  `json:"row"`
 	Reason string `json:"reason"`
 }
 
-// Converted is a file that has become Parquet.
+// Converted is the result of converting a file to Parquet.
 type Converted struct {
 	Rows          int64      `json:"rows"`
 	SetAsideCount int64      `json:"setAsideCount"`
 	SetAside      []SetAside `json:"setAside"`
-	Sketch        []uint64   `json:"sketch,omitempty"` // the smallest hashes of its rows, in order
+	Sketch        []uint64   `json:"sketch,omitempty"` // the smallest hashes of the rows, in ascending order
 }
 
-// Progress is how far the child is with what it was asked.
+// Progress is the progress of the child with the current request.
 type Progress struct {
 	Source int     `json:"source"`
-	Part   float64 `json:"part"` // of the file, 0 to 1
+	Part   float64 `json:"part"` // fraction of the file, 0 to 1
 	Rows   int64   `json:"rows"`
 }
 
-// Request is what the child is asked: one of its members.
+// Request is a message to the child. Exactly one member is set.
 type Request struct {
 	Inspect *InspectRequest `json:"inspect,omitempty"`
 	Convert *ConvertRequest `json:"convert,omitempty"`
@@ -117,7 +117,8 @@ type Request struct {
 	Merge   *MergeRequest   `json:"merge,omitempty"`
 }
 
-// MergeRequest asks for the rows of all files of a view in one Parquet file, in their order, with the ids of the columns.
+// MergeRequest requests one Parquet file with the rows of all files of a view, in their order, with the ids of the
+// columns.
 type MergeRequest struct {
 	View    View   `json:"view"`
 	Output  string `json:"output"`
@@ -125,25 +126,26 @@ type MergeRequest struct {
 	Threads int    `json:"threads"`
 }
 
-// InspectRequest asks about files.
+// InspectRequest requests an inspection of files.
 type InspectRequest struct {
 	Sources []Source `json:"sources"`
 	Options Options  `json:"options"`
 	Bounds  Bounds   `json:"bounds"`
-	Preview bool     `json:"preview,omitempty"` // also the first rows
+	Preview bool     `json:"preview,omitempty"` // also return the first rows
 	Memory  int64    `json:"memory"`
 	Threads int      `json:"threads"`
 }
 
-// ConvertRequest asks for one of the inspected files as Parquet with exactly these columns.
+// ConvertRequest requests the conversion of one inspected file to Parquet with exactly these columns.
 type ConvertRequest struct {
 	Source  int      `json:"source"`
 	Columns []Column `json:"columns"`
 	Output  string   `json:"output"`
-	Sketch  int      `json:"sketch,omitempty"` // how many hashes of rows are wanted
+	Sketch  int      `json:"sketch,omitempty"` // number of row hashes to return
 }
 
-// Answer is what the child says: one of its members. Anything but Progress ends the request.
+// Answer is a message from the child. Exactly one member is set. Every answer except Progress and
+// Described ends the request.
 type Answer struct {
 	Progress   *Progress   `json:"progress,omitempty"`
 	Inspection *Inspection `json:"inspection,omitempty"`
@@ -158,13 +160,13 @@ type Answer struct {
 	Listed    []ListedColumn  `json:"listed,omitempty"`
 }
 
-// FileError is why a request cannot be done, in words for whoever sent the file.
+// FileError is the reason why a request failed, written for the person who uploaded the file.
 type FileError struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
 }
 
-// The codes of failures.
+// The codes of a FileError.
 const (
 	InvalidFile    = "INVALID_FILE"
 	InvalidOptions = "VALIDATION_FAILED"
@@ -172,4 +174,6 @@ const (
 	LineTooLong    = "LINE_TOO_LONG"
 	LimitExceeded  = "LIMIT_EXCEEDED"
 	Internal       = "INTERNAL"
+	// NoRoom means that the disk is full. The file is not the cause.
+	NoRoom = "NO_ROOM"
 )

@@ -8,15 +8,15 @@ import (
 	"unicode/utf8"
 )
 
-// Profile is what the values of a dataset look like. It is plain data, and what is stored.
+// Profile summarises the values of a dataset. It is plain data and is stored as it is.
 type Profile struct {
 	Rows    int64           `json:"rows"`
 	Columns []ColumnProfile `json:"columns"`
-	Keys    [][]string      `json:"keys"` // columns that tell all rows apart
+	Keys    [][]string      `json:"keys"` // sets of columns whose values are unique to each row
 }
 
-// ColumnProfile is what the values of a column look like. Values are JSON as rows have it; texts are cut, and JSON
-// is text.
+// ColumnProfile summarises the values of a column. Values are JSON as in rows; texts are cut, and values of JSON
+// columns are texts.
 type ColumnProfile struct {
 	Name          string            `json:"name"`
 	Type          string            `json:"type"`
@@ -29,64 +29,67 @@ type ColumnProfile struct {
 	Longest       *int64            `json:"longest,omitempty"`
 	AverageLength *float64          `json:"averageLength,omitempty"`
 	Mean          *float64          `json:"mean,omitempty"`      // of finite numbers
-	Quartiles     []json.RawMessage `json:"quartiles,omitempty"` // of numbers: three
-	Shapes        []Shape           `json:"shapes,omitempty"`    // of texts, the most frequent first
+	Quartiles     []json.RawMessage `json:"quartiles,omitempty"` // of numbers; three values
+	Shapes        []Shape           `json:"shapes,omitempty"`    // of texts, most frequent first
 	TopValues     []ValueCount      `json:"topValues,omitempty"`
 	Examples      []json.RawMessage `json:"examples,omitempty"`
-	Sketch        []uint32          `json:"sketch,omitempty"` // the smallest hashes of the values, folded
+	Sketch        []uint32          `json:"sketch,omitempty"` // the smallest hashes of the folded values
 }
 
-// Shape is a pattern of texts: A and a for letters, 9 for digits.
+// Shape is a pattern of texts: A and a represent letters, 9 represents digits.
 type Shape struct {
 	Shape string  `json:"shape"`
-	Share float64 `json:"share"` // of the rows that are not null
+	Share float64 `json:"share"` // fraction of the rows that are not null
 }
 
-// ValueCount is a value and in how many rows it is.
+// ValueCount is a value with the number of rows that have it.
 type ValueCount struct {
 	Value json.RawMessage `json:"value"`
 	Count int64           `json:"count"`
 }
 
-// What a column's profile has at most.
+// The limits of a column's profile.
 const (
 	ProfileTop      = 10
 	ProfileExamples = 5
 	ProfileShapes   = 3
 	ProfileSketch   = 128
 	ProfileText     = 200 // characters of a value
-	wideText        = 50  // of a table with many columns
+	wideText        = 50  // the same, if the table has more than manyColumns columns
 	manyColumns     = 200
 
-	profileGroup = 50 // columns that are asked for at once
+	profileGroup = 50 // columns in one request
 )
 
-// What is found out about keys: only pairs of the columns with the most values are looked at.
+// The limits of the search for keys. Only pairs of the pairColumns columns with the most values are checked.
 const (
 	maxKeys     = 5
 	pairColumns = 8
-	// Up to so many rows pairs are looked for, and a column with an estimated count is counted to be sure.
+	// Pairs are searched in tables with at most pairRows rows. A column with an estimated count of values is counted
+	// exactly in tables with at most keyRows rows.
 	pairRows = 2_000_000
 	keyRows  = 50_000_000
-	keyGuess = 0.95 // of the rows, for a count to be possibly all of them
+	keyGuess = 0.95 // fraction of the rows that an estimate must reach for the column to be counted exactly
 )
 
-// ProfileBounds are how much is counted, and how much is estimated from a part.
+// ProfileBounds says which values are counted exactly, and how large the samples for estimates are.
 type ProfileBounds struct {
-	Rows   int64 `json:"rows"`   // up to so many rows every value is counted
-	Values int64 `json:"values"` // and so are columns with about so many values, however many rows there are
-	Sample int64 `json:"sample"` // rows that estimates of shares and quartiles rest on
-	Picked int64 `json:"picked"` // values that an estimate of their number rests on
+	Rows   int64 `json:"rows"`   // in tables with at most this many rows, every value is counted
+	Values int64 `json:"values"` // columns with at most about this many values are counted in larger tables too
+	Sample int64 `json:"sample"` // rows in the sample for shares and quartiles
+	Picked int64 `json:"picked"` // values in the sample for the number of values
 }
 
-// Of 250,000 values the standard error is 0.2 %; of 100,000 rows that of a share is 0.16 % of the rows at most.
+// With 250,000 sampled values the standard error of the number of values is 0.2 %. With 100,000 sampled rows the
+// standard error of a share is at most 0.16 % of the rows.
 var profileBounds = ProfileBounds{Rows: 2_000_000, Values: 500_000, Sample: 100_000, Picked: 250_000} //nolint:gochecknoglobals // a constant
 
-// ProfileRequest asks about some columns of a view, or which sets of columns tell its rows apart.
+// ProfileRequest requests the profiles of some columns of a view, or a check of which sets of columns are unique to
+// each row.
 type ProfileRequest struct {
 	View   View       `json:"view"`
 	Rows   int64      `json:"rows"`
-	First  int        `json:"first"` // column
+	First  int        `json:"first"` // index of the first column
 	Count  int        `json:"count"`
 	Text   int        `json:"text"` // characters of a value
 	Unique [][]string `json:"unique,omitempty"`
@@ -97,14 +100,14 @@ type ProfileRequest struct {
 	Disk    int64         `json:"disk"`
 }
 
-// Profiled is the answer.
+// Profiled is the answer to a ProfileRequest.
 type Profiled struct {
 	Columns []ColumnProfile `json:"columns"`
 	Unique  []bool          `json:"unique"`
 }
 
-// Profile finds out what the values of a view with so many rows look like. It goes by groups of columns, so that
-// wide tables take no more memory than others.
+// Profile summarises the values of a view that has the given number of rows. It processes the columns in groups, so
+// that wide tables do not need more memory than others.
 //
 // Faults: LimitExceeded, Timeout, Unavailable.
 func (s *Session) Profile(view View, rows int64) (Profile, error) {
@@ -127,7 +130,7 @@ func (s *Session) Profile(view View, rows int64) (Profile, error) {
 		}
 
 		if len(answer.Columns) != request.Count {
-			return Profile{}, s.wrong("other columns")
+			return Profile{}, s.wrong("unexpected columns")
 		}
 
 		for i := range answer.Columns {
@@ -159,7 +162,7 @@ func (s *Session) profile(request ProfileRequest) (Profiled, error) {
 	}
 }
 
-// wrong says what cannot be so.
+// wrong returns a description of the first impossible fact in the profile, or "" if there is none.
 func (c *ColumnProfile) wrong(rows int64, length int) string {
 	filled := rows - c.Nulls
 	within := func(n, most int64) bool { return n >= 0 && n <= most }
@@ -167,12 +170,12 @@ func (c *ColumnProfile) wrong(rows int64, length int) string {
 
 	switch {
 	case !within(c.Nulls, rows) || !within(c.Distinct, filled) || !positive(c.Shortest) || !positive(c.Longest):
-		return "impossible counts"
+		return "invalid counts"
 	case len(c.TopValues) > ProfileTop || len(c.Examples) > ProfileExamples || len(c.Shapes) > ProfileShapes ||
 		len(c.Sketch) > ProfileSketch || len(c.Quartiles) > 3:
-		return "more than was asked for"
+		return "more values than requested"
 	case !slices.IsSorted(c.Sketch):
-		return "a sketch out of order"
+		return "an unsorted sketch"
 	}
 
 	values := slices.Concat(c.Examples, c.Quartiles)
@@ -185,7 +188,7 @@ func (c *ColumnProfile) wrong(rows int64, length int) string {
 
 	for _, top := range c.TopValues {
 		if !within(top.Count, filled) {
-			return "impossible counts"
+			return "invalid counts"
 		}
 
 		values = append(values, top.Value)
@@ -193,23 +196,24 @@ func (c *ColumnProfile) wrong(rows int64, length int) string {
 
 	for _, value := range values {
 		if !isScalar(value, length) {
-			return "a value that is none"
+			return "an invalid value"
 		}
 	}
 
 	for _, shape := range c.Shapes {
 		if shape.Share < 0 || shape.Share > 1 || utf8.RuneCountInString(shape.Shape) > length {
-			return "a shape that is none"
+			return "an invalid shape"
 		}
 	}
 
 	return ""
 }
 
-// maxNumber is how many digits and signs a number, or a date, can have.
+// maxNumber is the limit for the characters of a number or a boolean.
 const maxNumber = 400
 
-// isScalar: the child writes valid JSON, because it was decoded.
+// isScalar reports whether value is a JSON text, number or boolean within the limits. Its argument is valid JSON or
+// empty, because it is part of an answer that was decoded.
 func isScalar(value json.RawMessage, length int) bool {
 	var decoded any
 	if json.Unmarshal(value, &decoded) != nil {
@@ -226,7 +230,7 @@ func isScalar(value json.RawMessage, length int) bool {
 	}
 }
 
-// keys finds the columns, or if there is none the pairs, that tell all rows apart.
+// keys finds the columns whose values are unique to each row, or pairs of columns if there is no such column.
 func (s *Session) keys(p *Profile, request ProfileRequest) error {
 	request.First, request.Count = 0, 0
 
@@ -279,7 +283,7 @@ func (s *Session) keys(p *Profile, request ProfileRequest) error {
 	return err
 }
 
-// pairs are those that could tell so many rows apart.
+// pairs returns the pairs of columns that have enough distinct values to be unique to each of the rows.
 func pairs(columns []ColumnProfile, rows int64) (sets [][]string) {
 	columns = slices.Clone(columns)
 	slices.SortStableFunc(columns, func(a, b ColumnProfile) int { return cmp.Compare(b.Distinct, a.Distinct) })
@@ -296,7 +300,7 @@ func pairs(columns []ColumnProfile, rows int64) (sets [][]string) {
 	return sets
 }
 
-// unique are those of the sets that tell all rows apart.
+// unique returns the requested sets of columns that are unique to each row.
 func (s *Session) unique(request ProfileRequest) (sure [][]string, err error) {
 	if len(request.Unique) == 0 {
 		return nil, nil
@@ -308,7 +312,7 @@ func (s *Session) unique(request ProfileRequest) (sure [][]string, err error) {
 	}
 
 	if len(answer.Unique) != len(request.Unique) {
-		return nil, s.wrong("other sets")
+		return nil, s.wrong("unexpected sets")
 	}
 
 	for i, set := range request.Unique {
@@ -320,7 +324,7 @@ func (s *Session) unique(request ProfileRequest) (sure [][]string, err error) {
 	return sure, nil
 }
 
-// Family is which columns a column can be joined with; empty: with none.
+// Family returns the group of types that a column of this type can be joined with, or "" if it cannot be joined.
 func Family(kind string) string {
 	switch {
 	case kind == Varchar || kind == Date:

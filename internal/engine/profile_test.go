@@ -10,7 +10,7 @@ import (
 	"quern.dev/quern/internal/fault"
 )
 
-// TestProfileLies: of what a child says of a column of 10 rows, nothing is believed that cannot be.
+// TestProfileLies checks that impossible facts about a column of 10 rows are rejected.
 func TestProfileLies(t *testing.T) {
 	t.Parallel()
 

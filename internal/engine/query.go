@@ -3,6 +3,7 @@ package engine
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,92 +17,94 @@ import (
 	"quern.dev/quern/internal/sandbox"
 )
 
-// Form is how a result leaves the child.
+// Form is the form in which the child returns a result.
 type Form string
 
-// Rows come one by one while the statement runs; the others are files that are there when it has run.
+// Rows are streamed while the statement runs. The other forms are files that exist after the statement has finished.
 const (
 	Rows    Form = "rows"
 	CSV     Form = "csv"
 	Parquet Form = "parquet"
 	Arrow   Form = "arrow"
 
-	// EscapedCSV is CSV in which no text begins as a formula of a spreadsheet.
+	// EscapedCSV is CSV in which no text starts like a spreadsheet formula.
 	EscapedCSV Form = "csv-escaped"
 )
 
-// View is a dataset under the name that a statement gives it.
+// View is a dataset under the name that the statement uses for it.
 type View struct {
 	Name    string   `json:"name"`
-	Files   []string `json:"files"` // as they were linked
+	Files   []string `json:"files"` // names under which the files were mounted
 	Columns []Column `json:"columns"`
-	Mapped  bool     `json:"mapped,omitempty"` // not all files have exactly these columns: they go by their ids
-	Lines   bool     `json:"lines,omitempty"`  // the files are what came out in the form Rows, with these columns
+	Mapped  bool     `json:"mapped,omitempty"` // not all files have exactly these columns, so columns are matched by id
+	Lines   bool     `json:"lines,omitempty"`  // the files are results in the form Rows with these columns
 }
 
-// Query is a statement that was checked, with everything that it needs. It is plain data.
+// Query is a checked statement with everything that the child needs to run it. It is plain data.
 type Query struct {
 	Statement string `json:"statement"`
 	Views     []View `json:"views"`
-	// Traced is the statement once more, as a tree that reads TracedView and gives file and row behind its own
-	// columns. If DuckDB cannot make exactly that of it, the statement runs without.
-	Traced  json.RawMessage `json:"traced,omitempty"`
-	Source  int             `json:"source"` // the view that it reads
-	Explain bool            `json:"explain,omitempty"`
-	Form    Form            `json:"form"`
-	Rows    int64           `json:"rows"`  // at most; 0 is all
-	Bytes   int64           `json:"bytes"` // at most, of rows
-	Memory  int64           `json:"memory"`
-	Threads int             `json:"threads"`
-	Disk    int64           `json:"disk"`
+	// ProvenanceTree is the same statement as a tree that reads ProvenanceView and returns the file and row of each row
+	// in addition to the statement's own columns. If DuckDB cannot build a query with exactly these columns from it,
+	// the statement runs without provenance.
+	ProvenanceTree json.RawMessage `json:"traced,omitempty"`
+	Source         int             `json:"source"` // index of the view that ProvenanceTree reads
+	Explain        bool            `json:"explain,omitempty"`
+	Form           Form            `json:"form"`
+	Rows           int64           `json:"rows"`  // limit; 0 means no limit
+	Bytes          int64           `json:"bytes"` // limit for the bytes of all rows; 0 means no limit
+	Memory         int64           `json:"memory"`
+	Threads        int             `json:"threads"`
+	Disk           int64           `json:"disk"`
 }
 
-// What a traced tree reads, and the columns in it that are not the dataset's.
+// ProvenanceView is the name of the view that a provenance tree reads. ProvenanceFile and ProvenanceRow are the columns
+// of that view that do not belong to the dataset.
 const (
-	TracedView = "__source"
-	TracedFile = "__file"
-	TracedRow  = "__row"
+	ProvenanceView = "__source"
+	ProvenanceFile = "__file"
+	ProvenanceRow  = "__row"
 )
 
-// ParseRequest asks for the tree of a statement.
+// ParseRequest requests the tree of a statement.
 type ParseRequest struct {
 	Statement string `json:"statement"`
 }
 
-// Described is what a result will have.
+// Described describes a result before its first row.
 type Described struct {
-	Columns []Column `json:"columns"`
-	Traced  bool     `json:"traced"`
+	Columns        []Column `json:"columns"`
+	ProvenanceTree bool     `json:"traced"`
 }
 
-// Ran is how a statement ended.
+// Ran reports how a statement ended.
 type Ran struct {
 	Rows      int64  `json:"rows"`
-	Truncated string `json:"truncated,omitempty"` // by what, if it was
+	Truncated string `json:"truncated,omitempty"` // the limit that cut the result; empty if it is complete
 	File      string `json:"file,omitempty"`
 }
 
-// The limits that cut a result.
+// The limits that can cut a result.
 const (
 	ByRows  = "rows"
 	ByBytes = "bytes"
 )
 
-// StatementError is why a statement cannot be parsed or run, in DuckDB's terms. Its texts are the child's.
+// StatementError is the reason why DuckDB cannot parse or run a statement. Its texts come from the child.
 type StatementError struct {
 	Kind       string   `json:"kind"`              // DuckDB's kind of exception, lower case
 	Subtype    string   `json:"subtype,omitempty"` // for example COLUMN_NOT_FOUND
 	Message    string   `json:"message"`
-	Name       string   `json:"name,omitempty"` // that is not known
+	Name       string   `json:"name,omitempty"` // the unknown name
 	Candidates []string `json:"candidates,omitempty"`
 	Position   int      `json:"position"` // in bytes from the start of the statement, -1 if unknown
 }
 
 func (e *StatementError) Error() string { return e.Kind + ": " + e.Message }
 
-// Parse gives the tree of a statement, as DuckDB writes it, of which nothing has run.
+// Parse returns the tree of a statement in DuckDB's own format. It does not run the statement.
 //
-// Faults: *StatementError.
+// Faults: *StatementError if the statement cannot be parsed.
 func (s *Session) Parse(statement string) (json.RawMessage, error) {
 	answer, err := s.query(Request{Parse: &ParseRequest{Statement: statement}})
 
@@ -115,18 +118,18 @@ func (s *Session) Parse(statement string) (json.RawMessage, error) {
 	return answer.Parsed, nil
 }
 
-// Result is a statement that runs. The session ends with it.
+// Result is a running statement. The session cannot be used for anything else afterwards.
 type Result struct {
 	Described
 
 	session     *Session
 	lines       *bufio.Reader
-	rows, bytes int64 // that may still come
+	rows, bytes int64 // what the child may still return
 	ran         *Ran
 }
 
-// Row is one row as a JSON object. File and Number say where it comes from if the result is traced: the file of
-// the view and the row in it, both from 0.
+// Row is one row as a JSON object. If the result has provenance, File is the index of the file in the view and Number
+// the row in that file, both starting at 0.
 type Row struct {
 	JSON   json.RawMessage
 	File   int
@@ -137,11 +140,11 @@ const (
 	maxNames  = 5000
 	rowBuffer = 64 << 10
 
-	maxCellDepth = 5000 // readers of JSON go twice as deep
+	maxCellDepth = 5000 // half of the depth that JSON readers accept
 )
 
-// Run begins to run a checked statement; its error is about the statement's names and types, later ones about
-// values.
+// Run starts a checked statement. Errors in names and types are returned here; errors in values are returned by Next
+// and Finish.
 //
 // Faults: *StatementError, LimitExceeded, Timeout, Unavailable.
 func (s *Session) Run(q Query) (*Result, error) {
@@ -175,8 +178,8 @@ func (s *Session) Run(q Query) (*Result, error) {
 	return result, nil
 }
 
-// Next gives the next row, and io.EOF after the last one. It is for results in the form Rows. The row is valid
-// until the next call.
+// Next returns the next row, and io.EOF after the last one. It may only be called for results in the form Rows. The row
+// is valid until the next call.
 func (r *Result) Next() (Row, error) {
 	line, err := r.line()
 
@@ -188,7 +191,7 @@ func (r *Result) Next() (Row, error) {
 
 		return Row{}, io.EOF
 	case errors.Is(err, io.EOF):
-		return Row{}, r.session.wrong("half a row")
+		return Row{}, r.session.wrong("an incomplete row")
 	case errors.Is(err, errLong):
 		return Row{}, r.session.wrong(err.Error())
 	case err != nil:
@@ -197,13 +200,13 @@ func (r *Result) Next() (Row, error) {
 
 	r.rows, r.bytes = r.rows-1, r.bytes-int64(len(line))
 	if r.rows < 0 || r.bytes < 0 {
-		return Row{}, r.session.wrong("more than it may")
+		return Row{}, r.session.wrong("more rows or bytes than allowed")
 	}
 
 	row := Row{JSON: line[:len(line)-1]}
-	if r.Traced {
-		if row, err = traced(row.JSON); err != nil {
-			return Row{}, r.session.wrong("a row without its place") // the error would quote it
+	if r.ProvenanceTree {
+		if row, err = parseRow(row.JSON); err != nil {
+			return Row{}, r.session.wrong("a row without provenance") // err is not wrapped because it would quote the row
 		}
 	}
 
@@ -212,15 +215,16 @@ func (r *Result) Next() (Row, error) {
 	}
 
 	if len(row.JSON) < 2 || row.JSON[0] != '{' || !json.Valid(row.JSON) {
-		return Row{}, r.session.wrong("a row that is no JSON object")
+		return Row{}, r.session.wrong("a row that is not a JSON object")
 	}
 
 	return row, nil
 }
 
-var errLong = errors.New("a row without end")
+var errLong = errors.New("a row that is too long")
 
-// line reads up to a newline. It is not longer than all rows may be together, nor than the child's memory.
+// line reads up to and including the next newline. The length is limited by the bytes that all rows may still have and
+// by the child's memory.
 func (r *Result) line() ([]byte, error) {
 	line, err := r.lines.ReadSlice('\n')
 	if !errors.Is(err, bufio.ErrBufferFull) {
@@ -242,8 +246,8 @@ func (r *Result) line() ([]byte, error) {
 	return whole, err
 }
 
-// traced takes a line of file, row and object apart.
-func traced(line []byte) (row Row, err error) {
+// parseRow splits a line into file, row number and JSON object.
+func parseRow(line []byte) (row Row, err error) {
 	file, rest, _ := bytes.Cut(line, []byte{' '})
 	number, object, _ := bytes.Cut(rest, []byte{' '})
 
@@ -272,7 +276,7 @@ func (r *Result) Finish() (Ran, error) {
 	case err != nil:
 		return Ran{}, err
 	case answer.Ran == nil || answer.Ran.Rows < 0:
-		return Ran{}, r.session.wrong("no end")
+		return Ran{}, r.session.wrong("no end of the result")
 	}
 
 	r.ran = answer.Ran
@@ -280,7 +284,7 @@ func (r *Result) Finish() (Ran, error) {
 	return *r.ran, nil
 }
 
-// query sends a request about a statement and gets the first answer.
+// query sends a request about a statement and returns the first answer.
 func (s *Session) query(request Request) (Answer, error) {
 	if err := s.child.Send(request); err != nil {
 		return Answer{}, s.explain(err)
@@ -295,6 +299,10 @@ func (s *Session) hear() (Answer, error) {
 		return Answer{}, s.explain(err)
 	}
 
+	if answer.Failure != nil && answer.Failure.Code == NoRoom {
+		return Answer{}, noRoom()
+	}
+
 	if refused := answer.Refused; refused != nil {
 		refused.Message, refused.Name = clean(refused.Message), clean(refused.Name)
 		if len(refused.Candidates) > 20 {
@@ -307,35 +315,37 @@ func (s *Session) hear() (Answer, error) {
 	return answer, nil
 }
 
-// limits tells a statement that wants too much from one that is wrong.
+// limits maps a refusal that was caused by a limit to LimitExceeded. It returns any other refusal unchanged.
 func (s *Session) limits(refused *StatementError) error {
 	switch {
 	case refused.Kind == "out of memory":
-		return fault.New(fault.LimitExceeded, fmt.Sprintf("The statement needs more memory than the %s that it may have. Read fewer rows or columns, or group by fewer values.", size(s.engine.config.Memory)))
+		return fault.New(fault.LimitExceeded, fmt.Sprintf("The statement needs more memory than the limit of %s. Read fewer rows or columns, or group by fewer values.", size(s.engine.config.Memory)))
 	case strings.Contains(refused.Message, "max_temp_directory_size") || refused.Kind == "io" && strings.Contains(refused.Message, "too large"):
-		return fault.New(fault.LimitExceeded, fmt.Sprintf("The statement needs more disk than the %s that it may have.", size(s.engine.config.Disk)))
+		return fault.New(fault.LimitExceeded, fmt.Sprintf("The statement needs more disk space than the limit of %s. Read fewer rows or columns.", size(s.engine.config.Disk)))
 	default:
 		return refused
 	}
 }
 
-// explain says why a child that runs a statement has no answer.
+// explain maps an error of a child that runs a statement to a fault.
 func (s *Session) explain(err error) error {
 	switch {
 	case s.ctx.Err() != nil:
-		return s.ctx.Err()
+		return context.Cause(s.ctx)
+	case fault.IsNoRoom(err):
+		return fault.NoRoom(err)
 	case errors.Is(err, sandbox.ErrMemory):
-		return fault.Wrap(err, fault.LimitExceeded, fmt.Sprintf("The statement needs more memory than the %s that it may have.", size(s.engine.config.Memory)))
+		return fault.Wrap(err, fault.LimitExceeded, fmt.Sprintf("The statement needs more memory than the limit of %s. Read fewer rows or columns.", size(s.engine.config.Memory)))
 	case errors.Is(err, sandbox.ErrOutput):
-		return fault.Wrap(err, fault.LimitExceeded, fmt.Sprintf("The statement needs more disk than the %s that it may have, or its result is too large.", size(s.engine.config.Disk)))
+		return fault.Wrap(err, fault.LimitExceeded, fmt.Sprintf("The statement needs more disk space than the limit of %s, or its result is too large. Read fewer rows or columns.", size(s.engine.config.Disk)))
 	case errors.Is(err, sandbox.ErrTimeout):
-		return fault.Wrap(err, fault.Timeout, "The statement took too long. Read fewer rows, or ask for less.")
+		return fault.Wrap(err, fault.Timeout, "The statement reached its time limit. Read fewer rows or columns.")
 	case errors.Is(err, sandbox.ErrKilled) && s.child.Close().Signal == syscall.SIGKILL:
-		return unavailable(err) // by somebody outside, perhaps for want of memory
-	case errors.Is(err, io.EOF): // would look like the end of the rows
+		return unavailable(err) // killed from outside, perhaps because the machine ran out of memory
+	case errors.Is(err, io.EOF): // callers would take io.EOF for the end of the rows
 		return s.wrong("no answer")
 	case errors.Is(err, sandbox.ErrKilled):
-		return fault.Wrap(err, fault.QueryInvalid, "The engine cannot run this statement: it makes it fail.")
+		return fault.Wrap(err, fault.QueryInvalid, "The engine cannot run this statement: the statement crashes it.")
 	default:
 		return fault.Wrap(err, fault.Internal, "The statement could not be run.")
 	}
@@ -345,7 +355,7 @@ func (s *Session) wrong(what string) error {
 	return fault.Wrap(fmt.Errorf("%w: %s", sandbox.ErrProtocol, what), fault.Internal, "The statement could not be run.")
 }
 
-// size is a number of bytes for people.
+// size formats a number of bytes for messages.
 func size(bytes int64) string {
 	for _, unit := range []struct {
 		name string
@@ -359,7 +369,7 @@ func size(bytes int64) string {
 	return strconv.FormatInt(bytes, 10) + " bytes"
 }
 
-// Take ends the child and moves the file of a result to a new place.
+// Take ends the child and moves the file of the result to the path to. It returns the size of the file in bytes.
 func (r *Result) Take(to string) (int64, error) {
 	if r.ran == nil || r.ran.File == "" {
 		return 0, r.session.wrong("no file")
@@ -373,7 +383,7 @@ func (r *Result) Take(to string) (int64, error) {
 	return size, nil
 }
 
-// Depth is how deep JSON is nested.
+// Depth returns the deepest level of nesting of a JSON text.
 func Depth(value []byte) (deepest int) {
 	level, inText := 0, false
 

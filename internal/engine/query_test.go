@@ -20,7 +20,7 @@ import (
 	"quern.dev/quern/internal/sandbox"
 )
 
-// TestMain is also the child that was taken over.
+// TestMain also runs as the hostile child.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "sandbox" {
 		os.Exit(sandbox.Main(os.Args[2:], map[string]sandbox.Program{hostile: {Prepare: func(sandbox.Folder) (sandbox.Serve, error) { return lie, nil }}}))
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 
 const hostile = "hostile"
 
-// lie does what the statement says, which is the name of one of the lies.
+// lie answers a request with a wrong response. The text of the statement selects which one.
 func lie(conn *sandbox.Conn) error {
 	for {
 		var request Request
@@ -48,7 +48,7 @@ func lie(conn *sandbox.Conn) error {
 		}
 
 		if request.Profile != nil {
-			return conn.Send(json.RawMessage(request.Profile.View.Name)) // the lie itself
+			return conn.Send(json.RawMessage(request.Profile.View.Name)) // the name of the view is the lie
 		}
 
 		if request.Values != nil {
@@ -59,7 +59,7 @@ func lie(conn *sandbox.Conn) error {
 	}
 }
 
-// falsehood is what a child says: answers as they are, and rows after the first.
+// falsehood is what a hostile child sends: answers, then rows, then more answers.
 type falsehood struct {
 	answers []string
 	rows    func(io.Writer) error
@@ -101,7 +101,7 @@ func said(text string) func(io.Writer) error {
 	}
 }
 
-// endless writes until nobody listens.
+// endless writes until the reader closes the connection.
 func endless(text string) func(io.Writer) error {
 	block := bytes.Repeat([]byte(text), 1<<20/len(text))
 
@@ -160,13 +160,13 @@ func lies() map[string]falsehood {
 	}
 }
 
-// sessions are those of children that lie. No lie may take long, and whatever is not bounded by a limit of the result is by
-// none at all.
+// sessions returns an engine whose children lie. Its limit for rows is far out of reach, so that only the limits of the
+// result can stop a lie.
 func sessions(t *testing.T) *Engine {
 	t.Helper()
 
 	s, err := sandbox.New(sandbox.Config{
-		Dir: filepath.Join(t.TempDir(), "jobs"), Least: sandbox.Reduced, Ready: 1, Programs: []string{hostile}, Log: slog.New(slog.DiscardHandler),
+		Dir: filepath.Join(t.TempDir(), "jobs"), MinIsolation: sandbox.Reduced, Idle: 1, Programs: []string{hostile}, Log: slog.New(slog.DiscardHandler),
 	})
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
@@ -174,7 +174,7 @@ func sessions(t *testing.T) *Engine {
 	return New(Config{Sandbox: s, Program: hostile, Log: slog.New(slog.DiscardHandler), Sessions: 2, Memory: 64 << 20, Threads: 1, Disk: 1 << 20, Data: 1 << 50})
 }
 
-// told runs a statement to its end.
+// told runs a statement to its end and returns its rows.
 func told(t *testing.T, e *Engine, q Query) (rows []Row, err error) {
 	t.Helper()
 
@@ -219,7 +219,7 @@ func TestLies(t *testing.T) {
 	e := sessions(t)
 
 	for name := range lies() {
-		for _, bytes := range []int64{1 << 20, 0} { // an export has no bound
+		for _, bytes := range []int64{1 << 20, 0} { // 0 as for an export, which has no limit
 			q := Query{Statement: name, Form: Rows, Rows: 10, Bytes: bytes}
 
 			switch name {
@@ -264,7 +264,7 @@ func TestLies(t *testing.T) {
 
 			known := fault.From(err)
 			require.Contains(t, []fault.Code{fault.Internal, fault.LimitExceeded, fault.QueryInvalid}, known.Code, "%s: %v", name, err)
-			require.NotContains(t, known.Message, "nonsense")
+			require.NotContains(t, known.Message, "invalid data")
 		}
 	}
 }
@@ -290,14 +290,14 @@ func FuzzTracedLine(f *testing.F) {
 	}
 
 	f.Fuzz(func(t *testing.T, line []byte) {
-		row, err := traced(line)
+		row, err := parseRow(line)
 		if err != nil {
 			return
 		}
 
 		require.True(t, bytes.HasSuffix(line, row.JSON))
 
-		again, err := traced(fmt.Appendf(nil, "%d %d %s", row.File, row.Number, row.JSON))
+		again, err := parseRow(fmt.Appendf(nil, "%d %d %s", row.File, row.Number, row.JSON))
 		require.NoError(t, err)
 		require.Equal(t, row.File, again.File)
 		require.Equal(t, row.Number, again.Number)

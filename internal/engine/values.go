@@ -10,23 +10,23 @@ import (
 	"unicode/utf8"
 )
 
-// Value is a distinct value of a text column, and how many rows have it.
+// Value is a distinct value of a text column with the number of rows that have it.
 type Value struct {
-	Column int // of those that were asked for
+	Column int // index in the requested columns
 	Text   string
 	Count  int64
 }
 
-// ValueBounds are how many values are given. Columns with fewer values come first, and of a column with more than
-// there is room for the most frequent values and some others, picked by their hash.
+// ValueBounds contains the limits for the returned values. Columns with fewer values come first. If a column has more
+// values than the limits allow, the most frequent values are returned, and some others that are selected by their hash.
 type ValueBounds struct {
 	Column int   `json:"column"` // values of one column
 	Table  int   `json:"table"`  // values of all columns
-	Bytes  int64 `json:"bytes"`  // of all values
-	Length int   `json:"length"` // characters of a value; longer ones are left out
+	Bytes  int64 `json:"bytes"`  // bytes of all values
+	Length int   `json:"length"` // characters of a value; longer values are left out
 }
 
-// ValuesRequest asks for the distinct values of columns of a view.
+// ValuesRequest requests the distinct values of columns of a view.
 type ValuesRequest struct {
 	View    View        `json:"view"`
 	Columns []string    `json:"columns"`
@@ -36,14 +36,15 @@ type ValuesRequest struct {
 	Disk    int64       `json:"disk"`
 }
 
-// ListedColumn is what was given of a column.
+// ListedColumn reports how much of a column was returned.
 type ListedColumn struct {
 	Values  int64 `json:"values"`
 	Long    int64 `json:"long"`    // rows whose value was left out because of its length
-	Sampled bool  `json:"sampled"` // there are more values
+	Sampled bool  `json:"sampled"` // not all values were returned
 }
 
-// Values gives the distinct values of text columns, in any order, until yield has enough. The session ends with it.
+// Values calls yield for each distinct value of text columns, in no particular order, until yield returns false. The
+// session cannot be used for anything else afterwards.
 //
 // Faults: LimitExceeded, Timeout, Unavailable.
 func (s *Session) Values(view View, columns []string, bounds ValueBounds, yield func(Value) bool) ([]ListedColumn, error) {
@@ -66,14 +67,14 @@ func (s *Session) Values(view View, columns []string, bounds ValueBounds, yield 
 		case errors.Is(err, io.EOF) && len(line) == 0:
 			return s.listed(got)
 		case errors.Is(err, io.EOF), errors.Is(err, bufio.ErrBufferFull):
-			return nil, s.wrong("a value without end")
+			return nil, s.wrong("a value that is incomplete or too long")
 		case err != nil:
 			return nil, s.explain(err)
 		}
 
 		value, ok := readValue(line, len(columns), bounds.Length)
 		if !ok {
-			return nil, s.wrong("a value that is none")
+			return nil, s.wrong("an invalid value")
 		}
 
 		got[value.Column]++
@@ -82,7 +83,7 @@ func (s *Session) Values(view View, columns []string, bounds ValueBounds, yield 
 		left.Bytes -= int64(len(value.Text))
 
 		if left.Table < 0 || left.Bytes < 0 || got[value.Column] > int64(bounds.Column) {
-			return nil, s.wrong("more values than it may")
+			return nil, s.wrong("more values than allowed")
 		}
 
 		if !yield(value) {
@@ -91,10 +92,10 @@ func (s *Session) Values(view View, columns []string, bounds ValueBounds, yield 
 	}
 }
 
-// valueLine is how long a line can be: JSON writes a character in up to twelve bytes.
+// valueLine returns the maximum length of a line in bytes. JSON needs up to twelve bytes for a character.
 func valueLine(length int) int { return 12*length + 100 }
 
-// readValue reads a line: an array of column, text and count.
+// readValue parses a line, which is a JSON array of column, text and count.
 func readValue(line []byte, columns, length int) (v Value, ok bool) {
 	decoder := json.NewDecoder(bytes.NewReader(line))
 	fields := []any{&v.Column, &v.Text, &v.Count}
@@ -106,7 +107,7 @@ func readValue(line []byte, columns, length int) (v Value, ok bool) {
 	return v, v.Column >= 0 && v.Column < columns && v.Count > 0 && v.Text != "" && utf8.RuneCountInString(v.Text) <= length
 }
 
-// listed is the end of the values.
+// listed reads the last message of the child and checks that it states as many values for each column as were received.
 func (s *Session) listed(got []int64) ([]ListedColumn, error) {
 	answer, err := s.hear()
 	if err != nil {
@@ -114,12 +115,12 @@ func (s *Session) listed(got []int64) ([]ListedColumn, error) {
 	}
 
 	if len(answer.Listed) != len(got) {
-		return nil, s.wrong("other columns")
+		return nil, s.wrong("unexpected columns")
 	}
 
 	for i, column := range answer.Listed {
 		if column.Values != got[i] || column.Long < 0 {
-			return nil, s.wrong("impossible counts")
+			return nil, s.wrong("invalid counts")
 		}
 	}
 

@@ -42,7 +42,7 @@ func valueLies() map[string]falsehood {
 	}
 }
 
-// TestValueLies: nothing is believed of values that cannot be, nor more taken than was asked for.
+// TestValueLies checks that impossible values, and more values than were requested, are rejected.
 func TestValueLies(t *testing.T) {
 	t.Parallel()
 

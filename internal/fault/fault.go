@@ -1,16 +1,17 @@
-// Package fault is the one vocabulary of errors. A Code says what happened in words
-// that every edge understands: it decides the HTTP status, the A2A error, the exit code
-// of a command and whether a retry can help. Each edge keeps one table over all codes.
+// Package fault defines the errors that callers see. A Code says what happened in a form that every protocol can map:
+// it determines the HTTP status, the A2A error, the exit code of a command and whether a retry can help. Each protocol
+// has one table of all codes.
 //
 // An error that is not a *fault.Error is Internal, and its text is never shown to a caller.
 package fault
 
 import (
 	"errors"
+	"syscall"
 	"time"
 )
 
-// Code names a kind of failure. The set is closed: Codes lists it.
+// Code is a kind of failure. Codes returns all of them.
 type Code string
 
 const (
@@ -36,7 +37,7 @@ const (
 	Timeout              Code = "TIMEOUT"
 )
 
-// Codes returns every code, so that an edge can prove that its table is complete.
+// Codes returns every code, so that tests can check that a table of codes is complete.
 func Codes() []Code {
 	return []Code{
 		BadRequest, Unauthorized, Forbidden, NotFound, MethodNotAllowed, NotAcceptable, Conflict,
@@ -52,12 +53,12 @@ type Sub struct {
 	Message string
 }
 
-// Error is a failure that may be shown to the caller. The cause is for the log alone.
+// Error is a failure that may be shown to the caller, except its cause, which is only for the log.
 type Error struct {
 	Code       Code
 	Message    string
 	Subs       []Sub
-	RetryAfter time.Duration // how long to wait before a retry can help; zero if unknown
+	RetryAfter time.Duration // time after which a retry can help; zero if unknown
 
 	cause error
 }
@@ -72,20 +73,36 @@ func Wrap(cause error, code Code, message string) *Error {
 	return &Error{Code: code, Message: message, cause: cause}
 }
 
-// Invalid reports one field that breaks a rule.
+// Invalid returns the error for one field that breaks a rule.
 func Invalid(field, message string) *Error {
 	return InvalidFields(Sub{Code: field, Message: message})
 }
 
-// InvalidFields reports all fields that break a rule, one Sub each.
+// InvalidFields returns the error for all fields that break a rule, with one Sub for each.
 func InvalidFields(subs ...Sub) *Error {
 	return &Error{Code: ValidationFailed, Message: "The request is not valid.", Subs: subs}
 }
 
-// Absent is the only answer for what does not exist and for what the caller may not see:
-// one constructor keeps the two byte-equal.
+// Absent returns the error for what does not exist and for what the caller may not see. Both use this function, so that
+// callers cannot distinguish them.
 func Absent() *Error {
 	return &Error{Code: NotFound, Message: "Nothing was found at this address."}
+}
+
+// retryNoRoom is the RetryAfter of a full disk.
+const retryNoRoom = 10 * time.Second
+
+// NoRoom returns the fault for a full disk of this server.
+func NoRoom(cause error) *Error {
+	e := Wrap(cause, Unavailable, "The disk of the server is full. Try again later.")
+	e.RetryAfter = retryNoRoom
+
+	return e
+}
+
+// IsNoRoom reports whether a disk of this server was full: no space, no inodes, or an exhausted quota.
+func IsNoRoom(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
 func (e *Error) Error() string {
@@ -98,17 +115,28 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.cause }
 
-// From returns err as an *Error; anything foreign becomes Internal with err as its cause.
+// From returns err as an *Error. Any other error becomes Internal with err as its cause. A full disk becomes
+// Unavailable, even if a caller wrapped it in another code.
 func From(err error) *Error {
-	if e, ok := errors.AsType[*Error](err); ok {
+	e, ok := errors.AsType[*Error](err)
+
+	switch {
+	case IsNoRoom(err) && (!ok || e.Code != Unavailable):
+		return NoRoom(err)
+	case ok:
 		return e
 	}
 
-	return Wrap(err, Internal, "Something went wrong on our side. Try again, and report the X-Request-Id if it stays.")
+	return Wrap(err, Internal, "The server had an internal error. Try again. If the error remains, report the X-Request-Id.")
 }
 
-// Is tells whether err carries the code.
+// Is reports whether err has the code. A full disk has the code Unavailable, even if a caller wrapped it in another
+// code.
 func Is(err error, code Code) bool {
+	if IsNoRoom(err) {
+		return code == Unavailable
+	}
+
 	e, ok := errors.AsType[*Error](err)
 
 	return ok && e.Code == code

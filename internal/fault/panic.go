@@ -7,8 +7,8 @@ import (
 	"runtime/debug"
 )
 
-// Recover turns a panic into an Internal fault. A goroutine defers it, because nothing else stands between its panic
-// and the end of the process:
+// Recover turns a panic into an Internal fault. Every goroutine defers it, because a panic in a goroutine otherwise
+// ends the process:
 //
 //	group.Go(func() (err error) {
 //		defer fault.Recover(&err)
@@ -20,15 +20,15 @@ func Recover(err *error) {
 	}
 }
 
-// Try runs do; its panic is an Internal fault.
+// Try calls do and turns its panic into an Internal fault.
 func Try(do func() error) (err error) {
 	defer Recover(&err)
 
 	return do()
 }
 
-// Panicked is the fault for what recover returned, with the stack for the log. The text of a panic can quote a cell, so
-// only the runtime's own errors are told in their words; of all others the type must do.
+// Panicked returns the fault for a value that recover returned, with the stack for the log. The text of a panic can
+// quote a cell, so only errors of the runtime keep their text; for all other values the fault contains only their type.
 func Panicked(problem any) *Error {
 	what := fmt.Sprintf("%T", problem)
 

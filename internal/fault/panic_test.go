@@ -9,7 +9,7 @@ import (
 	"quern.dev/quern/internal/fault"
 )
 
-// TestPanic: a panic becomes a fault that says where it was, and quotes nothing but the runtime.
+// TestPanic checks that a panic becomes a fault with its position in the code, which quotes only errors of the runtime.
 func TestPanic(t *testing.T) {
 	t.Parallel()
 

@@ -5,11 +5,13 @@ import (
 	"math/big"
 	"slices"
 	"sort"
+
+	"quern.dev/quern/internal/lexicon"
 )
 
-// in are the rows of a table that a mention is of, by column.
-func (m mention) in(t int) []place {
-	var list []place
+// in returns the positions of a mention in one table, by column.
+func (m mention) in(t int) []namePosition {
+	var list []namePosition
 
 	for _, p := range m.places {
 		if p.t == t {
@@ -20,7 +22,7 @@ func (m mention) in(t int) []place {
 	return list
 }
 
-// named are the mentions of rows in the sentence of a figure, without those that are quoted as values.
+// named returns the mentions of rows in the sentence of a figure, without those inside quoted values.
 func (c *checker) named(f *figure) []mention {
 	if len(c.sentences) == 0 {
 		return nil
@@ -33,7 +35,7 @@ func (c *checker) named(f *figure) []mention {
 		return i < len(c.figures) && c.figures[i].form == formQuote && c.figures[i].from < m.to
 	})
 
-	// What may be a column as well is a row only if no other is named.
+	// A mention that may also name a column counts as a row only if the sentence names no other row.
 	if certain := slices.DeleteFunc(slices.Clone(list), func(m mention) bool { return coveredBy(c.heads, m, 0) }); len(certain) > 0 {
 		return certain
 	}
@@ -41,13 +43,13 @@ func (c *checker) named(f *figure) []mention {
 	return list
 }
 
-// of keeps the mentions that are of a table.
+// of returns the mentions that name rows of a table.
 func of(mentions []mention, t int) []mention {
 	return slices.DeleteFunc(slices.Clone(mentions), func(m mention) bool { return len(m.in(t)) == 0 })
 }
 
-// agrees says whether a row is one of those that are named. A name that only this row has decides; otherwise each column in which
-// something is named must have the row's value.
+// agrees reports whether a row is one of those that are named. A name that only this row has decides. Otherwise the row
+// must have a named value in each column in which the sentence names values.
 func (c *checker) agrees(t, row int, names []mention) bool {
 	byColumn := map[int]bool{}
 
@@ -71,7 +73,7 @@ func (c *checker) agrees(t, row int, names []mention) bool {
 	return true
 }
 
-// wrongRow says if the sentence names other rows than the ones that are cited.
+// wrongRow returns a reason if the sentence names other rows than the cited ones, else "".
 func (c *checker) wrongRow(f *figure, r result) string {
 	if len(r.cells) == 0 || (f.form == formName && r.calculation == "") {
 		return ""
@@ -97,16 +99,17 @@ func (c *checker) wrongRow(f *figure, r result) string {
 	return c.wrongPair(f, r, others)
 }
 
-// anyNames says whether one of the cells' rows is named.
+// anyNames reports whether the row of one of the cells is named.
 func (c *checker) anyNames(cells []ref, names []mention) bool {
 	return slices.ContainsFunc(names, func(m mention) bool {
 		return slices.ContainsFunc(cells, func(at ref) bool {
-			return slices.ContainsFunc(m.in(at.t), func(p place) bool { _, has := slices.BinarySearch(p.rows, at.row); return has })
+			return slices.ContainsFunc(m.in(at.t), func(p namePosition) bool { _, has := slices.BinarySearch(p.rows, at.row); return has })
 		})
 	})
 }
 
-// wrongPair says if of several rows that are compared one is not named, while another is named that nothing cites.
+// wrongPair returns a reason if one of several compared rows is not named, while the sentence names a row that nothing
+// cites.
 func (c *checker) wrongPair(f *figure, r result, names []mention) string {
 	rows := map[int]bool{}
 
@@ -138,7 +141,7 @@ func (c *checker) wrongPair(f *figure, r result, names []mention) string {
 	return ""
 }
 
-// citedAround are the cells that the sentence cites.
+// citedAround returns the cells that the sentence of a figure cites.
 func (c *checker) citedAround(f *figure) []ref {
 	var cells []ref
 
@@ -157,21 +160,23 @@ func (c *checker) otherRow(f *figure, at ref, names []mention) string {
 		c.text[f.from:f.to], c.data.describe(at), short(c.text[names[0].from:names[0].to]))
 }
 
-// headsOf are the columns of a kind that govern a figure, and whether that is sure.
+// headsOf returns the mentions of columns of a kind that govern a figure, all such mentions of the sentence, and
+// whether the assignment is certain. A negative t means any table.
 func (c *checker) headsOf(f *figure, t int, k kind) (found, all []mention, sure bool) {
 	if len(c.sentences) == 0 {
 		return nil, nil, false
 	}
 
 	fits := func(m mention) bool {
-		return slices.ContainsFunc(m.places, func(p place) bool { return (t < 0 || p.t == t) && c.data.tables[p.t].columns[p.c].kind == k })
+		return slices.ContainsFunc(m.places, func(p namePosition) bool { return (t < 0 || p.t == t) && c.data.tables[p.t].columns[p.c].kind == k })
 	}
 	pick := func(from, to int) []mention {
 		list := slices.DeleteFunc(slices.Clone(between(c.heads, from, to)), func(m mention) bool {
 			return !fits(m) || (m.from < f.to && m.to > f.from) || coveredBy(c.names, m, 1)
 		})
 
-		// What may be the name of a row as well is a column if there is a row already, or no other column.
+		// A mention that may also name a row counts as a column if the sentence names another row, or if it names no
+		// other column.
 		if slices.ContainsFunc(c.named(f), func(m mention) bool { return !coveredBy(c.heads, m, 0) }) {
 			return list
 		}
@@ -186,7 +191,7 @@ func (c *checker) headsOf(f *figure, t int, k kind) (found, all []mention, sure 
 	s := c.sentences[c.sentenceAt(f.from)]
 
 	if s.cells != nil {
-		i := sort.SearchInts(s.cells, f.from) // the bar behind the cell
+		i := sort.SearchInts(s.cells, f.from) // the bar after the cell
 		if i > 0 && i < len(s.heads) {
 			found = pick(s.heads[i-1], s.heads[i])
 		}
@@ -206,7 +211,7 @@ func (c *checker) headsOf(f *figure, t int, k kind) (found, all []mention, sure 
 	return found, all, sure
 }
 
-// coveredBy says whether a mention lies within one that is so much longer.
+// coveredBy reports whether a mention lies within another mention that is longer by at least longer bytes.
 func coveredBy(list []mention, m mention, longer int) bool {
 	i := sort.Search(len(list), func(i int) bool { return list[i].to >= m.to })
 
@@ -215,11 +220,11 @@ func coveredBy(list []mention, m mention, longer int) bool {
 
 func mentions(list []mention, t, column int) bool {
 	return slices.ContainsFunc(list, func(m mention) bool {
-		return slices.ContainsFunc(m.places, func(p place) bool { return p.t == t && p.c == column })
+		return slices.ContainsFunc(m.places, func(p namePosition) bool { return p.t == t && p.c == column })
 	})
 }
 
-// wrongColumn says if the sentence names another column than the ones that are cited.
+// wrongColumn returns a reason if the sentence names another column than the cited ones, else "".
 func (c *checker) wrongColumn(f *figure, r result) string {
 	cited := slices.DeleteFunc(slices.Concat(r.cells, r.wholes), func(at ref) bool { return at.column < 0 })
 	if len(cited) == 0 || f.form == formName {
@@ -241,7 +246,7 @@ func (c *checker) wrongColumn(f *figure, r result) string {
 		c.text[f.from:f.to], col.name, short(c.text[found[0].from:found[0].to]))
 }
 
-// wrongBase says if a percentage is of something else than the sentence says.
+// wrongBase returns a reason if a percentage has another base than the sentence says, else "".
 func (c *checker) wrongBase(f *figure, r result, value *big.Rat) string {
 	if !f.percent || r.node == nil || value == nil {
 		return ""
@@ -259,15 +264,15 @@ func (c *checker) wrongBase(f *figure, r result, value *big.Rat) string {
 	switch {
 	case n.op == "/" && n.left.op == "-":
 		return c.wrongBefore(f, n, says)
-	case n.op == "/" && n.left.op == "ref" && says&shares != 0:
+	case n.op == "/" && n.left.op == "ref" && says&lexicon.Shares != 0:
 		return c.wrongWhole(f, n, says)
 	}
 
 	return ""
 }
 
-// wrongBefore: what a change is divided by is what was before.
-func (c *checker) wrongBefore(f *figure, n *node, says topic) string {
+// wrongBefore returns a reason if a relative change is not divided by the earlier of the two values, else "".
+func (c *checker) wrongBefore(f *figure, n *node, says lexicon.Topic) string {
 	before, after := n.left.right, n.left.left
 
 	switch {
@@ -278,7 +283,7 @@ func (c *checker) wrongBefore(f *figure, n *node, says topic) string {
 		return ""
 	}
 
-	up, down := says&rises != 0, says&falls != 0
+	up, down := says&lexicon.Rises != 0, says&lexicon.Falls != 0
 	if grew := after.value.Cmp(before.value); (grew < 0 && up && !down) || (grew > 0 && down && !up) {
 		return fmt.Sprintf("%s is divided by the wrong value: a change is a part of the value before it", c.text[f.from:f.to])
 	}
@@ -288,8 +293,9 @@ func (c *checker) wrongBefore(f *figure, n *node, says topic) string {
 
 func (n *node) same(other *node) bool { return n.op == other.op && n.ref == other.ref && n.op == "ref" }
 
-// wrongWhole: a share is a part of the sum of its own column, unless the sentence names another whole.
-func (c *checker) wrongWhole(f *figure, n *node, says topic) string {
+// wrongWhole returns a reason if a share is not divided by the sum of its own column, unless the sentence names another
+// whole.
+func (c *checker) wrongWhole(f *figure, n *node, says lexicon.Topic) string {
 	part, whole := n.left.ref, n.right
 	reason := fmt.Sprintf("%s is not a part of the sum of %s: divide by that, or say what it is a part of", c.text[f.from:f.to], c.data.tables[part.t].columns[part.column].name)
 
@@ -310,11 +316,11 @@ func (c *checker) wrongWhole(f *figure, n *node, says topic) string {
 			return reason
 		}
 	case "avg":
-		if says&averages == 0 {
+		if says&lexicon.Averages == 0 {
 			return reason
 		}
 	case "max", "min":
-		if says&mosts == 0 {
+		if says&lexicon.Mosts == 0 {
 			return reason
 		}
 	}

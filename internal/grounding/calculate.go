@@ -10,24 +10,24 @@ import (
 	"unicode/utf8"
 )
 
-// ref is a cell, or a whole column if row is -1, or the rows of a step if column is -1 too.
+// ref is a reference to a cell. It is a whole column if row is -1, and all rows of a step if column is -1 too.
 type ref struct{ t, row, column int }
 
-// result is what a marker, or the server's own search, has found.
+// result is the result of a marker or of the search for a figure without a marker.
 type result struct {
-	reason      string // why it is nothing
+	reason      string // why the marker is not valid; empty if it is
 	value       *big.Rat
-	single      *cell // if it is one cell
+	single      *cell // the cell, if the result is a single cell
 	node        *node
-	cells       []ref // that were named one by one, and the ones that are the most or the least
+	cells       []ref // cells that are referenced one by one, and the cells with the maximum or minimum
 	wholes      []ref
 	calculation string
 	data        *rowData
 }
 
-// node is a part of a calculation.
+// node is a node of a calculation.
 type node struct {
-	op    string // + - * /, sum avg min max count, "ref", "number"
+	op    string // + - * /, sum avg min max count, "ref", "rows", "number"
 	left  *node
 	right *node
 	ref   ref
@@ -66,7 +66,7 @@ const (
 	maxSources = 50
 )
 
-// evaluate reads what stands in a marker.
+// evaluate parses the text of a marker and calculates its value.
 func (d *rowData) evaluate(body string) result {
 	p := &reader{data: d, rest: strings.TrimSpace(body)}
 
@@ -84,7 +84,7 @@ func (d *rowData) evaluate(body string) result {
 	}
 
 	if n != nil && n.op == "number" {
-		p.failf("the marker [[%s]] names no cell", body)
+		p.failf("the marker [[%s]] does not name a cell", body)
 	}
 
 	if n != nil && n.value == nil && n.ref.row < 0 {
@@ -105,7 +105,7 @@ func (d *rowData) evaluate(body string) result {
 	return r
 }
 
-// reader reads a calculation and does it.
+// reader parses and evaluates a calculation.
 type reader struct {
 	data   *rowData
 	rest   string
@@ -121,7 +121,7 @@ func (p *reader) failf(format string, values ...any) {
 
 func (p *reader) space() { p.rest = strings.TrimLeftFunc(p.rest, unicode.IsSpace) }
 
-// operator takes one of the operators, if it is there.
+// operator consumes one of the operators if it is next, and returns it.
 func (p *reader) operator(operators map[string]string) string {
 	p.space()
 
@@ -173,7 +173,7 @@ func (p *reader) combine(op string, left, right *node) *node {
 
 	for _, side := range []*node{left, right} {
 		if side.value == nil {
-			p.failf("one cannot calculate with %s", p.data.describe(side.ref))
+			p.failf("%s cannot be used in a calculation", p.data.describe(side.ref))
 
 			return nil
 		}
@@ -201,7 +201,7 @@ func (p *reader) combine(op string, left, right *node) *node {
 	return n
 }
 
-// term is a number, a reference, a call or something in parentheses.
+// term parses a number, a reference, a call or an expression in parentheses.
 func (p *reader) term(depth int) *node {
 	p.space()
 
@@ -250,7 +250,8 @@ func cutFold(text, prefix string) (string, bool) {
 	return text[len(prefix):], true
 }
 
-// constant is a number of units: of the parts of a hundred, of months in a year. Any other would let a writer calculate what it likes.
+// constant parses a conversion factor, such as 100 for percent or 12 for the months of a year. Other numbers are
+// refused: they would permit a writer to calculate any value.
 func (p *reader) constant(digits int) *node {
 	text := p.rest[:digits]
 	if !slices.Contains([]string{"1", "2", "4", "7", "10", "12", "24", "30", "52", "60", "100", "365", "1000", "10000", "100000", "1000000", "1000000000"}, text) {
@@ -265,7 +266,7 @@ func (p *reader) constant(digits int) *node {
 	return &node{op: "number", value: value}
 }
 
-// ref reads step:row:column, step:*:column or step:count.
+// ref parses step:row:column, step:*:column or step:count.
 func (p *reader) ref() *node {
 	step, after, _ := strings.Cut(p.rest, ":")
 	index, err := strconv.Atoi(step)
@@ -289,11 +290,11 @@ func (p *reader) ref() *node {
 
 	switch rows := len(p.data.tables[t].rows); {
 	case !found:
-		p.failf("%.40q names no column: write step:row:column", p.rest)
+		p.failf("%.40q does not name a column: write step:row:column", p.rest)
 	case strings.TrimSpace(row) == "*":
 		number = -1
 	case err != nil || number < 0:
-		p.failf("%.20q is no row: rows are numbered from 0", row)
+		p.failf("%.20q is not a row: rows are numbered from 0", row)
 	case number >= rows:
 		p.failf("step %d has no row %d: it has %d rows, numbered from 0", index, number, rows)
 	}
@@ -323,7 +324,7 @@ func (p *reader) ref() *node {
 	return n
 }
 
-// column takes the name of a column: quoted, or the longest that fits.
+// column parses the name of a column: a quoted name, or the longest name that fits.
 func (p *reader) column(t int) int {
 	p.space()
 
@@ -369,7 +370,7 @@ func (p *reader) column(t int) int {
 	return best
 }
 
-// call reads the arguments of a function: one whole column, or cells.
+// call parses the arguments of a function: one whole column, or cells.
 func (p *reader) call(name string, depth int) *node {
 	var values []*node
 
@@ -416,7 +417,7 @@ func (p *reader) call(name string, depth int) *node {
 	return n
 }
 
-// describe says where something stands, for people.
+// describe returns the position of a reference as text.
 func (d *rowData) describe(at ref) string {
 	switch {
 	case at.column < 0:

@@ -32,7 +32,7 @@ func shops() []grounding.Step {
 	}
 }
 
-// TestCheck: what holds and what does not, one by one. A claim that does not hold is marked with !.
+// TestCheck checks which claims are verified. In the expected claims, ! marks one that is not verified.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 
@@ -134,7 +134,7 @@ func TestSources(t *testing.T) {
 	require.Equal(t, []grounding.Source{{Step: 0, Row: &row, Column: "orders"}}, report.Claims[0].Sources)
 }
 
-// TestCellIsNoMarker: text that stands in a cell cites nothing, even if it looks like a marker.
+// TestCellIsNoMarker checks that text from a cell is not a citation, even if it looks like a marker.
 func TestCellIsNoMarker(t *testing.T) {
 	t.Parallel()
 
@@ -148,7 +148,7 @@ func TestCellIsNoMarker(t *testing.T) {
 	require.True(t, report.Claims[1].Verified)
 }
 
-// TestPartOfTheRows: nothing is said of rows that the writer has not seen.
+// TestPartOfTheRows checks that a total over rows that the writer has not seen is not verified.
 func TestPartOfTheRows(t *testing.T) {
 	t.Parallel()
 
@@ -161,8 +161,8 @@ func TestPartOfTheRows(t *testing.T) {
 	require.True(t, report.Claims[1].Verified)
 }
 
-// TestHostileSizes: long answers over long steps take about a second, whatever is in them. The limit is for machines with other
-// work; what is not linear takes much longer.
+// TestHostileSizes checks that long answers about long steps take about a second, whatever they contain. The limit is
+// higher because the machine may be busy; work that is not linear takes much longer.
 func TestHostileSizes(t *testing.T) {
 	t.Parallel()
 

@@ -5,9 +5,11 @@ import (
 	"math/big"
 	"slices"
 	"strings"
+
+	"quern.dev/quern/internal/lexicon"
 )
 
-// holds says why a figure is not what its marker says, or "".
+// holds returns the reason why a figure does not agree with its marker, or "".
 func (c *checker) holds(f *figure, r result) string {
 	if r.reason != "" {
 		return r.reason
@@ -35,7 +37,7 @@ func (c *checker) equals(f *figure, r result) bool {
 	return r.reason == "" && reason == ""
 }
 
-// compare holds a figure against a value, with its unit.
+// compare compares a figure and its unit with a result. It returns the matching value, or a reason.
 func (c *checker) compare(f *figure, r result) (*big.Rat, string) {
 	text := c.text[f.from:f.to]
 
@@ -80,7 +82,7 @@ func (c *checker) compare(f *figure, r result) (*big.Rat, string) {
 	return nil, fmt.Sprintf("the answer says %s, but what it cites is %s: correct the figure or the marker", text, shown)
 }
 
-// saysSame compares a figure with a cell that is not a number.
+// saysSame reports whether a figure matches a cell whose type is not a number, such as a text or a date.
 func saysSame(f *figure, text string, one *cell) bool {
 	switch f.form {
 	case formDay:
@@ -103,7 +105,7 @@ func saysSame(f *figure, text string, one *cell) bool {
 	return false
 }
 
-// show writes a value for a reason.
+// show formats a value for a reason.
 func show(value *big.Rat) string {
 	if value.IsInt() {
 		return short(value.Num().String())
@@ -120,11 +122,12 @@ func short(text string) string {
 	return text
 }
 
-// matches compares a number with a value: as many digits as are shown, and the sign.
+// matches reports whether a number shows a value: rounded to the digits shown, with the same sign. A missing minus sign
+// is accepted if the words express a decrease, or if the calculation is a difference and no word expresses an increase.
 func (c *checker) matches(f *figure, value *big.Rat, r result) bool {
 	if f.sign == 0 && value.Sign() < 0 {
 		says := c.saysAround(f)
-		up, down := says&rises != 0, says&falls != 0
+		up, down := says&lexicon.Rises != 0, says&lexicon.Falls != 0
 
 		if !down && (up || r.calculation == "" || !r.node.subtracts()) {
 			return false
@@ -133,7 +136,7 @@ func (c *checker) matches(f *figure, value *big.Rat, r result) bool {
 		value = new(big.Rat).Neg(value)
 	}
 
-	for _, one := range f.readings {
+	for _, one := range f.values {
 		shown := one.value
 		if f.sign < 0 {
 			shown = new(big.Rat).Neg(shown)
@@ -147,7 +150,7 @@ func (c *checker) matches(f *figure, value *big.Rat, r result) bool {
 	return false
 }
 
-func (r reading) fits(shown, value *big.Rat, near nearness) bool {
+func (r numberValue) fits(shown, value *big.Rat, near lexicon.Nearness) bool {
 	off := new(big.Rat).Sub(value, shown)
 	size := new(big.Rat).Abs(off)
 	twice := new(big.Rat).Add(size, size)
@@ -157,16 +160,16 @@ func (r reading) fits(shown, value *big.Rat, near nearness) bool {
 		return true
 	case r.loose == nil:
 		return false
-	case near == over:
+	case near == lexicon.Over:
 		return off.Sign() > 0 && size.Cmp(r.loose) < 0
-	case near == under:
+	case near == lexicon.Under:
 		return off.Sign() < 0 && size.Cmp(r.loose) < 0
 	}
 
 	return twice.Cmp(r.loose) <= 0
 }
 
-func (c *checker) saysAround(f *figure) topic {
+func (c *checker) saysAround(f *figure) lexicon.Topic {
 	if len(c.sentences) == 0 {
 		return 0
 	}
@@ -174,12 +177,12 @@ func (c *checker) saysAround(f *figure) topic {
 	return c.sentences[c.sentenceAt(f.from)].says
 }
 
-// subtracts says whether a difference is what is calculated, whose sign depends on the order.
+// subtracts reports whether a calculation is a difference, whose sign depends on the order of its operands.
 func (n *node) subtracts() bool {
 	return n != nil && (n.op == "-" || ((n.op == "*" || n.op == "/") && (n.left.subtracts() || n.right.subtracts())))
 }
 
-// isPart says whether a calculation divides by something that is in the data.
+// isPart reports whether a calculation divides by data.
 func (n *node) isPart() bool {
 	switch {
 	case n == nil:
@@ -203,7 +206,7 @@ func (n *node) timesHundred() bool {
 	return (n.op == "*" && (hundred(n.left) || hundred(n.right))) || ((n.op == "-" || n.op == "/" || n.op == "+" || n.op == "*") && (n.left.timesHundred() || n.right.timesHundred()))
 }
 
-// first is the first column of a calculation.
+// first returns the first column of a calculation.
 func (n *node) first() (ref, bool) {
 	if n == nil {
 		return ref{}, false
@@ -220,7 +223,7 @@ func (n *node) first() (ref, bool) {
 	return n.right.first()
 }
 
-// inUnit gives the values that a figure with its unit may show of a result.
+// inUnit returns the values of a result that a figure with its unit may show, or a reason why the unit is wrong.
 func (c *checker) inUnit(f *figure, r result) ([]*big.Rat, string) {
 	hundred := new(big.Rat).Mul(r.value, power(2))
 	text := c.text[f.from:f.to]
@@ -246,7 +249,7 @@ func (c *checker) inUnit(f *figure, r result) ([]*big.Rat, string) {
 		return []*big.Rat{r.value}, ""
 	case f.percent && part:
 		return []*big.Rat{hundred}, ""
-	case f.percent && col.percent && !isMoney(col.unit):
+	case f.percent && col.percent && !lexicon.IsMoney(col.unit):
 		if col.small {
 			return []*big.Rat{hundred, r.value}, ""
 		}
@@ -255,17 +258,17 @@ func (c *checker) inUnit(f *figure, r result) ([]*big.Rat, string) {
 	case f.percent && col.small && col.unit == "":
 		return []*big.Rat{hundred}, ""
 	case f.percent:
-		return nil, fmt.Sprintf("the answer says %s, but %s is no percentage", text, col.name)
+		return nil, fmt.Sprintf("the answer says %s, but %s is not a percentage", text, col.name)
 	case f.unit == "":
 		return []*big.Rat{r.value}, ""
 	case part && c.sameWhole(r.node):
-		return nil, fmt.Sprintf("the answer says %s, but what it cites is a part of a whole and has no unit but percent", text)
+		return nil, fmt.Sprintf("the answer says %s, but what it cites is a part of a whole and can only have the unit percent", text)
 	}
 
 	return c.measured(f, r, col)
 }
 
-// sameWhole says whether a calculation divides a column by itself.
+// sameWhole reports whether a calculation divides a column by the same column.
 func (c *checker) sameWhole(n *node) bool {
 	if n.op != "/" {
 		return n.left != nil && c.sameWhole(n.left)
@@ -277,37 +280,38 @@ func (c *checker) sameWhole(n *node) bool {
 	return one && other && over.t == under.t && over.column == under.column
 }
 
-// measured compares the unit of a figure with that of its column.
+// measured compares the unit of a figure with the unit of its column. It returns the value in the unit of the figure,
+// or a reason.
 func (c *checker) measured(f *figure, r result, col column) ([]*big.Rat, string) {
 	unit := col.unit
-	if isMoney(f.unit) && unit == "" && len(r.cells) > 0 {
+	if lexicon.IsMoney(f.unit) && unit == "" && len(r.cells) > 0 {
 		unit = c.currencyOf(r.cells[0])
 	}
 
-	kindOf, exponent := sizes(unit)
-	shownKind, shownExponent := sizes(f.unit)
+	kindOf, exponent := lexicon.Quantity(unit)
+	shownKind, shownExponent := lexicon.Quantity(f.unit)
 
 	switch {
 	case unit != "" && kindOf == shownKind:
 		return []*big.Rat{new(big.Rat).Mul(r.value, power(exponent-shownExponent))}, ""
 	case unit != "":
 		return nil, fmt.Sprintf("the answer says %s, but %s is in %s", c.text[f.from:f.to], col.name, unit)
-	case isMoney(f.unit) && (col.money || strings.Contains(c.question, " "+f.unit+" ") || slices.ContainsFunc(strings.Fields(c.question), func(w string) bool { return unitWord(w) == f.unit })):
-	case isMoney(f.unit), col.percent:
+	case lexicon.IsMoney(f.unit) && (col.money || strings.Contains(c.question, " "+f.unit+" ") || slices.ContainsFunc(strings.Fields(c.question), func(w string) bool { return lexicon.Unit(w) == f.unit })):
+	case lexicon.IsMoney(f.unit), col.percent:
 		return nil, fmt.Sprintf("nothing says that %s is in %s: leave the unit out", col.name, f.unit)
 	}
 
 	return []*big.Rat{r.value}, ""
 }
 
-// currencyOf is what another cell of the row says.
+// currencyOf returns the currency that another cell of the row contains, or "".
 func (c *checker) currencyOf(at ref) string {
 	if at.row < 0 {
 		return ""
 	}
 
 	for _, one := range c.data.tables[at.t].rows[at.row] {
-		if unit := unitWord(strings.ToLower(one.text)); isMoney(unit) {
+		if unit := lexicon.Unit(strings.ToLower(one.text)); lexicon.IsMoney(unit) {
 			return unit
 		}
 	}

@@ -6,26 +6,28 @@ import (
 	"sort"
 	"strings"
 	"unicode/utf8"
+
+	"quern.dev/quern/internal/lexicon"
 )
 
-// checker is an answer with what it speaks of.
+// checker is an answer with the rows, columns and figures that it mentions.
 type checker struct {
 	text      string
 	data      *rowData
-	figures   []*figure // in order
-	names     []mention // of rows
-	heads     []mention // of columns
+	figures   []*figure // in order of position
+	names     []mention // mentions of rows
+	heads     []mention // mentions of columns
 	sentences []sentence
-	asked     map[string]bool // figures of the question
-	question  string          // its words
-	words     map[string]topic
-	looks     int // cells that were looked at
+	asked     map[string]bool // keys of the figures in the question
+	question  string          // words of the question, separated by spaces
+	words     map[string]lexicon.Topic
+	looks     int // number of cells examined
 }
 
-// mention is a place of the text where a row or a column is named.
+// mention is a part of the text that names rows or a column.
 type mention struct {
 	from, to int
-	places   []place
+	places   []namePosition
 }
 
 func newChecker(text, question string, markers []*marker, data *rowData) *checker {
@@ -34,7 +36,7 @@ func newChecker(text, question string, markers []*marker, data *rowData) *checke
 		cuts = append(cuts, m.at)
 	}
 
-	c := &checker{text: text, data: data, figures: scan(text, cuts...), asked: map[string]bool{}, words: vocabulary()}
+	c := &checker{text: text, data: data, figures: scan(text, cuts...), asked: map[string]bool{}, words: lexicon.Topics()}
 	c.question = " " + strings.Join(wordsOf(question), " ") + " "
 
 	for _, f := range scan(question) {
@@ -43,7 +45,7 @@ func newChecker(text, question string, markers []*marker, data *rowData) *checke
 		}
 	}
 
-	words := split(text)
+	words := lexicon.LowerWords(text)
 	c.names = c.mentions(words, false)
 	c.heads = c.mentions(words, true)
 	c.nameDays(words)
@@ -53,34 +55,36 @@ func newChecker(text, question string, markers []*marker, data *rowData) *checke
 	return c
 }
 
-// readByLanguage decides what 1.234 million means. Without a word for the scale or a unit both readings stay, because nobody is wrong by a factor
-// of a thousand unnoticed, and not every writer uses the numbers of its language.
+// readByLanguage decides whether 1.234 million is more than one million or more than a thousand million. It keeps the
+// values in the number style of the answer's language for figures with a scale word or a convertible unit. All other
+// figures keep both values: a mistake by a factor of a thousand would be noticed, and not every writer uses the number
+// style of the language.
 func (c *checker) readByLanguage() {
-	commas := 0 // more for languages that group with commas
+	commas := 0 // positive for languages that group digits with commas
 
 	for _, s := range c.sentences {
-		if s.says&english != 0 {
+		if s.says&lexicon.English != 0 {
 			commas++
 		}
 
-		if s.says&continental != 0 {
+		if s.says&lexicon.Continental != 0 {
 			commas--
 		}
 	}
 
 	for _, f := range c.figures {
-		if kind, _ := sizes(f.unit); commas == 0 || (!f.scaled && (kind == "" || kind == f.unit)) {
+		if kind, _ := lexicon.Quantity(f.unit); commas == 0 || (!f.scaled && (kind == "" || kind == f.unit)) {
 			continue
 		}
 
-		f.readings = slices.DeleteFunc(f.readings, func(r reading) bool {
-			return (commas > 0 && r.style == continental) || (commas < 0 && r.style == english)
+		f.values = slices.DeleteFunc(f.values, func(r numberValue) bool {
+			return (commas > 0 && r.style == lexicon.Continental) || (commas < 0 && r.style == lexicon.English)
 		})
 	}
 }
 
-// mentions finds the longest names at each word.
-func (c *checker) mentions(words []word, heads bool) []mention {
+// mentions returns the longest name at each word: names of columns if heads is true, else of rows.
+func (c *checker) mentions(words []lexicon.Word, heads bool) []mention {
 	var found []mention
 
 	dictionary := c.data.names
@@ -89,28 +93,28 @@ func (c *checker) mentions(words []word, heads bool) []mention {
 	}
 
 	for i := 0; i < len(words); i++ {
-		first := words[i].folded
-		if !c.data.begins[first] && !c.data.begins[stem(first)] {
+		first := words[i].Text
+		if !c.data.begins[first] && !c.data.begins[lexicon.TrimPlural(first)] {
 			continue
 		}
 
 		var key strings.Builder
 
-		best, length := []place(nil), 0
+		best, length := []namePosition(nil), 0
 
 		for n := 0; n < c.data.longest && i+n < len(words); n++ {
 			w := words[i+n]
 			if n > 0 {
-				if strings.Contains(c.text[words[i+n-1].to:w.from], "\n") {
+				if strings.Contains(c.text[words[i+n-1].End:w.Start], "\n") {
 					break
 				}
 
 				key.WriteByte(' ')
 			}
 
-			spelled := w.folded
+			spelled := w.Text
 			if heads {
-				spelled = stem(spelled)
+				spelled = lexicon.TrimPlural(spelled)
 			}
 
 			key.WriteString(spelled)
@@ -120,13 +124,13 @@ func (c *checker) mentions(words []word, heads bool) []mention {
 				places = dictionary[strings.TrimSuffix(key.String(), "s")]
 			}
 
-			if places = c.spelledSo(places, c.text[words[i].from:w.to], heads); places != nil {
+			if places = c.spelledSo(places, c.text[words[i].Start:w.End], heads); places != nil {
 				best, length = places, n+1
 			}
 		}
 
 		if best != nil {
-			found = append(found, mention{words[i].from, words[i+length-1].to, best})
+			found = append(found, mention{words[i].Start, words[i+length-1].End, best})
 			i += length - 1
 		}
 	}
@@ -134,13 +138,13 @@ func (c *checker) mentions(words []word, heads bool) []mention {
 	return found
 }
 
-// spelledSo leaves out short names that the text spells otherwise: "no" is not Norway's code.
-func (c *checker) spelledSo(places []place, text string, heads bool) []place {
+// spelledSo removes short names that the text spells differently: "no" is not the code of Norway.
+func (c *checker) spelledSo(places []namePosition, text string, heads bool) []namePosition {
 	if places == nil || utf8.RuneCountInString(text) > 3 {
 		return places
 	}
 
-	var list []place
+	var list []namePosition
 
 	for _, p := range places {
 		name := c.data.tables[p.t].columns[p.c].name
@@ -156,19 +160,19 @@ func (c *checker) spelledSo(places []place, text string, heads bool) []place {
 	return list
 }
 
-// nameDays takes dates, years and months for names of rows.
-func (c *checker) nameDays(words []word) {
+// nameDays adds dates, years and months as names of rows.
+func (c *checker) nameDays(words []lexicon.Word) {
 	for _, w := range words {
-		text := c.text[w.from:w.to]
-		if monthOf(w.folded) == 0 || !isMonth(text) || c.inside(w.from) {
+		text := c.text[w.Start:w.End]
+		if monthOf(w.Text) == 0 || !isMonth(text) || c.inside(w.Start) {
 			continue
 		}
 
-		c.addMention(mention{w.from, w.to, c.data.names[day{0, monthOf(text), 0}.key()]})
+		c.addMention(mention{w.Start, w.End, c.data.names[day{0, monthOf(text), 0}.key()]})
 	}
 
 	for _, f := range c.figures {
-		var places []place
+		var places []namePosition
 
 		switch {
 		case f.form == formDay:
@@ -183,7 +187,7 @@ func (c *checker) nameDays(words []word) {
 	}
 }
 
-// addMention adds a name of rows where there is none yet.
+// addMention adds a name of rows, unless another name overlaps it.
 func (c *checker) addMention(m mention) {
 	if m.places == nil || covered(c.names, m.from, m.to) {
 		return
@@ -193,15 +197,15 @@ func (c *checker) addMention(m mention) {
 	c.names = slices.Insert(c.names, at, m)
 }
 
-// covered says whether a mention reaches into a span.
+// covered reports whether a mention overlaps a range.
 func covered(mentions []mention, from, to int) bool {
 	i := sort.Search(len(mentions), func(i int) bool { return mentions[i].to > from })
 
 	return i < len(mentions) && mentions[i].from < to
 }
 
-// claims says whether a figure must be checked if it has no marker. Numbers of the question, bare years, ordinals and digits within a name
-// are no claims.
+// claims reports whether a figure must be checked even without a marker. Numbers of the question, years, ordinals and
+// digits within a name are not claims.
 func (c *checker) claims(f *figure) bool {
 	if !f.known {
 		f.known, f.claim = true, c.isClaim(f)
@@ -239,7 +243,7 @@ func (c *checker) isClaim(f *figure) bool {
 	return !slices.ContainsFunc(f.keys(), func(key string) bool { return c.asked[key] })
 }
 
-// seasonal is a part of something like 2025/26.
+// seasonal reports whether a figure is a part of something like 2025/26.
 func (c *checker) seasonal(f *figure) bool {
 	return f.to-f.from <= 4 && (strings.HasSuffix(c.text[:f.from], "/") || strings.HasPrefix(c.text[f.to:], "/")) && f.unit == ""
 }
@@ -253,17 +257,17 @@ func (c *checker) stepNumber(f *figure) bool {
 func stemKey(key string) string {
 	words := strings.Fields(key)
 	for i := range words {
-		words[i] = stem(words[i])
+		words[i] = lexicon.TrimPlural(words[i])
 	}
 
 	return strings.Join(words, " ")
 }
 
-// keys are one for each value that a figure can mean.
+// keys returns one key for each value that a figure can mean.
 func (f *figure) keys() []string {
 	var keys []string
 
-	for _, r := range f.readings {
+	for _, r := range f.values {
 		keys = append(keys, fmt.Sprint(r.value.RatString(), f.percent))
 	}
 
@@ -274,7 +278,7 @@ func (f *figure) keys() []string {
 	return keys
 }
 
-// sameFigure says whether two figures can mean the same value.
+// sameFigure reports whether two figures can mean the same value.
 func sameFigure(a, b *figure) bool {
 	return slices.ContainsFunc(a.keys(), func(key string) bool { return slices.Contains(b.keys(), key) })
 }

@@ -7,22 +7,23 @@ import (
 	"strings"
 )
 
-// day is a date, or a part of one: what is 0 is not said.
+// day is a date or a part of one. A part that is 0 is not specified.
 type day struct{ year, month, day int }
 
-// keys are how a row of this day can be named.
+// keys returns the keys of the names that a row with this date can have.
 func (d day) keys() []string {
 	return []string{d.key(), day{d.year, d.month, 0}.key(), day{0, d.month, 0}.key()}
 }
 
 func (d day) key() string { return fmt.Sprintf("@%d-%d-%d", d.year, d.month, d.day) }
 
-// matches says whether what is said is true of a day.
+// matches reports whether the specified parts of d agree with the date of a cell.
 func (d day) matches(cell day) bool {
 	return cell.year != 0 && (d.year == 0 || d.year == cell.year) && d.month == cell.month && (d.day == 0 || d.day == cell.day)
 }
 
-// months by the first letters of their names in the three languages, the longer ones first.
+// monthOf returns the month of a name in English, German or French by its first letters, or 0. Longer prefixes come
+// first.
 func monthOf(name string) int {
 	name = strings.ToLower(name)
 
@@ -62,7 +63,7 @@ func monthOf(name string) int {
 	return 0
 }
 
-// isMonth says whether a word is the whole name of a month, and nothing else as March and May can be.
+// isMonth reports whether a word is the whole name of a month and not also another word, as "march" and "mars" are.
 func isMonth(word string) bool {
 	return len(word) > 3 && monthOf(word) != 0 && wholeMonth.MatchString(word) && word != "march" && word != "mars"
 }
@@ -73,7 +74,7 @@ const (
 	blank = `[ \x{a0}\x{202f}]`
 )
 
-// daysForm: each alternative has groups of its own; what stands behind a name of a month must end the word.
+// daysForm matches dates. Each alternative has its own groups. A name of a month must end at a word boundary.
 var daysForm = regexp.MustCompile(
 	`\b(\d{4})-(\d{2})-(\d{2})(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}(?::?\d{2})?)?)?\b` +
 		`|\b(\d{4})-(\d{2})\b` +
@@ -89,7 +90,7 @@ var measuredBehind = regexp.MustCompile(`^(?:[.,]\d|[ \x{a0}\x{202f}]?[%°€$£
 
 var dayBehind = regexp.MustCompile(`^[ \x{a0}\x{202f}]\d{1,2}\b`)
 
-// scanDays finds dates. 02/03/2026 can mean two.
+// scanDays finds dates. 02/03/2026 can mean two dates.
 func scanDays(text string) []*figure {
 	var figures []*figure
 
@@ -107,21 +108,21 @@ func scanDays(text string) []*figure {
 
 		begin = at[1]
 
-		// What ends a sentence is no day of the month that begins the next one: 12. November 8, 1959.
+		// A number that ends a sentence is not the day of the month that begins the next one: "12. November 8, 1959".
 		if at[26] >= 0 && at[28] < 0 && dayBehind.MatchString(text[at[1]:]) {
 			begin = at[26]
 
 			continue
 		}
 
-		// A month whose name is whole has no point: December. 14 November.
+		// The full name of a month has no point: "December. 14 November".
 		if name := max(at[30], at[36]); name >= 0 && strings.IndexByte(text[name:at[1]], '.') > 4 {
 			begin = name + strings.IndexByte(text[name:], '.')
 
 			continue
 		}
 
-		// And a number with a unit is no day: in january 12 °C.
+		// A number with a unit is not a day: "in january 12 °C".
 		if at[30] >= 0 && at[34] < 0 && measuredBehind.MatchString(text[at[1]:]) {
 			begin = at[32]
 
@@ -137,7 +138,7 @@ func scanDays(text string) []*figure {
 	return figures
 }
 
-// daysAt are the dates that a match of daysForm can mean.
+// daysAt returns the dates that a match of daysForm can mean.
 func daysAt(text string, at []int) []day {
 	group := func(n int) string {
 		if at[2*n] < 0 {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"quern.dev/quern/internal/lexicon"
 )
 
 type form int
@@ -16,34 +18,34 @@ const (
 	formDay
 	formQuote
 	formClock
-	formName // words that a marker stands behind
+	formName // words that precede a marker
 )
 
-// figure is a piece of text that may be a claim.
+// figure is a part of the text that may be a claim.
 type figure struct {
 	from, to int
-	digits   int // where a number has its first
+	digits   int // position of the first digit of a number
 	form     form
-	readings []reading // of a number: what it can mean
-	sign     int       // that is written
+	values   []numberValue // values that a number can mean
+	sign     int           // -1 or 1 if a sign is written, else 0
 	percent  bool
-	unit     string // "%" too
+	unit     string // also "%"
 	scaled   bool
-	near     nearness
+	near     lexicon.Nearness
 	days     []day
 	ordinal  bool
-	inner    string // what is quoted
+	inner    string // quoted text or name
 	markers  []*marker
 
-	known, claim bool // whether it is a claim without a marker, once that was asked
+	known, claim bool // known: claim has been computed; claim: the figure must be checked even without a marker
 }
 
-// reading is a value that a text can mean, and what one in its last digit is worth.
-type reading struct {
+// numberValue is a value that a text can mean. ulp is the value of one unit in its last digit.
+type numberValue struct {
 	value *big.Rat
 	ulp   *big.Rat
-	loose *big.Rat // what the last digit that is not zero is worth, if zeros were rounded away
-	style topic    // language that writes so, if it is told
+	loose *big.Rat      // value of one unit in the last nonzero digit, if trailing zeros may be rounded digits; else nil
+	style lexicon.Topic // language that writes numbers in this style; 0 if unknown
 }
 
 func power(n int) *big.Rat {
@@ -57,11 +59,12 @@ func power(n int) *big.Rat {
 
 var (
 	clock = regexp.MustCompile(`\b[0-2]?[0-9]:[0-5][0-9](:[0-5][0-9])?\b`)
-	// numerals of lists and headings, which count nothing.
+	// numeral matches the numbers of lists and headings, which are not claims.
 	numeral = regexp.MustCompile(`(?m)^[ \t]*(?:#+[ \t]*)?(?:[0-9]{1,3}[.)])[ \t]`)
 )
 
-// scan finds the figures of a text, in order. Quotes are taken whole, then dates, times and numbers, which do not reach over a cut.
+// scan finds the figures of a text, in order. It takes quotes as a whole, then dates, times and numbers. Dates and
+// numbers do not extend over a cut.
 func scan(text string, cuts ...int) []*figure {
 	var figures []*figure
 
@@ -134,7 +137,7 @@ func scan(text string, cuts ...int) []*figure {
 
 const maxQuote = 200
 
-// scanQuotes finds quoted values: short, and on one line.
+// scanQuotes finds quoted values: at most maxQuote bytes, on one line.
 func scanQuotes(text string) []*figure {
 	var figures []*figure
 
@@ -169,7 +172,7 @@ func scanQuotes(text string) []*figure {
 	return figures
 }
 
-// isYear says whether a text is a bare year.
+// isYear reports whether a text is a single year from 1900 to 2100.
 func isYear(text string) bool {
 	return len(text) == 4 && text >= "1900" && text <= "2100" && strings.IndexFunc(text, func(r rune) bool { return r < '0' || r > '9' }) < 0
 }

@@ -4,9 +4,11 @@ import (
 	"slices"
 	"sort"
 	"strings"
+
+	"quern.dev/quern/internal/lexicon"
 )
 
-// between are the mentions of a span.
+// between returns the mentions that begin within a range.
 func between(list []mention, from, to int) []mention {
 	begin := sort.Search(len(list), func(i int) bool { return list[i].from >= from })
 	end := sort.Search(len(list), func(i int) bool { return list[i].from >= to })
@@ -14,7 +16,8 @@ func between(list []mention, from, to int) []mention {
 	return list[begin:max(begin, end)]
 }
 
-// governing are the mentions that a figure stands under: those of its part of the sentence, or, less surely, of the parts around it.
+// governing returns the mentions that a figure belongs to: those in its part of the sentence, or, with less certainty,
+// in the parts around it.
 func (c *checker) governing(f *figure, all []mention) (found []mention, sure bool) {
 	if len(c.sentences) == 0 {
 		return nil, false
@@ -62,7 +65,8 @@ func (c *checker) governing(f *figure, all []mention) (found []mention, sure boo
 	return nil, false
 }
 
-// partOf is the part of the sentence that a place is in. A part that names something and has no figures belongs to the next one that names something.
+// partOf returns the part of the sentence that contains a position. A part that has a mention and no figures belongs to
+// the next part that has a mention.
 func (c *checker) partOf(s *sentence, at int, of []mention) (from, to int) {
 	bounds := append(slices.Clone(s.parts), s.to)
 	i := max(0, sort.Search(len(s.parts), func(i int) bool { return s.parts[i] > at })-1)
@@ -87,7 +91,7 @@ func (c *checker) hasFigures(from, to int) bool {
 	return false
 }
 
-// isValue says whether a figure is said of something, and does not name it.
+// isValue reports whether a figure is a value of something and not a name.
 func (c *checker) isValue(f *figure) bool {
 	if f.form == formName || (covered(c.names, f.from, f.to) && (f.form == formDay || isYear(c.text[f.from:f.to]))) {
 		return false
@@ -107,7 +111,8 @@ func (c *checker) lastFigure(s *sentence) int {
 	return s.to
 }
 
-// paired takes the one of several names that stand before as many figures, in the same order.
+// paired returns the name that belongs to a figure if the sentence lists several names and then as many figures in the
+// same order. Otherwise it returns all names.
 func (c *checker) paired(f *figure, names []mention, s *sentence) (list []mention, sure bool) {
 	if len(names) < 2 {
 		return names, false
@@ -133,11 +138,11 @@ func (c *checker) paired(f *figure, names []mention, s *sentence) (list []mentio
 	return names, false
 }
 
-// listed says whether nothing but commas and a word stands between names.
+// listed reports whether only commas and conjunctions separate the names.
 func (c *checker) listed(names []mention) bool {
 	for i := 1; i < len(names); i++ {
 		between := c.text[names[i-1].to:names[i].from]
-		if strings.Contains(between, ":") || slices.ContainsFunc(wordsOf(between), func(word string) bool { return c.words[word]&clauses == 0 }) {
+		if strings.Contains(between, ":") || slices.ContainsFunc(wordsOf(between), func(word string) bool { return c.words[word]&lexicon.Clauses == 0 }) {
 			return false
 		}
 	}

@@ -1,15 +1,18 @@
-// Package grounding checks that an answer says what the rows say. Every number, percentage, amount, date and quoted value of an
-// answer is a claim, and holds only if it is a cell, a count, or a calculation over cells that the writer has stated.
+// Package grounding checks that an answer agrees with the rows. Every number, percentage, amount, date and quoted value
+// of an answer is a claim. A claim is verified only if it is a cell, a count, or a calculation over cells that the
+// writer has stated.
 //
-// A writer puts a marker behind each figure: [[0:2:orders]] is step 0, row 2, column orders; [[0:count]] the number of rows of step 0;
-// [[= 0:2:orders / sum(0:*:orders)]] a calculation with sum, avg, min, max, count, + - * / and parentheses. Columns with other
-// characters are quoted: 0:2:"net sales". A figure without a marker is looked for in the rows, and holds only if there is no doubt which
-// cell is meant. Numbers of the question and bare years are no claims.
+// A writer puts a marker after each figure: [[0:2:orders]] is step 0, row 2, column orders; [[0:count]] is the number
+// of rows of step 0; [[= 0:2:orders / sum(0:*:orders)]] is a calculation with sum, avg, min, max, count, + - * / and
+// parentheses. Names of columns with other characters are quoted: 0:2:"net sales". A figure without a marker is located
+// in the rows, and is verified only if the cell is certain. Numbers of the question and single years are not claims.
 //
-// Besides the value, what the sentence says around it must agree: the row that it names, the column, the unit, the whole of a
-// percentage. Nothing here is an error: what cannot be understood is a claim that does not hold, with a reason for the writer.
+// Besides the value, the sentence around it must agree: the row that it names, the column, the unit, the whole of a
+// percentage. The package returns no errors: a claim that cannot be understood is not verified and has a reason for the
+// writer.
 //
-// Answers and cells are hostile: the work is linear in their size but for small factors, and a cell cannot be taken for a marker.
+// Answers and cells are not trusted: the work is linear in their size apart from small factors, and the text of a cell
+// is not treated as a marker.
 package grounding
 
 import (
@@ -17,39 +20,39 @@ import (
 	"slices"
 )
 
-// Step is what the answer may be based on: the rows that the writer saw, in order, numbered from 0.
+// Step is the data of an answer: the rows that the writer saw, in order, numbered from 0.
 type Step struct {
 	Index    int
 	Columns  []string
 	Rows     []json.RawMessage // objects; "__metadata" is ignored
 	RowCount int64
-	Complete bool // Rows are all rows
+	Complete bool // Rows contains all rows of the step
 }
 
-// Report is what became of an answer.
+// Report is the result of checking an answer.
 type Report struct {
-	Text   string // the answer without markers
+	Text   string // answer without markers
 	Claims []Claim
 }
 
-// Claim is a piece of the answer that must be true.
+// Claim is a part of the answer that must be true.
 type Claim struct {
-	Text        string // as it stands in Report.Text
-	At          int    // where, in bytes
+	Text        string // as in Report.Text
+	At          int    // position in Report.Text, in bytes
 	Verified    bool
-	Reason      string // why not, in words for the model that wrote it
+	Reason      string // why the claim is not verified, as text for the model that wrote it
 	Sources     []Source
 	Calculation string
 }
 
-// Source is where a claim comes from.
+// Source is the origin of a claim.
 type Source struct {
 	Step   int
-	Row    *int64 // from 0; nil: the whole step or column
+	Row    *int64 // from 0; nil means the whole step or column
 	Column string
 }
 
-// Check finds the claims of an answer and says of each whether it holds.
+// Check finds the claims of an answer and verifies each one.
 func Check(answer, question string, steps []Step) Report {
 	rows := read(steps)
 	text, markers := strip(answer, rows)
@@ -69,12 +72,12 @@ func Check(answer, question string, steps []Step) Report {
 	return report
 }
 
-// judge says whether a figure holds.
+// judge verifies a figure.
 func (c *checker) judge(f *figure) Claim {
 	claim := Claim{Text: c.text[f.from:f.to], At: f.from}
 
 	if len(f.markers) == 0 {
-		found, reason := c.trace(f)
+		found, reason := c.locate(f)
 		claim.Verified, claim.Reason, claim.Sources, claim.Calculation = reason == "", reason, found.sources(), found.calculation
 
 		return claim

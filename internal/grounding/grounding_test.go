@@ -7,17 +7,18 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"quern.dev/quern/eval/sample"
 	"quern.dev/quern/internal/grounding"
-	"quern.dev/quern/internal/grounding/sample"
 )
 
-// The seeds from used on were used while the check was built. Those from fresh on were not, so theirs are the figures that count.
+// Seeds from used on were used while the check was developed. Seeds from fresh on were not, so their figures are the
+// relevant ones.
 const (
 	used  = 1
 	fresh = 1_000_000
 )
 
-// TestGrounding measures the check on answers whose truth is known, over the tables of the repository.
+// TestGrounding measures the check with answers that are known to be true or wrong, about the tables of the repository.
 func TestGrounding(t *testing.T) {
 	t.Parallel()
 
@@ -75,7 +76,7 @@ func repositoryTables(t *testing.T) []sample.Table {
 
 	var files []string
 
-	for _, pattern := range []string{"sample/testdata/*.csv", "../../eval/testdata/dev/*/*.csv"} {
+	for _, pattern := range []string{"../../eval/sample/testdata/*.csv", "../../eval/testdata/dev/*/*.csv"} {
 		found, err := filepath.Glob(pattern)
 		require.NoError(t, err)
 		require.NotEmpty(t, found)

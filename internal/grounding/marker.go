@@ -6,15 +6,15 @@ import (
 	"unicode/utf8"
 )
 
-// marker is a reference that the writer put behind a figure.
+// marker is a reference that the writer put after a figure.
 type marker struct {
-	at     int // in the text without markers
+	at     int // position in the text without markers
 	result result
 }
 
 const maxMarker = 1000
 
-// strip takes the markers off an answer. What a cell has, as it stands there, is text and no marker.
+// strip removes the markers from an answer. Text that the answer repeats from a cell is not a marker.
 func strip(answer string, d *rowData) (string, []*marker) {
 	var (
 		text    strings.Builder
@@ -49,7 +49,7 @@ func strip(answer string, d *rowData) (string, []*marker) {
 	}
 }
 
-// markerEnd is where a marker's text ends, or -1. Brackets in a quoted name do not end it.
+// markerEnd returns the position at which the text of a marker ends, or -1. Brackets in a quoted name do not end it.
 func markerEnd(text string) int {
 	text, _, _ = strings.Cut(text[:min(len(text), maxMarker)], "\n")
 
@@ -74,7 +74,8 @@ func markerEnd(text string) int {
 	return first // a quote is not closed
 }
 
-// isCell says whether the brackets at that place of the answer stand in the text of a cell that the answer repeats.
+// isCell reports whether the brackets at a position of the answer are part of the text of a cell that the answer
+// repeats.
 func (d *rowData) isCell(answer string, at int, body string) bool {
 	head, _, _ := strings.Cut(body, "]]")
 
@@ -94,10 +95,10 @@ func (d *rowData) isCell(answer string, at int, body string) bool {
 	})
 }
 
-// attach gives each marker to the figure that it stands behind: the nearest one that it fits, or else the nearest. Behind words that
-// are the cell's own it makes a figure of them.
+// attach assigns each marker to the figure before it: the nearest figure that equals it, else the nearest one. If the
+// words before a marker are the text of its cell, they become a figure.
 func (c *checker) attach(markers []*marker) {
-	window := 0 // nothing before it belongs to the marker
+	window := 0 // text before this position does not belong to the marker
 
 	for i, m := range markers {
 		if i > 0 && m.at > markers[i-1].at {
@@ -123,7 +124,7 @@ func (c *checker) attach(markers []*marker) {
 	}
 }
 
-// nearest is the figure between the window and the marker that the marker is for.
+// nearest returns the figure between window and the marker that the marker belongs to, or nil.
 func (c *checker) nearest(m *marker, window int) *figure {
 	var nearest *figure
 
@@ -151,7 +152,7 @@ func (c *checker) nearest(m *marker, window int) *figure {
 	return nearest
 }
 
-// wordsBefore makes a figure of the words before a marker if they are the text of its cell.
+// wordsBefore makes a figure of the words before a marker if they are the text of its cell, else it returns nil.
 func (c *checker) wordsBefore(m *marker) *figure {
 	one := m.result.single
 	if one == nil || one.number != nil || one.day.year != 0 || one.text == "" {
@@ -186,7 +187,7 @@ func (c *checker) addName(from, to int) *figure {
 	return f
 }
 
-// lastWords is where the last three words begin.
+// lastWords returns the position of the last three words, at least window.
 func lastWords(text string, window int) int {
 	at := len(strings.TrimRight(text, " "))
 	for range 3 {

@@ -7,11 +7,13 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"quern.dev/quern/internal/lexicon"
 )
 
 func isDigit(b byte) bool { return b >= '0' && b <= '9' }
 
-// gap is the length of a space of the kinds that stand within numbers.
+// gap returns the length of a space that can occur within a number, or 0.
 func gap(text string) int {
 	for _, space := range []string{" ", "\u00a0", "\u202f", "\u2009"} {
 		if strings.HasPrefix(text, space) {
@@ -22,15 +24,16 @@ func gap(text string) int {
 	return 0
 }
 
-// scanNumber reads the number whose first digit is at i. Digits that belong to a word are no number.
+// scanNumber parses the number whose first digit is at i, and returns its end. Digits that belong to a word are not a
+// number; it then returns nil.
 func scanNumber(text string, i int) (*figure, int) {
 	f := &figure{from: i, to: i, digits: i}
 	body, end := numberBody(text, i)
 	before, _ := utf8.DecodeLastRuneInString(text[:i])
 
 	if unicode.IsLetter(before) || before == '_' || before == '#' {
-		f.unit = unitWord(strings.ToLower(lastWord(text[:i])))
-		if !isMoney(f.unit) {
+		f.unit = lexicon.Unit(strings.ToLower(lastWord(text[:i])))
+		if !lexicon.IsMoney(f.unit) {
 			return nil, wordEnd(text, end)
 		}
 	}
@@ -44,13 +47,13 @@ func scanNumber(text string, i int) (*figure, int) {
 	}
 
 	f.near = nearnessOf(text[:f.from])
-	for _, r := range readings(body) {
+	for _, r := range numberValues(body) {
 		for _, p := range powers {
-			f.readings = append(f.readings, reading{value: new(big.Rat).Mul(r.value, power(p)), ulp: new(big.Rat).Mul(r.ulp, power(p)), style: r.style})
+			f.values = append(f.values, numberValue{value: new(big.Rat).Mul(r.value, power(p)), ulp: new(big.Rat).Mul(r.ulp, power(p)), style: r.style})
 		}
 	}
 
-	if f.near != exactly {
+	if f.near != lexicon.Exactly {
 		f.loosen()
 	}
 
@@ -84,7 +87,7 @@ func lastWord(text string) string {
 	return text[from:]
 }
 
-// numberBody is the digits with their separators. A space separates only groups of three.
+// numberBody returns the digits with their separators. A space separates only groups of three digits.
 func numberBody(text string, i int) (body string, end int) {
 	end = i
 	for end < len(text) && isDigit(text[end]) {
@@ -128,7 +131,7 @@ func numberBody(text string, i int) (body string, end int) {
 	return text[i:end], end
 }
 
-// threeDigits says whether a text begins with exactly three.
+// threeDigits reports whether a text begins with exactly three digits.
 func threeDigits(text string) bool {
 	return len(text) >= 3 && isDigit(text[0]) && isDigit(text[1]) && isDigit(text[2]) && (len(text) == 3 || !isDigit(text[3]))
 }
@@ -140,22 +143,23 @@ var (
 	decimal      = regexp.MustCompile(`^[0-9]+(?:[.,][0-9]+)?$`)
 )
 
-// readings are what digits with separators can mean: 1.234 is a little more than one, or more than a thousand.
-func readings(body string) []reading {
+// numberValues returns the values that digits with separators can mean: 1.234 is a little more than one, or more than a
+// thousand.
+func numberValues(body string) []numberValue {
 	if len(body) > maxDigits {
 		return nil
 	}
 
-	var list []reading
+	var list []numberValue
 
-	add := func(text string, style topic) {
+	add := func(text string, style lexicon.Topic) {
 		value, is := new(big.Rat).SetString(text)
 		if !is {
 			return
 		}
 
 		_, digits, _ := strings.Cut(text, ".")
-		list = append(list, reading{value: value, ulp: power(-len(digits)), style: style})
+		list = append(list, numberValue{value: value, ulp: power(-len(digits)), style: style})
 	}
 	none := func(groups string) func(rune) rune {
 		return func(r rune) rune {
@@ -168,9 +172,9 @@ func readings(body string) []reading {
 	}
 
 	if decimal.MatchString(body) {
-		style := english
+		style := lexicon.English
 		if strings.Contains(body, ",") {
-			style = continental
+			style = lexicon.Continental
 		}
 
 		if !strings.ContainsAny(body, ".,") {
@@ -185,17 +189,17 @@ func readings(body string) []reading {
 	}
 
 	if groupedComma.MatchString(body) && body[0] != '0' {
-		add(strings.Map(none(","), body), english)
+		add(strings.Map(none(","), body), lexicon.English)
 	}
 
 	if groupedPoint.MatchString(body) && body[0] != '0' {
-		add(strings.Replace(strings.Map(none("."), body), ",", ".", 1), continental)
+		add(strings.Replace(strings.Map(none("."), body), ",", ".", 1), lexicon.Continental)
 	}
 
 	return list
 }
 
-// prefix takes what stands before the digits: currency and sign.
+// prefix parses the currency and the sign before the digits.
 func (f *figure) prefix(text string) {
 	at := f.from
 
@@ -209,13 +213,13 @@ func (f *figure) prefix(text string) {
 
 		for _, word := range []string{"US$", "€", "$", "£", "¥", "CHF", "EUR", "USD", "GBP"} {
 			for _, space := range []string{"", " ", "\u00a0", "\u202f"} {
-				if before, found := strings.CutSuffix(text[:at], word+space); found && isMoney(unitWord(strings.ToLower(word))) && (f.unit == "" || space == "") {
+				if before, found := strings.CutSuffix(text[:at], word+space); found && lexicon.IsMoney(lexicon.Unit(strings.ToLower(word))) && (f.unit == "" || space == "") {
 					last, _ := utf8.DecodeLastRuneInString(before)
 					if unicode.IsLetter(last) || unicode.IsDigit(last) || (space != "" && precededByNumber(before)) {
 						continue
 					}
 
-					f.unit, at = unitWord(strings.ToLower(word)), len(before)
+					f.unit, at = lexicon.Unit(strings.ToLower(word)), len(before)
 				}
 			}
 		}
@@ -224,7 +228,7 @@ func (f *figure) prefix(text string) {
 	f.from = at
 }
 
-// precededByNumber says whether a currency belongs to the number before it: 5 € 7.
+// precededByNumber reports whether a currency belongs to the number before it: "5 € 7".
 func precededByNumber(before string) bool {
 	last, _ := utf8.DecodeLastRuneInString(strings.TrimRight(before, " \u00a0\u202f"))
 
@@ -233,7 +237,7 @@ func precededByNumber(before string) bool {
 
 var suffixWord = regexp.MustCompile(`^[\p{L}$€£¥%°‰]+[²2]?`)
 
-// suffix takes what stands behind the digits: words of scale, percent and units. It is false if the digits are part of a word.
+// suffix parses scale words, percent and units after the digits. known is false if the digits are part of a word.
 func (f *figure) suffix(text string, end int) (powers []int, known bool) {
 	powers = []int{0}
 
@@ -247,7 +251,7 @@ func (f *figure) suffix(text string, end int) (powers []int, known bool) {
 		word := suffixWord.FindString(rest)
 		var length int
 
-		switch tens := scale(strings.TrimRight(word, "$€£")); {
+		switch tens := lexicon.Scale(strings.TrimRight(word, "$€£")); {
 		case word == "":
 			return powers, true
 		case f.scales(word, tens):
@@ -255,7 +259,7 @@ func (f *figure) suffix(text string, end int) (powers []int, known bool) {
 			length = f.takeScale(word, rest)
 
 			if tens == nil {
-				powers = []int{6} // $5m
+				powers = []int{6} // "$5m"
 			}
 		case attached && space == 0 && ordinal(word):
 			f.ordinal, f.to = true, end+len(word)
@@ -274,7 +278,7 @@ func (f *figure) suffix(text string, end int) (powers []int, known bool) {
 	}
 }
 
-// joint is the length of what stands between a word of scale and a currency: millions d'euros.
+// joint returns the length of the word between a scale word and a currency: "millions d'euros".
 func joint(text string) int {
 	for _, join := range []string{"d’", "d'", "de "} {
 		if strings.HasPrefix(text, join) {
@@ -285,20 +289,21 @@ func joint(text string) int {
 	return 0
 }
 
-// scales says whether a word is one of scale here. m alone is a metre, and B a name.
+// scales reports whether a word is a scale word here. "m" without a currency is a metre, and "B" without a unit is a
+// name.
 func (f *figure) scales(word string, tens []int) bool {
 	if f.scaled || f.percent {
 		return false
 	}
 
-	return (tens != nil && (word != "B" || f.unit != "")) || (word == "m" && isMoney(f.unit))
+	return (tens != nil && (word != "B" || f.unit != "")) || (word == "m" && lexicon.IsMoney(f.unit))
 }
 
-// takeScale takes a word of scale, with the currency or the point at its end: M€, Mio.
+// takeScale consumes a scale word, with the currency or the point at its end: "M€", "Mio.". It returns its length.
 func (f *figure) takeScale(word, rest string) int {
 	f.scaled = true
 
-	if money := unitWord(strings.TrimLeft(word, "kMd")); isMoney(money) {
+	if money := lexicon.Unit(strings.TrimLeft(word, "kMd")); lexicon.IsMoney(money) {
 		f.unit = money
 	} else if strings.HasPrefix(rest[len(word):], ".") && len(word) == 3 && word != "mio" {
 		return len(word) + 1
@@ -307,9 +312,9 @@ func (f *figure) takeScale(word, rest string) int {
 	return len(word)
 }
 
-// takeUnit takes a unit and gives its length, or 0.
+// takeUnit consumes a unit and returns its length, or 0 if the word is not a unit.
 func (f *figure) takeUnit(word, rest string) int {
-	unit, length := unitWord(strings.ToLower(word)), len(word)
+	unit, length := lexicon.Unit(strings.ToLower(word)), len(word)
 
 	if after, found := strings.CutPrefix(rest[length:], " cent"); found && (word == "per" || word == "pour") {
 		unit, length = "%", len(rest)-len(after)
@@ -318,7 +323,7 @@ func (f *figure) takeUnit(word, rest string) int {
 	behind, _ := utf8.DecodeRuneInString(rest[length:])
 
 	switch {
-	case unicode.IsDigit(behind), len(word) == 1 && (behind == '’' || behind == '\''): // the currency of the next number, or s’élève
+	case unicode.IsDigit(behind), len(word) == 1 && (behind == '’' || behind == '\''): // the currency of the next number, or "s’élève"
 		return 0
 	case strings.HasPrefix(word, "Prozentpunkt"):
 		f.percent, f.unit = true, "%"
@@ -337,16 +342,16 @@ func ordinal(word string) bool {
 	return slices.Contains([]string{"st", "nd", "rd", "th", "er", "ère", "re", "e", "ème"}, word)
 }
 
-// nearnessOf reads the words before a number.
-func nearnessOf(before string) nearness {
+// nearnessOf interprets the words before a number.
+func nearnessOf(before string) lexicon.Nearness {
 	before = strings.ToLower(before[max(0, len(before)-24):])
 	if strings.HasSuffix(strings.TrimSpace(before), "~") {
-		return about
+		return lexicon.About
 	}
 
 	words := strings.Fields(before)
 	if len(words) == 0 {
-		return exactly
+		return lexicon.Exactly
 	}
 
 	last, earlier := strings.Trim(words[len(words)-1], ".(*_"), ""
@@ -354,14 +359,14 @@ func nearnessOf(before string) nearness {
 		earlier = strings.Trim(words[len(words)-2], "(*_")
 	}
 
-	return nearWord(earlier, last)
+	return lexicon.Near(earlier, last)
 }
 
-// loosen lets zeros at the end of a whole number be digits that were rounded away.
+// loosen accepts trailing zeros of a whole number as rounded digits.
 func (f *figure) loosen() {
-	for i, r := range f.readings {
+	for i, r := range f.values {
 		if digits := r.value.Num().String(); r.value.IsInt() && r.value.Sign() != 0 && !f.scaled {
-			f.readings[i].loose = power(len(digits) - len(strings.TrimRight(digits, "0")))
+			f.values[i].loose = power(len(digits) - len(strings.TrimRight(digits, "0")))
 		}
 	}
 }

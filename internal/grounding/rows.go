@@ -4,29 +4,32 @@ import (
 	"bytes"
 	"encoding/json"
 	"math/big"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"quern.dev/quern/internal/lexicon"
 )
 
-// cell is a value as it can be compared.
+// cell is a value, prepared for comparison.
 type cell struct {
 	text   string
-	key    string // the words of the text
+	key    string // words of the text in lower case
 	number *big.Rat
 	near   float64
 	day    day
-	unit   string // that stands with the number
+	unit   string // unit written with the number
 	null   bool
 }
 
-// column is what is known of a column.
+// column is the information about a column.
 type column struct {
 	name    string
-	unit    string // by its name or its cells
-	percent bool   // its name speaks of parts of a hundred
-	money   bool   // or of amounts
-	small   bool   // no number is beyond 1, and some are broken: parts of one
+	unit    string // from its name or its cells
+	percent bool   // the name indicates percentages
+	money   bool   // the name indicates amounts of money
+	small   bool   // all numbers are between -1 and 1 and some are fractions: parts of one
 	kind    kind
 	years   bool
 }
@@ -39,7 +42,7 @@ const (
 	ofDays
 )
 
-// table is a step.
+// table is the rows of a step.
 type table struct {
 	index    int
 	columns  []column
@@ -48,23 +51,23 @@ type table struct {
 	count    int64
 	complete bool
 	totals   map[string]*big.Rat
-	order    map[int][]valued // rows of a column by value
+	order    map[int][]valued // rows ordered by value, by column
 }
 
-// place is where a name stands.
-type place struct {
+// namePosition is a position at which a name occurs: table, column and rows.
+type namePosition struct {
 	t, c int
 	rows []int
 }
 
-// rowData is all steps.
+// rowData is the rows of all steps.
 type rowData struct {
 	tables   []*table
 	byIndex  map[int]int
-	names    map[string][]place
-	heads    map[string][]place // columns by their names; rows is nil
-	longest  int                // words of a name
-	begins   map[string]bool    // first words of names and columns
+	names    map[string][]namePosition
+	heads    map[string][]namePosition // columns by name; rows is nil
+	longest  int                       // most words of a name
+	begins   map[string]bool           // first words of names of rows and columns
 	brackets map[string][]string
 }
 
@@ -75,7 +78,7 @@ const (
 )
 
 func read(steps []Step) *rowData {
-	d := &rowData{byIndex: map[int]int{}, names: map[string][]place{}, heads: map[string][]place{}, begins: map[string]bool{}, brackets: map[string][]string{}}
+	d := &rowData{byIndex: map[int]int{}, names: map[string][]namePosition{}, heads: map[string][]namePosition{}, begins: map[string]bool{}, brackets: map[string][]string{}}
 
 	for _, step := range steps {
 		t := &table{index: step.Index, at: map[string]int{}, count: step.RowCount, complete: step.Complete, totals: map[string]*big.Rat{}, order: map[int][]valued{}}
@@ -124,7 +127,7 @@ func (d *rowData) readRow(t *table, row json.RawMessage) []cell {
 	return cells
 }
 
-// bracket keeps texts that have something like a marker in them.
+// bracket records texts that contain something like a marker.
 func (d *rowData) bracket(text string) {
 	for rest := text; ; {
 		_, after, found := strings.Cut(rest, "[[")
@@ -166,8 +169,8 @@ func readCell(value json.RawMessage) cell {
 		switch f := found[0]; {
 		case f.form == formDay:
 			c.day = f.days[0]
-		case f.form == formNumber && len(f.readings) > 0:
-			c.number = new(big.Rat).Set(f.readings[0].value)
+		case f.form == formNumber && len(f.values) > 0:
+			c.number = new(big.Rat).Set(f.values[0].value)
 			if f.sign < 0 {
 				c.number.Neg(c.number)
 			}
@@ -180,14 +183,15 @@ func readCell(value json.RawMessage) cell {
 	return c
 }
 
-// looksMeasured says whether a text may be a number with a unit, or a date: it begins with a digit or a sign, or with a month.
+// looksMeasured reports whether a text may be a number with a unit or a date: it does not begin with a letter, or
+// begins with a month or a unit.
 func looksMeasured(text string) bool {
 	first, _ := utf8.DecodeRuneInString(text)
 
-	return !unicode.IsLetter(first) || monthOf(text) != 0 || unitWord(strings.ToLower(text[:min(len(text), 3)])) != ""
+	return !unicode.IsLetter(first) || monthOf(text) != 0 || lexicon.Unit(strings.ToLower(text[:min(len(text), 3)])) != ""
 }
 
-// plainNumber reads a number as programs write it. Sizes that only a fault or an attack has are none.
+// plainNumber parses a number as programs write it. It refuses sizes that occur only by error or in an attack.
 func plainNumber(text string) (*big.Rat, bool) {
 	if len(text) == 0 || len(text) > maxDigits || !strings.ContainsAny(text[len(text)-1:], "0123456789") || strings.ContainsAny(text, "/_xXoObBpP") {
 		return nil, false
@@ -200,11 +204,11 @@ func plainNumber(text string) (*big.Rat, bool) {
 	return new(big.Rat).SetString(text)
 }
 
-// describe finds out what a column is.
+// describe derives the properties of a column from its name and cells.
 func (t *table) describe(i int) {
 	c := &t.columns[i]
 	words := wordsOf(c.name)
-	c.unit, c.percent, c.money = unitOfName(c.name, words), hasAny(words, percentNames()), hasAny(words, moneyNames())
+	c.unit, c.percent, c.money = unitOfName(c.name, words), slices.ContainsFunc(words, lexicon.IsPercentName), slices.ContainsFunc(words, lexicon.IsMoneyName)
 	c.percent = c.percent || c.unit == "%"
 
 	var full, numbers, days, years int
@@ -248,11 +252,11 @@ func (t *table) describe(i int) {
 	}
 }
 
-// learn takes names of rows and columns into the dictionary.
+// learn adds the names of rows and columns to the dictionary.
 func (d *rowData) learn(at int, t *table) {
 	for c, col := range t.columns {
 		for _, key := range headKeys(col) {
-			d.heads[key] = append(d.heads[key], place{t: at, c: c})
+			d.heads[key] = append(d.heads[key], namePosition{t: at, c: c})
 			d.begin(key)
 		}
 
@@ -291,43 +295,14 @@ func (d *rowData) name(key string, t, c, r int) {
 		return
 	}
 
-	d.names[key] = append(places, place{t, c, []int{r}})
+	d.names[key] = append(places, namePosition{t, c, []int{r}})
 }
 
-// word is a run of letters and digits.
-type word struct {
-	from, to int
-	folded   string
-}
-
-func split(text string) []word {
-	var words []word
-
-	from := -1
-
-	for i, r := range text {
-		inside := unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)
-
-		switch {
-		case inside && from < 0:
-			from = i
-		case !inside && from >= 0:
-			words = append(words, word{from, i, strings.ToLower(text[from:i])})
-			from = -1
-		}
-	}
-
-	if from >= 0 {
-		words = append(words, word{from, len(text), strings.ToLower(text[from:])})
-	}
-
-	return words
-}
-
+// wordsOf returns the words of a text in lower case.
 func wordsOf(text string) []string {
 	var list []string
-	for _, w := range split(text) {
-		list = append(list, w.folded)
+	for _, w := range lexicon.LowerWords(text) {
+		list = append(list, w.Text)
 	}
 
 	return list
@@ -341,46 +316,39 @@ func keyOf(text string) string {
 	return strings.Join(wordsOf(text), " ")
 }
 
-// stem lets a column be found in the plural or the singular.
-func stem(folded string) string {
-	switch one, many := strings.CutSuffix(folded, "ies"); {
-	case many && len(one) > 1:
-		return one + "y"
-	case len(folded) > 3:
-		return strings.TrimSuffix(folded, "s")
-	}
-
-	return folded
-}
-
-// headKeys are the ways to call a column: by its words, and without the unit at its end.
+// headKeys returns the keys of a column: its words, and its words without a unit at the end.
 func headKeys(c column) []string {
-	var spaced strings.Builder
-
-	previous := ' '
-
-	for _, r := range c.name {
-		if unicode.IsUpper(r) && unicode.IsLower(previous) {
-			spaced.WriteByte(' ')
-		}
-
-		spaced.WriteRune(r)
-		previous = r
-	}
-
-	words := wordsOf(spaced.String())
-	for i := range words {
-		words[i] = stem(words[i])
-	}
-
+	words := lexicon.NameSingulars(c.name)
 	if len(words) == 0 || len(words) > maxNameWords {
 		return nil
 	}
 
 	keys := []string{strings.Join(words, " ")}
-	if last := len(words) - 1; last > 0 && (unitWord(words[last]) != "" || percentNames()[words[last]]) {
+	if last := len(words) - 1; last > 0 && (lexicon.Unit(words[last]) != "" || lexicon.IsPercentName(words[last])) {
 		keys = append(keys, strings.Join(words[:last], " "))
 	}
 
 	return keys
+}
+
+// unitOfName returns the unit in the name of a column, or "". Currencies and percent can be anywhere in the name, short
+// units only at its end.
+func unitOfName(name string, words []string) string {
+	for _, sign := range []string{"€", "$", "£", "¥", "%", "km²", "m²", "°C", "°F"} {
+		if strings.Contains(name, sign) {
+			return sign
+		}
+	}
+
+	for _, word := range words {
+		if unit := lexicon.Unit(word); lexicon.IsMoney(unit) || unit == "%" {
+			return unit
+		}
+	}
+
+	if len(words) > 1 {
+		return lexicon.Unit(words[len(words)-1])
+	}
+
+	return ""
 }

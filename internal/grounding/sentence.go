@@ -6,20 +6,22 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"quern.dev/quern/internal/lexicon"
 )
 
-// sentence is a piece of text that speaks of one thing: a sentence, an item of a list, a row of a table.
+// sentence is a part of the text about one subject: a sentence, an item of a list, a row of a table.
 type sentence struct {
 	from, to int
-	parts    []int // where each part of it begins
-	says     topic
-	intro    int   // of an item: the sentence before the list; else -1
-	heads    []int // of a row of a table: where the cells of its head begin and end
-	cells    []int // and those of the row
+	parts    []int // start of each part
+	says     lexicon.Topic
+	intro    int   // for an item: index of the sentence before the list; else -1
+	heads    []int // for a row of a table: positions of the bars of the header
+	cells    []int // for a row of a table: positions of its bars
 }
 
-// segment divides the text into sentences and these into parts.
-func (c *checker) segment(words []word) {
+// segment divides the text into sentences, and sentences into parts.
+func (c *checker) segment(words []lexicon.Word) {
 	intro, head := -1, []int(nil)
 	offset := 0
 
@@ -42,7 +44,7 @@ func (c *checker) segment(words []word) {
 			continue
 		case isItem(trimmed):
 			begin := from + strings.Index(line, trimmed)
-			begin += strings.IndexByte(trimmed, ' ') // behind its numeral
+			begin += strings.IndexByte(trimmed, ' ') // after its numeral
 
 			for _, end := range c.ends(begin, to) {
 				c.sentences = append(c.sentences, sentence{from: from, to: end, intro: intro})
@@ -65,8 +67,8 @@ func (c *checker) segment(words []word) {
 	c.listen(words)
 }
 
-// listen finds the topics of the sentences, and the parts that begin with a word.
-func (c *checker) listen(words []word) {
+// listen sets the topics of each sentence, and divides the sentence where a conjunction begins a new part.
+func (c *checker) listen(words []lexicon.Word) {
 	w := 0
 
 	for i := range c.sentences {
@@ -75,20 +77,20 @@ func (c *checker) listen(words []word) {
 			s.parts = c.parts(s.from, s.to)
 		}
 
-		for w < len(words) && words[w].from < s.from {
+		for w < len(words) && words[w].Start < s.from {
 			w++
 		}
 
-		for ; w < len(words) && words[w].from < s.to; w++ {
-			is := c.words[words[w].folded]
-			if covered(c.names, words[w].from, words[w].to) {
-				is &= sums | averages | shares // Lower Austria is not lower
+		for ; w < len(words) && words[w].Start < s.to; w++ {
+			is := c.words[words[w].Text]
+			if covered(c.names, words[w].Start, words[w].End) {
+				is &= lexicon.Sums | lexicon.Averages | lexicon.Shares // "Lower Austria" does not express a decrease
 			}
 
 			s.says |= is
 
-			if is&clauses != 0 && s.cells == nil && !c.inside(words[w].from) {
-				s.parts = append(s.parts, words[w].from)
+			if is&lexicon.Clauses != 0 && s.cells == nil && !c.inside(words[w].Start) {
+				s.parts = append(s.parts, words[w].Start)
 			}
 		}
 
@@ -104,7 +106,7 @@ func isItem(line string) bool {
 	return numeral.MatchString(line + " ")
 }
 
-// bars are where the cells of a table's line begin and end.
+// bars returns the positions of the bars in a line of a table.
 func bars(text string, from, to int) []int {
 	var list []int
 
@@ -117,14 +119,15 @@ func bars(text string, from, to int) []int {
 	return list
 }
 
-// inside says whether a place lies within a figure or a name.
+// inside reports whether a position lies within a figure or a name.
 func (c *checker) inside(at int) bool {
 	i := sort.Search(len(c.figures), func(i int) bool { return c.figures[i].to > at })
 
 	return (i < len(c.figures) && c.figures[i].from <= at) || covered(c.names, at, at+1) || covered(c.heads, at, at+1)
 }
 
-// maxSentence bounds the work for each figure. No one speaks so long of one row.
+// maxSentence limits the length of a sentence in bytes, and so the work for each figure. Sentences about one row are
+// shorter.
 const maxSentence = 2000
 
 func last(list []int, otherwise int) int {
@@ -135,7 +138,7 @@ func last(list []int, otherwise int) int {
 	return list[len(list)-1]
 }
 
-// ends are where the sentences of a line end.
+// ends returns the ends of the sentences of a line.
 func (c *checker) ends(from, to int) []int {
 	var list []int
 
@@ -152,16 +155,16 @@ func (c *checker) ends(from, to int) []int {
 
 		before := lastWord(c.text[:i])
 		if c.inside(i - 1) {
-			before = "" // a unit, or a name
+			before = "" // a unit or a name
 		}
 
 		if c.text[i] == '.' && c.endsName(i) {
 			continue
 		}
 
-		if n := utf8.RuneCountInString(before); c.text[i] == '.' && (n == 1 || (n > 1 && n < 4 && strings.ToLower(before) != before && unitWord(strings.ToLower(before)) == "") ||
+		if n := utf8.RuneCountInString(before); c.text[i] == '.' && (n == 1 || (n > 1 && n < 4 && strings.ToLower(before) != before && lexicon.Unit(strings.ToLower(before)) == "") ||
 			slices.Contains([]string{"ca", "approx", "resp", "bzw", "vs", "no", "nr"}, strings.ToLower(before))) {
-			continue // an initial, or a word that was cut
+			continue // an initial or an abbreviation
 		}
 
 		list = append(list, i+1)
@@ -170,7 +173,7 @@ func (c *checker) ends(from, to int) []int {
 	return append(list, to)
 }
 
-// endsName says whether a point is the end of a name: Sammy Davis Jr.
+// endsName reports whether a point is the end of a name, as in "Sammy Davis Jr.".
 func (c *checker) endsName(at int) bool {
 	for _, list := range [][]mention{c.names, c.heads} {
 		i := sort.Search(len(list), func(i int) bool { return list[i].to >= at })
@@ -193,7 +196,7 @@ func (c *checker) endsName(at int) bool {
 	return false
 }
 
-// parts are where the parts of a sentence begin, but for those that begin with a word.
+// parts returns the starts of the parts of a sentence that follow a comma or semicolon.
 func (c *checker) parts(from, to int) []int {
 	list := []int{from}
 

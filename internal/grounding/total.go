@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// whole calculates over a column. Of a step whose rows the writer has not all seen there is no whole.
+// whole calculates a function over a column. It fails if the writer has not seen all rows of the step.
 func (p *reader) whole(name string, at ref) *big.Rat {
 	t := p.data.tables[at.t]
 	if !t.complete {
@@ -35,7 +35,7 @@ func (p *reader) whole(name string, at ref) *big.Rat {
 	return value
 }
 
-// total is a calculation over a column, done once.
+// total calculates a function over a column once and stores the result.
 func (t *table) total(name string, column int) *big.Rat {
 	key := name + ":" + strconv.Itoa(column)
 	if value, done := t.totals[key]; done {

@@ -15,16 +15,17 @@ const (
 	cleanAtOnce   = 100
 	strandedAfter = time.Minute
 	forgetAfter   = time.Minute
-	draftAge      = 7 * 24 * time.Hour // as long as uploads that nobody loads
+	draftAge      = 7 * 24 * time.Hour // same as for uploads that are never loaded
 )
 
-// clean forgets old snapshots, removes objects that nobody needs, and settles reservations of files whose ingestion nobody knows of.
+// clean deletes expired snapshots, removes objects that are no longer needed, finishes the work of dead
+// processes, removes old drafts, and confirms or releases reservations of uploaded files that are still open.
 func (g *Ingest) clean(ctx context.Context, _ job.Lease) error {
-	if err := g.Lake.Expire(ctx, g.SnapshotAge); err != nil {
+	if err := g.Lake.Expire(ctx, g.SnapshotRetention); err != nil {
 		return err
 	}
 
-	// The files were uploaded by other accounts, whose rows are changed in a transaction of their own.
+	// The files may have been uploaded by other accounts, whose rows are changed in a separate transaction.
 	before := func(t lake.Table) error { return g.Uploads.Forsake(ctx, t.Account, t.Dataset) }
 
 	if err := g.Lake.Clean(ctx, before, func(tx postgres.Tx, t lake.Table) error { return g.forget(ctx, tx, t) }); err != nil {
@@ -64,7 +65,7 @@ func (g *Ingest) clean(ctx context.Context, _ job.Lease) error {
 	}
 }
 
-// forget takes away what is known about a dataset whose table is gone for good.
+// forget deletes the ingestions and all other rows of a dataset whose table was removed.
 func (g *Ingest) forget(ctx context.Context, tx postgres.Tx, t lake.Table) error {
 	if err := remove(ctx, tx, t); err != nil {
 		return err
@@ -73,7 +74,7 @@ func (g *Ingest) forget(ctx context.Context, tx postgres.Tx, t lake.Table) error
 	return g.Gone(ctx, tx, t)
 }
 
-// forgetDrafts removes datasets that were named and never came about, with what is known of their ingestions.
+// forgetDrafts removes drafts, datasets that were named but never created, together with their ingestions.
 func (g *Ingest) forgetDrafts(ctx context.Context) error {
 	var stale []catalog.Draft
 
@@ -90,8 +91,8 @@ func (g *Ingest) forgetDrafts(ctx context.Context) error {
 	return err
 }
 
-// settle commits what was left ready, and ends posted rows whose process died before it had their lease, or could
-// not even say that they failed.
+// settle commits ingestions that were left staged. It also ends posted rows whose process died before it acquired
+// their lease, or could not record their failure.
 func (g *Ingest) settle(ctx context.Context) error {
 	var (
 		stranded  []lake.Table

@@ -12,8 +12,8 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-// Clear takes all rows away and keeps name, definition and grants. What was accepted before and is not in a
-// snapshot yet ends with Conflict.
+// Clear removes all rows and keeps name, definition and grants. Ingestions that were accepted before and are not in a
+// snapshot yet fail with Conflict.
 //
 // Faults: NotFound, Forbidden, Unavailable.
 func (g *Ingest) Clear(ctx context.Context, who auth.Principal, at catalog.Path) (cleared catalog.Description, err error) {
@@ -45,7 +45,7 @@ func (g *Ingest) Clear(ctx context.Context, who auth.Principal, at catalog.Path)
 	return cleared, err
 }
 
-// alone runs a change of a table while nobody commits to it.
+// alone runs a change of a table while no other commit to the table is in progress.
 func (g *Ingest) alone(ctx context.Context, table lake.Table, do func(ctx context.Context, lease job.Lease) error) error {
 	done, err := g.commits.take(ctx, table)
 	if err != nil {

@@ -17,12 +17,12 @@ import (
 )
 
 const (
-	commitTogether = 200 // ingestions in one snapshot
+	commitTogether = 200 // maximum number of ingestions in one snapshot
 	commitPoll     = 25 * time.Millisecond
 )
 
-// turns lets one goroutine of this process at a time be the committer of a table. The others wait here
-// instead of asking the database again and again.
+// turns makes the goroutines of this process commit to a table one at a time. The others wait here instead of polling
+// the database.
 type turns struct {
 	mu   sync.Mutex
 	next map[lake.Table]chan struct{}
@@ -30,7 +30,7 @@ type turns struct {
 
 func newTurns() *turns { return &turns{next: map[lake.Table]chan struct{}{}} }
 
-// take waits for the turn. The next one is let in by done.
+// take waits until the caller may commit to the table. The caller must call done to admit the next one.
 func (t *turns) take(ctx context.Context, table lake.Table) (done func(), err error) {
 	for {
 		t.mu.Lock()
@@ -58,15 +58,16 @@ func (t *turns) take(ctx context.Context, table lake.Table) (done func(), err er
 	}
 }
 
-// commitWork is the lease of a table's commits. Its id is not the dataset's, so that it cannot meet other work.
+// commitWork returns the work whose lease permits commits to a table. Its id differs from the id of the dataset, so
+// that it does not collide with other work.
 func commitWork(t lake.Table) job.Work {
 	return job.Work{
 		Account: t.Account, ID: uuid.NewSHA1(t.Dataset, []byte("commit")), Job: CommitArgs{Account: t.Account, Dataset: t.Dataset}, Queue: Queue,
 	}
 }
 
-// committed waits until the ingestion, which is ready, is in a snapshot or has failed. It commits by itself
-// if nobody else does.
+// committed waits until a staged ingestion is in a snapshot or has failed. It commits the ingestion itself if no
+// other process does.
 func (g *Ingest) committed(ctx context.Context, i Ingestion) (outcome, error) {
 	done, err := g.commits.take(ctx, i.table())
 	if err != nil {
@@ -91,7 +92,7 @@ func (g *Ingest) committed(ctx context.Context, i Ingestion) (outcome, error) {
 		}
 
 		select {
-		case <-time.After(commitPoll): // another replica is at it
+		case <-time.After(commitPoll): // another replica is committing
 		case <-ctx.Done():
 			return outcome{}, ctx.Err()
 		}
@@ -108,7 +109,7 @@ func (g *Ingest) outcome(ctx context.Context, i Ingestion) (now outcome, err err
 	return now, err
 }
 
-// drain commits everything that is ready.
+// drain commits all staged ingestions of a table.
 func (g *Ingest) drain(ctx context.Context, table lake.Table, lease job.Lease) error {
 	for {
 		var ready []Ingestion
@@ -128,7 +129,7 @@ func (g *Ingest) drain(ctx context.Context, table lake.Table, lease job.Lease) e
 	}
 }
 
-// together are the ingestions that can be one snapshot: rows that are added, or one replacement.
+// together returns the first ingestions that can be one snapshot: appends, or one replacement.
 func together(ready []Ingestion) []Ingestion {
 	for n, i := range ready {
 		if i.Mode == lake.Replace {
@@ -139,7 +140,7 @@ func together(ready []Ingestion) []Ingestion {
 	return ready
 }
 
-var errMoved = errors.New("an ingestion is no longer ready")
+var errMoved = errors.New("an ingestion is no longer staged")
 
 func (g *Ingest) commit(ctx context.Context, table lake.Table, ready []Ingestion, lease job.Lease) error {
 	dataset, draft, err := g.target(ctx, table)
@@ -176,18 +177,19 @@ func (g *Ingest) commit(ctx context.Context, table lake.Table, ready []Ingestion
 	})
 
 	switch {
-	case draft != nil && fault.Is(err, fault.Conflict): // the name of the dataset is taken
-		return g.refuseAll(ctx, ready, err, lease)
+	case draft != nil && fault.Is(err, fault.Conflict):
+		return g.taken(ctx, table, ready, err, lease)
 	case errors.Is(err, lake.ErrStale):
 		return g.replan(ctx, ready, lease)
 	case errors.Is(err, errMoved):
-		return nil // looked at again by drain
+		return nil // drain tries again
 	default:
 		return err
 	}
 }
 
-// commitTx writes what a snapshot means for us, in the transaction that makes it the current one.
+// commitTx changes the rows of the dataset and its ingestions, in the transaction that makes the snapshot the current
+// one.
 func (g *Ingest) commitTx(ctx context.Context, tx postgres.Tx, dataset catalog.Dataset, ids []uuid.UUID, made lake.Snapshot, lease job.Lease) error {
 	if err := lease.FenceTx(ctx, tx); err != nil {
 		return err
@@ -198,7 +200,7 @@ func (g *Ingest) commitTx(ctx context.Context, tx postgres.Tx, dataset catalog.D
 
 	if err == nil && fits && made.Operation == lake.Replace {
 		if err = forgetOthers(ctx, tx, table, ids); err == nil {
-			err = g.Catalog.SetValuesTx(ctx, tx, dataset.Account, dataset.ID, nil) // nobody finds it by what is gone
+			err = g.Catalog.SetValuesTx(ctx, tx, dataset.Account, dataset.ID, nil) // the replaced values must no longer find the dataset
 		}
 	}
 
@@ -226,7 +228,7 @@ func (g *Ingest) commitTx(ctx context.Context, tx postgres.Tx, dataset catalog.D
 	return err
 }
 
-// current is the dataset as it is now, nil if it is gone.
+// current returns the dataset of a table, or nil if it was deleted.
 func (g *Ingest) current(ctx context.Context, table lake.Table) (dataset *catalog.Dataset, err error) {
 	err = g.DB.Do(ctx, func(q postgres.Querier) (err error) {
 		dataset, err = g.Catalog.Live(ctx, q, table.Account, table.Dataset)
@@ -237,7 +239,19 @@ func (g *Ingest) current(ctx context.Context, table lake.Table) (dataset *catalo
 	return dataset, err
 }
 
-// target is the dataset that a table is of, nil if it is gone. It may be a draft, which the commit creates.
+// taken handles a name conflict of a draft. If the draft itself has become a dataset in the meantime, drain commits
+// the ingestions into it. If another dataset has the name, the ingestions fail.
+func (g *Ingest) taken(ctx context.Context, table lake.Table, ready []Ingestion, reason error, lease job.Lease) error {
+	dataset, err := g.current(ctx, table)
+	if err != nil || dataset != nil {
+		return err
+	}
+
+	return g.refuseAll(ctx, ready, reason, lease)
+}
+
+// target returns the dataset of a table, or nil if it was deleted. If the dataset is still a draft, target returns
+// the draft too, and the commit creates the dataset.
 func (g *Ingest) target(ctx context.Context, table lake.Table) (dataset *catalog.Dataset, draft *catalog.Draft, err error) {
 	dataset, err = g.current(ctx, table)
 	if err != nil || dataset != nil {
@@ -249,11 +263,17 @@ func (g *Ingest) target(ctx context.Context, table lake.Table) (dataset *catalog
 
 		return err
 	})
-	if draft != nil {
-		dataset = new(draft.Dataset())
-	}
 
-	return dataset, draft, err
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case draft != nil:
+		return new(draft.Dataset()), draft, nil
+	default: // the dataset was created between the two queries, or was deleted
+		dataset, err = g.current(ctx, table)
+
+		return dataset, nil, err
+	}
 }
 
 func (g *Ingest) refuseAll(ctx context.Context, ready []Ingestion, reason error, lease job.Lease) error {
@@ -266,13 +286,9 @@ func (g *Ingest) refuseAll(ctx context.Context, ready []Ingestion, reason error,
 	return nil
 }
 
-// refuse ends an ingestion that was ready.
+// refuse ends a staged ingestion with a failure.
 func (g *Ingest) refuse(ctx context.Context, i Ingestion, reason error, lease job.Lease) error {
-	return g.DB.InTx(ctx, func(tx postgres.Tx) error {
-		if err := lease.FenceTx(ctx, tx); err != nil {
-			return err
-		}
-
+	return lease.InTx(ctx, func(tx postgres.Tx) error {
 		if err := finish(ctx, tx, i, Failed, reason, g.Now()); err != nil {
 			return err
 		}
@@ -281,8 +297,9 @@ func (g *Ingest) refuse(ctx context.Context, i Ingestion, reason error, lease jo
 	})
 }
 
-// replan: the columns of one of them no longer fit the table, because another ingestion gave them other types
-// first. Each is tried alone; the one that does not fit starts again.
+// replan handles ingestions of which one no longer fits the columns of the table, because another ingestion gave the
+// columns other types first. It commits each one alone. The one that does not fit starts again, or fails if it is
+// posted rows.
 func (g *Ingest) replan(ctx context.Context, ready []Ingestion, lease job.Lease) error {
 	if len(ready) > 1 {
 		for _, i := range ready {
@@ -296,17 +313,13 @@ func (g *Ingest) replan(ctx context.Context, ready []Ingestion, lease job.Lease)
 
 	i := ready[0]
 
-	return g.DB.InTx(ctx, func(tx postgres.Tx) error {
-		if err := lease.FenceTx(ctx, tx); err != nil {
-			return err
-		}
-
+	return lease.InTx(ctx, func(tx postgres.Tx) error {
 		if err := g.Lake.DropTx(ctx, tx, i.table(), i.ID); err != nil {
 			return err
 		}
 
 		if i.kind == kindRows {
-			return finish(ctx, tx, i, Failed, fault.New(fault.Conflict, "The columns of the dataset changed meanwhile. Send the rows again."), g.Now())
+			return finish(ctx, tx, i, Failed, fault.New(fault.Conflict, "The columns of the dataset changed in the meantime. Send the rows again."), g.Now())
 		}
 
 		if err := requeue(ctx, tx, i); err != nil {
@@ -317,7 +330,7 @@ func (g *Ingest) replan(ctx context.Context, ready []Ingestion, lease job.Lease)
 	})
 }
 
-// asFault is the outcome of a posted body for its caller.
+// asFault returns the failure of a posted body for its caller, or nil if the rows were stored.
 func (o outcome) asFault() error {
 	if o.status == Completed {
 		return nil

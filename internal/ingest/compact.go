@@ -17,25 +17,19 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-// compactRounds is how often the files of one table become fewer before others have their turn.
+// compactRounds is how many times one chore compacts files of a table before other chores run.
 const compactRounds = 10
 
-// compact makes one file of many small ones until there is nothing to gain. Rows are read and written while others
-// commit; only the exchange of the files is a commit of its own.
+// compact merges small files until nothing more can be gained. Other commits can continue while rows are read and
+// written; only the exchange of the files is a commit.
 func (g *Ingest) compact(ctx context.Context, c chore) error {
 	for range compactRounds {
 		files := lake.Compactable(c.files)
 		if files == nil {
-			return g.DB.InTx(ctx, func(tx postgres.Tx) error {
-				if err := c.lease.FenceTx(ctx, tx); err != nil {
-					return err
-				}
-
-				return g.Lake.DoneTx(ctx, tx, c.due)
-			})
+			return c.lease.InTx(ctx, func(tx postgres.Tx) error { return g.Lake.DoneTx(ctx, tx, c.due) })
 		}
 
-		// What was replaced meanwhile is looked at anew.
+		// If files were replaced in the meantime, the next round starts from the new files.
 		if err := g.compactFiles(ctx, c, files); err != nil && !errors.Is(err, lake.ErrReplaced) && !errors.Is(err, lake.ErrConflict) {
 			return err
 		}
@@ -51,7 +45,7 @@ func (g *Ingest) compact(ctx context.Context, c chore) error {
 	return g.putOff(ctx, c.due, c.lease, 0)
 }
 
-// compaction is what the files that compacting stages for a table belong to, in the place of an ingestion.
+// compaction returns the id under which files of a compaction are staged, instead of the id of an ingestion.
 func compaction(t lake.Table) uuid.UUID { return uuid.NewSHA1(t.Dataset, []byte("compaction")) }
 
 func (g *Ingest) compactFiles(ctx context.Context, c chore, files []lake.File) (err error) {
@@ -68,24 +62,18 @@ func (g *Ingest) compactFiles(ctx context.Context, c chore, files []lake.File) (
 	}
 
 	table := c.due.Table
-	drop := func(tx postgres.Tx) error {
-		if err := c.lease.FenceTx(ctx, tx); err != nil {
-			return err
-		}
-
-		return g.Lake.DropTx(ctx, tx, table, compaction(table))
-	}
+	drop := func(tx postgres.Tx) error { return g.Lake.DropTx(ctx, tx, table, compaction(table)) }
 
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, g.DB.InTx(ctx, drop))
+			err = errors.Join(err, c.lease.InTx(ctx, drop))
 		}
 	}()
 
 	var staged lake.Staged
 
-	// What somebody who died left is no part of this one.
-	if err := g.DB.InTx(ctx, func(tx postgres.Tx) (err error) {
+	// Drop files that a dead worker left.
+	if err := c.lease.InTx(ctx, func(tx postgres.Tx) (err error) {
 		if err = drop(tx); err == nil {
 			staged, err = g.Lake.StageTx(ctx, tx, table, compaction(table), lake.Source{})
 		}
@@ -99,14 +87,14 @@ func (g *Ingest) compactFiles(ctx context.Context, c chore, files []lake.File) (
 		return err
 	}
 
-	if err := g.DB.InTx(ctx, func(tx postgres.Tx) error { return g.Lake.TakeOverTx(ctx, tx, staged, files) }); err != nil {
+	if err := c.lease.InTx(ctx, func(tx postgres.Tx) error { return g.Lake.TakeOverTx(ctx, tx, staged, files) }); err != nil {
 		return err
 	}
 
-	return g.exchange(ctx, table, files)
+	return g.exchange(ctx, c, files)
 }
 
-// merge lets a child write the rows of the files as one.
+// merge writes the rows of the files to one file, in a sealed process.
 func (g *Ingest) merge(ctx context.Context, c chore, files []lake.File, path string) error {
 	view := engine.View{Columns: engineColumns(c.snapshot.Columns), Mapped: !lake.Uniform(c.snapshot, files)}
 	want := int64(0)
@@ -115,14 +103,14 @@ func (g *Ingest) merge(ctx context.Context, c chore, files []lake.File, path str
 		view.Files, want = append(view.Files, strconv.Itoa(n)+outputSuffix), want+file.Rows
 	}
 
-	session, err := g.Upkeep.Engine.Open(ctx, g.Upkeep.Time)
+	session, err := g.Maintenance.Engine.Open(ctx, g.Maintenance.Timeout)
 	if err != nil {
 		return err
 	}
 
-	release, err := g.Lake.FetchAll(ctx, files, func(path string, n int) error { return session.Link(path, view.Files[n]) })
+	release, err := g.Lake.FetchAll(ctx, files, func(path string, n int) error { return session.Mount(path, view.Files[n]) })
 	defer release()
-	defer session.Close() // before the files are let go
+	defer session.Close() // before the files are released
 
 	if err != nil {
 		return err
@@ -134,7 +122,7 @@ func (g *Ingest) merge(ctx context.Context, c chore, files []lake.File, path str
 	}
 
 	if rows != want {
-		return fault.Wrap(fmt.Errorf("a child made %d rows of %d", rows, want), fault.Internal, "The files could not be read.")
+		return fault.Wrap(fmt.Errorf("a sealed process wrote %d rows instead of %d", rows, want), fault.Internal, "The files could not be read.")
 	}
 
 	_, err = session.Take(filepath.Base(path), path)
@@ -142,13 +130,21 @@ func (g *Ingest) merge(ctx context.Context, c chore, files []lake.File, path str
 	return err
 }
 
-// exchange commits the one file in the place of the others, if all of them are still in force. The dataset is the same
-// before and after.
-func (g *Ingest) exchange(ctx context.Context, table lake.Table, files []lake.File) error {
+// exchange commits the new file in place of the others, if all of them are still in the current snapshot. The rows of
+// the dataset do not change. Every worker stages under the same id, so a worker that has lost the lease of the chore
+// must not commit: it would put the file of its successor in place of its own files.
+func (g *Ingest) exchange(ctx context.Context, c chore, files []lake.File) error {
+	table := c.due.Table
 	change := lake.Change{Table: table, Mode: lake.Compacted, Ingestions: []uuid.UUID{compaction(table)}, Files: files}
 
 	return g.alone(ctx, table, func(ctx context.Context, lease job.Lease) error {
 		_, err := g.Lake.Commit(ctx, change, func(tx postgres.Tx, made lake.Snapshot) error {
+			if err := c.lease.FenceTx(ctx, tx); errors.Is(err, job.ErrLost) {
+				return job.ErrStopped // alone repeats after ErrLost, which means its own lease
+			} else if err != nil {
+				return err
+			}
+
 			if err := lease.FenceTx(ctx, tx); err != nil {
 				return err
 			}

@@ -21,7 +21,7 @@ const (
 	idAndName      = `"columns": [{"name": "id", "type": "bigint"}, {"name": "name", "type": "varchar"}]`
 )
 
-// packedCases is each format once more in each packing.
+// packedCases returns one case of each format again, compressed with gzip and with zstd.
 func packedCases(tb testing.TB, stored []corpusCase) []corpusCase {
 	tb.Helper()
 
@@ -55,7 +55,7 @@ func packedCases(tb testing.TB, stored []corpusCase) []corpusCase {
 	return all
 }
 
-// large is the cases whose files are too large to be seeds.
+// large returns the names of the cases whose files are too large to be seeds.
 func large() map[string]bool {
 	return map[string]bool{
 		"line-50-mb": true, "line-50-mb-blank": true, "line-50-mb-quoted": true, "line-15-mb": true,
@@ -220,7 +220,7 @@ func longLineCases() []corpusCase {
 	}
 }
 
-// lateCases go wrong after the sample that decides on the types.
+// lateCases returns long files, most of them with a defect after the sample that determines the types.
 func lateCases() []corpusCase {
 	const count, at, wide = 25_000, 22_222, 120_000
 
@@ -288,7 +288,7 @@ func made(name, about, want string, content func(testing.TB) []byte) corpusCase 
 	return corpusCase{name: name, files: []corpusFile{{name: "data.csv", content: content}}, want: expect(about, want)}
 }
 
-// wideRows is a table id,text whose texts are 300 bytes of a unit, in quotes.
+// wideRows returns a table id,text. Each text is quoted and has 300 bytes of the repeated unit.
 func wideRows(count int, unit string) []byte {
 	text, cell := []byte("id,text\n"), strings.Repeat(unit, 300/len(unit))
 
@@ -299,7 +299,7 @@ func wideRows(count int, unit string) []byte {
 	return text
 }
 
-// numbers is a table id,n where n is twice the id.
+// numbers returns a table id,n where n is twice the id.
 func numbers(count int) []byte {
 	text := []byte("id,n\n")
 

@@ -137,7 +137,7 @@ func parquetShapeCases() []corpusCase {
 	}
 }
 
-// parquetLieCases are files that say of themselves what is not so.
+// parquetLieCases returns files whose footer or pages are wrong.
 func parquetLieCases() []corpusCase {
 	const count = 11_111
 
@@ -156,7 +156,7 @@ func parquetLieCases() []corpusCase {
 			return content
 		}
 	}
-	// A number of the footer, wherever it stands there, as another of as many bytes.
+	// footer replaces every occurrence of a number in the footer with another one that has as many bytes.
 	footer := func(from, to func(testing.TB, []byte) int64) func(testing.TB, []byte) []byte {
 		return func(tb testing.TB, content []byte) []byte {
 			tb.Helper()
@@ -170,7 +170,7 @@ func parquetLieCases() []corpusCase {
 		}
 	}
 	value := func(n int64) func(testing.TB, []byte) int64 { return func(testing.TB, []byte) int64 { return n } }
-	// Where the pages of the second column begin.
+	// offset returns the offset of the pages of the second column.
 	offset := func(tb testing.TB, content []byte) int64 {
 		tb.Helper()
 
@@ -232,7 +232,7 @@ func parquetRows(count int, properties ...parquet.WriterProperty) func(testing.T
 	return parquetFile(plainFields(), "["+strings.Join(rows, ",")+"]", func(p *parquetOptions) { p.file = properties })
 }
 
-// parquetFile writes rows that stand in arrow's notation in JSON.
+// parquetFile writes rows given as JSON in the notation of arrow.
 func parquetFile(fields []arrow.Field, rows string, change ...func(*parquetOptions)) func(testing.TB) []byte {
 	return func(tb testing.TB) []byte {
 		tb.Helper()

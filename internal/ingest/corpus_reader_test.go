@@ -25,7 +25,7 @@ import (
 	"quern.dev/quern/internal/sandbox"
 )
 
-// TestMain is also the sealed child: the test's binary starts itself.
+// TestMain also runs the sealed process: the test binary starts itself.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "sandbox" {
 		os.Exit(sandbox.Main(os.Args[2:], map[string]sandbox.Program{duckdb.Name: duckdb.Program()}))
@@ -34,14 +34,14 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// openReader gives TestCorpus the way through the engine, as ingestions take it.
+// openReader returns a reader that uses the engine as ingestions do.
 func openReader(t *testing.T) reader {
 	t.Helper()
 
 	dir := t.TempDir()
 
 	children, err := sandbox.New(sandbox.Config{
-		Dir: filepath.Join(dir, "jobs"), Ready: 2, Programs: []string{duckdb.Name}, Log: slog.New(slog.DiscardHandler),
+		Dir: filepath.Join(dir, "jobs"), Idle: 2, Programs: []string{duckdb.Name}, Log: slog.New(slog.DiscardHandler),
 	})
 	require.NoError(t, err)
 	t.Cleanup(children.Close)
@@ -83,7 +83,7 @@ func readFiles(t *testing.T, sessions *engine.Engine, dir string, files []string
 
 	for i, path := range files {
 		source := engine.Source{Name: fmt.Sprintf("file-%d", i)}
-		require.NoError(t, session.Link(path, source.Name))
+		require.NoError(t, session.Mount(path, source.Name))
 		sources = append(sources, source)
 	}
 
@@ -172,7 +172,7 @@ func tableRows(t *testing.T, path string) (rows [][]any) {
 	return rows
 }
 
-// cell is a value as the corpus writes it.
+// cell returns a value as the corpus writes it.
 func cell(t *testing.T, values arrow.Array, i int) any {
 	t.Helper()
 

@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// reader ingests the files of one case with the options of the API and says what became of them.
-// It allows corpusUnpacked bytes for each unpacked file; all other limits are the service's defaults.
+// reader ingests the files of one case with the options of the API and returns the outcome. It allows corpusUnpacked
+// bytes for each unpacked file; all other limits are the defaults of the service.
 type reader func(t *testing.T, files []string, options json.RawMessage) outcome
 
 const corpusUnpacked = 256 << 20
@@ -50,8 +50,8 @@ type failure struct {
 	Message string
 }
 
-// expected is expected.json: what a case must become. Values are those of the API; a nested value
-// stands as itself.
+// expected is the content of expected.json: the required outcome of a case. Values are written as in the API; a
+// nested value is written as JSON.
 type expected struct {
 	About    string          `json:"about"`
 	Options  json.RawMessage `json:"options,omitempty"`
@@ -70,12 +70,12 @@ type expected struct {
 
 type expectedDoubt struct {
 	Column   string `json:"column"`
-	Option   string `json:"option"`   // any, if empty
-	Contains string `json:"contains"` // any message, if empty
+	Option   string `json:"option"`   // empty matches any option
+	Contains string `json:"contains"` // empty matches any message
 	Optional bool   `json:"optional"` // allowed, not required
 }
 
-// summary stands for rows that are too many to list.
+// summary replaces rows that are too many to list.
 type summary struct {
 	Count int                    `json:"count"`
 	Sums  map[string]json.Number `json:"sums"`
@@ -117,7 +117,7 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// The corpus itself: every case says what it is about and either faults or has columns.
+// TestCorpusIsWellFormed checks the corpus itself: every case has a description and either a fault or columns.
 func TestCorpusIsWellFormed(t *testing.T) {
 	t.Parallel()
 
@@ -203,7 +203,8 @@ func (want expected) checkRows(t *testing.T, got outcome) {
 	}
 }
 
-// checkDoubts takes a doubt about the header for granted: many files cannot prove theirs.
+// checkDoubts compares the doubts. It accepts any doubt about the header, because many files do not show whether they
+// have one.
 func (want expected) checkDoubts(t *testing.T, got []doubt) {
 	t.Helper()
 
@@ -257,7 +258,7 @@ func (want expected) summary(tb testing.TB) *summary {
 	return &sums
 }
 
-// canonical makes two spellings of one value equal: 1.50 and 1.5, a blank and a T.
+// canonical makes two notations of one value equal, such as 1.50 and 1.5, or a blank and a T in a timestamp.
 func canonical(tb testing.TB, kind string, value any, nestedAsText bool) any {
 	tb.Helper()
 
@@ -347,7 +348,7 @@ func decode(tb testing.TB, text []byte, into any) {
 	require.NoError(tb, decoder.Decode(into), "%s", text)
 }
 
-// corpus is the cases of testdata/corpus and those that are made here.
+// corpus returns the cases of testdata/corpus and those that the tests make.
 func corpus(tb testing.TB) []corpusCase {
 	tb.Helper()
 
@@ -398,7 +399,7 @@ func fixed(content []byte) func(testing.TB) []byte {
 	return func(testing.TB) []byte { return content }
 }
 
-// expect reads what a made case must become from the notation of expected.json.
+// expect parses the required outcome of a made case from the notation of expected.json.
 func expect(about, text string) expected {
 	var want expected
 
@@ -411,7 +412,7 @@ func expect(about, text string) expected {
 	return want
 }
 
-// seeds is every small file of the corpus, for the fuzz targets.
+// seeds returns every small file of the corpus, for the fuzz targets.
 func seeds(tb testing.TB) [][]byte {
 	tb.Helper()
 

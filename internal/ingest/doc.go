@@ -1,26 +1,29 @@
-// Package ingest turns files and posted rows into snapshots of a dataset's table, exactly once.
+// Package ingest turns uploaded files and posted rows into snapshots of a dataset, exactly once.
 //
-//	          Create                 worker holds the lease                    committed with others
-//	request ─────────▶ queued ──▶ running: fetch, inspect, convert, store ──▶ ready ─────────────────▶ completed
+//	          Create                 worker holds the lease                     committed with others
+//	request ─────────▶ queued ──▶ running: fetch, inspect, convert, store ──▶ staged ─────────────────▶ completed
 //	                     │             │                                        │
 //	                     └─ Cancel ────┼──▶ cancelled                 failed ◀──┴── the dataset was cleared
 //	                     ▲             │
-//	                     └─── Retry ───┴── waiting: a doubt has to be accepted first
+//	                     └─── Retry ───┴── waiting: a doubt must be accepted first
+//
+// An ingestion is staged when all its data files are written and its row has ready_at; its status is still running.
 //
 // The dataset need not exist: it is created in the transaction of its first snapshot.
 //
-// Posted rows are the same without the queue: the request itself holds the lease, and is answered when its
+// Posted rows follow the same steps without the queue: the request itself holds the lease, and is answered when its
 // snapshot is committed.
 //
-// The committer is a role, not a process: whoever has something ready takes the lease of the table's commits
-// and commits everything that is ready, whosever it is. So posts to one dataset are committed together, and a
-// worker that dies leaves work that the next one takes along.
+// The committer is a role, not a process. A process with a staged ingestion takes the lease for commits to the
+// table and commits all staged ingestions, including those of others. Posts to one dataset are therefore committed
+// together, and staged ingestions of a dead worker are committed by the next one.
 //
 // Invariants:
-//   - Each byte of a file is read in a sealed child only; what the child says is checked.
-//   - An object's row stands before the object (package lake); every write of a worker is fenced by its lease.
-//   - An ingestion is completed in the transaction that swaps the table's pointer, or not at all.
-//   - What was accepted under an earlier epoch of the dataset ends with Conflict.
+//   - The bytes of a file are parsed only in a sealed process, and the results of the sealed process are checked.
+//   - The row of an object is inserted before the object is written (package lake). Every write of a worker is fenced
+//     by its lease.
+//   - An ingestion is completed in the transaction that moves the pointer of the table, or not at all.
+//   - An ingestion that was accepted under an earlier epoch of the dataset fails with Conflict.
 //
 // Faults: NotFound, Forbidden, Conflict, InvalidState, ValidationFailed, LimitExceeded, Unavailable, Timeout.
 package ingest

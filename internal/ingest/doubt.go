@@ -10,11 +10,12 @@ import (
 
 	"quern.dev/quern/internal/catalog"
 	"quern.dev/quern/internal/engine"
+	"quern.dev/quern/internal/job"
 	"quern.dev/quern/internal/lake"
 	"quern.dev/quern/internal/postgres"
 )
 
-// The codes of doubts about files and the dataset that they are for, beside those of engine.
+// Codes of doubts about files in relation to their dataset. Package engine defines the others.
 const (
 	LoadedBefore = "loadedBefore"
 	RowsPresent  = "rowsPresent"
@@ -23,7 +24,7 @@ const (
 	acceptAll = "all"
 )
 
-// unsettled are the codes of the doubts that nobody has accepted.
+// unsettled returns the codes of the doubts that are not accepted.
 func (i Ingestion) unsettled() (codes []string) {
 	if slices.Contains(i.Accepted, acceptAll) {
 		return nil
@@ -38,14 +39,14 @@ func (i Ingestion) unsettled() (codes []string) {
 	return codes
 }
 
-// settled goes on unless a doubt has to be accepted first. Then the ingestion waits, nothing of it is kept, and the
-// error says that this worker has nothing more to do.
+// settled returns nil if all doubts are accepted. Otherwise it makes the ingestion wait, drops its staged files, and
+// returns job.ErrStopped, because this worker has nothing more to do.
 func (w *working) settled(ctx context.Context) error {
 	if len(w.i.unsettled()) == 0 {
 		return nil
 	}
 
-	err := w.write(ctx, func(tx postgres.Tx) (bool, error) {
+	err := w.lease.Record(ctx, func(tx postgres.Tx) (bool, error) {
 		running, err := updateWaiting(ctx, tx, w.i)
 		if err != nil || !running {
 			return running, err
@@ -57,10 +58,11 @@ func (w *working) settled(ctx context.Context) error {
 		return err
 	}
 
-	return errStopped
+	return job.ErrStopped
 }
 
-// compare finds doubts about files that were inspected and the dataset that they are added to. A replacement has none.
+// compare returns doubts about inspected files in relation to their dataset. For a replacement it reports only files
+// that occur twice.
 func (w *working) compare(ctx context.Context, found engine.Inspection) ([]engine.Doubt, error) {
 	if w.i.Mode == lake.Replace {
 		return w.sameFiles(nil), nil
@@ -90,7 +92,7 @@ func (w *working) compare(ctx context.Context, found engine.Inspection) ([]engin
 	return doubts, nil
 }
 
-// digests are those of the ingestion's files.
+// digests returns the digests of the ingestion's files.
 func (w *working) digests() [][]byte {
 	list := make([][]byte, len(w.contents))
 	for n, c := range w.contents {
@@ -100,7 +102,7 @@ func (w *working) digests() [][]byte {
 	return list
 }
 
-// sameFiles tells of files whose bytes were loaded before, or come twice.
+// sameFiles returns doubts about files whose bytes were loaded before or occur twice.
 func (w *working) sameFiles(loaded []loadedFile) (doubts []engine.Doubt) {
 	seen := map[string]string{}
 
@@ -114,10 +116,10 @@ func (w *working) sameFiles(loaded []loadedFile) (doubts []engine.Doubt) {
 		switch {
 		case at >= 0:
 			doubts = append(doubts, engine.Doubt{Code: LoadedBefore, Message: fmt.Sprintf(
-				"The file %q was loaded into this dataset on %s as %q. Its rows would be there twice.", f.Name, loaded[at].At.UTC().Format("2006-01-02 15:04:05Z"), loaded[at].Name)})
+				"The file %q was loaded into this dataset on %s as %q. Loading it again duplicates its rows.", f.Name, loaded[at].At.UTC().Format("2006-01-02 15:04:05Z"), loaded[at].Name)})
 		case again:
 			doubts = append(doubts, engine.Doubt{Code: LoadedBefore, Message: fmt.Sprintf(
-				"The files %q and %q have the same bytes. Their rows would be there twice.", twin, f.Name)})
+				"The files %q and %q have the same bytes. Loading both duplicates their rows.", twin, f.Name)})
 		}
 
 		seen[key] = f.Name
@@ -127,10 +129,9 @@ func (w *working) sameFiles(loaded []loadedFile) (doubts []engine.Doubt) {
 	return doubts
 }
 
-const fewColumns = 3 // fewer than one of so many
+const fewColumns = 3 // see otherColumns
 
-// otherColumns tells whether files have other columns than the dataset that they are added to: fewer than a third of the
-// columns of either side are on the other.
+// otherColumns returns a doubt if fewer than 1/fewColumns of the columns of either side exist on the other side.
 func otherColumns(files []engine.Column, table []catalog.Column) []engine.Doubt {
 	var ours, theirs []string
 
@@ -158,12 +159,12 @@ func otherColumns(files []engine.Column, table []catalog.Column) []engine.Doubt 
 	}
 
 	return []engine.Doubt{{Code: OtherColumns, Message: fmt.Sprintf(
-		"The files have the columns %s; %s of them is in the dataset, which has %s. Is it the right dataset?", listed(theirs), how, listed(ours))}}
+		"The files have the columns %s, and the dataset has %s. Columns in both: %s. Is it the right dataset?", listed(theirs), listed(ours), how)}}
 }
 
 const listedNames = 5
 
-// listed is the first of some names.
+// listed returns the first names as text.
 func listed(names []string) string {
 	if len(names) > listedNames {
 		return strings.Join(names[:listedNames], ", ") + ", …"

@@ -8,6 +8,7 @@ import (
 	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/blob"
 	"quern.dev/quern/internal/catalog"
+	"quern.dev/quern/internal/disk"
 	"quern.dev/quern/internal/engine"
 	"quern.dev/quern/internal/job"
 	"quern.dev/quern/internal/lake"
@@ -15,7 +16,7 @@ import (
 	"quern.dev/quern/internal/upload"
 )
 
-// Config is what ingestions need.
+// Config configures an Ingest.
 type Config struct {
 	DB      *postgres.DB
 	Store   *blob.Store
@@ -23,19 +24,20 @@ type Config struct {
 	Engine  *engine.Engine
 	Catalog catalog.Catalog
 	Uploads upload.Uploads
-	Jobs    func() *job.Client // there only when everything is wired
+	Jobs    func() *job.Client // returns the client only after startup is complete
 	Log     *slog.Logger
 	Now     func() time.Time
 
-	Dir     string        // for files on their way, on the file system of the sandbox
-	Bounds  engine.Bounds // of a file
-	Time    time.Duration // that an ingestion may take
-	MaxBody int64         // bytes of posted rows
-	Bodies  int           // of posted rows that one user may have under way in this process; 0: any number
-	Upkeep  Upkeep
+	Dir         string        // folder for temporary files, on the file system of the sandbox
+	Folder      *disk.Watch   // watches that file system
+	Bounds      engine.Bounds // limits of a file
+	Timeout     time.Duration // longest duration of an ingestion
+	MaxBody     int64         // maximum size of posted rows, in bytes
+	MaxPerUser  int           // maximum number of concurrent posts of one user in this process; 0 means no limit
+	Maintenance Maintenance
 
-	SnapshotAge time.Duration // that snapshots are kept which are no longer in force
-	// Gone runs in the transaction in which the last of a deleted dataset goes.
+	SnapshotRetention time.Duration // how long snapshots are kept after they were replaced
+	// Gone runs in the transaction that deletes the last row of a deleted dataset.
 	Gone func(ctx context.Context, tx postgres.Tx, t lake.Table) error
 }
 
@@ -44,20 +46,20 @@ type Ingest struct {
 	Config
 
 	commits *turns
-	bodies  *auth.AtOnce
+	posts   *auth.Concurrency
 }
 
 // New returns an Ingest.
 func New(c Config) *Ingest {
 	g := &Ingest{Config: c, commits: newTurns()}
-	if c.Bodies > 0 {
-		g.bodies = auth.NewAtOnce(c.Bodies, "bodies of rows under way")
+	if c.MaxPerUser > 0 {
+		g.posts = auth.NewConcurrency(c.MaxPerUser, "posts of rows in progress")
 	}
 
 	return g
 }
 
-// The words of the packages below that callers need.
+// Types of other packages that callers need.
 type (
 	Doubt      = engine.Doubt
 	Format     = engine.Format
@@ -67,7 +69,7 @@ type (
 	Snapshot   = lake.Snapshot
 )
 
-// The formats that a body can have, and the two ways to add rows.
+// The formats of a body, and the two modes to add rows.
 const (
 	FormatText    = engine.FormatText
 	FormatJSON    = engine.FormatJSON

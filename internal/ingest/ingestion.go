@@ -21,7 +21,7 @@ import (
 	"quern.dev/quern/internal/upload"
 )
 
-// Status is that of an ingestion.
+// Status is the status of an ingestion.
 type Status string
 
 const (
@@ -33,7 +33,7 @@ const (
 	Cancelled Status = "cancelled"
 )
 
-// What an ingestion is doing.
+// Phases of an ingestion.
 const (
 	phaseQueued     = "queued"
 	phaseFetching   = "fetching"
@@ -64,7 +64,7 @@ type Ingestion struct {
 	Files    []File
 	Warnings []string
 	Doubts   []engine.Doubt
-	Accepted []string // codes of doubts
+	Accepted []string // codes of accepted doubts
 	SetAside []SetAside
 
 	BytesDone, BytesTotal  int64
@@ -79,8 +79,8 @@ type Ingestion struct {
 	FinishedAt   time.Time
 
 	kind   string
-	format engine.Format // of a body, which only the process that got it can read
-	audit  *audit.Entry  // of a body, written when its rows are there
+	format engine.Format // format of a body, which only the process that received it can read
+	audit  *audit.Entry  // entry of a body, written when its rows are stored
 	ready  bool
 }
 
@@ -92,7 +92,7 @@ type File struct {
 	Key  string
 }
 
-// SetAside is a row that did not fit.
+// SetAside is a row set aside.
 type SetAside struct {
 	File   string
 	Row    int64
@@ -107,7 +107,7 @@ func (i Ingestion) work() job.Work {
 	return job.Work{Account: i.Account, ID: i.ID, Job: args, Queue: i.queue()}
 }
 
-// queue: large files never hold back small ones.
+// queue returns the queue of the ingestion. Large files have their own, so that they do not delay small ones.
 func (i Ingestion) queue() string {
 	if i.BytesTotal > largeBytes {
 		return LargeQueue
@@ -118,19 +118,19 @@ func (i Ingestion) queue() string {
 
 const largeBytes = 64 << 20
 
-// Request is for an ingestion of uploaded files.
+// Request describes an ingestion of uploaded files.
 type Request struct {
 	Session uuid.UUID
-	Files   []uuid.UUID // all completed ones of the session if empty
+	Files   []uuid.UUID // if empty, all completed files of the session
 	Mode    lake.Mode
 	Options engine.Options
 	DryRun  bool
-	Accept  []string // codes of doubts that do not stop it
+	Accept  []string // codes of doubts that do not stop the ingestion
 	Once    auth.Once
 }
 
-// Create accepts uploaded files for a dataset. One of the caller's own need not exist: it is created with its first
-// snapshot.
+// Create creates an ingestion of uploaded files. A dataset of the caller's own account need not exist: it is created
+// with its first snapshot.
 //
 // Faults: NotFound, Forbidden, ValidationFailed, InvalidState.
 func (g *Ingest) Create(ctx context.Context, who auth.Principal, at catalog.Path, request Request) (made Ingestion, err error) {
@@ -172,7 +172,7 @@ func (g *Ingest) Create(ctx context.Context, who auth.Principal, at catalog.Path
 	})
 
 	if err != nil || first != made.ID {
-		// The reservation of what did not come about ends by itself, if this cannot be written.
+		// If this fails, the reservation ends by itself.
 		_ = g.Uploads.Release(context.WithoutCancel(ctx), who.Account, binding)
 	} else if !request.DryRun {
 		_ = g.Uploads.Confirm(context.WithoutCancel(ctx), who.Account, binding)
@@ -193,7 +193,7 @@ func orZero(i *Ingestion) Ingestion {
 	return *i
 }
 
-// repeated finds what an earlier request with the same key made, before anything is reserved again.
+// repeated returns the ingestion of an earlier request with the same key, before anything is reserved again.
 func (g *Ingest) repeated(ctx context.Context, who auth.Principal, dataset catalog.Dataset, once auth.Once) (*Ingestion, error) {
 	if !once.Given() {
 		return nil, nil //nolint:nilnil // absence is not a failure here
@@ -234,7 +234,7 @@ func (g *Ingest) insertTx(ctx context.Context, tx postgres.Tx, who auth.Principa
 	return audit.WriteTx(ctx, tx, entry)
 }
 
-// Get returns an ingestion to whoever may see the dataset.
+// Get returns an ingestion. The caller must be a viewer of the dataset.
 func (g *Ingest) Get(ctx context.Context, who auth.Principal, at catalog.Path, id uuid.UUID) (Ingestion, error) {
 	dataset, err := g.allowDraft(ctx, who, auth.Viewer, at)
 	if err != nil {
@@ -260,17 +260,21 @@ func (g *Ingest) List(ctx context.Context, who auth.Principal, at catalog.Path, 
 	return list, err
 }
 
-// Retry queues a failed, cancelled or waiting ingestion again. The codes are those of doubts that do not stop it, beside
-// those that were accepted before.
+// Retry queues a failed, cancelled or waiting ingestion again. accept adds doubts to those that were accepted before.
+// For a cancelled ingestion the earlier acceptances no longer count, because a person changed their mind.
 //
 // Faults: NotFound, Forbidden, InvalidState, Conflict if the dataset was cleared.
 func (g *Ingest) Retry(ctx context.Context, who auth.Principal, at catalog.Path, id uuid.UUID, accept []string) (Ingestion, error) {
 	return g.change(ctx, who, at, id, "ingestion.retry", func(tx postgres.Tx, dataset catalog.Dataset, i Ingestion) error {
 		switch {
 		case i.Status != Failed && i.Status != Cancelled && i.Status != Waiting:
-			return fault.New(fault.InvalidState, "Only a waiting, failed or cancelled ingestion can be tried again.")
+			return fault.New(fault.InvalidState, "Only a waiting, failed or cancelled ingestion can be retried.")
 		case i.Epoch != dataset.Epoch:
 			return cleared()
+		}
+
+		if i.Status == Cancelled {
+			i.Accepted = nil
 		}
 
 		i.Accepted = append(i.Accepted, accept...)
@@ -286,7 +290,7 @@ func (g *Ingest) Retry(ctx context.Context, who auth.Principal, at catalog.Path,
 	})
 }
 
-// Cancel ends an ingestion that has not ended. Nothing of it is loaded.
+// Cancel ends an ingestion that has not ended. None of its rows are loaded.
 //
 // Faults: NotFound, Forbidden, InvalidState.
 func (g *Ingest) Cancel(ctx context.Context, who auth.Principal, at catalog.Path, id uuid.UUID) (Ingestion, error) {
@@ -307,7 +311,7 @@ func (g *Ingest) Cancel(ctx context.Context, who auth.Principal, at catalog.Path
 	})
 }
 
-// change does something with a locked ingestion, as an editor of its dataset.
+// change calls do with a locked ingestion, if the caller is an editor of its dataset, and writes an audit entry.
 func (g *Ingest) change(
 	ctx context.Context, who auth.Principal, at catalog.Path, id uuid.UUID, action string,
 	do func(tx postgres.Tx, dataset catalog.Dataset, i Ingestion) error,
@@ -354,7 +358,7 @@ func (g *Ingest) allow(ctx context.Context, who auth.Principal, need auth.Role, 
 	return dataset, err
 }
 
-// allowDraft is allow for a dataset that an ingestion may have named before it exists.
+// allowDraft is allow for a dataset that may still be a draft.
 func (g *Ingest) allowDraft(ctx context.Context, who auth.Principal, need auth.Role, at catalog.Path) (dataset catalog.Dataset, err error) {
 	err = g.DB.Do(ctx, func(q postgres.Querier) (err error) {
 		dataset, err = g.Catalog.AllowDraft(ctx, q, who, need, at)
@@ -365,7 +369,7 @@ func (g *Ingest) allowDraft(ctx context.Context, who auth.Principal, need auth.R
 	return dataset, err
 }
 
-// draft is allow for a dataset that need not exist.
+// draft is allow for a dataset that need not exist: it creates the draft if necessary.
 func (g *Ingest) draft(ctx context.Context, who auth.Principal, at catalog.Path) (dataset catalog.Dataset, err error) {
 	err = g.DB.InTx(ctx, func(tx postgres.Tx) (err error) {
 		dataset, err = g.Catalog.DraftTx(ctx, tx, who, at)
@@ -396,10 +400,10 @@ func (g *Ingest) load(ctx context.Context, dataset catalog.Dataset, id uuid.UUID
 }
 
 func cleared() *fault.Error {
-	return fault.New(fault.Conflict, "The dataset was cleared, deleted or restored after this was accepted.")
+	return fault.New(fault.Conflict, "The dataset was cleared, deleted or restored after this request was accepted.")
 }
 
-// failure is what is kept of an error.
+// failure returns the code and the message that are stored for an error.
 func failure(err error) (code, message string) {
 	if f, ok := errors.AsType[*engine.FileError](err); ok {
 		return string(codeOf(f.Code)), f.Message
@@ -410,7 +414,7 @@ func failure(err error) (code, message string) {
 	return string(e.Code), e.Message
 }
 
-// codeOf is the code that callers know for a failure of a file.
+// codeOf returns the public code for a failure of a file.
 func codeOf(code string) fault.Code {
 	switch code {
 	case engine.TooManyColumns, engine.LineTooLong, engine.LimitExceeded:
@@ -420,11 +424,11 @@ func codeOf(code string) fault.Code {
 	}
 }
 
-// asJSON is for columns of jsonb.
+// asJSON encodes a value for a jsonb column.
 func asJSON(value any) []byte {
 	encoded, err := json.Marshal(value)
 	if err != nil {
-		return []byte("null") // only values that marshal are given
+		return []byte("null") // does not happen: all values can be encoded
 	}
 
 	return encoded

@@ -5,14 +5,13 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
-	"strings"
-	"unicode"
 
 	"quern.dev/quern/internal/engine"
 	"quern.dev/quern/internal/lake"
+	"quern.dev/quern/internal/lexicon"
 )
 
-// summary is what PostgreSQL keeps of a profile: enough to compare columns.
+// summary is the part of a profile that PostgreSQL stores to compare columns.
 type summary struct {
 	Rows    int64           `json:"rows"`
 	Columns []summaryColumn `json:"columns"`
@@ -23,13 +22,13 @@ type summaryColumn struct {
 	Type     string `json:"type"`
 	Nulls    int64  `json:"nulls"`
 	Distinct int64  `json:"distinct"`
-	Sketch   []byte `json:"sketch,omitempty"` // hashes of four bytes
-	Whole    bool   `json:"whole,omitempty"`  // of all values
+	Sketch   []byte `json:"sketch,omitempty"` // hashes of four bytes each
+	Whole    bool   `json:"whole,omitempty"`  // the hashes cover all values
 }
 
 const (
 	hashBytes = 4
-	// A summary has so many hashes; a wide table has fewer for each column.
+	// summaryHashes is the approximate number of hashes in a summary. A wide table has fewer for each column.
 	summaryHashes = 12800
 	leastHashes   = 16
 )
@@ -50,7 +49,7 @@ func summarize(p engine.Profile) summary {
 	return made
 }
 
-// hashes are in order; below end there are no others.
+// hashes returns the hashes in order. Up to end the list is complete.
 func (c summaryColumn) hashes() (list []uint32, end uint32) {
 	list = make([]uint32, len(c.Sketch)/hashBytes)
 	for i := range list {
@@ -64,24 +63,24 @@ func (c summaryColumn) hashes() (list []uint32, end uint32) {
 	return list, list[len(list)-1]
 }
 
-// unique tells whether the column's values are all different.
+// unique reports whether the values of the column are all different and not null.
 func (c summaryColumn) unique(rows int64) bool { return c.Nulls == 0 && c.Distinct == rows }
 
-// named is a dataset's summary with its name.
+// named is the summary of a dataset, with its name.
 type named struct {
 	name string
 	summary
 }
 
-// What makes two columns a probable join.
+// Requirements for a probable join of two columns.
 const (
-	leastShare    = 0.8 // of the values of one that the other has too
-	leastSeen     = 5   // hashes that this rests on, if the columns' names are alike
-	leastSeenElse = 20  // if they are not
-	mostJoins     = 10  // with one dataset
+	leastShare    = 0.8 // fraction of the values of one column that the other also has
+	leastSeen     = 5   // minimum number of compared hashes if the column names are alike
+	leastSeenElse = 20  // minimum number of compared hashes otherwise
+	mostJoins     = 10  // maximum number of joins with one dataset
 )
 
-// compare finds the columns of two datasets that probably join.
+// compare returns the columns of two datasets that probably join.
 func compare(a, b named) (joins []lake.Join) {
 	for _, mine := range a.Columns {
 		for _, theirs := range b.Columns {
@@ -92,7 +91,7 @@ func compare(a, b named) (joins []lake.Join) {
 
 			like := alike(a.name, mine.Name, b.name, theirs.Name)
 
-			// Numbers and days are in one another by chance, and two keys that are counted up always are.
+			// Numbers and dates overlap by chance, and two columns of sequential keys always do.
 			if family != engine.Varchar && (!like || mine.unique(a.Rows) && theirs.unique(b.Rows)) {
 				continue
 			}
@@ -109,9 +108,8 @@ func compare(a, b named) (joins []lake.Join) {
 	return joins[:min(len(joins), mostJoins)]
 }
 
-// contained estimates which share of the values of one column the other has too, whichever has more of the other's.
-// It looks at the hashes below which both sketches have all that there are; seen is how many of the smaller one's
-// these are.
+// contained estimates the fraction of the values of the column with fewer values that the other column also has. It
+// compares only hashes in the range in which both sketches are complete. seen is the smaller number of such hashes.
 func contained(mine, theirs summaryColumn) (share float64, seen int) {
 	a, end := mine.hashes()
 	b, theirEnd := theirs.hashes()
@@ -142,40 +140,15 @@ func contained(mine, theirs summaryColumn) (share float64, seen int) {
 	return float64(both) / float64(seen), seen
 }
 
-// alike tells whether two columns are called as if they had the same in them: both the same, or one by the name of
-// the other's dataset.
+// alike reports whether the names of two columns suggest the same content: the names are equal, or one is derived
+// from the name of the other's dataset.
 func alike(dataset, column, otherDataset, other string) bool {
-	a, b := plain(column), plain(other)
+	a, b := lexicon.Letters(column), lexicon.Letters(other)
 
 	if a == b {
-		return a != "id" // everything has one
+		return a != "id" // too many datasets have this column
 	}
 
-	return a == singular(plain(otherDataset))+b || b == singular(plain(dataset))+a ||
-		a == singular(plain(otherDataset)) || b == singular(plain(dataset))
-}
-
-// plain is a name without case and signs.
-func plain(name string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsLetter(r) || unicode.IsDigit(r) {
-			return unicode.ToLower(r)
-		}
-
-		return -1
-	}, name)
-}
-
-// singular of English words, or near enough.
-func singular(word string) string {
-	switch {
-	case strings.HasSuffix(word, "ies"):
-		return strings.TrimSuffix(word, "ies") + "y"
-	case strings.HasSuffix(word, "ses"), strings.HasSuffix(word, "xes"), strings.HasSuffix(word, "ches"):
-		return strings.TrimSuffix(word, "es")
-	case strings.HasSuffix(word, "ss"):
-		return word
-	default:
-		return strings.TrimSuffix(word, "s")
-	}
+	return a == lexicon.Singular(lexicon.Letters(otherDataset))+b || b == lexicon.Singular(lexicon.Letters(dataset))+a ||
+		a == lexicon.Singular(lexicon.Letters(otherDataset)) || b == lexicon.Singular(lexicon.Letters(dataset))
 }

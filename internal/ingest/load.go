@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -19,11 +18,11 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-// stage makes data files of the ingestion's files, or of a body, and stores them.
+// stage converts the ingestion's files, or a body, to data files and stores them.
 func (w *working) stage(ctx context.Context, body *os.File) (err error) {
-	// What an earlier attempt left is no part of this one. A body has one attempt.
+	// Drop files of an earlier attempt. A body has only one attempt.
 	if body == nil {
-		if err := w.write(ctx, func(tx postgres.Tx) (bool, error) { return true, w.Lake.DropTx(ctx, tx, w.i.table(), w.i.ID) }); err != nil {
+		if err := w.lease.Record(ctx, func(tx postgres.Tx) (bool, error) { return true, w.Lake.DropTx(ctx, tx, w.i.table(), w.i.ID) }); err != nil {
 			return err
 		}
 	}
@@ -33,13 +32,13 @@ func (w *working) stage(ctx context.Context, body *os.File) (err error) {
 	}
 	defer os.RemoveAll(w.dir)
 
-	// The child dies with this context, so that an ingestion that was cancelled stops at once.
+	// The sealed process ends with this context, so that a cancelled ingestion stops at once.
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 
 	w.stop = stop
 
-	session, err := w.Engine.Open(ctx, w.Time)
+	session, err := w.Engine.Open(ctx, w.Timeout)
 	if err != nil {
 		return err
 	}
@@ -52,18 +51,18 @@ func (w *working) stage(ctx context.Context, body *os.File) (err error) {
 	return nil
 }
 
-// ended is why the ingestion was stopped from within, nil if it was not.
+// ended returns the reason if the ingestion was stopped by w.stop, else nil.
 func ended(ctx context.Context) error {
-	if cause := context.Cause(ctx); errors.Is(cause, errStopped) || errors.Is(cause, job.ErrLost) {
+	if cause := context.Cause(ctx); job.Over(cause) {
 		return cause
 	}
 
 	return nil
 }
 
-// read takes the files through a session.
+// read inspects the files in a session and converts them.
 func (w *working) read(ctx context.Context, session *engine.Session, body *os.File) error {
-	sources, err := w.link(ctx, session, body)
+	sources, err := w.mount(ctx, session, body)
 	if err != nil {
 		return err
 	}
@@ -107,10 +106,10 @@ func (w *working) read(ctx context.Context, session *engine.Session, body *os.Fi
 	return w.convert(ctx, session, sources, found)
 }
 
-// link brings the files here and gives them to the session.
-func (w *working) link(ctx context.Context, session *engine.Session, body *os.File) (sources []engine.Source, err error) {
+// mount fetches the files and mounts them in the session.
+func (w *working) mount(ctx context.Context, session *engine.Session, body *os.File) (sources []engine.Source, err error) {
 	if body != nil {
-		return []engine.Source{{Name: "body", Format: w.i.format}}, session.Link(body.Name(), "body")
+		return []engine.Source{{Name: "body", Format: w.i.format}}, session.Mount(body.Name(), "body")
 	}
 
 	w.contents = make([]fileContent, len(w.i.Files))
@@ -123,7 +122,7 @@ func (w *working) link(ctx context.Context, session *engine.Session, body *os.Fi
 			return nil, err
 		}
 
-		if err := session.Link(path, source.Name); err != nil {
+		if err := session.Mount(path, source.Name); err != nil {
 			return nil, err
 		}
 
@@ -149,19 +148,19 @@ func (w *working) fetch(ctx context.Context, f File, path string) (digest []byte
 
 	hash := sha256.New()
 
-	size, err := io.CopyBuffer(&counting{w: w, ctx: ctx, to: io.MultiWriter(to, hash)}, struct{ io.Reader }{from}, make([]byte, 1<<20))
+	size, err := io.CopyBuffer(&counting{w: w, ctx: ctx, to: io.MultiWriter(w.Folder.Writer(to), hash)}, struct{ io.Reader }{from}, make([]byte, 1<<20))
 	if err != nil {
 		return nil, err
 	}
 
 	if size != f.Size {
-		return nil, fault.Wrap(fmt.Errorf("%d bytes instead of %d", size, f.Size), fault.Internal, "The uploaded file is not what was uploaded.")
+		return nil, fault.Wrap(fmt.Errorf("%d bytes instead of %d", size, f.Size), fault.Internal, "The stored file differs from the upload.")
 	}
 
 	return hash.Sum(nil), to.Close()
 }
 
-// counting tells of the bytes that come in.
+// counting is a writer that records the received bytes as progress.
 type counting struct {
 	w   *working
 	ctx context.Context //nolint:containedctx // for the length of one copy
@@ -182,10 +181,10 @@ func (c *counting) Write(p []byte) (int, error) {
 func (w *working) preview(ctx context.Context, found engine.Inspection) error {
 	w.i.Preview = &found
 
-	return w.write(ctx, func(tx postgres.Tx) (bool, error) { return true, finish(ctx, tx, w.i, Completed, nil, w.Now()) })
+	return w.lease.Record(ctx, func(tx postgres.Tx) (bool, error) { return true, finish(ctx, tx, w.i, Completed, nil, w.Now()) })
 }
 
-// convert writes each file as Parquet with the table's columns, and stores it.
+// convert writes each file as Parquet with the columns of the table, and stores it.
 func (w *working) convert(ctx context.Context, session *engine.Session, sources []engine.Source, found engine.Inspection) error {
 	columns, err := w.plan(ctx, found)
 	if err != nil {
@@ -245,14 +244,14 @@ func (w *working) convert(ctx context.Context, session *engine.Session, sources 
 }
 
 func (w *working) size(n int) int64 {
-	if n >= 0 && n < len(w.i.Files) { // it may be the child that says so
+	if n >= 0 && n < len(w.i.Files) { // n may come from the sealed process
 		return w.i.Files[n].Size
 	}
 
 	return w.i.BytesTotal
 }
 
-// judge decides about rows that do not fit. Of a body, all rows are stored or none.
+// judge checks the rows set aside. The rows of a body are stored all or none.
 func (w *working) judge() error {
 	if w.i.kind == kindFiles {
 		return TooManySetAside(w.i.RowsDone, w.i.RowsSetAside)
@@ -288,7 +287,7 @@ func engineColumns(columns []lake.Column) []engine.Column {
 	return list
 }
 
-// store takes the Parquet files from the child and puts them into the lake.
+// store takes the Parquet files from the sealed process and writes them to the lake.
 func (w *working) store(ctx context.Context, session *engine.Session, sources []engine.Source, columns []lake.Column, rows []int64) error {
 	var staged []lake.Staged
 
@@ -314,7 +313,7 @@ func (w *working) store(ctx context.Context, session *engine.Session, sources []
 		}
 	}
 
-	err := w.write(ctx, func(tx postgres.Tx) (bool, error) {
+	err := w.lease.Record(ctx, func(tx postgres.Tx) (bool, error) {
 		if err := insertSetAside(ctx, tx, w.i, w.aside); err != nil {
 			return false, err
 		}
@@ -345,7 +344,7 @@ func (w *working) storeOne(ctx context.Context, n int, path string, columns []la
 		source.Skipped = append(source.Skipped, s.Row)
 	}
 
-	if err := w.write(ctx, func(tx postgres.Tx) (bool, error) {
+	if err := w.lease.Record(ctx, func(tx postgres.Tx) (bool, error) {
 		staged, err = w.Lake.StageTx(ctx, tx, w.i.table(), w.i.ID, source)
 
 		return true, err
@@ -358,7 +357,7 @@ func (w *working) storeOne(ctx context.Context, n int, path string, columns []la
 	}
 
 	if staged.Rows != rows {
-		return staged, fault.Wrap(fmt.Errorf("a child said %d rows and wrote %d", rows, staged.Rows), fault.Internal, "The file could not be read.")
+		return staged, fault.Wrap(fmt.Errorf("a sealed process reported %d rows and wrote %d", rows, staged.Rows), fault.Internal, "The file could not be read.")
 	}
 
 	return staged, nil

@@ -17,11 +17,11 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-// profile finds out what a table's values look like and puts that in the place of what was known before. Whatever it
-// dies of, the old profile stays and the chore is still due; an object that nobody kept goes by its row.
+// profile computes the profile of a table and replaces the previous one. If it is interrupted, the old profile stays
+// and the chore is still due. Objects that were written and not kept are removed because they have a row.
 func (g *Ingest) profile(ctx context.Context, c chore) error {
 	if len(c.snapshot.Columns) == 0 {
-		return g.fenced(ctx, c, func(tx postgres.Tx) error {
+		return c.lease.InTx(ctx, func(tx postgres.Tx) error {
 			if err := g.Catalog.SetValuesTx(ctx, tx, c.due.Table.Account, c.due.Table.Dataset, nil); err != nil {
 				return err
 			}
@@ -38,8 +38,8 @@ func (g *Ingest) profile(ctx context.Context, c chore) error {
 
 	found, indexed, err := g.look(ctx, c, filepath.Join(dir, "values"))
 	if fault.Is(err, fault.LimitExceeded) || fault.Is(err, fault.Timeout) || errors.Is(err, context.DeadlineExceeded) {
-		// It would come to the same soon.
-		g.Log.WarnContext(ctx, "a table is too much to be profiled", "dataset", c.due.Table.Dataset, "error", err)
+		// An early retry would fail again.
+		g.Log.WarnContext(ctx, "a table is too large to profile", "dataset", c.due.Table.Dataset, "error", err)
 
 		return g.putOff(ctx, c.due, c.lease, choreIdle)
 	}
@@ -70,8 +70,8 @@ func (g *Ingest) profile(ctx context.Context, c chore) error {
 		return err
 	}
 
-	err = g.fenced(ctx, c, func(tx postgres.Tx) error {
-		// Before the rows of the lake, as a commit does.
+	err = c.lease.InTx(ctx, func(tx postgres.Tx) error {
+		// Before the rows of the lake, in the same order as a commit.
 		if err := g.Catalog.SetValuesTx(ctx, tx, c.due.Table.Account, c.due.Table.Dataset, frequent(found)); err != nil {
 			return err
 		}
@@ -79,7 +79,7 @@ func (g *Ingest) profile(ctx context.Context, c chore) error {
 		return g.Lake.SaveProfileTx(ctx, tx, c.due, made, joins)
 	})
 	if fault.Is(err, fault.NotFound) {
-		return nil // of rows that are gone; it is due again for those that are there
+		return nil // rows were removed meanwhile; a profile of the current rows is due
 	}
 
 	return err
@@ -87,7 +87,8 @@ func (g *Ingest) profile(ctx context.Context, c chore) error {
 
 const maxFrequent = 500
 
-// frequent are values to find the dataset by: the most frequent text of each column, then the second of each, and so on.
+// frequent returns values by which the dataset can be found: the most frequent text of each column, then the second
+// most frequent of each, and so on.
 func frequent(p engine.Profile) (values []string) {
 	for rank := range engine.ProfileTop {
 		for _, c := range p.Columns {
@@ -106,21 +107,10 @@ func frequent(p engine.Profile) (values []string) {
 	return values
 }
 
-// fenced runs a transaction that only the holder of the lease may make.
-func (g *Ingest) fenced(ctx context.Context, c chore, do func(tx postgres.Tx) error) error {
-	return g.DB.InTx(ctx, func(tx postgres.Tx) error {
-		if err := c.lease.FenceTx(ctx, tx); err != nil {
-			return err
-		}
-
-		return do(tx)
-	})
-}
-
-// look lets a child look at the rows, and writes the index of the values. A table whose values are too many to be
-// listed has a profile all the same.
+// look computes the profile in a sealed process, and writes the value index. If there are too many values, the table
+// gets a profile without a value index.
 func (g *Ingest) look(ctx context.Context, c chore, index string) (found engine.Profile, indexed bool, err error) {
-	session, err := g.Upkeep.Engine.Open(ctx, g.Upkeep.Time)
+	session, err := g.Maintenance.Engine.Open(ctx, g.Maintenance.Timeout)
 	if err != nil {
 		return found, false, err
 	}
@@ -130,9 +120,9 @@ func (g *Ingest) look(ctx context.Context, c chore, index string) (found engine.
 		view.Files = append(view.Files, fmt.Sprintf("%d.parquet", n))
 	}
 
-	release, err := g.Lake.FetchAll(ctx, c.files, func(path string, n int) error { return session.Link(path, view.Files[n]) })
+	release, err := g.Lake.FetchAll(ctx, c.files, func(path string, n int) error { return session.Mount(path, view.Files[n]) })
 	defer release()
-	defer session.Close() // before the files are let go
+	defer session.Close() // before the files are released
 
 	if err != nil {
 		return found, false, err
@@ -144,7 +134,7 @@ func (g *Ingest) look(ctx context.Context, c chore, index string) (found engine.
 
 	err = indexValues(session, view, index)
 	if fault.Is(err, fault.LimitExceeded) {
-		g.Log.WarnContext(ctx, "a table has no value index", "dataset", c.due.Table.Dataset, "error", err)
+		g.Log.WarnContext(ctx, "a table is too large for a value index", "dataset", c.due.Table.Dataset, "error", err)
 
 		return found, false, nil
 	}
@@ -152,7 +142,7 @@ func (g *Ingest) look(ctx context.Context, c chore, index string) (found engine.
 	return found, err == nil, err
 }
 
-// storeProfile writes the profile as an object, whose row stands first.
+// storeProfile stores the profile as an object. The row of the object is inserted first.
 func (g *Ingest) storeProfile(ctx context.Context, c chore, found engine.Profile, path string) (object lake.Object, err error) {
 	content, err := json.Marshal(found)
 	if err != nil {
@@ -163,7 +153,7 @@ func (g *Ingest) storeProfile(ctx context.Context, c chore, found engine.Profile
 		return object, err
 	}
 
-	if err := g.fenced(ctx, c, func(tx postgres.Tx) error {
+	if err := c.lease.InTx(ctx, func(tx postgres.Tx) error {
 		object, err = g.Lake.StageObjectTx(ctx, tx, c.due.Table, ".json")
 
 		return err

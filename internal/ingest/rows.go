@@ -24,21 +24,22 @@ import (
 type Rows struct {
 	Format engine.Format
 	Body   io.Reader
-	// Once is asked for when the body was read: its hash is part of what must be the same.
+	// Once is called after the body was read, because the hash of the body identifies the request.
 	Once func() auth.Once
 }
 
-// Append stores rows. When it returns they are in a snapshot: all of them, or none.
+// Append stores rows, all or none. If it succeeds, the rows are in a snapshot. If it fails with Unavailable, the rows may
+// be staged already and may still be committed.
 //
 // Faults: NotFound, Forbidden, BadRequest, ValidationFailed, PayloadTooLarge, Conflict, LimitExceeded, Unavailable,
-// RateLimited if the caller has too many bodies under way.
+// RateLimited if the caller has too many posts in progress.
 func (g *Ingest) Append(ctx context.Context, who auth.Principal, at catalog.Path, rows Rows) (stored int64, err error) {
 	dataset, err := g.allow(ctx, who, auth.Editor, at)
 	if err != nil {
 		return 0, err
 	}
 
-	end, err := g.bodies.Begin(who)
+	end, err := g.posts.Begin(who)
 	if err != nil {
 		return 0, err
 	}
@@ -72,15 +73,28 @@ func (g *Ingest) Append(ctx context.Context, who auth.Principal, at catalog.Path
 
 	stored, err = g.appendBody(ctx, made, body)
 	if err != nil && once.Given() {
-		// Nothing is stored, so the same request may be made again. If this cannot be written, it is a day later.
-		forgetting := context.WithoutCancel(ctx)
-		_ = g.DB.InTx(forgetting, func(tx postgres.Tx) error { return once.ForgetTx(forgetting, tx, dataset.Account, who) })
+		g.forgetFailed(context.WithoutCancel(ctx), who, made, once)
 	}
 
 	return stored, err
 }
 
-// claim records the ingestion. If the same request was made before, its outcome is returned instead.
+// forgetFailed releases the key of a failed request, so that the caller can use it for another body. It keeps the key while
+// the outcome is unknown: the rows may be committed later, and a repeated request must find them. It also keeps the key if
+// the database does not answer.
+func (g *Ingest) forgetFailed(ctx context.Context, who auth.Principal, made Ingestion, once auth.Once) {
+	_ = g.DB.InTx(ctx, func(tx postgres.Tx) error {
+		now, err := selectOutcome(ctx, tx, made)
+		if err != nil || now.status != Failed {
+			return err
+		}
+
+		return once.ForgetTx(ctx, tx, made.Account, who)
+	})
+}
+
+// claim records the ingestion. If the same request was completed before, it returns the outcome of that request
+// instead.
 func (g *Ingest) claim(ctx context.Context, who auth.Principal, dataset catalog.Dataset, made Ingestion, once auth.Once) (before *outcome, err error) {
 	err = g.DB.InTx(ctx, func(tx postgres.Tx) error {
 		before = nil
@@ -97,7 +111,7 @@ func (g *Ingest) claim(ctx context.Context, who auth.Principal, dataset catalog.
 			case err != nil:
 				return err
 			case now.status == Running || now.status == Queued:
-				return fault.New(fault.Conflict, "The same request is still running.")
+				return fault.New(fault.Conflict, "The same request is still in progress.")
 			case now.status == Completed:
 				before = &now
 
@@ -123,7 +137,7 @@ func (g *Ingest) claim(ctx context.Context, who auth.Principal, dataset catalog.
 	return before, err
 }
 
-// appendBody takes a recorded body through to its snapshot.
+// appendBody processes a recorded body until its rows are in a snapshot.
 func (g *Ingest) appendBody(ctx context.Context, made Ingestion, body *os.File) (stored int64, err error) {
 	err = g.Jobs().Hold(ctx, made.work(), func(ctx context.Context, lease job.Lease) error {
 		w := &working{Ingest: g, lease: lease, i: made}
@@ -134,7 +148,8 @@ func (g *Ingest) appendBody(ctx context.Context, made Ingestion, body *os.File) 
 			return errors.Join(err, w.fail(ctx, err))
 		}
 
-		// From here on it may be committed by anybody, so the caller's leaving changes nothing.
+		// From here on any process may commit the rows, so the end of the request must not stop the wait for the
+		// outcome.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTime)
 		defer cancel()
 
@@ -154,7 +169,7 @@ func (g *Ingest) appendBody(ctx context.Context, made Ingestion, body *os.File) 
 
 const commitTime = 30 * time.Second
 
-// bodyFault is a failure of a file in the words of a request.
+// bodyFault returns a failure of a file as a fault of the request.
 func bodyFault(err error) error {
 	f, ok := errors.AsType[*engine.FileError](err)
 	if !ok {
@@ -173,16 +188,22 @@ func bodyFault(err error) error {
 	}
 }
 
-// spool keeps a body in a file, where a child can read it.
+// spool writes a body to a file that a sealed process can read.
 func (g *Ingest) spool(body io.Reader) (*os.File, int64, error) {
+	if err := g.Folder.Room(0); err != nil {
+		return nil, 0, err
+	}
+
 	file, err := os.CreateTemp(g.Dir, "body-")
 	if err != nil {
 		return nil, 0, err
 	}
 
-	size, err := io.Copy(file, io.LimitReader(body, g.MaxBody+1))
+	size, err := io.Copy(g.Folder.Writer(file), io.LimitReader(body, g.MaxBody+1))
 
 	switch {
+	case fault.IsNoRoom(err):
+		return file, 0, fault.NoRoom(err)
 	case err != nil:
 		return file, 0, fault.Wrap(err, fault.BadRequest, "The body could not be read to its end.")
 	case size > g.MaxBody:

@@ -13,10 +13,7 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-// errStopped says that the ingestion was ended by somebody else.
-var errStopped = errors.New("the ingestion was ended")
-
-// run does what is left to do of an ingestion. With last set nobody will try again after a failure.
+// run continues an ingestion. If last is set, there is no further attempt after a failure.
 func (g *Ingest) run(ctx context.Context, args RunArgs, last bool) error {
 	var found *Ingestion
 
@@ -30,42 +27,30 @@ func (g *Ingest) run(ctx context.Context, args RunArgs, last bool) error {
 	}
 
 	if found == nil || found.ended() {
-		return g.giveBack(ctx, args)
+		return g.Jobs().GiveBack(ctx, job.Work{Account: args.Account, ID: args.Ingestion, Job: args, Queue: Queue})
 	}
 
-	return g.Jobs().Hold(ctx, found.work(), func(ctx context.Context, lease job.Lease) error {
-		w := &working{Ingest: g, lease: lease, i: *found}
-
-		err := w.do(ctx)
-		if errors.Is(err, errStopped) || err == nil {
-			return nil
-		}
-
-		// What may pass by itself is tried again, by River; the rest is the answer.
-		if !last && (ctx.Err() != nil || passing(err)) {
-			return err
-		}
-
-		return errors.Join(w.fail(ctx, err), unlessFault(err))
-	})
-}
-
-// giveBack removes the lease of a worker that died after its ingestion had ended: otherwise it would be delivered
-// for ever.
-func (g *Ingest) giveBack(ctx context.Context, args RunArgs) error {
-	work := job.Work{Account: args.Account, ID: args.Ingestion, Job: args, Queue: Queue}
-
-	err := g.Jobs().Hold(ctx, work, func(context.Context, job.Lease) error { return nil })
-	if errors.Is(err, job.ErrLost) {
-		return nil // whoever holds it gives it back
+	w := &working{Ingest: g, i: *found}
+	attempt := job.Attempt{
+		Work: found.work(), Last: last, Do: w.do, Passing: passing,
+		Fail: func(ctx context.Context, _ job.Lease, reason error) error {
+			return errors.Join(w.fail(ctx, reason), unlessFault(reason))
+		},
 	}
 
-	return err
+	if !found.ready { // a commit needs no space
+		attempt.Room = g.room
+	}
+
+	return g.Jobs().Attempt(ctx, attempt)
 }
+
+// room returns an error while the work folder is full.
+func (g *Ingest) room() error { return g.Folder.Room(0) }
 
 func (i Ingestion) ended() bool { return i.Status != Queued && i.Status != Running }
 
-// passing tells whether a later try may succeed.
+// passing reports whether a later attempt may succeed.
 func passing(err error) bool {
 	if _, ok := errors.AsType[*engine.FileError](err); ok {
 		return false
@@ -74,7 +59,7 @@ func passing(err error) bool {
 	return fault.Is(err, fault.Unavailable) || fault.Is(err, fault.Timeout) || errors.Is(err, lake.ErrConflict)
 }
 
-// unlessFault keeps what is no answer to the caller for the log.
+// unlessFault returns nil for a failure that the caller sees, and other errors for the log.
 func unlessFault(err error) error {
 	_, isFailure := errors.AsType[*engine.FileError](err)
 	if e, isFault := errors.AsType[*fault.Error](err); isFailure || (isFault && e.Code != fault.Internal) {
@@ -84,44 +69,25 @@ func unlessFault(err error) error {
 	return err
 }
 
-// working is an ingestion in the hands of the one who holds its lease.
+// working is an ingestion whose lease this worker holds.
 type working struct {
 	*Ingest
 
 	lease job.Lease
 	i     Ingestion
-	dir   string // the files on their way; removed at the end
+	dir   string // temporary files; removed at the end
 	aside [][]engine.SetAside
 
-	contents []fileContent           // of the files
-	stop     context.CancelCauseFunc // ends what the child does
+	contents []fileContent           // content of the files
+	stop     context.CancelCauseFunc // ends the sealed process
 
 	mu   sync.Mutex
 	told time.Time
 }
 
-// write runs a transaction that only the holder of the lease may make, and only while the ingestion runs.
-func (w *working) write(ctx context.Context, do func(tx postgres.Tx) (running bool, err error)) error {
-	return w.DB.InTx(ctx, func(tx postgres.Tx) error {
-		if err := w.lease.FenceTx(ctx, tx); err != nil {
-			return err
-		}
-
-		running, err := do(tx)
-		if err == nil && !running {
-			err = errStopped
-		}
-
-		return err
-	})
-}
-
 func (w *working) fail(ctx context.Context, reason error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), failTime)
-	defer cancel()
-
-	err := w.write(ctx, func(tx postgres.Tx) (bool, error) {
-		// How far it came, and which rows did not fit, is what people need to mend it.
+	return w.lease.Conclude(ctx, func(ctx context.Context, tx postgres.Tx) (bool, error) {
+		// Store the progress and the rows set aside, so that people can correct the file.
 		if _, err := updateProgress(ctx, tx, w.i); err != nil {
 			return false, err
 		}
@@ -136,27 +102,23 @@ func (w *working) fail(ctx context.Context, reason error) error {
 
 		return true, w.Lake.DropTx(ctx, tx, w.i.table(), w.i.ID)
 	})
-	if errors.Is(err, job.ErrLost) || errors.Is(err, errStopped) {
-		return nil
-	}
-
-	return err
 }
 
 const (
-	failTime     = 10 * time.Second
 	tellEvery    = time.Second
 	outputSuffix = ".parquet"
 )
 
-func (w *working) do(ctx context.Context) (err error) {
-	if err := w.write(ctx, func(tx postgres.Tx) (bool, error) { return start(ctx, tx, w.i, w.Now()) }); err != nil {
+func (w *working) do(ctx context.Context, lease job.Lease) (err error) {
+	w.lease = lease
+
+	if err := w.lease.Record(ctx, func(tx postgres.Tx) (bool, error) { return start(ctx, tx, w.i, w.Now()) }); err != nil {
 		return err
 	}
 
 	if !w.i.ready {
 		if w.i.kind == kindRows {
-			// The body was in the memory of a process that is gone.
+			// The process that had the body has ended.
 			return fault.New(fault.InvalidState, "The service stopped before the rows were stored. Send them again.")
 		}
 
@@ -174,7 +136,8 @@ func (w *working) do(ctx context.Context) (err error) {
 	return err
 }
 
-// tell records progress, at most once in a while, and learns whether the ingestion was ended.
+// tell records the progress, at most once per tellEvery in each phase. It returns job.ErrStopped if the ingestion
+// was ended.
 func (w *working) tell(ctx context.Context, phase string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -185,15 +148,15 @@ func (w *working) tell(ctx context.Context, phase string) error {
 
 	w.i.Phase, w.told = phase, time.Now()
 
-	return w.write(ctx, func(tx postgres.Tx) (bool, error) { return updateProgress(ctx, tx, w.i) })
+	return w.lease.Record(ctx, func(tx postgres.Tx) (bool, error) { return updateProgress(ctx, tx, w.i) })
 }
 
-// hear takes the child's word for how far it is, beyond the rows and bytes of the files before.
+// hear records the progress that the sealed process reports, in addition to the rows and bytes of the previous files.
 func (w *working) hear(ctx context.Context, phase string, p engine.Progress, rows, bytes int64) {
 	w.i.RowsDone, w.i.BytesDone = rows+p.Rows, bytes+int64(p.Part*float64(w.size(p.Source)))
 
-	// A database that does not answer now is no reason to stop.
-	if err := w.tell(ctx, phase); errors.Is(err, errStopped) || errors.Is(err, job.ErrLost) {
+	// Continue if the database does not answer now.
+	if err := w.tell(ctx, phase); job.Over(err) {
 		w.stop(err)
 	}
 }

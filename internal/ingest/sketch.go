@@ -12,25 +12,26 @@ import (
 )
 
 const (
-	sketchSize     = 1024 // hashes of a file
-	sketchFiles    = 200  // earlier files that a new one is compared with
-	sketchEvidence = 5    // rows that must be there
-	sketchSample   = 16   // rows that a share is told from, at least
+	sketchSize     = 1024 // hashes per file
+	sketchFiles    = 200  // earlier files that a new file is compared with
+	sketchEvidence = 5    // minimum number of rows that must be present
+	sketchSample   = 16   // minimum number of rows to estimate a fraction from
 )
 
-// fileContent is what a file has in it.
+// fileContent describes the content of a file.
 type fileContent struct {
 	digest []byte
 	sketch sketch
-	known  bool // a doubt tells already that it was loaded before
+	known  bool // a doubt already reports that the file was loaded before
 }
 
-// sketch is the smallest hashes of the rows of a file, each once and in order. Hashes are spread evenly, so these are a fair
-// sample of the rows, and two files that share rows share those with small hashes.
+// sketch holds the smallest hashes of the rows of a file, without duplicates, in order. Hashes are evenly
+// distributed, so they are a fair sample of the rows, and two files with common rows have their small hashes in
+// common.
 type sketch struct {
 	hashes   []uint64
-	complete bool // they are those of all rows
-	distinct bool // hardly a row comes twice
+	complete bool // the hashes cover all rows
+	distinct bool // few rows are repeated
 }
 
 func newSketch(found []uint64) sketch {
@@ -75,8 +76,9 @@ func readSketch(encoded []byte) (s sketch) {
 	return s
 }
 
-// mostlyIn tells whether more than half of the rows are in the other files. Rows that come often in a file say nothing:
-// answers to a question with three choices are all there already.
+// mostlyIn reports whether more than half of the rows are in the other files. If many rows of the file are repeated,
+// it returns false, because such rows prove nothing: all answers to a question with three choices are present in any
+// case.
 func (s sketch) mostlyIn(others []sketch) bool {
 	present := map[uint64]bool{}
 	most := false
@@ -90,7 +92,7 @@ func (s sketch) mostlyIn(others []sketch) bool {
 
 		for _, h := range s.hashes {
 			if !other.complete && h > last {
-				break // nobody knows
+				break // other does not cover larger hashes
 			}
 
 			tested++
@@ -107,7 +109,7 @@ func (s sketch) mostlyIn(others []sketch) bool {
 	return s.distinct && (most || (2*len(present) > len(s.hashes) && len(present) >= sketchEvidence))
 }
 
-// rowsPresent tells of files most of whose rows are in the dataset.
+// rowsPresent returns doubts about files most of whose rows are in the dataset.
 func (w *working) rowsPresent(ctx context.Context) (doubts []engine.Doubt, err error) {
 	if w.i.Mode == lake.Replace {
 		return nil, nil
@@ -132,7 +134,7 @@ func (w *working) rowsPresent(ctx context.Context) (doubts []engine.Doubt, err e
 	for n, c := range w.contents {
 		if !c.known && c.sketch.mostlyIn(others) {
 			doubts = append(doubts, engine.Doubt{Code: RowsPresent, Message: fmt.Sprintf(
-				"Most rows of the file %q are in the dataset already. They would be there twice.", w.i.Files[n].Name)})
+				"Most rows of the file %q are already in the dataset. Loading it duplicates them.", w.i.Files[n].Name)})
 		}
 	}
 

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// hashesOf is what a child says of a file with the rows from one number up to another.
+// hashesOf returns the hashes that a sealed process reports for a file with the rows from..to-1.
 func hashesOf(from, to int) (hashes []uint64) {
 	for n := from; n < to; n++ {
 		h := fnv.New64a()

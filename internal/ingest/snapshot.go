@@ -12,7 +12,8 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-// Snapshots returns the history of a dataset before a place in it, newest first; zero is the newest.
+// Snapshots returns the snapshots of a dataset with a sequence less than before, newest first. 0 starts with the
+// newest.
 func (g *Ingest) Snapshots(ctx context.Context, who auth.Principal, at catalog.Path, before int64, limit int) (list []Snapshot, err error) {
 	err = g.DB.Do(ctx, func(q postgres.Querier) error {
 		dataset, err := g.Catalog.Allow(ctx, q, who, auth.Viewer, at)
@@ -28,7 +29,8 @@ func (g *Ingest) Snapshots(ctx context.Context, who auth.Principal, at catalog.P
 	return list, err
 }
 
-// Restore makes a new snapshot with the rows of an earlier one. What was accepted before ends with Conflict.
+// Restore makes a new snapshot with the rows of an earlier one. Ingestions that were accepted before fail with
+// Conflict.
 //
 // Faults: NotFound, Forbidden, Unavailable.
 func (g *Ingest) Restore(ctx context.Context, who auth.Principal, at catalog.Path, snapshot uuid.UUID) (made Snapshot, err error) {
@@ -58,7 +60,7 @@ func (g *Ingest) Restore(ctx context.Context, who auth.Principal, at catalog.Pat
 	return made, err
 }
 
-// content is what a snapshot means for its dataset.
+// content returns what the catalog stores about the current snapshot of a dataset.
 func content(made lake.Snapshot) catalog.Content {
 	columns := make([]catalog.Column, len(made.Columns))
 	for n, c := range made.Columns {

@@ -183,7 +183,7 @@ func first(list []Ingestion, err error) (*Ingestion, error) {
 
 const shownSetAside = 100
 
-// selectIngestion returns nil if there is none.
+// selectIngestion returns nil if the ingestion does not exist.
 func selectIngestion(ctx context.Context, q postgres.Querier, account, dataset, id uuid.UUID) (*Ingestion, error) {
 	found, err := first(collect(ctx, q, sqlSelectIngestion, account, dataset, id))
 	if err != nil || found == nil || found.RowsSetAside == 0 {
@@ -222,7 +222,7 @@ func selectReady(ctx context.Context, q postgres.Querier, t lake.Table, limit in
 	return collect(ctx, q, sqlSelectReady, t.Account, t.Dataset, limit)
 }
 
-// outcome is how an ingestion stands.
+// outcome is the current status of an ingestion.
 type outcome struct {
 	status        Status
 	rows          int64
@@ -235,7 +235,8 @@ func selectOutcome(ctx context.Context, q postgres.Querier, i Ingestion) (o outc
 	return o, err
 }
 
-// met runs a statement that meets the row only while the ingestion is in the right state.
+// met runs a statement that changes the row only if the ingestion has the right status. It reports whether the row
+// was changed.
 func met(ctx context.Context, tx pgx.Tx, statement string, args ...any) (bool, error) {
 	tag, err := tx.Exec(ctx, statement, args...)
 
@@ -288,7 +289,7 @@ func finish(ctx context.Context, tx pgx.Tx, i Ingestion, status Status, reason e
 	return err
 }
 
-// insertSetAside replaces what an earlier attempt noted.
+// insertSetAside replaces the rows set aside by an earlier attempt.
 func insertSetAside(ctx context.Context, tx pgx.Tx, i Ingestion, files [][]engine.SetAside) error {
 	if _, err := tx.Exec(ctx, sqlDeleteSetAside, i.Account, i.Dataset, i.ID); err != nil {
 		return err
@@ -318,7 +319,7 @@ func hasIngestion(ctx context.Context, q postgres.Querier, account, dataset, id 
 	return has, err
 }
 
-// selectStranded returns tables with something that has been ready for long.
+// selectStranded returns tables with an ingestion that was staged before since.
 func selectStranded(ctx context.Context, q postgres.Querier, since time.Time, limit int) ([]lake.Table, error) {
 	rows, err := q.Query(ctx, sqlSelectStranded, since, limit)
 	if err != nil {
@@ -328,7 +329,7 @@ func selectStranded(ctx context.Context, q postgres.Querier, since time.Time, li
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[lake.Table])
 }
 
-// selectForgotten returns posted rows that were not stored for long.
+// selectForgotten returns ingestions of posted rows that were created before since and are not staged.
 func selectForgotten(ctx context.Context, q postgres.Querier, since time.Time, limit int) ([]RunArgs, error) {
 	rows, err := q.Query(ctx, sqlSelectForgotten, since, limit)
 	if err != nil {
@@ -338,10 +339,10 @@ func selectForgotten(ctx context.Context, q postgres.Querier, since time.Time, l
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[RunArgs])
 }
 
-// MoveTx gives all ingestions of a dataset to another account. Those that have not ended could not be found by
-// their workers any more.
+// MoveTx moves all ingestions of a dataset to another account. It fails if an ingestion is in progress, because
+// its worker could no longer find it.
 //
-// Faults: Conflict if there is one.
+// Faults: Conflict if an ingestion is queued or running.
 func MoveTx(ctx context.Context, tx pgx.Tx, from, to lake.Table) error {
 	var unfinished bool
 	if err := tx.QueryRow(ctx, sqlHasUnfinished, from.Account, from.Dataset).Scan(&unfinished); err != nil {
@@ -349,7 +350,7 @@ func MoveTx(ctx context.Context, tx pgx.Tx, from, to lake.Table) error {
 	}
 
 	if unfinished {
-		return fault.New(fault.Conflict, "An ingestion of the dataset has not ended. Restore the dataset, wait or cancel it, and transfer again.")
+		return fault.New(fault.Conflict, "An ingestion of the dataset has not ended. If the dataset is deleted, restore it. Wait for the ingestion or cancel it, then transfer again.")
 	}
 
 	for _, statement := range []string{sqlMoveIngestions, sqlMoveFiles, sqlMoveSetAside} {
@@ -361,7 +362,7 @@ func MoveTx(ctx context.Context, tx pgx.Tx, from, to lake.Table) error {
 	return nil
 }
 
-// selectAudit returns the entries that are due when these ingestions are completed.
+// selectAudit returns the audit entries to write when these ingestions are completed.
 func selectAudit(ctx context.Context, tx pgx.Tx, t lake.Table, ids []uuid.UUID) ([]audit.Entry, error) {
 	rows, err := tx.Query(ctx, sqlSelectAudit, t.Account, t.Dataset, ids)
 	if err != nil {
@@ -375,7 +376,7 @@ func selectAudit(ctx context.Context, tx pgx.Tx, t lake.Table, ids []uuid.UUID) 
 	})
 }
 
-// remove takes away everything that is known about the ingestions of a dataset.
+// remove deletes all rows about the ingestions of a dataset.
 func remove(ctx context.Context, tx pgx.Tx, t lake.Table) error {
 	for _, statement := range []string{sqlRemoveSetAside, sqlRemoveFiles, sqlRemoveIngestions} {
 		if _, err := tx.Exec(ctx, statement, t.Account, t.Dataset); err != nil {

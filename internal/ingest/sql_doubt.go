@@ -23,7 +23,7 @@ const (
 			AND (i.status = 'completed' OR (i.status = 'running' AND i.ready_at IS NOT NULL))`
 	sqlSelectSameBytes = `SELECT f.digest, f.filename, coalesce(i.finished_at, i.ready_at)` + sqlLoadedFiles + ` AND f.digest = ANY($4) ORDER BY i.id`
 	sqlSelectSketches  = `SELECT f.sketch` + sqlLoadedFiles + ` AND f.sketch IS NOT NULL ORDER BY i.id DESC LIMIT $4`
-	// Snapshots have ids in the order in which they were made.
+	// Ids of snapshots are in the order of creation.
 	sqlForgetSince = `
 		UPDATE ingestion_files f SET digest = NULL, sketch = NULL FROM ingestions i
 		WHERE f.account_id = $1 AND f.dataset_id = $2 AND f.digest IS NOT NULL
@@ -37,7 +37,7 @@ func updateWaiting(ctx context.Context, tx pgx.Tx, i Ingestion) (bool, error) {
 	return met(ctx, tx, sqlWait, i.Account, i.Dataset, i.ID, asJSON(append([]engine.Doubt{}, i.Doubts...)))
 }
 
-// updateContent notes what the files of an ingestion have in them.
+// updateContent stores the digest and the sketch of each file of an ingestion.
 func updateContent(ctx context.Context, tx pgx.Tx, i Ingestion, contents []fileContent) error {
 	batch := &pgx.Batch{}
 	for position, c := range contents {
@@ -72,14 +72,16 @@ func selectSketches(ctx context.Context, q postgres.Querier, i Ingestion, limit 
 	return pgx.CollectRows(rows, pgx.RowTo[[]byte])
 }
 
-// forgetSince: the rows of what was loaded after a snapshot are no longer in the dataset.
+// forgetSince deletes the digests and sketches of files loaded after a snapshot, because their rows are no longer in
+// the dataset.
 func forgetSince(ctx context.Context, tx pgx.Tx, t lake.Table, snapshot uuid.UUID) error {
 	_, err := tx.Exec(ctx, sqlForgetSince, t.Account, t.Dataset, snapshot)
 
 	return err
 }
 
-// forgetOthers: only the rows of these ingestions are in the dataset.
+// forgetOthers deletes the digests and sketches of all other ingestions, because only the rows of these are in the
+// dataset.
 func forgetOthers(ctx context.Context, tx pgx.Tx, t lake.Table, ids []uuid.UUID) error {
 	_, err := tx.Exec(ctx, sqlForgetOthers, t.Account, t.Dataset, append([]uuid.UUID{}, ids...))
 

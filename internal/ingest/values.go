@@ -12,8 +12,8 @@ import (
 	"quern.dev/quern/internal/values"
 )
 
-// indexValues writes the index of the values of the text columns. The session ends with it. A table without text has an
-// index too, which says that there is nothing to be found.
+// indexValues writes the value index of the text columns. The session cannot be used afterwards. A table
+// without text gets an index too, which is empty.
 func indexValues(session *engine.Session, view engine.View, path string) error {
 	var (
 		names  []string
@@ -57,9 +57,9 @@ func indexValues(session *engine.Session, view engine.View, path string) error {
 	return file.Close()
 }
 
-// storeValues writes the index as an object, whose row stands first.
+// storeValues stores the value index as an object. The row of the object is inserted first.
 func (g *Ingest) storeValues(ctx context.Context, c chore, path string) (object lake.Object, err error) {
-	if err := g.fenced(ctx, c, func(tx postgres.Tx) error {
+	if err := c.lease.InTx(ctx, func(tx postgres.Tx) error {
 		object, err = g.Lake.StageObjectTx(ctx, tx, c.due.Table, ".values")
 
 		return err

@@ -12,13 +12,12 @@ import (
 	"quern.dev/quern/internal/lake"
 )
 
-// The queues, so that large files never hold back small ones, and neither holds back housekeeping.
+// The queues. Large files do not delay small ones, and neither delays cleanup.
 const (
 	Queue      = "ingest"
 	LargeQueue = "ingest-large"
-	// UpkeepQueue is what tables need besides their commits.
-	UpkeepQueue = "upkeep"
-	cleanQueue  = "housekeeping"
+	// MaintenanceQueue is the queue of chores.
+	MaintenanceQueue = "maintenance"
 )
 
 func insertOpts(queue string) *river.InsertOpts { return &river.InsertOpts{Queue: queue} }
@@ -30,38 +29,38 @@ type RunArgs struct {
 	Ingestion uuid.UUID `json:"ingestion"`
 }
 
-// Kind names the job.
+// Kind returns the name of the job.
 func (RunArgs) Kind() string { return "ingest.run" }
 
-// Runner works RunArgs.
+// Runner works on RunArgs jobs.
 type Runner struct {
 	river.WorkerDefaults[RunArgs]
 
 	Ingest *Ingest
 }
 
-// Work runs the ingestion, unless another does.
+// Work runs the ingestion, unless another worker does.
 func (r *Runner) Work(ctx context.Context, j *river.Job[RunArgs]) error {
 	return job.Snooze(r.Ingest.run(ctx, j.Args, j.Attempt >= j.MaxAttempts))
 }
 
-// CommitArgs is the job that commits what a dead committer left ready.
+// CommitArgs is the job that commits ingestions that a dead committer left staged.
 type CommitArgs struct {
 	Account uuid.UUID `json:"account"`
 	Dataset uuid.UUID `json:"dataset"`
 }
 
-// Kind names the job.
+// Kind returns the name of the job.
 func (CommitArgs) Kind() string { return "ingest.commit" }
 
-// Committer works CommitArgs.
+// Committer works on CommitArgs jobs.
 type Committer struct {
 	river.WorkerDefaults[CommitArgs]
 
 	Ingest *Ingest
 }
 
-// Work commits, unless another does.
+// Work commits staged ingestions, unless another worker does.
 func (c *Committer) Work(ctx context.Context, j *river.Job[CommitArgs]) error {
 	table := lake.Table{Account: j.Args.Account, Dataset: j.Args.Dataset}
 
@@ -70,48 +69,42 @@ func (c *Committer) Work(ctx context.Context, j *river.Job[CommitArgs]) error {
 	}))
 }
 
-// CleanArgs is the job that removes what nobody needs any more.
+// CleanArgs is the job of cleanup.
 type CleanArgs struct{}
 
-// Kind names the job.
+// Kind returns the name of the job.
 func (CleanArgs) Kind() string { return "ingest.clean" }
 
 const cleanEvery = time.Minute
 
-// cleanWork is the one lease of all cleaners.
-var cleanWork = uuid.NewSHA1(uuid.NameSpaceOID, []byte("ingest.clean")) //nolint:gochecknoglobals // a constant
-
-// Cleaner works CleanArgs.
+// Cleaner works on CleanArgs jobs.
 type Cleaner struct {
 	river.WorkerDefaults[CleanArgs]
 
 	Ingest *Ingest
 }
 
-// Work cleans, unless another does.
+// Work cleans up, unless another worker does.
 func (c *Cleaner) Work(ctx context.Context, j *river.Job[CleanArgs]) error {
-	return job.Snooze(c.Ingest.Jobs().Hold(ctx, job.Work{ID: cleanWork, Job: j.Args, Queue: cleanQueue}, c.Ingest.clean))
+	return c.Ingest.Jobs().Alone(ctx, j.Args, c.Ingest.clean)
 }
 
-// UpkeepArgs is the job that looks which chores are due.
-type UpkeepArgs struct{}
+// MaintenanceArgs is the job that enqueues due chores.
+type MaintenanceArgs struct{}
 
-// Kind names the job.
-func (UpkeepArgs) Kind() string { return "ingest.upkeep" }
+// Kind returns the name of the job.
+func (MaintenanceArgs) Kind() string { return "ingest.maintenance" }
 
-// upkeepWork is the one lease of all that look.
-var upkeepWork = uuid.NewSHA1(uuid.NameSpaceOID, []byte("ingest.upkeep")) //nolint:gochecknoglobals // a constant
-
-// Overseer works UpkeepArgs.
+// Overseer works on MaintenanceArgs jobs.
 type Overseer struct {
-	river.WorkerDefaults[UpkeepArgs]
+	river.WorkerDefaults[MaintenanceArgs]
 
 	Ingest *Ingest
 }
 
-// Work looks what is due, unless another does.
-func (o *Overseer) Work(ctx context.Context, j *river.Job[UpkeepArgs]) error {
-	return job.Snooze(o.Ingest.Jobs().Hold(ctx, job.Work{ID: upkeepWork, Job: j.Args, Queue: cleanQueue}, o.Ingest.findChores))
+// Work enqueues due chores, unless another worker does.
+func (o *Overseer) Work(ctx context.Context, j *river.Job[MaintenanceArgs]) error {
+	return o.Ingest.Jobs().Alone(ctx, j.Args, o.Ingest.findChores)
 }
 
 // ChoreArgs is the job of one chore.
@@ -121,37 +114,28 @@ type ChoreArgs struct {
 	Chore   lake.Chore `json:"chore"`
 }
 
-// Kind names the job.
+// Kind returns the name of the job.
 func (ChoreArgs) Kind() string { return "ingest.chore" }
 
 func choreOpts() *river.InsertOpts {
-	return &river.InsertOpts{Queue: UpkeepQueue, MaxAttempts: 1, UniqueOpts: river.UniqueOpts{ByArgs: true, ByState: []rivertype.JobState{
+	return &river.InsertOpts{Queue: MaintenanceQueue, MaxAttempts: 1, UniqueOpts: river.UniqueOpts{ByArgs: true, ByState: []rivertype.JobState{
 		rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRunning, rivertype.JobStateRetryable, rivertype.JobStateScheduled,
 	}}}
 }
 
-// Keeper works ChoreArgs.
-type Keeper struct {
+// Maintainer works on ChoreArgs jobs.
+type Maintainer struct {
 	river.WorkerDefaults[ChoreArgs]
 
 	Ingest *Ingest
 }
 
-// Work does the chore, unless another does.
-func (k *Keeper) Work(ctx context.Context, j *river.Job[ChoreArgs]) error {
+// Work does the chore, unless another worker does.
+func (k *Maintainer) Work(ctx context.Context, j *river.Job[ChoreArgs]) error {
 	return job.Snooze(k.Ingest.doChore(ctx, j.Args))
 }
 
-// Periodic inserts again and again what looks for work.
+// Periodic returns the periodic jobs of cleanup and maintenance.
 func (g *Ingest) Periodic() []*river.PeriodicJob {
-	return []*river.PeriodicJob{
-		periodic(CleanArgs{}, cleanQueue, cleanEvery),
-		periodic(UpkeepArgs{}, cleanQueue, g.Upkeep.Every),
-	}
-}
-
-func periodic(args river.JobArgs, queue string, every time.Duration) *river.PeriodicJob {
-	return river.NewPeriodicJob(river.PeriodicInterval(every), func() (river.JobArgs, *river.InsertOpts) {
-		return args, &river.InsertOpts{Queue: queue, UniqueOpts: river.UniqueOpts{ByPeriod: every}}
-	}, &river.PeriodicJobOpts{RunOnStart: true})
+	return []*river.PeriodicJob{job.Every(cleanEvery, CleanArgs{}), job.Every(g.Maintenance.Interval, MaintenanceArgs{})}
 }

@@ -69,7 +69,7 @@ func cellCases() []corpusCase {
 			`{"options": {"types": {"n": "decimal(9,2)"}}, "columns": [{"name": "n", "type": "decimal(9,2)"}], "rows": [[1.5], [2]], "setAside": [{"row": 2, "reasonContains": "2.345"}]}`,
 			column(numberCell("A2", "1.5"), numberCell("A3", "2.345"), textCell("A4", "2"))),
 		byHand("dates-1900", "Days of 1900, with the one that never was, before 1900 and after 9999.", `{"columns": [{"name": "n", "type": "date"}],
-			"rows": [["1900-01-01"], ["1900-02-28"], ["1900-03-01"], ["2026-11-15"], ["9999-12-31"]], "doubts": [{"contains": "3 cells, the first is A4"}]}`,
+			"rows": [["1900-01-01"], ["1900-02-28"], ["1900-03-01"], ["2026-11-15"], ["9999-12-31"]], "doubts": [{"contains": "3 cells (the first is A4)"}]}`,
 			column(styledCell("A2", 1, "1"), styledCell("A3", 5, "59"), styledCell("A4", 1, "60"), styledCell("A5", 7, "61"), styledCell("A6", 5, "46341"),
 				styledCell("A7", 1, "2958465"), styledCell("A8", 1, "2958466"), styledCell("A9", 1, "-1"))),
 		withPart("dates-1904", "Days of 1904.", `{"columns": [{"name": "n", "type": "date"}], "rows": [["1904-01-01"], ["1904-03-01"], ["2026-11-15"]]}`,
@@ -83,11 +83,11 @@ func cellCases() []corpusCase {
 		byHand("durations", "Durations go beyond a day, so they are texts.", `{"columns": [{"name": "n", "type": "varchar"}], "rows": [["27:30:00"], ["01:00:00"], ["-02:00:00"]]}`,
 			column(styledCell("A2", 4, "1.1458333333333333"), styledCell("A3", 9, "0.041666666666666664"), styledCell("A4", 4, "-0.08333333333333333"))),
 		byHand("formulas", "What was computed counts; what was not is empty, and told.", `{"columns": [{"name": "id", "type": "bigint"}, {"name": "sum", "type": "bigint"}, {"name": "text", "type": "varchar"}],
-			"rows": [[1, 3, "ab"], [2, null, ""], [3, null, "c"]], "doubts": [{"contains": "2 cells, the first is B3"}]}`,
+			"rows": [[1, 3, "ab"], [2, null, ""], [3, null, "c"]], "doubts": [{"contains": "2 cells (the first is B3)"}]}`,
 			row(1, textCell("A1", "id")+textCell("B1", "sum")+textCell("C1", "text"))+row(2, numberCell("A2", "1")+`<c r="B2"><f>A2+2</f><v>3</v></c><c r="C2" t="str"><f>"a"&amp;"b"</f><v>ab</v></c>`)+
 				row(3, numberCell("A3", "2")+`<c r="B3"><f>A3+2</f></c><c r="C3" t="str"><f>""</f><v></v></c>`)+
 				row(4, numberCell("A4", "3")+`<c r="B4"><f>SUM([1]Other!A1)</f><v/></c><c r="C4" t="str"><f>'file:///etc/[passwd]x'!A1</f><v>c</v></c>`)),
-		byHand("errors", "Errors are empty, and told; a row of nothing else is none.", `{"columns": [{"name": "n", "type": "bigint"}, {"name": "b", "type": "boolean"}], "rows": [[1, true], [null, false]], "doubts": [{"contains": "3 cells, the first is A3"}]}`,
+		byHand("errors", "Errors are empty, and told; a row of nothing else is none.", `{"columns": [{"name": "n", "type": "bigint"}, {"name": "b", "type": "boolean"}], "rows": [[1, true], [null, false]], "doubts": [{"contains": "3 cells (the first is A3)"}]}`,
 			row(1, textCell("A1", "n")+textCell("B1", "b"))+row(2, numberCell("A2", "1")+`<c r="B2" t="b"><v>1</v></c>`)+row(3, `<c r="A3" t="e"><v>#N/A</v></c><c r="B3" t="b"><v>0</v></c>`)+
 				row(4, `<c r="A4" t="e"><f>1/0</f><v>#DIV/0!</v></c><c r="B4" t="e"><v>#REF!</v></c>`)),
 		byHand("no-positions", "Rows and cells without names follow each other, and a prefix does not matter.", plainRead,

@@ -45,7 +45,7 @@ func otherOfficeCases() []corpusCase {
 		made("doc", "A document of the old kind.", refused("old Office document"), fixed(compound("WordDocument"))),
 		other("xlsb", "A binary workbook.", ".xlsb", map[string]string{"_rels/.rels": office("xl/workbook.bin"), "xl/workbook.bin": "\x83\x01\x00"}),
 		other("ods", "OpenDocument.", ".ods", map[string]string{"mimetype": "application/vnd.oasis.opendocument.spreadsheet", "content.xml": "<a/>"}),
-		other("docx", "A text.", "no workbook", map[string]string{"_rels/.rels": office("word/document.xml"), "word/document.xml": "<a/>"}),
+		other("docx", "A text.", "not a workbook", map[string]string{"_rels/.rels": office("word/document.xml"), "word/document.xml": "<a/>"}),
 		other("zip", "An archive of something else.", "zip archive", map[string]string{"data.csv": "a,b\n1,2\n"}),
 		made("gzip-of-xlsx", "Packed once more.", plainRead, func(tb testing.TB) []byte {
 			tb.Helper()
@@ -55,7 +55,7 @@ func otherOfficeCases() []corpusCase {
 	}
 }
 
-// compound is the beginning of a file of the old kind with a directory of one entry.
+// compound returns the beginning of a file in the old binary format, with a directory of one entry.
 func compound(entry string) []byte {
 	file := make([]byte, 3*512)
 	copy(file, "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")
@@ -136,12 +136,12 @@ func hostileBookCases() []corpusCase {
 		byHand("column-beyond", "A column that no sheet has.", broken, row(1, numberCell("XFE1", "5"))),
 		byHand("rows-unordered", "Rows in no order.", list("row 1 comes after row 3"), row(3, numberCell("A3", "5"))+row(1, numberCell("A1", "5"))),
 		byHand("cells-unordered", "Cells in no order within a row.", plainRead, row(1, textCell("B1", "name")+textCell("A1", "id"))+row(2, textCell("B2", "Ann")+numberCell("A2", "1"))+row(3, numberCell("A3", "2")+textCell("B3", "Bob"))),
-		byHand("cells-twice", "A cell that is there twice.", list("A1 is there twice"), row(1, numberCell("A1", "5")+numberCell("A1", "6"))),
+		byHand("cells-twice", "A cell that is there twice.", list("A1 occurs twice"), row(1, numberCell("A1", "5")+numberCell("A1", "6"))),
 		byHand("cell-elsewhere", "A cell in the row of another.", broken, row(1, numberCell("A2", "5"))),
-		byHand("string-index", "A shared text that is not there.", list("there are 5"), row(1, `<c r="A1" t="s"><v>5</v></c>`)),
+		byHand("string-index", "A shared text that is not there.", list("has 5 texts"), row(1, `<c r="A1" t="s"><v>5</v></c>`)),
 		byHand("string-index-negative", "A shared text before the first.", broken, row(1, `<c r="A1" t="s"><v>-1</v></c>`)),
 		byHand("date-broken", "A date that would be two cells.", list("type"), row(1, `<c r="A1" t="d"><v>2026-11-15,"</v></c>`)),
-		byHand("number-broken", "A number that is none.", list("no number"), row(1, numberCell("A1", "0x1F"))),
+		byHand("number-broken", "A number that is none.", list("not a number"), row(1, numberCell("A1", "0x1F"))),
 		byHand("sheet-truncated", "A sheet that ends too early.", broken, `<sheetData>`+plainRows()+`<row>`),
 		byHand("nested", "Elements in elements.", broken, strings.Repeat("<a>", 100_000)),
 		byHand("merged-overlap", "Merged cells that overlap.", list("overlap"), `<sheetData>`+plainRows()+`</sheetData><mergeCells><mergeCell ref="A1:B1"/><mergeCell ref="B1:B2"/></mergeCells>`),
@@ -192,7 +192,7 @@ func hostileBookCases() []corpusCase {
 	}
 }
 
-// lyingBook has a sheet whose size is another than it says.
+// lyingBook returns a workbook with a sheet whose size differs from its declared size.
 func lyingBook(tb testing.TB) []byte {
 	tb.Helper()
 
@@ -203,7 +203,7 @@ func wideRow(columns int) string {
 	return row(1, strings.Repeat("<c><v>1</v></c>", columns))
 }
 
-// bomb is a workbook of which one part is very long.
+// bomb returns a workbook in which one part is very long.
 func bomb(tb testing.TB, name, begin, again string, size int) []byte {
 	tb.Helper()
 
@@ -215,7 +215,7 @@ func bomb(tb testing.TB, name, begin, again string, size int) []byte {
 	return packed
 }
 
-// deflated is a text in a form that can be followed by another.
+// deflated returns compressed text to which more compressed text can be appended.
 func deflated(tb testing.TB, text string) []byte {
 	tb.Helper()
 
@@ -231,7 +231,8 @@ func deflated(tb testing.TB, text string) []byte {
 	return packed.Bytes()
 }
 
-// bookOf is a workbook with one part that is packed already. Nobody reads that to its end, where the check sum counts.
+// bookOf returns a workbook with one part that is already compressed. Its checksum is missing, which has no effect,
+// because readers do not reach the end of this part.
 func bookOf(tb testing.TB, name string, content []byte, size int) []byte {
 	tb.Helper()
 

@@ -79,7 +79,7 @@ func layoutCases() []corpusCase {
 	return []corpusCase{
 		at("elsewhere", "A table need not begin in A1.", plainRead, map[string][][]any{"D7": plain}),
 		at("titles", "Lines above and below the table are left out, and told.",
-			`{`+idAndName+`, "rows": [[1, "Ann"], [2, "Bob"]], "doubts": [{"option": "skipRows", "contains": "A1:A2 stands above"}, {"contains": "A8 stands below"}]}`,
+			`{`+idAndName+`, "rows": [[1, "Ann"], [2, "Bob"]], "doubts": [{"option": "skipRows", "contains": "A1:A2 is above"}, {"contains": "A8 is below"}]}`,
 			map[string][][]any{"A1": {{"People"}, {"of the town"}}, "A4": plain, "A8": {{"Source: the mayor"}}}),
 		at("title-close", "A line directly above.", `{`+idAndName+`, "rows": [[1, "Ann"], [2, "Bob"]], "doubts": [{"option": "skipRows"}]}`, map[string][][]any{"B1": {{"People"}}, "B2": plain}),
 		at("title-is-row", "The option header says that the line above is a row.",

@@ -38,8 +38,8 @@ func xlsxCases() []corpusCase {
 	return slices.Concat(cellCases(), sheetCases(), layoutCases(), otherOfficeCases(), hostileBookCases())
 }
 
-// parts are those of a workbook by hand. Its styles are: 1 a date, 2 a moment, 3 a time, 4 a duration, 5 to 11 formats
-// with a code.
+// parts returns the parts of a workbook with these sheets. The styles are: 1 date, 2 timestamp, 3 time, 4 duration, 5
+// to 11 formats with a code.
 func parts(sheets ...string) map[string]string {
 	const types = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/"
 
@@ -94,12 +94,12 @@ func zipped(tb testing.TB, parts map[string]string) []byte {
 	return packed.Bytes()
 }
 
-// byHand is a case of a workbook whose sheets are XML.
+// byHand returns a case of a workbook whose sheets are given as XML.
 func byHand(name, about, want string, sheets ...string) corpusCase {
 	return withPart(name, about, want, "", "", sheets...)
 }
 
-// withPart is one of which another part is replaced.
+// withPart is byHand with another part replaced.
 func withPart(name, about, want, part, content string, sheets ...string) corpusCase {
 	return made(name, about, want, func(tb testing.TB) []byte {
 		tb.Helper()
@@ -113,7 +113,7 @@ func withPart(name, about, want, part, content string, sheets ...string) corpusC
 	})
 }
 
-// byLibrary is a case of a workbook that a library writes.
+// byLibrary returns a case of a workbook that a library writes.
 func byLibrary(name, about, want string, fill func(tb testing.TB, book *excelize.File)) corpusCase {
 	return made(name, about, want, func(tb testing.TB) []byte {
 		tb.Helper()
@@ -131,7 +131,7 @@ func byLibrary(name, about, want string, fill func(tb testing.TB, book *excelize
 	})
 }
 
-// put fills the first sheet from a cell on.
+// put fills the first sheet, starting at a cell.
 func put(tb testing.TB, book *excelize.File, from string, rows ...[]any) {
 	tb.Helper()
 
@@ -157,7 +157,7 @@ func styledCell(name string, style int, number string) string {
 	return fmt.Sprintf(`<c r="%s" s="%d"><v>%s</v></c>`, name, style, number)
 }
 
-// plainRows is a header and two rows of id and name.
+// plainRows returns a header and two rows of id and name.
 func plainRows() string {
 	return row(1, textCell("A1", "id")+textCell("B1", "name")) + row(2, numberCell("A2", "1")+textCell("B2", "Ann")) + row(3, numberCell("A3", "2")+textCell("B3", "Bob"))
 }

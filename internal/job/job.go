@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -16,19 +17,23 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-// Config is how jobs are run.
+// CleanupQueue is the queue of all cleanup jobs. It is separate from the queues that people wait for.
+const CleanupQueue = "cleanup"
+
+// Config configures a Client.
 type Config struct {
 	DB       *postgres.DB
 	Log      *slog.Logger
-	Queues   map[string]int // workers for each queue on this replica; none: this replica only inserts
+	Queues   map[string]int // workers of each queue on this replica; if empty, this replica only inserts jobs
+	Slow     []string       // queues that people do not wait for: this replica polls them only once a second
 	Workers  *river.Workers
 	Periodic []*river.PeriodicJob
-	// Notify wakes workers by NOTIFY. It takes a lock of the whole database in the transaction that
-	// inserts, so a busy service is better off polling.
+	// Notify wakes workers by NOTIFY. It takes a lock on the whole database in the inserting transaction, so polling
+	// is better for a busy service.
 	Notify bool
 }
 
-// Client inserts and works jobs.
+// Client inserts jobs and works on them.
 type Client struct {
 	db    *postgres.DB
 	log   *slog.Logger
@@ -39,32 +44,44 @@ type Client struct {
 const (
 	fetchCooldown = 5 * time.Millisecond
 	fetchPoll     = 100 * time.Millisecond
+	slowPoll      = time.Second
 	maxAttempts   = 10
 	stopTimeout   = 15 * time.Second
 )
 
-// recovering makes a worker's panic an error. River would write the text of the panic to the log, and that can quote a
-// cell.
+// StopTime is the longest time that Run takes to stop: half of it for jobs to finish, half of it for cancelled jobs
+// to end.
+const StopTime = 2 * stopTimeout
+
+// recovering turns a panic of a worker into an error. River would log the text of the panic, which can contain the
+// value of a cell.
 func recovering(ctx context.Context, _ *rivertype.JobRow, work func(context.Context) error) (err error) {
 	defer fault.Recover(&err)
 
 	return work(ctx)
 }
 
-// New returns a Client. With queues it works when it is run.
+// New returns a Client. If the Config has queues, Run works on their jobs.
 func New(c Config) (*Client, error) {
+	log := Limited(c.Log)
 	config := &river.Config{
-		Logger: slog.New(calm{c.Log.Handler()}), FetchCooldown: fetchCooldown, FetchPollInterval: fetchPoll,
+		Logger: slog.New(calm{log.Handler()}), FetchCooldown: fetchCooldown, FetchPollInterval: fetchPoll,
 		MaxAttempts: maxAttempts, Middleware: []rivertype.Middleware{river.WorkerMiddlewareFunc(recovering)},
-		JobTimeout: -1, // the lease and the work itself know how long it may take
+		JobTimeout:        -1, // no timeout: the lease and the work itself limit the duration
+		ReindexerSchedule: nightly{c.DB},
 	}
 
-	client := &Client{db: c.DB, log: c.Log, wakes: make(wakes, wakesWaiting)}
+	client := &Client{db: c.DB, log: log, wakes: make(wakes, wakesWaiting)}
 
 	if len(c.Queues) > 0 {
 		config.Queues = map[string]river.QueueConfig{}
 		for name, workers := range c.Queues {
-			config.Queues[name] = river.QueueConfig{MaxWorkers: workers}
+			queue := river.QueueConfig{MaxWorkers: workers}
+			if slices.Contains(c.Slow, name) {
+				queue.FetchPollInterval = slowPoll
+			}
+
+			config.Queues[name] = queue
 		}
 
 		config.Workers, config.PeriodicJobs = c.Workers, c.Periodic
@@ -84,14 +101,14 @@ func New(c Config) (*Client, error) {
 	return client, nil
 }
 
-// InsertTx adds a job to the transaction that makes it necessary.
+// InsertTx inserts a job in the transaction that makes it necessary.
 func (c *Client) InsertTx(ctx context.Context, tx postgres.Tx, args river.JobArgs, opts *river.InsertOpts) error {
 	_, err := c.river.InsertTx(ctx, tx, args, opts)
 
 	return err
 }
 
-// Run works jobs until ctx ends, then lets those that run end, for a while.
+// Run works on jobs until ctx ends. Then it waits up to StopTime for the running jobs.
 func (c *Client) Run(ctx context.Context) error {
 	if err := c.river.Start(context.WithoutCancel(ctx)); err != nil {
 		return fmt.Errorf("starting jobs: %w", err)
@@ -105,7 +122,7 @@ func (c *Client) Run(ctx context.Context) error {
 		}
 
 		if err := c.Sweep(ctx); err != nil && ctx.Err() == nil {
-			c.log.WarnContext(ctx, "leases could not be swept", "error", err)
+			c.log.WarnContext(ctx, "expired leases could not be processed", "error", err)
 		}
 	}
 }
@@ -118,7 +135,7 @@ func (c *Client) stop(ctx context.Context) error {
 		return nil
 	}
 
-	// What did not end in time is given up: its lease runs out and another takes it over.
+	// Cancel jobs that did not end in time. Their leases expire, and another worker takes them over.
 	hard, cancelHard := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancelHard()
 
@@ -128,7 +145,7 @@ func (c *Client) stop(ctx context.Context) error {
 // SchemaVersion is the version of River's tables that this program needs.
 const SchemaVersion = 8
 
-// Migrated tells whether River's own tables are what this program needs.
+// Migrated reports whether the tables of River have the version that this program needs.
 func Migrated(ctx context.Context, db *postgres.DB) (bool, error) {
 	migrator, err := rivermigrate.New(riverpgxv5.New(db.Pool()), nil)
 	if err != nil {
@@ -137,13 +154,13 @@ func Migrated(ctx context.Context, db *postgres.DB) (bool, error) {
 
 	found, err := migrator.Validate(ctx, nil)
 	if err != nil {
-		return false, fmt.Errorf("looking at the jobs' tables: %w", err)
+		return false, fmt.Errorf("reading the jobs' tables: %w", err)
 	}
 
 	return found.OK, nil
 }
 
-// Migrate brings River's own tables up to date.
+// Migrate migrates the tables of River to the current version.
 func Migrate(ctx context.Context, db *postgres.DB) error {
 	migrator, err := rivermigrate.New(riverpgxv5.New(db.Pool()), nil)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"quern.dev/quern/internal/postgres/pgtest"
 )
 
-// task is a job whose worker does what the test says.
+// task is a job whose worker runs a function of the test.
 type task struct {
 	Account uuid.UUID `json:"account"`
 	Work    uuid.UUID `json:"work"`
@@ -58,6 +58,27 @@ func start(t *testing.T, db *postgres.DB, notify bool, work func(ctx context.Con
 
 	return client
 }
+
+// newClient returns a client that works on no jobs.
+func newClient(t *testing.T, db *postgres.DB) *job.Client {
+	t.Helper()
+
+	client, err := job.New(job.Config{DB: db, Log: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+
+	return client
+}
+
+func count(t *testing.T, db *postgres.DB, statement string, args ...any) (number int) {
+	t.Helper()
+	require.NoError(t, db.Do(t.Context(), func(q postgres.Querier) error {
+		return q.QueryRow(t.Context(), statement, args...).Scan(&number)
+	}))
+
+	return number
+}
+
+const countLeases = `SELECT count(*) FROM leases`
 
 func insert(t *testing.T, db *postgres.DB, client *job.Client, args task, then error) {
 	t.Helper()
@@ -124,8 +145,8 @@ func TestSchemaVersionIsRivers(t *testing.T) {
 	require.Len(t, migrator.AllVersions(), job.SchemaVersion)
 }
 
-// TestRescue: the job of a worker that died before it had its lease is delivered again; one whose lease is held
-// is left alone.
+// TestRescue checks that the job of a worker that died before it had its lease is delivered again, and that a job
+// whose lease is held is not.
 func TestRescue(t *testing.T) {
 	t.Parallel()
 
@@ -153,7 +174,7 @@ func TestRescue(t *testing.T) {
 		}))
 
 		require.Equal(t, stuck, <-worked)
-		time.Sleep(3 * time.Second) // more than one sweep
+		time.Sleep(3 * time.Second) // longer than one sweep
 		require.Empty(t, worked)
 
 		return nil

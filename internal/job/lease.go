@@ -15,25 +15,24 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-// ErrLost says that somebody else has the work now. Whoever gets it stops, and writes nothing more.
-var ErrLost = errors.New("the lease was lost")
-
 const (
 	leaseTime  = 15 * time.Second
 	renewEvery = 5 * time.Second
 	sweepEvery = 2 * time.Second
-	// rescueAfter is how long a worker may take to get its lease. Jobs without one are short.
+	// rescueAfter is how long a worker may take to get its lease. A job without a lease that runs longer is delivered
+	// again.
 	rescueAfter = time.Minute
 )
 
 // Lease is the right to write for a piece of work.
 type Lease struct {
+	db      *postgres.DB
 	account uuid.UUID
 	work    uuid.UUID
 	id      uuid.UUID
 }
 
-// Work names what a lease is for. Job delivers it again if its worker dies.
+// Work identifies what a lease is for. Job is delivered again if its worker dies.
 type Work struct {
 	Account uuid.UUID
 	ID      uuid.UUID
@@ -41,10 +40,11 @@ type Work struct {
 	Queue   string
 }
 
-// Hold runs do while it holds and renews the lease of the work. If somebody else holds it, do is not
-// called and Hold returns ErrLost. The context of do ends when the lease is lost.
+// Hold acquires the lease of the work, renews it while do runs, and gives it back afterwards. If another worker holds
+// the lease, Hold returns ErrLost without calling do. If the lease is lost while do runs, the context of do ends, and
+// Hold returns ErrLost.
 func (c *Client) Hold(ctx context.Context, work Work, do func(ctx context.Context, lease Lease) error) error {
-	lease := Lease{account: work.Account, work: work.ID, id: uuid.Must(uuid.NewV7())}
+	lease := Lease{db: c.db, account: work.Account, work: work.ID, id: uuid.Must(uuid.NewV7())}
 
 	args, err := json.Marshal(work.Job)
 	if err != nil {
@@ -84,15 +84,15 @@ func (c *Client) Hold(ctx context.Context, work Work, do func(ctx context.Contex
 		return ErrLost
 	}
 
-	// Given back even if the caller has left, so that a retry need not wait for the lease to run out.
+	// Release the lease even if the caller has left, so that a retry need not wait until it expires.
 	returning, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewEvery)
 	defer cancel()
 
 	return errors.Join(err, c.db.Do(returning, func(q postgres.Querier) error { return release(returning, q, lease) }))
 }
 
-// renew keeps the lease until ctx ends. A database that does not answer is no reason to give it up before
-// it has run out: until then nobody else can have it.
+// renew renews the lease until ctx ends. If the database does not answer, it keeps trying until the lease has
+// expired, because no other worker can acquire the lease before that.
 func (c *Client) renew(ctx context.Context, lease Lease, lost context.CancelCauseFunc) {
 	until := time.Now().Add(leaseTime)
 
@@ -117,12 +117,53 @@ func (c *Client) renew(ctx context.Context, lease Lease, lost context.CancelCaus
 	}
 }
 
-// FenceTx lets the transaction pass only while the lease is held, and keeps it from being taken until the
+// FenceTx fails with ErrLost if the lease is no longer held. Otherwise the lease cannot be taken before the
 // transaction ends. Every write of a worker begins with it.
 func (l Lease) FenceTx(ctx context.Context, tx postgres.Tx) error { return fence(ctx, tx, l) }
 
-// Sweep takes the leases that ran out from their holders and delivers their work again, and the jobs of workers
-// that died before they had a lease. Any replica may.
+// InTx runs do in a transaction that begins with FenceTx.
+func (l Lease) InTx(ctx context.Context, do func(tx postgres.Tx) error) error {
+	return l.db.InTx(ctx, func(tx postgres.Tx) error {
+		if err := l.FenceTx(ctx, tx); err != nil {
+			return err
+		}
+
+		return do(tx)
+	})
+}
+
+// Record is InTx for a change of the state of the work. do reports whether the work is still wanted. If it is not,
+// the transaction is rolled back and Record returns ErrStopped.
+func (l Lease) Record(ctx context.Context, do func(tx postgres.Tx) (wanted bool, err error)) error {
+	return l.InTx(ctx, func(tx postgres.Tx) error {
+		wanted, err := do(tx)
+		if err == nil && !wanted {
+			err = ErrStopped
+		}
+
+		return err
+	})
+}
+
+// concludeTime is how long Conclude may take.
+const concludeTime = 10 * time.Second
+
+// Conclude is Record for the end of the work. It also runs if ctx has ended, because the end must be recorded. It
+// changes nothing if the work has ended already or another worker has it.
+func (l Lease) Conclude(ctx context.Context, do func(ctx context.Context, tx postgres.Tx) (wanted bool, err error)) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), concludeTime)
+	defer cancel()
+
+	err := l.Record(ctx, func(tx postgres.Tx) (bool, error) { return do(ctx, tx) })
+	if Over(err) {
+		return nil
+	}
+
+	return err
+}
+
+// Sweep takes expired leases from their holders and delivers their work again. It also delivers the jobs of workers
+// that died before they had a lease. Any replica may call it.
 func (c *Client) Sweep(ctx context.Context) error {
 	return c.db.InTx(ctx, func(tx postgres.Tx) error {
 		expired, err := takeExpired(ctx, tx, uuid.Must(uuid.NewV7()), leaseTime)
@@ -135,14 +176,14 @@ func (c *Client) Sweep(ctx context.Context) error {
 				return err
 			}
 
-			c.log.WarnContext(ctx, "work whose worker died is delivered again", "job", work.kind, "work", work.id)
+			c.log.WarnContext(ctx, "a worker died, its work is delivered again", "job", work.kind, "work", work.id)
 		}
 
 		return rescue(ctx, tx, rescueAfter)
 	})
 }
 
-// stored is a job as a lease keeps it.
+// stored is a job as stored with a lease.
 type stored struct {
 	kind, queue string
 	args        json.RawMessage
@@ -151,15 +192,5 @@ type stored struct {
 
 func (s stored) Kind() string                 { return s.kind }
 func (s stored) MarshalJSON() ([]byte, error) { return s.args, nil }
-
-// Snooze is what a worker returns when somebody else has its work: the job looks again when that one's
-// lease would have run out.
-func Snooze(err error) error {
-	if errors.Is(err, ErrLost) {
-		return river.JobSnooze(leaseTime)
-	}
-
-	return err
-}
 
 var _ rivertype.JobArgs = stored{}

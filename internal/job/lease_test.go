@@ -26,7 +26,7 @@ import (
 	"quern.dev/quern/internal/postgres/pgtest"
 )
 
-// workerOf makes the test binary a worker on the database that it names.
+// workerOf names the environment variable that turns the test binary into a worker on the given database.
 const workerOf = "QUERN_TEST_WORKER_OF"
 
 func TestMain(m *testing.M) {
@@ -38,10 +38,11 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// takeover is how soon another has the work of a worker that is no more.
+// takeover is the longest time until another worker has the work of a dead worker.
 const takeover = 20 * time.Second
 
-// TestLease: the work of a process that died is taken over, and what one writes that only seemed dead is fenced off.
+// TestLease checks that the work of a dead process is taken over, and that a process that only seemed dead cannot
+// write.
 func TestLease(t *testing.T) {
 	t.Parallel()
 
@@ -78,17 +79,17 @@ func TestLease(t *testing.T) {
 		heir := w.employ(t)
 		late.signal(t, syscall.SIGSTOP)
 		late.stands(t)
-		late.told(t, "write") // the first thing that it does when it is awake again
+		late.told(t, "write") // the first command that it runs when it continues
 		heir.takesOver(t)
 
-		// While the other one works.
+		// While the other worker works.
 		late.signal(t, syscall.SIGCONT)
 		late.says(t, patience, "lost", "refused")
 		heir.told(t, "write", "end")
 		heir.says(t, patience, "written")
 		heir.says(t, patience, "ended")
 
-		// And when it has ended.
+		// And after the other worker has ended.
 		late.told(t, "write")
 		late.says(t, patience, "refused")
 
@@ -96,10 +97,10 @@ func TestLease(t *testing.T) {
 	})
 }
 
-// patience is how long anything may take that is only slow when the machine is busy.
+// patience is the longest time for an action that is slow only on a busy machine.
 const patience = time.Minute
 
-// workplace is a database with a piece of work, and with a table for what is done.
+// workplace is a database with a table that records the writes of workers.
 type workplace struct {
 	address string
 	db      *postgres.DB
@@ -136,7 +137,7 @@ func (w workplace) deliver(t *testing.T) {
 	insert(t, w.db, client, task{Account: uuid.New(), Work: uuid.New()}, nil)
 }
 
-// requireWritten: each of these has written once, in this order, and nobody has the lease.
+// requireWritten checks that each process has written once, in this order, and that no lease is held.
 func (w workplace) requireWritten(t *testing.T, by ...*process) {
 	t.Helper()
 
@@ -163,7 +164,7 @@ func (w workplace) query(t *testing.T, statement string) (numbers []int) {
 	return numbers
 }
 
-// process is a worker in a process of its own.
+// process is a worker in its own process.
 type process struct {
 	cmd  *exec.Cmd
 	in   io.Writer
@@ -212,7 +213,7 @@ func (p *process) signal(t *testing.T, signal os.Signal) {
 	require.NoError(t, p.cmd.Process.Signal(signal))
 }
 
-// stands waits until every thread has stopped: the signal only asks for it.
+// stands waits until every thread has stopped, because the signal takes effect later.
 func (p *process) stands(t *testing.T) {
 	t.Helper()
 
@@ -240,7 +241,7 @@ func (p *process) told(t *testing.T, commands ...string) {
 	}
 }
 
-// says waits until the process has said all of this, and nothing else, in any order.
+// says waits for the next words of the process, which must be these, in any order.
 func (p *process) says(t *testing.T, within time.Duration, words ...string) {
 	t.Helper()
 
@@ -267,8 +268,8 @@ func (p *process) takesOver(t *testing.T) {
 	t.Logf("taken over after %v", time.Since(began).Round(time.Millisecond))
 }
 
-// workTasks is what a worker process does until its standard input ends: it holds the lease of the work that
-// it is delivered, and writes when it is told to, whether or not it still should.
+// workTasks is the main function of a worker process. Until its standard input ends, it holds the lease of the work
+// that is delivered, and writes on command, even if it has lost the lease.
 func workTasks(address string) error {
 	commands := make(chan string)
 
@@ -321,10 +322,10 @@ func workTasks(address string) error {
 	return client.Run(context.Background())
 }
 
-// say tells the test how it goes.
+// say reports progress to the test.
 func say(what any) { _, _ = fmt.Fprintln(os.Stdout, what) }
 
-// obey does what it is told until that is to end.
+// obey runs commands until the command to end.
 func obey(ctx context.Context, db *postgres.DB, lease job.Lease, commands <-chan string) error {
 	for command := range commands {
 		if command == "end" {
@@ -359,4 +360,22 @@ func obey(ctx context.Context, db *postgres.DB, lease job.Lease, commands <-chan
 	}
 
 	return nil
+}
+
+// TestWait checks that a job that has to wait is delivered again soon, and is not treated as failed or as held by
+// another worker.
+func TestWait(t *testing.T) {
+	t.Parallel()
+
+	reason := errors.New("the disk is full")
+	waiting := job.Wait(reason)
+	require.ErrorIs(t, waiting, reason)
+
+	for _, err := range []error{waiting, fmt.Errorf("loading: %w", waiting), errors.Join(waiting, errors.New("other"))} {
+		snoozed, ok := errors.AsType[*river.JobSnoozeError](job.Snooze(err))
+		require.True(t, ok)
+		require.Less(t, snoozed.Duration, 5*time.Second)
+	}
+
+	require.Equal(t, reason, job.Snooze(reason))
 }

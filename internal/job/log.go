@@ -8,11 +8,11 @@ import (
 	"github.com/riverqueue/river/rivershared/startstop"
 )
 
-// calm lowers what River says of a service that it stops itself: one that is stopped while it waits for its
-// turn to begin tries its first statement all the same, and calls it an error that it was not let.
+// calm lowers the level of records that River logs because it is stopping. A River service that is stopped while it
+// waits to start still runs its first statement, and logs the cancelled statement as an error.
 type calm struct{ slog.Handler }
 
-// Handle lowers the record if the context it came with was ended by River's stop.
+// Handle lowers the level of a record whose context was ended by River's stop.
 func (h calm) Handle(ctx context.Context, record slog.Record) error {
 	if errors.Is(context.Cause(ctx), startstop.ErrStop) {
 		record.Level = min(record.Level, slog.LevelDebug)
@@ -25,8 +25,8 @@ func (h calm) Handle(ctx context.Context, record slog.Record) error {
 	return h.Handler.Handle(ctx, record)
 }
 
-// WithAttrs keeps the handler calm.
+// WithAttrs keeps lowering levels.
 func (h calm) WithAttrs(attrs []slog.Attr) slog.Handler { return calm{h.Handler.WithAttrs(attrs)} }
 
-// WithGroup keeps the handler calm.
+// WithGroup keeps lowering levels.
 func (h calm) WithGroup(name string) slog.Handler { return calm{h.Handler.WithGroup(name)} }

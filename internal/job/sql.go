@@ -10,7 +10,7 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-// The clock of leases is the database's alone: workers need not agree on the time.
+// Leases use only the clock of the database, so the clocks of workers need not agree.
 const (
 	sqlAcquire = `
 		INSERT INTO leases AS l (account_id, work_id, lease_id, until, job, queue, args)
@@ -23,8 +23,9 @@ const (
 	sqlRelease = `DELETE FROM leases WHERE account_id = $1 AND work_id = $2 AND lease_id = $3`
 	sqlFence   = `SELECT work_id FROM leases WHERE account_id = $1 AND work_id = $2 AND lease_id = $3 FOR SHARE`
 
-	// The new lease id is nobody's: the holder is fenced off, and whoever is delivered the work can acquire it,
-	// because until has passed. Work that nobody takes is delivered again after a while.
+	// The new lease id belongs to no worker. The former holder can no longer write, and the worker that the job is
+	// delivered to can acquire the lease, because until has passed. Work that no worker takes is delivered again
+	// after a while.
 	sqlTakeExpired = `
 		UPDATE leases SET lease_id = $1, delivered_at = now() WHERE (account_id, work_id) IN (
 			SELECT account_id, work_id FROM leases
@@ -32,16 +33,24 @@ const (
 			ORDER BY until LIMIT 100 FOR UPDATE SKIP LOCKED)
 		RETURNING job, queue, args, work_id`
 
-	// A worker that died after it got its job and before it had the lease left nothing but a job that runs for
-	// ever: River cannot know, and does not rescue jobs that may take as long as they like. A duplicate is
-	// harmless, so no worker has to say that it lives.
+	// A worker that died after it received its job and before it had the lease leaves a job that runs for ever. River
+	// cannot detect this, and it does not rescue jobs without a timeout. A second delivery is harmless, so workers
+	// need not report that they are alive.
 	sqlRescue = `
 		UPDATE river_job r SET state = 'available', scheduled_at = now()
 		WHERE r.state = 'running' AND r.attempted_at < now() - $1::interval
 			AND NOT EXISTS (SELECT FROM leases l WHERE l.job = r.kind AND l.args = r.args)`
+
+	sqlOwnsJobs = `SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass('river_job')`
 )
 
-// acquire returns ErrLost if somebody else holds the lease.
+func ownsJobs(ctx context.Context, q postgres.Querier) (owns bool, err error) {
+	err = q.QueryRow(ctx, sqlOwnsJobs).Scan(&owns)
+
+	return owns, err
+}
+
+// acquire returns ErrLost if another worker holds the lease.
 func acquire(ctx context.Context, q postgres.Querier, l Lease, work Work, args []byte, lasting time.Duration) error {
 	return held(ctx, q, sqlAcquire, l.account, l.work, l.id, lasting, work.Job.Kind(), work.Queue, args)
 }
@@ -50,7 +59,7 @@ func renew(ctx context.Context, q postgres.Querier, l Lease, lasting time.Durati
 	return held(ctx, q, sqlRenew, l.account, l.work, l.id, lasting)
 }
 
-// release is content if the lease is somebody else's by now.
+// release does nothing if another worker has the lease now.
 func release(ctx context.Context, q postgres.Querier, l Lease) error {
 	_, err := q.Exec(ctx, sqlRelease, l.account, l.work, l.id)
 
@@ -61,7 +70,7 @@ func fence(ctx context.Context, tx pgx.Tx, l Lease) error {
 	return held(ctx, tx, sqlFence, l.account, l.work, l.id)
 }
 
-// held runs a statement that meets one row while the lease is held.
+// held runs a statement that affects one row while the lease is held. It returns ErrLost if no row was affected.
 func held(ctx context.Context, q postgres.Querier, statement string, args ...any) error {
 	tag, err := q.Exec(ctx, statement, args...)
 	if err == nil && tag.RowsAffected() == 0 {

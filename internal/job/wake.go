@@ -8,18 +8,18 @@ import (
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 )
 
-// Wake lets the workers of this process look for jobs of a queue now. It is a hint for after the transaction that made
-// one: those of other processes poll, and so do these.
+// Wake makes the workers of this process check a queue for jobs now. Call it after the transaction that inserted a
+// job. It is only a hint and does not reach other processes: all workers also poll.
 func (c *Client) Wake(queue string) {
 	select {
 	case c.wakes <- queue:
-	default: // they are awake
+	default: // wake-ups are already waiting
 	}
 }
 
 const wakesWaiting = 16
 
-// quiet is River's driver without NOTIFY. Its listener hears this process alone.
+// quiet is River's driver without NOTIFY. Its listener receives only the wake-ups of this process.
 type quiet struct {
 	*riverpgxv5.Driver
 
@@ -31,7 +31,7 @@ func (quiet) SupportsListenNotify() bool { return false }
 
 func (q quiet) GetListener(*riverdriver.GetListenenerParams) riverdriver.Listener { return q.wakes }
 
-// wakes are the queues that have something new.
+// wakes contains the queues that have new jobs.
 type wakes chan string
 
 const insertTopic = "river_insert"

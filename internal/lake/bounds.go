@@ -13,34 +13,35 @@ import (
 )
 
 const (
-	// measured is how many columns get bounds: a table of thousands would carry more statistics than data.
+	// measured is how many columns get bounds: with thousands of columns, a table would have more statistics than
+	// data.
 	measured = 200
-	// maxBound is how many bytes a bound in our rows can have.
+	// maxBound is the maximum size of a bound in the database, in bytes.
 	maxBound = 64
-	// maxText is how many characters of a text a bound has.
+	// maxText is the maximum length of a bound of a text column, in characters.
 	maxText = 16
-	// maxDecimal is how many bytes a decimal can have.
+	// maxDecimal is the maximum size of a decimal, in bytes.
 	maxDecimal = 16
 )
 
-// bound is between what the values of a column in a file are, as Iceberg writes values. A text may be cut off: then
-// the lower one is less than the least value, and the upper one is greater than the greatest.
+// bound holds the lower and upper bound of the values of a column in a file, as encoded by Iceberg. Long text is
+// truncated: then the lower bound is less than the least value, and the upper bound is greater than the greatest.
 type bound struct {
 	Lower []byte `json:"lower,omitempty"`
 	Upper []byte `json:"upper,omitempty"`
 	Nulls *int64 `json:"nulls,omitempty"`
 }
 
-// metric is what a manifest says of a column of a file.
+// metric holds the statistics of a column of a file that a manifest records.
 type metric struct {
 	size, values, nulls int64
 	least, greatest     iceberg.Literal // nil if there is no value
-	partial             bool            // some rows are not in it
+	partial             bool            // the statistics do not cover all rows
 }
 
-// measure returns the metrics of those of the first columns whose statistics are about all rows, by id. A writer
-// leaves them out where it likes to, of a row group with long texts for instance; with bounds of the other row groups
-// alone, whoever trusts them does not find the rows.
+// measure returns metrics by column id, for those of the first columns whose statistics cover all rows. A writer may
+// omit the statistics of a row group, for instance one with long text. Bounds of only the other row groups would make
+// a reader miss rows.
 func measure(meta *metadata.FileMetaData, columns []Column) (map[int]*metric, error) {
 	var (
 		root    = meta.Schema.Root()
@@ -68,6 +69,12 @@ func measure(meta *metadata.FileMetaData, columns []Column) (map[int]*metric, er
 				metrics[id] = &metric{}
 			}
 
+			// A writer may omit only the longer of both values. The decoded statistics cannot tell an omitted value from
+			// an empty one.
+			if s := meta.RowGroups[g].Columns[i].MetaData.Statistics; s != nil {
+				metrics[id].partial = metrics[id].partial || s.IsSetMinValue() != s.IsSetMaxValue() || s.IsSetMin() != s.IsSetMax()
+			}
+
 			if err := metrics[id].include(chunk, columns[at].Type); err != nil {
 				return nil, err
 			}
@@ -79,7 +86,7 @@ func measure(meta *metadata.FileMetaData, columns []Column) (map[int]*metric, er
 	return metrics, nil
 }
 
-// include adds what the statistics of a row group say.
+// include adds the statistics of one row group.
 func (m *metric) include(chunk *metadata.ColumnChunkMetaData, t Type) error {
 	if m.partial = m.partial || !covered(chunk); m.partial {
 		return nil
@@ -128,7 +135,7 @@ func (m *metric) include(chunk *metadata.ColumnChunkMetaData, t Type) error {
 	return nil
 }
 
-// widen keeps the lesser of the least values and the greater of the greatest.
+// widen extends the range of m to include least and greatest.
 func widen[T iceberg.LiteralType](m *metric, least, greatest T) {
 	if known, ok := m.least.(iceberg.TypedLiteral[T]); !ok || known.Comparator()(least, known.Value()) < 0 {
 		m.least = iceberg.NewLiteral(least)
@@ -139,7 +146,7 @@ func widen[T iceberg.LiteralType](m *metric, least, greatest T) {
 	}
 }
 
-// widenDecimal takes numbers in two's complement, the highest byte first.
+// widenDecimal is widen for big-endian numbers in two's complement.
 func (m *metric) widenDecimal(scale int, least, greatest []byte) error {
 	low, high := iceberg.DecimalLiteral{Scale: scale}, iceberg.DecimalLiteral{Scale: scale}
 	if err := errors.Join(low.UnmarshalBinary(least), high.UnmarshalBinary(greatest)); err != nil {
@@ -153,7 +160,7 @@ func (m *metric) widenDecimal(scale int, least, greatest []byte) error {
 
 func whole(n int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(n)) } //nolint:gosec // its bits
 
-// bounds returns the least and the greatest value as Iceberg writes them, none for what is empty.
+// bounds returns the least and the greatest value as encoded by Iceberg, or nil if there is no value.
 func (m *metric) bounds() (lower, upper []byte, err error) {
 	if m.least == nil {
 		return nil, nil, nil
@@ -176,7 +183,7 @@ func (m *metric) bounds() (lower, upper []byte, err error) {
 	return lower, upper, err
 }
 
-// cut returns the beginning of a text, and whether that is not all.
+// cut returns the first maxText characters of text, and whether the text is longer.
 func cut(text string) (beginning string, isCut bool) {
 	count := 0
 	for at := range text {
@@ -188,7 +195,8 @@ func cut(text string) (beginning string, isCut bool) {
 	return text, false
 }
 
-// above returns a short text that is not less than this one and all that begin as it does; "" if there is none.
+// above returns a short text that is not less than text nor, if text is truncated, than any text with the same
+// beginning. It returns "" if there is none.
 func above(text string) string {
 	text, isCut := cut(text)
 	if !isCut {
@@ -201,7 +209,7 @@ func above(text string) string {
 
 		switch {
 		case last == '\ud7ff':
-			return text + "\ue000" // there are no characters between them
+			return text + "\ue000" // the surrogates between them are not characters
 		case last < utf8.MaxRune:
 			return text + string(last+1)
 		}
@@ -210,7 +218,7 @@ func above(text string) string {
 	return ""
 }
 
-// covered tells whether the statistics are about all values, and their least and greatest can be compared.
+// covered reports whether the statistics cover all values and their least and greatest value can be compared.
 func covered(chunk *metadata.ColumnChunkMetaData) bool {
 	if set, err := chunk.StatsSet(); err != nil || !set {
 		return false

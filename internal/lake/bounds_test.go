@@ -23,7 +23,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestEntryAsIcebergGo: of files with all kinds of values we say what iceberg-go says.
+// TestEntryAsIcebergGo checks that describe produces the same entries as iceberg-go, for files with all kinds of
+// values.
 func TestEntryAsIcebergGo(t *testing.T) {
 	t.Parallel()
 
@@ -31,8 +32,10 @@ func TestEntryAsIcebergGo(t *testing.T) {
 
 	var bounds, partial, dictionaries int
 
+	random := newRandom(t)
+
 	for range 100 {
-		content := randomParquet(t, columns, rand.IntN(4), rand.Float64())
+		content := randomParquet(t, random, columns, random.IntN(4), random.Float64())
 		ours, err := describeBytes(content, columns)
 		require.NoError(t, err)
 
@@ -126,8 +129,8 @@ func facts(f iceberg.DataFile) []any {
 	}
 }
 
-// randomParquet has so many row groups, and about this share of nulls.
-func randomParquet(t *testing.T, columns []Column, groups int, nulls float64) []byte {
+// randomParquet returns a file with this number of row groups and about this fraction of nulls.
+func randomParquet(t *testing.T, random *rand.Rand, columns []Column, groups int, nulls float64) []byte {
 	t.Helper()
 
 	fields := make([]arrow.Field, len(columns))
@@ -141,20 +144,20 @@ func randomParquet(t *testing.T, columns []Column, groups int, nulls float64) []
 	)
 
 	writer, err := pqarrow.NewFileWriter(shape, &content, parquet.NewWriterProperties(
-		parquet.WithStats(true), parquet.WithStoreDecimalAsInteger(rand.IntN(2) == 0), parquet.WithDictionaryDefault(rand.IntN(2) == 0),
+		parquet.WithStats(true), parquet.WithStoreDecimalAsInteger(random.IntN(2) == 0), parquet.WithDictionaryDefault(random.IntN(2) == 0),
 	), pqarrow.DefaultWriterProps())
 	require.NoError(t, err)
 
 	for range groups {
 		builder := array.NewRecordBuilder(arrowmemory.DefaultAllocator, shape)
-		rows := []int{0, 1, 2, 4, 200}[rand.IntN(5)] // only many make a dictionary
+		rows := []int{0, 1, 2, 4, 200}[random.IntN(5)] // only many rows make the writer use a dictionary
 
 		for i, column := range columns {
 			for range rows {
-				if rand.Float64() < nulls || column.Name == "void" {
+				if random.Float64() < nulls || column.Name == "void" {
 					builder.Field(i).AppendNull()
 				} else {
-					appendRandom(builder.Field(i), column.Type)
+					appendRandom(random, builder.Field(i), column.Type)
 				}
 			}
 		}
@@ -170,9 +173,9 @@ func randomParquet(t *testing.T, columns []Column, groups int, nulls float64) []
 	return content.Bytes()
 }
 
-func appendRandom(builder array.Builder, t Type) {
-	edges := []int64{0, 1, -1, 127, 128, -128, -129, math.MaxInt32, math.MaxInt64, math.MinInt64, rand.Int64() - rand.Int64()}
-	edge := edges[rand.IntN(len(edges))]
+func appendRandom(random *rand.Rand, builder array.Builder, t Type) {
+	edges := []int64{0, 1, -1, 127, 128, -128, -129, math.MaxInt32, math.MaxInt64, math.MinInt64, random.Int64() - random.Int64()}
+	edge := edges[random.IntN(len(edges))]
 
 	switch b := builder.(type) {
 	case *array.BooleanBuilder:
@@ -180,24 +183,24 @@ func appendRandom(builder array.Builder, t Type) {
 	case *array.Int64Builder:
 		b.Append(edge)
 	case *array.Float64Builder:
-		numbers := []float64{0, math.Copysign(0, -1), 1.5, -2.25, math.Inf(1), math.Inf(-1), math.MaxFloat64, rand.NormFloat64()}
-		if rand.IntN(40) == 0 {
+		numbers := []float64{0, math.Copysign(0, -1), 1.5, -2.25, math.Inf(1), math.Inf(-1), math.MaxFloat64, random.NormFloat64()}
+		if random.IntN(40) == 0 {
 			numbers = []float64{math.NaN()}
 		}
 
-		b.Append(numbers[rand.IntN(len(numbers))])
+		b.Append(numbers[random.IntN(len(numbers))])
 	case *array.Date32Builder:
 		b.Append(arrow.Date32(edge))
 	case *array.TimestampBuilder:
 		b.Append(arrow.Timestamp(edge))
 	case *array.Time64Builder:
-		b.Append(arrow.Time64(rand.Int64N(24 * 60 * 60 * 1_000_000)))
+		b.Append(arrow.Time64(random.Int64N(24 * 60 * 60 * 1_000_000)))
 	case *array.StringBuilder:
 		alphabet := []string{"a", "z", "ä", "\ud7ff", "\ue000", string(utf8.MaxRune), "0123456789", strings.Repeat(string(utf8.MaxRune), 20)}
 
 		var text strings.Builder
-		for range rand.IntN(25) {
-			text.WriteString(alphabet[rand.IntN(len(alphabet))])
+		for range random.IntN(25) {
+			text.WriteString(alphabet[random.IntN(len(alphabet))])
 		}
 
 		b.Append(text.String())
@@ -205,10 +208,10 @@ func appendRandom(builder array.Builder, t Type) {
 		precision, _, _ := t.Decimal()
 		unscaled := decimal128.FromI64(edge)
 
-		if precision > 19 && rand.IntN(2) == 0 {
-			unscaled = decimal128.New(rand.Int64N(100_000)-50_000, rand.Uint64())
+		if precision > 19 && random.IntN(2) == 0 {
+			unscaled = decimal128.New(random.Int64N(100_000)-50_000, random.Uint64())
 			if precision == 20 {
-				unscaled = decimal128.New(rand.Int64N(2)-1, rand.Uint64())
+				unscaled = decimal128.New(random.Int64N(2)-1, random.Uint64())
 			}
 		}
 
@@ -220,7 +223,7 @@ func appendRandom(builder array.Builder, t Type) {
 	}
 }
 
-// TestWideDecimals: the engine writes decimals with more bytes than their digits need.
+// TestWideDecimals covers decimals that the engine writes with more bytes than their digits need.
 func TestWideDecimals(t *testing.T) {
 	t.Parallel()
 

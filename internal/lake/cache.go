@@ -17,9 +17,8 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"quern.dev/quern/internal/blob"
+	"quern.dev/quern/internal/disk"
 	"quern.dev/quern/internal/fault"
 )
 
@@ -30,14 +29,15 @@ const (
 	retryWhenFull = time.Second
 )
 
-// cache keeps local copies of data files in a folder, as many as there is room for. A file that somebody uses
-// stays; of the others those go first that were not used for the longest time.
+// cache keeps local copies of data files in a folder, up to a size limit. Copies in use are not removed; of the
+// others, the least recently used is removed first.
 //
-// A copy gets its name only when it is complete and on the disk, so what has a name is whole, also after a
-// crash. Names are made of the key, and objects never change, so a name is never wrong.
+// A copy gets its name only when it is complete and on the disk, so a file with a name is complete, even after a
+// crash. Names are derived from keys, and objects never change, so a copy never becomes outdated.
 type cache struct {
 	folder string
 	room   int64
+	watch  *disk.Watch
 	store  *blob.Store
 	log    *slog.Logger
 	lock   *os.File
@@ -45,23 +45,23 @@ type cache struct {
 	mu    sync.Mutex
 	used  int64
 	items map[string]*copied // by name
-	idle  *list.List         // of *copied that nobody uses, the last used first
+	idle  *list.List         // of *copied that are not in use, most recently used first
 }
 
-// copied is one file of the cache, there or under way.
+// copied is one file of the cache, complete or being fetched.
 type copied struct {
 	name  string
 	size  int64
 	users int
 	idle  *list.Element
-	stop  context.CancelFunc // of the fetch, when nobody waits for it any more
-	done  chan struct{}      // closed when it is there, or err is set
+	stop  context.CancelFunc // cancels the fetch when no caller waits for it any more
+	done  chan struct{}      // closed when the copy is complete or err is set
 	err   error
 	seal  seal
 }
 
-// seal is what shows that a file was changed. Links come and go, so the time of the last change of the inode
-// says nothing.
+// seal identifies the state of a file, to detect changes. The time of the last change of the inode is not part of it,
+// because adding and removing hard links changes that time.
 type seal struct {
 	size     int64
 	modified time.Time
@@ -83,7 +83,8 @@ func sealOf(path string) (seal, error) {
 	return made, nil
 }
 
-func newCache(folder string, room int64, store *blob.Store, log *slog.Logger) (*cache, error) {
+func newCache(config Config) (*cache, error) {
+	folder := config.CacheDir
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, err
 	}
@@ -99,12 +100,15 @@ func newCache(folder string, room int64, store *blob.Store, log *slog.Logger) (*
 		return nil, fmt.Errorf("another process uses %s", folder)
 	}
 
-	c := &cache{folder: folder, room: room, store: store, log: log, lock: lock, items: map[string]*copied{}, idle: list.New()}
+	c := &cache{
+		folder: folder, room: config.CacheBytes, watch: config.Folder, store: config.Store, log: config.Log, lock: lock,
+		items: map[string]*copied{}, idle: list.New(),
+	}
 
 	return c, c.adopt()
 }
 
-// adopt takes over what is whole, and removes everything else.
+// adopt takes over complete copies and removes everything else.
 func (c *cache) adopt() error {
 	entries, err := os.ReadDir(c.folder)
 	if err != nil {
@@ -151,7 +155,7 @@ func (c *cache) adopt() error {
 	return nil
 }
 
-// close may be repeated.
+// close can be repeated.
 func (c *cache) close() error {
 	if err := c.lock.Close(); !errors.Is(err, os.ErrClosed) {
 		return err
@@ -162,116 +166,33 @@ func (c *cache) close() error {
 
 func (c *cache) path(name string) string { return filepath.Join(c.folder, name) }
 
-// nameOf is the name of a file's copy. The size is part of it, so that a copy of another length is not taken.
+// nameOf returns the name of the copy of a file. The name contains the size, so that a copy of another length is not
+// used.
 func nameOf(file File) string {
 	hash := sha256.Sum256([]byte(file.Key))
 
 	return fmt.Sprintf("%s-%d%s", hex.EncodeToString(hash[:16]), file.Size, cacheSuffix)
 }
 
-// nameFor is what the name would be if the size were this one.
+// nameFor returns the given name with another size.
 func nameFor(name string, size int64) string {
 	hash, _, _ := strings.Cut(name, "-")
 
 	return fmt.Sprintf("%s-%d%s", hash, size, cacheSuffix)
 }
 
-// Fetch returns the path of a local, read-only copy of a data file, which stays until release is called. Several
-// who ask at once wait for the same copy.
-//
-// LimitExceeded: the file is larger than the cache. Unavailable: files in use leave no room, or the store does
-// not answer.
-func (l *Lake) Fetch(ctx context.Context, file File) (path string, release func(), err error) {
-	if l.cache == nil {
-		return "", nil, errors.New("this process has no cache of data files")
-	}
+// has reports whether a copy of the file exists or is being fetched.
+func (c *cache) has(file File) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 
-	item, err := l.cache.take(ctx, file)
-	if err != nil {
-		return "", nil, err
-	}
+	_, ok := c.items[nameOf(file)]
 
-	select {
-	case <-item.done:
-	case <-ctx.Done():
-		l.cache.leave(item)
-
-		return "", nil, ctx.Err()
-	}
-
-	if item.err != nil {
-		l.cache.leave(item)
-
-		return "", nil, item.err
-	}
-
-	return l.cache.path(item.name), sync.OnceFunc(func() { l.cache.leave(item) }), nil
+	return ok
 }
 
-// fetches is how many files come from the store at once.
-const fetches = 8
-
-// FetchAll fetches files for a process that is not trusted: use gets the path of each and its place in the list, from
-// several goroutines. release is there also after an error.
-//
-// Faults: as Fetch, and LimitExceeded if they are more than the cache holds.
-func (l *Lake) FetchAll(ctx context.Context, files []File, use func(path string, n int) error) (release func(), err error) {
-	var size int64
-	for _, file := range files {
-		size += file.Size
-	}
-
-	if l.cache != nil && size > l.cache.room {
-		return func() {}, fault.New(fault.LimitExceeded, fmt.Sprintf("The data files have %d bytes; this server has room for %d.", size, l.cache.room))
-	}
-
-	releases := make([]func(), len(files))
-
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(fetches)
-
-	for n, file := range files {
-		group.Go(func() (err error) {
-			defer fault.Recover(&err)
-
-			path, release, err := l.Fetch(ctx, file)
-			if err != nil {
-				return err
-			}
-
-			releases[n] = func() {
-				_ = l.Verify(path) // a changed copy is thrown away and stands in the log
-
-				release()
-			}
-
-			return use(path, n)
-		})
-	}
-
-	err = group.Wait()
-
-	return func() {
-		for _, release := range releases {
-			if release != nil {
-				release()
-			}
-		}
-	}, err
-}
-
-// Verify checks that a copy is still what was fetched, which is cheap: whoever gave it to a process that is not
-// trusted asks afterwards. A changed one is thrown away. ErrChanged.
-func (l *Lake) Verify(path string) error {
-	if l.cache == nil || filepath.Dir(path) != filepath.Clean(l.cache.folder) {
-		return errors.New("not a file of the cache")
-	}
-
-	return l.cache.verify(filepath.Base(path))
-}
-
-// take returns the file's copy and counts the caller among its users. If there is none it makes room and
-// begins to fetch it.
+// take returns the copy of a file and counts the caller as a user. If there is no copy, take makes room and starts to
+// fetch it.
 func (c *cache) take(ctx context.Context, file File) (*copied, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -301,7 +222,7 @@ func (c *cache) take(ctx context.Context, file File) (*copied, error) {
 		return nil, full
 	}
 
-	// It is fetched for whoever asks meanwhile too, so it does not end with the first one.
+	// Other callers may wait for this fetch too, so it must not end with the context of the first one.
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	item := &copied{name: name, size: file.Size, users: 1, stop: stop, done: make(chan struct{})}
 	c.items[name] = item
@@ -312,7 +233,7 @@ func (c *cache) take(ctx context.Context, file File) (*copied, error) {
 	return item, nil
 }
 
-// shrink removes copies that nobody uses until there is room for so many bytes more. The caller holds mu.
+// shrink removes unused copies until there is room for more bytes. The caller holds mu.
 func (c *cache) shrink(more int64) {
 	for c.used+more > c.room && c.idle.Len() > 0 {
 		item, _ := c.idle.Back().Value.(*copied)
@@ -320,7 +241,7 @@ func (c *cache) shrink(more int64) {
 	}
 }
 
-// forget removes a copy. Whoever has it open or linked keeps what he has. The caller holds mu.
+// forget removes a copy. Open files and hard links of the copy stay usable. The caller holds mu.
 func (c *cache) forget(item *copied) {
 	if c.items[item.name] != item {
 		return
@@ -340,7 +261,7 @@ func (c *cache) forget(item *copied) {
 	}
 }
 
-// leave counts a user off. The last one stops a fetch that is still under way.
+// leave removes a user from a copy. The last user cancels a fetch that is in progress.
 func (c *cache) leave(item *copied) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -355,7 +276,7 @@ func (c *cache) leave(item *copied) {
 		item.idle = c.idle.PushFront(item)
 	default:
 		item.stop()
-		// The fetch may take a moment to end. Who asks meanwhile begins a new one.
+		// The fetch may take a moment to end. A caller that needs the file in the meantime starts a new fetch.
 		delete(c.items, item.name)
 
 		c.used -= item.size
@@ -373,7 +294,7 @@ func (c *cache) fetch(ctx context.Context, file File, item *copied) {
 		return err
 	})
 
-	// The copy gets its name and is told to be there as one: whoever leaves in between would take it off the count and
+	// Rename the file and close done under one lock: a caller that leaves in between would subtract the size and
 	// leave the file behind.
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -395,7 +316,7 @@ func (c *cache) fetch(ctx context.Context, file File, item *copied) {
 	close(item.done)
 }
 
-// download writes the object to a file under a name that nobody knows.
+// download writes the object to a file with a temporary name.
 func (c *cache) download(ctx context.Context, file File) (path string, err error) {
 	object, err := c.store.Read(ctx, file.Key, 0, -1)
 	if err != nil {
@@ -409,14 +330,14 @@ func (c *cache) download(ctx context.Context, file File) (path string, err error
 	}
 
 	defer func() {
-		if path == "" { // it failed, or there was a panic
+		if path == "" { // after an error or a panic
 			_ = os.Remove(draft.Name())
 		}
 	}()
 
-	size, err := io.Copy(draft, io.LimitReader(object, file.Size+1))
+	size, err := io.Copy(c.watch.Writer(draft), io.LimitReader(object, file.Size+1))
 	if err == nil && size != file.Size {
-		err = fmt.Errorf("fetching %s: it has not the %d bytes that it should have", file.Key, file.Size)
+		err = fmt.Errorf("fetching %s: the size is not %d bytes", file.Key, file.Size)
 	}
 
 	if err := errors.Join(err, draft.Chmod(cacheMode), draft.Sync(), draft.Close()); err != nil {
@@ -426,7 +347,8 @@ func (c *cache) download(ctx context.Context, file File) (path string, err error
 	return draft.Name(), nil
 }
 
-// place gives a whole draft the name of its copy. After an error there is neither. The caller holds mu.
+// place renames a complete temporary file to the name of its copy. After an error neither file exists. The caller
+// holds mu.
 func (c *cache) place(draft string, item *copied) (made seal, err error) {
 	defer func() {
 		if err != nil {
@@ -435,7 +357,7 @@ func (c *cache) place(draft string, item *copied) (made seal, err error) {
 	}()
 
 	if c.items[item.name] != item {
-		return made, context.Canceled // everybody left
+		return made, context.Canceled // no caller waits any more
 	}
 
 	if err := os.Rename(draft, c.path(item.name)); err != nil {
@@ -455,7 +377,7 @@ func (c *cache) verify(name string) error {
 
 	item, ok := c.items[name]
 	if !ok || item.seal == (seal{}) {
-		return nil // it is gone, and was or will be fetched anew
+		return nil // the copy was removed, or is being fetched
 	}
 
 	made, err := sealOf(c.path(name))
@@ -464,7 +386,7 @@ func (c *cache) verify(name string) error {
 	}
 
 	c.forget(item)
-	c.log.Error("a cached data file was changed and is thrown away", "file", name, "error", err)
+	c.log.Error("a cached data file was changed and is removed", "file", name, "error", err)
 
 	return ErrChanged
 }

@@ -17,7 +17,7 @@ import (
 	"quern.dev/quern/internal/fault"
 )
 
-// object puts a file of so many bytes into the store.
+// object writes an object of this size to the store.
 func (p place) object(size int) File {
 	p.t.Helper()
 
@@ -63,7 +63,7 @@ func TestCache(t *testing.T) {
 	require.Equal(t, os.FileMode(cacheMode), info.Mode())
 	require.NoError(t, l.Verify(path))
 
-	// What is in use stays, and is fetched once.
+	// A copy in use stays, and is fetched only once.
 	same, releaseSame := p.fetch(l, a)
 	require.Equal(t, path, same)
 
@@ -75,7 +75,7 @@ func TestCache(t *testing.T) {
 	_, _, err = l.Fetch(t.Context(), big)
 	require.Equal(t, fault.LimitExceeded, fault.From(err).Code)
 
-	// The one that was used last stays longest; to release twice is to release once.
+	// The most recently used copy stays longest. A second call of release has no effect.
 	releaseB()
 	releaseB()
 	release()
@@ -87,10 +87,21 @@ func TestCache(t *testing.T) {
 
 	_, releaseA := p.fetch(l, a)
 	require.Empty(t, wire.count(), "a is still there, b went")
+	require.False(t, l.Evict(), "both are in use")
 	releaseA()
 	releaseC()
+	require.True(t, l.Evict())
+	require.Equal(t, 1, cached(t, folder))
+	wire.count()
 
-	// A missing object, and one that is not what the rows say.
+	_, releaseC = p.fetch(l, c)
+	require.Empty(t, wire.count(), "a went, which was not used for the longest time")
+	releaseC()
+
+	_, releaseA = p.fetch(l, a)
+	releaseA()
+
+	// A missing object, and objects whose size differs from the size in their row.
 	_, _, err = l.Fetch(t.Context(), File{Key: "lake/data/none", Size: 1})
 	require.Equal(t, fault.NotFound, fault.From(err).Code)
 
@@ -106,7 +117,7 @@ func TestCache(t *testing.T) {
 	l.cache.mu.Unlock()
 
 	// Another process must not use the folder at the same time.
-	_, err = newCache(folder, 100, l.store, l.log)
+	_, err = newCache(Config{CacheDir: folder, CacheBytes: 100, Store: l.store, Log: l.log})
 	require.ErrorContains(t, err, "another process")
 
 	without, _ := p.replica(p.url, func(*Config) {})
@@ -128,7 +139,7 @@ func TestCacheSingleFlight(t *testing.T) {
 		return nil
 	}, nil)
 
-	// One of those who wait gives up, which is no matter to the others.
+	// One waiting caller gives up. The others are not affected.
 	ctx, cancel := context.WithCancel(t.Context())
 	gone := make(chan error)
 
@@ -157,7 +168,7 @@ func TestCacheSingleFlight(t *testing.T) {
 	require.NoError(t, group.Wait())
 	require.Equal(t, map[string]int{http.MethodGet: 1}, wire.count())
 
-	// When all have left the fetch ends, and the next one begins anew.
+	// When all callers have left, the fetch ends. The next caller starts a new one.
 	other := p.object(1000)
 	stopped := make(chan struct{})
 
@@ -179,7 +190,7 @@ func TestCacheSingleFlight(t *testing.T) {
 	_, release := p.fetch(l, other)
 	release()
 
-	// A failure is not remembered.
+	// A failure is not cached.
 	third := p.object(1000)
 
 	wire.intercept(func(*http.Request) error { return errors.New("no") }, nil)
@@ -192,7 +203,7 @@ func TestCacheSingleFlight(t *testing.T) {
 	release()
 }
 
-// TestCacheAfterCrash: what is whole is used again, what is not is removed.
+// TestCacheAfterCrash checks that complete copies are used again and all other files are removed.
 func TestCacheAfterCrash(t *testing.T) {
 	t.Parallel()
 
@@ -231,12 +242,13 @@ func TestCacheAfterCrash(t *testing.T) {
 	require.Empty(t, wire.count())
 	require.NoError(t, l.Close())
 
-	// Less room: the oldest go.
+	// With less room the oldest copies are removed.
 	_, _ = p.replica(p.url, func(c *Config) { c.CacheDir, c.CacheBytes = folder, 60 })
 	require.Equal(t, 2, cached(t, folder))
 }
 
-// TestCacheChanged: whatever changed a file, it is found, thrown away, and fetched again.
+// TestCacheChanged checks that every kind of change to a copy is detected, and that the copy is removed and fetched
+// again.
 func TestCacheChanged(t *testing.T) {
 	t.Parallel()
 
@@ -272,8 +284,8 @@ func TestCacheChanged(t *testing.T) {
 	require.Error(t, l.Verify("/etc/passwd"))
 }
 
-// TestCacheLastUserLeaves: the last user leaves at the very moment at which the copy is complete. Whatever comes first,
-// the files in the folder are those that are counted.
+// TestCacheLastUserLeaves covers the case that the last user of a file releases it at the moment its download completes.
+// Whichever happens first, the cache counts exactly the files in its folder.
 func TestCacheLastUserLeaves(t *testing.T) {
 	t.Parallel()
 
@@ -285,7 +297,8 @@ func TestCacheLastUserLeaves(t *testing.T) {
 		item, err := c.take(t.Context(), p.object(10))
 		require.NoError(t, err)
 
-		// The fetch has a whole draft and waits for the lock to give it its name; the user waits behind it to leave.
+		// The fetch has a complete temporary file and waits for the lock to rename it. The user waits behind it to
+		// leave.
 		c.mu.Lock()
 		require.Eventually(t, func() bool { return drafted(t, folder) || isClosed(item.done) }, 10*time.Second, 5*time.Millisecond)
 
@@ -307,7 +320,7 @@ func TestCacheLastUserLeaves(t *testing.T) {
 	}
 }
 
-// drafted tells whether there is a complete draft.
+// drafted reports whether the folder has a complete temporary file.
 func drafted(t *testing.T, folder string) bool {
 	t.Helper()
 

@@ -16,13 +16,13 @@ const (
 	cleaners   = 8
 )
 
-// RemoveTableTx marks the table of a dataset that is deleted. From then on nobody commits to it; its objects go
-// after the grace.
+// RemoveTableTx marks the table of a deleted dataset. Commits to it fail from then on; its objects are removed after
+// the grace period.
 func RemoveTableTx(ctx context.Context, tx postgres.Tx, t Table, at time.Time) error {
 	return removeTable(ctx, tx, t, at)
 }
 
-// KeepTableTx undoes RemoveTableTx. NotFound: it is too late.
+// KeepTableTx undoes RemoveTableTx. NotFound if the removal of the table has begun.
 func KeepTableTx(ctx context.Context, tx postgres.Tx, t Table) error {
 	tooLate, err := keepTable(ctx, tx, t)
 	if err == nil && tooLate {
@@ -32,16 +32,16 @@ func KeepTableTx(ctx context.Context, tx postgres.Tx, t Table) error {
 	return err
 }
 
-// MoveTableTx hands a table over to another dataset, also of another account. No object moves: keys tell nothing
-// of who owns them.
+// MoveTableTx moves a table to another dataset, which may belong to another account. No object moves, because keys do
+// not depend on the owner.
 func MoveTableTx(ctx context.Context, tx postgres.Tx, from, to Table) error {
 	return moveTable(ctx, tx, from, to)
 }
 
-// Clean removes the objects whose time has come, and tables whose grace is over, by rows. Several may do so at
-// once, and it can be cut off anywhere: a row goes after its object. What is given as gone runs in the transaction
-// in which the last row of a removed table goes, also for one that never had a snapshot. What is given as before runs
-// ahead of that, perhaps more than once, when the table cannot come back any more; no connection is held then.
+// Clean removes objects that are due for removal and tables whose grace period is over. It works from rows. Several
+// processes may run it at once, and it is safe to interrupt: a row is deleted after its object. gone runs in the
+// transaction that deletes the last row of a removed table, also if the table never had a snapshot. before runs
+// earlier, when the table can no longer be restored and no connection is held; it may run more than once.
 func (l *Lake) Clean(ctx context.Context, before func(t Table) error, gone func(tx postgres.Tx, t Table) error) error {
 	for {
 		ended, err := l.cleanTables(ctx, before, gone)
@@ -51,8 +51,8 @@ func (l *Lake) Clean(ctx context.Context, before func(t Table) error, gone func(
 	}
 }
 
-// cleanTables removes some tables whose grace is over, and every object whose time has come. It returns how many
-// tables are gone.
+// cleanTables removes some tables whose grace period is over, and every object that is due. It returns the number of
+// removed tables.
 func (l *Lake) cleanTables(ctx context.Context, before func(t Table) error, gone func(tx postgres.Tx, t Table) error) (ended int, err error) {
 	tables, err := l.beginRemovals(ctx)
 	if err != nil {
@@ -89,11 +89,11 @@ func (l *Lake) cleanTables(ctx context.Context, before func(t Table) error, gone
 	return ended, nil
 }
 
-// beginRemovals marks some tables whose grace is over: from then on they cannot come back.
+// beginRemovals marks some tables whose grace period is over. From then on they cannot be restored.
 func (l *Lake) beginRemovals(ctx context.Context) (begun []Table, err error) {
 	var (
 		tables []Table
-		until  = l.now().Add(-l.grace)
+		until  = l.now().Add(-l.deleteGrace)
 	)
 
 	err = l.db.Do(ctx, func(q querier) (err error) {
@@ -125,7 +125,7 @@ func (l *Lake) beginRemovals(ctx context.Context) (begun []Table, err error) {
 	return begun, nil
 }
 
-// cleanFiles claims rows first: a commit that still wants one of them finds it claimed, and fails.
+// cleanFiles claims rows before it removes objects, so that a commit that still uses one of the objects fails.
 func (l *Lake) cleanFiles(ctx context.Context) error {
 	for {
 		var due []removable
@@ -165,7 +165,7 @@ func (l *Lake) removeFile(ctx context.Context, file removable) error {
 	return l.db.Do(ctx, func(q querier) error { return deleteFile(ctx, q, file) })
 }
 
-// Inspect compares all rows with all of the store, and changes nothing.
+// Inspect compares all rows with all objects of the store. It changes nothing.
 func (l *Lake) Inspect(ctx context.Context) (blob.Inspection, error) {
 	return l.store.Inspect(ctx, stored(l.db))
 }

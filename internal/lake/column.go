@@ -14,9 +14,9 @@ import (
 	"quern.dev/quern/internal/fault"
 )
 
-// Type is what a column holds: boolean, bigint, double, decimal(p,s), date, timestamp (without zone, in
-// microseconds), time, varchar, json (text for other readers). Iceberg's int and float are never made: a file
-// whose column was promoted from them cannot be filtered.
+// Type is the type of a column: boolean, bigint, double, decimal(p,s), date, timestamp (without zone, in
+// microseconds), time, varchar, json (text for other readers). Iceberg's int and float are never written, because a
+// file whose column was promoted from them cannot be filtered.
 type Type string
 
 const (
@@ -30,10 +30,10 @@ const (
 	JSON      Type = "json"
 )
 
-// maxPrecision is how many digits Iceberg's decimals can have.
+// maxPrecision is the maximum number of digits of a decimal in Iceberg.
 const maxPrecision = 38
 
-// Decimal is the type of numbers with so many digits, some of them after the point.
+// Decimal returns the type of numbers with precision digits, scale of them after the point.
 func Decimal(precision, scale int) Type {
 	return Type(fmt.Sprintf("decimal(%d,%d)", precision, scale))
 }
@@ -52,10 +52,10 @@ func (t Type) Decimal() (precision, scale int, ok bool) {
 	return precision, scale, ok
 }
 
-// Valid tells whether a column can have this type.
+// Valid reports whether a column can have this type.
 func (t Type) Valid() bool { return t.iceberg() != nil }
 
-// iceberg is nil for what is not a type.
+// iceberg returns nil if t is not a valid type.
 func (t Type) iceberg() iceberg.Type {
 	switch t {
 	case Boolean:
@@ -81,8 +81,8 @@ func (t Type) iceberg() iceberg.Type {
 	return nil
 }
 
-// wider is the type that holds the values of both, and whether there is one: Iceberg lets decimals of one
-// scale become wider, and nothing else that we make.
+// wider returns the type that holds the values of both types, and whether there is one. Iceberg allows only decimals
+// of equal scale to become wider, among the types used here.
 func (t Type) wider(other Type) (Type, bool) {
 	if t == other {
 		return t, true
@@ -98,8 +98,8 @@ func (t Type) wider(other Type) (Type, bool) {
 	return Decimal(max(precision, otherPrecision), scale), true
 }
 
-// holding is the type that t becomes so that it has room for the digits that other has before the point. What
-// other has more after the point has no room: a scale can never change.
+// holding returns t with room for as many digits before the point as other has. It makes no room for more digits
+// after the point: a scale can never change.
 func (t Type) holding(other Type) Type {
 	precision, scale, isDecimal := t.Decimal()
 	otherPrecision, otherScale, isOtherDecimal := other.Decimal()
@@ -111,17 +111,17 @@ func (t Type) holding(other Type) Type {
 	return Decimal(min(maxPrecision, max(precision, otherPrecision-otherScale+scale)), scale)
 }
 
-// Column of a table. Every column can be null.
+// Column is a column of a table. Every column can be null.
 type Column struct {
 	ID   int    `json:"id"`
 	Name string `json:"name"`
 	Type Type   `json:"type"`
 }
 
-// key is what names are compared by: engines do not tell upper from lower case.
+// key returns the name for comparisons: engines do not distinguish case.
 func (c Column) key() string { return strings.ToLower(c.Name) }
 
-// schemaOf is the Iceberg schema of columns. Text that is JSON says so where people look.
+// schemaOf returns the Iceberg schema of columns. A JSON column has type string and the documentation "json".
 func schemaOf(columns []Column) *iceberg.Schema {
 	fields := make([]iceberg.NestedField, len(columns))
 	for i, column := range columns {
@@ -144,7 +144,7 @@ func validate(columns []Column) error {
 		case met[column.key()]:
 			return fault.Invalid("columns", fmt.Sprintf("Two columns have the name %q.", column.Name))
 		case !column.Type.Valid():
-			return fault.Invalid("columns", fmt.Sprintf("The column %q has no type that a table can have.", column.Name))
+			return fault.Invalid("columns", fmt.Sprintf("The type of the column %q is not supported.", column.Name))
 		}
 
 		met[column.key()] = true
@@ -153,11 +153,11 @@ func validate(columns []Column) error {
 	return nil
 }
 
-// assign gives each wanted column its id. given are all columns that ever got one, the table's own included:
-// it grows by those that are new, and a decimal that has to become wider does so there.
+// assign assigns an id to each wanted column. given lists all columns that ever got an id, including those of the
+// table. nowGiven is that list with the new columns added and with decimals that had to become wider.
 //
-// An id that was given before is used again if name and type are the same. That is safe for a column that is
-// not in the table now as well: none of the table's files can have it.
+// An assigned id is used again if name and type are the same. This is safe even for a column that the table does not
+// have now, because no file of the table can contain it.
 func assign(current, given, want []Column, last int, mode Mode) (planned, nowGiven []Column, nowLast int) {
 	type identity struct {
 		key  string
@@ -206,7 +206,7 @@ func assign(current, given, want []Column, last int, mode Mode) (planned, nowGiv
 	return planned, nowGiven, nowLast
 }
 
-// merge adds the columns of a file to a schema. ErrStale: they contradict it.
+// merge adds the columns of a file to a schema. ErrStale if they contradict it.
 func merge(schema, columns []Column) ([]Column, error) {
 	var (
 		merged = slices.Clone(schema)
@@ -239,7 +239,7 @@ func merge(schema, columns []Column) ([]Column, error) {
 	return merged, nil
 }
 
-// shapeOf is a short hash of columns, whatever their order.
+// shapeOf returns a short hash of columns that does not depend on their order.
 func shapeOf(columns []Column) string {
 	hash := sha256.New()
 	for _, c := range slices.SortedFunc(slices.Values(columns), func(a, b Column) int { return cmp.Compare(a.ID, b.ID) }) {
@@ -249,7 +249,7 @@ func shapeOf(columns []Column) string {
 	return hex.EncodeToString(hash.Sum(nil)[:8])
 }
 
-// positions of columns in a list of up to several thousand.
+// positions holds the positions of columns in a list, which may have several thousand.
 type positions struct {
 	ids   map[int]int
 	names map[string]int

@@ -25,8 +25,8 @@ func TestDecimal(t *testing.T) {
 	require.Equal(t, Bigint, Bigint.holding(Decimal(14, 4)))
 }
 
-// TestIdentity: whatever is planned, committed, abandoned, replaced and restored, an id stands for one name and one
-// type for ever, and no schema has an id or a name twice.
+// TestIdentity checks that, in any sequence of plans, commits, abandoned plans, replacements and restores, an id
+// always means one name and one type, and no schema has an id or a name twice.
 func TestIdentity(t *testing.T) {
 	t.Parallel()
 
@@ -111,7 +111,7 @@ func TestIdentity(t *testing.T) {
 	})
 }
 
-// TestWideTable: five thousand columns are slow to nobody.
+// TestWideTable covers a table of five thousand columns.
 func TestWideTable(t *testing.T) {
 	t.Parallel()
 

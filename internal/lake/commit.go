@@ -16,26 +16,27 @@ import (
 
 const (
 	commitTries = 12
-	// commitTime is how long a commit may take from its first object to its end before its objects count as
-	// forgotten.
+	// commitTime is how long a commit may take after its first object is recorded before its objects count as
+	// abandoned.
 	commitTime = 15 * time.Minute
-	// patience is how long we look for the outcome of a commit whose answer was lost.
+	// patience is how long a commit tries to determine its outcome when the answer of the database was lost.
 	patience = 20 * time.Second
 )
 
 type querier = postgres.Querier
 
-// errLost says that somebody else was quicker.
-var errLost = errors.New("lost to another commit")
+// errLost reports that another commit came first.
+var errLost = errors.New("another commit came first")
 
-// Commit makes one snapshot. In the transaction that puts it in force also runs first, so that rows of the
-// caller are locked before ours, always; what it is given is the snapshot as it will be. If it fails, nothing
-// happened. It may run several times, each time in a new transaction, but takes effect at most once.
+// Commit makes one snapshot. The transaction that makes the snapshot current calls also first, so that the caller's
+// rows are always locked before the rows of the lake. also receives the new snapshot. If also fails, nothing changes.
+// also may run several times, each time in a new transaction, but takes effect at most once.
 //
-// With nothing to commit (appending without a ready file and without a new column, clearing what never had a
-// snapshot) only also runs, and the result is the current snapshot or none.
+// If there is nothing to commit (appending without a staged file and without a new column, or clearing a table that
+// never had a snapshot), Commit only calls also and returns the current snapshot, or the zero Snapshot if there is
+// none.
 //
-// ErrConflict, ErrStale, ErrReplaced; NotFound for a snapshot or a table that is not there.
+// Faults: ErrConflict, ErrStale, ErrReplaced, ErrDropped; NotFound if the snapshot or the table does not exist.
 func (l *Lake) Commit(ctx context.Context, change Change, also func(tx postgres.Tx, made Snapshot) error) (Snapshot, error) {
 	var lost error
 
@@ -103,7 +104,7 @@ func (l *Lake) try(ctx context.Context, change Change, also func(tx postgres.Tx,
 	return d.made.Snapshot, nil
 }
 
-// load reads what the commit starts from.
+// load reads the state of the table and the staged files of the change.
 func (l *Lake) load(ctx context.Context, change Change) (base *state, staged []Staged, err error) {
 	err = l.db.Do(ctx, func(q querier) error {
 		if base, err = selectState(ctx, q, change.Table); err != nil {
@@ -133,7 +134,7 @@ func (l *Lake) load(ctx context.Context, change Change) (base *state, staged []S
 	return base, staged, err
 }
 
-// write puts the objects into the store, all at once: none refers to what another one turns out to be.
+// write writes the objects to the store concurrently. No object depends on the result of writing another.
 func (l *Lake) write(ctx context.Context, written []object) error {
 	group, ctx := errgroup.WithContext(ctx)
 
@@ -150,7 +151,7 @@ func (l *Lake) write(ctx context.Context, written []object) error {
 	return group.Wait()
 }
 
-// swap is the transaction. If its outcome is not known it looks what it was.
+// swap runs the transaction of a commit. If the outcome of the transaction is not known, swap determines it.
 func (l *Lake) swap(ctx context.Context, d *draft, also func(tx postgres.Tx, made Snapshot) error) error {
 	var refused error
 
@@ -161,7 +162,7 @@ func (l *Lake) swap(ctx context.Context, d *draft, also func(tx postgres.Tx, mad
 
 		now := l.now()
 
-		done, err := commitRows(ctx, tx, *d, commitTimes{now: now, retire: now.Add(l.grace), profile: now.Add(l.quiet)})
+		done, err := commitRows(ctx, tx, *d, commitTimes{now: now, retire: now.Add(l.deleteGrace), profile: now.Add(l.quietPeriod)})
 		if _, twice := postgres.ViolatesUnique(err); twice || (err == nil && !done) {
 			refused = errLost
 
@@ -190,8 +191,8 @@ func (l *Lake) swap(ctx context.Context, d *draft, also func(tx postgres.Tx, mad
 	return err
 }
 
-// settle tells whether a commit happened, whose end we did not see. The lock waits for a transaction that is
-// still at it.
+// settle reports whether a commit with unknown outcome took effect. The lock waits for a transaction that is still in
+// progress.
 func (l *Lake) settle(ctx context.Context, d *draft) (happened bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.patience)
 	defer cancel()
@@ -217,13 +218,14 @@ func (l *Lake) settle(ctx context.Context, d *draft) (happened bool, err error) 
 	}
 }
 
-// release lets Clean have the objects of a commit that did not happen. If that fails too it takes longer.
+// release makes the objects of a failed commit available to Clean. If release fails too, Clean removes them after
+// commitTime.
 func (l *Lake) release(ctx context.Context, d *draft) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.patience)
 	defer cancel()
 
 	err := l.db.Do(ctx, func(q querier) error { return releaseWritten(ctx, q, d.table, d.written, l.now()) })
 	if err != nil {
-		l.log.WarnContext(ctx, "objects of a failed commit stay for a while", "error", err)
+		l.log.WarnContext(ctx, "the objects of a failed commit are removed later", "error", err)
 	}
 }

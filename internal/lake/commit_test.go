@@ -1,11 +1,8 @@
 package lake
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"net/http"
-	"sync"
 	"testing"
 	"time"
 
@@ -41,7 +38,7 @@ func TestCommit(t *testing.T) {
 	none := p.commit(Change{Table: at, Mode: Clear})
 	require.Equal(t, Snapshot{}, none, "nothing to clear")
 
-	// Appended, together with what the caller records.
+	// Append, together with the caller's function.
 	columns, err := p.Plan(t.Context(), at, wanted(), Append)
 	require.NoError(t, err)
 
@@ -62,7 +59,7 @@ func TestCommit(t *testing.T) {
 	require.Equal(t, []int64{10, 7}, []int64{files[0].Rows, files[0].FirstRow})
 	require.NotEqual(t, uuid.Nil, files[0].Source)
 
-	// Again: there is nothing to do any more, but the caller's part runs.
+	// Repeat: there is nothing left to commit, but the caller's function runs.
 	ran := false
 	again, err := p.Commit(t.Context(), Change{Table: at, Mode: Append, Ingestions: ingestions[:2]}, func(_ postgres.Tx, current Snapshot) error {
 		ran = true
@@ -75,7 +72,7 @@ func TestCommit(t *testing.T) {
 	require.Equal(t, made, again)
 	require.True(t, ran)
 
-	// The caller's part fails: nothing happened.
+	// If the caller's function fails, nothing changes.
 	refusal := errors.New("no")
 	_, err = p.Commit(t.Context(), Change{Table: at, Mode: Append, Ingestions: ingestions[2:]}, func(postgres.Tx, Snapshot) error { return refusal })
 	require.ErrorIs(t, err, refusal)
@@ -106,7 +103,7 @@ func TestCommit(t *testing.T) {
 	_, err = p.Commit(t.Context(), Change{Table: at, Mode: Restore, Snapshot: uuid.New()}, noMore)
 	require.Equal(t, fault.NotFound, fault.From(err).Code)
 
-	// The history, in pages.
+	// List the snapshots in pages.
 	require.NoError(t, p.db.Do(t.Context(), func(q postgres.Querier) error {
 		list, err := p.Snapshots(t.Context(), q, at, 0, 3)
 		require.NoError(t, err)
@@ -129,13 +126,13 @@ func TestCommit(t *testing.T) {
 		require.Len(t, files, want)
 	}
 
-	// Without a file: an empty table with columns.
+	// Without a file, Replace makes an empty table with columns.
 	empty := p.commit(Change{Table: newTable(), Mode: Replace, Columns: columns})
 	require.Equal(t, columns, empty.Columns)
 	p.requireSound()
 }
 
-// TestManySnapshots: Iceberg's metadata stays small, and everything that ever was stays readable.
+// TestManySnapshots checks that Iceberg's metadata stays small and that every snapshot stays readable.
 func TestManySnapshots(t *testing.T) {
 	t.Parallel()
 
@@ -159,7 +156,7 @@ func TestManySnapshots(t *testing.T) {
 	require.Equal(t, int64(commits), rows)
 	require.InDelta(t, commits*(commits-1)/2, seen["id"].sum, 0)
 
-	// A process that remembers nothing reads the oldest ones as well.
+	// A process with an empty memory can read the oldest snapshots too.
 	cold, _ := p.replica(p.url, func(*Config) {})
 	for _, i := range []int{0, 1, 49, 50, 51, 52, 53, 150, 199, 200, 298, 299} {
 		files, err := cold.Files(t.Context(), at, snapshots[i].ID)
@@ -173,7 +170,7 @@ func TestManySnapshots(t *testing.T) {
 	rows, _ = p.scan(at)
 	require.Equal(t, int64(5), rows)
 
-	// Replaced metadata goes after the grace, what snapshots need stays.
+	// Replaced metadata is removed after the grace period. Objects that snapshots need stay.
 	before := len(p.keys())
 
 	p.clock.advance(2 * time.Hour)
@@ -197,7 +194,7 @@ func (p place) mustState(at Table) (s *state) {
 	return s
 }
 
-// TestLongList: a thousand files in one commit.
+// TestLongList commits a thousand files at once.
 func TestLongList(t *testing.T) {
 	t.Parallel()
 
@@ -244,117 +241,7 @@ func TestLongList(t *testing.T) {
 	require.ElementsMatch(t, files, listed)
 }
 
-// TestConcurrentCommits: two replicas, eight writers. Every acknowledged file is there exactly once.
-func TestConcurrentCommits(t *testing.T) {
-	t.Parallel()
-
-	const writers, each = 8, 6
-
-	p, at := newPlace(t), newTable()
-	other, _ := p.replica(p.url, func(*Config) {})
-
-	columns, err := p.Plan(t.Context(), at, wanted(), Append)
-	require.NoError(t, err)
-
-	var (
-		mu           sync.Mutex
-		acknowledged = map[uuid.UUID]bool{}
-		path         = parquetFile(t, columns, 0, 3)
-		group, ctx   = errgroup.WithContext(t.Context())
-	)
-
-	for writer := range writers {
-		group.Go(func() error {
-			l := []*Lake{p.Lake, other}[writer%2]
-
-			for range each {
-				ingestion, err := stage(ctx, l, at, columns, path)
-				if err != nil {
-					return err
-				}
-
-				for {
-					_, err = l.Commit(ctx, Change{Table: at, Mode: Append, Ingestions: []uuid.UUID{ingestion}}, noMore)
-					if !errors.Is(err, ErrConflict) {
-						break
-					}
-				}
-
-				if err != nil {
-					return err
-				}
-
-				mu.Lock()
-				acknowledged[ingestion] = true
-				mu.Unlock()
-			}
-
-			return nil
-		})
-	}
-
-	require.NoError(t, group.Wait())
-	require.Len(t, acknowledged, writers*each)
-
-	snapshot, files := p.current(at)
-	require.Equal(t, int64(writers*each), snapshot.Sequence)
-	require.Equal(t, int64(3*writers*each), snapshot.Rows)
-	require.Len(t, files, writers*each)
-
-	for _, file := range files {
-		require.True(t, acknowledged[file.Ingestion])
-		delete(acknowledged, file.Ingestion)
-	}
-
-	require.Empty(t, acknowledged)
-
-	rows, _ := p.scan(at)
-	require.Equal(t, snapshot.Rows, rows)
-
-	p.clock.advance(2 * time.Hour)
-	require.NoError(t, p.Clean(t.Context(), ahead, nothing))
-	p.requireSound()
-	require.Len(t, p.keys(), writers*each+2*writers*each+1, "data files, manifests, lists, and the last metadata: nothing of what was lost")
-}
-
-// TestFirstCommits: of several who make the table one wins, and the others add to it.
-func TestFirstCommits(t *testing.T) {
-	t.Parallel()
-
-	p, at := newPlace(t), newTable()
-	other, _ := p.replica(p.url, func(*Config) {})
-
-	var group errgroup.Group
-
-	for i := range 6 {
-		group.Go(func() error {
-			l := []*Lake{p.Lake, other}[i%2]
-
-			columns, err := l.Plan(t.Context(), at, []Column{{Name: fmt.Sprintf("c%d", i), Type: Bigint}}, Append)
-			if err != nil {
-				return err
-			}
-
-			ingestion, err := stage(t.Context(), l, at, columns, parquetFile(t, columns, 0, 2))
-			if err != nil {
-				return err
-			}
-
-			_, err = l.Commit(t.Context(), Change{Table: at, Mode: Append, Ingestions: []uuid.UUID{ingestion}}, noMore)
-
-			return err
-		})
-	}
-
-	require.NoError(t, group.Wait())
-
-	snapshot, _ := p.current(at)
-	require.Len(t, snapshot.Columns, 6)
-	require.Equal(t, int64(12), snapshot.Rows)
-	require.Len(t, index(snapshot.Columns).ids, 6)
-}
-
-// TestRequests: a process that made the last commit reads nothing for the next one.
+// TestRequests checks that a process that made the last commit reads nothing from the store for the next one.
 func TestRequests(t *testing.T) {
 	t.Parallel()
 
@@ -379,7 +266,7 @@ func TestRequests(t *testing.T) {
 		require.Equal(t, map[string]int{http.MethodPut: 3}, p.wire.count())
 	}
 
-	// Another process reads what it does not know: the metadata and the list.
+	// Another process reads the two objects that it does not have in memory: the metadata and the manifest list.
 	other, wire := p.replica(p.url, func(*Config) {})
 	ingestion := p.stage(p.Lake, at, columns, 0, 1)
 	_, err = other.Commit(t.Context(), Change{Table: at, Mode: Append, Ingestions: []uuid.UUID{ingestion}}, noMore)
@@ -387,7 +274,7 @@ func TestRequests(t *testing.T) {
 	require.Equal(t, map[string]int{http.MethodPut: 3, http.MethodGet: 2}, wire.count())
 }
 
-// TestPooled: everything works through a pooler too, where statements are not prepared.
+// TestPooled checks that everything works through a connection pooler, where statements are not prepared.
 func TestPooled(t *testing.T) {
 	t.Parallel()
 
@@ -410,165 +297,3 @@ func TestPooled(t *testing.T) {
 	require.NoError(t, p.Clean(t.Context(), ahead, nothing))
 	p.requireSound()
 }
-
-// TestDroppedIsNotCommitted: whoever drops first wins, and a dropped file goes.
-func TestDroppedIsNotCommitted(t *testing.T) {
-	t.Parallel()
-
-	p, at := newPlace(t), newTable()
-	columns, err := p.Plan(t.Context(), at, wanted(), Append)
-	require.NoError(t, err)
-
-	kept, dropped := p.stage(p.Lake, at, columns, 0, 1), p.stage(p.Lake, at, columns, 0, 1)
-	drop := func(ingestion uuid.UUID) {
-		require.NoError(t, p.db.InTx(t.Context(), func(tx postgres.Tx) error { return p.DropTx(t.Context(), tx, at, ingestion) }))
-	}
-
-	// It is dropped after the commit has read it and before its transaction.
-	p.wire.intercept(func(r *http.Request) error {
-		if r.Method == http.MethodPut {
-			p.wire.intercept(nil, nil)
-			drop(dropped)
-		}
-
-		return nil
-	}, nil)
-
-	made := p.commit(Change{Table: at, Mode: Append, Ingestions: []uuid.UUID{kept, dropped}})
-	require.Equal(t, 1, made.Files)
-	drop(kept)
-
-	_, files := p.current(at)
-	require.Equal(t, kept, files[0].Ingestion, "what is committed is not dropped")
-
-	// One who still writes learns it.
-	var staged Staged
-
-	require.NoError(t, p.db.InTx(t.Context(), func(tx postgres.Tx) error {
-		staged, err = p.StageTx(t.Context(), tx, at, dropped, Source{})
-
-		return err
-	}))
-	drop(dropped)
-
-	staged, err = p.Write(t.Context(), staged, parquetFile(t, columns, 0, 1), columns)
-	require.NoError(t, err)
-	require.ErrorIs(t, p.db.InTx(t.Context(), func(tx postgres.Tx) error { return p.ReadyTx(t.Context(), tx, []Staged{staged}) }), ErrDropped)
-
-	p.clock.advance(2 * time.Hour)
-	require.NoError(t, p.Clean(t.Context(), ahead, nothing))
-	p.requireSound()
-	require.Len(t, p.keys(), 4, "the file that was kept, its manifest, list and metadata")
-}
-
-// TestRemovedTable: nobody commits to it, it can come back until the grace is over, then nothing is left.
-func TestRemovedTable(t *testing.T) {
-	t.Parallel()
-
-	p, at, moved, other := newPlace(t), newTable(), newTable(), newTable()
-	p.add(at, Append, 0, 10, wanted()...)
-	p.add(other, Append, 0, 10, wanted()...)
-
-	columns, err := p.Plan(t.Context(), at, wanted(), Append)
-	require.NoError(t, err)
-
-	ingestion := p.stage(p.Lake, at, columns, 0, 1)
-	within := func(do func(ctx context.Context, tx postgres.Tx) error) error {
-		return p.db.InTx(t.Context(), func(tx postgres.Tx) error { return do(t.Context(), tx) })
-	}
-	remove := func(ctx context.Context, tx postgres.Tx) error { return RemoveTableTx(ctx, tx, at, p.now()) }
-	keep := func(ctx context.Context, tx postgres.Tx) error { return KeepTableTx(ctx, tx, at) }
-
-	require.NoError(t, within(remove))
-	snapshot, _ := p.current(at)
-	require.Nil(t, snapshot)
-
-	_, err = p.Commit(t.Context(), Change{Table: at, Mode: Append, Ingestions: []uuid.UUID{ingestion}}, noMore)
-	require.Equal(t, fault.NotFound, fault.From(err).Code)
-	_, err = p.Plan(t.Context(), at, wanted(), Append)
-	require.Equal(t, fault.NotFound, fault.From(err).Code)
-	err = within(func(ctx context.Context, tx postgres.Tx) error {
-		_, err := p.StageTx(ctx, tx, at, ingestion, Source{})
-
-		return err
-	})
-	require.Equal(t, fault.NotFound, fault.From(err).Code)
-
-	p.clock.advance(30 * time.Minute)
-	require.NoError(t, p.Clean(t.Context(), ahead, nothing))
-	require.NoError(t, within(keep))
-	made := p.commit(Change{Table: at, Mode: Append, Ingestions: []uuid.UUID{ingestion}})
-	require.Equal(t, int64(11), made.Rows)
-
-	// To another account: nothing moves in the store.
-	before := p.keys()
-
-	require.NoError(t, within(func(ctx context.Context, tx postgres.Tx) error { return MoveTableTx(ctx, tx, at, moved) }))
-	require.Equal(t, before, p.keys())
-
-	at = moved
-	snapshot, _ = p.current(at)
-	require.Equal(t, made, *snapshot)
-	p.add(at, Append, 0, 1, wanted()...)
-
-	rows, _ := p.scan(at)
-	require.Equal(t, int64(12), rows)
-	p.requireSound()
-
-	require.NoError(t, within(remove))
-
-	never := newTable()
-	require.NoError(t, within(func(ctx context.Context, tx postgres.Tx) error { return RemoveTableTx(ctx, tx, never, p.now()) }))
-	p.clock.advance(2 * time.Hour)
-
-	// The caller's rows go with the last of ours, or neither does.
-	refusal := errors.New("no")
-	require.ErrorIs(t, p.Clean(t.Context(), ahead, func(postgres.Tx, Table) error { return refusal }), refusal)
-
-	var gone []Table
-
-	// Before that they are told in good time, and hold no connection.
-	var told []Table
-
-	tell := func(t Table) error {
-		told = append(told, t)
-
-		return nil
-	}
-
-	require.NoError(t, p.Clean(t.Context(), tell, func(_ postgres.Tx, t Table) error {
-		gone = append(gone, t)
-
-		return nil
-	}))
-	require.ElementsMatch(t, []Table{at, never}, gone)
-	require.ElementsMatch(t, []Table{at, never}, told)
-	require.Equal(t, fault.NotFound, fault.From(p.mustNotKeep(at)).Code)
-	require.Len(t, p.keys(), 4, "all of the other table, nothing of this one")
-	p.requireSound()
-
-	rows, _ = p.scan(other)
-	require.Equal(t, int64(10), rows)
-}
-
-func (p place) mustNotKeep(at Table) error {
-	var snapshot *Snapshot
-
-	err := p.db.Do(p.t.Context(), func(q postgres.Querier) (err error) {
-		snapshot, _, err = p.Current(p.t.Context(), q, at)
-
-		return err
-	})
-	require.NoError(p.t, err)
-	require.Nil(p.t, snapshot)
-
-	_, err = p.Files(p.t.Context(), at, uuid.New())
-
-	return err
-}
-
-// nothing is kept about a table elsewhere.
-// ahead and nothing are for callers of Clean who have no rows of their own.
-func ahead(Table) error { return nil }
-
-func nothing(postgres.Tx, Table) error { return nil }

@@ -11,20 +11,21 @@ import (
 )
 
 const (
-	// compactFrom is how many files there must be before some of them become one.
+	// compactFrom is the minimum number of files that are compacted into one.
 	compactFrom = 4
 	compactMost = 500
-	// compactTo is about how large a file gets. One of half the size stays as it is.
+	// compactTo is the approximate maximum size of a compacted file, in bytes. A file of half the size is not
+	// compacted again.
 	compactTo = 128 << 20
-	// fileCost is what a file costs besides its bytes, in bytes.
+	// fileCost is the overhead of a file, in bytes.
 	fileCost = 64 << 10
-	// compactStep is how much larger the files are that are looked at next.
+	// compactStep is the factor by which the size limit of the considered files grows from one pass to the next.
 	compactStep = 4
 )
 
-// Compactable returns neighbours among the files of a snapshot that are worth to become one; none if there are no such.
-// Small ones come first, and a file goes together only with as much as itself, so that a row is written again about as
-// often as its file doubles.
+// Compactable returns adjacent files of a snapshot that are worth compacting into one, or nil if there are none.
+// Small files are considered first. A file is compacted only with others that together are at least as large, so that
+// a row is rewritten about once each time its file doubles.
 func Compactable(files []File) []File {
 	for limit := int64(2 * fileCost); ; limit = min(limit*compactStep, compactTo/2) {
 		for from := 0; from < len(files); {
@@ -48,7 +49,7 @@ func Compactable(files []File) []File {
 
 func weight(f File) int64 { return f.Size + fileCost }
 
-// together returns the first of the small files that can be one.
+// together returns the first run of small files that can be compacted into one.
 func together(small []File) []File {
 	for from := range small {
 		if len(small)-from < 2 {
@@ -76,30 +77,30 @@ func together(small []File) []File {
 	return nil
 }
 
-// TakeOverTx is ReadyTx for a file that has the rows of others, in their order. If nobody commits it, it goes like one
-// that nobody finished.
+// TakeOverTx is ReadyTx for a file that contains the rows of other files, in their order. If the file is not
+// committed, it is removed like a file that was never finished.
 func (l *Lake) TakeOverTx(ctx context.Context, tx postgres.Tx, s Staged, files []File) error {
 	if err := l.ReadyTx(ctx, tx, []Staged{s}); err != nil {
 		return err
 	}
 
-	return takeOver(ctx, tx, s, files, l.now().Add(staleAfter+l.grace))
+	return takeOver(ctx, tx, s, files, l.now().Add(staleAfter+l.deleteGrace))
 }
 
-// Part is where some rows of a file come from that was made of others.
+// Part is the provenance of consecutive rows of a compacted file.
 type Part struct {
-	First int64 // of its rows in the file, from 0
+	First int64 // position of its first row in the file, from 0
 	Rows  int64
 	Source
 }
 
-// Parts returns the part of a file that a row is in, and some before and after it, in order.
+// Parts returns the part that contains a row of a file, and some parts before and after it, in order.
 func (l *Lake) Parts(ctx context.Context, q postgres.Querier, t Table, key string, row int64) ([]Part, error) {
 	return selectParts(ctx, q, t, key, row)
 }
 
-// compact takes the files out whose rows the new one has. Of Iceberg's manifests only those that have one of them are
-// written again.
+// compact takes out the files whose rows the new file contains. Only manifests that list one of these files are
+// rewritten.
 func (l *Lake) compact(ctx context.Context, change Change, d *draft, manifests *[]iceberg.ManifestFile) error {
 	current := d.base.current
 
@@ -154,7 +155,8 @@ func (l *Lake) compact(ctx context.Context, change Change, d *draft, manifests *
 	return d.checkTakenOut(change)
 }
 
-// takeOut moves the entries of a manifest that has one of the files. It returns how many are left in it.
+// takeOut takes the files out of the entries of one manifest. If it finds any, it moves the remaining entries to the
+// new manifest. It returns the number of remaining entries.
 func (l *Lake) takeOut(d *draft, entries []iceberg.ManifestEntry, out map[string]bool) (left int, err error) {
 	var stay []iceberg.ManifestEntry
 
@@ -183,14 +185,14 @@ func (l *Lake) takeOut(d *draft, entries []iceberg.ManifestEntry, out map[string
 	return len(stay), nil
 }
 
-// checkTakenOut: the new file must have exactly what those had that it replaces.
+// checkTakenOut checks that the new file has as many rows as the files that it replaces, and updates the totals.
 func (d *draft) checkTakenOut(change Change) error {
 	if d.out.Files != len(change.Files) {
 		return ErrReplaced
 	}
 
 	if d.out.Rows != d.staged[0].Rows {
-		return fmt.Errorf("files of %d rows became one of %d", d.out.Rows, d.staged[0].Rows)
+		return fmt.Errorf("compaction of %d rows wrote %d rows", d.out.Rows, d.staged[0].Rows)
 	}
 
 	d.made.Rows -= d.out.Rows

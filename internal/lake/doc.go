@@ -1,31 +1,36 @@
-// Package lake is the tables: each dataset is one Apache Iceberg table (format 2, unpartitioned) on the
-// object store, named by ids, so that a rename moves nothing. Its pointer is a row of the standard
-// iceberg_tables, so whatever reads Iceberg reads our tables.
+// Package lake stores datasets as tables. Each dataset is one Apache Iceberg table (format 2, unpartitioned) on
+// the object store. Tables are named by ids, so a rename moves no object. The pointer to the current metadata is
+// a row of the standard table iceberg_tables, so any program that reads Iceberg can read the tables.
 //
-// Writers stage data files, and a commit makes one snapshot of those that are ready:
+// Writers stage data files, and a commit makes one snapshot from the staged files that are completely written
+// (state "ready"):
 //
 //	          StageTx             Write, ReadyTx           Commit
 //	(nothing) ───────▶ writing ──────────────────▶ ready ─────────▶ committed
-//	                      │ DropTx, or too old       │ DropTx           │ its table was removed, no snapshot that is
-//	                      └───────────▶ dropped ◀────┘                  │ kept needs it, or metadata was replaced
-//	                                       │ grace                      │ grace
+//	                      │ DropTx                   │ DropTx           │ the table was removed, no kept snapshot
+//	                      └───────────▶ dropped ◀────┘                  │ needs the object, or metadata was replaced
+//	                                       │ grace period               │ grace period
 //	                                       └─────────▶ removing ◀───────┘ ─────▶ (nothing)
 //
-// Invariants:
-//   - A row stands before its object, for data files and for Iceberg's own: whatever the process dies of,
-//     the rows know what may be in the store. Clean follows rows, only Inspect looks at the store.
-//   - The pointer, our rows of the snapshot, and what the caller adds change in one transaction, and no
-//     transaction and no lock spans a call to the store.
-//   - A field id belongs to one column, of one name and one type (a decimal may get wider), for ever: ids
-//     are given under the lock of the table's row before any file is written.
-//   - Every field of every file of a snapshot is in the schema of the snapshot.
-//   - What no snapshot from one on needs follows from numbers in the rows of objects: generation and left_sequence.
-//   - Objects are never changed. A removed one can be in no snapshot, because Commit and Clean both claim
-//     its row first.
-//   - What a data file's footer says is hostile input.
+// A row that stays in the state writing for too long changes to removing directly.
 //
-// Faults: NotFound for snapshots that do not exist and tables that were removed, ValidationFailed for columns
-// that no table can have, LimitExceeded and Unavailable when the cache has no room, Unavailable while store or
-// database do not answer. ErrConflict, ErrStale, ErrDropped, ErrReplaced, ErrExpired and ErrChanged are for the caller to act
-// on.
+// Invariants:
+//   - A row is inserted before its object is written, for data files and for Iceberg's own objects. If the process
+//     dies at any point, the rows still list every object that may be in the store. Clean works from rows; only
+//     Inspect lists the store.
+//   - The pointer, the rows of the snapshot, and the rows that the caller adds change in one transaction. No
+//     transaction and no lock is held during a call to the store.
+//   - A field id belongs permanently to one column with one name and one type (a decimal may become wider). Ids are
+//     assigned under the lock of the table's row, before any file is written.
+//   - Every field of every file of a snapshot is in the schema of the snapshot.
+//   - Two numbers in the row of an object, generation (manifest_generation for a manifest) and left_sequence, determine
+//     whether any snapshot from a given one on still needs the object.
+//   - Objects never change. A removed object cannot be in a snapshot, because Commit and Clean both claim its row
+//     first.
+//   - The footer of a data file is hostile input.
+//
+// Faults: NotFound for a snapshot that does not exist or a table that was removed, ValidationFailed for columns that
+// no table can have, LimitExceeded and Unavailable when the cache has no room, Unavailable while the store or the
+// database does not answer. The caller must handle ErrConflict, ErrStale, ErrDropped, ErrReplaced, ErrExpired and
+// ErrChanged.
 package lake

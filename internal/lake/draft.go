@@ -15,7 +15,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// object is one of Iceberg's own that a commit writes.
+// object is an Iceberg object (manifest, manifest list or metadata) that a commit writes.
 type object struct {
 	id      uuid.UUID
 	key     string
@@ -25,7 +25,7 @@ type object struct {
 	isManifest bool
 }
 
-// draft is a commit before it is made.
+// draft is a prepared commit.
 type draft struct {
 	table      Table
 	base       state
@@ -33,15 +33,15 @@ type draft struct {
 	newSchema  bool
 	generation int64
 	staged     []Staged
-	source     uuid.UUID               // the snapshot that is restored
-	restored   []string                // keys of the files and manifests that the table has again
-	left       []string                // keys of those that it has no longer, while the generation stays
-	adopted    []string                // keys of manifests that an older release did not say enough of
-	moved      []iceberg.ManifestEntry // of manifests that it has no longer
-	out        Snapshot                // what files count for that were taken out
+	source     uuid.UUID               // snapshot that is restored
+	restored   []string                // keys of files and manifests that the restored snapshot adds again
+	left       []string                // keys of files and manifests that leave the table while its generation stays the same
+	adopted    []string                // keys of manifests of an older release, which did not record their generation
+	moved      []iceberg.ManifestEntry // entries of manifests that leave the table
+	out        Snapshot                // totals of the files that were taken out
 	written    []object
-	location   string // of the new metadata
-	retired    string // key of the metadata that it replaces
+	location   string // address of the new metadata
+	retired    string // key of the metadata that is replaced
 }
 
 func dataKey(t Table, id uuid.UUID) string {
@@ -53,7 +53,7 @@ func dataKey(t Table, id uuid.UUID) string {
 
 func tableKey(t Table) string { return "lake/" + t.Dataset.String() }
 
-// keyOf is the key of an address that Iceberg's metadata has.
+// keyOf returns the key of an address in Iceberg's metadata.
 func (l *Lake) keyOf(address string) (string, error) {
 	key, ours := strings.CutPrefix(address, l.base)
 	if !ours {
@@ -71,7 +71,7 @@ func (d *draft) add(name string, content []byte, decoded any) string {
 	return key
 }
 
-// draft works out the snapshot that the change makes of the table, and all objects that it needs. It is nil if
+// draft prepares the snapshot that the change makes from the table, with all objects that it needs. It returns nil if
 // there is nothing to do.
 func (l *Lake) draft(ctx context.Context, change Change, base state, staged []Staged) (*draft, error) {
 	d := &draft{table: change.Table, base: base, staged: staged, generation: base.generation, made: entry{Snapshot: Snapshot{
@@ -82,7 +82,7 @@ func (l *Lake) draft(ctx context.Context, change Change, base state, staged []St
 
 	if base.current != nil {
 		d.made.Sequence = base.current.Sequence + 1
-		// Clocks differ, time in a table does not go back.
+		// Clocks of replicas differ, but the time of a table must never go back.
 		d.made.CommittedAt = latest(d.made.CommittedAt, base.current.CommittedAt)
 	}
 
@@ -116,14 +116,14 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// newNumber is an id for a snapshot as Iceberg has them.
+// newNumber returns a random id for a snapshot in Iceberg's format.
 func newNumber() int64 {
 	id := uuid.New()
 
 	return int64((binary.BigEndian.Uint64(id[:8]) ^ binary.BigEndian.Uint64(id[8:])) & math.MaxInt64)
 }
 
-// content sets columns, totals, and the manifests that stay.
+// content sets the columns, the totals, and the manifests that stay. nothing reports that there is nothing to commit.
 func (l *Lake) content(ctx context.Context, change Change, d *draft, manifests *[]iceberg.ManifestFile) (nothing bool, err error) {
 	current := d.base.current
 
@@ -158,7 +158,7 @@ func (l *Lake) content(ctx context.Context, change Change, d *draft, manifests *
 	case Compacted:
 		err = l.compact(ctx, change, d, manifests)
 	default:
-		err = fmt.Errorf("a commit cannot be of the kind %q", change.Mode)
+		err = fmt.Errorf("unknown mode of a commit: %q", change.Mode)
 	}
 
 	for _, s := range d.staged {
@@ -170,7 +170,7 @@ func (l *Lake) content(ctx context.Context, change Change, d *draft, manifests *
 	return false, err
 }
 
-// mergeColumns adds the columns that the change and its files bring.
+// mergeColumns adds the columns of the change and of its files.
 func (d *draft) mergeColumns(more []Column) (err error) {
 	if d.made.Columns, err = merge(d.made.Columns, more); err != nil {
 		return err
@@ -193,7 +193,8 @@ func (d *draft) mergeColumns(more []Column) (err error) {
 	return nil
 }
 
-// keepWide: a decimal that became wider under its id stays so, whatever the files of a later snapshot need.
+// keepWide keeps the width of decimals: a decimal that became wider under its id stays wide, even if the files of a
+// later snapshot need less.
 func (d *draft) keepWide() {
 	if d.base.current == nil {
 		return
@@ -241,7 +242,8 @@ func (l *Lake) manifestKeys(manifests []iceberg.ManifestFile) (keys []string, er
 	return keys, nil
 }
 
-// adopt: a release that did not say what a snapshot means for manifests made the current one, so it is said now.
+// adopt prepares a table whose current snapshot was made by an older release. That release did not record the
+// generation of manifests, so this commit records it.
 func (l *Lake) adopt(ctx context.Context, d *draft) error {
 	if d.base.current == nil || d.base.current.generation != nil {
 		return nil

@@ -18,19 +18,19 @@ import (
 )
 
 const (
-	// A snapshot with more manifests than maxManifests merges those that have fewer than fullManifest files.
+	// A commit to a table with more than maxManifests manifests merges those that have fewer than fullManifest files.
 	maxManifests = 50
 	fullManifest = 2000
 
 	readers = 8
 
-	// blockEnd is how many bytes the end of a block in an Avro file has.
+	// blockEnd is the length of the sync marker at the end of a block in an Avro file, in bytes.
 	blockEnd = 16
 )
 
 var errChanged = errors.New("the table was changed by another program")
 
-// encode writes the manifest, the manifest list and the metadata, in memory.
+// encode encodes the manifest, the manifest list and the metadata in memory.
 func (l *Lake) encode(ctx context.Context, d *draft, manifests []iceberg.ManifestFile) error {
 	metadata, err := l.metadata(ctx, d)
 	if err != nil {
@@ -58,7 +58,7 @@ func (l *Lake) encode(ctx context.Context, d *draft, manifests []iceberg.Manifes
 		return err
 	}
 
-	// Sequence numbers are set while it is written, so it is remembered as others read it.
+	// Sequence numbers are set during encoding, so the list is decoded again before it is kept in memory.
 	manifests, err = iceberg.ReadManifestList(bytes.NewReader(content.Bytes()))
 	if err != nil {
 		return err
@@ -72,7 +72,8 @@ func (l *Lake) encode(ctx context.Context, d *draft, manifests []iceberg.Manifes
 	})
 }
 
-// metadata is a copy of what the table has, to which the new snapshot is added.
+// metadata returns a copy of the current metadata of the table, or new metadata before the first commit. The caller
+// adds the new snapshot to it.
 func (l *Lake) metadata(ctx context.Context, d *draft) (*tableMetadata, error) {
 	if d.base.location == "" {
 		return newMetadata(d.table, l.base+tableKey(d.table)), nil
@@ -85,7 +86,7 @@ func (l *Lake) metadata(ctx context.Context, d *draft) (*tableMetadata, error) {
 
 	known, err := l.recallMetadata(ctx, d.retired)
 	if fault.Is(err, fault.NotFound) {
-		return nil, fmt.Errorf("%w: %s is gone", errLost, d.retired) // replaced long ago, and we were very slow
+		return nil, fmt.Errorf("%w: %s was removed", errLost, d.retired) // replaced and removed since the state was read
 	}
 
 	if err != nil {
@@ -102,8 +103,8 @@ func (l *Lake) metadata(ctx context.Context, d *draft) (*tableMetadata, error) {
 	return &copied, nil
 }
 
-// encodeManifest makes one manifest of the new files and, if there are too many small ones, of what those
-// have. It returns the manifests of the snapshot.
+// encodeManifest encodes one manifest with the new files and, if the table has too many manifests, with the entries
+// of the small ones. It returns the manifests of the snapshot.
 func (l *Lake) encodeManifest(ctx context.Context, d *draft, schema *iceberg.Schema, manifests []iceberg.ManifestFile) ([]iceberg.ManifestFile, error) {
 	entries, err := decodeEntries(d.staged, d.made.Number)
 	if err != nil {
@@ -152,7 +153,8 @@ func (l *Lake) encodeManifest(ctx context.Context, d *draft, schema *iceberg.Sch
 	return append(slices.Clone(manifests), manifest), nil
 }
 
-// decodeEntries reads entries of staged files. iceberg-go reads them from a manifest alone, so one is put around them.
+// decodeEntries decodes the entries of staged files. iceberg-go decodes entries only from a manifest, so they are
+// wrapped in one.
 func decodeEntries(staged []Staged, number int64) ([]iceberg.ManifestEntry, error) {
 	if len(staged) == 0 {
 		return nil, nil
@@ -160,7 +162,8 @@ func decodeEntries(staged []Staged, number int64) ([]iceberg.ManifestEntry, erro
 
 	var manifest, packed bytes.Buffer
 
-	// The writer starts with the head of an Avro file, whose end is also the end of each block.
+	// The writer starts with the header of an Avro file. The header ends with the sync marker that also ends each
+	// block.
 	_, err := iceberg.NewManifestWriter(formatVersion, &manifest, *iceberg.UnpartitionedSpec, schemaOf(nil), number)
 	if err != nil {
 		return nil, err
@@ -189,7 +192,7 @@ func decodeEntries(staged []Staged, number int64) ([]iceberg.ManifestEntry, erro
 
 	entries, err := iceberg.ReadManifest(iceberg.NewManifestFile(formatVersion, "", 0, 0, number).Build(), &manifest, false)
 	if err == nil && len(entries) != len(staged) {
-		err = errors.New("entries of staged files are lost")
+		err = errors.New("entries of staged files are missing")
 	}
 
 	for i, e := range entries {
@@ -199,7 +202,7 @@ func decodeEntries(staged []Staged, number int64) ([]iceberg.ManifestEntry, erro
 	return entries, err
 }
 
-// divide separates the manifests that are full from those that can be merged.
+// divide separates full manifests from those that can be merged.
 func divide(manifests []iceberg.ManifestFile) (full, small []iceberg.ManifestFile) {
 	for _, manifest := range manifests {
 		if manifest.AddedDataFiles()+manifest.ExistingDataFiles() >= fullManifest {
@@ -212,14 +215,14 @@ func divide(manifests []iceberg.ManifestFile) (full, small []iceberg.ManifestFil
 	return full, small
 }
 
-// entries returns what manifests say of their files, in their order.
+// entries returns the file entries of all manifests, in order.
 func (l *Lake) entries(ctx context.Context, manifests []iceberg.ManifestFile) ([]iceberg.ManifestEntry, error) {
 	lists, err := l.entryLists(ctx, manifests)
 
 	return slices.Concat(lists...), err
 }
 
-// entryLists returns what each manifest says of its files.
+// entryLists returns the file entries of each manifest.
 func (l *Lake) entryLists(ctx context.Context, manifests []iceberg.ManifestFile) ([][]iceberg.ManifestEntry, error) {
 	lists := make([][]iceberg.ManifestEntry, len(manifests))
 	group, ctx := errgroup.WithContext(ctx)
@@ -230,7 +233,7 @@ func (l *Lake) entryLists(ctx context.Context, manifests []iceberg.ManifestFile)
 			defer fault.Recover(&err)
 
 			if manifest.ManifestContent() != iceberg.ManifestContentData {
-				return errors.New("the table has deletes, which we never write")
+				return errors.New("the table has delete files, which Quern does not write")
 			}
 
 			entries, err := l.recallEntries(ctx, manifest)
@@ -243,7 +246,7 @@ func (l *Lake) entryLists(ctx context.Context, manifests []iceberg.ManifestFile)
 	return lists, group.Wait()
 }
 
-// encodeMetadata adds the snapshot, and takes out those that are too old and schemas that none has any more.
+// encodeMetadata adds the snapshot, and removes snapshots beyond the limit and schemas that are no longer used.
 func (l *Lake) encodeMetadata(d *draft, metadata *tableMetadata, snapshot tableSnapshot) error {
 	if err := errors.Join(metadata.add(snapshot), metadata.expire(l.keep)); err != nil {
 		return err
@@ -259,7 +262,7 @@ func (l *Lake) encodeMetadata(d *draft, metadata *tableMetadata, snapshot tableS
 	return nil
 }
 
-// summary is what Iceberg's readers show of a snapshot.
+// summary returns the summary of the snapshot that Iceberg readers show.
 func (d *draft) summary() map[string]string {
 	var addedRows, addedBytes int64
 	for _, s := range d.staged {

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// open loads the table with iceberg-go's own catalog, which finds it by the standard rows alone.
+// open loads the table with the catalog of iceberg-go, which finds it by the standard rows alone.
 func (p place) open(t Table) *table.Table {
 	p.t.Helper()
 
@@ -35,7 +35,7 @@ func (p place) open(t Table) *table.Table {
 	return found
 }
 
-// column is what another reader sees of a column.
+// column is a column as another reader sees it.
 type column struct {
 	kind         string
 	count, nulls int64
@@ -99,7 +99,7 @@ func number(values arrow.Array, row int) float64 {
 	}
 }
 
-// TestEvolution: columns come, go and get wider, and what another reader of Iceberg makes of the table is right.
+// TestEvolution adds, drops and widens columns, and checks that another Iceberg reader reads the table correctly.
 func TestEvolution(t *testing.T) {
 	t.Parallel()
 
@@ -132,7 +132,7 @@ func TestEvolution(t *testing.T) {
 	require.Contains(t, seen["more"].kind, "utf8")
 	require.Equal(t, "json", p.open(at).Schema().Field(8).Doc)
 
-	// A new column, several that are absent, a wider decimal; names are found whatever their case.
+	// One new column, several absent ones, a wider decimal. Names are matched without case.
 	second := p.add(at, Append, 100, 100, Column{Name: "ID", Type: Varchar}, Column{Name: "Price", Type: Decimal(14, 4)}, Column{Name: "new", Type: Bigint})
 	require.Equal(t, Column{ID: 1, Name: "id", Type: Bigint}, second.Columns[0], "what the table has keeps its type")
 	require.Equal(t, Column{ID: 2, Name: "price", Type: Decimal(12, 2)}, second.Columns[1], "digits before the point have room, the scale stays")
@@ -145,12 +145,12 @@ func TestEvolution(t *testing.T) {
 	require.Equal(t, column{"float64", 100, 100, 2475}, seen["ratio"])
 	require.Equal(t, column{"int64", 100, 100, 14950}, seen["new"])
 
-	// Bounds prune: of two files one can have this value.
+	// Bounds prune: only one of the two files can contain this value.
 	tasks, err := p.open(at).Scan(table.WithRowFilter(iceberg.GreaterThan(iceberg.Reference("id"), int64(150)))).PlanFiles(t.Context())
 	require.NoError(t, err)
 	require.Len(t, tasks, 1)
 
-	// Replaced: another type is another column, the same type is the same one.
+	// Replace: a column with another type gets a new id, a column with the same type keeps its id.
 	third := p.add(at, Replace, 0, 10, Column{Name: "id", Type: Varchar}, Column{Name: "price", Type: Decimal(12, 2)}, Column{Name: "ratio", Type: Double})
 	require.Equal(t, []Column{{11, "id", Varchar}, {2, "price", Decimal(12, 2)}, {3, "ratio", Double}}, third.Columns)
 
@@ -159,11 +159,11 @@ func TestEvolution(t *testing.T) {
 	require.Len(t, seen, 3)
 	require.Equal(t, column{seen["id"].kind, 10, 0, 20}, seen["id"])
 
-	// And back again: an id that was given is not given to anything else.
+	// Replace again with the first type: an assigned id is never used for another column.
 	fourth := p.add(at, Replace, 0, 5, Column{Name: "id", Type: Bigint}, Column{Name: "extra", Type: Boolean})
 	require.Equal(t, []Column{{1, "id", Bigint}, {12, "extra", Boolean}}, fourth.Columns)
 
-	// Every earlier state is what it was.
+	// Every earlier snapshot is unchanged.
 	restored, err := p.Commit(t.Context(), Change{Table: at, Mode: Restore, Snapshot: second.ID}, noMore)
 	require.NoError(t, err)
 	require.Equal(t, second.Columns, restored.Columns)
@@ -178,7 +178,7 @@ func TestEvolution(t *testing.T) {
 	p.requireSound()
 }
 
-// TestPlan: whoever plans first, no id is ever given to two columns.
+// TestPlan checks that no id is ever assigned to two columns, in any order of plans.
 func TestPlan(t *testing.T) {
 	t.Parallel()
 
@@ -190,7 +190,7 @@ func TestPlan(t *testing.T) {
 		return planned
 	}
 
-	// Nothing is committed yet: the same column is the same, another type is another column.
+	// Nothing is committed yet. The same name and type get the same id, another type gets another id.
 	require.Equal(t, []Column{{1, "a", Bigint}}, plan(Append, Column{Name: "a", Type: Bigint}))
 	require.Equal(t, []Column{{1, "A", Bigint}, {2, "b", Double}}, plan(Append, Column{Name: "A", Type: Bigint}, Column{Name: "b", Type: Double}))
 	require.Equal(t, []Column{{3, "a", Varchar}}, plan(Replace, Column{Name: "a", Type: Varchar}))

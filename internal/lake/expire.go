@@ -16,13 +16,14 @@ import (
 
 const (
 	expireTables    = 200
-	expireSnapshots = 1000 // of a table in one transaction
+	expireSnapshots = 1000 // per table and transaction
 )
 
-// Expire forgets snapshots that are no longer in force for longer than the age, and lets go after the grace of what only
-// they need. Several may do so at once, and it can be cut off anywhere. A table that cannot be changed is left alone.
+// Expire deletes snapshots that stopped being current longer than age ago, or longer than the grace period if that is
+// more. Objects that only they need are removed after the grace period. Several processes may run it at once, and it
+// is safe to interrupt. An error of one table is logged and does not stop the others.
 func (l *Lake) Expire(ctx context.Context, age time.Duration) error {
-	before := l.now().Add(-max(age, l.grace))
+	before := l.now().Add(-max(age, l.deleteGrace))
 
 	for after := (superseded{}); ; {
 		var due []superseded
@@ -42,9 +43,9 @@ func (l *Lake) Expire(ctx context.Context, age time.Duration) error {
 			switch {
 			case ctx.Err() != nil:
 				return ctx.Err()
-			case errors.Is(err, errLost): // looked at again next time
+			case errors.Is(err, errLost): // tried again at the next call
 			case err != nil:
-				l.log.ErrorContext(ctx, "old snapshots of a table stay", "dataset", s.table.Dataset, "error", err)
+				l.log.ErrorContext(ctx, "expired snapshots of a table cannot be removed", "dataset", s.table.Dataset, "error", err)
 			}
 		}
 
@@ -77,17 +78,18 @@ func (l *Lake) expireTable(ctx context.Context, t Table, before time.Time) error
 	}
 }
 
-// expiry is what is done to forget the snapshots before one.
+// expiry is a prepared deletion of all snapshots that are older than a given one.
 type expiry struct {
 	table    Table
 	base     *state
-	oldest   *entry // that stays
+	oldest   *entry // oldest snapshot that is kept
 	written  []object
-	location string // of the new metadata, empty if Iceberg's has none of those that go
-	retired  string // key of the metadata that it replaces
+	location string // address of the new metadata; empty if Iceberg's metadata lists none of the deleted snapshots
+	retired  string // key of the metadata that is replaced
 }
 
-// expireMetadata makes metadata that names none of the snapshots that go: nobody shall find one whose files are gone.
+// expireMetadata prepares metadata that lists none of the deleted snapshots, so that no reader finds a snapshot whose
+// files are removed.
 func (l *Lake) expireMetadata(ctx context.Context, e *expiry) error {
 	key, err := l.keyOf(e.base.location)
 	if err != nil {
@@ -131,7 +133,7 @@ func (l *Lake) expireMetadata(ctx context.Context, e *expiry) error {
 	return nil
 }
 
-// expire writes the metadata, and forgets the rest in one transaction.
+// expire writes the new metadata, then makes all other changes in one transaction.
 func (l *Lake) expire(ctx context.Context, e *expiry) error {
 	if len(e.written) > 0 {
 		err := l.db.Do(ctx, func(q querier) error { return insertWritten(ctx, q, e.table, e.written, l.now().Add(commitTime)) })
@@ -145,7 +147,7 @@ func (l *Lake) expire(ctx context.Context, e *expiry) error {
 	}
 
 	err := l.db.InTx(ctx, func(tx postgres.Tx) error {
-		done, err := expireRows(ctx, tx, *e, l.now().Add(l.grace))
+		done, err := expireRows(ctx, tx, *e, l.now().Add(l.deleteGrace))
 		if err == nil && !done {
 			err = errLost
 		}

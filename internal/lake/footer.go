@@ -19,21 +19,21 @@ import (
 const (
 	maxFooter = 32 << 20
 	magic     = "PAR1"
-	// trailer is the footer's length and the magic word at the end of a Parquet file.
+	// trailer is the length of the end of a Parquet file, in bytes: the length of the footer and the magic word.
 	trailer = 8
 
 	formatVersion = 2
 )
 
-// description is what we have to know of a data file.
+// description is what a commit needs to know about a data file.
 type description struct {
-	entry  []byte // as a manifest has it
+	entry  []byte // encoded as in a manifest
 	rows   int64
 	bounds map[int]bound
 }
 
-// describe reads the footer of a Parquet file that must have exactly these columns. Whatever the footer holds, the
-// outcome is an error at worst.
+// describe reads the footer of a Parquet file that must have exactly these columns. A malicious footer causes an
+// error and nothing worse.
 func describe(file io.ReaderAt, size int64, address string, columns []Column) (d description, err error) {
 	defer fault.Recover(&err)
 
@@ -62,7 +62,7 @@ func describe(file io.ReaderAt, size int64, address string, columns []Column) (d
 	return d, err
 }
 
-// encode makes the entry and the bounds.
+// encode returns the manifest entry and sets the bounds.
 func (d *description) encode(meta *metadata.FileMetaData, metrics map[int]*metric, address string, size int64) ([]byte, error) {
 	var (
 		sizes, values, nulls = map[int]int64{}, map[int]int64{}, map[int]int64{}
@@ -126,7 +126,7 @@ func (d *description) encode(meta *metadata.FileMetaData, metrics map[int]*metri
 	return entry.MarshalAvroEntry(*iceberg.UnpartitionedSpec, schemaOf(nil), formatVersion)
 }
 
-// offsetsOf returns where the row groups begin.
+// offsetsOf returns the offsets of the row groups.
 func offsetsOf(meta *metadata.FileMetaData) ([]int64, error) {
 	offsets := make([]int64, meta.NumRowGroups())
 
@@ -147,7 +147,7 @@ func offsetsOf(meta *metadata.FileMetaData) ([]int64, error) {
 	return offsets, nil
 }
 
-// footer returns the encoded footer, of which nothing is known yet but that it can be decoded cheaply.
+// footer returns the encoded footer. It checks only that decoding the footer is cheap; the contents are not verified.
 func footer(file io.ReaderAt, size int64) ([]byte, error) {
 	if size < int64(len(magic))+trailer {
 		return nil, errors.New("the data file is too short for Parquet")
@@ -160,7 +160,7 @@ func footer(file io.ReaderAt, size int64) ([]byte, error) {
 
 	length := int64(binary.LittleEndian.Uint32(end))
 	if string(end[4:]) != magic || length > maxFooter || length > size-trailer-int64(len(magic)) {
-		return nil, errors.New("the data file does not end as Parquet does")
+		return nil, errors.New("the data file does not end with a Parquet footer")
 	}
 
 	content := make([]byte, length)
@@ -176,7 +176,7 @@ func footer(file io.ReaderAt, size int64) ([]byte, error) {
 	return content, nil
 }
 
-// check compares what the file says with the columns that it must have.
+// check compares the schema and row groups of the file with the required columns.
 func check(meta *metadata.FileMetaData, columns []Column) error {
 	if meta.IsSetEncryptionAlgorithm() {
 		return errors.New("the data file is encrypted")
@@ -184,7 +184,7 @@ func check(meta *metadata.FileMetaData, columns []Column) error {
 
 	root := meta.Schema.Root()
 	if root.NumFields() != len(columns) || meta.Schema.NumColumns() != len(columns) {
-		return fmt.Errorf("the data file has %d columns and not %d", root.NumFields(), len(columns))
+		return fmt.Errorf("the data file has %d columns instead of %d", root.NumFields(), len(columns))
 	}
 
 	known := index(columns)
@@ -194,14 +194,14 @@ func check(meta *metadata.FileMetaData, columns []Column) error {
 
 		at, isKnown := known.ids[int(field.FieldID())]
 		if !isKnown || columns[at].Name != field.Name() {
-			return fmt.Errorf("the data file has a column %q with the field id %d", field.Name(), field.FieldID())
+			return fmt.Errorf("the data file has an unexpected column %q with the field id %d", field.Name(), field.FieldID())
 		}
 
 		delete(known.ids, columns[at].ID)
 
 		leaf, isLeaf := field.(*schema.PrimitiveNode)
 		if !isLeaf || leaf.RepetitionType() == parquet.Repetitions.Repeated || !columns[at].Type.matches(leaf) {
-			return fmt.Errorf("the data file's column %q is not of the type %s", field.Name(), columns[at].Type)
+			return fmt.Errorf("the column %q of the data file does not have the type %s", field.Name(), columns[at].Type)
 		}
 	}
 
@@ -213,26 +213,26 @@ func checkRowGroups(meta *metadata.FileMetaData, columns int) error {
 
 	for i, group := range meta.RowGroups {
 		if group.NumRows < 0 || group.NumRows > rest || len(group.Columns) != columns {
-			return fmt.Errorf("the data file's row group %d contradicts its footer", i)
+			return fmt.Errorf("row group %d of the data file contradicts its footer", i)
 		}
 
 		rest -= group.NumRows
 
 		for _, chunk := range group.Columns {
 			if chunk.FilePath != nil || chunk.MetaData == nil {
-				return fmt.Errorf("the data file's row group %d is not all in the file", i)
+				return fmt.Errorf("row group %d of the data file is not completely in the file", i)
 			}
 		}
 	}
 
 	if rest != 0 {
-		return errors.New("the data file's row groups do not make its rows")
+		return errors.New("the row groups of the data file do not add up to its rows")
 	}
 
 	return nil
 }
 
-// matches tells whether a Parquet column is written as Iceberg says that the type is.
+// matches reports whether a Parquet column is encoded as Iceberg requires for the type.
 func (t Type) matches(leaf *schema.PrimitiveNode) bool {
 	var (
 		physical = leaf.PhysicalType()
@@ -277,14 +277,14 @@ const (
 
 var errMalformed = errors.New("it is malformed")
 
-// walker goes through a structure of Thrift's compact protocol without building it. Decoders make room for as
-// many elements as a list says that it has, so this is asked first: are they there?
+// walker walks through a structure of Thrift's compact protocol without decoding it. Decoders allocate as many
+// elements as a list declares, so walker first checks that the elements exist.
 type walker struct {
 	rest     []byte
-	elements int // that are still allowed in all lists together
+	elements int // remaining limit for the elements of all lists together
 }
 
-// The types of the compact protocol.
+// Types of the compact protocol.
 const (
 	thriftTrue = iota + 1
 	thriftFalse
@@ -311,7 +311,7 @@ func (w *walker) structure(depth int) error {
 			return err
 		}
 
-		if header[0]>>4 == 0 { // the field's id stands apart
+		if header[0]>>4 == 0 { // the id of the field follows separately
 			if _, err := w.number(); err != nil {
 				return err
 			}
@@ -319,7 +319,7 @@ func (w *walker) structure(depth int) error {
 
 		kind := header[0] & 0x0f
 		if kind == thriftTrue || kind == thriftFalse {
-			continue // the value is the type
+			continue // the type is the value
 		}
 
 		if err := w.value(kind, depth); err != nil {
@@ -349,7 +349,7 @@ func (w *walker) value(kind byte, depth int) error {
 		return w.list(depth)
 	case thriftStruct:
 		return w.structure(depth + 1)
-	default: // maps too: a Parquet footer has none
+	default: // including maps, which a Parquet footer does not have
 		return errMalformed
 	}
 }
@@ -382,7 +382,7 @@ func (w *walker) list(depth int) error {
 	return nil
 }
 
-// number reads a variable-length integer; whether it is zigzag does not matter here.
+// number reads a variable-length integer. The value is not zigzag-decoded, which does not matter here.
 func (w *walker) number() (uint64, error) {
 	value, length := binary.Uvarint(w.rest)
 	if length <= 0 {

@@ -32,7 +32,7 @@ func describeBytes(content []byte, columns []Column) (description, error) {
 	return describe(bytes.NewReader(content), int64(len(content)), "s3://bucket/key", columns)
 }
 
-// withFooter is a Parquet file that says its footer is this.
+// withFooter returns a Parquet file with this footer.
 func withFooter(footer []byte) []byte {
 	content := slices.Concat([]byte(magic), footer)
 	content = binary.LittleEndian.AppendUint32(content, uint32(len(footer)))
@@ -92,7 +92,7 @@ func TestFooter(t *testing.T) {
 	_, err = describeBytes(nested, []Column{{1, "n", Bigint}})
 	require.Error(t, err, "nested")
 
-	// Whatever is cut off or turned around, it is an error or harmless, and cheap.
+	// Every truncated or modified footer causes an error or no harm, at low cost.
 	for cut := range footer {
 		_, err := describeBytes(withFooter(footer[:cut]), everyType())
 		require.Error(t, err, cut)
@@ -111,7 +111,7 @@ func TestFooter(t *testing.T) {
 		require.Error(t, err, claimed)
 	}
 
-	// Lists that say they have a billion elements: the decoder alone would make room for them.
+	// Lists that declare a billion elements: the decoder alone would allocate them.
 	var before, after runtime.MemStats
 
 	runtime.ReadMemStats(&before)
@@ -133,7 +133,7 @@ func fieldID(id int) arrow.Metadata {
 	return arrow.NewMetadata([]string{"PARQUET:field_id"}, []string{strconv.Itoa(id)})
 }
 
-// TestWideFooter: thousands of columns do not make an entry of a megabyte.
+// TestWideFooter checks that the entry of a file with thousands of columns stays small.
 func TestWideFooter(t *testing.T) {
 	t.Parallel()
 
@@ -149,7 +149,7 @@ func TestWideFooter(t *testing.T) {
 	require.Len(t, d.bounds, measured)
 }
 
-// FuzzFooter: no footer makes us panic, or believe what is not so.
+// FuzzFooter checks that no footer causes a panic or a wrong description.
 func FuzzFooter(f *testing.F) {
 	columns := everyType()
 	good := parquetBytes(f, columns, 0, 3)

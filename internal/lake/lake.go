@@ -9,31 +9,33 @@ import (
 	"github.com/google/uuid"
 
 	"quern.dev/quern/internal/blob"
+	"quern.dev/quern/internal/disk"
 	"quern.dev/quern/internal/postgres"
 )
 
 var (
-	// ErrConflict says that others were quicker every time: nothing happened, and a later try may succeed.
-	ErrConflict = errors.New("the table was changed by somebody else")
-	// ErrStale says that a file's columns no longer fit the table: plan again, convert again.
-	ErrStale = errors.New("the table has other columns now")
-	// ErrDropped says that a staged file was dropped while somebody wrote it.
+	// ErrConflict reports that other commits came first in every attempt. Nothing was changed; a later attempt may
+	// succeed.
+	ErrConflict = errors.New("the table was changed by other commits")
+	// ErrStale reports that the columns of a file no longer fit the table. The caller must plan and convert again.
+	ErrStale = errors.New("the columns of the table changed")
+	// ErrDropped reports that a staged file or object was dropped before its writer finished.
 	ErrDropped = errors.New("the staged file was dropped")
-	// ErrReplaced says that files that were to become one are no longer in force.
-	ErrReplaced = errors.New("the table has other files now")
-	// ErrExpired says that a moment is older than all snapshots that are kept.
-	ErrExpired = errors.New("the snapshot of that moment is no longer kept")
-	// ErrChanged says that a cached file is not what was fetched.
+	// ErrReplaced reports that files to be compacted are no longer in the current snapshot.
+	ErrReplaced = errors.New("the files of the table changed")
+	// ErrExpired reports that a moment is earlier than every snapshot that is kept.
+	ErrExpired = errors.New("the snapshot of that time is no longer kept")
+	// ErrChanged reports that a cached file differs from the file that was fetched.
 	ErrChanged = errors.New("a cached file was changed")
 )
 
-// Table names a table: the dataset, in the account that owns it.
+// Table identifies a table by its dataset and the account that owns the dataset.
 type Table struct {
 	Account uuid.UUID
 	Dataset uuid.UUID
 }
 
-// Mode is what a commit does with the rows that are there.
+// Mode is what a commit does with the existing rows.
 type Mode string
 
 const (
@@ -41,61 +43,63 @@ const (
 	Replace   Mode = "replace"
 	Clear     Mode = "clear"
 	Restore   Mode = "restore"
-	Compacted Mode = "compact" // changes no row
+	Compacted Mode = "compact" // rewrites files, changes no row
 )
 
-// takesAway tells whether rows that were there may be gone afterwards.
+// takesAway reports whether a commit of this mode may remove existing rows.
 func (m Mode) takesAway() bool { return m == Replace || m == Clear || m == Restore }
 
-// Config is what the lake works with.
+// Config configures a Lake.
 type Config struct {
 	DB    *postgres.DB
 	Store *blob.Store
 	Now   func() time.Time
 	Log   *slog.Logger
-	// Grace is how long an object stays after nothing needs it any more.
-	Grace time.Duration
-	// Quiet is how long a table must have been without commits before it is profiled.
-	Quiet time.Duration
-	// KeepSnapshots is how many snapshots Iceberg's metadata names; older ones stay readable here.
+	// DeleteGrace is the grace period: how long an object is kept after it is no longer needed.
+	DeleteGrace time.Duration
+	// QuietPeriod is how long a table must have no commits before it is profiled.
+	QuietPeriod time.Duration
+	// KeepSnapshots is how many snapshots Iceberg's metadata lists; earlier ones are still readable through this
+	// package. 0 or less means 100.
 	KeepSnapshots int
-	// CacheDir holds local copies of data files and belongs to this process alone; empty: Fetch does not work.
+	// CacheDir holds local copies of data files and belongs to this process alone. If it is empty, Fetch fails.
 	CacheDir   string
 	CacheBytes int64
+	Folder     *disk.Watch // watches the file system of CacheDir
 }
 
 const defaultKeepSnapshots = 100
 
-// Lake is all tables of a deployment. Close it.
+// Lake gives access to all tables of a deployment. The caller must call Close.
 type Lake struct {
-	db    *postgres.DB
-	store *blob.Store
-	now   func() time.Time
-	log   *slog.Logger
-	grace time.Duration
-	quiet time.Duration
-	keep  int
-	base  string // of all addresses of objects
-	known *memory
-	cache *cache
+	db          *postgres.DB
+	store       *blob.Store
+	now         func() time.Time
+	log         *slog.Logger
+	deleteGrace time.Duration
+	quietPeriod time.Duration
+	keep        int
+	base        string // prefix of the addresses of all objects
+	known       *memory
+	cache       *cache
 
 	patience time.Duration
 }
 
-// New prepares the lake, and removes from CacheDir what an earlier process left halfway.
+// New creates a Lake and removes incomplete files of an earlier process from CacheDir.
 func New(c Config) (*Lake, error) {
 	if c.KeepSnapshots <= 0 {
 		c.KeepSnapshots = defaultKeepSnapshots
 	}
 
 	l := &Lake{
-		db: c.DB, store: c.Store, now: c.Now, log: c.Log, grace: c.Grace, quiet: c.Quiet, keep: c.KeepSnapshots, base: c.Store.URI(""),
+		db: c.DB, store: c.Store, now: c.Now, log: c.Log, deleteGrace: c.DeleteGrace, quietPeriod: c.QuietPeriod, keep: c.KeepSnapshots, base: c.Store.URI(""),
 		known: newMemory(memoryBytes), patience: patience,
 	}
 
 	if c.CacheDir != "" {
 		var err error
-		if l.cache, err = newCache(c.CacheDir, c.CacheBytes, c.Store, c.Log); err != nil {
+		if l.cache, err = newCache(c); err != nil {
 			return nil, fmt.Errorf("the cache of data files: %w", err)
 		}
 	}
@@ -103,7 +107,7 @@ func New(c Config) (*Lake, error) {
 	return l, nil
 }
 
-// Close gives the cache's folder back. The files stay for the next process.
+// Close releases the folder of the cache. The cached files stay for the next process.
 func (l *Lake) Close() error {
 	if l.cache == nil {
 		return nil
@@ -112,47 +116,47 @@ func (l *Lake) Close() error {
 	return l.cache.close()
 }
 
-// Source is where the rows of a data file come from: the row n of the data file, counted from 0, is the row
-// FirstRow + n of the uploaded file, and one more for each row before it that was skipped.
+// Source is the provenance of the rows of a data file. Row n of the data file, counted from 0, is row FirstRow + n of
+// the uploaded file, plus one for each skipped row before it.
 type Source struct {
 	File     uuid.UUID // uuid.Nil for rows that were posted
-	Name     string    // of the uploaded file
+	Name     string    // name of the uploaded file
 	FirstRow int64
-	Skipped  []int64 // numbers of the rows that are not in the data file
+	Skipped  []int64 // numbers of the rows of the uploaded file that are not in the data file
 }
 
-// Staged is a data file that is to be committed.
+// Staged is a staged data file.
 type Staged struct {
 	Table     Table
 	ID        uuid.UUID
 	Ingestion uuid.UUID
 	Source    Source
 	Key       string
-	Rows      int64    // after Write
-	Size      int64    // after Write
-	Columns   []Column // after Write
-	entry     []byte   // as a manifest has it
+	Rows      int64    // set by Write
+	Size      int64    // set by Write
+	Columns   []Column // set by Write
+	entry     []byte   // encoded as in a manifest
 	bounds    map[int]bound
 }
 
-// File is a data file of a snapshot. One that was made of others says nothing of where its rows come from: Parts does.
+// File is a data file of a snapshot. A compacted file has no provenance here: Parts returns it.
 type File struct {
 	Key       string
 	Size      int64
 	Rows      int64
 	Ingestion uuid.UUID
 	Source    uuid.UUID // uuid.Nil for rows that were posted
-	Name      string    // of the uploaded file
+	Name      string    // name of the uploaded file
 	FirstRow  int64
-	Shape     string // of its columns; empty if it is not known
-	Compacted bool   // made of others
+	Shape     string // hash of the columns; empty if not known
+	Compacted bool   // made from other files
 }
 
-// Snapshot is a state of a table. It never changes.
+// Snapshot is one version of a table. It never changes.
 type Snapshot struct {
 	ID          uuid.UUID
-	Sequence    int64 // of the table's snapshots, from 1
-	Number      int64 // Iceberg's id of it
+	Sequence    int64 // number of the snapshot within its table, from 1
+	Number      int64 // Iceberg's id of the snapshot
 	Operation   Mode
 	Columns     []Column
 	Rows        int64
@@ -162,16 +166,16 @@ type Snapshot struct {
 	Current     bool
 }
 
-// Change is what a commit is to do.
+// Change describes a commit.
 type Change struct {
 	Table Table
 	Mode  Mode
-	// Ingestions are those whose ready files go in, all or none.
+	// Ingestions are the ingestions whose staged files are committed, all or none.
 	Ingestions []uuid.UUID
-	// Columns the table has afterwards besides those of the files and, when appending, its own.
+	// Columns are columns that the table gets in addition to those of the files and, when appending, its own.
 	Columns []Column
-	// Snapshot to restore.
+	// Snapshot is the snapshot to restore.
 	Snapshot uuid.UUID
-	// Files that the one of the ingestion takes the place of, when compacting.
+	// Files are the files that the staged file replaces, when compacting.
 	Files []File
 }

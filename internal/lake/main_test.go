@@ -31,9 +31,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"quern.dev/quern/internal/blob"
+	"quern.dev/quern/internal/blob/blobtest"
 	"quern.dev/quern/internal/postgres"
 	"quern.dev/quern/internal/postgres/pgtest"
-	"quern.dev/quern/stack"
 )
 
 func TestMain(m *testing.M) {
@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// wire counts the requests to the store, and lets a test come between.
+// wire counts the requests to the store. A test can intercept them.
 type wire struct {
 	http.RoundTripper
 
@@ -78,7 +78,7 @@ func (w *wire) intercept(before func(*http.Request) error, after func(*http.Requ
 	w.before, w.after = before, after
 }
 
-// count returns how many requests there were since it was last asked.
+// count returns the number of requests since its last call, by method.
 func (w *wire) count() map[string]int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -89,12 +89,12 @@ func (w *wire) count() map[string]int {
 	return counts
 }
 
-// place is a lake of its own: an empty database and an empty prefix of the bucket.
+// place is a separate lake with an empty database and an empty prefix of the bucket.
 type place struct {
 	*Lake
 
 	t      *testing.T
-	url    string // of the database
+	url    string // address of the database
 	config blob.Config
 	wire   *wire
 	clock  *clock
@@ -122,20 +122,7 @@ func (c *clock) advance(d time.Duration) {
 func newPlace(t *testing.T) place {
 	t.Helper()
 
-	pathStyle, err := strconv.ParseBool(stack.Env(t, "QUERN_TEST_S3_PATH_STYLE"))
-	require.NoError(t, err)
-
-	p := place{t: t, url: pgtest.URL(t), clock: &clock{}, config: blob.Config{
-		Endpoint:  stack.Env(t, "QUERN_TEST_S3_ENDPOINT"),
-		Region:    stack.Env(t, "QUERN_TEST_S3_REGION"),
-		Bucket:    stack.Env(t, "QUERN_TEST_S3_BUCKET"),
-		AccessKey: stack.Env(t, "QUERN_TEST_S3_ACCESS_KEY"),
-		SecretKey: stack.Env(t, "QUERN_TEST_S3_SECRET_KEY"),
-		PathStyle: pathStyle,
-		Prefix:    "lake-test/" + uuid.NewString(),
-		Now:       time.Now,
-	}}
-
+	p := place{t: t, url: pgtest.URL(t), clock: &clock{}, config: blobtest.Config(t)}
 	p.Lake, p.wire = p.replica(p.url, func(*Config) {})
 
 	t.Cleanup(func() {
@@ -154,7 +141,7 @@ func newPlace(t *testing.T) place {
 	return p
 }
 
-// replica is another process on the same database and store.
+// replica returns another Lake on the same database and store.
 func (p place) replica(address string, change func(*Config)) (*Lake, *wire) {
 	p.t.Helper()
 
@@ -174,7 +161,7 @@ func (p place) replica(address string, change func(*Config)) (*Lake, *wire) {
 	require.NoError(p.t, err)
 	p.t.Cleanup(db.Close)
 
-	c := Config{DB: db, Store: store, Now: p.clock.now, Log: slog.New(slog.NewTextHandler(p.t.Output(), nil)), Grace: time.Hour}
+	c := Config{DB: db, Store: store, Now: p.clock.now, Log: slog.New(slog.NewTextHandler(p.t.Output(), nil)), DeleteGrace: time.Hour}
 	change(&c)
 
 	l, err := New(c)
@@ -188,7 +175,7 @@ func newTable() Table { return Table{Account: uuid.New(), Dataset: uuid.New()} }
 
 func noMore(postgres.Tx, Snapshot) error { return nil }
 
-// stage makes a data file of rows from..from+n-1 ready, and returns its ingestion.
+// stage stages a written data file of rows from..from+n-1, and returns its ingestion.
 func (p place) stage(l *Lake, t Table, columns []Column, from, n int) uuid.UUID {
 	p.t.Helper()
 
@@ -223,7 +210,7 @@ func stageFrom(ctx context.Context, l *Lake, t Table, columns []Column, path str
 	return ingestion, l.db.InTx(ctx, func(tx postgres.Tx) error { return l.ReadyTx(ctx, tx, []Staged{staged}) })
 }
 
-// add plans, stages and commits in one go.
+// add plans, stages and commits a file.
 func (p place) add(t Table, mode Mode, from, n int, want ...Column) Snapshot {
 	p.t.Helper()
 
@@ -253,7 +240,7 @@ func (p place) current(t Table) (*Snapshot, []File) {
 	return snapshot, files
 }
 
-// keys are those of all objects in the store.
+// keys returns the keys of all objects in the store.
 func (p place) keys() []string {
 	p.t.Helper()
 
@@ -277,7 +264,7 @@ func (p place) requireSound() {
 	require.Empty(p.t, found.Lost)
 }
 
-// parquetFile writes a file whose values follow from the number of the row.
+// parquetFile writes a file whose values are computed from the number of the row.
 func parquetFile(tb testing.TB, columns []Column, from, n int) string {
 	tb.Helper()
 
@@ -302,7 +289,7 @@ func parquetBytes(tb testing.TB, columns []Column, from, n int) []byte {
 	return parquetWith(tb, fields, from, n)
 }
 
-// parquetOf is a file of some rows of one column that our own writers would not make.
+// parquetOf returns a file of some rows of one column that Quern would not write.
 func parquetOf(tb testing.TB, field arrow.Field) []byte {
 	tb.Helper()
 
@@ -387,7 +374,7 @@ func appendValue(builder array.Builder, row int) {
 	}
 }
 
-// storeIO is iceberg-go's view of the store: for its own catalog, which knows nothing of ours.
+// storeIO gives the catalog of iceberg-go access to the store. That catalog has no connection to package lake.
 type storeIO struct {
 	ctx   context.Context //nolint:containedctx // the interface has none
 	store *blob.Store

@@ -12,21 +12,21 @@ import (
 )
 
 const (
-	// memoryBytes is about how much of Iceberg's metadata is remembered: what this process wrote or read last,
-	// so that the next commit reads nothing.
+	// memoryBytes is the approximate limit of Iceberg metadata kept in memory. It holds what this process wrote or
+	// read last, so that the next commit reads nothing from the store.
 	memoryBytes = 64 << 20
 
-	// decoded is how much larger metadata is in memory than in its object, roughly.
+	// decoded is the approximate ratio of the size of metadata in memory to the size of its object.
 	decoded = 4
 
 	maxMetadata = 256 << 20
 )
 
-// memory remembers objects, decoded. They never change, so it is never wrong.
+// memory is a cache of decoded objects. Objects never change, so entries never become invalid.
 type memory struct {
 	mu    sync.Mutex
 	room  int64
-	order *list.List // of remembered, the last used first
+	order *list.List // of remembered, most recently used first
 	items map[string]*list.Element
 }
 
@@ -75,7 +75,7 @@ func (m *memory) put(key string, value any, size int64) {
 	}
 }
 
-// recall returns a decoded object, from memory if it is there.
+// recall returns a decoded object, from memory if possible, else from the store.
 func recall[T any](ctx context.Context, l *Lake, key string, decode func([]byte) (T, error)) (T, error) {
 	if value, ok := l.known.get(key); ok {
 		if value, ok := value.(T); ok {
@@ -116,7 +116,7 @@ func (l *Lake) recallList(ctx context.Context, key string) ([]iceberg.ManifestFi
 	})
 }
 
-// recallEntries returns what a manifest says of its files. The manifest is remembered as it was written.
+// recallEntries returns the file entries of a manifest. Memory holds the manifest in encoded form.
 func (l *Lake) recallEntries(ctx context.Context, manifest iceberg.ManifestFile) ([]iceberg.ManifestEntry, error) {
 	key, err := l.keyOf(manifest.FilePath())
 	if err != nil {

@@ -10,12 +10,12 @@ import (
 	"github.com/apache/iceberg-go"
 )
 
-// mainBranch is the reference to the snapshot that is in force.
+// mainBranch is the name of the reference to the current snapshot.
 const mainBranch = "main"
 
-// tableMetadata is Iceberg's metadata of a table, version 2, with all fields that it can have. iceberg-go's own is in a
-// package that takes a tenth of a second to start, and every sealed process would. One that was read never changes:
-// others may be reading it.
+// tableMetadata is Iceberg's metadata of a table, version 2, with all fields that it can have. It replaces the type
+// of iceberg-go, whose package takes a tenth of a second to initialize in every sealed process. Metadata that was
+// read must not be changed, because others may read it concurrently.
 type tableMetadata struct {
 	LastSequence        int64                `json:"last-sequence-number"`
 	FormatVersion       int                  `json:"format-version"`
@@ -68,7 +68,7 @@ type metadataLogEntry struct {
 	Timestamp int64  `json:"timestamp-ms"`
 }
 
-// newMetadata is that of a table before its first snapshot, with what it keeps for ever.
+// newMetadata returns the metadata of a table before its first snapshot, with the fields that never change.
 func newMetadata(t Table, location string) *tableMetadata {
 	return &tableMetadata{
 		FormatVersion: formatVersion, UUID: t.Dataset.String(), Location: location,
@@ -76,12 +76,13 @@ func newMetadata(t Table, location string) *tableMetadata {
 		SortOrders: json.RawMessage(`[{"order-id":0,"fields":[]}]`),
 		Properties: map[string]string{
 			"write.metadata.previous-versions-max": "1",
-			"gc.enabled":                           "false", // whoever else expires snapshots deletes no files: we keep them
+			"gc.enabled":                           "false", // programs that expire snapshots must not delete files: this package keeps them
 		},
 	}
 }
 
-// parseMetadata reads what we or another program wrote. Whatever the next version must not lose has to be there.
+// parseMetadata decodes metadata written by Quern or another program. It fails if a field is missing that the next
+// version must keep.
 func parseMetadata(content []byte) (*tableMetadata, error) {
 	m := &tableMetadata{
 		LastSequence: -1, Updated: -1, LastColumn: -1, CurrentSchema: -1, DefaultSpec: -1, LastPartition: -1, CurrentSnapshot: -1, DefaultSortOrder: -1,
@@ -94,7 +95,7 @@ func parseMetadata(content []byte) (*tableMetadata, error) {
 
 	switch {
 	case m.FormatVersion != formatVersion:
-		return nil, fmt.Errorf("the metadata has the version %d", m.FormatVersion)
+		return nil, fmt.Errorf("unsupported version %d of the metadata", m.FormatVersion)
 	case min(m.LastSequence, m.Updated, m.CurrentSnapshot) < 0, min(m.LastColumn, m.LastPartition, m.DefaultSpec, m.DefaultSortOrder) < 0,
 		m.UUID == "", m.Location == "", len(m.Specs) == 0, len(m.SortOrders) == 0:
 		return nil, errors.New("the metadata is incomplete")
@@ -107,7 +108,8 @@ func parseMetadata(content []byte) (*tableMetadata, error) {
 	return m, nil
 }
 
-// adopt makes the schema the current one and gives it its id, which is that of an equal one that the table has.
+// adopt makes the schema the current one. It reuses an equal schema of the table if there is one, else it assigns a
+// new id.
 func (m *tableMetadata) adopt(schema *iceberg.Schema) *iceberg.Schema {
 	for _, known := range m.Schemas {
 		if schema.Equals(known) {
@@ -125,7 +127,7 @@ func (m *tableMetadata) adopt(schema *iceberg.Schema) *iceberg.Schema {
 	return schema
 }
 
-// add puts a snapshot in force.
+// add adds a snapshot and makes it the current one.
 func (m *tableMetadata) add(s tableSnapshot) error {
 	if s.Sequence <= m.LastSequence {
 		return errChanged
@@ -147,7 +149,7 @@ func (m *tableMetadata) add(s tableSnapshot) error {
 	return nil
 }
 
-// expire takes out all snapshots but the last ones, and whatever is about the others alone.
+// expire removes all snapshots but the last keep, and everything that refers only to removed snapshots.
 func (m *tableMetadata) expire(keep int) error {
 	m.Snapshots = slices.Clone(m.Snapshots[max(0, len(m.Snapshots)-keep):])
 
@@ -167,7 +169,7 @@ func (m *tableMetadata) expire(keep int) error {
 	m.Schemas = slices.DeleteFunc(slices.Clone(m.Schemas), func(s *iceberg.Schema) bool { return !used[s.ID] })
 	maps.DeleteFunc(m.Refs, func(_ string, r reference) bool { return !kept[r.Snapshot] })
 
-	// The log has no gaps.
+	// The log must have no gaps.
 	for i, e := range slices.Backward(m.SnapshotLog) {
 		if !kept[e.Snapshot] {
 			m.SnapshotLog = m.SnapshotLog[i+1:]
@@ -184,7 +186,7 @@ func (m *tableMetadata) expire(keep int) error {
 	return err
 }
 
-// about returns those that are about snapshots that are kept.
+// about returns the statistics of snapshots that are kept.
 func about(statistics []json.RawMessage, kept map[int64]bool) (rest []json.RawMessage, err error) {
 	for _, content := range statistics {
 		var s reference

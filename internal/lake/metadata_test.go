@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -24,8 +23,8 @@ func marshal(t *testing.T, value any) string {
 	return string(content)
 }
 
-// TestMetadataAsIcebergGo makes a history with iceberg-go's own builder too: every version is the same, byte for byte,
-// and goes on from what iceberg-go wrote.
+// TestMetadataAsIcebergGo builds a history in parallel with the builder of iceberg-go. Every version is equal, byte
+// for byte, and each version starts from what iceberg-go wrote.
 func TestMetadataAsIcebergGo(t *testing.T) {
 	t.Parallel()
 
@@ -36,10 +35,11 @@ func TestMetadataAsIcebergGo(t *testing.T) {
 		theirs table.Metadata
 		before string
 		counts = map[int]bool{}
+		random = newRandom(t)
 	)
 
 	for n := range int64(30) {
-		columns := everyType()[rand.IntN(4):]
+		columns := everyType()[random.IntN(4):]
 		ours := newMetadata(at, testLocation)
 		made := tableSnapshot{
 			ID: newNumber(), Sequence: n + 1, Timestamp: 1_700_000_000_000 + n, List: fmt.Sprintf("%s/%d.avro", testLocation, n),
@@ -147,7 +147,7 @@ func builtByIcebergGo(
 	return built
 }
 
-// foreignMetadata has all that version 2 allows, as other programs may leave it.
+// foreignMetadata has every field that version 2 allows, as other programs may leave it.
 const foreignMetadata = `{
 	"format-version": 2, "table-uuid": "9c12d441-03fe-4693-9a96-a0705ddf69c1", "location": "s3://bucket/table",
 	"last-sequence-number": 34, "last-updated-ms": 1602638573590, "last-column-id": 30, "current-schema-id": 1,
@@ -180,14 +180,14 @@ const foreignMetadata = `{
 	"partition-statistics": [{"snapshot-id": 3055729675574597004, "statistics-path": "s3://a/p.parquet", "file-size-in-bytes": 43}]
 }`
 
-// TestForeignMetadata: what another program left there is there afterwards.
+// TestForeignMetadata checks that fields written by another program are kept.
 func TestForeignMetadata(t *testing.T) {
 	t.Parallel()
 
 	parsed, err := parseMetadata([]byte(foreignMetadata))
 	require.NoError(t, err)
 
-	// iceberg-go writes an empty list of fields that make an identity where there was none.
+	// iceberg-go adds an empty list of identifier fields where there was none.
 	with := strings.Replace(foreignMetadata, `"schema-id": 0,`, `"schema-id": 0, "identifier-field-ids": [],`, 1)
 	require.JSONEq(t, with, marshal(t, parsed), "it is read and written as it was")
 
@@ -227,7 +227,7 @@ func TestForeignMetadata(t *testing.T) {
 	require.ErrorIs(t, next.add(tableSnapshot{ID: 8, Sequence: 35}), errChanged)
 }
 
-// TestBrokenMetadata: what the next version would lose, or cannot mean, is refused.
+// TestBrokenMetadata checks that metadata is rejected if a required field is missing or a value is not valid.
 func TestBrokenMetadata(t *testing.T) {
 	t.Parallel()
 

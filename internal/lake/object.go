@@ -10,23 +10,23 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-// Object is something made of a table's rows that stands beside it. Fetch reads it.
+// Object is an object derived from the rows of a table and stored beside the table. Fetch reads it.
 type Object struct {
 	Table Table
 	ID    uuid.UUID
 	Key   string
-	Size  int64 // after WriteObject
+	Size  int64 // set by WriteObject
 }
 
-// File is what Fetch wants to know of it.
+// File returns the key and size of the object as a File for Fetch.
 func (o Object) File() File { return File{Key: o.Key, Size: o.Size} }
 
-// StageObjectTx announces an object: the row stands before it. NotFound: the table was removed.
+// StageObjectTx inserts the row of an object before the object is written. NotFound if the table was removed.
 func (l *Lake) StageObjectTx(ctx context.Context, tx postgres.Tx, t Table, suffix string) (Object, error) {
 	id := uuid.Must(uuid.NewV7())
 	o := Object{Table: t, ID: id, Key: tableKey(t) + "/derived/" + id.String() + suffix}
 
-	done, err := insertObject(ctx, tx, o, l.now().Add(staleAfter+l.grace))
+	done, err := insertObject(ctx, tx, o, l.now().Add(staleAfter+l.deleteGrace))
 	if err == nil && !done {
 		err = fault.Absent()
 	}
@@ -34,7 +34,7 @@ func (l *Lake) StageObjectTx(ctx context.Context, tx postgres.Tx, t Table, suffi
 	return o, err
 }
 
-// WriteObject puts a local file into the store. Repeating it is fine.
+// WriteObject writes a local file to the store. It can be repeated.
 func (l *Lake) WriteObject(ctx context.Context, o Object, path string) (Object, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -52,7 +52,8 @@ func (l *Lake) WriteObject(ctx context.Context, o Object, path string) (Object, 
 	return o, l.store.WriteFile(ctx, o.Key, file, o.Size)
 }
 
-// KeepObjectTx says that a written object is needed from now on. ErrDropped: it took too long.
+// KeepObjectTx records that a written object is needed. ErrDropped if writing took so long that the object was
+// already claimed for removal.
 func (l *Lake) KeepObjectTx(ctx context.Context, tx postgres.Tx, o Object) error {
 	done, err := keepObject(ctx, tx, o)
 	if err == nil && !done {
@@ -62,7 +63,7 @@ func (l *Lake) KeepObjectTx(ctx context.Context, tx postgres.Tx, o Object) error
 	return err
 }
 
-// DropObjectTx says that an object is not needed any more. It goes after the grace.
+// DropObjectTx records that an object is no longer needed. The object is removed after the grace period.
 func (l *Lake) DropObjectTx(ctx context.Context, tx postgres.Tx, t Table, key string) error {
-	return dropObject(ctx, tx, t, key, l.now().Add(l.grace))
+	return dropObject(ctx, tx, t, key, l.now().Add(l.deleteGrace))
 }

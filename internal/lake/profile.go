@@ -12,38 +12,40 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-// Profiled is what the values of a table look like: objects beside it, and what is known of them here. It is of an
-// earlier snapshot than the current one if rows were added since, never if rows were taken away.
+// Profiled is the profile of a table: its objects and the facts about them in the database. It may describe an
+// earlier snapshot than the current one if rows were added since, but never if rows were removed.
 type Profiled struct {
 	Snapshot   uuid.UUID
-	Sequence   int64 // of the snapshot
+	Sequence   int64 // sequence of the snapshot
 	Rows       int64
 	ComputedAt time.Time
 	Profile    Object
-	Values     Object // without a key if there is none
+	Values     Object // value index; Key is empty if there is none
 	Summary    json.RawMessage
 }
 
-// Join is a column of a table that probably has the values of a column of another one.
+// Join is a probable join: a column that probably has the values of a column of another dataset.
 type Join struct {
 	Column string
 	Other  uuid.UUID // dataset of the same account
-	To     string    // its column
-	Share  float64   // of the values of the one that the other has too
+	To     string    // column of the other dataset
+	Share  float64   // fraction of the values of one column that the other also has
 }
 
-// Profiles returns the profiles of some datasets of an account, without summaries, and without those that may show
-// values that are gone.
+// Profiles returns the profiles of the given datasets of an account, without summaries. It omits profiles that may
+// show removed values.
 func (l *Lake) Profiles(ctx context.Context, q postgres.Querier, account uuid.UUID, datasets []uuid.UUID) (map[uuid.UUID]Profiled, error) {
 	return selectProfiles(ctx, q, account, datasets, false)
 }
 
-// Summaries returns the profiles of some datasets of an account without those that may show values that are gone.
+// Summaries returns the profiles of the given datasets of an account, with summaries. It omits profiles that may show
+// removed values.
 func (l *Lake) Summaries(ctx context.Context, q postgres.Querier, account uuid.UUID, datasets []uuid.UUID) (map[uuid.UUID]Profiled, error) {
 	return selectProfiles(ctx, q, account, datasets, true)
 }
 
-// Indexes returns the value indexes of some datasets of an account without those that may show values that are gone.
+// Indexes returns the value indexes of the given datasets of an account. It omits indexes that may show removed
+// values.
 func (l *Lake) Indexes(ctx context.Context, q postgres.Querier, account uuid.UUID, datasets []uuid.UUID) (map[uuid.UUID]Object, error) {
 	found, err := selectProfiles(ctx, q, account, datasets, false)
 	indexes := make(map[uuid.UUID]Object, len(found))
@@ -57,17 +59,17 @@ func (l *Lake) Indexes(ctx context.Context, q postgres.Querier, account uuid.UUI
 	return indexes, err
 }
 
-// Joins returns the probable joins of some datasets of an account, the surest first.
+// Joins returns the probable joins of the given datasets of an account, the most probable first.
 func (l *Lake) Joins(ctx context.Context, q postgres.Querier, account uuid.UUID, datasets []uuid.UUID) (map[uuid.UUID][]Join, error) {
 	return selectJoins(ctx, q, account, datasets)
 }
 
-// SaveProfileTx puts a profile, with the joins that were found with it, in the place of the one before, and says
-// that the chore is done.
+// SaveProfileTx replaces the profile of a table and its joins, and records that the chore is done.
 //
-// Faults: NotFound if the table was removed, or rows were taken away since; ErrDropped if an object took too long.
+// Faults: NotFound if the table was removed, or rows were removed since; ErrDropped if writing an object took too
+// long.
 func (l *Lake) SaveProfileTx(ctx context.Context, tx postgres.Tx, due Due, made Profiled, joins []Join) error {
-	// The row of the table is what everybody locks first.
+	// Every writer locks the row of the table first.
 	there, err := updateProfiled(ctx, tx, due.Table, made.Rows, made.Sequence)
 	if err == nil && !there {
 		err = fault.Absent()
@@ -98,7 +100,7 @@ func (l *Lake) SaveProfileTx(ctx context.Context, tx postgres.Tx, due Due, made 
 	return l.DoneTx(ctx, tx, due)
 }
 
-// RemoveProfileTx says that there is nothing to profile.
+// RemoveProfileTx removes the profile of a table that has nothing to profile, and records that the chore is done.
 func (l *Lake) RemoveProfileTx(ctx context.Context, tx postgres.Tx, due Due) error {
 	if _, err := updateProfiled(ctx, tx, due.Table, 0, math.MaxInt64); err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-// profile keeps one of a snapshot, with the joins.
+// profile saves a profile of a snapshot, with the joins.
 func (p place) profile(at Table, of Snapshot, joins ...Join) (Profiled, error) {
 	p.t.Helper()
 
@@ -38,7 +38,7 @@ func (p place) profile(at Table, of Snapshot, joins ...Join) (Profiled, error) {
 	})
 }
 
-// profiled is the profile's snapshot, and whether the chore is due.
+// profiled returns the snapshot of the profile, and whether the chore is due.
 func (p place) profiled(at Table) (snapshot uuid.UUID, isDue bool) {
 	p.t.Helper()
 
@@ -90,14 +90,14 @@ func TestProfiles(t *testing.T) {
 	require.NoError(t, err)
 	shows(first, false)
 
-	// What was added since is only missing; what was taken away is not shown from then on.
+	// A profile stays valid after an append, but is hidden after rows were removed.
 	second := commit(Append)
 	shows(first, true)
 
 	replaced := commit(Replace)
 	shows(Snapshot{}, true)
 
-	// One that was still being made is not kept.
+	// A profile of an older snapshot that is finished after the replacement is not saved.
 	_, err = p.profile(at, second)
 	require.True(t, fault.Is(err, fault.NotFound), err)
 	shows(Snapshot{}, true)
@@ -119,8 +119,8 @@ func TestProfiles(t *testing.T) {
 	require.NoError(t, err)
 	shows(restored, false)
 
-	// One more than the grace later only the last object is there.
-	p.clock.advance(p.grace + 48*time.Hour)
+	// After the grace period only the last object is left.
+	p.clock.advance(p.deleteGrace + 48*time.Hour)
 	require.NoError(t, p.Clean(t.Context(), ahead, func(postgres.Tx, Table) error { return nil }))
 
 	for _, o := range []Object{old.Profile, made.Profile} {
@@ -166,7 +166,7 @@ func TestJoins(t *testing.T) {
 	requireJoins(orders, Join{Column: "customer_id", Other: customers.Dataset, To: "id", Share: 0.5})
 	requireJoins(customers, Join{Column: "id", Other: orders.Dataset, To: "customer_id", Share: 0.5})
 
-	// Found again from the other side: what was is forgotten.
+	// The join is found again from the other side, which replaces the earlier value.
 	_, err = p.profile(orders, snapshots[orders], Join{Column: "customer_id", Other: customers.Dataset, To: "id", Share: 1})
 	require.NoError(t, err)
 	requireJoins(customers, Join{Column: "id", Other: orders.Dataset, To: "customer_id", Share: 1})
@@ -180,7 +180,7 @@ func TestJoins(t *testing.T) {
 	none, _ := p.profiled(orders)
 	require.Equal(t, uuid.Nil, none)
 
-	// A table that was removed takes no profile.
+	// A removed table accepts no profile.
 	err = p.db.InTx(t.Context(), func(tx postgres.Tx) error {
 		require.NoError(t, RemoveTableTx(t.Context(), tx, orders, p.now()))
 

@@ -13,17 +13,18 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-// Condition is what a row must have in a column. The operator is =, <, <=, > or >=. The value is an int64 (bigint),
-// float64 (double), *big.Rat (decimal), string (varchar), bool (boolean), or time.Time in UTC (date, timestamp).
+// Condition is a comparison that the value of a column must satisfy. The operator is =, <, <=, > or >=. The value is
+// an int64 (bigint), float64 (double), *big.Rat (decimal), string (varchar), bool (boolean), or time.Time in UTC
+// (date, timestamp).
 type Condition struct {
-	Column   int // its id
+	Column   int // id of the column
 	Operator string
 	Value    any
 }
 
-// Prune leaves out files that surely have no row for which all conditions are true. It may keep such files: whatever
-// is not known, or of another type than the column, says nothing. NaN is greater than all numbers, texts are compared
-// by their bytes, and no comparison with null is true.
+// Prune drops files that certainly contain no row for which all conditions are true. It may keep other such files: a
+// condition excludes nothing if the bounds are not known or the value has another type than the column. NaN is
+// greater than all numbers, text is compared by bytes, and no comparison with null is true.
 func (l *Lake) Prune(
 	ctx context.Context, q postgres.Querier, t Table, files []File, columns []Column, conditions []Condition,
 ) ([]File, error) {
@@ -62,12 +63,12 @@ func (l *Lake) Prune(
 	}), nil
 }
 
-// excludes tells whether the condition is true for no row of a file with so many rows.
+// excludes reports whether the condition is false for every row of a file with this number of rows.
 func (c Condition) excludes(t Type, b bound, rows int64) bool {
 	lower, hasLower := compare(t, b.Lower, c.Value)
 	upper, hasUpper := compare(t, b.Upper, c.Value)
 
-	// Bounds are those of numbers: there may be NaN above.
+	// Bounds do not include NaN, which is greater than any upper bound.
 	open := t == Double
 	empty := b.Nulls != nil && *b.Nulls == rows
 
@@ -87,7 +88,7 @@ func (c Condition) excludes(t Type, b bound, rows int64) bool {
 	}
 }
 
-// compare returns the order of a bound, as Iceberg writes it, and a value, and whether they can be compared at all.
+// compare compares a bound, as encoded by Iceberg, with a value. ok is false if they cannot be compared.
 func compare(t Type, b []byte, value any) (order int, ok bool) {
 	switch value := value.(type) {
 	case int64:
@@ -127,7 +128,7 @@ func compare(t Type, b []byte, value any) (order int, ok bool) {
 
 func number64(b []byte) int64 { return int64(binary.LittleEndian.Uint64(b)) } //nolint:gosec // it is signed
 
-// decimal reads a number in two's complement, the highest byte first.
+// decimal decodes a big-endian number in two's complement.
 func decimal(b []byte, scale int) *big.Rat {
 	unscaled := new(big.Int).SetBytes(b)
 	if b[0]&0x80 != 0 {

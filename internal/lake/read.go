@@ -14,15 +14,15 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-// Current returns the snapshot that is in force and its files; nil before the first commit, and for a table that
-// was removed.
+// Current returns the current snapshot and its files. It returns nil before the first commit and for a table that was
+// removed.
 func (l *Lake) Current(ctx context.Context, q postgres.Querier, t Table) (*Snapshot, []File, error) {
 	return selectCurrent(ctx, q, t)
 }
 
-// At returns the snapshot that was in force at a moment; nil if there was none, and for a table that was removed. Its files
-// come along only if it is still in force: those of another one are in the store, so Files gives them when the caller
-// holds no connection. ErrExpired: it is not known any more.
+// At returns the snapshot that was current at a moment. It returns nil if there was none, and for a table that was
+// removed. It returns files only if the snapshot is still current: those of other snapshots are listed in the store,
+// so call Files while holding no connection. ErrExpired if the snapshot was deleted.
 func (l *Lake) At(ctx context.Context, q postgres.Querier, t Table, moment time.Time) (*Snapshot, []File, error) {
 	current, files, err := selectCurrent(ctx, q, t)
 	if err != nil || current == nil || !current.CommittedAt.After(moment) {
@@ -47,21 +47,21 @@ func (l *Lake) At(ctx context.Context, q postgres.Querier, t Table, moment time.
 }
 
 // Skipped returns, by key, the numbers of the rows of the uploaded file that are not in the data file, in order.
-// Files without such rows are not in it.
+// Files without such rows are not in the map.
 func (l *Lake) Skipped(ctx context.Context, q postgres.Querier, t Table, keys []string) (map[string][]int64, error) {
 	return selectSkipped(ctx, q, t, keys)
 }
 
-// Uniform tells whether all files are known to have the columns of the snapshot, with the names and types that it
-// has, so that they can be read without a look at field ids.
+// Uniform reports whether all files are known to have exactly the columns of the snapshot, with the same names and
+// types, so that they can be read without regard to field ids.
 func Uniform(s Snapshot, files []File) bool {
 	shape := shapeOf(s.Columns)
 
 	return len(files) > 0 && !slices.ContainsFunc(files, func(f File) bool { return f.Shape != shape })
 }
 
-// Snapshots returns the snapshots of a table, the newest first; before is the sequence of the last one that the
-// caller has, or 0.
+// Snapshots returns snapshots of a table, newest first. before is the sequence of the last snapshot of the previous
+// page, or 0.
 func (l *Lake) Snapshots(ctx context.Context, q postgres.Querier, t Table, before int64, limit int) ([]Snapshot, error) {
 	if before == 0 {
 		before = math.MaxInt64
@@ -77,7 +77,7 @@ func (l *Lake) Snapshots(ctx context.Context, q postgres.Querier, t Table, befor
 	return list, err
 }
 
-// Snapshot returns one snapshot. NotFound.
+// Snapshot returns one snapshot. NotFound if it does not exist.
 func (l *Lake) Snapshot(ctx context.Context, q postgres.Querier, t Table, id uuid.UUID) (Snapshot, error) {
 	found, err := selectSnapshot(ctx, q, t, id)
 	if err != nil {
@@ -91,8 +91,8 @@ func (l *Lake) Snapshot(ctx context.Context, q postgres.Querier, t Table, id uui
 	return found.Snapshot, nil
 }
 
-// Files returns the files of any snapshot, also of one that Iceberg's metadata no longer names. It reads manifests from the
-// store and takes connections of its own. NotFound.
+// Files returns the files of any snapshot, including one that Iceberg's metadata no longer lists. It reads manifests
+// from the store and uses its own connections. NotFound if the snapshot does not exist.
 func (l *Lake) Files(ctx context.Context, t Table, snapshot uuid.UUID) ([]File, error) {
 	e, err := l.find(ctx, t, snapshot)
 	if err != nil {
@@ -107,7 +107,7 @@ func (l *Lake) Files(ctx context.Context, t Table, snapshot uuid.UUID) ([]File, 
 	return l.filesOf(ctx, t, manifests)
 }
 
-// filesOf reads the manifests, and asks the rows where the files come from.
+// filesOf reads the manifests from the store and the provenance of the files from the database.
 func (l *Lake) filesOf(ctx context.Context, t Table, manifests []iceberg.ManifestFile) (files []File, err error) {
 	keys, err := l.keysOf(ctx, manifests)
 	if err != nil {
@@ -120,7 +120,7 @@ func (l *Lake) filesOf(ctx context.Context, t Table, manifests []iceberg.Manifes
 		return err
 	})
 	if err == nil && len(files) != len(keys) {
-		err = errors.New("the table has a file that no row knows")
+		err = errors.New("the table has a file that no row lists")
 	}
 
 	return files, err
@@ -142,7 +142,7 @@ func (l *Lake) keysOf(ctx context.Context, manifests []iceberg.ManifestFile) ([]
 	return keys, nil
 }
 
-// find returns a snapshot, also one that Iceberg's metadata no longer has.
+// find returns a snapshot, including one that Iceberg's metadata no longer lists.
 func (l *Lake) find(ctx context.Context, t Table, id uuid.UUID) (*entry, error) {
 	var found *entry
 

@@ -12,7 +12,7 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-// at is the snapshot of a moment, and its files wherever they are listed.
+// at returns the snapshot that was current at a moment, and its files, wherever they are listed.
 func (p place) at(t Table, moment time.Time) (snapshot *Snapshot, files []File) {
 	p.t.Helper()
 
@@ -162,7 +162,7 @@ func TestAt(t *testing.T) {
 	require.Equal(t, current, files)
 	require.Empty(t, p.wire.count(), "the current one needs no look at manifests")
 
-	// Clocks may go back, moments of a table do not: of two commits of one moment the later one is in force.
+	// Clocks may go back, commit times of a table do not. Of two commits with equal time the later one is current.
 	p.clock.advance(-time.Hour)
 
 	twin := p.commit(Change{Table: at, Mode: Clear})

@@ -23,21 +23,9 @@ const (
 		FROM unnest($4::text[], $5::bigint[]) AS i (object_key, first)
 		JOIN lake_files f ON f.account_id = $1 AND f.dataset_id = $2 AND f.object_key = i.object_key AND f.row_count > 0
 		LEFT JOIN lake_parts p ON p.account_id = f.account_id AND p.dataset_id = f.dataset_id AND p.file_id = f.id`
-	sqlSelectParts = `
-		WITH file AS (SELECT id FROM lake_files WHERE account_id = $1 AND dataset_id = $2 AND object_key = $3),
-		near AS (
-			(SELECT p.first, p.row_count, p.source_id, p.source_name, p.first_row, p.skipped FROM lake_parts p JOIN file ON p.file_id = file.id
-				WHERE p.account_id = $1 AND p.dataset_id = $2 AND p.first <= $4 ORDER BY p.first DESC LIMIT $5)
-			UNION ALL
-			(SELECT p.first, p.row_count, p.source_id, p.source_name, p.first_row, p.skipped FROM lake_parts p JOIN file ON p.file_id = file.id
-				WHERE p.account_id = $1 AND p.dataset_id = $2 AND p.first > $4 ORDER BY p.first LIMIT $5))
-		SELECT first, row_count, source_id, source_name, first_row, skipped FROM near ORDER BY first`
 )
 
-// nearParts is how many parts before and after a row are read at once.
-const nearParts = 2000
-
-// takeOver gives the file its place and its parts.
+// takeOver sets the position and the parts of a compacted file.
 func takeOver(ctx context.Context, tx pgx.Tx, s Staged, files []File, removeAt time.Time) error {
 	var (
 		keys, firsts = make([]string, len(files)), make([]int64, len(files))
@@ -56,6 +44,19 @@ func takeOver(ctx context.Context, tx pgx.Tx, s Staged, files []File, removeAt t
 
 	return tx.SendBatch(ctx, batch).Close()
 }
+
+// nearParts is how many parts before and after a row are read at once.
+const nearParts = 2000
+
+const sqlSelectParts = `
+	WITH file AS (SELECT id FROM lake_files WHERE account_id = $1 AND dataset_id = $2 AND object_key = $3),
+	near AS (
+		(SELECT p.first, p.row_count, p.source_id, p.source_name, p.first_row, p.skipped FROM lake_parts p JOIN file ON p.file_id = file.id
+			WHERE p.account_id = $1 AND p.dataset_id = $2 AND p.first <= $4 ORDER BY p.first DESC LIMIT $5)
+		UNION ALL
+		(SELECT p.first, p.row_count, p.source_id, p.source_name, p.first_row, p.skipped FROM lake_parts p JOIN file ON p.file_id = file.id
+			WHERE p.account_id = $1 AND p.dataset_id = $2 AND p.first > $4 ORDER BY p.first LIMIT $5))
+	SELECT first, row_count, source_id, source_name, first_row, skipped FROM near ORDER BY first`
 
 func selectParts(ctx context.Context, q postgres.Querier, t Table, key string, row int64) ([]Part, error) {
 	rows, err := q.Query(ctx, sqlSelectParts, t.Account, t.Dataset, key, row, nearParts)

@@ -10,52 +10,17 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-const (
-	sqlSelectSuperseded = `
-		SELECT account_id, dataset_id, superseded_at FROM lake_tables
-		WHERE superseded_at <= $1 AND (superseded_at, account_id, dataset_id) > ($2, $3, $4) AND removed_at IS NULL
-		ORDER BY superseded_at, account_id, dataset_id LIMIT $5`
-	// The one that was in force at a moment, or an earlier one if too many came before it.
-	sqlSelectOldest = `
-		WITH first AS (SELECT min(sequence) AS sequence FROM lake_snapshots WHERE account_id = $1 AND dataset_id = $2)
-		SELECT false, s.id, s.sequence, s.number, s.operation, s.schema_id, c.columns, s.row_count, s.byte_count, s.file_count, s.manifest_list,
-			s.committed_at, s.generation
-		FROM first
-		JOIN lake_snapshots s ON s.sequence > first.sequence AND s.sequence <= first.sequence + $4
-		JOIN lake_schemas c ON c.account_id = s.account_id AND c.dataset_id = s.dataset_id AND c.id = s.schema_id
-		WHERE s.account_id = $1 AND s.dataset_id = $2 AND s.committed_at <= $3 AND s.generation IS NOT NULL
-		ORDER BY s.sequence DESC LIMIT 1`
-
-	sqlExpireTable = `
-		UPDATE lake_tables SET superseded_at = (
-			SELECT committed_at FROM lake_snapshots WHERE account_id = $1 AND dataset_id = $2 AND sequence > $4 ORDER BY sequence LIMIT 1)
-		WHERE account_id = $1 AND dataset_id = $2 AND snapshot_id = $3 AND removed_at IS NULL`
-	// A schema belongs to snapshots that follow one another.
-	sqlExpireSnapshots = `
-		WITH gone AS (
-			DELETE FROM lake_snapshots WHERE account_id = $1 AND dataset_id = $2 AND sequence < $3 RETURNING manifest_list, schema_id),
-		schemas AS (
-			DELETE FROM lake_schemas WHERE account_id = $1 AND dataset_id = $2 AND id IN (SELECT schema_id FROM gone) AND id <> $4)
-		UPDATE lake_files f SET remove_at = $5 FROM gone WHERE f.account_id = $1 AND f.dataset_id = $2 AND f.object_key = gone.manifest_list`
-	sqlExpireFiles = `
-		UPDATE lake_files SET remove_at = $4 WHERE account_id = $1 AND dataset_id = $2 AND generation < $3 AND remove_at IS NULL`
-	// What a snapshot of an older release means for manifests is not known, so all stay while there is one.
-	sqlExpireManifests = `
-		UPDATE lake_files SET remove_at = $4 WHERE account_id = $1 AND dataset_id = $2 AND manifest_generation < $3 AND remove_at IS NULL
-			AND NOT EXISTS (SELECT 1 FROM lake_snapshots s WHERE s.account_id = $1 AND s.dataset_id = $2 AND s.generation IS NULL)`
-	sqlExpireLeft = `
-		UPDATE lake_files SET remove_at = $4
-		WHERE account_id = $1 AND dataset_id = $2 AND left_sequence <= $3 AND generation IS NULL AND manifest_generation IS NULL AND remove_at IS NULL
-			AND NOT EXISTS (SELECT 1 FROM lake_snapshots s WHERE s.account_id = $1 AND s.dataset_id = $2 AND s.generation IS NULL)`
-	sqlHasForgotten = `
-		SELECT coalesce(min(sequence) > 1, false) FROM lake_snapshots WHERE account_id = $1 AND dataset_id = $2`
-)
-
-// superseded is a table that has a snapshot that is not in force, since when.
+// superseded is a table with at least one snapshot that is not current, and the time at which the oldest such
+// snapshot was replaced.
 type superseded struct {
 	table Table
 	at    time.Time
 }
+
+const sqlSelectSuperseded = `
+	SELECT account_id, dataset_id, superseded_at FROM lake_tables
+	WHERE superseded_at <= $1 AND (superseded_at, account_id, dataset_id) > ($2, $3, $4) AND removed_at IS NULL
+	ORDER BY superseded_at, account_id, dataset_id LIMIT $5`
 
 func selectSuperseded(ctx context.Context, q postgres.Querier, before time.Time, after superseded, limit int) ([]superseded, error) {
 	rows, err := q.Query(ctx, sqlSelectSuperseded, before, after.at, after.table.Account, after.table.Dataset, limit)
@@ -70,7 +35,19 @@ func selectSuperseded(ctx context.Context, q postgres.Querier, before time.Time,
 	})
 }
 
-// selectOldest returns the oldest snapshot that stays, nil if none goes.
+// Selects the snapshot that was current at a moment, or an earlier one if more than $4 snapshots would be
+// deleted.
+const sqlSelectOldest = `
+	WITH first AS (SELECT min(sequence) AS sequence FROM lake_snapshots WHERE account_id = $1 AND dataset_id = $2)
+	SELECT false, s.id, s.sequence, s.number, s.operation, s.schema_id, c.columns, s.row_count, s.byte_count, s.file_count, s.manifest_list,
+		s.committed_at, s.generation
+	FROM first
+	JOIN lake_snapshots s ON s.sequence > first.sequence AND s.sequence <= first.sequence + $4
+	JOIN lake_schemas c ON c.account_id = s.account_id AND c.dataset_id = s.dataset_id AND c.id = s.schema_id
+	WHERE s.account_id = $1 AND s.dataset_id = $2 AND s.committed_at <= $3 AND s.generation IS NOT NULL
+	ORDER BY s.sequence DESC LIMIT 1`
+
+// selectOldest returns the oldest snapshot to keep, or nil if no snapshot is to be deleted.
 func selectOldest(ctx context.Context, q postgres.Querier, t Table, before time.Time, most int) (*entry, error) {
 	rows, err := q.Query(ctx, sqlSelectOldest, t.Account, t.Dataset, before, most)
 	if err != nil {
@@ -85,7 +62,33 @@ func selectOldest(ctx context.Context, q postgres.Querier, t Table, before time.
 	return &found[0], nil
 }
 
-// expireRows does all that is in the database, in one round trip. It returns false if the table is not what it was.
+const (
+	sqlExpireTable = `
+		UPDATE lake_tables SET superseded_at = (
+			SELECT committed_at FROM lake_snapshots WHERE account_id = $1 AND dataset_id = $2 AND sequence > $4 ORDER BY sequence LIMIT 1)
+		WHERE account_id = $1 AND dataset_id = $2 AND snapshot_id = $3 AND removed_at IS NULL`
+	// A schema is shared only by consecutive snapshots. The schemas of deleted snapshots are therefore deleted too,
+	// except that of the oldest kept snapshot.
+	sqlExpireSnapshots = `
+		WITH gone AS (
+			DELETE FROM lake_snapshots WHERE account_id = $1 AND dataset_id = $2 AND sequence < $3 RETURNING manifest_list, schema_id),
+		schemas AS (
+			DELETE FROM lake_schemas WHERE account_id = $1 AND dataset_id = $2 AND id IN (SELECT schema_id FROM gone) AND id <> $4)
+		UPDATE lake_files f SET remove_at = $5 FROM gone WHERE f.account_id = $1 AND f.dataset_id = $2 AND f.object_key = gone.manifest_list`
+	sqlExpireFiles = `
+		UPDATE lake_files SET remove_at = $4 WHERE account_id = $1 AND dataset_id = $2 AND generation < $3 AND remove_at IS NULL`
+	// Snapshots of an older release do not record a generation. While one exists, no manifest can be removed.
+	sqlExpireManifests = `
+		UPDATE lake_files SET remove_at = $4 WHERE account_id = $1 AND dataset_id = $2 AND manifest_generation < $3 AND remove_at IS NULL
+			AND NOT EXISTS (SELECT 1 FROM lake_snapshots s WHERE s.account_id = $1 AND s.dataset_id = $2 AND s.generation IS NULL)`
+	sqlExpireLeft = `
+		UPDATE lake_files SET remove_at = $4
+		WHERE account_id = $1 AND dataset_id = $2 AND left_sequence <= $3 AND generation IS NULL AND manifest_generation IS NULL AND remove_at IS NULL
+			AND NOT EXISTS (SELECT 1 FROM lake_snapshots s WHERE s.account_id = $1 AND s.dataset_id = $2 AND s.generation IS NULL)`
+)
+
+// expireRows makes all changes of an expiry in the database, in one round trip. It returns false if the table has
+// changed.
 func expireRows(ctx context.Context, tx pgx.Tx, e expiry, removeAt time.Time) (done bool, err error) {
 	var (
 		t     = e.table
@@ -117,7 +120,10 @@ func expireRows(ctx context.Context, tx pgx.Tx, e expiry, removeAt time.Time) (d
 	return done, tx.SendBatch(ctx, batch).Close()
 }
 
-// hasForgotten tells whether the table once had snapshots that are not kept.
+const sqlHasForgotten = `
+	SELECT coalesce(min(sequence) > 1, false) FROM lake_snapshots WHERE account_id = $1 AND dataset_id = $2`
+
+// hasForgotten reports whether snapshots of the table were deleted.
 func hasForgotten(ctx context.Context, q postgres.Querier, t Table) (has bool, err error) {
 	err = q.QueryRow(ctx, sqlHasForgotten, t.Account, t.Dataset).Scan(&has)
 

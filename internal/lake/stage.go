@@ -13,18 +13,18 @@ import (
 )
 
 const (
-	// staleAfter is how long somebody may be at writing a data file before it counts as forgotten.
+	// staleAfter is how long writing a data file may take before the file counts as abandoned.
 	staleAfter = 24 * time.Hour
-	// stillWriting is how long somebody may go on writing an object after it was dropped.
+	// stillWriting is how long a writer may continue to write an object after it was dropped.
 	stillWriting = 10 * time.Minute
 )
 
-// Plan gives the columns of a file that is to be written their ids and types. Names are compared without case.
+// Plan assigns ids and types to the columns of a file that is to be written. Names are compared without case.
 //
-// When appending, a column that the table has keeps its id, its spelling and its type: values are to be
-// converted to it. Only a decimal gets more digits before the point, if the wanted one has more. When
-// replacing, a column keeps its id only if its type is the same. New columns get new ids, which are reserved
-// for this name and type, so that no two writers give the same id to different columns.
+// When appending, a column that the table has keeps its id, its spelling and its type, and the caller must convert
+// the values to that type. The one exception is a decimal, which gets more digits before the point if the wanted type
+// has more. When replacing, a column keeps its id only if its type is the same. New columns get new ids. The ids are
+// reserved for this name and type, so that two writers never give the same id to different columns.
 func (l *Lake) Plan(ctx context.Context, t Table, want []Column, mode Mode) ([]Column, error) {
 	if err := validate(want); err != nil {
 		return nil, err
@@ -32,7 +32,7 @@ func (l *Lake) Plan(ctx context.Context, t Table, want []Column, mode Mode) ([]C
 
 	var planned []Column
 
-	// Most often everything is there already, and nothing needs a lock.
+	// Usually every column is already known, and no lock is needed.
 	err := l.db.Do(ctx, func(q postgres.Querier) error {
 		_, err := l.planFor(ctx, q, t, want, mode, &planned)
 
@@ -69,7 +69,7 @@ type reservation struct {
 	last           int
 }
 
-// planFor sets planned if nothing has to be reserved, and returns what has to be otherwise.
+// planFor sets planned if nothing has to be reserved. Otherwise it returns the required reservation.
 func (l *Lake) planFor(ctx context.Context, q postgres.Querier, t Table, want []Column, mode Mode, planned *[]Column) (r reservation, err error) {
 	s, err := selectState(ctx, q, t)
 	if err != nil || s == nil {
@@ -93,12 +93,12 @@ func (l *Lake) planFor(ctx context.Context, q postgres.Querier, t Table, want []
 	return r, nil
 }
 
-// StageTx announces a data file: the row stands before the object.
+// StageTx inserts the row of a data file before its object is written. NotFound if the table was removed.
 func (l *Lake) StageTx(ctx context.Context, tx postgres.Tx, t Table, ingestion uuid.UUID, source Source) (Staged, error) {
 	id := uuid.Must(uuid.NewV7())
 	s := Staged{Table: t, ID: id, Ingestion: ingestion, Source: source, Key: dataKey(t, id)}
 
-	done, err := insertStaged(ctx, tx, s, l.now().Add(staleAfter+l.grace))
+	done, err := insertStaged(ctx, tx, s, l.now().Add(staleAfter+l.deleteGrace))
 	if err == nil && !done {
 		err = fault.Absent()
 	}
@@ -106,7 +106,7 @@ func (l *Lake) StageTx(ctx context.Context, tx postgres.Tx, t Table, ingestion u
 	return s, err
 }
 
-// Write puts a local Parquet file, which must have exactly these columns, into the store. Repeating it is fine.
+// Write writes a local Parquet file to the store. The file must have exactly these columns. Write can be repeated.
 func (l *Lake) Write(ctx context.Context, s Staged, path string, columns []Column) (Staged, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -129,7 +129,7 @@ func (l *Lake) Write(ctx context.Context, s Staged, path string, columns []Colum
 	return s, l.store.WriteFile(ctx, s.Key, file, s.Size)
 }
 
-// ReadyTx says that files are written and may be committed. ErrDropped: somebody dropped one meanwhile.
+// ReadyTx marks files as written, so that they can be committed. ErrDropped if one was dropped in the meantime.
 func (l *Lake) ReadyTx(ctx context.Context, tx postgres.Tx, staged []Staged) error {
 	for _, s := range staged {
 		done, err := updateReady(ctx, tx, s)
@@ -145,9 +145,9 @@ func (l *Lake) ReadyTx(ctx context.Context, tx postgres.Tx, staged []Staged) err
 	return nil
 }
 
-// DropTx drops what an ingestion staged and nobody committed.
+// DropTx drops the staged files of an ingestion that are not committed.
 func (l *Lake) DropTx(ctx context.Context, tx postgres.Tx, t Table, ingestion uuid.UUID) error {
 	now := l.now()
 
-	return dropStaged(ctx, tx, t, ingestion, now.Add(max(l.grace, stillWriting)), now.Add(l.grace))
+	return dropStaged(ctx, tx, t, ingestion, now.Add(max(l.deleteGrace, stillWriting)), now.Add(l.deleteGrace))
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -21,7 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// parquetRows is a file with these row groups of rows of values, nil for null.
+// parquetRows returns a file with these row groups. A row is a list of values, nil for null.
 func parquetRows(tb testing.TB, columns []Column, groups ...[][]any) []byte {
 	tb.Helper()
 
@@ -87,7 +88,7 @@ func appendAny(builder array.Builder, t Type, value any) {
 	}
 }
 
-// as is a value of a type that it must have.
+// as returns value as a T, and panics if it has another type.
 func as[T any](value any) T {
 	typed, ok := value.(T)
 	if !ok {
@@ -112,7 +113,7 @@ func rat(text string) *big.Rat {
 	return value
 }
 
-// holds tells whether a condition is true for a value, or may be for all that we know.
+// holds reports whether a condition is true for a value, or might be.
 func holds(t Type, value any, c Condition) bool {
 	if value == nil {
 		return false
@@ -133,7 +134,7 @@ func holds(t Type, value any, c Condition) bool {
 		}
 
 		if order = cmp.Compare(as[float64](value), limit); math.IsNaN(limit) || math.IsNaN(as[float64](value)) {
-			order = -order // the greatest, where Go says that it is the least
+			order = -order // NaN is the greatest, while Go treats it as the least
 		}
 	case bool:
 		if t != Boolean {
@@ -166,7 +167,7 @@ func holds(t Type, value any, c Condition) bool {
 	return map[string]bool{"=": order == 0, "<": order < 0, "<=": order <= 0, ">": order > 0, ">=": order >= 0}[c.Operator]
 }
 
-// edges are values of a type, in order.
+// edges returns values of a type, in order.
 func edges(t Type) (values []any) {
 	switch t {
 	case Boolean:
@@ -218,7 +219,23 @@ func edges(t Type) (values []any) {
 	return append(append([]any{new(big.Rat).SetFrac(new(big.Int).Neg(highest), power(scale))}, values...), new(big.Rat).SetFrac(highest, power(scale)))
 }
 
-// near is a value to compare with, at times between those that a column can have, at times of another type.
+// newRandom returns the same numbers in every run, so that a run fails because of a change and not by chance. The long
+// loops draw new numbers.
+func newRandom(t *testing.T) *rand.Rand {
+	t.Helper()
+
+	seed := uint64(1)
+	if os.Getenv("QUERN_TEST_LOOPS") == "full" {
+		seed = rand.Uint64()
+	}
+
+	t.Log("seed", seed)
+
+	return rand.New(rand.NewPCG(seed, 0))
+}
+
+// near returns a random value to compare with. It may lie between values that the column can have, or have another
+// type.
 func near(random *rand.Rand, t Type) any {
 	if random.IntN(20) == 0 {
 		return []any{int64(1), 1.5, "a", true, time.Unix(0, 0), rat("1/3"), nil, uint8(1), (*big.Rat)(nil)}[random.IntN(9)]
@@ -237,7 +254,7 @@ func near(random *rand.Rand, t Type) any {
 	}
 }
 
-// randomGroups are row groups whose values in each column are some that lie close together.
+// randomGroups returns row groups in which the values of each column lie close together.
 func randomGroups(random *rand.Rand, columns []Column) [][][]any {
 	from := make([]int, len(columns))
 	width := 1 + random.IntN(5)

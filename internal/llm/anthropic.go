@@ -12,7 +12,7 @@ import (
 	"github.com/anthropics/anthropic-sdk-go/option"
 )
 
-// messages speaks Anthropic's messages.
+// messages is the wire for Anthropic's messages API.
 type messages struct{ service anthropic.MessageService }
 
 func newAnthropic(p Provider) messages {
@@ -28,11 +28,12 @@ func newAnthropic(p Provider) messages {
 		options = append(options, option.WithAPIKey(p.Key))
 	}
 
-	// The service and not the client, which would take addresses, keys and profiles from the environment.
+	// Use the service and not the client: the client takes addresses, keys and profiles from the environment.
 	return messages{anthropic.NewMessageService(options...)}
 }
 
-// unbounded is because the attempt has a time of its own; the client would refuse long answers that are not streamed.
+// unbounded is the request timeout for the client. Each attempt has its own timeout; without this option the client
+// would refuse long answers that are not streamed.
 const unbounded = 24 * time.Hour
 
 func (m messages) send(ctx context.Context, request Request, tell func(string) error) (Response, error) {
@@ -52,7 +53,7 @@ func (m messages) send(ctx context.Context, request Request, tell func(string) e
 
 	response := responseOf(*answer)
 	if answer.StopReason == "" {
-		return response, errors.New("it does not say why it ends")
+		return response, errors.New("the response has no stop reason")
 	}
 
 	return response, nil
@@ -62,7 +63,7 @@ func (m messages) params(request Request) (ask anthropic.MessageNewParams, optio
 	ask.Model, ask.MaxTokens = request.Model.Name, int64(request.MaxTokens)
 
 	if request.System != "" {
-		// What comes before this mark is kept for the next request that begins alike.
+		// The provider caches what precedes this mark for later requests with the same beginning.
 		ask.System = []anthropic.TextBlockParam{{Text: request.System, CacheControl: anthropic.NewCacheControlEphemeralParam()}}
 	}
 
@@ -81,7 +82,7 @@ func (m messages) params(request Request) (ask anthropic.MessageNewParams, optio
 			return ask, nil, err
 		}
 
-		// Past the client's own type, a map, which would lose the order of the properties.
+		// Bypass the client's own type, which is a map and would lose the order of the properties.
 		options = append(options, option.WithJSONSet("output_config.format", map[string]json.RawMessage{
 			"type": json.RawMessage(`"json_schema"`), "schema": lowered,
 		}))
@@ -102,7 +103,7 @@ func (m messages) stream(ctx context.Context, ask anthropic.MessageNewParams, op
 	for stream.Next() {
 		event := stream.Current()
 		if err := sum.Accumulate(event); err != nil {
-			return responseOf(sum), errors.New("its events do not fit together")
+			return responseOf(sum), errors.New("the events of the stream are inconsistent")
 		}
 
 		ended = ended || event.Type == "message_stop"
@@ -151,7 +152,8 @@ func responseOf(message anthropic.Message) Response {
 	return response
 }
 
-// inAnthropic tells errors in the words of this package. In a stream the status is 200, and the type says what happened.
+// inAnthropic converts errors of the client to errors of this package. An error inside a stream has the status 200, so
+// its status is derived from its type.
 func inAnthropic(err error) error {
 	answered, ok := errors.AsType[*anthropic.Error](err)
 	if !ok {

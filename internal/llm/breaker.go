@@ -6,12 +6,12 @@ import (
 )
 
 const (
-	breakAfter = 5                // attempts that failed in a row
-	breakFor   = 15 * time.Second // then one is let through to see
+	breakAfter = 5                // consecutive failed attempts
+	breakFor   = 15 * time.Second // after this time one attempt is allowed
 	probeWait  = time.Second
 )
 
-// verdict is what an attempt says of the provider's health.
+// verdict is what an attempt shows about the health of the provider.
 type verdict int
 
 const (
@@ -20,15 +20,16 @@ const (
 	sick
 )
 
-// breaker keeps a provider that does not work from being asked by everybody, again and again.
+// breaker stops requests to a provider that does not work.
 type breaker struct {
 	mutex   sync.Mutex
-	failed  int // in a row
+	failed  int // consecutive failures
 	until   time.Time
 	probing bool
 }
 
-// allow says how long to stay away; zero means go, and report afterwards.
+// allow returns how long to wait before an attempt. Zero means that the attempt may be made; the caller must then call
+// report.
 func (b *breaker) allow(now time.Time) time.Duration {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()

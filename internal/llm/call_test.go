@@ -57,7 +57,7 @@ func TestChoose(t *testing.T) {
 	require.Equal(t, fault.Unavailable, fault.From(err).Code)
 
 	_, err = New(Config{Providers: []Provider{{Name: "far", Kind: OpenAI, Models: []string{"x"}, Concurrency: 1, Timeout: 1, Client: http.DefaultClient}}})
-	require.ErrorContains(t, err, "may see", "an exposure is never assumed")
+	require.ErrorContains(t, err, "needs an exposure", "an exposure is never assumed")
 }
 
 func TestHangingProviderIsTriedAgain(t *testing.T) {
@@ -240,7 +240,7 @@ func TestCrashLeavesATrace(t *testing.T) {
 	b := newBench(t, Provider{Kind: OpenAI, URL: "http://127.0.0.1:1/v1"})
 	request := b.request(t)
 
-	// What a process leaves that died while it waited for the answer.
+	// Simulate a process that died while it waited for the answer.
 	_, err := b.begin(t.Context(), &turn{Call: b.call, provider: b.providers[0], request: request, number: 1, attempt: 1})
 	require.NoError(t, err)
 	require.Equal(t, []row{{State: "sending", Turn: 1, Attempt: 1}}, b.rows(t))

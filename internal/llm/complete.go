@@ -15,18 +15,18 @@ const (
 	tries        = 3
 	backoffFirst = 500 * time.Millisecond
 	backoffMost  = 8 * time.Second
-	longestPause = time.Minute // a provider that wants to be left alone longer is given up
+	longestPause = time.Minute // a provider that requests a longer wait is not tried again
 	usualTokens  = 4096
-	turns        = 2 // the answer, and one repair
+	turns        = 2 // the answer and one repair
 )
 
-// Complete asks a model and waits for the whole answer, as long as ctx lasts.
+// Complete calls a model and waits for the whole answer, until ctx ends.
 func (m *Models) Complete(ctx context.Context, call Call, request Request) (Response, error) {
 	return m.ask(ctx, call, request, nil)
 }
 
-// Stream asks a model and tells its answer while it comes. An error of tell ends it and is returned. An answer that was
-// told is neither tried again nor repaired.
+// Stream calls a model and passes parts of its answer to tell as they arrive. An error of tell ends the call and is
+// returned. An answer of which a part was passed to tell is neither tried again nor repaired.
 func (m *Models) Stream(ctx context.Context, call Call, request Request, tell func(text string) error) (Response, error) {
 	return m.ask(ctx, call, request, tell)
 }
@@ -66,16 +66,17 @@ func (m *Models) ask(ctx context.Context, call Call, request Request, tell func(
 		}
 
 		if t.number == turns || t.told {
-			m.config.Log.WarnContext(ctx, "a model keeps to no schema", "provider", p.Name, "model", request.Model.Name, "purpose", call.Purpose)
+			m.config.Log.WarnContext(ctx, "a model does not follow the schema", "provider", p.Name, "model", request.Model.Name, "purpose", call.Purpose)
 
-			return sum, fault.Wrap(ErrSchema, fault.UpstreamUnavailable, "The model did not give an answer of the form that it was asked for.")
+			return sum, fault.Wrap(ErrSchema, fault.UpstreamUnavailable, "The model did not answer in the required form.")
 		}
 
 		t.repair(sum.Text, problem)
 	}
 }
 
-// judgeAnswer says what a model has to mend, or why it cannot.
+// judgeAnswer returns the problem that the model has to repair, or an error if the answer cannot be repaired. It
+// replaces the text by the JSON that the schema accepted.
 func judgeAnswer(answer *Response, schema *form) (problem, err error) {
 	switch {
 	case answer.Finish == Refusal:
@@ -91,19 +92,19 @@ func judgeAnswer(answer *Response, schema *form) (problem, err error) {
 	return problem, nil
 }
 
-// turn is one question and its answer, whatever it takes to get it.
+// turn is one request and its answer, with all attempts that it takes.
 type turn struct {
 	Call
 
 	provider *provider
 	request  Request
-	tell     func(string) error // nil: nobody listens
+	tell     func(string) error // nil if the answer is not streamed
 	told     bool
 	number   int
 	attempt  int
 }
 
-// repair asks for the answer again, with what was wrong with it.
+// repair adds the answer and its problem to the messages, to request the answer again.
 func (t *turn) repair(answer string, problem error) {
 	if strings.TrimSpace(answer) != "" {
 		t.request.Messages = append(t.request.Messages, Message{Role: Assistant, Text: answer})
@@ -113,7 +114,7 @@ func (t *turn) repair(answer string, problem error) {
 		problem.Error() + "\nAnswer again, with JSON of that form and nothing else."})
 }
 
-// turn tries until there is an answer, or no more sense in trying.
+// turn makes attempts until one succeeds or another attempt would not help.
 func (m *Models) turn(ctx context.Context, t *turn) (sum Response, err error) {
 	for t.attempt = 1; ; t.attempt++ {
 		answer, err := m.attempt(ctx, t)
@@ -134,12 +135,13 @@ func (m *Models) turn(ctx context.Context, t *turn) (sum Response, err error) {
 	}
 }
 
-// backoff is anything up to twice as long each time, so that those who failed together do not come back together.
+// backoff returns a random duration. Its maximum doubles with each attempt, up to backoffMost. Random durations keep
+// callers that failed together from retrying together.
 func backoff(attempt int) time.Duration {
 	return rand.N(min(backoffMost, backoffFirst<<attempt)) //nolint:gosec // no secret
 }
 
-// pause waits, and tells whether it did: not if the caller's time would be over.
+// pause waits and reports whether it did. It does not wait longer than longestPause or past the deadline of ctx.
 func pause(ctx context.Context, lasting time.Duration) bool {
 	if deadline, ok := ctx.Deadline(); lasting > longestPause || (ok && time.Until(deadline) <= lasting) {
 		return false
@@ -156,8 +158,8 @@ func pause(ctx context.Context, lasting time.Duration) bool {
 	}
 }
 
-// attempt makes one call, if the provider can be asked now. A *failure is what came of the call; any other error means
-// that there was none.
+// attempt makes one call, if the provider can be called now. A *failure is the result of a call; any other error means
+// that no call was made or that the ledger could not be written.
 func (m *Models) attempt(ctx context.Context, t *turn) (Response, error) {
 	leave, err := t.provider.enter(ctx, m.config.Now())
 	if err != nil {
@@ -186,7 +188,7 @@ func (m *Models) attempt(ctx context.Context, t *turn) (Response, error) {
 	return answer, failed
 }
 
-// send is the call itself, with its time and its span.
+// send makes the call, with its timeout and its span.
 func (m *Models) send(ctx context.Context, t *turn) (Response, *failure) {
 	trying, cancel := context.WithTimeout(ctx, t.provider.Timeout)
 	defer cancel()
@@ -227,32 +229,32 @@ func (m *Models) send(ctx context.Context, t *turn) (Response, *failure) {
 	return answer, failed
 }
 
-// withoutNUL is a text of the provider's that a database can keep.
+// withoutNUL removes NUL characters, which PostgreSQL cannot store in text.
 func withoutNUL(text string) string { return strings.ReplaceAll(text, "\x00", "") }
 
 const longestID = 200
 
-// enter waits for a place, and leaves those alone that do not work.
+// enter waits for a slot of the provider and checks its breaker. The caller must call leave with the verdict.
 func (p *provider) enter(ctx context.Context, now time.Time) (leave func(now time.Time, v verdict), err error) {
 	select {
-	case p.places <- struct{}{}:
+	case p.slots <- struct{}{}:
 	case <-ctx.Done():
 		if errors.Is(ctx.Err(), context.Canceled) {
 			return nil, ctx.Err()
 		}
 
-		return nil, busy("The model has too much to do. Try again later.", time.Second)
+		return nil, busy("The model is busy. Try again later.", time.Second)
 	}
 
 	if wait := p.breaker.allow(now); wait > 0 {
-		<-p.places
+		<-p.slots
 
-		return nil, busy("The model does not answer at the moment. Try again later.", wait)
+		return nil, busy("The model is not responding. Try again later.", wait)
 	}
 
 	return func(now time.Time, v verdict) {
 		p.breaker.report(now, v)
-		<-p.places
+		<-p.slots
 	}, nil
 }
 

@@ -11,17 +11,17 @@ import (
 	"quern.dev/quern/internal/fault"
 )
 
-// failure is why an attempt gave no answer. What a provider says is not in it but for one word: it may quote the request,
-// and the key.
+// failure is the reason why an attempt returned no answer. It contains only one word of the provider's message, because
+// the message may quote the request and the key.
 type failure struct {
-	class   string // one word, for the ledger, spans and the log
-	word    string // the provider's own
-	again   bool   // another attempt may help
-	billed  bool   // perhaps
+	class   string // one word for the ledger, spans and the log
+	word    string // error code or type of the provider
+	again   bool   // another attempt may succeed
+	billed  bool   // the provider may bill the attempt
 	late    bool
 	verdict verdict
 	after   time.Duration
-	cause   error // of ours or of the network
+	cause   error // error of this process or of the network
 }
 
 func (f *failure) Error() string {
@@ -39,12 +39,13 @@ func (f *failure) Error() string {
 
 func (f *failure) Unwrap() error { return f.cause }
 
-// told is an error of whoever listens to a stream.
+// told is an error of the function that receives a stream.
 type told struct{ error }
 
 func (t told) Unwrap() error { return t.error }
 
-// said is an error in the words of the provider. In the middle of a stream the status is what it would have been.
+// said is an error that the provider returned. For an error inside a stream, status is the status that the error would
+// have had outside.
 type said struct {
 	status int
 	word   string
@@ -52,14 +53,14 @@ type said struct {
 
 func (s said) Error() string { return s.word }
 
-// errCut is a stream without its end.
-var errCut = errors.New("the answer broke off")
+// errCut reports a stream that ended without its final event.
+var errCut = errors.New("the response ended early")
 
-// judge says what an error of an attempt means. ctx is that of the caller.
+// judge classifies the error of an attempt. ctx is the context of the caller.
 func judge(ctx context.Context, err error, t *trip) *failure {
 	listener, isListener := errors.AsType[told](err)
 	answered, isAnswered := errors.AsType[said](err)
-	f := &failure{word: oneWord(answered.word), billed: t.sent.Load() || t.status != 0} // an answer can be read before the writer said that it is done
+	f := &failure{word: oneWord(answered.word), billed: t.sent.Load() || t.status != 0} // a response can arrive before the request is reported as written
 
 	switch {
 	case isListener:
@@ -67,27 +68,27 @@ func judge(ctx context.Context, err error, t *trip) *failure {
 	case errors.Is(ctx.Err(), context.Canceled):
 		f.class, f.cause = "cancelled", ctx.Err()
 	case ctx.Err() != nil:
-		f.class, f.late, f.cause = "deadline", true, ctx.Err() // perhaps there was little time left: that says nothing
+		f.class, f.late, f.cause = "deadline", true, ctx.Err() // no verdict: the caller may have had little time left
 	case errors.Is(err, context.DeadlineExceeded):
 		f.class, f.late, f.again, f.verdict = "timeout", true, true, sick
 	case t.status >= http.StatusBadRequest:
 		f.refused(t.status)
 		f.after = t.after
-	case isAnswered: // in the middle of a stream
+	case isAnswered: // an error inside a stream
 		f.refused(answered.status)
 		f.billed = true
 	case t.status == 0:
 		f.class, f.again, f.verdict, f.cause = "connect", true, sick, err
 	case t.broken != nil && !errors.Is(t.broken, errTooLong), errors.Is(err, errCut):
 		f.class, f.again, f.verdict = "cut", true, sick
-	default: // it answers, but not as a model does
+	default: // the server answers, but not in the format of a model
 		f.class = "garbled"
 	}
 
 	return f
 }
 
-// refused is for a status that says that there will be no answer.
+// refused sets the fields for a status with which the provider refuses the request.
 func (f *failure) refused(status int) {
 	f.class, f.billed, f.verdict = "status_"+strconv.Itoa(status), false, healthy
 
@@ -99,26 +100,26 @@ func (f *failure) refused(status int) {
 	}
 }
 
-// fault is the failure in words for whoever asked.
+// fault returns the failure as a fault for the caller.
 func (f *failure) fault() error {
 	switch {
 	case f.class == "listener", f.class == "cancelled":
 		return f.cause
 	case f.late:
-		return fault.Wrap(f, fault.Timeout, "The model took too long to answer.")
+		return fault.Wrap(f, fault.Timeout, "The model did not answer in time.")
 	case f.again:
-		e := fault.Wrap(f, fault.Unavailable, "The model cannot be reached or has too much to do. Try again later.")
+		e := fault.Wrap(f, fault.Unavailable, "The model is unreachable or overloaded. Try again later.")
 		e.RetryAfter = max(f.after, time.Second)
 
 		return e
 	default:
-		return fault.Wrap(f, fault.UpstreamUnavailable, "The provider of the model refused the request. The operator finds the reason in the log.")
+		return fault.Wrap(f, fault.UpstreamUnavailable, "The provider of the model refused the request. The log of the service has the reason.")
 	}
 }
 
 var wordPattern = regexp.MustCompile(`^[a-z]+([_.][a-z]+)*$`)
 
-// oneWord is a word as providers have them for kinds of errors, and nothing else.
+// oneWord returns text if it has the form of a provider's error code, else "".
 func oneWord(text string) string {
 	if len(text) > 64 || !wordPattern.MatchString(text) {
 		return ""

@@ -31,11 +31,11 @@ type state string
 const (
 	callDone    state = "done"
 	callFailed  state = "failed"
-	callUnknown state = "unknown" // it was sent, and may have been billed
+	callUnknown state = "unknown" // the request was sent and may have been billed
 )
 
 const (
-	lateAfter  = time.Minute // beyond the time of an attempt: then its process is gone
+	lateAfter  = time.Minute // after the timeout of the attempt; its process has ended by then
 	ledgerTime = 10 * time.Second
 	watchEvery = 30 * time.Second
 	watchBatch = 200
@@ -60,7 +60,7 @@ func (m *Models) begin(ctx context.Context, t *turn) (entry, error) {
 	})
 }
 
-// hash is the same for the same request.
+// hash returns a hash of the request. Equal requests have equal hashes.
 func (r Request) hash() []byte {
 	hash := sha256.New()
 	_, _ = fmt.Fprintf(hash, "%q %q %q %d ", r.Model.Name, r.System, r.Messages, r.MaxTokens)
@@ -72,7 +72,7 @@ func (r Request) hash() []byte {
 	return hash.Sum(nil)
 }
 
-// end writes down what came of an attempt, and counts its tokens, also if the caller has gone.
+// end records the result of an attempt and counts its tokens, even if the caller has canceled.
 func (m *Models) end(ctx context.Context, e entry, answer Response, why *failure) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ledgerTime)
 	defer cancel()
@@ -104,7 +104,7 @@ func (m *Models) end(ctx context.Context, e entry, answer Response, why *failure
 	})
 }
 
-// Used is what all calls for a run took so far.
+// Used returns the tokens that all calls for a run have used so far.
 func (m *Models) Used(ctx context.Context, account, run uuid.UUID) (used Usage, err error) {
 	err = m.config.DB.Do(ctx, func(q postgres.Querier) (err error) {
 		used, err = selectUsed(ctx, q, account, run)
@@ -115,11 +115,11 @@ func (m *Models) Used(ctx context.Context, account, run uuid.UUID) (used Usage, 
 	return used, err
 }
 
-// Watch marks, until ctx ends, attempts of processes that are gone: what came of them nobody knows.
+// Watch marks attempts whose process has ended as unknown, until ctx ends.
 func (m *Models) Watch(ctx context.Context) {
 	for {
 		if err := m.giveUp(ctx); err != nil && ctx.Err() == nil {
-			m.config.Log.WarnContext(ctx, "calls of models whose end is not known could not be marked", "error", err)
+			m.config.Log.WarnContext(ctx, "interrupted calls of models could not be marked", "error", err)
 		}
 
 		select {
@@ -130,7 +130,7 @@ func (m *Models) Watch(ctx context.Context) {
 	}
 }
 
-// giveUp does it in transactions of one account each, and can be done by many at once.
+// giveUp marks expired attempts, one row at a time. Several processes can run it concurrently.
 func (m *Models) giveUp(ctx context.Context) error {
 	for {
 		var late []entry

@@ -11,18 +11,18 @@ import (
 	"time"
 )
 
-// longestAnswer is how much a provider may send.
+// longestAnswer is the maximum size of a response of a provider in bytes.
 const longestAnswer = 16 << 20
 
-var errTooLong = errors.New("the provider sends without end")
+var errTooLong = errors.New("the response of the provider is too long")
 
-// trip is what happened on the wire during one attempt. The clients of the vendors keep some of it to themselves: an
-// error whose body is not theirs loses its status, and a stream that breaks off can look as if it had ended.
+// trip is what happened on the connection during one attempt. The vendors' clients do not report all of this: an error
+// whose body has another format loses its status, and an interrupted stream can look like a complete one.
 type trip struct {
-	sent   atomic.Bool // the request was written: from then on it may be billed
+	sent   atomic.Bool // the request was written and may be billed from then on
 	status int
 	after  time.Duration
-	broken error // why reading ended, if not at the end
+	broken error // why reading the response ended early
 }
 
 type tripKey struct{}
@@ -36,10 +36,10 @@ func withTrip(ctx context.Context) (context.Context, *trip) {
 	}), t
 }
 
-// clientOf is a client that goes nowhere else than it was told, and notes what happens.
+// clientOf returns a client that does not follow redirects and that records what happens in the trip of the context.
 func clientOf(given *http.Client) *http.Client {
 	client := *given
-	client.Timeout = 0 // a stream lasts as long as the attempt may
+	client.Timeout = 0 // the attempt has its own timeout, also for streams
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	client.Transport = line{given.Transport}
 
@@ -85,7 +85,7 @@ func (w *watched) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// retryAfter is how long the provider wants to be left alone; zero if it does not say.
+// retryAfter returns how long the provider wants callers to wait; zero if it does not say.
 func retryAfter(header http.Header, now time.Time) time.Duration {
 	if ms, err := strconv.ParseInt(header.Get("Retry-After-Ms"), 10, 32); err == nil && ms > 0 {
 		return time.Duration(ms) * time.Millisecond

@@ -6,14 +6,15 @@ import (
 	"slices"
 )
 
-// understood are the words of a schema that providers take when they promise to keep to it. All others make the schema
-// narrower, so without them it is wider; the answer is held against the whole one anyway.
+// understood returns the keywords of a JSON schema that providers accept when they guarantee that answers follow it.
+// All other keywords make a schema narrower, so removing them makes it wider. The answer is validated against the
+// original schema in any case.
 func understood() []string {
 	return []string{"type", "description", "properties", "required", "items", "enum", "const", "anyOf", "$ref", "$defs"}
 }
 
-// lower is a schema as providers take it: objects are closed, unknown words are left out. With all, every property is
-// required, as OpenAI wants it, and what was optional may be null.
+// lower returns a schema as providers accept it: objects are closed and other keywords are removed. If all is true,
+// every property is required, as OpenAI demands, and properties that were optional may be null.
 func lower(schema json.RawMessage, all bool) (json.RawMessage, error) {
 	document, err := parseJSON(schema)
 	if err != nil {
@@ -22,7 +23,7 @@ func lower(schema json.RawMessage, all bool) (json.RawMessage, error) {
 
 	root, ok := document.(object)
 	if !ok {
-		return nil, fmt.Errorf("a schema is an object, and not %T", document)
+		return nil, fmt.Errorf("a schema must be an object, not %T", document)
 	}
 
 	return json.Marshal(lowered(root, all))

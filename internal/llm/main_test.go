@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const key = "sk-Canary0123456789"
 
-// scripted is a server that gives one answer after the other and keeps what it was asked.
+// scripted is a server that returns one prepared response after the other and records the requests.
 type scripted struct {
 	*httptest.Server
 
@@ -75,7 +75,7 @@ func (s *scripted) asked() []received {
 	return s.requests
 }
 
-// bench is Models with a ledger, and what they wrote to the log.
+// bench is Models with a ledger and a captured log.
 type bench struct {
 	*Models
 
@@ -162,7 +162,7 @@ func newBench(t *testing.T, providers ...Provider) *bench {
 	return b
 }
 
-// request asks the default model something.
+// request returns a request to the default model.
 func (b *bench) request(t *testing.T) Request {
 	t.Helper()
 
@@ -172,7 +172,7 @@ func (b *bench) request(t *testing.T) Request {
 	return Request{Model: model, System: "Be brief.", Messages: []Message{{User, "How many?"}}, MaxTokens: 100}
 }
 
-// row is what the ledger says of an attempt.
+// row is the row of an attempt in the ledger.
 type row struct {
 	State, Error  string
 	Turn, Attempt int

@@ -16,7 +16,7 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-// Exposure is how much of people's data a model may see. A higher one includes the lower.
+// Exposure is how much of the data a model may see. A higher exposure includes the lower ones.
 type Exposure int
 
 const (
@@ -25,16 +25,16 @@ const (
 	ExposeRows                       // also rows of results
 )
 
-// ParseExposure reads one of schema, values and rows.
+// ParseExposure parses schema, values or rows.
 func ParseExposure(text string) (Exposure, error) {
 	if i := slices.Index([]string{"schema", "values", "rows"}, text); i >= 0 {
 		return ExposeSchema + Exposure(i), nil
 	}
 
-	return 0, errors.New("an exposure is one of: schema, values, rows")
+	return 0, errors.New("an exposure must be one of: schema, values, rows")
 }
 
-// Kind is what a provider speaks.
+// Kind is the API that a provider implements.
 type Kind string
 
 const (
@@ -42,63 +42,63 @@ const (
 	Anthropic Kind = "anthropic"
 )
 
-// Provider is one place that answers.
+// Provider is a service that runs models.
 type Provider struct {
 	Name        string
 	Kind        Kind
-	URL         string // of the API; the vendor's own if empty
+	URL         string // address of the API; empty means the vendor's own
 	Key         string
 	Local       bool          // it runs where the data may be
-	Exposure    Exposure      // of one that is not local
-	Models      []string      // that may be asked for
-	Concurrency int           // calls at once from this process; more wait
-	Timeout     time.Duration // of one attempt
-	Client      *http.Client  // its timeout is not used
+	Exposure    Exposure      // ignored if the provider is local
+	Models      []string      // names that callers may choose
+	Concurrency int           // concurrent calls from this process; further calls wait
+	Timeout     time.Duration // longest duration of one attempt
+	Client      *http.Client  // its timeout is ignored
 }
 
-// Config is what Models needs.
+// Config is the configuration of Models.
 type Config struct {
 	DB        *postgres.DB
-	Providers []Provider // the first model of the first one is the default
-	// Settle counts tokens on the account's usage.
+	Providers []Provider // the first model of the first provider is the default
+	// Settle adds tokens to the account's usage.
 	Settle func(ctx context.Context, tx postgres.Tx, account uuid.UUID, tokens int64) error
-	// Admit refuses a call of an account that has none left. Nil: nobody is refused.
+	// Admit fails if an account may not make another call. Nil means that every call is allowed.
 	Admit   func(ctx context.Context, tx postgres.Tx, account uuid.UUID) error
-	Capture bool // texts go into spans
+	Capture bool // record prompts and answers in spans
 	Log     *slog.Logger
 	Now     func() time.Time
 }
 
-// Models are the models that the operator configured.
+// Models is the set of models that the operator configured.
 type Models struct {
 	config    Config
 	providers []*provider
 }
 
-// provider is a Provider at work. It has no key: only the client that it speaks through does.
+// provider is a Provider in use. Its Key is empty: only the client of the wire has the key.
 type provider struct {
 	Provider
 
 	wire    wire
-	places  chan struct{}
+	slots   chan struct{}
 	breaker breaker
 }
 
-// wire is what a kind of provider speaks.
+// wire implements the API of one kind of provider.
 type wire interface {
-	// send makes one attempt, streamed if tell is not nil. What came is returned with an error too.
+	// send makes one attempt, streamed if tell is not nil. With an error it also returns what arrived before the error.
 	send(ctx context.Context, request Request, tell func(text string) error) (Response, error)
 }
 
-// Model is one of them.
+// Model is a configured model.
 type Model struct {
 	Name     string
 	Provider string
 	Local    bool
-	Exposure Exposure // ExposeRows if it is local
+	Exposure Exposure // ExposeRows if the model is local
 }
 
-// New returns Models. No provider need answer yet.
+// New returns Models. It does not contact the providers.
 func New(c Config) (*Models, error) {
 	m := &Models{config: c}
 
@@ -111,12 +111,12 @@ func New(c Config) (*Models, error) {
 		case given.Name == "" || len(given.Models) == 0:
 			return nil, errors.New("a provider needs a name and a model")
 		case given.Exposure < ExposeSchema || given.Exposure > ExposeRows:
-			return nil, fmt.Errorf("%s: it must be said what a provider that is not local may see", given.Name)
+			return nil, fmt.Errorf("%s: a provider that is not local needs an exposure", given.Name)
 		case given.Concurrency <= 0 || given.Timeout <= 0 || given.Client == nil:
-			return nil, fmt.Errorf("%s: it needs a client, a timeout and a number of calls at once", given.Name)
+			return nil, fmt.Errorf("%s: a client, a timeout and a number of concurrent calls are required", given.Name)
 		}
 
-		p := &provider{Provider: given, places: make(chan struct{}, given.Concurrency)}
+		p := &provider{Provider: given, slots: make(chan struct{}, given.Concurrency)}
 
 		switch given.Kind {
 		case OpenAI:
@@ -124,7 +124,7 @@ func New(c Config) (*Models, error) {
 		case Anthropic:
 			p.wire = newAnthropic(given)
 		default:
-			return nil, fmt.Errorf("%s: its kind is neither openai nor anthropic", given.Name)
+			return nil, fmt.Errorf("%s: the kind must be openai or anthropic", given.Name)
 		}
 
 		p.Key = ""
@@ -136,15 +136,15 @@ func New(c Config) (*Models, error) {
 	return m, nil
 }
 
-// Configured tells whether there is any model.
+// Configured reports whether at least one model is configured.
 func (m *Models) Configured() bool { return len(m.providers) > 0 }
 
-// Choose finds a model by its name, its provider, both or neither, which is the default.
+// Choose returns a model by its name, its provider, or both. If both are empty it returns the default.
 //
-// Faults: ValidationFailed, Unavailable if no model is configured.
+// Faults: ValidationFailed if the model or provider does not exist, Unavailable if no model is configured.
 func (m *Models) Choose(model, from string) (Model, error) {
 	if !m.Configured() {
-		return Model{}, fault.New(fault.Unavailable, "No model is configured. The operator has to set QUERN_MODELS.")
+		return Model{}, fault.New(fault.Unavailable, "No model is configured. Ask the operator to set QUERN_MODELS.")
 	}
 
 	known := false
@@ -166,10 +166,10 @@ func (m *Models) Choose(model, from string) (Model, error) {
 	}
 
 	if !known {
-		return Model{}, fault.Invalid("provider", "is none of: "+strings.Join(m.names(func(p *provider) []string { return []string{p.Name} }), ", "))
+		return Model{}, fault.Invalid("provider", "must be one of: "+strings.Join(m.names(func(p *provider) []string { return []string{p.Name} }), ", "))
 	}
 
-	return Model{}, fault.Invalid("model", "is none of: "+strings.Join(m.names(func(p *provider) []string {
+	return Model{}, fault.Invalid("model", "must be one of: "+strings.Join(m.names(func(p *provider) []string {
 		if from != "" && from != p.Name {
 			return nil
 		}
@@ -190,7 +190,7 @@ func (p *provider) model(name string) Model {
 	return Model{Name: name, Provider: p.Name, Local: p.Local, Exposure: p.Exposure}
 }
 
-// of finds the provider of a model that Choose gave.
+// of returns the provider of a model that Choose returned.
 func (m *Models) of(model Model) (*provider, error) {
 	for _, p := range m.providers {
 		if p.Name == model.Provider && slices.Contains(p.Models, model.Name) {

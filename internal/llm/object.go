@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// object is a JSON object whose members stay in order: a model writes the properties of an answer in the order of the
-// schema, and what it writes first it can build on.
+// object is a JSON object that keeps the order of its members. A model writes the properties of an answer in the order
+// of the schema, and can base later properties on earlier ones.
 type object []member
 
 type member struct {
@@ -74,7 +74,7 @@ func valueOf[T any](o object, name string) (T, bool) {
 	return typed, ok
 }
 
-// textsOf are the strings of a list.
+// textsOf returns the strings in the list that a member contains.
 func textsOf(o object, name string) (found []string) {
 	list, _ := valueOf[[]any](o, name)
 	for _, one := range list {
@@ -90,7 +90,7 @@ func has(o object, names ...string) bool {
 	return slices.ContainsFunc(o, func(m member) bool { return slices.Contains(names, m.name) })
 }
 
-// deepest is how far values may be nested.
+// deepest is the maximum nesting of values.
 const deepest = 100
 
 var errNesting = errors.New("it is nested too deeply")
@@ -105,7 +105,7 @@ func parseJSON(text []byte) (any, error) {
 	}
 
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("something follows it")
+		return nil, errors.New("there is text after the JSON")
 	}
 
 	return value, nil
@@ -153,7 +153,7 @@ func parseValue(decoder *json.Decoder, depth int) (any, error) {
 
 		text, ok := name.(string)
 		if !ok {
-			return nil, errors.New("a name is no string")
+			return nil, errors.New("a name is not a string")
 		}
 
 		value, err := parseValue(decoder, depth+1)

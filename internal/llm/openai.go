@@ -14,10 +14,10 @@ import (
 	"github.com/openai/openai-go/v3/shared"
 )
 
-// openAI speaks chat/completions, which all compatible servers know.
+// openAI is the wire for the chat/completions API, which all compatible servers implement.
 type openAI struct {
 	chat openai.ChatCompletionService
-	own  bool // the vendor's own service, and not a compatible one
+	own  bool // OpenAI or Azure OpenAI, not a compatible server
 }
 
 const openAIURL = "https://api.openai.com/v1/"
@@ -33,7 +33,7 @@ func newOpenAI(p Provider) openAI {
 		options = append(options, option.WithAPIKey(p.Key))
 	}
 
-	// The service and not the client, which would take addresses, keys and headers from the environment.
+	// Use the service and not the client: the client takes addresses, keys and headers from the environment.
 	return openAI{chat: openai.NewChatCompletionService(options...), own: isOpenAI(address)}
 }
 
@@ -67,7 +67,7 @@ func (o openAI) send(ctx context.Context, request Request, tell func(string) err
 
 	response := Response{ID: answer.ID, Usage: usageOf(answer.Usage)}
 	if len(answer.Choices) == 0 {
-		return response, errors.New("it has no choice")
+		return response, errors.New("the response has no choices")
 	}
 
 	choice := answer.Choices[0]
@@ -91,7 +91,7 @@ func (o openAI) params(request Request) (ask openai.ChatCompletionNewParams, err
 		}
 	}
 
-	// The vendor's newer models refuse the older name; not every compatible server knows the newer one.
+	// Newer models of OpenAI refuse the older name. Not every compatible server supports the newer name.
 	if limit := param.NewOpt(int64(request.MaxTokens)); o.own {
 		ask.MaxCompletionTokens = limit
 	} else {
@@ -168,7 +168,7 @@ func (o openAI) stream(ctx context.Context, ask openai.ChatCompletionNewParams, 
 	return response, nil
 }
 
-// inOpenAI tells errors in the words of this package.
+// inOpenAI converts errors of the client to errors of this package.
 func inOpenAI(err error) error {
 	var (
 		answered *openai.Error

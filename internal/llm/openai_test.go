@@ -27,7 +27,7 @@ func openAIVendor() vendor {
 		kind: OpenAI, path: "/v1/chat/completions", stop: "stop", length: "length", refusal: "refusal", input: 19, output: 10,
 		complete: func(text, finish string) string {
 			content, refusal := quoted(text), "null"
-			if finish == "refusal" { // it has no finish of its own
+			if finish == "refusal" { // OpenAI has no finish reason for a refusal
 				content, refusal, finish = "null", `"I cannot help with that."`, "stop"
 			}
 

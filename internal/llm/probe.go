@@ -11,8 +11,8 @@ import (
 	"quern.dev/quern/internal/fault"
 )
 
-// Probe asks a model once for an answer of a small schema, in no row: the operator asks, and nobody pays. What it answered
-// comes with an error too, cut short.
+// Probe calls a model once for an answer with a small schema. The operator calls it, so it writes no row and counts no
+// tokens. It returns the beginning of the answer, also with an error.
 func Probe(ctx context.Context, given Provider, model string) (answer string, err error) {
 	given.Models, given.Exposure = []string{model}, ExposeSchema
 
@@ -45,13 +45,13 @@ func Probe(ctx context.Context, given Provider, model string) (answer string, er
 
 	problem, err := judgeAnswer(&response, form)
 	if problem != nil {
-		return answer, fault.Wrap(fmt.Errorf("%w: %w", ErrSchema, problem), fault.UpstreamUnavailable, "The answer does not have the form that it was asked for.")
+		return answer, fault.Wrap(fmt.Errorf("%w: %w", ErrSchema, problem), fault.UpstreamUnavailable, "The answer does not have the required form.")
 	}
 
 	return answer, err
 }
 
-// StatusOf is what the provider answered instead of an answer; 0 if it did not say.
+// StatusOf returns the HTTP status with which the provider refused the request, or 0 if there is none.
 func StatusOf(err error) int {
 	failed, ok := errors.AsType[*failure](err)
 	if !ok {
@@ -66,7 +66,7 @@ func StatusOf(err error) int {
 
 const longestExcerpt = 60
 
-// excerpt is the beginning of an answer, on one line.
+// excerpt returns the beginning of an answer on one line.
 func excerpt(text string) string {
 	text = strings.Join(strings.Fields(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

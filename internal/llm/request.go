@@ -7,14 +7,14 @@ import (
 	"github.com/google/uuid"
 )
 
-// Call says for whom a model is asked.
+// Call says for whom and why a model is called.
 type Call struct {
-	Account uuid.UUID // who asks, and pays
+	Account uuid.UUID // account of the caller, whose usage is counted
 	Run     uuid.UUID
 	Purpose string // "query", "plan" or "answer"
 }
 
-// Role is who said something.
+// Role is the author of a message.
 type Role string
 
 const (
@@ -22,29 +22,29 @@ const (
 	Assistant Role = "assistant"
 )
 
-// Message is something that was said.
+// Message is one message of the conversation with a model.
 type Message struct {
 	Role Role
 	Text string
 }
 
-// Schema is what an answer must look like.
+// Schema is the JSON schema that an answer must follow.
 type Schema struct {
 	Name string // letters, digits, - and _
 	JSON json.RawMessage
 }
 
-// Request is what a model is asked. What stays the same from call to call stands in System, byte by byte, because
-// providers keep what a request begins with.
+// Request is the input of a model. Text that stays the same from call to call belongs in System and must be identical
+// byte for byte, because providers cache the beginning of requests.
 type Request struct {
 	Model     Model
 	System    string
 	Messages  []Message
-	Schema    *Schema // nil: free text
-	MaxTokens int     // of the answer; 0: 4096
+	Schema    *Schema // nil means free text
+	MaxTokens int     // of the answer; 0 means 4096
 }
 
-// Finish is why an answer ended.
+// Finish is the reason why an answer ended.
 type Finish string
 
 const (
@@ -53,18 +53,19 @@ const (
 	Refusal Finish = "refusal"
 )
 
-// Usage is what was counted, over all attempts and turns.
+// Usage is the number of tokens, over all attempts and turns.
 type Usage struct {
-	InputTokens  int64 // cached ones included
-	OutputTokens int64 // those of reasoning included
-	CachedTokens int64 // input that the provider had kept
+	InputTokens  int64 // including cached tokens
+	OutputTokens int64 // including reasoning tokens
+	CachedTokens int64 // input that the provider had cached
 	Reasoning    int64
 }
 
-// mostTokens is more than any answer takes.
+// mostTokens is more than any answer uses.
 const mostTokens = 1 << 31
 
-// plausible is because the numbers are whatever the provider says, and people pay for them.
+// plausible limits the counts, which the provider reports and which count towards the usage of an account, to plausible
+// values.
 func (u Usage) plausible() Usage {
 	for _, n := range []*int64{&u.InputTokens, &u.OutputTokens, &u.CachedTokens, &u.Reasoning} {
 		*n = min(max(*n, 0), mostTokens)
@@ -80,18 +81,18 @@ func (u Usage) plus(more Usage) Usage {
 	}
 }
 
-// Response is what a model said. It comes with ErrRefused, ErrTruncated and ErrSchema too.
+// Response is the answer of a model. It is also returned with ErrRefused, ErrTruncated and ErrSchema.
 type Response struct {
-	Text   string // JSON if there was a schema
+	Text   string // JSON if the request had a schema
 	Usage  Usage
 	Finish Finish
-	ID     string // the provider's
-	Turns  int    // 2 if the answer had to be repaired
+	ID     string // assigned by the provider
+	Turns  int    // 2 if the answer was repaired
 }
 
-// These come wrapped in a fault, so whoever does not know them can give them on.
+// These errors are wrapped in a fault, so callers that do not handle them can return them.
 var (
 	ErrRefused   = errors.New("the model refused to answer")
 	ErrTruncated = errors.New("the answer of the model was cut off")
-	ErrSchema    = errors.New("the answer of the model does not have the form that was asked for")
+	ErrSchema    = errors.New("the answer of the model does not have the required form")
 )

@@ -11,7 +11,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// form holds answers against a schema.
+// form validates answers against a schema.
 type form struct {
 	schema   *jsonschema.Schema
 	document object
@@ -27,7 +27,7 @@ func compile(s Schema) (*form, error) {
 
 	root, ok := document.(object)
 	if kind, _ := root.get("type"); !ok || kind != "object" {
-		return nil, fmt.Errorf("the schema %s is not one of an object", s.Name)
+		return nil, fmt.Errorf("the schema %s does not describe an object", s.Name)
 	}
 
 	plain, err := jsonschema.UnmarshalJSON(bytes.NewReader(s.JSON))
@@ -36,7 +36,7 @@ func compile(s Schema) (*form, error) {
 	}
 
 	compiler := jsonschema.NewCompiler()
-	compiler.UseLoader(jsonschema.SchemeURLLoader{}) // it refers to nothing outside
+	compiler.UseLoader(jsonschema.SchemeURLLoader{}) // a schema may not refer to other documents
 
 	if err := compiler.AddResource(schemaName, plain); err != nil {
 		return nil, err
@@ -50,10 +50,11 @@ func compile(s Schema) (*form, error) {
 	return &form{schema: compiled, document: root}, nil
 }
 
-// longestProblem is how much a model is told of what is wrong.
+// longestProblem is the maximum length of a problem in the message to the model, in bytes.
 const longestProblem = 1500
 
-// check returns the answer as it is to be read, or what is wrong with it, in words for the model.
+// check returns the answer as JSON without Markdown and superfluous nulls, or the problem of the answer as text for the
+// model.
 func (f *form) check(text string) (string, error) {
 	text = unfenced(text)
 
@@ -62,12 +63,12 @@ func (f *form) check(text string) (string, error) {
 		return text, errors.New("it is not JSON")
 	}
 
-	// No database keeps it, and no text has it.
+	// PostgreSQL cannot store this character.
 	if strings.Contains(text, `\u0000`) {
 		return text, errors.New(`it contains the character \u0000`)
 	}
 
-	// Where optional properties had to be asked for with null, null is how the model leaves them out.
+	// For providers that require every property, the model writes null to leave out an optional one.
 	if whole, ok := value.(object); ok {
 		if pruned, changed := prune(whole, f.document, f.document); changed {
 			shorter, err := json.Marshal(pruned)
@@ -96,7 +97,7 @@ func (f *form) check(text string) (string, error) {
 	return text, nil
 }
 
-// unfenced takes the JSON out of a block of Markdown, in which some models put it.
+// unfenced returns the JSON inside a Markdown code block, which some models write.
 func unfenced(text string) string {
 	text = strings.TrimSpace(text)
 
@@ -110,7 +111,7 @@ func unfenced(text string) string {
 	return strings.TrimSpace(strings.TrimPrefix(inner, "json"))
 }
 
-// prune leaves out what is null, optional, and may not be null.
+// prune removes members that are null, optional and not allowed to be null.
 func prune(value, schema, root object) (pruned object, changed bool) {
 	schema = resolve(schema, root)
 	properties, _ := valueOf[object](schema, "properties")

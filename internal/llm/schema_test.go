@@ -89,8 +89,8 @@ func compact(t *testing.T, text string) string {
 	return string(out)
 }
 
-// TestWhateverAModelSays is a property and no fuzz target: building one would instrument the vendors' clients, which
-// takes minutes and gigabytes.
+// TestWhateverAModelSays is a property test and not a fuzz target: building a fuzz target would instrument the vendors'
+// clients, which takes minutes and gigabytes.
 func TestWhateverAModelSays(t *testing.T) {
 	t.Parallel()
 

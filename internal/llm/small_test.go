@@ -11,7 +11,7 @@ import (
 	"quern.dev/quern/stack"
 )
 
-// TestSmallModel asks a real model over a real wire. What it answers is not looked at, only how.
+// TestSmallModel calls a real model over a real connection. It checks the form of the answers, not their content.
 func TestSmallModel(t *testing.T) {
 	t.Parallel()
 

@@ -11,8 +11,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// span is an attempt in the trace of its run, in the words of OTel's conventions for GenAI, of OpenInference and of
-// Langfuse. What every span of a run has in common the tracer adds.
+// span is the span of one attempt in the trace of its run. Its attributes follow the conventions of OpenTelemetry for
+// GenAI, of OpenInference and of Langfuse. The tracer adds the attributes that all spans of a run have in common.
 type span struct {
 	trace.Span
 
@@ -24,10 +24,10 @@ type span struct {
 func (m *Models) span(ctx context.Context, t *turn) (context.Context, *span) {
 	name, provider := t.request.Model.Name, string(t.provider.Kind)
 	if t.provider.URL != "" {
-		provider = t.provider.Name // somebody else who speaks the same
+		provider = t.provider.Name // a compatible server of another vendor
 	}
 
-	// Of the run's own provider: nothing else of this process goes there.
+	// Use the tracer provider of the run's span: no other spans of this process are sent there.
 	tracer := trace.SpanFromContext(ctx).TracerProvider().Tracer("quern.dev/quern/llm")
 	ctx, started := tracer.Start(ctx, "chat "+name, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
 		attribute.String("gen_ai.operation.name", "chat"),
@@ -55,7 +55,7 @@ func (m *Models) span(ctx context.Context, t *turn) (context.Context, *span) {
 	return ctx, s
 }
 
-// first is called for each part of a stream.
+// first records the time to the first part of a stream. It is called for each part.
 func (s *span) first() {
 	if !s.heard {
 		s.heard = true
@@ -87,7 +87,7 @@ func (s *span) count(u Usage) {
 	)
 }
 
-// longestText is how much of a text goes into a span.
+// longestText is the maximum length of a text in a span, in bytes.
 const longestText = 64 << 10
 
 func (s *span) text(name, value string) {

@@ -44,7 +44,7 @@ func selectUsed(ctx context.Context, q postgres.Querier, account, run uuid.UUID)
 	return used, q.QueryRow(ctx, sqlSelectUsed, account, run).Scan(&used.InputTokens, &used.OutputTokens)
 }
 
-// selectLate gives keys alone.
+// selectLate returns entries with only their keys set.
 func selectLate(ctx context.Context, q postgres.Querier, now time.Time, limit int) ([]entry, error) {
 	rows, err := q.Query(ctx, sqlSelectLate, now, limit)
 	if err != nil {

@@ -15,17 +15,17 @@ import (
 	"quern.dev/quern/internal/fault"
 )
 
-// vendor is a wire in the shapes that its documents give.
+// vendor returns responses in the formats that the documentation of a vendor shows.
 type vendor struct {
 	kind     Kind
 	path     string
 	complete func(text, finish string) string
-	events   func(parts []string, finish string) []string // the last ones are the end
+	events   func(parts []string, finish string) []string // the last events end the stream
 	failure  func(word, message string) string
 	stop     string
 	length   string
 	refusal  string
-	input    int64 // tokens of each answer, cached ones included
+	input    int64 // tokens of each answer, including cached ones
 	output   int64
 }
 
@@ -48,7 +48,7 @@ func refuse(status int, body string, headers ...string) http.HandlerFunc {
 	}
 }
 
-// streamed sends events; end says what happens after them, if they are not all.
+// streamed sends events. end runs after them, to break off or hang; nil ends the response normally.
 func streamed(events []string, end func(w http.ResponseWriter, r *http.Request)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
@@ -76,12 +76,12 @@ type wireCase struct {
 	answers func(v vendor) []http.HandlerFunc
 	schema  bool
 	stream  bool
-	within  time.Duration // of the caller
-	text    string        // of the answer
+	within  time.Duration // timeout of the caller; 0 means none
+	text    string        // expected text of the answer
 	told    string
 	err     error
 	fault   fault.Code
-	after   time.Duration // at least
+	after   time.Duration // minimum duration of the call
 	rows    func(v vendor) []row
 }
 
@@ -263,7 +263,8 @@ func wireCases() []wireCase {
 	}
 }
 
-// begun is what is known of the input when a stream began; untilText how many events there are up to the first text.
+// begun returns the input tokens that are known when a stream begins. untilText returns the number of events up to the
+// first text.
 func (v vendor) begun() int64 {
 	if v.kind == Anthropic {
 		return v.input

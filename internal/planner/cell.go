@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// cells doubts what is counted or looked up by a value that may be only a part of other cells, and names that are only
-// a part of theirs.
+// cells lowers the trust if rows are selected by a value that other cells may contain as one part of several, or if
+// shown names have remarks in brackets.
 func (r *reader) cells() {
 	if len(r.form.Show) > 0 && r.named(r.form.Show[0]).hasRemarks() {
 		r.doubt(0.7)
@@ -45,12 +45,12 @@ func (r *reader) cells() {
 	}
 }
 
-// named is the column of a name that the form has.
+// named returns the column with a name that the form contains.
 func (s *schema) named(name string) *column {
 	return &s.columns[slices.IndexFunc(s.columns, func(c column) bool { return c.Name == name })]
 }
 
-// hasRemarks is true if some values, but not all, end with something in brackets: "Ada (2)".
+// hasRemarks reports whether some values, but not all, end with a remark in brackets: "Ada (2)".
 func (c *column) hasRemarks() bool {
 	remarks := 0
 
@@ -63,15 +63,15 @@ func (c *column) hasRemarks() bool {
 	return c.kind == text && remarks > 0 && remarks < len(c.Values)
 }
 
-// isUnnamed is true of a name that a column got because its file has none for it.
+// isUnnamed reports whether a column has a generated name because its file has no name for it.
 func isUnnamed(column string) bool {
 	digits, ok := strings.CutPrefix(column, "column_")
 
 	return ok && strings.Trim(digits, "0123456789") == ""
 }
 
-// holdsAlone is how sure it is that no cells have a value among others, as "Nassau, Suffolk" has "Suffolk". If not all
-// values are known it goes by what those look like that are.
+// holdsAlone returns how certain it is, from 0 to 1, that no other cell contains the value as one part of several, as
+// "Nassau, Suffolk" contains "Suffolk". If not all values are known, it judges by the form of the known values.
 func (c *column) holdsAlone(value string) float64 {
 	if c.kind != text {
 		return 1
@@ -100,12 +100,12 @@ func (c *column) holdsAlone(value string) float64 {
 	}
 }
 
-// isList is true of a cell that may hold several values.
+// isList reports whether a cell may contain several values.
 func isList(cell string) bool {
 	return strings.ContainsAny(cell, ",;/&\n") || strings.Contains(cell, " and ")
 }
 
-// hasPart is true of a cell that has the words of a value among others.
+// hasPart reports whether a cell contains the value as whole words.
 func hasPart(cell, value string) bool {
 	cell, value = strings.ToLower(cell), strings.ToLower(value)
 

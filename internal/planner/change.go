@@ -2,8 +2,8 @@ package planner
 
 import "regexp"
 
-// An order to change something begins with its verb, perhaps politely. Words that are nouns as often ("share of orders",
-// "change in price", "update time") count only before what cannot follow a noun.
+// An order to change something begins with its verb, possibly after polite words. Verbs that are nouns as often ("share
+// of orders", "change in price", "update time") count only before words that cannot follow a noun.
 var (
 	polite = regexp.MustCompile(`(?i)^\W*((please|kindly|now|just|then|and|also|hey|ok|okay|go ahead and|(can|could|would|will) you|i('d| would) like (you )?to|i (want|need) (you )?to|let('s| us))\W+)*`)
 
@@ -14,8 +14,8 @@ var (
 		`|update\s+\S+\s+set\b)`)
 )
 
-// Changes tells whether a question is an order to change, share or delete something. Nothing is done then, whatever it is
-// about: questions only read.
+// Changes reports whether a question is an order to change, share or delete something. Such an order is never executed,
+// because questions only read.
 func Changes(question string) bool {
 	return changes.MatchString(question[len(polite.FindString(question)):])
 }

@@ -2,9 +2,9 @@ package planner
 
 import "slices"
 
-const guessedPart = 0.88 // how sure a side of a comparison is that is not written as the value is
+const guessedPart = 0.88 // trust factor for a side of a comparison that is an approximate match
 
-// pair finds two values of the same column that nobody took.
+// pair returns two free value items that have different values of the same column, or -1.
 func (r *reader) pair() (first, second int, a, b valueOf) {
 	for i := range r.items {
 		if !r.free(i) || r.items[i].kind != valueItem {
@@ -29,7 +29,8 @@ func (r *reader) pair() (first, second int, a, b valueOf) {
 	return -1, -1, valueOf{}, valueOf{}
 }
 
-// twoPeriods takes two filters of the same column and whole years, months, … out of the conditions.
+// twoPeriods removes two adjacent filters from the conditions that have the same column and the same grain, and returns
+// them.
 func (r *reader) twoPeriods() (parts []Filter) {
 	for i := 0; i+1 < len(r.form.Where); i++ {
 		a, b := r.form.Where[i], r.form.Where[i+1]
@@ -43,7 +44,7 @@ func (r *reader) twoPeriods() (parts []Filter) {
 	return nil
 }
 
-// parts are the two sides that are compared.
+// parts returns the two sides of a comparison.
 func (r *reader) parts() (parts []Filter) {
 	first, second, a, b := r.pair()
 	if first < 0 {
@@ -54,7 +55,7 @@ func (r *reader) parts() (parts []Filter) {
 		r.used[one] = true
 		v := []valueOf{a, b}[i]
 
-		if v.guess { // that both are of one column speaks for it
+		if v.guess { // both values are in one column, which supports the approximate match
 			r.doubt(guessedPart)
 		} else {
 			r.doubt(believe(r.items[one].score))
@@ -72,7 +73,7 @@ func (r *reader) parts() (parts []Filter) {
 	return parts
 }
 
-// difference takes "how many more X than Y" and "the difference between X and Y".
+// difference handles "how many more X than Y" and "the difference between X and Y".
 func (r *reader) difference() bool {
 	at := r.find(opDiff, opHowMore, opHowLess)
 	if at < 0 {
@@ -109,7 +110,8 @@ func (r *reader) difference() bool {
 	return true
 }
 
-// figureOf is what two sides are compared by: what is asked for, else a count of rows.
+// figureOf returns the measure by which two sides are compared: the measure that the question names, else a count of
+// rows.
 func (r *reader) figureOf(parts []Filter) (Measure, bool) {
 	m := Measure{}
 
@@ -147,7 +149,7 @@ func (r *reader) figureOf(parts []Filter) (Measure, bool) {
 	return m, false
 }
 
-// isKey is true if a side is one row.
+// isKey reports whether a side selects one row, because its column is unique.
 func (r *reader) isKey(parts []Filter) bool {
 	for _, p := range parts {
 		for _, c := range r.columns {
@@ -160,7 +162,7 @@ func (r *reader) isKey(parts []Filter) bool {
 	return false
 }
 
-// comparison takes "compare X of A and B" and "is X more of A or B".
+// comparison handles "compare X of A and B" and "is X more of A or B".
 func (r *reader) comparison() bool {
 	compare, or := r.find(opCompare), r.find(opOr)
 	better := r.find(opMore, opMost, opLess, opLeast)
@@ -186,7 +188,7 @@ func (r *reader) comparison() bool {
 		}
 	}
 
-	r.unnamed(len(r.items) - 1) // which city
+	r.unnamed(len(r.items) - 1) // "which city"
 
 	m, ok := r.figureOf(parts)
 	if !ok {
@@ -221,15 +223,15 @@ func (r *reader) comparison() bool {
 	return true
 }
 
-// earlier takes "which is older, A or B".
+// earlier handles "which is older, A or B".
 func (r *reader) earlier() bool {
 	at, or := r.find(opOlder, opNewer, opEarliest, opLatest), r.find(opOr)
 	if at < 0 || or < 0 || len(r.form.Groups) > 0 {
 		return false
 	}
 
-	isPlace := func(c column) bool { return isPlace(c.words) }
-	if o := r.items[at].op; (o == opEarliest || o == opLatest) && slices.ContainsFunc(r.columns, isPlace) { // who came first
+	isPlace := func(c column) bool { return isRank(c.words) }
+	if o := r.items[at].op; (o == opEarliest || o == opLatest) && slices.ContainsFunc(r.columns, isPlace) { // "who came first" refers to a rank, not to a time
 		return false
 	}
 
@@ -244,7 +246,7 @@ func (r *reader) earlier() bool {
 	}
 
 	r.used[at], r.used[or] = true, true
-	r.unnamed(len(r.items) - 1) // which city
+	r.unnamed(len(r.items) - 1) // "which city"
 
 	column := r.namedTime(at, []kind{moment, year}, []kind{moment, year})
 	if column < 0 || r.columns[column].Name == parts[0].Column {
@@ -261,7 +263,7 @@ func (r *reader) earlier() bool {
 	return true
 }
 
-// share takes "what share of X is Y" and "share of X by Y".
+// share handles "what share of X is Y" and "share of X by Y".
 func (r *reader) share(at int) bool {
 	r.used[at] = true
 
@@ -270,7 +272,7 @@ func (r *reader) share(at int) bool {
 		return false
 	}
 
-	if m.Function == Count && r.tokens[r.items[at].from].lower == "how" { // rows are many, not much
+	if m.Function == Count && r.tokens[r.items[at].from].lower == "how" { // "how much" does not refer to rows, which would be "how many"
 		r.doubt(0.6)
 	}
 
@@ -280,7 +282,7 @@ func (r *reader) share(at int) bool {
 		return len(r.form.Groups) == 1
 	}
 
-	// Conditions before the verb say of what, the last one says which part.
+	// Conditions that were found before select the total. The last condition selects the part.
 	before := len(r.form.Where)
 	r.filters()
 

@@ -7,17 +7,17 @@ import (
 
 const (
 	maxCovers = 12
-	perItem   = 0.2 // that each further item costs: what explains more words at once is likelier
+	perItem   = 0.2 // cost of each further item, so that items that explain more words are preferred
 )
 
-// cover is a way to explain the words up to a token: the last item, and the way before it.
+// cover is a way to explain the words up to a token: the last item and the cover before it.
 type cover struct {
 	before *cover
 	last   *item
 	score  float64
 }
 
-// covers are the best ways to explain all words by items that do not overlap, the best first.
+// covers returns the best ways to explain all words by items that do not overlap, best first.
 func covers(items [][]*item) [][]*item {
 	at := make([][]*cover, len(items)+1)
 	at[0] = []*cover{{}}
@@ -53,7 +53,7 @@ func best(list []*cover) []*cover {
 	return list[:min(len(list), maxCovers)]
 }
 
-// gain is what an item adds to a cover.
+// gain returns the score that an item adds to a cover.
 func gain(one *item) float64 {
 	if one.kind == unknown || one.kind == noise || one.kind == weak {
 		return one.score

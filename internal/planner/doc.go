@@ -1,88 +1,90 @@
-// Package planner turns a question into SQL without a model, where it surely can.
+// Package planner turns a question into SQL without a model, if it can do so with certainty.
 //
-// It is a small compiler: tokens → what each word may mean in a dataset, with scores → the best ways to explain all
-// words together → a typed logical form → SQL and the reading in words. Every word that says something must be
-// explained by the form. One that is not lowers the confidence, and below a threshold there is no answer: being right
-// comes before answering much. English, one dataset.
+// It is a small compiler: tokens → possible meanings of each word in a dataset, with scores → the best ways to explain
+// all words together → a typed logical form → SQL and the interpretation in words. The form must explain every word
+// that has a meaning. A word that it does not explain lowers the confidence, and below a threshold the planner refuses
+// to answer: correct answers are more important than many answers. It understands English and uses one dataset for each
+// question.
 //
 // Invariants:
-//   - It is pure: the same request gives the same plan, and it knows nothing but the request.
-//   - Names and values stand in the SQL quoted, so that none of them can be more than a name or a value.
+//   - The planner is pure: the same request returns the same plan, and nothing but the request is used.
+//   - Names and values are quoted in the SQL, so that they cannot be anything but a name or a value.
 package planner
 
 import "time"
 
-// Request is a question and what is known of the datasets that it may be about.
+// Request is a question and the information about the datasets that it may refer to.
 type Request struct {
 	Question string
 	Today    time.Time
 	Datasets []Dataset
-	Links    []Link
-	Totals   []Link // values that say that a row is the sum of others; their places do not count
+	Matches  []Match
+	Totals   []Match // values that mark a row as the sum of others; Start and End are ignored
 }
 
-// Dataset is what is known of one without its rows.
+// Dataset is the information about a dataset, without its rows.
 type Dataset struct {
-	Name        string // in statements
+	Name        string // as statements write it
 	Description string
 	Rows        int64
 	Columns     []Column
 	Keys        [][]string
 }
 
-// Column is a column with what its values look like. Distinct is 0 if nothing is known of them.
+// Column is a column with information about its values. Distinct is 0 if the values are not known.
 type Column struct {
 	Name, Type, Description string
 
 	Distinct, Nulls int64
-	Min, Max        any   // number or text, nil if unknown
-	Values          []any // the most frequent
+	Min, Max        any   // number or text; nil if unknown
+	Values          []any // most frequent values
 }
 
-// Link is a value that words of the question may mean.
-type Link struct {
+// Match is a value that words of the question may mean.
+type Match struct {
 	Dataset, Column, Value string
 
-	Start, End int  // of the words, in bytes
-	Guess      bool // it is not written as the value is
+	Start, End int  // position of the words in the question, in bytes
+	Guess      bool // approximate match: the words differ from the value
 	Score      float64
 }
 
-// Plan is what came of a question, the most likely reading first.
+// Plan is the result of planning a question. The most likely interpretation is first.
 type Plan struct {
 	Candidates []Candidate
-	Language   string   // English name of the language if it is another
-	Unknown    []string // words that the likeliest reading does not explain
-	Examples   []string // questions that can be answered
+	Language   string   // English name of the question's language; empty for English
+	Unknown    []string // words that the most likely interpretation does not explain
+	Examples   []string // questions that the planner can answer
 }
 
-// Candidate is a way to read the question.
+// Candidate is a possible interpretation of the question.
 type Candidate struct {
-	Form       Form
-	SQL        string
-	Reading    string
-	Confidence float64 // 0 to 1
+	Form           Form
+	SQL            string
+	Interpretation string
+	Confidence     float64 // 0 to 1
 }
 
 const (
-	// Sure is the confidence from which a reading is an answer: at most one guess, or a few words that say little. It was
-	// set on development questions.
+	// Sure is the lowest confidence of an answer. It permits at most one guess, or a few words that have little
+	// meaning. The value was chosen with the development questions.
 	Sure = 0.74
-	// Close is how much of the confidence of the first another reading needs to be asked back about.
+	// Close is the fraction of the highest confidence that another interpretation needs to cause a clarification.
 	Close = 0.93
 )
 
-// Outcome is what to do with a plan.
+// Outcome is the action to take for a plan.
 type Outcome int
 
-// What a plan can come to.
+// The outcomes of a plan.
 const (
 	Refuse Outcome = iota
 	Answer
 	AskBack
 )
 
-// Outcome says whether the likeliest reading is sure enough, and the only one that is.
+// Outcome reports whether the most likely interpretation is certain enough, and whether another one is nearly as
+// likely.
 func (p *Plan) Outcome() Outcome {
 	switch {
 	case len(p.Candidates) == 0 || p.Candidates[0].Confidence < Sure:

@@ -2,7 +2,7 @@ package planner
 
 import "slices"
 
-// filters takes the values that are left.
+// filters turns the remaining values into conditions.
 func (r *reader) filters() {
 	for i := range r.items {
 		if !r.free(i) || r.items[i].kind != valueItem {
@@ -17,7 +17,7 @@ func (r *reader) filters() {
 			r.used[i-1] = true
 		}
 
-		if r.isOp(i-1, opTo) { // from A to B are two columns
+		if r.isOp(i-1, opTo) { // "from A to B" refers to two columns
 			r.doubt(0.5)
 		}
 
@@ -31,7 +31,8 @@ func (r *reader) filters() {
 	}
 }
 
-// valueAt chooses among the columns that have a value: one that is named beside it, else the first.
+// valueAt chooses the column of a value: one that is named next to it, one that another value of the question has too,
+// else the first.
 func (r *reader) valueAt(i int) valueOf {
 	one := r.items[i]
 	r.doubt(believe(one.score))
@@ -49,7 +50,7 @@ func (r *reader) valueAt(i int) valueOf {
 			}
 		}
 
-		if len(named) > 1 && named[0].column != named[1].column { // 1st venue, 2nd venue
+		if len(named) > 1 && named[0].column != named[1].column { // the name fits several columns with this value: "1st venue" and "2nd venue"
 			r.doubt(0.6)
 		}
 
@@ -65,7 +66,7 @@ func (r *reader) valueAt(i int) valueOf {
 		r.doubt(0.85)
 	}
 
-	for _, v := range one.values { // the same as the others'
+	for _, v := range one.values { // prefer a column that another value of the question has too
 		for j, other := range r.items {
 			if j != i && other.kind == valueItem && slices.ContainsFunc(other.values, func(o valueOf) bool { return o.column == v.column }) {
 				return v
@@ -88,7 +89,7 @@ func (r *reader) valueAt(i int) valueOf {
 	return one.values[0]
 }
 
-// addValue joins values of the same column: either may hold.
+// addValue adds a value to the condition on its column. Several values of a condition are alternatives.
 func (r *reader) addValue(v valueOf, comparison Comparison) {
 	name := r.columns[v.column].Name
 
@@ -103,7 +104,7 @@ func (r *reader) addValue(v valueOf, comparison Comparison) {
 	r.form.Where = append(r.form.Where, Filter{Column: name, Comparison: comparison, Values: []string{v.value}})
 }
 
-// emptiness takes "not closed" and "without an end date".
+// emptiness handles "not closed" and "without an end date".
 func (r *reader) emptiness(i int) {
 	if !r.isOp(i, opNot, opEmpty) || !r.free(i+1) || r.items[i+1].kind != columnItem {
 		return
@@ -119,7 +120,7 @@ func (r *reader) emptiness(i int) {
 	r.form.Where = append(r.form.Where, Filter{Column: r.columns[column].Name, Comparison: IsEmpty})
 }
 
-// columnIsNumber takes "division 1".
+// columnIsNumber handles "division 1".
 func (r *reader) columnIsNumber(i int) {
 	if !r.isNumber(i+1) || !r.free(i) || r.items[i].kind != columnItem {
 		return

@@ -1,32 +1,32 @@
 package planner
 
-// Form is what a question means, for one dataset.
+// Form is the meaning of a question for one dataset.
 type Form struct {
 	Dataset  string
 	Kind     Kind
 	Show     []string  // columns of a list
-	Measures []Measure // of everything else
+	Measures []Measure // of all other kinds
 	Groups   []Group
-	Where    []Filter // all of them hold
-	Parts    []Filter // of a difference or ratio the two sides, of a share the part
+	Where    []Filter // conditions, joined by AND
+	Parts    []Filter // the two sides of a difference or ratio; the part of a share
 	Order    *Order
 	Limit    int
 	Distinct bool
 }
 
-// Kind is the shape of an answer.
+// Kind is the kind of a form.
 type Kind string
 
 // The kinds.
 const (
 	List       Kind = "list"       // rows
-	Aggregate  Kind = "aggregate"  // measures, by groups if there are any
+	Aggregate  Kind = "aggregate"  // measures, for each group if there are groups
 	Difference Kind = "difference" // of a measure between two parts
 	Share      Kind = "share"      // of a part, or of each group, in the total of a measure
-	Ratio      Kind = "ratio"      // of two measures, or of a measure in two parts, or in one and all rows
+	Ratio      Kind = "ratio"      // of two measures, of a measure in two parts, or of a measure in one part and in all rows
 )
 
-// Function makes one value of many.
+// Function is an aggregate function.
 type Function string
 
 // The functions.
@@ -39,7 +39,7 @@ const (
 	Max           Function = "max"
 )
 
-// Measure is a figure. Without a column it counts rows.
+// Measure is an aggregated figure. Without a column it counts rows.
 type Measure struct {
 	Function Function
 	Column   string
@@ -47,15 +47,15 @@ type Measure struct {
 	written bool
 }
 
-// Group is what rows are grouped by.
+// Group is a column that rows are grouped by.
 type Group struct {
 	Column string
-	Grain  Grain // of times
+	Grain  Grain // for columns of dates or timestamps
 
-	isYear bool // the column has years
+	isYear bool // the column contains years
 }
 
-// Comparison is how a filter compares.
+// Comparison is the operator of a filter.
 type Comparison string
 
 // The comparisons.
@@ -76,17 +76,17 @@ const (
 type Filter struct {
 	Column     string
 	Comparison Comparison
-	Values     []string // one of them
+	Values     []string // alternatives
 	Number     float64
 	Upper      float64
 	Period     Period
-	Other      string // a column to compare with
+	Other      string // column to compare with
 
 	written bool
 	isYear  bool
 }
 
-// Order is by a measure if there are measures, else by a column.
+// Order is the order of the result: by Column, or by Measure if Column is empty.
 type Order struct {
 	Column     string
 	Measure    int

@@ -11,7 +11,7 @@ import (
 	"quern.dev/quern/internal/planner"
 )
 
-// FuzzPlan: whatever is asked of whatever is there, it ends, with SQL in which names and values stay what they are.
+// FuzzPlan checks that planning ends for any question and dataset, and that names and values stay quoted in the SQL.
 func FuzzPlan(f *testing.F) {
 	for _, seed := range [][3]string{
 		{"How many orders per region in March 2026?", "region", "North"},
@@ -37,8 +37,8 @@ func FuzzPlan(f *testing.F) {
 				}},
 				orders(),
 			},
-			Links:  []planner.Link{{Dataset: name, Column: name, Value: value, Start: at, End: at + len(value), Score: 0.9}, {Start: -4, End: 1 << 40}},
-			Totals: []planner.Link{{Dataset: name, Column: name, Value: value}},
+			Matches: []planner.Match{{Dataset: name, Column: name, Value: value, Start: at, End: at + len(value), Score: 0.9}, {Start: -4, End: 1 << 40}},
+			Totals:  []planner.Match{{Dataset: name, Column: name, Value: value}},
 		}
 
 		plan := planner.Make(want)
@@ -47,7 +47,7 @@ func FuzzPlan(f *testing.F) {
 		for _, c := range plan.Candidates {
 			require.GreaterOrEqual(t, c.Confidence, 0.0)
 			require.LessOrEqual(t, c.Confidence, 1.0)
-			require.NotEmpty(t, c.Reading)
+			require.NotEmpty(t, c.Interpretation)
 			checkSQL(t, c.SQL, name, value)
 		}
 
@@ -56,7 +56,7 @@ func FuzzPlan(f *testing.F) {
 	})
 }
 
-// checkSQL takes names and values out, which must be ours, and looks for anything else that could do harm.
+// checkSQL removes quoted names and values and checks that the rest cannot do harm.
 func checkSQL(t *testing.T, sql, name, value string) {
 	t.Helper()
 

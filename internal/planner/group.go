@@ -1,6 +1,8 @@
 package planner
 
-// groups takes what stands behind per, by and each.
+import "quern.dev/quern/internal/lexicon"
+
+// groups handles the words that follow per, by and each.
 func (r *reader) groups() {
 	for i := range r.items {
 		if r.free(i) && r.items[i].kind == grainItem && !r.isOp(i-1, opGroup, opBy, opWhich) && r.adverb(i) {
@@ -24,7 +26,7 @@ func (r *reader) groups() {
 		}
 
 		if r.items[i].op == opBy && r.happened(i) && r.free(i+1) && r.items[i+1].kind == columnItem {
-			r.used[i], r.used[i+1] = true, true // nights booked by guests
+			r.used[i], r.used[i+1] = true, true // "nights booked by guests"
 			r.doubt(0.95)
 
 			continue
@@ -56,20 +58,21 @@ func (r *reader) groups() {
 	}
 }
 
-// happened is true of a "by" behind a verb in the past: who follows it did it.
+// happened reports whether the "by" at i follows a verb in the past. The noun after it then names who acted, not a
+// group.
 func (r *reader) happened(i int) bool {
 	before := r.items[i].from - 1
-	if before < 0 || !isVerb(r.tokens[before].lower) {
+	if before < 0 || !lexicon.IsVerb(r.tokens[before].lower) {
 		return false
 	}
 
 	return i == 0 || r.items[i-1].to <= before || r.items[i-1].kind != columnItem || r.items[i-1].score < 0.9 || r.pick(i-1, number) < 0
 }
 
-// adverb is true of "monthly", which groups without a "per".
+// adverb reports whether the item is an adverb such as "monthly", which groups without "per".
 func (r *reader) adverb(i int) bool { return r.items[i].verb }
 
-// byMeasure takes "by revenue", which orders.
+// byMeasure handles "by revenue", which orders the result.
 func (r *reader) byMeasure(i int) bool {
 	if r.find(opTop, opMost, opLeast, opOften) < 0 {
 		return false
@@ -134,7 +137,7 @@ func (r *reader) groupAt(i int) (Group, bool) {
 	}
 }
 
-// orders takes "sorted by hours", "in descending order".
+// orders handles "sorted by hours" and "in descending order".
 func (r *reader) orders() {
 	down := r.find(opDown)
 	up := r.find(opUp)

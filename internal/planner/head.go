@@ -2,7 +2,7 @@ package planner
 
 import "slices"
 
-// head decides what is asked for, of the items that clauses did not take.
+// head decides the kind of the form from the items that are still free.
 func (r *reader) head() bool {
 	switch {
 	case r.find(opRatio) >= 0:
@@ -23,7 +23,7 @@ func (r *reader) head() bool {
 	return true
 }
 
-// asked is a measure that words ask for.
+// asked returns the measure that the words from an item on ask for.
 func (r *reader) asked(from int) (Measure, bool) {
 	if r.isOp(from, opTimes) {
 		r.used[from] = true
@@ -31,7 +31,7 @@ func (r *reader) asked(from int) (Measure, bool) {
 		return Measure{Function: Count}, true
 	}
 
-	much := r.isOp(from, opHowMuch) // rows are many
+	much := r.isOp(from, opHowMuch) // "how much" does not count rows
 	if much {
 		if m, ok := r.deed(from); ok {
 			return m, true
@@ -47,12 +47,12 @@ func (r *reader) asked(from int) (Measure, bool) {
 
 		switch one := r.items[i]; {
 		case one.kind == operator && one.op == opList && m.Function == Count, one.kind == unknown && m.Function == Count:
-			return m, false // what is counted is not known
+			return m, false // the word that says what to count is unknown
 		case one.kind == operator:
 			r.function(&m, i)
 		case one.kind == columnItem && r.measured(&m, i), one.kind == rowsItem && !much && r.counted(&m, i):
 			return m, true
-		case one.kind == valueItem && m.Function == Count && r.nextNoun(i+1) < 0: // how many managers
+		case one.kind == valueItem && m.Function == Count && r.nextNoun(i+1) < 0: // "how many managers"
 			r.doubt(0.9)
 
 			return r.sold(), true
@@ -62,7 +62,7 @@ func (r *reader) asked(from int) (Measure, bool) {
 	return r.implied(m)
 }
 
-// deed takes "how much did guests pay".
+// deed handles "how much did guests pay".
 func (r *reader) deed(from int) (Measure, bool) {
 	for i := from; i < len(r.items); i++ {
 		if r.free(i) && r.items[i].kind == columnItem && isDeed(r.items[i].stem) && r.pick(i, number) >= 0 {
@@ -76,7 +76,8 @@ func (r *reader) deed(from int) (Measure, bool) {
 	return Measure{}, false
 }
 
-// counted takes the rows as what is counted. Before a figure they only say whose it is: the invoice amount.
+// counted handles an item that names the rows, which are then counted. Before a figure, the name of the rows only
+// qualifies the figure: "the invoice amount".
 func (r *reader) counted(m *Measure, i int) bool {
 	one := r.items[i]
 
@@ -102,7 +103,7 @@ func (r *reader) counted(m *Measure, i int) bool {
 	return true
 }
 
-// function takes an operator that says how many become one. The last one counts, but an average of a number is an
+// function handles an operator that names an aggregate function. The last operator wins, but an average stays an
 // average.
 func (r *reader) function(m *Measure, i int) {
 	var f Function
@@ -124,15 +125,15 @@ func (r *reader) function(m *Measure, i int) {
 
 	switch {
 	case m.Function == Average:
-	case m.Function == Sum && f == Count: // the total number of
+	case m.Function == Sum && f == Count: // "the total number of"
 		m.Function = Count
-	case m.Function == Count && f == Sum && r.items[i].op == opSum: // how many in total
+	case m.Function == Count && f == Sum && r.items[i].op == opSum: // "how many in total"
 	default:
 		m.Function = f
 	}
 }
 
-// measured takes a column as what is measured.
+// measured uses a column as the measure.
 func (r *reader) measured(m *Measure, i int) bool {
 	if column := r.pick(i, number); column >= 0 && !r.columns[column].isID && (r.columns[column].sums || m.Function == Average || m.Function == Sum) {
 		if r.items[i].verb && m.Function == Count { // "how many did we sell"
@@ -153,7 +154,7 @@ func (r *reader) measured(m *Measure, i int) bool {
 		return false
 	}
 
-	if c := r.pick(i, moment); c >= 0 && m.Function == Count && !r.items[i].verb { // how many check-ins
+	if c := r.pick(i, moment); c >= 0 && m.Function == Count && !r.items[i].verb { // "how many check-ins"
 		r.take(i, moment)
 
 		return true
@@ -178,7 +179,7 @@ func (r *reader) measured(m *Measure, i int) bool {
 	return true
 }
 
-// isGrouped is true behind "by" and what is joined to it: these are no longer what is counted.
+// isGrouped reports whether the nearest operator before an item is "by", "per" or "and": such an item is not counted.
 func (r *reader) isGrouped(i int) bool {
 	for i--; i >= 0; i-- {
 		if one := r.items[i]; one.kind == operator {
@@ -189,10 +190,11 @@ func (r *reader) isGrouped(i int) bool {
 	return false
 }
 
-// isSumOfNames is true of "total clients", which are counted.
+// isSumOfNames reports whether the item directly follows the word for a sum, as in "total clients", which asks for a
+// count.
 func (r *reader) isSumOfNames(i int) bool { return r.items[i].from == r.items[max(i-1, 0)].to }
 
-// first is the first item of a kind that nobody took, or -1.
+// first returns the first free item of a kind, or -1.
 func (r *reader) first(k itemKind) int {
 	for i := range r.items {
 		if r.free(i) && r.items[i].kind == k {
@@ -213,7 +215,7 @@ func (r *reader) nextNoun(from int) int {
 	return -1
 }
 
-// sold counts things: by their quantity if they were sold, else by rows.
+// sold counts things: by their quantity if the question says that they were sold, else by rows.
 func (r *reader) sold() Measure {
 	for i := range r.items {
 		if !r.free(i) || r.items[i].kind != columnItem || r.items[i].stem != "sell" {
@@ -230,7 +232,7 @@ func (r *reader) sold() Measure {
 	return Measure{Function: Count}
 }
 
-// implied is the measure if no word names one.
+// implied returns the measure if no word names one.
 func (r *reader) implied(m Measure) (Measure, bool) {
 	switch m.Function {
 	case Count:
@@ -268,11 +270,11 @@ func (r *reader) implied(m Measure) (Measure, bool) {
 	}
 }
 
-// aggregate takes a figure, or several of the same function.
+// aggregate handles a figure, or several figures with the same function.
 func (r *reader) aggregate(at int) bool {
 	r.form.Kind = Aggregate
 
-	if r.isOp(at, opSum, opHowMuch, opAverage) { // "… on average", "… in total" stand behind
+	if r.isOp(at, opSum, opHowMuch, opAverage) { // "… on average" and "… in total" follow the noun
 		for j := range at {
 			if r.isOp(j, opCount, opHowMuch) {
 				at = j
@@ -312,7 +314,8 @@ func (r *reader) aggregate(at int) bool {
 	return r.sorted()
 }
 
-// isRate is true of "the average number of visits per day", which is no average of each day.
+// isRate reports whether the question has the form "the average number of visits per day". That is not an average for
+// each day.
 func (r *reader) isRate() bool {
 	isCount := func(one *item) bool { return one.kind == operator && one.op == opCount }
 	isTime := func(g Group) bool { return g.Grain != "" || r.named(g.Column).kind == moment }
@@ -320,7 +323,7 @@ func (r *reader) isRate() bool {
 	return slices.ContainsFunc(r.items, isCount) && slices.ContainsFunc(r.form.Groups, isTime)
 }
 
-// measure adds a figure once.
+// measure adds a measure, unless the form already has it.
 func (r *reader) measure(m Measure, column int) {
 	m.Column, m.written = r.columns[column].Name, r.columns[column].written
 
@@ -329,7 +332,7 @@ func (r *reader) measure(m Measure, column int) {
 	}
 }
 
-// sorted makes an order fit groups: it is by a group, or by the measure.
+// sorted adapts an order to the groups: the order is by a group, or else by the measure.
 func (r *reader) sorted() bool {
 	o := r.form.Order
 	if o == nil {

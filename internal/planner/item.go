@@ -4,26 +4,26 @@ type itemKind int
 
 const (
 	noise itemKind = iota
-	weak           // a word that says little
+	weak           // word with little meaning
 	unknown
 	operator
 	columnItem
-	rowsItem // the rows of the dataset
+	rowsItem // rows of the dataset
 	valueItem
 	numberItem
 	periodItem
 	grainItem
 )
 
-// item is what some words of the question may mean.
+// item is a possible meaning of consecutive words of the question.
 type item struct {
 	kind     itemKind
-	from, to int // tokens
+	from, to int // range of tokens
 	score    float64
 
 	op      op
-	word    string    // the last one, of an operator
-	columns []mention // the likeliest first
+	word    string    // last word of an operator
+	columns []mention // most likely first
 	values  []valueOf
 	number  float64
 	percent bool
@@ -32,7 +32,7 @@ type item struct {
 	period  Period
 	grain   Grain
 	stem    string // of a single word
-	verb    bool   // it says that something happened
+	verb    bool   // a verb; for a grain, an adverb
 }
 
 // mention is a column that words may name.
@@ -41,7 +41,7 @@ type mention struct {
 	score  float64
 }
 
-// valueOf is a value that words may be.
+// valueOf is a value that words may mean.
 type valueOf struct {
 	column int
 	value  string

@@ -1,12 +1,13 @@
 package planner
 
 import (
-	"strings"
 	"unicode"
+
+	"quern.dev/quern/internal/lexicon"
 )
 
-// foreign says which other language a question is in, "" if it is English or cannot be told. Words that English has
-// too do not count.
+// foreign returns the language of a question that is not English, or "" if it is English or the language is not clear.
+// English words count against another language.
 func foreign(text string, tokens []token, known map[string]op) string {
 	scripts := []struct {
 		table *unicode.RangeTable
@@ -55,34 +56,25 @@ func foreign(text string, tokens []token, known map[string]op) string {
 }
 
 func foreignWords(tokens []token, known map[string]op) string {
-	languages := []struct{ name, words string }{
-		{"German", "wie viele viel der die das den dem des und ist sind war waren hat haben im mit von für nach pro welche welcher welches wer wo wann zeige alle nicht gibt es wurden wurde durchschnittlich gesamt höchste zwischen"},
-		{"French", "combien quel quelle quels quelles le la les des du et est sont dans par pour avec qui montre moyenne total plus nous avons été au aux une"},
-		{"Spanish", "cuántos cuántas cuál cuáles el los las del y es son en por para con quién muestra promedio hay qué cuanto cuantos cuantas"},
-		{"Italian", "quanti quante quanto qual quali il gli della dei delle e è sono nel per con chi mostra media"},
-		{"Portuguese", "quantos quantas qual quais o os as da do dos das e é são em por para com quem mostre média"},
-		{"Dutch", "hoeveel welke de het een en is zijn van voor met wie waar wanneer toon gemiddelde zijn er werden werd"},
-	}
-
 	english, best, most := 0, "", 0
 
 	for _, t := range tokens {
-		if _, ok := known[t.lower]; ok || isNoise(t.lower) {
+		if _, ok := known[t.lower]; ok || lexicon.IsFiller(t.lower) {
 			english++
 		}
 	}
 
-	for _, l := range languages {
+	for _, l := range lexicon.Languages() {
 		n := 0
 
 		for _, t := range tokens {
-			if strings.Contains(" "+l.words+" ", " "+t.lower+" ") {
+			if l.Has(t.lower) {
 				n++
 			}
 		}
 
 		if n > most {
-			best, most = l.name, n
+			best, most = l.Name, n
 		}
 	}
 

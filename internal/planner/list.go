@@ -2,7 +2,7 @@ package planner
 
 import "slices"
 
-// list takes questions for rows, and those for figures that have no function: revenue by region.
+// list handles questions for rows, and questions for figures without a function: "revenue by region".
 func (r *reader) list() bool {
 	figures, names, rows := r.mentioned()
 
@@ -53,7 +53,7 @@ func (r *reader) list() bool {
 		return false
 	}
 
-	// A whole table is no answer to a question.
+	// The whole table is rarely the answer to a question.
 	if r.first(valueItem) < 0 && len(r.form.Where) == 0 && r.find(opNot, opEmpty) < 0 {
 		r.doubt(0.6)
 	}
@@ -80,8 +80,8 @@ func (r *reader) show(column int) {
 	}
 }
 
-// mentioned are the columns of figures and of names that nobody took, and the rows. A name beside one of its values
-// only says what the value is.
+// mentioned returns the free items that name columns of figures and columns of names, and the item that names the rows
+// or -1. The name of a column next to one of its values only explains the value and is not returned.
 func (r *reader) mentioned() (figures, names []int, rows int) {
 	rows = -1
 
@@ -126,7 +126,8 @@ func (r *reader) besideValue(i int) bool {
 	return false
 }
 
-// groupedList is figures by groups: added up if that makes sense. Without figures rows are counted.
+// groupedList returns figures for each group: sums if the column can be summed, else averages. Without figures it
+// counts rows.
 func (r *reader) groupedList(figures []int, rows int) bool {
 	r.form.Kind = Aggregate
 
@@ -165,7 +166,7 @@ func (r *reader) groupedList(figures []int, rows int) bool {
 	return r.sorted()
 }
 
-// lookup is a figure of what values name: of one row as it is, of several added up.
+// lookup returns a figure of what the values name: as it is for one row, summed for several rows.
 func (r *reader) lookup(figures []int) bool {
 	sums, keyed := true, false
 
@@ -211,7 +212,7 @@ func (r *reader) lookup(figures []int) bool {
 	return true
 }
 
-// when is the time of what values name.
+// when returns the time of what the values name.
 func (r *reader) when(at int) bool {
 	column := r.namedTime(at, []kind{moment, year}, []kind{moment, year})
 

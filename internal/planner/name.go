@@ -6,14 +6,14 @@ import (
 )
 
 const (
-	nearlyAsGood = 0.12 // other meanings that are kept beside the best
+	nearlyAsGood = 0.12 // how far below the best score other meanings are kept
 	surelyNamed  = 0.6
 )
 
-// columnsNamed are the columns that words may name, the likeliest first.
-func (l *linker) columnsNamed(from, to int) []mention {
+// columnsNamed returns the columns that words may name, most likely first.
+func (l *matcher) columnsNamed(from, to int) []mention {
 	words := l.runs[from][to-from-1]
-	if len(words.said) == 0 || to-from == 1 && len(l.tokens[from].lower) <= 3 && l.phrases[l.tokens[from].lower] != "" { // not is no note
+	if len(words.said) == 0 || to-from == 1 && len(l.tokens[from].lower) <= 3 && l.phrases[l.tokens[from].lower] != "" { // "not" does not mean "note"
 		return nil
 	}
 
@@ -24,9 +24,9 @@ func (l *linker) columnsNamed(from, to int) []mention {
 		score := nameScore(words.said, c)
 
 		if score == 0 && len(words.short) < len(words.said) {
-			score = 0.97 * nameScore(words.short, c) // the airline code
+			score = 0.97 * nameScore(words.short, c) // "the airline code" for a column "airline"
 
-			if c.words[0] == "num" || c.words[0] == "number" { // but how many are no ids
+			if c.words[0] == "num" || c.words[0] == "number" { // a column that starts with "number" is a count, not the number that identifies something
 				score = 0
 			}
 		}
@@ -55,8 +55,8 @@ func (l *linker) columnsNamed(from, to int) []mention {
 	return found
 }
 
-// speaking are the columns that share a word with what is said, in order.
-func (l *linker) speaking(words run) []int {
+// speaking returns the indexes of the columns that share a word, a prefix or a hint with the words, in ascending order.
+func (l *matcher) speaking(words run) []int {
 	var list []int
 
 	for _, w := range words.said {
@@ -76,7 +76,7 @@ func (l *linker) speaking(words run) []int {
 	return slices.Compact(list)
 }
 
-// nameScore is how well words name a column.
+// nameScore returns how well words name a column, from 0 to 1.
 func nameScore(said []string, c *column) float64 {
 	switch {
 	case slices.Equal(said, c.words):
@@ -125,7 +125,7 @@ func sameWords(a, b []string) bool {
 	return true
 }
 
-// derived is true of encrypt and encryption.
+// derived reports whether one word is probably derived from the other: "encrypt" and "encryption".
 func derived(a, b string) bool {
 	same := 0
 	for same < min(len(a), len(b)) && a[same] == b[same] {
@@ -155,8 +155,8 @@ func descriptionScore(said, words []string) float64 {
 	return 0.5 + 0.05*float64(min(len(said), 3))
 }
 
-// rowsNamed says whether words mean the rows of the dataset, and by which column if by one.
-func (l *linker) rowsNamed(from, to int) (column int, score float64) {
+// rowsNamed returns how well words name the rows of the dataset, and the column that they name the rows by, or -1.
+func (l *matcher) rowsNamed(from, to int) (column int, score float64) {
 	said := l.runs[from][to-from-1].said
 	if len(said) == 0 {
 		return -1, 0

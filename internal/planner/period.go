@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// Period is a time from a moment until before another.
+// Period is a range of time. To is not part of it.
 type Period struct {
-	From, To time.Time // zero: open
+	From, To time.Time // zero means no limit
 	Text     string
-	Grain    Grain // of what was named: 2026 is a year
+	Grain    Grain // precision of the words: "2026" is a year
 }
 
-// Grain is how finely time is grouped.
+// Grain is the precision by which times are grouped.
 type Grain string
 
 // The grains.
@@ -26,7 +26,7 @@ const (
 	Year    Grain = "year"
 )
 
-// grainOf reads month, months, monthly.
+// grainOf parses "month", "months" and "monthly".
 func grainOf(word string) (Grain, bool) {
 	switch word {
 	case "day", "days", "daily", "date":
@@ -63,7 +63,7 @@ func date(year int, month time.Month, day int) time.Time {
 	return time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
 }
 
-// spanOf is the whole day, month, … that a day lies in.
+// spanOf returns the whole day, month or other grain that contains a day.
 func spanOf(day time.Time, g Grain) Period {
 	y, m, d := day.Date()
 	p := Period{Grain: g}
@@ -91,7 +91,7 @@ func spanOf(day time.Time, g Grain) Period {
 	return p
 }
 
-// back is a day so many grains earlier.
+// back returns a day that is n grains earlier.
 func back(day time.Time, n int, g Grain) time.Time {
 	y, m, _ := day.Date()
 
@@ -113,8 +113,8 @@ func isYear(t token) bool {
 	return t.isNumber && len(t.lower) == 4 && t.number >= 1700 && t.number <= 2100
 }
 
-// periodAt reads a period that begins with a token, and how many tokens it has. A bare year is left to whoever knows
-// whether it is a number. Of what could be several the longest counts.
+// periodAt parses a period that begins at a token, and returns the number of tokens. It does not parse a single year,
+// which may also be a number. The parsers are tried in order and the first match is returned.
 func periodAt(tokens []token, i int, today time.Time) (Period, int) {
 	for _, read := range []func([]token, time.Time) (Period, int){explicitDay, monthAndYear, quarterOrHalf, relative, decade} {
 		if p, n := read(tokens[i:], today); n > 0 {
@@ -125,7 +125,7 @@ func periodAt(tokens []token, i int, today time.Time) (Period, int) {
 	return Period{}, 0
 }
 
-// explicitDay reads 2026-01-31, 31 January 2026, January 31st, 2026.
+// explicitDay parses "2026-01-31", "31 January 2026" and "January 31st, 2026".
 func explicitDay(t []token, _ time.Time) (Period, int) {
 	if day, err := time.Parse(time.DateOnly, t[0].lower); err == nil {
 		return spanOf(day, Day), 1
@@ -153,7 +153,7 @@ func isDayNumber(t token) bool {
 	return t.isNumber && t.number >= 1 && t.number <= 31 && t.number == float64(int(t.number))
 }
 
-// monthAndYear reads March 2026, and Mar of 2026.
+// monthAndYear parses "March 2026" and "Mar of 2026".
 func monthAndYear(t []token, _ time.Time) (Period, int) {
 	m := monthOf(t[0].lower)
 	if m == 0 {
@@ -173,7 +173,7 @@ func monthAndYear(t []token, _ time.Time) (Period, int) {
 	return Period{}, 0
 }
 
-// quarterOrHalf reads Q1 2026, the first quarter of 2026, the second half of last year.
+// quarterOrHalf parses "Q1 2026", "first quarter of 2026" and "second half of last year".
 func quarterOrHalf(t []token, today time.Time) (Period, int) {
 	number, used, months := 0, 0, 3
 
@@ -244,7 +244,7 @@ func ordinalOf(t token) int {
 	return 0
 }
 
-// relative reads today, this month, last year, the past 30 days.
+// relative parses "today", "this month", "last year" and "past 30 days".
 func relative(t []token, today time.Time) (Period, int) {
 	switch t[0].lower {
 	case "today":
@@ -297,7 +297,7 @@ func relative(t []token, today time.Time) (Period, int) {
 	return p, 3
 }
 
-// decade reads 1990s.
+// decade parses "1990s".
 func decade(t []token, _ time.Time) (Period, int) {
 	var year int
 	if n, err := fmt.Sscanf(t[0].lower, "%4d", &year); n != 1 || err != nil || len(t[0].lower) != 5 || t[0].lower[4] != 's' || year%10 != 0 || year < 1700 || year > 2090 {

@@ -7,10 +7,10 @@ import (
 
 const (
 	maxCandidates = 5
-	farLess       = 0.5 // of the trust in the likeliest dataset, below which another is not looked at
+	farLess       = 0.5 // fraction of the trust in the most likely dataset; less likely datasets are dropped
 )
 
-// Make reads a question.
+// Make plans a question.
 func Make(want Request) Plan {
 	plan, asked := Plan{Examples: examples(want.Datasets)}, ask(want.Question, want.Today)
 	if len(asked.tokens) == 0 {
@@ -21,14 +21,14 @@ func Make(want Request) Plan {
 		return plan
 	}
 
-	readings := make([][]*reader, len(want.Datasets))
+	interpretations := make([][]*reader, len(want.Datasets))
 	for i := range want.Datasets {
-		readings[i] = want.readings(i, asked)
+		interpretations[i] = want.interpretations(i, asked)
 	}
 
 	var best *reader
 
-	for _, r := range rivals(readings) {
+	for _, r := range rivals(interpretations) {
 		if best == nil || r.trust > best.trust {
 			best = r
 		}
@@ -48,11 +48,11 @@ func Make(want Request) Plan {
 	return plan
 }
 
-// readings are the ways to read the question of one dataset.
-func (want *Request) readings(i int, asked *question) (list []*reader) {
+// interpretations returns the possible interpretations of the question for one dataset.
+func (want *Request) interpretations(i int, asked *question) (list []*reader) {
 	s := prepare(&want.Datasets[i])
 	s.totals = want.Totals
-	l := &linker{schema: s, question: asked, links: want.Links}
+	l := &matcher{schema: s, question: asked, matches: want.Matches}
 
 	for _, c := range covers(l.items()) {
 		if r, ok := s.read(asked.tokens, c, len(want.Datasets) == 1); ok {
@@ -63,22 +63,22 @@ func (want *Request) readings(i int, asked *question) (list []*reader) {
 	return list
 }
 
-// Likely are the datasets that the question is most likely about, by their place in the request, without those that are
-// far less likely than the first. Their values need not be known for that.
+// Likely returns the indexes of the datasets that the question most likely refers to, up to the given number, without
+// those that are far less likely than the first. The values of the datasets need not be known.
 func Likely(want Request, most int) []int {
 	asked := ask(want.Question, want.Today)
 	trust := make([]float64, len(want.Datasets))
 	list := make([]int, len(want.Datasets))
 
-	readings := make([][]*reader, len(want.Datasets))
+	interpretations := make([][]*reader, len(want.Datasets))
 
 	for i := range want.Datasets {
-		list[i], readings[i] = i, want.readings(i, asked)
+		list[i], interpretations[i] = i, want.interpretations(i, asked)
 	}
 
-	rivals(readings)
+	rivals(interpretations)
 
-	for i, of := range readings {
+	for i, of := range interpretations {
 		for _, r := range of {
 			trust[i] = max(trust[i], r.trust)
 		}
@@ -91,9 +91,9 @@ func Likely(want Request, most int) []int {
 	return slices.DeleteFunc(list, func(i int) bool { return trust[i] < trust[list[0]]*farLess })
 }
 
-// add keeps each reading once, with its best confidence.
+// add adds an interpretation. Of several with the same essence it keeps the one with the highest confidence.
 func (p *Plan) add(form Form, confidence float64) {
-	one := Candidate{Form: form, SQL: form.SQL(), Reading: form.Reading(), Confidence: confidence}
+	one := Candidate{Form: form, SQL: form.SQL(), Interpretation: form.Interpretation(), Confidence: confidence}
 	essence := form.essence()
 
 	for i, c := range p.Candidates {
@@ -109,7 +109,7 @@ func (p *Plan) add(form Form, confidence float64) {
 	p.Candidates = append(p.Candidates, one)
 }
 
-// essence is the same for forms that differ only in what they show of the same rows.
+// essence returns a text that is equal for forms that select the same rows and differ only in the columns they show.
 func (f Form) essence() string {
 	if f.Kind == List {
 		f.Show, f.Distinct = nil, false
@@ -118,22 +118,22 @@ func (f Form) essence() string {
 	return f.SQL()
 }
 
-// rivals are the readings of all datasets. One that does not name its dataset is less sure if the words would do for
-// another one too.
-func rivals(readings [][]*reader) (list []*reader) {
-	most := make([]float64, len(readings))
+// rivals returns the interpretations of all datasets. It lowers the trust in an interpretation that does not name its
+// rows if another dataset could be meant too.
+func rivals(interpretations [][]*reader) (list []*reader) {
+	most := make([]float64, len(interpretations))
 
-	for i, of := range readings {
+	for i, of := range interpretations {
 		for _, r := range of {
 			most[i] = max(most[i], r.trust)
 		}
 	}
 
-	for i, of := range readings {
+	for i, of := range interpretations {
 		for _, r := range of {
 			factor := 1.0
 
-			for j := range readings {
+			for j := range interpretations {
 				if j != i && most[j] >= farLess*r.trust && !r.namesRows() {
 					factor = 0.9
 				}
@@ -148,12 +148,12 @@ func rivals(readings [][]*reader) (list []*reader) {
 	return list
 }
 
-// namesRows is true if the question says what the rows are.
+// namesRows reports whether the question names the rows.
 func (r *reader) namesRows() bool {
 	return slices.ContainsFunc(r.items, func(one *item) bool { return one.kind == rowsItem })
 }
 
-// examples are questions that can be answered of the first datasets.
+// examples returns questions that the planner can answer about the first two datasets.
 func examples(datasets []Dataset) []string {
 	var list []string
 

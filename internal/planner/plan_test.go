@@ -10,7 +10,7 @@ import (
 	"quern.dev/quern/internal/planner"
 )
 
-// orders are rows of which enough is known.
+// orders returns a dataset with a complete profile.
 func orders() planner.Dataset {
 	return planner.Dataset{
 		Name: "orders", Rows: 200, Keys: [][]string{{"order_no"}},
@@ -26,7 +26,7 @@ func orders() planner.Dataset {
 	}
 }
 
-// staff are rows that nobody asks for by accident.
+// staff returns a dataset that the questions about orders do not refer to.
 func staff() planner.Dataset {
 	return planner.Dataset{
 		Name: "employees", Rows: 50,
@@ -38,14 +38,14 @@ func staff() planner.Dataset {
 	}
 }
 
-// links finds values of the two as the value index would.
-func links(question string) (list []planner.Link) {
+// matches returns matches for the two datasets as the value index would.
+func matches(question string) (list []planner.Match) {
 	for value, at := range map[string][2]string{
 		"North": {"orders", "region"}, "South": {"orders", "region"}, "late": {"orders", "status"}, "paid": {"orders", "status"}, "Sales": {"employees", "department"},
 		"A-1": {"orders", "order_no"}, "A-2": {"orders", "order_no"},
 	} {
 		if i := strings.Index(strings.ToLower(question), strings.ToLower(value)); i >= 0 {
-			list = append(list, planner.Link{Dataset: at[0], Column: at[1], Value: value, Start: i, End: i + len(value), Score: 0.92})
+			list = append(list, planner.Match{Dataset: at[0], Column: at[1], Value: value, Start: i, End: i + len(value), Score: 0.92})
 		}
 	}
 
@@ -54,7 +54,7 @@ func links(question string) (list []planner.Link) {
 
 func ask(question string) planner.Plan {
 	return planner.Make(planner.Request{
-		Question: question, Today: time.Date(2026, 6, 30, 12, 0, 0, 0, time.UTC), Datasets: []planner.Dataset{orders(), staff()}, Links: links(question),
+		Question: question, Today: time.Date(2026, 6, 30, 12, 0, 0, 0, time.UTC), Datasets: []planner.Dataset{orders(), staff()}, Matches: matches(question),
 	})
 }
 
@@ -88,11 +88,11 @@ func TestAnswers(t *testing.T) {
 		plan := ask(question)
 		require.Equal(t, planner.Answer, plan.Outcome(), "%s: %+v", question, plan)
 		require.Equal(t, sql, plan.Candidates[0].SQL, question)
-		require.NotEmpty(t, plan.Candidates[0].Reading)
+		require.NotEmpty(t, plan.Candidates[0].Interpretation)
 	}
 }
 
-// TestRefusals: what is not in the data is not answered from what is.
+// TestRefusals checks that a question about something that is not in the data is refused.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 
@@ -118,11 +118,12 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestCells: what counts rows by a value does not count those that have it among others.
+// TestCells checks that the planner refuses to count the rows with a value such as "red" if other cells list it among
+// several, such as "red, blue".
 func TestCells(t *testing.T) {
 	t.Parallel()
 
-	want := planner.Request{Question: "How many late orders are there?", Datasets: []planner.Dataset{orders()}, Links: links("How many late orders are there?")}
+	want := planner.Request{Question: "How many late orders are there?", Datasets: []planner.Dataset{orders()}, Matches: matches("How many late orders are there?")}
 	require.Equal(t, planner.Answer, outcome(want))
 
 	want.Datasets[0].Columns[2].Values = []any{"late", "paid", "paid, late"}
@@ -156,7 +157,7 @@ func TestLanguages(t *testing.T) {
 	}
 }
 
-// TestExamples: what is given as an example can be asked.
+// TestExamples checks that the planner answers its own examples.
 func TestExamples(t *testing.T) {
 	t.Parallel()
 
@@ -169,5 +170,5 @@ func TestExamples(t *testing.T) {
 func TestReading(t *testing.T) {
 	t.Parallel()
 
-	require.Equal(t, "number of the rows of *orders* where *status* = 'late', by *region*", ask("Number of late orders by region").Candidates[0].Reading)
+	require.Equal(t, "number of *orders* where *status* = 'late', by *region*", ask("Number of late orders by region").Candidates[0].Interpretation)
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"quern.dev/quern/internal/lexicon"
 )
 
 const (
@@ -11,19 +13,19 @@ const (
 	maxMention = 5 // words of a name
 )
 
-// question is what its words mean whatever the dataset.
+// question contains the meanings of its words that do not depend on a dataset.
 type question struct {
 	tokens  []token
 	phrases map[string]op
-	plain   [][]*item // by the token that they begin with
-	runs    [][]run   // that may be names, by their first token and their length
+	plain   [][]*item // by first token
+	runs    [][]run   // possible names, by first token and length
 }
 
-// run is some words that may be a name.
+// run is a sequence of words that may be a name.
 type run struct {
 	said   []string // stems
-	short  []string // without units at the end
-	hinted []string // stems of what a single word speaks of without naming it
+	short  []string // stems without units at the end
+	hinted []string // stems that a single word refers to without naming them
 }
 
 func ask(text string, today time.Time) *question {
@@ -85,7 +87,7 @@ func (q *question) plainAt(i int, today time.Time) (list []*item) {
 
 func noiseAt(i int) *item { return &item{kind: noise, from: i, to: i + 1, score: 0.05} }
 
-// isNoise also knows words that say nothing only beside some others.
+// isNoise reports whether a token has no meaning: a filler, or a unit after a number.
 func (q *question) isNoise(i int) bool {
 	t := q.tokens[i]
 
@@ -95,7 +97,7 @@ func (q *question) isNoise(i int) bool {
 
 	behind := i > 0 && (q.tokens[i-1].isNumber || q.tokens[i-1].lower == "in" || q.tokens[i-1].lower == "square")
 
-	return isNoise(t.lower) || behind && isMeasureUnit(t.lower)
+	return lexicon.IsFiller(t.lower) || behind && lexicon.IsMeasure(t.lower)
 }
 
 func (q *question) lowers(from, to int) string {
@@ -107,14 +109,15 @@ func (q *question) lowers(from, to int) string {
 	return strings.Join(words, " ")
 }
 
-// run is the words that can be part of a name. Those that begin or end with noise are none, unless the name has it.
+// run returns the stems of words that may be a name. A sequence that begins or ends with noise is not a name, except
+// for noise words that occur in names.
 func (q *question) run(from, to int) (one run) {
-	if o := q.phrases[q.tokens[to-1].lower]; o == opAnd || o == opOr { // the name and the rating
+	if o := q.phrases[q.tokens[to-1].lower]; o == opAnd || o == opOr { // "the name and the rating"
 		return run{}
 	}
 
 	for i, t := range q.tokens[from:to] {
-		if isNoise(t.lower) && t.lower != "place" && t.lower != "type" && t.lower != "result" && t.lower != "record" && t.lower != "new" && t.lower != "value" {
+		if lexicon.IsFiller(t.lower) && t.lower != "place" && t.lower != "type" && t.lower != "result" && t.lower != "record" && t.lower != "new" && t.lower != "value" {
 			if i == 0 || i == to-from-1 {
 				return run{}
 			}
@@ -137,14 +140,4 @@ func (q *question) run(from, to int) (one run) {
 	}
 
 	return one
-}
-
-// isVerb is true of forms that say that something was done.
-func isVerb(word string) bool {
-	switch word {
-	case "sold", "bought", "paid", "spent", "sent", "began", "won", "lost", "built", "wrote", "written", "given", "taken":
-		return true
-	default:
-		return len(word) > 4 && (strings.HasSuffix(word, "ed") || strings.HasSuffix(word, "ing"))
-	}
 }

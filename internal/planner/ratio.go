@@ -1,6 +1,6 @@
 package planner
 
-// ratio takes "the ratio of X to Y": of two figures, of a figure of two parts, or of a part and all rows.
+// ratio handles "the ratio of X to Y": of two figures, of a figure in two parts, or of a part and all rows.
 func (r *reader) ratio(at int) bool {
 	r.used[at] = true
 	r.form.Kind = Ratio
@@ -27,7 +27,7 @@ func (r *reader) ratio(at int) bool {
 	return r.ratioOfValues() || r.ratioOfRows(to)
 }
 
-// ratioOfFigures takes a column of numbers on each side.
+// ratioOfFigures handles a column of numbers on each side.
 func (r *reader) ratioOfFigures(at, to int) bool {
 	left, right := r.figureIn(at+1, to), r.figureIn(to+1, len(r.items))
 	if left < 0 || right < 0 || r.pick(left, number) == r.pick(right, number) {
@@ -54,7 +54,7 @@ func (r *reader) ratioOfFigures(at, to int) bool {
 	return len(r.form.Measures) == 2
 }
 
-// figureIn is the only free column of numbers between two items, or -1.
+// figureIn returns the only free item between two items that names a column of numbers, or -1.
 func (r *reader) figureIn(from, to int) int {
 	found := -1
 
@@ -71,7 +71,7 @@ func (r *reader) figureIn(from, to int) int {
 	return found
 }
 
-// ratioOfValues takes the same figure of two values of a column, or of two times.
+// ratioOfValues handles the same figure for two values of a column, or for two periods.
 func (r *reader) ratioOfValues() bool {
 	parts := r.parts()
 	if len(parts) != 2 {
@@ -83,7 +83,7 @@ func (r *reader) ratioOfValues() bool {
 		return false
 	}
 
-	for i := range r.items { // it is said of both
+	for i := range r.items { // the figure may be named for both sides
 		if r.free(i) && (r.items[i].kind == rowsItem || r.items[i].kind == columnItem && r.columns[r.items[i].columns[0].column].Name == m.Column) {
 			r.used[i] = true
 		}
@@ -94,7 +94,8 @@ func (r *reader) ratioOfValues() bool {
 	return true
 }
 
-// ratioOfRows takes rows of two conditions on a column, or of one and all.
+// ratioOfRows handles the ratio of the rows that meet one condition on a column to those that meet another, or to all
+// rows.
 func (r *reader) ratioOfRows(to int) bool {
 	rows := 0
 
@@ -121,7 +122,7 @@ func (r *reader) ratioOfRows(to int) bool {
 		return true
 	}
 
-	// The part is said before, what holds for both behind.
+	// The part is named before "to". A condition after it would apply to both sides.
 	if len(r.form.Where) == 1 {
 		r.form.Parts, r.form.Where = r.form.Where, nil
 
@@ -140,7 +141,7 @@ func (r *reader) ratioOfRows(to int) bool {
 	return true
 }
 
-// firstFree is the first item of a kind before another that nobody took, or -1.
+// firstFree returns the first free item of a kind if its index is less than before, or -1.
 func (r *reader) firstFree(k itemKind, before int) int {
 	if i := r.first(k); i < before {
 		return i

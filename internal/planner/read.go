@@ -2,7 +2,7 @@ package planner
 
 import "slices"
 
-// reader makes a form of the items of a cover. What it takes it marks; what nobody took lowers the trust.
+// reader builds a form from the items of a cover. It marks the items that it uses; unused items lower the trust.
 type reader struct {
 	*schema
 
@@ -12,12 +12,12 @@ type reader struct {
 	trust  float64
 	tokens []token
 
-	by      int // number column that is asked for with "by", -1 if there is none
+	by      int // number column that is named after "by"; -1 if there is none
 	alone   bool
 	unknown []int // tokens
 }
 
-// read gives false if the items make no form.
+// read builds a form from items. It returns false if the items do not make a form.
 func (s *schema) read(tokens []token, items []*item, alone bool) (*reader, bool) {
 	r := &reader{schema: s, tokens: tokens, trust: 1, by: -1, alone: alone, form: Form{Dataset: s.Name}}
 
@@ -48,20 +48,20 @@ func (s *schema) read(tokens []token, items []*item, alone bool) (*reader, bool)
 	return r, r.sound()
 }
 
-// doubt lowers the trust.
+// doubt multiplies the trust by a factor.
 func (r *reader) doubt(factor float64) { r.trust *= factor }
 
-// believe is how much a score lets a reading be trusted.
+// believe returns the trust factor for a score.
 func believe(score float64) float64 { return min(1, 0.5+0.52*score) }
 
-// free is true if there is such an item that nobody took.
+// free reports whether item i exists and is not used yet.
 func (r *reader) free(i int) bool { return i >= 0 && i < len(r.items) && !r.used[i] }
 
 func (r *reader) isOp(i int, ops ...op) bool {
 	return r.free(i) && r.items[i].kind == operator && slices.Contains(ops, r.items[i].op)
 }
 
-// find gives the first such operator that nobody took, or -1.
+// find returns the first free item with one of the operators, or -1.
 func (r *reader) find(ops ...op) int {
 	for i := range r.items {
 		if r.isOp(i, ops...) {
@@ -72,7 +72,7 @@ func (r *reader) find(ops ...op) int {
 	return -1
 }
 
-// pick gives the likeliest column of a mention that is of one of the kinds, or -1. If another is as likely there is doubt.
+// pick returns the most likely column of an item that has one of the kinds, or -1.
 func (r *reader) pick(i int, kinds ...kind) int {
 	column, _ := r.choose(i, kinds...)
 
@@ -92,7 +92,7 @@ func (r *reader) choose(i int, kinds ...kind) (column int, score float64) {
 		}
 
 		if column >= 0 {
-			// What adds up is likelier meant than a price for one.
+			// A column that can be summed is meant more often than the price of a single thing.
 			if r.columns[m.column].sums && !r.columns[column].sums {
 				column, score = m.column, m.score
 			} else if m.score >= score-0.03 && r.columns[m.column].sums == r.columns[column].sums {
@@ -108,7 +108,7 @@ func (r *reader) choose(i int, kinds ...kind) (column int, score float64) {
 	return column, score
 }
 
-// take picks a column and marks its item.
+// take picks a column and marks its item as used. It lowers the trust if another column is about as likely.
 func (r *reader) take(i int, kinds ...kind) int {
 	column, score := r.choose(i, kinds...)
 	if column >= 0 {
@@ -119,7 +119,7 @@ func (r *reader) take(i int, kinds ...kind) int {
 	return column
 }
 
-// nearest is the closest item before or after that nobody took and that has a column of the kinds.
+// nearest returns the nearest free item before or after i that names a column of the kinds, or -1.
 func (r *reader) nearest(i int, kinds ...kind) int {
 	for distance := 1; distance < len(r.items); distance++ {
 		for _, j := range []int{i - distance, i + distance} {
@@ -132,12 +132,12 @@ func (r *reader) nearest(i int, kinds ...kind) int {
 	return -1
 }
 
-// isAsked is true of a column that a function before it asks for.
+// isAsked reports whether the word before the item is a function that asks for its column, as in "average price".
 func (r *reader) isAsked(i int) bool {
 	return r.isOp(i-1, opAverage, opSum, opMost, opLeast, opCount, opHowMuch, opWhich, opList, opDiff, opShare) || (i > 0 && r.items[i-1].kind == rowsItem && !r.items[i].verb && r.items[i-1].to == r.items[i].from && r.isAsked(i-1))
 }
 
-// comparisons takes "more than 20 seats", "amount above 5000", "between 10 and 20", "spent more than the budget".
+// comparisons handles "more than 20 seats", "amount above 5000", "between 10 and 20" and "spent more than the budget".
 func (r *reader) comparisons() {
 	for i := range r.items {
 		if !r.isOp(i, opOver, opAtLeast, opUnder, opAtMost, opEqual, opBetween) {
@@ -149,11 +149,11 @@ func (r *reader) comparisons() {
 		switch {
 		case r.isNumber(i + 1):
 			r.compareNumber(i, o)
-		case o != opBetween && r.isNumber(i-1): // 10 or more
+		case o != opBetween && r.isNumber(i-1): // "10 or more"
 			r.items[i], r.items[i-1] = r.items[i-1], r.items[i]
 			r.compareNumber(i-1, o)
 		case o != opBetween && r.free(i+1) && r.items[i+1].kind == periodItem:
-			r.used[i] = true // over the last month
+			r.used[i] = true // "over the last month"
 		case o != opBetween && r.pick(i+1, number) >= 0 && r.free(i+1) && r.free(i-1) && r.pick(i-1, number) >= 0:
 			r.used[i] = true
 			r.form.Where = append(r.form.Where, Filter{Column: r.columns[r.take(i-1, number)].Name, Comparison: Comparison(o), Other: r.columns[r.take(i+1, number)].Name})
@@ -188,7 +188,7 @@ func (r *reader) compareNumber(i int, o op) {
 	case r.free(i-1) && r.pick(i-1, number, year) >= 0:
 		column = r.pick(i-1, number, year)
 	case last+1 < len(r.items) && r.items[last+1].from <= r.items[last].to+1 && (r.items[last+1].kind == unknown || r.items[last+1].kind == columnItem || r.items[last+1].kind == rowsItem):
-		return // at least 3 of something else
+		return // "at least 3" of something else
 	default:
 		column = r.onlyMeasure()
 	}
@@ -201,7 +201,7 @@ func (r *reader) compareNumber(i int, o op) {
 		r.used[j] = true
 	}
 
-	if r.isOp(i-1, opNot) { // not more than
+	if r.isOp(i-1, opNot) { // "not more than"
 		if o == opBetween {
 			return
 		}
@@ -246,8 +246,8 @@ func (r *reader) nearestNumber(from, to int) int {
 	return -1
 }
 
-// onlyMeasure is the column that a figure without a name must mean. With several it is a guess: the one that is asked
-// for anyway, or the one that names are usually given to.
+// onlyMeasure returns the column that a figure without a name refers to, or -1. If the dataset has several measures, it
+// chooses the one that the question asks for, or one with a usual name such as amount or total.
 func (r *reader) onlyMeasure() int {
 	for i := range r.items {
 		if r.items[i].kind == columnItem && r.isAsked(i) {
@@ -283,7 +283,7 @@ func (r *reader) onlyMeasure() int {
 	return found
 }
 
-// rest lowers the trust for everything that nobody took.
+// rest lowers the trust for every item that is not used.
 func (r *reader) rest() {
 	for i, one := range r.items {
 		if r.used[i] {
@@ -311,7 +311,7 @@ func (r *reader) restOp(o op) {
 	case opWhich, opWho, opList, opAnd, opBy, opTo, opSince, opWhere, opOrder:
 	case opOr:
 		if r.manyColumns() {
-			r.doubt(0.3) // conditions all hold
+			r.doubt(0.3) // the form joins conditions by AND
 		}
 	case opSum: // "in total"
 		r.doubt([]float64{0.97, 0.5}[bit(r.form.Kind == List)])
@@ -349,16 +349,16 @@ func (r *reader) restColumn(i int) {
 		if !slices.Contains(r.form.Show, r.columns[column].Name) {
 			r.form.Show = append(r.form.Show, r.columns[column].Name)
 		}
-	case one.verb && isDeed(one.stem): // products that we sold
+	case one.verb && isDeed(one.stem): // "products that we sold"
 		r.doubt(0.88)
-	case r.besideAny(i): // Kitchen products
+	case r.besideAny(i): // "Kitchen products"
 		r.doubt(0.85 * believe(one.score))
 	default:
 		r.doubt(0.5)
 	}
 }
 
-// besideAny is true of a name that stands behind a value of another column, which says which of them.
+// besideAny reports whether the item directly follows a value of any column, which qualifies it.
 func (r *reader) besideAny(i int) bool {
 	return i > 0 && r.items[i-1].kind == valueItem && r.items[i-1].to == r.items[i].from
 }

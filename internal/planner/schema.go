@@ -4,50 +4,52 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"quern.dev/quern/internal/lexicon"
 )
 
-// kind is what can be done with the values of a column.
+// kind is the kind of the values of a column.
 type kind int
 
 const (
 	text kind = iota
 	number
-	moment // a date or a timestamp
-	year   // a number that is a year
+	moment // date or timestamp
+	year   // number that is a year
 	truth
 	other
 )
 
-// column is a column that is prepared for the words of a question.
+// column is a column, prepared for matching with words of a question.
 type column struct {
 	Column
 
 	kind      kind
-	written   bool     // its numbers are text: 1,200 or 83 kg
-	words     []string // stems of its name
-	described []string // those of its description
-	strong    []string // those that say what it is: without units and the like
+	written   bool     // numbers are stored as text: "1,200" or "83 kg"
+	words     []string // stems of the name
+	described []string // stems of the description
+	strong    []string // stems of the name without units and other words of little meaning
 	unique    bool
-	isID      bool // it names rows, and is no measure
-	sums      bool // it can be added up
+	isID      bool // it identifies rows and is not a measure
+	sums      bool // it can be summed
 }
 
-const prefix = 5 // letters that words have in common if one is derived from the other
+const prefix = 5 // length of the prefix that derived words have in common
 
-// schema is a dataset that is prepared.
+// schema is a dataset, prepared for matching.
 type schema struct {
 	*Dataset
 
 	columns []column
 	words   []string
-	totals  []Link
-	byWord  map[string][]int // columns
-	derived map[string][]int // columns by the first letters of a word
-	label   int              // column that says what a row is, -1 if there is none
+	totals  []Match
+	byWord  map[string][]int // columns by stem
+	derived map[string][]int // columns by prefix of a stem
+	label   int              // column that names a row; -1 if there is none
 }
 
 func prepare(d *Dataset) *schema {
-	s := &schema{Dataset: d, words: wordsOf(d.Name[strings.LastIndexByte(d.Name, '/')+1:]), label: -1}
+	s := &schema{Dataset: d, words: lexicon.NameStems(d.Name[strings.LastIndexByte(d.Name, '/')+1:]), label: -1}
 	s.columns = make([]column, len(d.Columns))
 	s.byWord, s.derived = make(map[string][]int, 2*len(d.Columns)), make(map[string][]int, 2*len(d.Columns))
 
@@ -71,7 +73,7 @@ func prepare(d *Dataset) *schema {
 }
 
 func prepareColumn(d *Dataset, c Column) column {
-	p := column{Column: c, kind: kindOf(c.Type), words: wordsOf(c.Name), described: wordsOf(c.Description)}
+	p := column{Column: c, kind: kindOf(c.Type), words: lexicon.NameStems(c.Name), described: lexicon.NameStems(c.Description)}
 	p.unique = d.Rows > 0 && c.Distinct+min(c.Nulls, 1) >= d.Rows && c.Nulls <= 1
 
 	if slices.ContainsFunc(d.Keys, func(key []string) bool { return len(key) == 1 && key[0] == c.Name }) {
@@ -91,7 +93,7 @@ func prepareColumn(d *Dataset, c Column) column {
 	switch {
 	case p.kind == text && writtenNumbers(c.Values):
 		p.kind, p.written = number, true
-	case p.kind == text && startsWithDigits(c.Values): // 2009/10, 3-1, 1:03.49
+	case p.kind == text && startsWithDigits(c.Values): // "2009/10", "3-1", "1:03.49"
 		p.kind = other
 	}
 
@@ -108,7 +110,7 @@ func prepareColumn(d *Dataset, c Column) column {
 	return p
 }
 
-// isID is true of numbers that name rows: codes, ranks, and those that count the rows.
+// isID reports whether the numbers of a column identify rows: codes, ranks, and numbers that count the rows.
 func isID(d *Dataset, c column) bool {
 	if strings.Contains(c.Name, "#") {
 		return true
@@ -143,7 +145,7 @@ func kindOf(name string) kind {
 	}
 }
 
-// writtenNumbers is true of texts that are numbers with separators, units or signs.
+// writtenNumbers reports whether texts are numbers with separators, units or signs.
 func writtenNumbers(values []any) bool {
 	numbers, others := 0, 0
 
@@ -165,7 +167,8 @@ func writtenNumbers(values []any) bool {
 	return numbers >= 2 && others*9 <= numbers
 }
 
-// startsWithDigits is true of texts that are neither names nor numbers.
+// startsWithDigits reports whether more than half of the values start with a digit. Such texts are neither names nor
+// numbers.
 func startsWithDigits(values []any) bool {
 	digits := 0
 
@@ -196,7 +199,7 @@ func isWrittenNumber(s string) bool {
 	return err == nil
 }
 
-// grouped is true if commas stand before three digits each.
+// grouped reports whether commas separate groups of three digits.
 func grouped(s string) bool {
 	whole, _, _ := strings.Cut(s, ".")
 	groups := strings.Split(whole, ",")
@@ -236,7 +239,7 @@ func toNumber(v any) (float64, bool) {
 	}
 }
 
-// isUnit is true of words in names that are left out when people speak. They are stems.
+// isUnit reports whether a stem is a word of names that people usually omit.
 func isUnit(word string) bool {
 	switch word {
 	case "km", "m", "kg", "km2", "usd", "eur", "gbp", "pct", "id", "no", "at", "on", "in", "of", "the", "dat", "tim", "number", "num", "cm", "mi", "est", "nam", "cod", "to", "per", "by",
@@ -256,7 +259,7 @@ func isIDWord(word string) bool {
 	}
 }
 
-// isRate is true of what makes no sense added up.
+// isRate reports whether a stem names a figure that cannot be summed.
 func isRate(word string) bool {
 	switch word {
 	case "pric", "rat", "ratio", "percent", "percentag", "pct", "averag", "avg", "scor", "ag", "year", "temperatur", "level", "density", "satisfaction",
@@ -267,8 +270,8 @@ func isRate(word string) bool {
 	}
 }
 
-// findLabel finds the column that says what a row is: one of texts without repetitions that is named as such, the first
-// of texts without repetitions, a key.
+// findLabel returns the column that best names a row, or -1. It prefers columns that are unique, that are text, and
+// that are called name, title or like the dataset. A column that is not text must be unique and be called like an ID.
 func (s *schema) findLabel() int {
 	best, most := -1, 0
 
@@ -303,7 +306,7 @@ func (s *schema) findLabel() int {
 	return best
 }
 
-// person finds the column that says who.
+// person returns the column that names a person, or -1.
 func (s *schema) person() int {
 	found := -1
 
@@ -330,7 +333,7 @@ func (s *schema) person() int {
 	return found
 }
 
-// ofKind are the columns of some kinds.
+// ofKind returns the columns of some kinds.
 func (s *schema) ofKind(kinds ...kind) (list []int) {
 	for i, c := range s.columns {
 		if slices.Contains(kinds, c.kind) {
@@ -341,7 +344,7 @@ func (s *schema) ofKind(kinds ...kind) (list []int) {
 	return list
 }
 
-// measures are the columns that can be added up.
+// measures returns the columns that can be summed.
 func (s *schema) measures() (list []int) {
 	for i, c := range s.columns {
 		if c.sums {

@@ -2,7 +2,7 @@ package planner
 
 import "slices"
 
-// sound looks at the whole form: what contradicts itself or says nothing is none.
+// sound checks and completes the whole form. It returns false if the form contradicts itself or has no meaning.
 func (r *reader) sound() bool {
 	r.countRows()
 	r.cells()
@@ -14,7 +14,7 @@ func (r *reader) sound() bool {
 		if f.Comparison == IsIn {
 			times[f.Column]++
 
-			if times[f.Column] > 1 { // in 2004 and 2013
+			if times[f.Column] > 1 { // "in 2004 and 2013"
 				return false
 			}
 
@@ -33,8 +33,9 @@ func (r *reader) sound() bool {
 	return true
 }
 
-// countRows: different values are counted, but of a column that is held to one value, or is the name of the rows, the
-// rows are.
+// countRows replaces a count of distinct values by a count of rows if a condition selects values of the same column, or
+// if there are other conditions and most rows have their own value. It lowers the trust if it is not clear which count
+// is meant.
 func (r *reader) countRows() {
 	for i, m := range r.form.Measures {
 		if m.Function != CountDistinct {
@@ -55,7 +56,7 @@ func (r *reader) countRows() {
 
 		switch {
 		case len(r.form.Where) == 0 && often:
-		case len(r.form.Where) == 0: // the names, or the rows?
+		case len(r.form.Where) == 0: // unclear whether names or rows are counted
 			r.doubt(0.6)
 		case often:
 			r.doubt(0.62)
@@ -67,12 +68,12 @@ func (r *reader) countRows() {
 	}
 }
 
-// isDistinct is true if different ones are asked for.
+// isDistinct reports whether the question asks for distinct values.
 func (r *reader) isDistinct() bool {
 	return slices.ContainsFunc(r.items, func(one *item) bool { return one.kind == operator && one.op == opDistinct })
 }
 
-// inRange doubts a time of which the dataset has nothing.
+// inRange lowers the trust in a period for which the dataset has no rows.
 func (r *reader) inRange(f Filter) {
 	c := slices.IndexFunc(r.columns, func(c column) bool { return c.Name == f.Column })
 	least, most := timeText(r.columns[c].Min), timeText(r.columns[c].Max)
@@ -87,7 +88,7 @@ func (r *reader) inRange(f Filter) {
 	}
 }
 
-// exceeds doubts a comparison that holds for nothing or for everything: another column was meant.
+// exceeds lowers the trust in a comparison that is true for no row or for all rows: another column is probably meant.
 func (r *reader) exceeds(f Filter) {
 	switch f.Comparison {
 	case Over, AtLeast, Under, AtMost, IsBetween:
@@ -115,7 +116,7 @@ func timeText(v any) string {
 	}
 }
 
-// leaveTotals keeps a row that is the sum of the others out of what is measured.
+// leaveTotals adds a condition that excludes a row that is the sum of the others, except for a list without an order.
 func (r *reader) leaveTotals() {
 	if r.form.Kind == List && r.form.Order == nil {
 		return
@@ -135,7 +136,7 @@ func (r *reader) leaveTotals() {
 	}
 }
 
-// manyColumns is true if values of several columns are asked for.
+// manyColumns reports whether the conditions use several columns.
 func (r *reader) manyColumns() bool {
 	columns := map[string]bool{}
 

@@ -8,7 +8,7 @@ import (
 	"quern.dev/quern/internal/planner"
 )
 
-// BenchmarkPlan reads a question over a namespace of 50 datasets with 40 columns each.
+// BenchmarkPlan finds the likely datasets of a question in a namespace of 50 datasets with 40 columns each.
 func BenchmarkPlan(b *testing.B) {
 	want := planner.Request{Question: "What is the total amount of sales_gg by region?", Today: time.Date(2026, 6, 30, 12, 0, 0, 0, time.UTC)}
 

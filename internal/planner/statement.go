@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// quoted is a name in SQL.
+// quoted returns a name as SQL.
 func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
-// literal is a text in SQL.
+// literal returns a text as SQL.
 func literal(value string) string { return "'" + strings.ReplaceAll(value, "'", "''") + "'" }
 
-// plain is a number in SQL.
+// plain returns a number as SQL.
 func plain(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 
-// figure is a column as numbers. Numbers that are written as text lose separators and units.
+// figure returns an expression for a column as numbers. For numbers stored as text it removes separators and units.
 func figure(column string, written bool) string {
 	if !written {
 		return quoted(column)
@@ -25,7 +25,7 @@ func figure(column string, written bool) string {
 	return "TRY_CAST(replace(regexp_extract(" + quoted(column) + `, '[-+]?[0-9][0-9,]*(\.[0-9]+)?'), ',', '') AS DOUBLE)`
 }
 
-// SQL writes the form as a statement.
+// SQL returns the form as a statement.
 func (f Form) SQL() string {
 	switch f.Kind {
 	case Difference:
@@ -83,7 +83,7 @@ func (f Form) listSQL() string {
 	return b.String()
 }
 
-// limitBy orders, and of one row that is asked for gives all that are equally far.
+// limitBy writes the order and the limit. With a limit of 1 the result contains all rows that tie for first.
 func (f Form) limitBy(b *strings.Builder, by string) {
 	direction := " ASC"
 	if f.Order.Descending {
@@ -198,7 +198,7 @@ func (f Form) differenceSQL() string {
 	first, second := side(f.Parts[0]), side(f.Parts[1])
 	difference := first + " - " + second
 
-	if f.Distinct { // no side was named as the greater one
+	if f.Distinct { // the question does not say which side is greater
 		difference = "abs(" + difference + ")"
 	}
 

@@ -1,8 +1,12 @@
 package planner
 
-import "slices"
+import (
+	"slices"
 
-// superlative takes "which X has the most Y", "top 5 X by Y", "the lowest Y".
+	"quern.dev/quern/internal/lexicon"
+)
+
+// superlative handles "which X has the most Y", "top 5 X by Y" and "the lowest Y".
 func (r *reader) superlative(at int) bool {
 	one := r.items[at]
 	r.used[at] = true
@@ -24,7 +28,7 @@ func (r *reader) superlative(at int) bool {
 	target, isRows := r.target(at)
 
 	if target < 0 && !isRows && r.isOp(at-1, opWhich) && r.items[at-1].word == "which" {
-		isRows = true // which has the highest price
+		isRows = true // "which has the highest price"
 
 		r.doubtLabel()
 	}
@@ -37,18 +41,18 @@ func (r *reader) superlative(at int) bool {
 	m, ok := r.ranked(at, target, one.op)
 
 	if target < 0 && !isRows && free >= 0 && free < at && r.used[free] && r.isOp(free-1, opWhich) && r.items[free-1].word == "which" {
-		isRows = true // which area is the largest
+		isRows = true // "which area is the largest"
 	}
 
 	switch {
 	case !ok:
 		return false
-	case isPlace(wordsOf(m.Column)): // the highest rank is 1
+	case isRank(lexicon.NameStems(m.Column)): // the highest rank is 1
 		descending = !descending
 		r.doubt(0.9)
 	}
 
-	if r.form.Order != nil && r.form.Limit == 1 { // the longest rivers, from longest to shortest
+	if r.form.Order != nil && r.form.Limit == 1 { // "the longest rivers, from longest to shortest"
 		r.form.Limit = 0
 	}
 
@@ -60,8 +64,8 @@ func (r *reader) superlative(at int) bool {
 	}
 }
 
-// unnamed is true if what is asked for has a name that the dataset does not know: which athlete. Of a single dataset it
-// is probably what the rows are.
+// unnamed handles a noun that is not known in the dataset, as in "which athlete". If there is only one dataset, the
+// noun probably names the rows. It reports whether it used the noun.
 func (r *reader) unnamed(at int) bool {
 	for i := range at {
 		if r.isOp(i, opWhich) && r.free(i+1) && r.items[i+1].kind == unknown && r.items[i+1].from == r.items[i].to && r.alone && r.label >= 0 {
@@ -76,7 +80,7 @@ func (r *reader) unnamed(at int) bool {
 	return false
 }
 
-// doubtLabel: if several columns could say what a row is, the one that was not named is a guess.
+// doubtLabel lowers the trust if several columns could name a row: choosing the label is then a guess.
 func (r *reader) doubtLabel() {
 	for i, c := range r.columns {
 		if i != r.label && c.unique && (c.kind == text || c.kind == moment) {
@@ -87,12 +91,12 @@ func (r *reader) doubtLabel() {
 	}
 }
 
-// isPlace is true of the name of a column the best value of which is 1.
-func isPlace(words []string) bool {
+// isRank reports whether the name of a column says that its best value is 1.
+func isRank(words []string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return w == "rank" || w == "position" || w == "pos" || w == "plac" })
 }
 
-// limit is how many are asked for.
+// limit returns the number of rows that the question asks for, 1 by default.
 func (r *reader) limit(at int) int {
 	for i := range r.items {
 		n := r.items[i].number
@@ -112,8 +116,8 @@ func (r *reader) limit(at int) int {
 	return 1
 }
 
-// target is what the superlative is said of: a column of names before it, or the rows; behind it if nothing stands
-// before it.
+// target returns the subject of the superlative: a column of names or the rows, before the superlative, or after it if
+// there is none before it.
 func (r *reader) target(at int) (column int, isRows bool) {
 	for i := at - 1; i >= 0; i-- {
 		if !r.free(i) {
@@ -161,7 +165,7 @@ func (r *reader) targetBehind(at int) (column int, isRows bool) {
 
 		switch r.items[i].kind {
 		case rowsItem:
-			// "the highest invoice amount": the rows only say which amount.
+			// In "the highest invoice amount" the rows only qualify the amount.
 			if r.free(i+1) && r.items[i+1].kind == columnItem && r.pick(i+1, number) >= 0 && r.by < 0 {
 				return -1, false
 			}
@@ -188,7 +192,7 @@ func (r *reader) targetBehind(at int) (column int, isRows bool) {
 	return -1, false
 }
 
-// ranked is what the superlative is measured by.
+// ranked returns the measure of the superlative.
 func (r *reader) ranked(at, target int, o op) (Measure, bool) {
 	m, from := Measure{}, at
 
@@ -225,7 +229,7 @@ func (r *reader) ranked(at, target int, o op) (Measure, bool) {
 	return r.rankedByHint(r.items[at].word, o, m)
 }
 
-// rankedColumn takes a column as the measure: of numbers as it is, of names how many there are.
+// rankedColumn uses a column as the measure: the numbers as they are, or the count of names.
 func (r *reader) rankedColumn(m *Measure, at, i, target int) bool {
 	if c := r.pick(i, number); c >= 0 && c != target {
 		r.take(i, number)
@@ -254,7 +258,7 @@ func (r *reader) rankedColumn(m *Measure, at, i, target int) bool {
 	return true
 }
 
-// around are the items behind a place, then those before it.
+// around returns the items after a position, then those before it in reverse order.
 func (r *reader) around(at int) []int {
 	var list []int
 	for i := at + 1; i < len(r.items); i++ {
@@ -268,7 +272,7 @@ func (r *reader) around(at int) []int {
 	return list
 }
 
-// rankedByHint is a measure that only the superlative itself hints at: the oldest, the largest.
+// rankedByHint returns a measure that only the superlative itself suggests: "the oldest", "the largest".
 func (r *reader) rankedByHint(word string, o op, m Measure) (Measure, bool) {
 	if c := r.hinted(word); c >= 0 {
 		r.doubt(0.9)
@@ -278,7 +282,7 @@ func (r *reader) rankedByHint(word string, o op, m Measure) (Measure, bool) {
 		return m, true
 	}
 
-	if m.Function == Count { // the highest number: of what?
+	if m.Function == Count { // "the highest number" does not say of what
 		r.doubt(0.5)
 	}
 
@@ -286,7 +290,7 @@ func (r *reader) rankedByHint(word string, o op, m Measure) (Measure, bool) {
 		return Measure{Function: Count}, true
 	}
 
-	if c := r.onlyMeasure(); c >= 0 && len(hints(stem(word))) == 0 {
+	if c := r.onlyMeasure(); c >= 0 && len(hints(lexicon.Stem(word))) == 0 {
 		r.doubt(0.8)
 
 		m.Column, m.written = r.columns[c].Name, r.columns[c].written
@@ -297,28 +301,14 @@ func (r *reader) rankedByHint(word string, o op, m Measure) (Measure, bool) {
 	return m, false
 }
 
-// hinted is the only column of numbers that a word speaks of.
-func (r *reader) hinted(word string) int {
-	best, most := -1, 0.0
-
-	for i := range r.columns {
-		c := &r.columns[i]
-		if score := hintScore(hintStems(stem(word)), c); c.kind == number && score > most {
-			best, most = i, score
-		}
-	}
-
-	return best
-}
-
-// extreme is the figure itself.
+// extreme handles a question for the extreme figure itself.
 func (r *reader) extreme(m Measure, descending bool) bool {
 	if m.Column == "" {
 		return false
 	}
 
 	switch {
-	case r.form.Limit > 1: // the 3 highest prices
+	case r.form.Limit > 1: // "the 3 highest prices"
 		r.form.Kind, r.form.Show = List, []string{m.Column}
 		r.form.Order = &Order{Column: m.Column, Descending: descending, written: m.written}
 
@@ -327,13 +317,13 @@ func (r *reader) extreme(m Measure, descending bool) bool {
 		m.Function = Max
 	case m.Function == "":
 		m.Function = Min
-	case len(r.form.Groups) == 1: // the highest total by customer: the customer
+	case len(r.form.Groups) == 1: // "the highest total by customer" asks for the customer
 		r.form.Order = &Order{Descending: descending}
 	default:
 		return false
 	}
 
-	if len(r.form.Groups) > 0 && r.form.Order == nil { // the highest of each, or of all?
+	if len(r.form.Groups) > 0 && r.form.Order == nil { // unclear whether the highest of each group or of all is meant
 		r.doubt(0.6)
 	}
 
@@ -346,7 +336,7 @@ func (r *reader) extreme(m Measure, descending bool) bool {
 	return true
 }
 
-// rank puts names or rows in order.
+// rank orders names or rows by a measure.
 func (r *reader) rank(target int, isRows bool, m Measure, descending bool) bool {
 	if isRows {
 		target = r.label
@@ -358,7 +348,7 @@ func (r *reader) rank(target int, isRows bool, m Measure, descending bool) bool 
 
 	unique := target >= 0 && (r.columns[target].unique || isRows)
 
-	if len(r.form.Groups) > 0 { // the best of each group is more than one statement
+	if len(r.form.Groups) > 0 { // a form cannot express the best of each group
 		return false
 	}
 
@@ -366,7 +356,7 @@ func (r *reader) rank(target int, isRows bool, m Measure, descending bool) bool 
 		switch {
 		case !r.named(m.Column).sums:
 			r.doubt(0.9)
-		case 2*r.columns[target].Distinct > r.Rows: // of a row, or of all rows of a name that few share?
+		case 2*r.columns[target].Distinct > r.Rows: // unclear whether one row or all rows of a name are meant, because few rows share a name
 			r.doubt(0.65)
 
 			m.Function = Sum

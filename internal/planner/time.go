@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// periods takes times and the column that they are of.
+// periods handles periods and chooses their columns.
 func (r *reader) periods() {
 	for i := range r.items {
 		p, ok := r.periodOf(i)
@@ -64,7 +64,7 @@ func (r *reader) periodOf(i int) (Period, bool) {
 	}
 }
 
-// timeOf is the column that a period is of: one that is named beside it, the only one, or the first with doubt.
+// timeOf returns the column of a period: one that is named next to it, else the nearest, else the only one.
 func (r *reader) timeOf(first, last int, p Period) int {
 	kinds := []kind{moment}
 	if p.Grain == Year {
@@ -84,9 +84,9 @@ func (r *reader) timeOf(first, last int, p Period) int {
 	return r.onlyTime(kinds...)
 }
 
-// onlyTime is the column that times without a name are of.
+// onlyTime returns the column for a period without a named column, or -1. It lowers the trust if there are several.
 func (r *reader) onlyTime(kinds ...kind) int {
-	// A question that has named one means it again.
+	// Another period of the question has already chosen the column.
 	for _, f := range r.form.Where {
 		if f.Comparison == IsIn {
 			return slices.IndexFunc(r.columns, func(c column) bool { return c.Name == f.Column })
@@ -99,7 +99,7 @@ func (r *reader) onlyTime(kinds ...kind) int {
 	case len(list) == 0:
 		return -1
 	case len(list) > 1:
-		// What began is more often meant than what ended: with values that are missing it is the end.
+		// The start is meant more often than the end. A column with missing values is usually the end.
 		list = slices.DeleteFunc(list, func(c int) bool { return r.columns[c].Nulls > 0 || slices.Contains(r.columns[c].words, "due") })
 		if len(list) == 0 {
 			return -1
@@ -111,7 +111,7 @@ func (r *reader) onlyTime(kinds ...kind) int {
 	return list[0]
 }
 
-// namedTime is the column of times that is named nearby, or else the only one.
+// namedTime returns the column of times that is named nearest to the item, else the only one, or -1.
 func (r *reader) namedTime(at int, named, only []kind) int {
 	if j := r.nearest(at, named...); j >= 0 {
 		return r.take(j, named...)
@@ -120,7 +120,7 @@ func (r *reader) namedTime(at int, named, only []kind) int {
 	return r.onlyTime(only...)
 }
 
-// extremeTime takes the latest and the first, which are of times.
+// extremeTime handles "latest" and "first", which refer to times.
 func (r *reader) extremeTime(at int, descending bool) bool {
 	column := r.namedTime(at, []kind{moment, year}, []kind{moment})
 

@@ -5,9 +5,11 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"quern.dev/quern/internal/lexicon"
 )
 
-const maxTokens = 80 // of a question; a longer one is not plain
+const maxTokens = 80 // of a question; longer questions are not simple
 
 // token is a word, a number or a sign of the question.
 type token struct {
@@ -20,7 +22,7 @@ type token struct {
 	ordinal    bool
 }
 
-// tokenise splits a question. Signs that say nothing are left out.
+// tokenise splits a question. It drops signs without meaning.
 func tokenise(text string) []token {
 	var list []token
 
@@ -65,9 +67,9 @@ func wordAt(text string, start int) token {
 
 	lower := strings.ReplaceAll(strings.ToLower(text[start:end]), "’", "'")
 	lower = strings.TrimSuffix(strings.TrimSuffix(lower, "'s"), "'")
-	t := token{start: start, end: end, lower: lower, stem: stem(lower)}
+	t := token{start: start, end: end, lower: lower, stem: lexicon.Stem(lower)}
 
-	if n, ok := numberWord(lower); ok {
+	if n, ok := lexicon.Number(lower); ok {
 		t.isNumber, t.number = true, n
 	}
 
@@ -80,7 +82,7 @@ func letterAt(text string, at int) bool {
 	return unicode.IsLetter(r)
 }
 
-// numberAt reads 1,200.5, 40k, 12%, 3rd and 2026-01-31, which stays as it is.
+// numberAt parses "1,200.5", "40k", "12%" and "3rd". A date such as "2026-01-31" stays as it is.
 func numberAt(text string, start int) token {
 	end := start
 
@@ -99,7 +101,7 @@ func numberAt(text string, start int) token {
 
 	value, err := strconv.ParseFloat(strings.ReplaceAll(t.lower, ",", ""), 64)
 	if err != nil {
-		return t // a date, or nothing that we know
+		return t // a date or an unknown form
 	}
 
 	t.isNumber, t.number = true, value
@@ -120,56 +122,19 @@ func numberAt(text string, start int) token {
 	case "st", "nd", "rd", "th":
 		t.ordinal, t.end = true, rest
 	case "":
-		if strings.HasPrefix(text[end:], "'s") && t.lower[len(t.lower)-1] == '0' { // the 1940's
+		if strings.HasPrefix(text[end:], "'s") && t.lower[len(t.lower)-1] == '0' { // "the 1940's"
 			t.isNumber, t.end, t.lower, t.stem = false, end+2, t.lower+"s", t.lower+"s"
 		}
 
 		if end < len(text) && text[end] == '%' {
 			t.percent, t.end = true, end+1
 		}
-	case "s": // 1990s
+	case "s": // "1990s"
 		t.isNumber, t.end, t.lower, t.stem = false, rest, text[start:rest], text[start:rest]
-	default: // 4x4, 2nd-hand: a name
+	default: // a name: "4x4", "2nd-hand"
 		t.isNumber, t.end, t.lower = false, rest, strings.ToLower(text[start:rest])
 		t.stem = t.lower
 	}
 
 	return t
-}
-
-func numberWord(word string) (float64, bool) {
-	switch word {
-	case "one":
-		return 1, true
-	case "two":
-		return 2, true
-	case "three":
-		return 3, true
-	case "four":
-		return 4, true
-	case "five":
-		return 5, true
-	case "six":
-		return 6, true
-	case "seven":
-		return 7, true
-	case "eight":
-		return 8, true
-	case "nine":
-		return 9, true
-	case "ten":
-		return 10, true
-	case "twelve":
-		return 12, true
-	case "twenty":
-		return 20, true
-	case "fifty":
-		return 50, true
-	case "hundred":
-		return 100, true
-	case "thousand":
-		return 1000, true
-	default:
-		return 0, false
-	}
 }

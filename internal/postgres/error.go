@@ -21,8 +21,9 @@ const (
 	codeCheckViolation  = "23514"
 )
 
-// Translate turns an error of the driver into a fault. Faults and context errors pass unchanged;
-// what is left is a defect of ours and stays foreign, so that it becomes Internal at the edge.
+// Translate turns an error of the driver into a fault. Faults and context.Canceled pass unchanged, and an exceeded
+// deadline becomes Timeout. Any other error is a defect of Quern: it passes unchanged, so that it becomes Internal in
+// the response.
 func Translate(err error) error {
 	var (
 		known   *fault.Error
@@ -53,13 +54,13 @@ func translateServer(err error, server *pgconn.PgError) error {
 	case server.Code == codeQueryCanceled:
 		return fault.Wrap(err, fault.Timeout, "The request took too long.")
 	case server.Code == codeLockNotHad:
-		return fault.Wrap(err, fault.Conflict, "Another request is changing the same thing. Try again.")
-	// 08 connection, 53 out of resources, 57 shut down by the operator, 40 deadlock or serialization,
-	// 25006 writing on a server that has become a standby.
+		return fault.Wrap(err, fault.Conflict, "Another request is changing the same data. Try again.")
+	// 08 connection, 53 out of resources, 57 shutdown by an operator, 40 deadlock or serialization failure, 25006
+	// write on a server that has become a standby.
 	case class == "08", class == "53", class == "57", class == "40", server.Code == "25006":
 		return unavailable(err)
 	case server.Code == codeCheckViolation && server.ConstraintName == "":
-		// The row belongs to a partition that was made while it was written to the default one.
+		// The row belongs to a partition that was created while the row was written to the default partition.
 		return unavailable(err)
 	default:
 		return err
@@ -73,7 +74,7 @@ func unavailable(err error) error {
 	return e
 }
 
-// ViolatesUnique returns the constraint that a write broke.
+// ViolatesUnique returns the unique constraint that a write violated.
 func ViolatesUnique(err error) (constraint string, ok bool) {
 	var server *pgconn.PgError
 	if errors.As(err, &server) && server.Code == codeUniqueViolation {
@@ -83,5 +84,5 @@ func ViolatesUnique(err error) (constraint string, ok bool) {
 	return "", false
 }
 
-// NoRows tells whether a statement that should give one row gave none.
+// NoRows reports whether a statement that should return one row returned none.
 func NoRows(err error) bool { return errors.Is(err, pgx.ErrNoRows) }

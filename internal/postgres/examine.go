@@ -8,34 +8,41 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Condition is what the database says of itself, and of the role that asks.
+// Condition describes the database and the role of the connection.
 type Condition struct {
-	Version        int // 150004
+	Version        int // for example 150004
 	Encoding       string
-	Role, Name     string // of the role, of the database
-	Standby        bool   // it takes no writes
+	Role, Name     string // names of the role and the database
+	Standby        bool   // does not accept writes
 	MaxConnections int
+	Unlimited      bool // statements have no timeout
 
-	CanCreate bool  // the role may make tables
-	Tables    int64 // that there are
-	Closed    int64 // of these, those that the role may not read or add to
+	CanCreate   bool     // the role may create tables
+	ActsAsOwner bool     // the role has all rights of the owner of the tables
+	Missing     []string // rights that the service needs and the role lacks: "USAGE on river_job_id_seq"
+	Excess      []string // rights that the serving role must not have but has: "DELETE on audit"
 
-	Schema, Want   int64 // migrations: the last one applied, the last one of this program
+	Schema, Want   int64 // the last applied migration; the last migration of this program
 	CompatibleFrom int64 // the oldest program that works with the schema
 }
 
-// Examine asks the database for its condition and changes nothing.
+// Examine reads the condition of the database. It changes nothing.
 func (db *DB) Examine(ctx context.Context) (c Condition, err error) {
 	if c.Want, err = latestMigration(); err != nil {
 		return c, err
 	}
 
 	return c, db.Do(ctx, func(q Querier) error {
-		if err := q.QueryRow(ctx, sqlCondition).Scan(&c.Version, &c.Encoding, &c.Role, &c.Name, &c.Standby, &c.MaxConnections, &c.CanCreate); err != nil {
+		if err := q.QueryRow(ctx, sqlCondition).Scan(&c.Version, &c.Encoding, &c.Role, &c.Name, &c.Standby, &c.MaxConnections, &c.CanCreate, &c.Unlimited); err != nil {
 			return err
 		}
 
-		if err := q.QueryRow(ctx, sqlTableRights).Scan(&c.Tables, &c.Closed); err != nil {
+		if err := q.QueryRow(ctx, sqlActsAsOwner, c.Role).Scan(&c.ActsAsOwner); err != nil {
+			return err
+		}
+
+		var err error
+		if c.Missing, c.Excess, err = selectRights(ctx, q, c.Role); err != nil {
 			return err
 		}
 
@@ -48,14 +55,14 @@ func (db *DB) Examine(ctx context.Context) (c Condition, err error) {
 	})
 }
 
-// Clock is the database's.
+// Clock returns the time of the database server.
 func (db *DB) Clock(ctx context.Context) (now time.Time, err error) {
 	err = db.Do(ctx, func(q Querier) error { return q.QueryRow(ctx, sqlClock).Scan(&now) })
 
 	return now, err
 }
 
-// Refusal is why a server that answers lets nobody in.
+// Refusal is the reason why a server that answers refuses a connection.
 type Refusal int
 
 const (
@@ -63,9 +70,10 @@ const (
 	BadPassword
 	NoDatabase
 	NoRights
+	IsPooler // it does not accept session settings
 )
 
-// RefusalOf tells it from an error.
+// RefusalOf returns the refusal that an error reports.
 func RefusalOf(err error) Refusal {
 	server, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {
@@ -79,6 +87,8 @@ func RefusalOf(err error) Refusal {
 		return NoDatabase
 	case "42501":
 		return NoRights
+	case "08P01":
+		return IsPooler
 	default:
 		return NotRefused
 	}

@@ -21,12 +21,13 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// Migrate brings the schema up to date, under a lock, so that replicas may all try. It needs the
-// direct address: a pooler in transaction mode cannot hold the lock. It returns what it applied.
+// Migrate migrates the schema to the current version, under a lock, so that all replicas may call it at once. It
+// needs the direct URL, because a pooler in transaction mode cannot hold the lock. It returns the migrations that it
+// applied.
 func Migrate(ctx context.Context, url string) ([]string, error) {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
-		return nil, errors.New("the database address is not valid")
+		return nil, errBadAddress
 	}
 
 	db := stdlib.OpenDB(*config)
@@ -60,52 +61,62 @@ func Migrate(ctx context.Context, url string) ([]string, error) {
 	return applied, nil
 }
 
-// CheckSchema refuses a schema that this program cannot work with: an older one, or a newer one whose
-// migrations say that programs of our age no longer fit.
+// CheckSchema returns a fault for a schema that this program cannot work with: an older one, or a newer one whose
+// migrations declare that this program no longer works with it.
 func (db *DB) CheckSchema(ctx context.Context) error {
-	want, err := latestMigration()
-	if err != nil {
+	s, err := db.schema(ctx)
+
+	switch {
+	case err != nil:
 		return err
+	case s.have < s.want:
+		return fault.New(fault.Unavailable, fmt.Sprintf("The database schema is at version %d, this program needs %d: run `quernd migrate`.", s.have, s.want))
+	default:
+		return s.outdated()
+	}
+}
+
+// Outdated returns the reason why this program must stop because the schema is too new, or a nil reason if it may
+// continue.
+func (db *DB) Outdated(ctx context.Context) (reason, err error) {
+	s, err := db.schema(ctx)
+	if err != nil {
+		return nil, err
 	}
 
-	return db.Do(ctx, func(q Querier) error {
-		var (
-			exists                bool
-			have, compatibleSince int64
-		)
+	return s.outdated(), nil
+}
 
-		if err := q.QueryRow(ctx, sqlSchemaExists).Scan(&exists); err != nil {
+// schemaState contains the version of the schema and that of this program.
+type schemaState struct{ have, compatibleFrom, want int64 }
+
+func (s schemaState) outdated() error {
+	if s.compatibleFrom <= s.want {
+		return nil
+	}
+
+	return fault.New(fault.Unavailable, fmt.Sprintf("The database schema (version %d) no longer works with this program: install a newer release.", s.have))
+}
+
+func (db *DB) schema(ctx context.Context) (s schemaState, err error) {
+	if s.want, err = latestMigration(); err != nil {
+		return s, err
+	}
+
+	return s, db.Do(ctx, func(q Querier) error {
+		var exists bool
+		if err := q.QueryRow(ctx, sqlSchemaExists).Scan(&exists); err != nil || !exists {
 			return err
 		}
 
-		if exists {
-			if err := q.QueryRow(ctx, sqlSchemaRead).Scan(&have, &compatibleSince); err != nil {
-				return err
-			}
-		}
-
-		switch {
-		case have < want:
-			return fault.New(fault.Unavailable, fmt.Sprintf("The database schema is at version %d, this program needs %d: run `quernd migrate`.", have, want))
-		case compatibleSince > want:
-			return fault.New(fault.Unavailable, fmt.Sprintf("The database schema (version %d) no longer works with this program: install a newer release.", have))
-		default:
-			return nil
-		}
+		return q.QueryRow(ctx, sqlSchemaRead).Scan(&s.have, &s.compatibleFrom)
 	})
-}
-
-// DeploymentID names this deployment, so that what lies elsewhere can be told to be ours.
-func (db *DB) DeploymentID(ctx context.Context) (id string, err error) {
-	err = db.Do(ctx, func(q Querier) error { return q.QueryRow(ctx, sqlDeploymentID).Scan(&id) })
-
-	return id, err
 }
 
 func latestMigration() (int64, error) {
 	names, err := fs.Glob(migrations, "migrations/*.sql")
 	if err != nil || len(names) == 0 {
-		return 0, fmt.Errorf("no migrations are embedded: %w", err)
+		return 0, errors.Join(errors.New("no migrations are embedded"), err)
 	}
 
 	latest, err := goose.NumericComponent(names[len(names)-1])
@@ -116,7 +127,7 @@ func latestMigration() (int64, error) {
 	return latest, nil
 }
 
-// MigrationsHash names the state of the migrations.
+// MigrationsHash returns a hash of all migrations.
 func MigrationsHash() (string, error) {
 	hash := sha256.New()
 

@@ -1,8 +1,8 @@
-// Package postgres is the database: the pool, transactions, migrations, and the translation of its
-// errors into faults. Statements live beside the rules they serve, in files named sql.go.
+// Package postgres connects to the database: it has the pool, transactions, migrations, and the translation of
+// database errors into faults. SQL statements are next to the code that uses them, in files named sql.go.
 //
-// Faults: Unavailable while the database cannot be reached or has no connection free, Timeout for a
-// statement that ran too long, Conflict for a lock that was not had in time.
+// Faults: Unavailable while the database cannot be reached or has no free connection, Timeout for a statement that
+// ran too long, Conflict for a lock that was not acquired in time.
 package postgres
 
 import (
@@ -12,38 +12,39 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Tx is an open transaction. It is always an argument, never in a context.
+// Tx is an open transaction. It is always passed as an argument, never in a context.
 type Tx = pgx.Tx
 
-// Config is how the database is reached.
+// Config configures the connection to the database.
 type Config struct {
 	URL            string
-	Pooler         bool // URL leads to a pooler in transaction mode
+	Pooler         bool // URL is the address of a pooler in transaction mode
 	MaxConns       int
 	AcquireTimeout time.Duration
 	QueryTimeout   time.Duration
 	LockTimeout    time.Duration
 }
 
-// DB is a pool of connections. Close it.
+// DB is a pool of connections. The caller must close it.
 type DB struct {
 	pool           *pgxpool.Pool
 	acquireTimeout time.Duration
 }
 
-// Open prepares a pool. It connects when first used, so a start does not depend on the database.
-// The end of ctx does not end the pool.
+var errBadAddress = errors.New("QUERN_DATABASE_URL or QUERN_DATABASE_DIRECT_URL is not an address such as postgres://user:password@host:port/name")
+
+// Open creates a pool. The pool connects on first use, so starting does not depend on the database. The end of ctx
+// does not close the pool.
 func Open(ctx context.Context, c Config) (*DB, error) {
 	config, err := pgxpool.ParseConfig(c.URL)
 	if err != nil {
-		return nil, errors.New("the database address is not valid") // err may repeat the password
+		return nil, errBadAddress // err may contain the password
 	}
 
 	config.MaxConns = int32(c.MaxConns) //nolint:gosec // a number of connections
@@ -54,10 +55,13 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	config.AfterConnect = setTypes
 
 	if c.Pooler {
-		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
+		// Describe each statement once, then send it without a name, because a pooler may run it on any connection.
+		// The server reports the type of each argument; if the driver had to guess, it would send bytes where JSON is
+		// expected.
+		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	} else {
-		// One plan for each statement, whoever asks: planning anew costs more than our statements do, and
-		// they are written so that the general plan is the good one.
+		// Use one generic plan for each statement: planning costs more than these statements do, and they are written
+		// so that the generic plan is good.
 		config.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
 		config.ConnConfig.RuntimeParams["jit"] = "off"
 
@@ -78,11 +82,8 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	return &DB{pool: pool, acquireTimeout: c.AcquireTimeout}, nil
 }
 
-// setTypes: where this process happens to run shows in no answer; and behind a pooler, where nothing is
-// prepared, nobody but us knows what these become.
+// setTypes makes the driver return times in UTC, so that responses do not depend on the time zone of this process.
 func setTypes(_ context.Context, conn *pgx.Conn) error {
-	conn.TypeMap().RegisterDefaultPgType([]uuid.UUID{}, "_uuid")
-	conn.TypeMap().RegisterDefaultPgType(map[string]string{}, "jsonb")
 	conn.TypeMap().RegisterType(&pgtype.Type{
 		Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC},
 	})
@@ -90,27 +91,27 @@ func setTypes(_ context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// Close waits until every connection is given back.
+// Close waits until every connection is returned to the pool.
 func (db *DB) Close() { db.pool.Close() }
 
-// Pool is for the job queue, which has statements of its own.
+// Pool returns the pool for the job queue, which has its own statements.
 func (db *DB) Pool() *pgxpool.Pool { return db.pool }
 
-// Stats is what the pool says of itself, for metrics.
+// Stats returns the statistics of the pool, for metrics.
 func (db *DB) Stats() *pgxpool.Stat { return db.pool.Stat() }
 
-// InTx runs do in a transaction and commits it if do returns nil. Never call S3, a model or another
-// service from do: the transaction would be held open for as long as they take.
+// InTx runs do in a transaction and commits it if do returns nil. Never call the object store, a model or another
+// service from do: the transaction would stay open until the call returns.
 //
-// An error of the commit itself leaves open whether it happened, so the caller is told Unavailable.
+// If the connection fails during the commit, it is unknown whether the transaction was committed; the fault is
+// Unavailable.
 func (db *DB) InTx(ctx context.Context, do func(tx Tx) error) error {
 	return db.with(ctx, func(conn *pgxpool.Conn) error {
 		return pgx.BeginFunc(ctx, conn, do)
 	})
 }
 
-// Querier is what a single statement needs: a transaction, or the pool when one statement is the
-// whole work.
+// Querier runs single statements: a transaction, or a connection when one statement is the whole work.
 type Querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
@@ -122,7 +123,8 @@ func (db *DB) Do(ctx context.Context, do func(q Querier) error) error {
 	return db.with(ctx, func(conn *pgxpool.Conn) error { return do(conn) })
 }
 
-// Map runs a statement that gives two columns, the first of them a text that does not come twice.
+// Map runs a statement that returns two columns and returns them as keys and values. The first column is a unique
+// text.
 func Map[V any](ctx context.Context, db *DB, statement string, arguments ...any) (found map[string]V, err error) {
 	err = db.Do(ctx, func(q Querier) error {
 		rows, err := q.Query(ctx, statement, arguments...)
@@ -166,7 +168,7 @@ func (db *DB) with(ctx context.Context, do func(conn *pgxpool.Conn) error) error
 	return Translate(do(conn))
 }
 
-// Ping tells whether the database answers.
+// Ping reports whether the database answers.
 func (db *DB) Ping(ctx context.Context) error {
 	return db.with(ctx, func(conn *pgxpool.Conn) error { return conn.Ping(ctx) })
 }

@@ -170,7 +170,7 @@ func TestCheckSchema(t *testing.T) {
 	require.ErrorContains(t, db.CheckSchema(t.Context()), "install a newer release")
 }
 
-// TestPooler: what a pooler in transaction mode cannot keep is not sent to it.
+// TestPooler checks that settings that a pooler in transaction mode cannot keep are not sent to it.
 func TestPooler(t *testing.T) {
 	t.Parallel()
 

@@ -3,20 +3,25 @@ package postgres
 const (
 	sqlSchemaExists = `SELECT to_regclass('schema_state') IS NOT NULL`
 
-	sqlDeploymentID = `SELECT deployment_id::text FROM schema_state`
+	// A copy of the database differs from the original in one of three numbers: that of the server, the database or
+	// the table.
+	sqlEpochRead = `
+		SELECT s.deployment_id::text, c.system_identifier || '/' || d.oid || '/' || e.tableoid, e.epoch, e.mark, e.bound
+		FROM schema_state s, store_epoch e, pg_database d, pg_control_system() c WHERE d.datname = current_database()`
+	sqlEpochBind  = `UPDATE store_epoch SET bound = true WHERE NOT bound`
+	sqlEpochRaise = `
+		UPDATE store_epoch SET epoch = greatest(epoch, $1) + 1, bound = true, mark = greatest(clock_timestamp(), mark + interval '1 microsecond')`
+	sqlEpochMark = `
+		UPDATE store_epoch SET mark = greatest(clock_timestamp(), $1, mark + interval '1 microsecond')
+		WHERE epoch = $2 AND mark NOT BETWEEN clock_timestamp() - $3::interval AND clock_timestamp()`
 
 	sqlSchemaRead = `SELECT (SELECT max(version_id) FROM goose_db_version WHERE is_applied), compatible_from FROM schema_state`
 
 	sqlCondition = `
 		SELECT current_setting('server_version_num')::int, pg_encoding_to_char(encoding), current_user::text, datname::text, pg_is_in_recovery(),
-			current_setting('max_connections')::int, coalesce(has_schema_privilege(current_schema(), 'CREATE'), false)
+			current_setting('max_connections')::int, coalesce(has_schema_privilege(current_schema(), 'CREATE'), false),
+			current_setting('statement_timeout') = '0'
 		FROM pg_database WHERE datname = current_database()`
-
-	// What the migrations keep of themselves is only read.
-	sqlTableRights = `
-		SELECT count(*), count(*) FILTER (WHERE NOT (has_table_privilege(c.oid, 'SELECT')
-			AND (has_table_privilege(c.oid, 'INSERT') OR c.relname IN ('schema_state', 'goose_db_version', 'river_migration'))))
-		FROM pg_class c WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition`
 
 	sqlSchemaReadable = `
 		SELECT to_regclass('schema_state') IS NOT NULL,

@@ -13,26 +13,27 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-// About is what is known of a dataset without reading its rows.
+// About describes a dataset without reading its rows: its catalog entry, definition and profile.
 type About struct {
 	catalog.Item
 
 	Definition catalog.Definition
-	Profile    *Profile // nil if there is none, or its values are not wanted
+	Profile    *Profile // nil if no profile exists or it was not requested
 }
 
-// About tells what is known of datasets, in their order, and with its profile of those whose values are wanted. What
-// the caller may not see is left out.
+// About describes datasets, in the order given. The profile is included for datasets for which valued returns true.
+// Datasets that the caller may not see are left out. A profile that cannot be read is logged and left nil.
 func (q *Query) About(ctx context.Context, who auth.Principal, datasets []catalog.Item, valued func(catalog.Item) bool) ([]About, error) {
 	return q.about(ctx, who, datasets, valued, q.profiled)
 }
 
-// AboutEach is About without what datasets have to do with each other, which takes longer the more there are.
+// AboutEach is About without the joins between datasets, which take longer to find the more datasets there are.
 func (q *Query) AboutEach(ctx context.Context, who auth.Principal, datasets []catalog.Item, valued func(catalog.Item) bool) ([]About, error) {
 	return q.about(ctx, who, datasets, valued, q.profiledAlone)
 }
 
-// Defined is what is known of datasets that the caller was just shown, without profiles.
+// Defined returns datasets with their definitions and without profiles. It does not check access: the caller must have
+// listed the datasets just before.
 func (q *Query) Defined(ctx context.Context, datasets []catalog.Item) ([]About, error) {
 	accounts := map[uuid.UUID][]uuid.UUID{}
 	for _, d := range datasets {
@@ -62,7 +63,7 @@ func (q *Query) Defined(ctx context.Context, datasets []catalog.Item) ([]About, 
 	})
 }
 
-// profiling finds the profiles of some datasets of an account.
+// profiling is a function that finds the profiles of datasets of one account.
 type profiling func(ctx context.Context, db postgres.Querier, who auth.Principal, account uuid.UUID, ids []uuid.UUID) (map[uuid.UUID]profiled, error)
 
 func (q *Query) about(ctx context.Context, who auth.Principal, datasets []catalog.Item, valued func(catalog.Item) bool, profiles profiling) ([]About, error) {
@@ -142,7 +143,7 @@ func (q *Query) aboutAccount(ctx context.Context, who auth.Principal, account uu
 
 	var group sync.WaitGroup
 
-	for batch := range slices.Chunk(read, linkers) {
+	for batch := range slices.Chunk(read, matchers) {
 		for _, d := range batch {
 			group.Go(func() {
 				err := fault.Try(func() (err error) {
@@ -150,7 +151,7 @@ func (q *Query) aboutAccount(ctx context.Context, who auth.Principal, account uu
 
 					return err
 				})
-				if err != nil { // a question is answered without it
+				if err != nil { // a question can be answered without the profile
 					q.Log.WarnContext(ctx, "a profile cannot be read", "dataset", d.ID, "error", err)
 				}
 			})

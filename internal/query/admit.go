@@ -12,47 +12,55 @@ import (
 	"quern.dev/quern/internal/fault"
 )
 
-// gate lets as many statements run at once as there is memory for. A place that becomes free goes to the callers in turn,
-// and to the statements of one caller in the order in which they came. No caller holds more than half of the places or of
-// the queue, so that there is always something left for the others.
+// gate limits how many statements run at once to the number that fits into memory. A slot that becomes free is given to
+// the waiting callers in turn, and to the statements of one caller in order of arrival. One caller holds at most half of
+// the slots, and its requests at most half of the queue, so that other callers always have the rest.
 type gate struct {
-	places  int
-	share   int // places that one caller may hold
+	slots   int
+	share   int // slots that one caller may hold
 	perUser int // statements of one caller, running or waiting
 	queue   int
 	wait    time.Duration
 
 	mu      sync.Mutex
 	callers map[uuid.UUID]*caller
-	turns   []*caller // who wait, the next one first
+	turns   []*caller // callers with waiting statements, the next one first
 	running int
 	waiting int
 
 	refusedUser, refusedFull int64
 }
 
-// caller is somebody whose statements run or wait.
+// caller is an account with statements that run or wait.
 type caller struct {
 	running int
-	waiting []chan struct{} // each is closed when its statement has a place
+	waiting []chan struct{} // each is closed when its statement gets a slot
 }
 
 func newGate(running, perUser, queue int, wait time.Duration) *gate {
-	return &gate{places: running, share: half(running), perUser: perUser, queue: queue, wait: wait, callers: map[uuid.UUID]*caller{}}
+	return &gate{slots: running, share: half(running), perUser: perUser, queue: queue, wait: wait, callers: map[uuid.UUID]*caller{}}
 }
 
 func half(of int) int { return max(1, of/2) }
 
-// enter waits a short time for a place. Who got one gives it back by leave.
+// patience is how long a statement waits for a slot.
+type patience int
+
+const (
+	briefly     patience = iota // for requests: at most gate.wait, and refused if the queue is full
+	untilItEnds                 // for runs: until the context ends, and never refused; the number of run workers limits them
+)
+
+// enter waits for a slot. The caller must call leave to free the slot.
 //
-// Faults: RateLimited if the caller has too many, Unavailable if there is no place.
-func (g *gate) enter(ctx context.Context, who uuid.UUID) (leave func(), err error) {
-	place, err := g.ask(who)
+// Faults, for requests only: RateLimited if the caller has too many statements, Unavailable if no slot is free in time.
+func (g *gate) enter(ctx context.Context, who uuid.UUID, p patience) (leave func(), err error) {
+	place, err := g.ask(who, p)
 	if err != nil {
 		return nil, err
 	}
 
-	if err := g.await(ctx, who, place); err != nil {
+	if err := g.await(ctx, who, place, p); err != nil {
 		return nil, err
 	}
 
@@ -67,8 +75,8 @@ func (g *gate) enter(ctx context.Context, who uuid.UUID) (leave func(), err erro
 	}), nil
 }
 
-// ask takes a place or joins the queue. What it returns is closed as soon as the place is given, which may be at once.
-func (g *gate) ask(who uuid.UUID) (place chan struct{}, err error) {
+// ask takes a slot or joins the queue. The returned channel is closed when the slot is given, which may be at once.
+func (g *gate) ask(who uuid.UUID, p patience) (place chan struct{}, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 
@@ -80,12 +88,12 @@ func (g *gate) ask(who uuid.UUID) (place chan struct{}, err error) {
 	defer g.forget(who)
 
 	switch {
-	case c.running+len(c.waiting) >= g.perUser:
+	case p == briefly && c.running+len(c.waiting) >= g.perUser:
 		g.refusedUser++
 
-		return nil, later(fault.RateLimited, fmt.Sprintf("You have %d statements running or waiting. Wait until one has ended.", g.perUser))
-	case g.running < g.places && c.running < g.share:
-		// Those who wait all have their share: otherwise the place would be theirs.
+		return nil, later(fault.RateLimited, fmt.Sprintf("You have %d statements running or waiting, which is the maximum. Wait for one to finish.", g.perUser))
+	case g.running < g.slots && c.running < g.share:
+		// Every waiting caller already holds its share; otherwise it would have this slot.
 		place = make(chan struct{})
 		close(place)
 
@@ -93,7 +101,7 @@ func (g *gate) ask(who uuid.UUID) (place chan struct{}, err error) {
 		g.running++
 
 		return place, nil
-	case g.waiting >= g.queue, len(c.waiting) >= half(g.queue):
+	case p == briefly && (g.waiting >= g.queue || len(c.waiting) >= half(g.queue)):
 		return nil, g.refuse(c)
 	}
 
@@ -108,15 +116,17 @@ func (g *gate) ask(who uuid.UUID) (place chan struct{}, err error) {
 	return place, nil
 }
 
-// await waits until the place is given.
-func (g *gate) await(ctx context.Context, who uuid.UUID, place chan struct{}) (err error) {
-	patience := time.NewTimer(g.wait)
-	defer patience.Stop()
+// await waits until the slot is given, the waiting time is over, or the context ends.
+func (g *gate) await(ctx context.Context, who uuid.UUID, place chan struct{}, p patience) (err error) {
+	var enough <-chan time.Time // nil never fires
+	if p == briefly {
+		enough = time.After(g.wait)
+	}
 
 	select {
 	case <-place:
 		return nil
-	case <-patience.C:
+	case <-enough:
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
@@ -127,7 +137,7 @@ func (g *gate) await(ctx context.Context, who uuid.UUID, place chan struct{}) (e
 	c := g.callers[who]
 	at := slices.Index(c.waiting, place)
 
-	// The place was given at the last moment.
+	// The slot was given between the timeout and the lock: use it.
 	if at < 0 && err == nil {
 		return nil
 	}
@@ -154,9 +164,9 @@ func (g *gate) await(ctx context.Context, who uuid.UUID, place chan struct{}) (e
 	return err
 }
 
-// give gives the free places to those who wait: each caller in turn gets one, unless it has its share.
+// give gives the free slots to waiting statements: each caller in turn gets one, unless it already holds its share.
 func (g *gate) give() {
-	for g.running < g.places {
+	for g.running < g.slots {
 		turn := slices.IndexFunc(g.turns, func(c *caller) bool { return c.running < g.share })
 		if turn < 0 {
 			return
@@ -177,32 +187,33 @@ func (g *gate) give() {
 	}
 }
 
-// refuse says why there is no place: the caller has its share, or everybody together has them all.
+// refuse returns the fault for a statement without a slot: RateLimited if the caller holds its share, Unavailable if all
+// callers together hold all slots.
 func (g *gate) refuse(c *caller) error {
 	if c.running >= g.share {
 		g.refusedUser++
 
-		return later(fault.RateLimited, fmt.Sprintf("You run %d statements already, which is all that one user may run at once. Wait until one has ended.", c.running))
+		return later(fault.RateLimited, fmt.Sprintf("You have %d statements running, which is the maximum. Wait for one to finish.", c.running))
 	}
 
 	g.refusedFull++
 
-	return later(fault.Unavailable, "Too many statements run on this server. Try again shortly.")
+	return later(fault.Unavailable, "This server is running too many statements. Try again later.")
 }
 
-// forget drops a caller who has no statement.
+// forget removes a caller without statements.
 func (g *gate) forget(who uuid.UUID) {
 	if c := g.callers[who]; c.running == 0 && len(c.waiting) == 0 {
 		delete(g.callers, who)
 	}
 }
 
-// stats is how many statements run and wait, and how many were refused.
+// stats returns how many statements run, wait and were refused, and the number of slots.
 func (g *gate) stats() Stats {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 
-	return Stats{Running: int64(g.running), Waiting: int64(g.waiting), Places: int64(g.places), RefusedFull: g.refusedFull, RefusedUser: g.refusedUser}
+	return Stats{Running: int64(g.running), Waiting: int64(g.waiting), Slots: int64(g.slots), RefusedFull: g.refusedFull, RefusedUser: g.refusedUser}
 }
 
 func later(code fault.Code, message string) error {

@@ -17,7 +17,7 @@ import (
 	"quern.dev/quern/internal/fault"
 )
 
-// idle: nobody runs, waits or is remembered.
+// idle reports whether no statement runs or waits and no caller is stored.
 func (g *gate) idle() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -31,25 +31,25 @@ func TestGatePerUser(t *testing.T) {
 	g := newGate(8, 2, 8, time.Hour)
 	ann, bob := uuid.New(), uuid.New()
 
-	first, err := g.enter(t.Context(), ann)
+	first, err := g.enter(t.Context(), ann, briefly)
 	require.NoError(t, err)
-	second, err := g.enter(t.Context(), ann)
+	second, err := g.enter(t.Context(), ann, briefly)
 	require.NoError(t, err)
 
-	_, err = g.enter(t.Context(), ann)
+	_, err = g.enter(t.Context(), ann, briefly)
 	require.True(t, fault.Is(err, fault.RateLimited))
 	require.Positive(t, fault.From(err).RetryAfter)
 	require.EqualValues(t, 1, g.stats().RefusedUser)
 
-	other, err := g.enter(t.Context(), bob)
+	other, err := g.enter(t.Context(), bob, briefly)
 	require.NoError(t, err, "one caller does not stop another")
 
 	first()
-	first() // counts once
+	first() // the second call has no effect
 
-	third, err := g.enter(t.Context(), ann)
+	third, err := g.enter(t.Context(), ann, briefly)
 	require.NoError(t, err)
-	_, err = g.enter(t.Context(), ann)
+	_, err = g.enter(t.Context(), ann, briefly)
 	require.True(t, fault.Is(err, fault.RateLimited))
 
 	second()
@@ -63,14 +63,14 @@ func TestGateQueue(t *testing.T) {
 
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate(1, 10, 2, time.Second)
-		leave, err := g.enter(t.Context(), uuid.New())
+		leave, err := g.enter(t.Context(), uuid.New(), briefly)
 		require.NoError(t, err)
 
 		entered := make(chan func(), 2)
 
 		for range 2 {
 			go func() {
-				leave, err := g.enter(t.Context(), uuid.New())
+				leave, err := g.enter(t.Context(), uuid.New(), briefly)
 				if err != nil {
 					leave = nil
 				}
@@ -83,12 +83,12 @@ func TestGateQueue(t *testing.T) {
 		require.EqualValues(t, 2, g.stats().Waiting)
 
 		began := time.Now()
-		_, err = g.enter(t.Context(), uuid.New())
+		_, err = g.enter(t.Context(), uuid.New(), briefly)
 		require.True(t, fault.Is(err, fault.Unavailable))
 		require.Positive(t, fault.From(err).RetryAfter)
 		require.Zero(t, time.Since(began), "a full queue says so at once")
 
-		// A place that becomes free goes to one that waits; the other has no more patience some time.
+		// A slot that becomes free is given to one waiting statement; the other one is refused after the waiting time.
 		time.Sleep(500 * time.Millisecond)
 		leave()
 
@@ -105,7 +105,7 @@ func TestGateQueue(t *testing.T) {
 	})
 }
 
-// TestGateShare: one caller has at most half of the places and of the queue, whatever the settings say.
+// TestGateShare checks that one caller gets at most half of the slots and of the queue, whatever the other settings are.
 func TestGateShare(t *testing.T) {
 	t.Parallel()
 
@@ -130,7 +130,7 @@ func TestGateShare(t *testing.T) {
 
 			for range test.runs + test.waits + 5 {
 				group.Go(func() {
-					leave, err := g.enter(t.Context(), greedy)
+					leave, err := g.enter(t.Context(), greedy, briefly)
 					if err != nil {
 						if fault.Is(err, fault.RateLimited) {
 							refused.Add(1)
@@ -151,12 +151,12 @@ func TestGateShare(t *testing.T) {
 			require.EqualValues(t, test.waits, g.stats().Waiting, "%+v", test)
 
 			if test.places > 1 {
-				other, err := g.enter(t.Context(), uuid.New())
+				other, err := g.enter(t.Context(), uuid.New(), briefly)
 				require.NoError(t, err, "there is a place for somebody else at once")
 				other()
 			}
 
-			// Those who waited in vain are told that it is their own doing.
+			// Statements that did not get a slot in time are refused, because their caller uses all slots of one caller.
 			group.Wait()
 			require.EqualValues(t, test.waits+5, refused.Load(), "%+v", test)
 			require.Equal(t, refused.Load(), g.stats().RefusedUser)
@@ -170,8 +170,8 @@ func TestGateShare(t *testing.T) {
 	}
 }
 
-// TestGateTurns: who waits gets a place in turn with the others, however many statements they have, and the statements of
-// one caller begin in their order.
+// TestGateTurns checks that waiting callers get slots in turn, however many statements each has, and that the statements of
+// one caller start in order.
 func TestGateTurns(t *testing.T) {
 	t.Parallel()
 
@@ -187,7 +187,7 @@ func TestGateTurns(t *testing.T) {
 
 		ask := func(user, number string) {
 			group.Go(func() {
-				leave, err := g.enter(t.Context(), users[user])
+				leave, err := g.enter(t.Context(), users[user], briefly)
 				if err != nil {
 					t.Error(err)
 
@@ -219,7 +219,7 @@ func TestGateTurns(t *testing.T) {
 		finish <- struct{}{}
 		group.Wait()
 
-		// a and b run; whose place becomes free is open, so only what every order has in common is told.
+		// a and b run, and either slot may become free first, so only properties of every possible order are checked.
 		require.Equal(t, []string{"a1", "b1"}, order[:2])
 		require.Less(t, slices.Index(order, "c1"), 5, "c waits for one turn of the others at most: %v", order)
 
@@ -239,7 +239,7 @@ func TestGateTurns(t *testing.T) {
 	})
 }
 
-// TestGateLastMoment: a place that is given in the moment in which the caller leaves is not lost.
+// TestGateLastMoment checks that a slot that is given at the moment at which the caller stops waiting is not lost.
 func TestGateLastMoment(t *testing.T) {
 	t.Parallel()
 
@@ -247,7 +247,7 @@ func TestGateLastMoment(t *testing.T) {
 		g := newGate(1, 10, 10, time.Hour)
 
 		for range 200 {
-			leave, err := g.enter(t.Context(), uuid.New())
+			leave, err := g.enter(t.Context(), uuid.New(), briefly)
 			require.NoError(t, err)
 
 			ctx, cancel := context.WithCancel(t.Context())
@@ -256,7 +256,7 @@ func TestGateLastMoment(t *testing.T) {
 			go func() {
 				defer close(left)
 
-				if late, err := g.enter(ctx, uuid.New()); err == nil {
+				if late, err := g.enter(ctx, uuid.New(), briefly); err == nil {
 					late()
 				}
 			}()
@@ -278,14 +278,14 @@ func TestGateCancel(t *testing.T) {
 
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate(1, 10, 2, time.Hour)
-		leave, err := g.enter(t.Context(), uuid.New())
+		leave, err := g.enter(t.Context(), uuid.New(), briefly)
 		require.NoError(t, err)
 
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 
 		began := time.Now()
-		_, err = g.enter(ctx, uuid.New())
+		_, err = g.enter(ctx, uuid.New(), briefly)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.Equal(t, time.Minute, time.Since(began))
 		require.Zero(t, g.stats().RefusedFull)
@@ -295,7 +295,7 @@ func TestGateCancel(t *testing.T) {
 	})
 }
 
-// TestGateBounds: whatever comes together, no more run than may, and nothing is left.
+// TestGateBounds checks under random load that the limits hold and that the gate is idle in the end.
 func TestGateBounds(t *testing.T) {
 	t.Parallel()
 
@@ -323,7 +323,7 @@ func TestGateBounds(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(random.IntN(4000))*time.Microsecond)
 				caller := random.IntN(len(callers))
 
-				leave, err := g.enter(ctx, callers[caller])
+				leave, err := g.enter(ctx, callers[caller], briefly)
 
 				switch {
 				case err == nil:
@@ -354,4 +354,54 @@ func TestGateBounds(t *testing.T) {
 	require.LessOrEqual(t, most.Load(), int64(places))
 	require.Positive(t, given.Load())
 	require.True(t, g.idle())
+}
+
+// TestGateRunWaits checks that the statement of a run is never refused: it waits until it gets a slot or the run ends.
+func TestGateRunWaits(t *testing.T) {
+	t.Parallel()
+
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate(2, 1, 1, time.Second)
+		ann := uuid.New()
+
+		leave, err := g.enter(t.Context(), ann, untilItEnds)
+		require.NoError(t, err)
+
+		failures := make(chan error, 4)
+
+		for range 3 {
+			go func() {
+				next, err := g.enter(t.Context(), ann, untilItEnds)
+				if err == nil {
+					next()
+				}
+
+				failures <- err
+			}()
+		}
+
+		ended, cancel := context.WithCancel(t.Context())
+
+		go func() {
+			_, err := g.enter(ended, ann, untilItEnds)
+			failures <- err
+		}()
+
+		synctest.Wait()
+		require.EqualValues(t, 4, g.stats().Waiting)
+
+		_, err = g.enter(t.Context(), ann, briefly)
+		require.True(t, fault.Is(err, fault.RateLimited), "a request is refused")
+
+		time.Sleep(time.Hour)
+		cancel()
+		require.ErrorIs(t, <-failures, context.Canceled)
+		leave()
+
+		for range 3 {
+			require.NoError(t, <-failures)
+		}
+
+		require.True(t, g.idle())
+	})
 }

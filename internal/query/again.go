@@ -12,21 +12,25 @@ import (
 	"quern.dev/quern/internal/engine"
 )
 
-// Again makes a file of rows that a statement gave before, with the columns that it had; next gives them one by one. Who
-// may see them is for the caller to know.
+// Again writes rows that a statement returned before as a file of the given form. next returns the rows one by one; the
+// columns are those of the earlier result. Again does not check who may see the rows; its caller must.
 //
-// Faults: as the package says.
+// Faults: those of the package.
 func (q *Query) Again(ctx context.Context, who auth.Principal, columns []Column, next func() (json.RawMessage, error), form Form) (*Result, error) {
-	path := filepath.Join(q.Exports.Dir, "again-"+uuid.NewString())
-	defer os.Remove(path) // the child has a name of its own for it
-
-	if err := writeLines(next, path); err != nil {
+	if err := q.Folder.Room(0); err != nil {
 		return nil, err
 	}
 
-	return q.begin(ctx, who, q.Time, func(r *running) (*Result, error) {
+	path := filepath.Join(q.Exports.Dir, "again-"+uuid.NewString())
+	defer os.Remove(path) // the sealed process has its own name for the file
+
+	if err := q.writeLines(next, path); err != nil {
+		return nil, err
+	}
+
+	return q.begin(ctx, who, briefly, func(r *running) (*Result, error) {
 		const file = "rows.ndjson"
-		if err := r.session.Link(path, file); err != nil {
+		if err := r.session.Mount(path, file); err != nil {
 			return nil, err
 		}
 

@@ -10,11 +10,11 @@ import (
 
 const (
 	cleanBatch = 200
-	// stillUsed is how long after its time somebody may have the address of a file, or write it.
+	// stillUsed is how long after its expiry an export may still be downloaded by its address, or written.
 	stillUsed = 2 * addressTime
 )
 
-// clean removes exports whose time is over, by rows. It can be cut off anywhere: a row goes after its object.
+// clean removes expired exports, as recorded in the database. It is safe to interrupt: a row is deleted after its object.
 func (q *Query) clean(ctx context.Context, _ job.Lease) error {
 	for {
 		var due []removable
@@ -49,7 +49,7 @@ func (q *Query) remove(ctx context.Context, one removable) error {
 	return q.DB.Do(ctx, func(db postgres.Querier) error { return deleteExport(ctx, db, one) })
 }
 
-// Inspect compares all exports with all of the store, and changes nothing.
+// Inspect compares the rows of all exports with the objects in the store. It changes nothing.
 func (q *Query) Inspect(ctx context.Context) (blob.Inspection, error) {
 	return q.Exports.Store.Inspect(ctx, storedExports(q.DB))
 }

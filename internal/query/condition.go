@@ -10,8 +10,9 @@ import (
 	"quern.dev/quern/internal/lake"
 )
 
-// conditions are what every row of the dataset must have that a statement reads: comparisons of its columns with
-// constants, all of them joined by AND, in the WHERE of a statement that names no other dataset and this one once.
+// conditions returns the conditions that every row that the statement uses must meet: comparisons of columns with
+// constants that are joined by AND in the WHERE clause. It returns none unless the statement names exactly one dataset,
+// once.
 func (s *statement) conditions(columns []lake.Column) (found []lake.Condition) {
 	from := child(s.root, "from_table")
 	if s.root["type"] != "SELECT_NODE" || from["type"] != "BASE_TABLE" || len(s.tables) != 1 || !s.names(from) || len(list(from["column_name_alias"])) > 0 {
@@ -30,7 +31,7 @@ func (s *statement) conditions(columns []lake.Column) (found []lake.Condition) {
 	return found
 }
 
-// conjuncts are the parts of a condition that must all be true.
+// conjuncts returns the parts of a condition that must all be true.
 func conjuncts(o object) []object {
 	if o["class"] != "CONJUNCTION" || o["type"] != "CONJUNCTION_AND" {
 		return []object{o}
@@ -44,7 +45,7 @@ func conjuncts(o object) []object {
 	return parts
 }
 
-// The operators, and what they are with their sides changed.
+// The operators by their names in the tree, and each operator for swapped sides.
 var (
 	operators = map[string]string{ //nolint:gochecknoglobals // read only
 		"COMPARE_EQUAL": "=", "COMPARE_LESSTHAN": "<", "COMPARE_LESSTHANOREQUALTO": "<=", "COMPARE_GREATERTHAN": ">", "COMPARE_GREATERTHANOREQUALTO": ">=",
@@ -108,8 +109,8 @@ func columnOf(o object, alias string, columns []lake.Column) (lake.Column, bool)
 	return columns[at], true
 }
 
-// constant is the value of a constant that is compared with a column of the type; nil if it is none, or if the
-// comparison is not simply that of two values of the type.
+// constant returns the value of a constant that is compared with a column of the type. It returns nil if the expression
+// is not a constant, or if the comparison is not a plain comparison of two values of that type.
 func constant(o object, of lake.Type) any {
 	if o["class"] == "CAST" {
 		kind, _ := child(o, "cast_type")["id"].(string)
@@ -117,7 +118,7 @@ func constant(o object, of lake.Type) any {
 			o = child(o, "child")
 		}
 
-		if of == lake.Timestamp && kind == "DATE" { // whatever hour its text has does not count
+		if of == lake.Timestamp && kind == "DATE" { // a cast to DATE drops the time of day
 			return constant(o, lake.Date)
 		}
 	}
@@ -170,7 +171,8 @@ func textConstant(text string, of lake.Type) any {
 	return nil
 }
 
-// numberConstant is a whole number with the point so many digits from its end.
+// numberConstant returns the number with these digits, of which the last scale are after the decimal point, as a value of
+// the type; nil if the type cannot hold it.
 func numberConstant(digits string, scale int64, of lake.Type) any {
 	whole, ok := new(big.Int).SetString(digits, 10)
 	if !ok {

@@ -1,16 +1,20 @@
-// Package query is the one door to rows: whoever reads rows of a dataset, over REST or as an agent, comes
-// through Run. It decides who may read what, which snapshots are read, and how much.
+// Package query is the only access to rows: every read of rows, over REST or by an agent, passes through this package.
+// It decides which datasets a caller may read, which snapshots are read, and how many rows and bytes are returned.
 //
-//	statement ─▶ admit ─▶ parse (in the child) ─▶ check the tree ─▶ resolve names ─▶ fetch files ─▶ run ─▶ rows
+//	statement ─▶ admit ─▶ parse (sealed process) ─▶ check the tree ─▶ resolve names ─▶ fetch files ─▶ run ─▶ rows
 //
 // Invariants:
-//   - Names are the only way to data: a statement is checked by its tree, and only datasets that it names and
-//     the caller may see are given to the child, as views. What the caller may not see looks absent.
-//   - The child is sealed and used once. The check and DuckDB's own settings are depth behind that.
-//   - Snapshots are fixed when names are resolved; the answer says which.
-//   - What a child says is hostile: rows are checked to be JSON, errors are put into our words.
-//   - The credential of the caller is checked again just before a statement starts: it may have waited.
-//   - Every statement that reads a dataset stands in the audit of the dataset's owner before a row goes out.
+//   - Data is reached only by name: the syntax tree of a statement is checked, and the sealed process receives only
+//     views of the datasets that the statement names and the caller may see. A dataset that the caller may not see
+//     looks as if it did not exist.
+//   - A sealed process is used for one statement. The check of the tree and DuckDB's own settings are further layers
+//     of defense.
+//   - Snapshots are fixed when names are resolved; the result lists them.
+//   - The output of a sealed process is not trusted: rows are checked to be JSON, and error messages are rewritten.
+//   - The credential of the caller is checked again just before a statement starts, because the statement may have
+//     waited for a slot.
+//   - Every statement that reads a dataset is recorded in the audit of the dataset's owner before its first row is
+//     returned.
 //
 // Faults: Unauthorized, NotFound, QueryInvalid, LimitExceeded, RateLimited, Unavailable, Timeout.
 package query

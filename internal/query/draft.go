@@ -14,13 +14,13 @@ import (
 	"quern.dev/quern/internal/fault"
 )
 
-// Draft writes a definition from what the values look like. Nothing is saved.
+// Draft writes a definition from the profile of a dataset. Nothing is saved.
 //
-// Faults: NotFound, InvalidState while there is no profile.
+// Faults: NotFound, InvalidState while the dataset has no profile.
 func (q *Query) Draft(ctx context.Context, who auth.Principal, at catalog.Path) (catalog.Definition, error) {
 	made, err := q.profile(ctx, who, at)
 	if err == nil && made == nil {
-		return catalog.Definition{}, fault.New(fault.InvalidState, "The dataset has no profile yet, which a draft is made from. Try again when nothing was added for a while.")
+		return catalog.Definition{}, fault.New(fault.InvalidState, "The dataset has no profile yet, and a draft needs one. The profile is computed when no rows have been added for a while. Try again later.")
 	}
 
 	if err != nil {
@@ -31,13 +31,13 @@ func (q *Query) Draft(ctx context.Context, who auth.Principal, at catalog.Path) 
 }
 
 const (
-	maxDescription = 10_000 // characters of a definition's text
-	maxSentence    = 500    // characters about a column
+	maxDescription = 10_000 // characters of the description of the data
+	maxSentence    = 500    // characters of the description of a column
 	maxShown       = 60     // characters of a value
-	fewValues      = 10     // are all named
+	fewValues      = 10     // up to this number, all values are listed
 	someNames      = 20
-	often          = 10  // percent of the rows, for a value to be named
-	typicalShape   = 0.9 // of the rows, for a shape to be that of the column
+	often          = 10  // lowest percentage of the rows for a value to be named
+	typicalShape   = 0.9 // lowest share of the rows for a shape to describe the column
 	percent        = 100
 )
 
@@ -61,7 +61,7 @@ func (p *Profile) draft() catalog.Definition {
 	return drafted
 }
 
-// describe says what a row is, how many there are, of which time, and what they are about.
+// describe returns sentences about what a row is, the number of rows and columns, the period and the joins.
 func (p *Profile) describe() string {
 	if p.Rows == 0 {
 		return "No rows yet."
@@ -106,7 +106,7 @@ func (p *Profile) names() string {
 	return text
 }
 
-// describeColumn says what kind of values a column has, which ones, and how many are missing.
+// describeColumn returns sentences about the type of a column, its values, and how many are missing.
 func describeColumn(c ColumnProfile, rows int64) []string {
 	filled := rows - c.Nulls
 	if filled == 0 {
@@ -169,7 +169,7 @@ func describeValues(c ColumnProfile, filled int64) (sentences []string) {
 	return append(sentences, "For example "+strings.Join(examples, ", ")+".")
 }
 
-// typeName is a type for people.
+// typeName returns the name of a type in words.
 func typeName(kind string) string {
 	name, known := map[string]string{
 		engine.Boolean: "True or false", engine.Bigint: "Whole number", engine.Double: "Number", engine.Date: "Date",
@@ -186,7 +186,7 @@ func typeName(kind string) string {
 	}
 }
 
-// shown is a value in a sentence.
+// shown returns a value as text for a sentence. Texts are quoted and cut to maxShown characters.
 func shown(value json.RawMessage) string {
 	var text string
 	if json.Unmarshal(value, &text) != nil {
@@ -196,7 +196,7 @@ func shown(value json.RawMessage) string {
 	return `"` + cut(strings.Join(strings.Fields(text), " "), maxShown) + `"`
 }
 
-// cut keeps the beginning of a text that is too long.
+// cut shortens a text to at most length characters.
 func cut(text string, length int) string {
 	letters := []rune(text)
 	if len(letters) <= length {
@@ -217,7 +217,7 @@ func share(part, whole int64) string {
 	}
 }
 
-// plural is a number with its noun, in groups of three digits.
+// plural returns a number with its noun; the digits are in groups of three.
 func plural(n int64, noun string) string {
 	digits := strconv.FormatInt(n, 10)
 	for i := len(digits) - 3; i > 0; i -= 3 {

@@ -72,7 +72,7 @@ func TestDraft(t *testing.T) {
 	require.Equal(t, "1 row with 1 column: a.", (&Profile{Rows: 1, Columns: []ColumnProfile{{Name: "a", Type: engine.JSON, Distinct: 1}}}).draft().DataDescription)
 }
 
-// TestDraftBounds: a definition takes what a draft has, however large the dataset.
+// TestDraftBounds checks that the draft of a large dataset meets the limits of a definition.
 func TestDraftBounds(t *testing.T) {
 	t.Parallel()
 

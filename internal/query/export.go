@@ -18,43 +18,44 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-// Exports is how datasets leave that are too large for an answer: a job writes the file to the store, one for each
-// snapshot and format, and whoever asks again gets its address.
+// Exports configures the export of datasets that are too large to be returned in the response. A job writes the file to
+// the store, one file for each snapshot and format, and a later request returns the address of the file.
 //
 //	   request        worker        written
 //	──────────▶ queued ─────▶ running ──────▶ ready
 //	                             │              │ expired
-//	                             └──▶ failed ───┴──▶ dropped ──cleaner──▶ gone
-//	                                       told
+//	                             └──▶ failed ───┴──▶ dropped ──cleanup──▶ (deleted)
+//	                                      reported
 //
-// The row stands before the object, and goes after it. Each attempt to write has a key of its own, so that what a
-// late worker writes is nobody's file; the keys of those before stay known in rows that are dropped.
+// The row is inserted before the object is written and deleted after the object is removed. Each attempt to write has its
+// own key, so a file that a late worker writes is never served. The keys of earlier attempts are kept in dropped rows, so
+// that the cleanup finds them.
 type Exports struct {
 	Store  *blob.Store
-	Jobs   func() *job.Client // there only when everything is wired
+	Jobs   func() *job.Client // a function because the client is created after Exports
 	Engine *engine.Engine
-	Dir    string // for files on their way, on the file system of the sandbox
+	Dir    string // for temporary files, on the file system of the sandbox
 
-	Stream int64         // bytes of data files that are exported in the answer
-	Time   time.Duration // that it may take to write a file
-	Keep   time.Duration // a file, and the reason why there is none
+	StreamMaxBytes int64         // largest size of the data files of a dataset that is exported in the response
+	Timeout        time.Duration // longest duration of writing a file
+	Retention      time.Duration // of a file, or of the fault if it could not be written
 }
 
-// Exported is a whole dataset: its rows, or if it is large the address of a file, which is empty while that is
-// written. The caller closes the result.
+// Exported is a whole dataset: its rows, or the address of a file if the dataset is large. The address is empty while the
+// file is being written. The caller closes the result.
 type Exported struct {
-	Name    string // for the file
+	Name    string // suggested file name
 	Result  *Result
 	Address string
 }
 
-// addressTime is how long an address works.
+// addressTime is how long an address is valid.
 const addressTime = 5 * time.Minute
 
-// Export gives a whole dataset in a form. Its rows have no __metadata.
+// Export returns a whole dataset in a form. Its rows have no __metadata.
 //
-// Faults: NotFound, InvalidState if it has no rows yet, the one that an earlier attempt to write the file ended with,
-// and as the package says.
+// Faults: NotFound; InvalidState if the dataset has no rows yet; the fault of an earlier attempt to write the file; and
+// those of the package.
 func (q *Query) Export(ctx context.Context, who auth.Principal, at catalog.Path, form Form) (Exported, error) {
 	one, err := q.one(ctx, who, at, uuid.Nil)
 	if err != nil {
@@ -68,12 +69,12 @@ func (q *Query) Export(ctx context.Context, who auth.Principal, at catalog.Path,
 	exported := Exported{Name: one.Name + "." + strings.TrimSuffix(formats()[form], "-escaped")}
 
 	switch size := one.size(); {
-	case size <= q.Exports.Stream:
+	case size <= q.Exports.StreamMaxBytes:
 		exported.Result, err = q.stream(ctx, who, one, form)
 
 		return exported, err
 	case size > q.CacheBytes:
-		return Exported{}, fault.New(fault.LimitExceeded, fmt.Sprintf("The dataset has data files of %d bytes; this server has room for %d. Query the part that you need.", size, q.CacheBytes))
+		return Exported{}, fault.New(fault.LimitExceeded, fmt.Sprintf("The data files of the dataset have %d bytes, but this server has space for %d. Query only the part that you need.", size, q.CacheBytes))
 	}
 
 	key, err := q.askFor(ctx, who, one, formats()[form])
@@ -86,13 +87,13 @@ func (q *Query) Export(ctx context.Context, who auth.Principal, at catalog.Path,
 	return exported, err
 }
 
-// formats are the names of the forms that a file can have.
+// formats returns the names of the forms that a file can have.
 func formats() map[Form]string {
 	return map[Form]string{CSV: "csv", EscapedCSV: "csv-escaped", Rows: "ndjson", Parquet: "parquet"}
 }
 
-// size is how many bytes the data files have.
-func (r *reading) size() (bytes int64) {
+// size returns the total size of the data files, in bytes.
+func (r *resolved) size() (bytes int64) {
 	for _, file := range r.files {
 		bytes += file.Size
 	}
@@ -100,9 +101,9 @@ func (r *reading) size() (bytes int64) {
 	return bytes
 }
 
-// stream exports in the answer.
-func (q *Query) stream(ctx context.Context, who auth.Principal, one reading, form Form) (*Result, error) {
-	return q.begin(ctx, who, q.Time, func(r *running) (*Result, error) {
+// stream exports a dataset in the response.
+func (q *Query) stream(ctx context.Context, who auth.Principal, one resolved, form Form) (*Result, error) {
+	return q.begin(ctx, who, briefly, func(r *running) (*Result, error) {
 		text := one.everything()
 
 		checked, err := r.parse(text)
@@ -112,13 +113,13 @@ func (q *Query) stream(ctx context.Context, who auth.Principal, one reading, for
 
 		r.action = exportAction
 
-		return r.run(ctx, who, checked, []reading{one}, engine.Query{Statement: text, Form: form})
+		return r.run(ctx, who, checked, []resolved{one}, engine.Query{Statement: text, Form: form})
 	})
 }
 
 const exportAction = "dataset.export"
 
-func (r *reading) everything() string { return `FROM ` + identifier(r.name) }
+func (r *resolved) everything() string { return `FROM ` + identifier(r.name) }
 
 // The states of an export.
 const (
@@ -129,7 +130,7 @@ const (
 	exportDropped = "dropped"
 )
 
-// export is a file in the store, or one that is to be.
+// export is a file that is in the store or is going to be written.
 type export struct {
 	account, dataset, snapshot, id uuid.UUID
 	format, key, state             string
@@ -141,14 +142,14 @@ func (e export) args() ExportArgs {
 	return ExportArgs{Account: e.account, Dataset: e.dataset, Export: e.id}
 }
 
-// exportPrefix is where all exports are.
+// exportPrefix is the prefix of the keys of all exports.
 const exportPrefix = "exports/"
 
 func exportKey() string { return exportPrefix + uuid.NewString() }
 
-// askFor gives the key of the file if it is there, and sees to it that it is written if nobody does. Of several who
-// ask at once one starts it.
-func (q *Query) askFor(ctx context.Context, who auth.Principal, one reading, format string) (key string, err error) {
+// askFor returns the key of the file if it is finished, and starts an export if none is in progress. Of several
+// simultaneous requests, one starts the export.
+func (q *Query) askFor(ctx context.Context, who auth.Principal, one resolved, format string) (key string, err error) {
 	var failure error
 
 	err = q.DB.InTx(ctx, func(tx postgres.Tx) error {
@@ -167,7 +168,7 @@ func (q *Query) askFor(ctx context.Context, who auth.Principal, one reading, for
 				return q.auditExportTx(ctx, tx, who, one)
 			}
 
-			failure = found.failure // is told once: who asks after that wants another attempt
+			failure = found.failure // is reported once: the next request starts another attempt
 		}
 
 		if found != nil {
@@ -185,10 +186,10 @@ func (q *Query) askFor(ctx context.Context, who auth.Principal, one reading, for
 	return key, err
 }
 
-func (q *Query) startExportTx(ctx context.Context, tx postgres.Tx, who auth.Principal, one reading, format string) error {
+func (q *Query) startExportTx(ctx context.Context, tx postgres.Tx, who auth.Principal, one resolved, format string) error {
 	e := export{
 		account: one.Account, dataset: one.ID, snapshot: one.snapshot.ID, format: format, id: uuid.Must(uuid.NewV7()), key: exportKey(),
-		state: exportQueued, createdAt: q.Now(), expiresAt: q.Now().Add(q.Exports.Keep),
+		state: exportQueued, createdAt: q.Now(), expiresAt: q.Now().Add(q.Exports.Retention),
 	}
 
 	made, err := insertExport(ctx, tx, e)
@@ -203,6 +204,6 @@ func (q *Query) startExportTx(ctx context.Context, tx postgres.Tx, who auth.Prin
 	return q.auditExportTx(ctx, tx, who, one)
 }
 
-func (q *Query) auditExportTx(ctx context.Context, tx postgres.Tx, who auth.Principal, one reading) error {
+func (q *Query) auditExportTx(ctx context.Context, tx postgres.Tx, who auth.Principal, one resolved) error {
 	return audit.WriteTx(ctx, tx, who.Audit(one.Account, q.Now(), exportAction, one.Audit()))
 }

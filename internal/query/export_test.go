@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
-	"net/http"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -16,34 +14,34 @@ import (
 
 	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/blob"
+	"quern.dev/quern/internal/blob/blobtest"
 	"quern.dev/quern/internal/catalog"
 	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/job"
 	"quern.dev/quern/internal/lake"
 	"quern.dev/quern/internal/postgres"
 	"quern.dev/quern/internal/postgres/pgtest"
-	"quern.dev/quern/stack"
 )
 
-// exporting is a Query on a database and a place in the store of its own, with a clock that can be put forward, and a
-// dataset. Nobody works its jobs.
+// exporting is a Query with its own database and its own prefix in the store, a clock that can be advanced, and a dataset.
+// No worker takes its jobs.
 type exporting struct {
 	*Query
 
 	t     *testing.T
 	ahead atomic.Int64
 	who   auth.Principal
-	one   reading
+	one   resolved
 }
 
 func newExporting(t *testing.T) *exporting {
 	t.Helper()
 
-	e := &exporting{t: t, who: auth.Principal{Account: uuid.New(), Username: "ada"}, one: reading{
+	e := &exporting{t: t, who: auth.Principal{Account: uuid.New(), Username: "ada"}, one: resolved{
 		Dataset: catalog.Dataset{Account: uuid.New(), ID: uuid.New(), Namespace: "shop", Name: "orders"}, snapshot: lake.Snapshot{ID: uuid.New()},
 	}}
 	now := func() time.Time { return time.Now().Add(time.Duration(e.ahead.Load())) }
-	db, store := pgtest.New(t), newStore(t)
+	db, store := pgtest.New(t), blobtest.New(t)
 
 	jobs, err := job.New(job.Config{DB: db, Log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
@@ -52,46 +50,20 @@ func newExporting(t *testing.T) *exporting {
 	require.NoError(t, err)
 
 	e.Query = New(Config{DB: db, Lake: tables, Now: now, Exports: Exports{
-		Store: store, Jobs: func() *job.Client { return jobs }, Dir: t.TempDir(), Time: time.Hour, Keep: 24 * time.Hour,
+		Store: store, Jobs: func() *job.Client { return jobs }, Dir: t.TempDir(), Timeout: time.Hour, Retention: 24 * time.Hour,
 	}})
 
 	return e
 }
 
-func newStore(t *testing.T) *blob.Store {
-	t.Helper()
-
-	pathStyle, err := strconv.ParseBool(stack.Env(t, "QUERN_TEST_S3_PATH_STYLE"))
-	require.NoError(t, err)
-
-	transport := &http.Transport{}
-	store, err := blob.New(blob.Config{
-		Endpoint: stack.Env(t, "QUERN_TEST_S3_ENDPOINT"), Region: stack.Env(t, "QUERN_TEST_S3_REGION"), Bucket: stack.Env(t, "QUERN_TEST_S3_BUCKET"),
-		AccessKey: stack.Env(t, "QUERN_TEST_S3_ACCESS_KEY"), SecretKey: stack.Env(t, "QUERN_TEST_S3_SECRET_KEY"), PathStyle: pathStyle,
-		Prefix: "query-test/" + uuid.NewString(), Now: time.Now, Client: &http.Client{Transport: transport, Timeout: 20 * time.Second},
-	})
-	require.NoError(t, err)
-
-	t.Cleanup(func() {
-		for object, err := range store.List(context.Background(), "") {
-			require.NoError(t, err)
-			require.NoError(t, store.Delete(context.Background(), object.Key))
-		}
-
-		transport.CloseIdleConnections()
-	})
-
-	return store
-}
-
 func (e *exporting) pass(d time.Duration) { e.ahead.Add(int64(d)) }
 
-// ask is a request for the dataset as CSV.
+// ask requests an export of the dataset as CSV.
 func (e *exporting) ask() (key string, err error) {
 	return e.askFor(e.t.Context(), e.who, e.one, "csv")
 }
 
-// waits asks and finds no file yet.
+// waits requests an export and checks that the file is not finished yet.
 func (e *exporting) waits() {
 	e.t.Helper()
 
@@ -118,7 +90,7 @@ func (e *exporting) exec(statement string) {
 	}))
 }
 
-// live is the export that counts.
+// live returns the export that is not dropped.
 func (e *exporting) live() (found export) {
 	e.t.Helper()
 	require.NoError(e.t, e.DB.InTx(e.t.Context(), func(tx postgres.Tx) error {
@@ -134,7 +106,7 @@ func (e *exporting) live() (found export) {
 	return found
 }
 
-// work runs do as the worker that holds the lease of the live export.
+// work calls do as a worker that holds the lease of the live export.
 func (e *exporting) work(do func(ctx context.Context, w *writing)) error {
 	found := e.live()
 
@@ -146,12 +118,12 @@ func (e *exporting) work(do func(ctx context.Context, w *writing)) error {
 }
 
 func (w *writing) start(ctx context.Context) error {
-	return w.record(ctx, func(tx postgres.Tx) (bool, error) { return w.startTx(ctx, tx) })
+	return w.lease.Record(ctx, func(tx postgres.Tx) (bool, error) { return w.startTx(ctx, tx) })
 }
 
 func (w *writing) end(ctx context.Context, size int64) error {
-	return w.record(ctx, func(tx postgres.Tx) (bool, error) {
-		return readyExport(ctx, tx, w.export, size, w.Now().Add(w.Exports.Keep))
+	return w.lease.Record(ctx, func(tx postgres.Tx) (bool, error) {
+		return readyExport(ctx, tx, w.export, size, w.Now().Add(w.Exports.Retention))
 	})
 }
 
@@ -210,7 +182,7 @@ func TestExportIsStartedOnce(t *testing.T) {
 	require.Equal(t, []int{3, 3, 3}, []int{e.count(countRows), e.count(countJobs), e.count(countAudit)}, "another format and another snapshot")
 }
 
-// TestExportLives: from queued to gone.
+// TestExportLives follows an export from queued to deleted.
 func TestExportLives(t *testing.T) {
 	t.Parallel()
 
@@ -229,7 +201,7 @@ func TestExportLives(t *testing.T) {
 	require.Equal(t, e.live().key, key)
 	require.Equal(t, []int{1, 1, 2, 0}, []int{e.count(countRows), e.count(countJobs), e.count(countAudit), e.count(countLeases)})
 
-	// A job that is delivered once more does nothing, and leaves no lease.
+	// A job that is delivered again does nothing and leaves no lease.
 	require.NoError(t, e.write(t.Context(), e.live().args(), true))
 	require.Equal(t, exportReady, e.live().state)
 	require.Zero(t, e.count(countLeases))
@@ -241,7 +213,7 @@ func TestExportLives(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, key, again)
 
-	// Its time is over, and the next to ask wants a new one. Who has the address keeps it for a while.
+	// After the retention, the next request starts a new export. The old file remains while its address may be in use.
 	e.pass(2 * time.Minute)
 	e.clears()
 	e.waits()
@@ -253,7 +225,7 @@ func TestExportLives(t *testing.T) {
 	require.Empty(t, e.objects())
 	require.Equal(t, 1, e.count(countRows))
 
-	// One that nobody works goes too.
+	// An export that no worker takes is removed too.
 	e.pass(48 * time.Hour)
 	e.clears()
 	require.Zero(t, e.count(countRows))
@@ -275,7 +247,7 @@ func TestExportFailureIsToldOnce(t *testing.T) {
 	require.Equal(t, exportQueued, e.live().state)
 	require.Equal(t, 2, e.count(countJobs))
 
-	// What failed long ago is not worth telling.
+	// A failure older than the retention is not reported.
 	require.NoError(t, e.write(t.Context(), e.live().args(), false))
 	e.pass(25 * time.Hour)
 	e.waits()
@@ -284,8 +256,8 @@ func TestExportFailureIsToldOnce(t *testing.T) {
 	require.Equal(t, 1, e.count(countRows))
 }
 
-// TestExportTakenOver: a worker that lost its lease cannot end the export, and what it wrote is nobody's file and
-// goes.
+// TestExportTakenOver checks that a worker that lost its lease cannot finish the export, and that its file is never served
+// and is removed.
 func TestExportTakenOver(t *testing.T) {
 	t.Parallel()
 
@@ -320,12 +292,13 @@ func TestExportTakenOver(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, found, "rows know both")
 
-	e.pass(e.Exports.Time + stillUsed + time.Minute)
+	e.pass(e.Exports.Timeout + stillUsed + time.Minute)
 	e.clears()
 	require.Equal(t, []string{heir}, e.objects())
 }
 
-// TestExportDropped: what took so long that somebody asked anew is not given to anybody.
+// TestExportDropped checks that after an export exceeded its timeout and was requested again, the first attempt cannot
+// finish it.
 func TestExportDropped(t *testing.T) {
 	t.Parallel()
 
@@ -333,11 +306,11 @@ func TestExportDropped(t *testing.T) {
 	e.waits()
 	require.NoError(t, e.work(func(ctx context.Context, w *writing) {
 		require.NoError(t, w.start(ctx))
-		e.pass(e.Exports.Time + time.Second)
+		e.pass(e.Exports.Timeout + time.Second)
 		e.waits()
 		require.NotEqual(t, w.export.id, e.live().id)
-		require.ErrorIs(t, w.end(ctx, 1), errStopped)
-		require.ErrorIs(t, w.start(ctx), errStopped)
+		require.ErrorIs(t, w.end(ctx, 1), job.ErrStopped)
+		require.ErrorIs(t, w.start(ctx), job.ErrStopped)
 	}))
 	require.Equal(t, exportQueued, e.live().state)
 }
@@ -357,7 +330,7 @@ func TestExportRemovesParts(t *testing.T) {
 	found, err := e.Inspect(t.Context())
 	require.NoError(t, err)
 	require.Zero(t, found)
-	e.pass(e.Exports.Time + stillUsed + time.Second)
+	e.pass(e.Exports.Timeout + stillUsed + time.Second)
 	e.clears()
 
 	for upload, err := range e.Exports.Store.Uploads(t.Context(), "") {

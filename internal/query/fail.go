@@ -13,11 +13,11 @@ import (
 	"quern.dev/quern/internal/fault"
 )
 
-// positioned is a fault of a statement at a place in it.
+// positioned is a fault at a position in a statement.
 type positioned struct {
 	fault *fault.Error
-	at    int    // in bytes, -1 if unknown
-	hint  string // if there is a double quote at the place
+	at    int    // byte offset; -1 if unknown
+	hint  string // added to the message if the statement has a double quote at the position
 }
 
 func (p *positioned) Error() string { return p.fault.Error() }
@@ -27,7 +27,8 @@ func invalid(at int, message string) error {
 	return &positioned{fault: fault.New(fault.QueryInvalid, message), at: at}
 }
 
-// locate says in the text of the error where in the statement it is. So many bytes stood before the statement.
+// locate adds the line and column in the statement to a positioned fault. before is the number of bytes that preceded the
+// statement in the text that was parsed.
 func locate(err error, statement string, before int) error {
 	p, ok := errors.AsType[*positioned](err)
 	if !ok {
@@ -52,7 +53,7 @@ func locate(err error, statement string, before int) error {
 	return p.fault
 }
 
-// withCandidates adds names that may have been meant.
+// withCandidates adds up to maxCandidates suggested names to a positioned fault.
 func withCandidates(err error, names []string) error {
 	if p, ok := errors.AsType[*positioned](err); ok {
 		for _, candidate := range names[:min(len(names), maxCandidates)] {
@@ -63,7 +64,7 @@ func withCandidates(err error, names []string) error {
 	return err
 }
 
-// What DuckDB says, as far as its words are ours to change.
+// The patterns of DuckDB's messages that are rewritten.
 var (
 	quoted     = regexp.MustCompile(`"([^"]+)"`)
 	candidates = regexp.MustCompile(`(?m)^\s*Candidate [^:]*:(.*)$`)
@@ -75,8 +76,9 @@ var (
 	physical   = regexp.MustCompile(`\bU?INT(?:8|16|32|64|128)\b|\b(?:INTEGER|STRING)_LITERAL\b`)
 )
 
-// refused puts what DuckDB says of a statement into our words. The datasets are those that it reads.
-func refused(err error, reads []reading) error {
+// refused rewrites DuckDB's error about a statement as a QueryInvalid fault. reads are the datasets that the statement
+// reads. Other errors are returned as they are.
+func refused(err error, reads []resolved) error {
 	said, ok := errors.AsType[*engine.StatementError](err)
 	if !ok {
 		return err
@@ -87,13 +89,13 @@ func refused(err error, reads []reading) error {
 
 	switch {
 	case said.Kind == "parser":
-		return invalid(said.Position, "The statement is not SQL: "+first+"."+reservedHint(first))
+		return invalid(said.Position, "The statement is not valid SQL: "+first+"."+reservedHint(first))
 	case said.Kind == "not implemented" && strings.Contains(first, "Only SELECT"):
-		return invalid(said.Position, `Only one SELECT is possible. Nothing can be changed here; "explain": true in the request gives the plan, and PIVOT works as FROM dataset PIVOT (sum(x) FOR y IN (1, 2)).`)
+		return invalid(said.Position, `Only a single SELECT is allowed, and it cannot change data. For the plan, set "explain": true in the request. For PIVOT, write FROM dataset PIVOT (sum(x) FOR y IN (1, 2)).`)
 	case said.Subtype == "COLUMN_NOT_FOUND":
 		return noColumn(said.Position, said.Name, "", reads)
 	case strings.HasPrefix(said.Name, "`"):
-		return invalid(said.Position, "The statement is not SQL: names are quoted with double quotes, not with backticks.")
+		return invalid(said.Position, "The statement is not valid SQL: names are quoted with double quotes, not with backticks.")
 	case said.Subtype == "MISSING_ENTRY" && strings.Contains(strings.ToLower(said.Message), "function"):
 		return withCandidates(invalid(said.Position, fmt.Sprintf("There is no function %s.", said.Name)), nearest(said.Name, said.Candidates))
 	}
@@ -105,8 +107,8 @@ func refused(err error, reads []reading) error {
 	return fault.Wrap(said, fault.QueryInvalid, "The engine cannot run this statement.")
 }
 
-// refusedBinding is refused for what names and types do not allow.
-func refusedBinding(said *engine.StatementError, first, rest string, reads []reading) error {
+// refusedBinding rewrites errors about names, types and values.
+func refusedBinding(said *engine.StatementError, first, rest string, reads []resolved) error {
 	at := said.Position
 
 	if found := noColumnOf.FindStringSubmatch(first); found != nil {
@@ -122,7 +124,7 @@ func refusedBinding(said *engine.StatementError, first, rest string, reads []rea
 	}
 
 	if found := noCast.FindStringSubmatch(first); found != nil {
-		return invalid(at, fmt.Sprintf("A value of the type %s cannot become one of the type %s.", found[1], found[2]))
+		return invalid(at, fmt.Sprintf("A value of type %s cannot be cast to %s.", found[1], found[2]))
 	}
 
 	name := ""
@@ -131,14 +133,14 @@ func refusedBinding(said *engine.StatementError, first, rest string, reads []rea
 	}
 
 	switch {
-	case strings.HasPrefix(first, "Ambiguous reference to table") && strings.HasPrefix(name, "memory."): // DuckDB's own name for it
-		return invalid(at, "A dataset stands several times in FROM. Give each an alias of its own.")
+	case strings.HasPrefix(first, "Ambiguous reference to table") && strings.HasPrefix(name, "memory."): // DuckDB's internal name of a dataset without an alias
+		return invalid(at, "A dataset appears several times in FROM. Give each occurrence its own alias.")
 	case strings.HasPrefix(first, "Ambiguous reference to table"):
-		return invalid(at, fmt.Sprintf("The name %q stands for several datasets in FROM. Give each an alias of its own.", name))
+		return invalid(at, fmt.Sprintf("The name %q refers to several datasets in FROM. Give each its own alias.", name))
 	case strings.HasPrefix(first, "Ambiguous reference"):
-		return invalid(at, fmt.Sprintf("The column %q is in several datasets. Write the dataset before it: dataset.column.", name))
+		return invalid(at, fmt.Sprintf("The column %q is in several datasets. Write the name of the dataset before it: dataset.column.", name))
 	case strings.HasPrefix(first, "Referenced table"):
-		return withCandidates(invalid(at, fmt.Sprintf("There is no dataset and no alias %q in FROM.", name)), listed(rest))
+		return withCandidates(invalid(at, fmt.Sprintf("FROM has no dataset or alias %q.", name)), listed(rest))
 	case first == "":
 		return invalid(at, "The engine cannot run this statement.")
 	case said.Kind == "conversion":
@@ -148,7 +150,7 @@ func refusedBinding(said *engine.StatementError, first, rest string, reads []rea
 	return withCandidates(invalid(at, "The statement cannot be run: "+first+"."), listed(rest))
 }
 
-// listed are the names that DuckDB offers.
+// listed returns the names that DuckDB suggests in a message.
 func listed(text string) (names []string) {
 	for _, line := range candidates.FindAllStringSubmatch(text, -1) {
 		for _, name := range quoted.FindAllStringSubmatch(line[1], -1) {
@@ -161,8 +163,9 @@ func listed(text string) (names []string) {
 
 const maxListed = 30
 
-// noColumn says that there is no such column, and which there are if none is like it.
-func noColumn(at int, name, of string, reads []reading) error {
+// noColumn returns the fault for a column that does not exist, with similar names, or with the existing columns if none is
+// similar.
+func noColumn(at int, name, of string, reads []resolved) error {
 	message := fmt.Sprintf("There is no column %q.", name)
 	if of != "" {
 		message = fmt.Sprintf("There is no column %q in %s.", name, of)
@@ -171,7 +174,7 @@ func noColumn(at int, name, of string, reads []reading) error {
 	near := nearest(name, columnNames(reads))
 
 	for _, one := range reads {
-		columns := columnNames([]reading{one})
+		columns := columnNames([]resolved{one})
 		isThere := slices.ContainsFunc(columns, func(column string) bool { return strings.EqualFold(column, name) })
 
 		switch {
@@ -184,14 +187,15 @@ func noColumn(at int, name, of string, reads []reading) error {
 		}
 	}
 
-	return withCandidates(&positioned{fault: fault.New(fault.QueryInvalid, message), at: at, hint: " A text stands in single quotes."},
+	return withCandidates(&positioned{fault: fault.New(fault.QueryInvalid, message), at: at, hint: " Put text in single quotes."},
 		slices.DeleteFunc(near, func(column string) bool { return strings.EqualFold(column, name) }))
 }
 
-// noFunction says that a function does not take such arguments. Of an operator DuckDB lists every type that there is.
+// noFunction returns the fault for a function with arguments of the wrong types, with the forms that DuckDB lists. Forms of
+// operators are left out, because DuckDB lists every type for them.
 func noFunction(at int, name, arguments, rest string) error {
 	if strings.Trim(name, "abcdefghijklmnopqrstuvwxyz") == name {
-		return invalid(at, fmt.Sprintf("The operator %s does not take (%s). Cast them: CAST(value AS type).", name, arguments))
+		return invalid(at, fmt.Sprintf("The operator %s does not accept (%s). Cast the values: CAST(value AS type).", name, arguments))
 	}
 
 	var forms []string
@@ -202,10 +206,10 @@ func noFunction(at int, name, arguments, rest string) error {
 		}
 	}
 
-	return withCandidates(invalid(at, fmt.Sprintf("The function %s does not take (%s).", name, arguments)), forms)
+	return withCandidates(invalid(at, fmt.Sprintf("The function %s does not accept (%s).", name, arguments)), forms)
 }
 
-// types gives the types in a text the names that SQL has for them.
+// types replaces DuckDB's internal type names in a text by the names that SQL uses.
 func types(text string) string {
 	names := map[string]string{"8": "TINYINT", "16": "SMALLINT", "32": "INTEGER", "64": "BIGINT", "128": "HUGEINT"}
 
@@ -225,7 +229,7 @@ func types(text string) string {
 	})
 }
 
-// reservedHint is for words that people have as names.
+// reservedHint returns a hint to quote a reserved word that is often used as a name; empty for other words.
 func reservedHint(message string) string {
 	found := nearWord.FindStringSubmatch(message)
 	if found == nil || !slices.Contains([]string{
@@ -234,15 +238,15 @@ func reservedHint(message string) string {
 		return ""
 	}
 
-	return " If it is a name, put it into double quotes."
+	return " If it is a name, put it in double quotes."
 }
 
 const (
 	maxCandidates = 3
-	partLength    = 3 // of a name that is a part of another
+	partLength    = 3 // shortest name that is compared as a part of another
 )
 
-// nearest are the names most like the wanted one, if they are alike at all.
+// nearest returns the names that are most similar to the wanted one, the best first; none if no name is similar.
 func nearest(wanted string, names []string) []string {
 	type scored struct {
 		name     string
@@ -279,7 +283,7 @@ func nearest(wanted string, names []string) []string {
 	return list
 }
 
-// editDistance is how many characters must be added, removed, changed or swapped with the next.
+// editDistance returns how many characters must be added, removed, changed or swapped with the next to turn a into b.
 func editDistance(a, b string) int {
 	x, y := []rune(a), []rune(b)
 

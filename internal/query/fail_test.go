@@ -29,7 +29,7 @@ func TestLocate(t *testing.T) {
 		{"SELECT", 7, ""},
 		{"SELECT", -1, ""},
 		{"", 0, "line 1, column 1"},
-		{"ä", 1, "line 1, column 2"}, // never in the middle of one, and no panic if it were
+		{"ä", 1, "line 1, column 2"}, // DuckDB never reports a position inside a character; locate must not panic
 	} {
 		err := locate(invalid(c.at, "No."), c.statement, 0)
 		require.True(t, fault.Is(err, fault.QueryInvalid))
@@ -51,15 +51,15 @@ func TestLocate(t *testing.T) {
 func TestRefused(t *testing.T) {
 	t.Parallel()
 
-	reads := []reading{{snapshot: lake.Snapshot{Columns: []lake.Column{{Name: "customer"}, {Name: "customs"}, {Name: "amount"}}}}}
+	reads := []resolved{{snapshot: lake.Snapshot{Columns: []lake.Column{{Name: "customer"}, {Name: "customs"}, {Name: "amount"}}}}}
 
 	for _, c := range []struct {
 		said       engine.StatementError
 		want       string
 		candidates []string
 	}{
-		{engine.StatementError{Kind: "parser", Message: `syntax error at or near "FORM"`}, `The statement is not SQL: syntax error at or near "FORM".`, nil},
-		{engine.StatementError{Kind: "not implemented", Message: "Only SELECT statements can be serialized to json!"}, "Only one SELECT is possible.", nil},
+		{engine.StatementError{Kind: "parser", Message: `syntax error at or near "FORM"`}, `The statement is not valid SQL: syntax error at or near "FORM".`, nil},
+		{engine.StatementError{Kind: "not implemented", Message: "Only SELECT statements can be serialized to json!"}, "Only a single SELECT is allowed", nil},
 		{engine.StatementError{Kind: "binder", Subtype: "COLUMN_NOT_FOUND", Name: "custmer"}, `There is no column "custmer".`, []string{"customer"}},
 		{engine.StatementError{Kind: "catalog", Subtype: "MISSING_ENTRY", Name: "uper", Message: "Scalar Function with name uper does not exist!", Candidates: []string{"upper", "lower"}}, "There is no function uper.", []string{"upper"}},
 		{engine.StatementError{Kind: "binder", Message: `Ambiguous reference to column name "id" (use: "a.id" or "b.id")`}, `The column "id" is in several datasets.`, nil},

@@ -30,8 +30,8 @@ func seedTrees(f *testing.F) {
 	f.Add([]byte(trees(f, "conditions")["SELECT * FROM orders WHERE id BETWEEN 1 AND 9"]))
 }
 
-// FuzzCheck: whatever is allowed has no table but those that are found, and none of the functions that are not
-// possible, wherever in the tree they stand.
+// FuzzCheck checks that an allowed tree contains only tables that the check found, and no forbidden function, anywhere in
+// the tree.
 func FuzzCheck(f *testing.F) {
 	seedTrees(f)
 
@@ -69,14 +69,14 @@ func FuzzCheck(f *testing.F) {
 	})
 }
 
-// isReference tells by the member that only references to tables have.
+// isReference reports whether an object is a reference to a table, by a member that only references have.
 func isReference(o object) bool {
 	_, hasSample := o["sample"]
 
 	return hasSample
 }
 
-// withoutConstants leaves out constants: their members are values, whatever they look like.
+// withoutConstants returns a tree without constants, whose members are values even if they look like parts of a tree.
 func withoutConstants(value any) any {
 	switch value := value.(type) {
 	case []any:
@@ -102,7 +102,7 @@ func withoutConstants(value any) any {
 	}
 }
 
-// named are the names of all queries in a tree.
+// named returns the names of all common table expressions in a tree.
 func named(value any) (names []string) {
 	switch value := value.(type) {
 	case []any:
@@ -126,7 +126,8 @@ func named(value any) (names []string) {
 	return names
 }
 
-// FuzzTrace: a traced tree reads the traced view once, and is otherwise as it was.
+// FuzzTrace checks that withProvenance leaves the original tree unchanged and that its result reads the provenance view and
+// has two more columns.
 func FuzzTrace(f *testing.F) {
 	seedTrees(f)
 
@@ -139,7 +140,7 @@ func FuzzTrace(f *testing.F) {
 		before, err := json.Marshal(s.tree)
 		require.NoError(t, err)
 
-		made, name := s.trace()
+		made, name := s.withProvenance()
 
 		after, err := json.Marshal(s.tree)
 		require.NoError(t, err)
@@ -155,7 +156,7 @@ func FuzzTrace(f *testing.F) {
 		require.NoError(t, json.Unmarshal(made, &changed))
 
 		root := child(items(changed["statements"])[0], "node")
-		require.Equal(t, engine.TracedView, child(root, "from_table")["table_name"])
+		require.Equal(t, engine.ProvenanceView, child(root, "from_table")["table_name"])
 		require.Len(t, list(root["select_list"]), len(list(s.root["select_list"]))+2)
 	})
 }

@@ -10,30 +10,30 @@ import (
 	"quern.dev/quern/internal/values"
 )
 
-// What open indexes take together at most, beyond those in use. An index of a million values takes 7 MB, and each
-// holds a file open.
+// The limits for all open indexes together. Indexes that are in use can exceed them. An index of a million values takes
+// 7 MB, and each index holds a file open.
 const (
 	indexMemory = 256 << 20
 	indexFiles  = 500
 )
 
-// indexes keeps value indexes open, those that were used last. Objects never change, so the key says everything.
+// indexes keeps the most recently used value indexes open. Objects never change, so an index is identified by its key.
 type indexes struct {
 	fetch  func(ctx context.Context, file lake.File) (path string, release func(), err error)
-	room   int64 // bytes of memory
-	places int   // files
+	room   int64 // largest total memory, in bytes
+	places int   // largest number of open files
 
 	mu     sync.Mutex
 	memory int64
 	open   map[string]*openIndex // by key
-	recent *recency.List         // of *openIndex, the last used first
+	recent *recency.List         // of *openIndex, the most recently used first
 }
 
-// openIndex is an index that is open, or is being opened.
+// openIndex is an index that is open or is being opened.
 type openIndex struct {
 	key   string
 	users int
-	at    *recency.Element // nil when it is no longer kept
+	at    *recency.Element // nil after the index was removed from indexes
 	done  chan struct{}
 	index *values.Index
 	err   error
@@ -53,7 +53,7 @@ func (x *indexes) take(ctx context.Context, object lake.Object) (index *values.I
 		one.at = x.recent.PushFront(one)
 		x.open[object.Key] = one
 
-		// It is opened for whoever asks meanwhile too, so it does not end with the first one.
+		// Other callers may wait for the same index, so opening it must not end with the first caller's context.
 		go x.fill(context.WithoutCancel(ctx), one, object)
 	} else {
 		x.recent.MoveToFront(one.at)
@@ -79,7 +79,7 @@ func (x *indexes) take(ctx context.Context, object lake.Object) (index *values.I
 	return one.index, sync.OnceFunc(func() { x.leave(one) }), nil
 }
 
-// fill opens the file. Once open it needs its copy in the cache no more.
+// fill opens the copy of the index in the cache. Once it is open, the cache may remove the copy.
 func (x *indexes) fill(ctx context.Context, one *openIndex, object lake.Object) {
 	var index *values.Index
 
@@ -112,7 +112,7 @@ func (x *indexes) openFile(ctx context.Context, object lake.Object) (*values.Ind
 	return values.Open(path)
 }
 
-// leave counts a user off, and closes what is no longer kept.
+// leave ends one use of an index, and closes the index if it was removed and has no other users.
 func (x *indexes) leave(one *openIndex) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -121,7 +121,7 @@ func (x *indexes) leave(one *openIndex) {
 	x.closeUnused(one)
 }
 
-// shrink lets go of those that were not used for the longest time. The caller holds mu.
+// shrink removes the least recently used indexes until the limits are met. The caller holds mu.
 func (x *indexes) shrink() {
 	for at := x.recent.Back(); at != nil && (x.memory > x.room || x.recent.Len() > x.places); {
 		one, _ := at.Value.(*openIndex)
@@ -135,7 +135,31 @@ func (x *indexes) shrink() {
 	}
 }
 
-// forget keeps an index no longer. The caller holds mu.
+// Evict closes the least recently used value index. It returns false if all open indexes are in use. An open file takes
+// space on the disk even after its copy in the cache was deleted.
+func (q *Query) Evict() bool { return q.indexes.evict() }
+
+func (x *indexes) evict() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+
+	for at := x.recent.Back(); at != nil; at = at.Prev() {
+		one, _ := at.Value.(*openIndex)
+		if one.index == nil || one.users > 0 {
+			continue
+		}
+
+		x.memory -= one.index.Memory()
+		x.forget(one)
+		x.closeUnused(one)
+
+		return true
+	}
+
+	return false
+}
+
+// forget removes an index from the list without closing it. The caller holds mu.
 func (x *indexes) forget(one *openIndex) {
 	x.recent.Remove(one.at)
 	delete(x.open, one.key)
@@ -145,7 +169,7 @@ func (x *indexes) forget(one *openIndex) {
 
 func (x *indexes) closeUnused(one *openIndex) {
 	if one.at == nil && one.users == 0 && one.index != nil {
-		_ = one.index.Close() // it was only read
+		_ = one.index.Close() // no data can be lost: the file was only read
 		one.index = nil
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-// Page is a wish for some rows of a dataset. The zero Snapshot is the one in force.
+// Page selects some rows of a dataset. The zero Snapshot means the current one.
 type Page struct {
 	Columns  []string // all if empty
 	Snapshot uuid.UUID
@@ -27,17 +27,17 @@ type Page struct {
 	Limit    int
 }
 
-// Preview is some rows of a dataset at a snapshot, in the order in which they came.
+// Preview is some rows of a dataset at a snapshot, in the order in which they were added.
 type Preview struct {
 	Columns  []Column
 	Rows     []json.RawMessage
 	Snapshot uuid.UUID
-	Next     int64 // the offset of the next page, 0 if there is none
+	Next     int64 // offset of the next page; 0 if there is none
 }
 
-// Preview gives a page of rows. It reads only the files that have them.
+// Preview returns a page of rows. It reads only the data files that contain them.
 //
-// Faults: NotFound, ValidationFailed, and as the package says.
+// Faults: NotFound, ValidationFailed, and those of the package.
 func (q *Query) Preview(ctx context.Context, who auth.Principal, at catalog.Path, page Page) (Preview, error) {
 	one, err := q.one(ctx, who, at, page.Snapshot)
 	if err != nil || one.snapshot.ID == uuid.Nil {
@@ -49,7 +49,7 @@ func (q *Query) Preview(ctx context.Context, who auth.Principal, at catalog.Path
 		return Preview{}, err
 	}
 
-	result, err := q.begin(ctx, who, q.Time, func(r *running) (*Result, error) {
+	result, err := q.begin(ctx, who, briefly, func(r *running) (*Result, error) {
 		checked, err := r.parse(text)
 		if err != nil {
 			return nil, err
@@ -57,7 +57,7 @@ func (q *Query) Preview(ctx context.Context, who auth.Principal, at catalog.Path
 
 		r.action = "rows.list"
 
-		return r.run(ctx, who, checked, []reading{one}, engine.Query{Statement: text, Form: Rows, Rows: int64(page.Limit), Bytes: q.Bytes})
+		return r.run(ctx, who, checked, []resolved{one}, engine.Query{Statement: text, Form: Rows, Rows: int64(page.Limit), Bytes: q.MaxBytes})
 	})
 	if err != nil {
 		return Preview{}, err
@@ -86,9 +86,9 @@ func (q *Query) Preview(ctx context.Context, who auth.Principal, at catalog.Path
 	return shown, nil
 }
 
-// one resolves a dataset by its path at a snapshot, the one in force if there is none given. Without rows it has
-// no snapshot.
-func (q *Query) one(ctx context.Context, who auth.Principal, at catalog.Path, snapshot uuid.UUID) (one reading, err error) {
+// one resolves a dataset by its path, at the given snapshot or, for uuid.Nil, at the current one. The snapshot of the
+// result is zero if the dataset has no snapshot yet.
+func (q *Query) one(ctx context.Context, who auth.Principal, at catalog.Path, snapshot uuid.UUID) (one resolved, err error) {
 	var old bool
 
 	err = q.DB.Do(ctx, func(db postgres.Querier) error {
@@ -97,7 +97,7 @@ func (q *Query) one(ctx context.Context, who auth.Principal, at catalog.Path, sn
 			return err
 		}
 
-		one = reading{Dataset: dataset, owner: ownerName(who, at.Username), name: dataset.Name}
+		one = resolved{Dataset: dataset, owner: ownerName(who, at.Username), name: dataset.Name}
 
 		current, files, err := q.Lake.Current(ctx, db, one.table())
 		if err != nil || current == nil {
@@ -112,7 +112,7 @@ func (q *Query) one(ctx context.Context, who auth.Principal, at catalog.Path, sn
 
 		one.snapshot, err = q.Lake.Snapshot(ctx, db, one.table(), snapshot)
 		if fault.Is(err, fault.NotFound) {
-			return fault.Invalid("cursor", "is of rows that are no longer there; begin anew")
+			return fault.Invalid("cursor", "refers to rows that no longer exist; start again without a cursor")
 		}
 
 		return err
@@ -126,8 +126,8 @@ func (q *Query) one(ctx context.Context, who auth.Principal, at catalog.Path, sn
 	return one, err
 }
 
-// page is the statement for a page. Files before and after it are left out.
-func (r *reading) page(page Page) (text string, err error) {
+// page returns the statement for a page. It also drops the data files before and after the page.
+func (r *resolved) page(page Page) (text string, err error) {
 	offset := page.Offset
 
 	for len(r.files) > 1 && offset >= r.files[0].Rows {
@@ -155,5 +155,5 @@ func (r *reading) page(page Page) (text string, err error) {
 	return fmt.Sprintf(`FROM %s SELECT %s LIMIT %d OFFSET %d`, identifier(r.name), strings.Join(columns, ", "), page.Limit, offset), nil
 }
 
-// identifier is a name in SQL.
+// identifier returns a name quoted for SQL.
 func identifier(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }

@@ -21,10 +21,10 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-// ColumnProfile is what the values of a column look like.
+// ColumnProfile summarises the values of a column.
 type ColumnProfile = engine.ColumnProfile
 
-// Profile is what the values of a dataset look like, at a snapshot.
+// Profile summarises the values of a dataset at a snapshot.
 type Profile struct {
 	Snapshot   uuid.UUID
 	ComputedAt time.Time
@@ -34,7 +34,7 @@ type Profile struct {
 	Joins      []Join
 }
 
-// Join is a column that probably has the values of a column of another dataset that the caller may see.
+// Join is a probable join: a column whose values probably occur in a column of another dataset that the caller may see.
 type Join struct {
 	Column string
 	With   catalog.Item
@@ -42,14 +42,14 @@ type Join struct {
 	Share  float64
 }
 
-// Profile gives the latest profile. It is of an earlier snapshot if rows were added since, and absent if rows were
-// taken away since: what is gone is not shown.
+// Profile returns the latest profile. The profile describes an earlier snapshot if rows were added since. If rows were
+// removed since, it is not returned, because it could show removed values.
 //
-// Faults: NotFound, also until there is a first one.
+// Faults: NotFound, also while the dataset has no profile.
 func (q *Query) Profile(ctx context.Context, who auth.Principal, at catalog.Path) (Profile, error) {
 	made, err := q.profile(ctx, who, at)
 	if err == nil && made == nil {
-		return Profile{}, fault.New(fault.NotFound, "The dataset has no profile yet. It is made when nothing was added for a while.")
+		return Profile{}, fault.New(fault.NotFound, "The dataset has no profile yet. It is computed when no rows have been added for a while.")
 	}
 
 	if err != nil {
@@ -59,7 +59,7 @@ func (q *Query) Profile(ctx context.Context, who auth.Principal, at catalog.Path
 	return *made, nil
 }
 
-// profile is nil if there is none.
+// profile returns the latest profile; nil if the dataset has none.
 func (q *Query) profile(ctx context.Context, who auth.Principal, at catalog.Path) (*Profile, error) {
 	var (
 		dataset catalog.Dataset
@@ -86,14 +86,15 @@ func (q *Query) profile(ctx context.Context, who auth.Principal, at catalog.Path
 	return q.readProfile(ctx, one)
 }
 
-// profiled is a profile whose content is not read yet.
+// profiled is a profile whose content has not been read yet.
 type profiled struct {
 	lake.Profiled
 
 	joins []Join
 }
 
-// profiled finds profiles of datasets of an account that the caller may see.
+// profiled returns the profiles of datasets of one account, with their joins. The caller must be allowed to see the
+// datasets; the joins are filtered here.
 func (q *Query) profiled(ctx context.Context, db postgres.Querier, who auth.Principal, account uuid.UUID, ids []uuid.UUID) (map[uuid.UUID]profiled, error) {
 	made, err := q.Lake.Profiles(ctx, db, account, ids)
 	if err != nil || len(made) == 0 {
@@ -121,7 +122,7 @@ func (q *Query) profiledAlone(ctx context.Context, db postgres.Querier, _ auth.P
 	return found, err
 }
 
-// joins are those with what the caller may see, under the names that it has now.
+// joins returns the joins with datasets that the caller may see, under the current names of those datasets.
 func (q *Query) joins(ctx context.Context, db postgres.Querier, who auth.Principal, account uuid.UUID, ids []uuid.UUID) (map[uuid.UUID][]Join, error) {
 	found, err := q.Lake.Joins(ctx, db, account, ids)
 	if err != nil || len(found) == 0 {
@@ -153,7 +154,7 @@ func (q *Query) joins(ctx context.Context, db postgres.Querier, who auth.Princip
 	return joins, err
 }
 
-// auditProfiles writes that what is known of datasets of one account was read.
+// auditProfiles records in the audit that the profiles of datasets of one account were read.
 func (q *Query) auditProfiles(ctx context.Context, who auth.Principal, datasets ...catalog.Dataset) error {
 	return q.DB.InTx(ctx, func(tx postgres.Tx) error {
 		for _, d := range datasets {
@@ -177,7 +178,7 @@ func (q *Query) readProfile(ctx context.Context, found profiled) (*Profile, erro
 	}, nil
 }
 
-// readObject reads JSON that stands beside a table.
+// readObject reads a JSON object that is stored with a table.
 func (q *Query) readObject(ctx context.Context, object lake.Object, into any) error {
 	path, release, err := q.Lake.Fetch(ctx, object.File())
 	if err != nil {

@@ -15,33 +15,35 @@ import (
 	"quern.dev/quern/internal/audit"
 	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/catalog"
+	"quern.dev/quern/internal/disk"
 	"quern.dev/quern/internal/engine"
 	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/lake"
 	"quern.dev/quern/internal/postgres"
 )
 
-// Config is what statements need.
+// Config holds the dependencies and limits of a Query.
 type Config struct {
 	DB      *postgres.DB
 	Catalog catalog.Catalog
 	Lake    *lake.Lake
 	Engine  *engine.Engine
+	Folder  *disk.Watch // the work folder, for sealed processes and temporary files
 	Log     *slog.Logger
 	Now     func() time.Time
 
-	Credentials auth.Credentials // checked again before each statement, which may have waited for a place
+	Credentials auth.Credentials // checked again before each statement, which may have waited for a slot
 
-	Time       time.Duration // that a statement may take
-	Rows       int64         // of a result, unless the statement has a LIMIT
-	MaxRows    int64         // of a result, whatever the statement says
-	Bytes      int64         // of a result
-	CacheBytes int64         // for copies of data files
+	Timeout     time.Duration // longest duration of a statement
+	DefaultRows int64         // largest number of rows of a result, unless the statement has a larger LIMIT
+	MaxRows     int64         // largest number of rows of a result, whatever its LIMIT
+	MaxBytes    int64         // largest size of a result
+	CacheBytes  int64         // size of the cache for copies of data files
 
-	Running int           // statements at once
-	PerUser int           // of one caller
-	Queue   int           // that may wait
-	Wait    time.Duration // at most
+	MaxRunning  int           // statements that run at once
+	MaxPerUser  int           // statements of one caller, running or waiting
+	MaxWaiting  int           // statements that wait
+	WaitTimeout time.Duration // longest wait for a slot
 
 	Exports Exports
 }
@@ -58,10 +60,10 @@ type Query struct {
 
 // New returns a Query.
 func New(c Config) *Query {
-	return &Query{Config: c, gate: newGate(c.Running, c.PerUser, c.Queue, c.Wait), indexes: newIndexes(c.Lake)}
+	return &Query{Config: c, gate: newGate(c.MaxRunning, c.MaxPerUser, c.MaxWaiting, c.WaitTimeout), indexes: newIndexes(c.Lake)}
 }
 
-// The words of the packages below that callers need.
+// Types of the engine that callers of this package need.
 type (
 	Column = engine.Column
 	Form   = engine.Form
@@ -77,27 +79,33 @@ const (
 	EscapedCSV = engine.EscapedCSV
 )
 
-// Statement is what a caller wants to know.
+// Statement is a statement to run, with the scope and the moment of the data.
 type Statement struct {
 	Username  string
 	Namespace string
-	Dataset   string // if it may read only this one
+	Dataset   string // the only dataset that the statement may read; empty means no restriction
 	Text      string
 	Explain   bool
-	AsOf      time.Time // the moment of the data; zero is now
+	AsOf      time.Time // moment of the data; zero means now
 	Form      Form
-	Pinned    map[uuid.UUID]uuid.UUID // snapshots by dataset that are read instead, whatever the moment
-	// Reading is told what will be read before anything of it is, and can refuse; nil: nobody wants to know.
-	Reading func(ctx context.Context, reads []Read) error
+	Pinned    map[uuid.UUID]uuid.UUID // snapshots to read, by dataset; they take precedence over AsOf
+	OfRun     bool                    // wait for a slot until the run ends; a request is refused after Config.WaitTimeout
+	// BeforeRead is called with the snapshots before any data is read. An error stops the statement. It may be nil.
+	BeforeRead func(ctx context.Context, reads []Read) error
 }
 
 // Run runs one statement with the rights of the caller.
 //
-// Faults: as the package says.
+// Faults: those of the package.
 func (q *Query) Run(ctx context.Context, who auth.Principal, want Statement) (*Result, error) {
-	before := 0 // bytes before the statement in what is run
+	before := 0 // bytes that precede the statement in the text that is run
 
-	result, err := q.begin(ctx, who, q.Time, func(r *running) (*Result, error) {
+	waits := briefly
+	if want.OfRun {
+		waits = untilItEnds
+	}
+
+	result, err := q.begin(ctx, who, waits, func(r *running) (*Result, error) {
 		checked, text, err := r.read(want.Text)
 		if text != want.Text {
 			before = len(wrapped)
@@ -112,8 +120,8 @@ func (q *Query) Run(ctx context.Context, who auth.Principal, want Statement) (*R
 			return nil, err
 		}
 
-		if want.Reading != nil {
-			if err := want.Reading(ctx, snapshots(reads)); err != nil {
+		if want.BeforeRead != nil {
+			if err := want.BeforeRead(ctx, snapshots(reads)); err != nil {
 				return nil, err
 			}
 		}
@@ -122,7 +130,7 @@ func (q *Query) Run(ctx context.Context, who auth.Principal, want Statement) (*R
 			return nil, err
 		}
 
-		query := engine.Query{Statement: text, Explain: want.Explain, Form: want.Form, Rows: r.rows(checked), Bytes: r.Bytes}
+		query := engine.Query{Statement: text, Explain: want.Explain, Form: want.Form, Rows: r.rows(checked), Bytes: r.MaxBytes}
 		r.action = "query.run"
 
 		return r.run(ctx, who, checked, reads, query)
@@ -135,27 +143,34 @@ func (q *Query) Run(ctx context.Context, who auth.Principal, want Statement) (*R
 	return result, locate(err, want.Text, before)
 }
 
-// begin takes a place and a child, which whatever comes of it gives back.
-func (q *Query) begin(ctx context.Context, who auth.Principal, lasting time.Duration, run func(*running) (*Result, error)) (*Result, error) {
+// begin takes a slot and a sealed process and calls run. Closing the result releases both; if run fails, begin releases
+// them.
+func (q *Query) begin(ctx context.Context, who auth.Principal, waits patience, run func(*running) (*Result, error)) (*Result, error) {
 	began := q.Now()
 
-	leave, err := q.gate.enter(ctx, who.Account)
+	leave, err := q.gate.enter(ctx, who.Account, waits)
 	if err != nil {
 		return nil, err
 	}
 
-	session, err := q.Engine.Open(ctx, lasting)
-	if err != nil {
+	ctx, unwatch := q.watch(ctx, who)
+	end := func() {
+		unwatch()
 		leave()
+	}
+
+	session, err := q.Engine.Open(ctx, q.Timeout)
+	if err != nil {
+		end()
 
 		return nil, err
 	}
 
-	r := &running{Query: q, session: session, leave: leave, began: began}
+	r := &running{Query: q, session: session, leave: end, began: began}
 
 	var result *Result
 
-	// Also after a panic the place and the child are given back.
+	// Release the slot and the sealed process also after a panic.
 	err = fault.Try(func() (err error) {
 		result, err = run(r)
 
@@ -170,7 +185,34 @@ func (q *Query) begin(ctx context.Context, who auth.Principal, lasting time.Dura
 	return result, nil
 }
 
-// running is a statement with what it holds.
+// checkRunning is how often the credential of a running statement is checked.
+const checkRunning = time.Second
+
+// watch returns a context that ends when the credential of the caller is no longer valid, with that fault as its cause. A
+// revoked token must not keep a slot and a processor until its statement times out. While the database does not answer,
+// the statement continues; the check before the first row still protects its rows.
+func (q *Query) watch(ctx context.Context, who auth.Principal) (watched context.Context, unwatch func()) {
+	watched, end := context.WithCancelCause(ctx)
+
+	go func() {
+		for {
+			select {
+			case <-watched.Done():
+				return
+			case <-time.After(checkRunning):
+			}
+
+			err := fault.Try(func() error { return q.Credentials.Check(watched, who) })
+			if fault.Is(err, fault.Unauthorized) {
+				end(err)
+			}
+		}
+	}()
+
+	return watched, func() { end(nil) }
+}
+
+// running is a statement in progress, with the resources that it holds.
 type running struct {
 	*Query
 
@@ -181,8 +223,9 @@ type running struct {
 	action   string // for the audit
 }
 
-// close does not wait for the child: until the kernel has taken a process apart the caller would have no end of the
-// answer. The engine has a place for another one only then, so that memory is still counted.
+// close releases the resources. It does not wait for the sealed process to end, because that would delay the end of the
+// response until the kernel has removed the process. The engine starts another process only after that, so the memory
+// limit still holds.
 func (r *running) close() {
 	r.leave()
 
@@ -204,7 +247,8 @@ func (r *running) close() {
 
 const wrapped = "FROM ("
 
-// read parses what people write. DESCRIBE and SUMMARIZE are no queries to DuckDB unless they stand in one.
+// read parses the text of a statement. DuckDB accepts DESCRIBE and SUMMARIZE as queries only inside of a query, so read
+// wraps them. It returns the text to run.
 func (r *running) read(text string) (*statement, string, error) {
 	checked, err := r.parse(text)
 	if err != nil || child(checked.root, "from_table")["type"] != "SHOW_REF" {
@@ -217,7 +261,7 @@ func (r *running) read(text string) (*statement, string, error) {
 	return checked, text, err
 }
 
-// parse lets the child read the statement, and checks it.
+// parse parses a statement in the sealed process and checks its tree.
 func (r *running) parse(text string) (*statement, error) {
 	tree, err := r.session.Parse(text)
 	if err != nil {
@@ -227,18 +271,18 @@ func (r *running) parse(text string) (*statement, error) {
 	return check(tree)
 }
 
-// rows is how many rows a result may have: a LIMIT of the statement itself may ask for more than the default.
+// rows returns the largest number of rows of the result: the default, or a larger LIMIT of the statement up to MaxRows.
 func (r *running) rows(s *statement) int64 {
-	if limit, _, ok := s.limit(); ok && limit > r.Rows {
+	if limit, _, ok := s.limit(); ok && limit > r.DefaultRows {
 		return min(limit, r.MaxRows)
 	}
 
-	return r.Rows
+	return r.DefaultRows
 }
 
-// narrow leaves out files that cannot matter: those without a row for the conditions, and for the first rows of a
-// dataset all but the first files.
-func (r *running) narrow(ctx context.Context, s *statement, reads []reading) error {
+// narrow drops data files that the statement does not need: files without a row that meets the conditions and, if the
+// statement needs only the first rows of a dataset, all but the first files.
+func (r *running) narrow(ctx context.Context, s *statement, reads []resolved) error {
 	if len(reads) != 1 {
 		return nil
 	}
@@ -263,7 +307,7 @@ func (r *running) narrow(ctx context.Context, s *statement, reads []reading) err
 	})
 }
 
-// first are the files with so many first rows.
+// first returns the files that contain the given number of first rows.
 func first(files []lake.File, rows int64) []lake.File {
 	for i, file := range files {
 		if rows -= file.Rows; rows <= 0 {
@@ -274,12 +318,14 @@ func first(files []lake.File, rows int64) []lake.File {
 	return files
 }
 
-// checkAgain is the age at which a check of the credential is too old: a statement that took longer checks it again before its first row goes out.
+// checkAgain is how long a check of the credential is valid. A statement that took longer checks the credential again
+// before it returns its first row.
 const checkAgain = 250 * time.Millisecond
 
-// run brings the files together and begins. The audit is written meanwhile; no row goes out before it stands.
-func (r *running) run(ctx context.Context, who auth.Principal, s *statement, reads []reading, query engine.Query) (*Result, error) {
-	numbers, err := r.link(ctx, reads)
+// run mounts the data files and starts the statement. The audit is written at the same time; no row is returned before the
+// audit is stored.
+func (r *running) run(ctx context.Context, who auth.Principal, s *statement, reads []resolved, query engine.Query) (*Result, error) {
+	numbers, err := r.mount(ctx, reads)
 	if err != nil {
 		return nil, err
 	}
@@ -288,9 +334,9 @@ func (r *running) run(ctx context.Context, who auth.Principal, s *statement, rea
 		query.Views = append(query.Views, one.view(func(file lake.File) string { return numbers[file.Key] }))
 	}
 
-	if tree, name := s.trace(); tree != nil && query.Form == Rows && !query.Explain {
-		query.Traced = tree
-		query.Source = slices.IndexFunc(reads, func(one reading) bool { return strings.EqualFold(one.name, name) })
+	if tree, name := s.withProvenance(); tree != nil && query.Form == Rows && !query.Explain {
+		query.ProvenanceTree = tree
+		query.Source = slices.IndexFunc(reads, func(one resolved) bool { return strings.EqualFold(one.name, name) })
 	}
 
 	if err := r.Credentials.Check(ctx, who); err != nil {
@@ -319,15 +365,15 @@ func (r *running) run(ctx context.Context, who auth.Principal, s *statement, rea
 		return r.Credentials.Check(ctx, who)
 	}
 
-	if began.Traced {
+	if began.ProvenanceTree {
 		result.source, err = r.sources(ctx, reads[query.Source])
 	}
 
 	return result, err
 }
 
-// link gives the child the files under numbers, each once.
-func (r *running) link(ctx context.Context, reads []reading) (map[string]string, error) {
+// mount mounts each file once in the sealed process. It returns the names of the files there, by key.
+func (r *running) mount(ctx context.Context, reads []resolved) (map[string]string, error) {
 	var (
 		numbers = map[string]string{}
 		files   []lake.File
@@ -344,18 +390,18 @@ func (r *running) link(ctx context.Context, reads []reading) (map[string]string,
 	}
 
 	if size > r.CacheBytes {
-		return nil, fault.New(fault.LimitExceeded, fmt.Sprintf("The statement reads data files of %d bytes; this server has room for %d. Read fewer datasets, or a part that a filter can pick out.", size, r.CacheBytes))
+		return nil, fault.New(fault.LimitExceeded, fmt.Sprintf("The statement reads data files of %d bytes, but this server has space for %d. Read fewer datasets, or add a filter that selects fewer data files.", size, r.CacheBytes))
 	}
 
-	release, err := r.Lake.FetchAll(ctx, files, func(path string, n int) error { return r.session.Link(path, numbers[files[n].Key]) })
+	release, err := r.Lake.FetchAll(ctx, files, func(path string, n int) error { return r.session.Mount(path, numbers[files[n].Key]) })
 	r.releases = append(r.releases, release)
 
 	return numbers, err
 }
 
-// audit writes into the account of each owner that the dataset was read, and into the caller's that a statement ran
-// that read none.
-func (r *running) audit(ctx context.Context, who auth.Principal, reads []reading) error {
+// audit records the read of each dataset in the account of its owner. A statement that reads no dataset is recorded in the
+// account of the caller.
+func (r *running) audit(ctx context.Context, who auth.Principal, reads []resolved) error {
 	entries := map[uuid.UUID][]audit.Entry{}
 	if len(reads) == 0 {
 		entries[who.Account] = []audit.Entry{who.Audit(who.Account, r.Now(), r.action, audit.Target{Kind: "account", ID: who.Account.String()})}
@@ -383,8 +429,8 @@ func (r *running) audit(ctx context.Context, who auth.Principal, reads []reading
 	return nil
 }
 
-// snapshots are what is read of the datasets.
-func snapshots(reads []reading) (list []Read) {
+// snapshots returns the snapshot of each dataset that is read.
+func snapshots(reads []resolved) (list []Read) {
 	for _, one := range distinct(reads) {
 		list = append(list, Read{Account: one.Account, ID: one.ID, Dataset: one.path(), Snapshot: one.snapshot.ID, CommittedAt: one.snapshot.CommittedAt})
 	}
@@ -392,10 +438,10 @@ func snapshots(reads []reading) (list []Read) {
 	return list
 }
 
-// distinct are the datasets, whatever the statement calls them.
-func distinct(reads []reading) (datasets []reading) {
+// distinct returns each dataset once, even if the statement uses several names for it.
+func distinct(reads []resolved) (datasets []resolved) {
 	for _, one := range reads {
-		if !slices.ContainsFunc(datasets, func(other reading) bool { return other.ID == one.ID }) {
+		if !slices.ContainsFunc(datasets, func(other resolved) bool { return other.ID == one.ID }) {
 			datasets = append(datasets, one)
 		}
 	}
@@ -403,7 +449,7 @@ func distinct(reads []reading) (datasets []reading) {
 	return datasets
 }
 
-func columnNames(reads []reading) (names []string) {
+func columnNames(reads []resolved) (names []string) {
 	for _, one := range reads {
 		for _, c := range one.snapshot.Columns {
 			if !slices.Contains(names, c.Name) {

@@ -16,24 +16,24 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-// reading is a dataset that is read, at a snapshot.
-type reading struct {
+// resolved is a dataset that a statement reads, at a snapshot.
+type resolved struct {
 	catalog.Dataset
 
 	owner    string
-	name     string // in the statement
+	name     string // as written in the statement
 	snapshot lake.Snapshot
-	files    []lake.File // those that are needed
-	unlisted bool        // the files are not known yet, and have to be read from the store
+	files    []lake.File // the files that the statement needs
+	unlisted bool        // the files must still be listed from the store
 }
 
-func (r *reading) table() lake.Table { return lake.Table{Account: r.Account, Dataset: r.ID} }
+func (r *resolved) table() lake.Table { return lake.Table{Account: r.Account, Dataset: r.ID} }
 
-// path is how people name it.
-func (r *reading) path() string { return r.owner + "/" + r.Namespace + "/" + r.Name }
+// path returns the address of the dataset: owner/namespace/name.
+func (r *resolved) path() string { return r.owner + "/" + r.Namespace + "/" + r.Name }
 
-// view is how the engine sees it; its files are linked by their numbers.
-func (r *reading) view(number func(lake.File) string) engine.View {
+// view returns the dataset as a view for the engine. number returns the name under which a file is mounted.
+func (r *resolved) view(number func(lake.File) string) engine.View {
 	view := engine.View{Name: r.name, Mapped: !lake.Uniform(r.snapshot, r.files)}
 
 	for _, c := range r.snapshot.Columns {
@@ -53,13 +53,13 @@ type resolver struct {
 
 	who  auth.Principal
 	want Statement
-	only uuid.UUID // the one dataset that may be read, if the caller said so
+	only uuid.UUID // the only dataset that may be read; uuid.Nil means no restriction
 }
 
-// resolve gives each name its dataset and snapshot, all of them of one moment.
+// resolve returns the dataset and snapshot of each name in the statement, all at the same moment.
 //
 // Faults: NotFound for the namespace or the dataset of the request, QueryInvalid for names in the statement.
-func (q *Query) resolve(ctx context.Context, who auth.Principal, want Statement, tables []table) (found []reading, err error) {
+func (q *Query) resolve(ctx context.Context, who auth.Principal, want Statement, tables []table) (found []resolved, err error) {
 	err = q.DB.Do(ctx, func(db postgres.Querier) error {
 		r := resolver{Query: q, who: who, want: want}
 		found = nil
@@ -84,7 +84,7 @@ func (q *Query) resolve(ctx context.Context, who auth.Principal, want Statement,
 				return err
 			}
 
-			// The same dataset by another name is the same snapshot.
+			// A dataset with two names must have one snapshot.
 			for _, other := range found {
 				if other.ID == one.ID {
 					one.snapshot, one.files, one.unlisted = other.snapshot, other.files, other.unlisted
@@ -110,8 +110,9 @@ func (q *Query) resolve(ctx context.Context, who auth.Principal, want Statement,
 	return found, q.list(ctx, found)
 }
 
-// list reads the files of snapshots that are no longer in force. They are in the store, so no connection is held meanwhile.
-func (q *Query) list(ctx context.Context, reads []reading) error {
+// list lists the files of snapshots that are not current. These lists are in the object store, so list runs without
+// holding a database connection.
+func (q *Query) list(ctx context.Context, reads []resolved) error {
 	known := map[uuid.UUID][]lake.File{}
 
 	for i := range reads {
@@ -136,7 +137,7 @@ func (q *Query) list(ctx context.Context, reads []reading) error {
 	return nil
 }
 
-// restrict finds the one dataset that the request limits the statement to.
+// restrict finds the dataset to which the request limits the statement, if any.
 func (r *resolver) restrict(ctx context.Context, db postgres.Querier) error {
 	if r.want.Dataset == "" {
 		return nil
@@ -148,31 +149,31 @@ func (r *resolver) restrict(ctx context.Context, db postgres.Querier) error {
 	return err
 }
 
-func (r *resolver) dataset(ctx context.Context, db postgres.Querier, t table) (reading, error) {
+func (r *resolver) dataset(ctx context.Context, db postgres.Querier, t table) (resolved, error) {
 	path := catalog.Path{Username: r.want.Username, Namespace: r.want.Namespace}.Named(t.name)
 
 	dataset, err := r.Catalog.Allow(ctx, db, r.who, auth.Viewer, path)
 	if fault.Is(err, fault.NotFound) {
-		return reading{}, r.absent(ctx, db, t, path)
+		return resolved{}, r.absent(ctx, db, t, path)
 	}
 
 	if err != nil {
-		return reading{}, err
+		return resolved{}, err
 	}
 
 	if r.only != uuid.Nil && dataset.ID != r.only {
-		return reading{}, invalid(t.at, fmt.Sprintf("The request limits the statement to the dataset %s; it also names %s.", r.want.Dataset, t.name))
+		return resolved{}, invalid(t.at, fmt.Sprintf("The request limits the statement to the dataset %s, but the statement also reads %s.", r.want.Dataset, t.name))
 	}
 
-	one := reading{Dataset: dataset, owner: ownerName(r.who, path.Username), name: t.name}
+	one := resolved{Dataset: dataset, owner: ownerName(r.who, path.Username), name: t.name}
 
 	err = r.fix(ctx, db, &one, t.at)
 
 	return one, err
 }
 
-// fix settles the snapshot: the one in force, the one that is pinned, or that of the moment asked for.
-func (r *resolver) fix(ctx context.Context, db postgres.Querier, one *reading, at int) error {
+// fix sets the snapshot: the pinned one, the one at the requested moment, or the current one.
+func (r *resolver) fix(ctx context.Context, db postgres.Querier, one *resolved, at int) error {
 	var (
 		snapshot *lake.Snapshot
 		files    []lake.File
@@ -189,7 +190,7 @@ func (r *resolver) fix(ctx context.Context, db postgres.Querier, one *reading, a
 	}
 
 	if errors.Is(err, lake.ErrExpired) {
-		return invalid(at, fmt.Sprintf("What the dataset %s had at that moment is no longer kept.", one.name))
+		return invalid(at, fmt.Sprintf("The snapshot of the dataset %s at that time has expired.", one.name))
 	}
 
 	if err != nil {
@@ -199,7 +200,7 @@ func (r *resolver) fix(ctx context.Context, db postgres.Querier, one *reading, a
 	if snapshot == nil || len(snapshot.Columns) == 0 {
 		message := "The dataset %s has no rows yet."
 		if !r.want.AsOf.IsZero() {
-			message = "The dataset %s had no rows at that moment."
+			message = "The dataset %s had no rows at that time."
 		}
 
 		return invalid(at, fmt.Sprintf(message, one.name))
@@ -210,7 +211,7 @@ func (r *resolver) fix(ctx context.Context, db postgres.Querier, one *reading, a
 	return nil
 }
 
-// pinned returns a snapshot, with its files only if it is in force.
+// pinned returns a snapshot. Its files are returned only if it is the current one.
 func (r *resolver) pinned(ctx context.Context, db postgres.Querier, t lake.Table, id uuid.UUID) (*lake.Snapshot, []lake.File, error) {
 	current, files, err := r.Lake.Current(ctx, db, t)
 	if err != nil || (current != nil && current.ID == id) {
@@ -218,12 +219,12 @@ func (r *resolver) pinned(ctx context.Context, db postgres.Querier, t lake.Table
 	}
 
 	snapshot, err := r.Lake.Snapshot(ctx, db, t, id)
-	snapshot.Current = false // whatever happened since: its files are not here
+	snapshot.Current = false // it may have become current since: its files are not listed yet
 
 	return &snapshot, nil, err
 }
 
-// ownerName is the name of the account that a path begins with.
+// ownerName returns the username of the account that a path begins with.
 func ownerName(who auth.Principal, username string) string {
 	if strings.EqualFold(username, auth.Self) {
 		return who.Username
@@ -234,12 +235,12 @@ func ownerName(who auth.Principal, username string) string {
 
 const maxNames = 200
 
-// absent says that there is no such dataset, in the same words whether it does not exist or may not be seen, and
-// names those in its place that may be.
+// absent returns the fault for a dataset that does not exist or that the caller may not see; the message is the same for
+// both. It suggests similar names in the same namespace, or lists the datasets that the caller may see there.
 func (r *resolver) absent(ctx context.Context, db postgres.Querier, t table, path catalog.Path) error {
 	names, err := r.Catalog.Names(ctx, db, r.who, path, maxNames)
 	if fault.Is(err, fault.NotFound) && !strings.Contains(t.name, "/") {
-		return err // the namespace of the request itself
+		return err // about the namespace of the request itself
 	}
 
 	if err != nil && !fault.Is(err, fault.NotFound) {
@@ -253,7 +254,7 @@ func (r *resolver) absent(ctx context.Context, db postgres.Querier, t table, pat
 
 	message, near := fmt.Sprintf("There is no dataset %q that you can see.", t.name), nearest(t.name, names)
 	if len(near) == 0 && len(names) > 0 {
-		message += " There are " + strings.Join(names[:min(len(names), maxListed)], ", ") + "."
+		message += " You can see: " + strings.Join(names[:min(len(names), maxListed)], ", ") + "."
 	}
 
 	return withCandidates(invalid(t.at, message), near)

@@ -15,14 +15,14 @@ import (
 
 // Read is a snapshot that was read.
 type Read struct {
-	Account     uuid.UUID // of its owner
+	Account     uuid.UUID // account of its owner
 	ID          uuid.UUID
 	Dataset     string // owner/namespace/name
 	Snapshot    uuid.UUID
 	CommittedAt time.Time
 }
 
-// Result is a statement that runs. The caller closes it.
+// Result is the result of a statement that is running. The caller closes it.
 type Result struct {
 	Columns []Column
 	Reads   []Read
@@ -33,14 +33,14 @@ type Result struct {
 	began  time.Time
 	given  *atomic.Int64
 	close  func()
-	held   func() error // whether the caller may still have rows; asked before the first of them, then nil
+	held   func() error // checks whether the caller may still read rows; called before the first row, then nil
 
-	ahead   []json.RawMessage // rows that were looked at and are still to be given
-	aheadBy error             // what came after them
+	ahead   []json.RawMessage // rows that Look read and Next has not returned yet
+	aheadBy error             // the error or io.EOF that followed them
 }
 
-// Next gives the next row as a JSON object, with __metadata; io.EOF after the last one. It is valid until the next
-// call.
+// Next returns the next row as a JSON object, with __metadata, and io.EOF after the last row. The row is valid until the
+// next call.
 func (r *Result) Next() (json.RawMessage, error) {
 	if len(r.ahead) > 0 {
 		row := r.ahead[0]
@@ -65,7 +65,8 @@ func (r *Result) fresh() (json.RawMessage, error) {
 	return r.source.mark(row)
 }
 
-// Look gives the first rows, which Next gives again. It is called before Next, and all says whether there are no more.
+// Look returns the first rows without consuming them: Next returns them again. It must be called before Next. all is true
+// if the result has no more rows.
 func (r *Result) Look(rows int) (first []json.RawMessage, all bool, err error) {
 	for len(r.ahead) < rows && r.aheadBy == nil {
 		row, err := r.fresh()
@@ -101,7 +102,7 @@ func (r *Result) next() (engine.Row, error) {
 	return row, refused(err, nil)
 }
 
-// hold checks the credential of the caller once, before anything of the result goes out.
+// hold checks the credential of the caller once, before any part of the result is returned.
 func (r *Result) hold() error {
 	if r.held == nil {
 		return nil
@@ -113,8 +114,8 @@ func (r *Result) hold() error {
 	return held()
 }
 
-// End is how the result ended: how many rows it has, and by which limit it was cut if it was. It is known after
-// the last row.
+// End returns the number of rows, and the limit by which the result was truncated, if any. Both are known after the last
+// row.
 func (r *Result) End() (rows int64, truncated string) { return r.end.Rows, r.end.Truncated }
 
 // Bare is Next without __metadata.
@@ -126,10 +127,10 @@ func (r *Result) Bare() (json.RawMessage, error) {
 	return row.JSON, err
 }
 
-// Elapsed is the time since the statement came.
+// Elapsed returns the time since the statement arrived.
 func (r *Result) Elapsed(now time.Time) time.Duration { return now.Sub(r.began) }
 
-// File waits for a result in the form of a file and moves it to a new place.
+// File waits for a result in the form of a file and moves the file to the given path. It returns the size in bytes.
 func (r *Result) File(to string) (size int64, err error) {
 	if r.end, err = r.result.Finish(); err != nil {
 		return 0, refused(err, nil)
@@ -142,5 +143,5 @@ func (r *Result) File(to string) (size int64, err error) {
 	return r.result.Take(to)
 }
 
-// Close ends the statement, also one that still runs.
+// Close ends the statement, even if it is still running.
 func (r *Result) Close() { r.close() }

@@ -15,24 +15,24 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-// sources tells where the rows of a dataset come from; nil tells nothing.
+// sources finds the provenance of the rows of a dataset; a nil *sources adds no provenance.
 type sources struct {
 	files []lake.File
-	known [][]origins // of each file
+	known [][]origins // by file
 	parts func(file lake.File, row int64) ([]lake.Part, error)
 }
 
-// origins are where rows of a data file come from that follow one another.
+// origins is the provenance of consecutive rows of a data file.
 type origins []origin
 
 type origin struct {
-	first, rows int64   // in the data file
-	name        []byte  // of the source as JSON, nil if there is none
-	firstRow    int64   // in the source
-	skipped     []int64 // the rows of the source that are not in the data file, less those before each
+	first, rows int64   // first row and number of rows in the data file
+	name        []byte  // name of the uploaded file, as JSON; nil if the rows did not come from a file
+	firstRow    int64   // row in the uploaded file
+	skipped     []int64 // rows of the uploaded file that are not in the data file, each minus the number of skipped rows before it
 }
 
-func (r *running) sources(ctx context.Context, one reading) (*sources, error) {
+func (r *running) sources(ctx context.Context, one resolved) (*sources, error) {
 	s := &sources{files: one.files, known: make([][]origins, len(one.files))}
 	s.parts = func(file lake.File, row int64) (parts []lake.Part, err error) {
 		err = r.DB.Do(ctx, func(q postgres.Querier) error {
@@ -65,7 +65,7 @@ func (r *running) sources(ctx context.Context, one reading) (*sources, error) {
 
 	for i, file := range one.files {
 		if file.Compacted {
-			continue // it may have very many parts: read when a row asks for it
+			continue // it may have very many parts: they are read when a row needs them
 		}
 
 		from, err := newOrigin(0, file.Rows, lake.Source{File: file.Source, Name: file.Name, FirstRow: file.FirstRow, Skipped: skipped[file.Key]})
@@ -93,7 +93,7 @@ func newOrigin(first, rows int64, source lake.Source) (o origin, err error) {
 	return o, err
 }
 
-// find returns where a row comes from, nil if it is not among them.
+// find returns the origin of a row; nil if the row is not in o.
 func (o origins) find(number int64) *origin {
 	after := sort.Search(len(o), func(i int) bool { return o[i].first > number })
 	if after == 0 || number >= o[after-1].first+o[after-1].rows {
@@ -103,7 +103,7 @@ func (o origins) find(number int64) *origin {
 	return &o[after-1]
 }
 
-// origin returns where a row of a data file comes from, nil if that is not known.
+// origin returns the origin of a row of a data file; nil if it is not known.
 func (s *sources) origin(file int, number int64) (*origin, error) {
 	if file < 0 || file >= len(s.files) || number < 0 || number >= s.files[file].Rows {
 		return nil, nil //nolint:nilnil // a child may say anything
@@ -136,7 +136,7 @@ func (s *sources) origin(file int, number int64) (*origin, error) {
 	return near.find(number), nil
 }
 
-// row is the row of the source that the data file's row is.
+// row returns the row of the uploaded file that became a row of the data file.
 func (o *origin) row(number int64) int64 {
 	row := o.firstRow + number - o.first
 	before := sort.Search(len(o.skipped), func(i int) bool { return o.skipped[i] > row })
@@ -144,8 +144,8 @@ func (o *origin) row(number int64) int64 {
 	return row + int64(before)
 }
 
-// Unmark takes __metadata off a row that was given. Quotes in texts are escaped, so that what is found is a name, and the
-// last one is ours.
+// Unmark removes __metadata from a row that Next returned. Quotes in texts are escaped, so every match is the name of a
+// member, and the last one is the one that mark added.
 func Unmark(row json.RawMessage) json.RawMessage {
 	at := bytes.LastIndex(row, []byte(metadataName))
 	if at < 0 {
@@ -159,7 +159,7 @@ func Unmark(row json.RawMessage) json.RawMessage {
 
 const metadataName = `"__metadata":`
 
-// mark adds __metadata to a row: what SQL finds has the score 1.
+// mark adds __metadata to a row: the provenance if it is known, and the score, which is 1 for all results of SQL.
 func (s *sources) mark(row engine.Row) (json.RawMessage, error) {
 	object := row.JSON[:len(row.JSON)-1]
 

@@ -14,7 +14,7 @@ import (
 	"quern.dev/quern/internal/lake"
 )
 
-// TestSourceRow: the row of the source is what one gets by counting.
+// TestSourceRow compares the computed rows of the uploaded file with rows that were found by counting.
 func TestSourceRow(t *testing.T) {
 	t.Parallel()
 
@@ -34,7 +34,7 @@ func TestSourceRow(t *testing.T) {
 			}
 		}
 
-		// The source became two data files.
+		// The uploaded file became two parts.
 		cut := random.IntN(len(kept) + 1)
 
 		var files origins
@@ -97,13 +97,13 @@ func TestMark(t *testing.T) {
 		{nil, engine.Row{JSON: json.RawMessage(`{"a":{"__metadata":1}}`)}, `{"a":{"__metadata":1},"__metadata":{"score":1}}`},
 		{nil, engine.Row{JSON: json.RawMessage(`{"a":",\"__metadata\":"}`)}, `{"a":",\"__metadata\":","__metadata":{"score":1}}`},
 		{s, engine.Row{JSON: json.RawMessage(`{"a":1}`), File: 0, Number: 4}, `{"a":1,"__metadata":{"score":1,"source":{"file":"a \"b\".csv","row":5}}}`},
-		{s, engine.Row{JSON: json.RawMessage(`{"a":1}`), File: 1, Number: 4}, `{"a":1,"__metadata":{"score":1}}`}, // rows that were posted
+		{s, engine.Row{JSON: json.RawMessage(`{"a":1}`), File: 1, Number: 4}, `{"a":1,"__metadata":{"score":1}}`}, // rows that were posted without a file
 		{s, engine.Row{JSON: json.RawMessage(`{}`), File: 2, Number: 0}, `{"__metadata":{"score":1,"source":{"file":"ä.csv","row":104}}}`},
 		{s, engine.Row{JSON: json.RawMessage(`{"a":1}`), File: 3}, `{"a":1,"__metadata":{"score":1}}`},
 		{s, engine.Row{JSON: json.RawMessage(`{}`), File: 4, Number: 30}, `{"__metadata":{"score":1,"source":{"file":"b.csv","row":1}}}`},
 		{s, engine.Row{JSON: json.RawMessage(`{}`), File: 4, Number: 31}, `{"__metadata":{"score":1,"source":{"file":"b.csv","row":3}}}`},
 		{s, engine.Row{JSON: json.RawMessage(`{}`), File: 4, Number: 29}, `{"__metadata":{"score":1}}`},
-		{s, engine.Row{JSON: json.RawMessage(`{}`), File: 4, Number: 100}, `{"__metadata":{"score":1}}`}, // a child that lies
+		{s, engine.Row{JSON: json.RawMessage(`{}`), File: 4, Number: 100}, `{"__metadata":{"score":1}}`}, // a sealed process that reports a wrong position
 		{s, engine.Row{JSON: json.RawMessage(`{}`), File: 5}, `{"__metadata":{"score":1}}`},
 		{s, engine.Row{JSON: json.RawMessage(`{"a":1}`), File: -1}, `{"a":1,"__metadata":{"score":1}}`},
 	} {

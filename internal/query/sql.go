@@ -46,7 +46,7 @@ const (
 	sqlReadyExports = `SELECT object_key, size FROM exports WHERE state = 'ready' AND object_key > $1 ORDER BY object_key LIMIT $2`
 )
 
-// selectExport returns nil if there is none.
+// selectExport returns an export; nil if it does not exist.
 func selectExport(ctx context.Context, q postgres.Querier, args ExportArgs) (*export, error) {
 	return oneExport(ctx, q, sqlSelectExport, args.Account, args.Dataset, args.Export)
 }
@@ -55,7 +55,7 @@ func lockExport(ctx context.Context, tx pgx.Tx, e export) (*export, error) {
 	return oneExport(ctx, tx, sqlLockExport, e.account, e.dataset, e.id)
 }
 
-// lockLiveExport returns the one that counts for a snapshot and a format.
+// lockLiveExport returns and locks the export of a snapshot and a format that is not dropped; nil if it does not exist.
 func lockLiveExport(ctx context.Context, tx pgx.Tx, t lake.Table, snapshot uuid.UUID, format string) (*export, error) {
 	return oneExport(ctx, tx, sqlLockLiveExport, t.Account, t.Dataset, snapshot, format)
 }
@@ -79,12 +79,12 @@ func oneExport(ctx context.Context, q postgres.Querier, statement string, args .
 	return &e, err
 }
 
-// insertExport makes nothing if there is one already for the snapshot and the format.
+// insertExport inserts an export. It returns false if one that is not dropped exists for the snapshot and the format.
 func insertExport(ctx context.Context, tx pgx.Tx, e export) (made bool, err error) {
 	return met(ctx, tx, sqlInsertExport, e.account, e.dataset, e.snapshot, e.format, e.id, e.key, e.state, e.createdAt, e.expiresAt)
 }
 
-// dropExport makes place for another one.
+// dropExport marks an export as dropped, so that another one can be inserted for its snapshot and format.
 func dropExport(ctx context.Context, tx pgx.Tx, e export, now time.Time) error {
 	_, err := tx.Exec(ctx, sqlDropExport, e.account, e.dataset, e.id, now)
 
@@ -105,21 +105,22 @@ func failExport(ctx context.Context, tx pgx.Tx, e export, reason error, until ti
 	return met(ctx, tx, sqlFailExport, e.account, e.dataset, e.id, f.Code, f.Message, until)
 }
 
-// met runs a statement that meets the row only while the export is in the right state.
+// met runs a statement and reports whether it changed a row. The statements change a row only in the expected state.
 func met(ctx context.Context, tx pgx.Tx, statement string, args ...any) (bool, error) {
 	tag, err := tx.Exec(ctx, statement, args...)
 
 	return tag.RowsAffected() > 0, err
 }
 
-// removable is an export whose object may go.
+// removable is an export whose object may be removed.
 type removable struct {
 	account, dataset, id uuid.UUID
 	key                  string
-	incomplete           bool // perhaps in parts that were never put together
+	incomplete           bool // the object may be an upload in parts that was never completed
 }
 
-// claimExpired takes some that expired before. From then on nobody is given them.
+// claimExpired marks exports that expired before the given time as dropped and returns them. From then on their files are
+// not served.
 func claimExpired(ctx context.Context, q postgres.Querier, before time.Time, limit int) ([]removable, error) {
 	rows, err := q.Query(ctx, sqlClaimExpired, before, limit)
 	if err != nil {
@@ -139,7 +140,8 @@ func deleteExport(ctx context.Context, q postgres.Querier, r removable) error {
 	return err
 }
 
-// storedExports is all that is in the store for exports. A file may have been begun several times.
+// storedExports returns the rows of all exports, to be compared with the store. A file may have been started several
+// times, each time under its own key.
 func storedExports(db *postgres.DB) blob.Rows {
 	return blob.Rows{
 		Prefix: exportPrefix,

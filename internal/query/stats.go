@@ -1,13 +1,13 @@
 package query
 
-// Stats are counts since New, and how many there are now.
+// Stats holds counters since New and current numbers of statements.
 type Stats struct {
-	Running, Waiting, Places          int64 // now
+	Running, Waiting, Slots           int64 // now
 	RefusedFull, RefusedUser, Invalid int64 // since New
 	Rows                              int64 // since New
 }
 
-// Stats counts.
+// Stats returns the current statistics.
 func (q *Query) Stats() Stats {
 	s := q.gate.stats()
 	s.Invalid, s.Rows = q.invalid.Load(), q.given.Load()

@@ -13,13 +13,13 @@ import (
 	"quern.dev/quern/internal/fault"
 )
 
-// object is a node of DuckDB's tree of a statement.
+// object is a node of DuckDB's syntax tree of a statement.
 type object = map[string]any
 
 // statement is a checked statement.
 type statement struct {
-	tree   object // with the list of statements
-	root   object // the node of the one statement
+	tree   object // the whole tree, with the list of statements
+	root   object // the node of the only statement
 	tables []table
 }
 
@@ -29,7 +29,7 @@ type table struct {
 	at   int
 }
 
-// check reads the tree of a statement and refuses what is not one read of datasets by their names.
+// check reads the tree of a statement and refuses everything except a single query that reads datasets by their names.
 //
 // Faults: QueryInvalid.
 func check(tree json.RawMessage) (*statement, error) {
@@ -38,7 +38,7 @@ func check(tree json.RawMessage) (*statement, error) {
 
 	var whole object
 	if err := decoder.Decode(&whole); err != nil {
-		return nil, fault.Wrap(err, fault.Internal, "The statement could not be read.")
+		return nil, fault.Wrap(err, fault.Internal, "The server could not check the statement because of an internal error.")
 	}
 
 	list := items(whole["statements"])
@@ -48,7 +48,7 @@ func check(tree json.RawMessage) (*statement, error) {
 		return nil, invalid(-1, "There is no statement. Write one SELECT.")
 	case 1:
 	default:
-		return nil, invalid(place(child(child(list[1], "node"), "from_table")), "There are several statements. Send one at a time.")
+		return nil, invalid(position(child(child(list[1], "node"), "from_table")), "There are several statements. Send one at a time.")
 	}
 
 	if len(items(list[0]["named_param_map"])) > 0 {
@@ -62,9 +62,9 @@ func check(tree json.RawMessage) (*statement, error) {
 		return nil, err
 	}
 
-	// Whatever the walk did not meet was not checked.
+	// A part that the walk did not visit was not checked.
 	if count(whole) != w.met {
-		return nil, invalid(-1, "The statement has a part that is not supported here.")
+		return nil, invalid(-1, "The statement has a part that is not supported.")
 	}
 
 	slices.SortStableFunc(w.tables, func(a, b table) int { return cmp.Compare(a.at, b.at) })
@@ -73,17 +73,17 @@ func check(tree json.RawMessage) (*statement, error) {
 	return s, nil
 }
 
-// walker goes through a tree and checks every part of it, always in the same order: of several faults the same one
-// is told.
+// walker visits and checks every part of a tree, always in the same order, so that of several faults the same one is
+// always reported.
 type walker struct {
 	tables []table
 	met    tally
 }
 
-// tally is how many parts of a tree there are that must be checked.
+// tally counts the parts of a tree that must be checked.
 type tally struct{ nodes, refs, calls int }
 
-// node checks a query with its own names for subqueries.
+// node checks a query. names are the names of the common table expressions that are visible in it.
 func (w *walker) node(n object, names []string) error {
 	w.met.nodes++
 
@@ -108,7 +108,7 @@ func (w *walker) node(n object, names []string) error {
 		names = append(names, folded(name))
 	}
 
-	// A query knows its own name only where it goes on: where it begins, the name is that of something else.
+	// The name of a recursive query is visible only in its recursive part. In its first part the name means something else.
 	own := names
 	if name, isNamed := n["cte_name"].(string); isNamed {
 		own = append(slices.Clone(names), folded(name))
@@ -135,11 +135,12 @@ func (w *walker) node(n object, names []string) error {
 	return nil
 }
 
-// reference checks what stands in a FROM.
+// reference checks an item of a FROM clause.
 func (w *walker) reference(r object, names []string) error {
-	// By this member count knows a reference. One that it does not count could hide another that the walk does not meet.
+	// count recognises a reference by this member. If the walk also counted references without it, both counts could be equal
+	// although the walk missed a reference.
 	if _, counted := r["sample"]; !counted {
-		return unsupported(r, "This in FROM")
+		return unsupported(r, "This item in FROM")
 	}
 
 	w.met.refs++
@@ -154,10 +155,10 @@ func (w *walker) reference(r object, names []string) error {
 	case "SUBQUERY", "EXPRESSION_LIST", "EMPTY", "EMPTY_FROM", "JOIN", "PIVOT":
 	case "SHOW_REF":
 		if show, _ := r["show_type"].(string); (show != "DESCRIBE" && show != "SUMMARY") || r["query"] == nil {
-			return invalid(place(r), "SHOW is not possible here. Datasets are listed by GET /schema; DESCRIBE and SUMMARIZE work on a dataset.")
+			return invalid(position(r), "SHOW is not supported. GET /schema lists the datasets; DESCRIBE and SUMMARIZE work on a dataset.")
 		}
 	default:
-		return unsupported(r, "This in FROM")
+		return unsupported(r, "This item in FROM")
 	}
 
 	for _, key := range slices.Sorted(maps.Keys(r)) {
@@ -189,20 +190,20 @@ func (w *walker) table(r object, names []string) error {
 	case schema != "" || catalog != "":
 		parts := slices.DeleteFunc([]string{catalog, schema, name}, func(s string) bool { return s == "" })
 
-		return withCandidates(invalid(place(r), fmt.Sprintf("A dataset is named %q, %q or %q, in double quotes if there is a slash, a point or a hyphen in it; %s is none of these.",
-			"dataset", "namespace/dataset", "owner/namespace/dataset", strings.Join(parts, "."))), []string{identifier(strings.Join(parts, "/"))})
+		return withCandidates(invalid(position(r), fmt.Sprintf("%s is not the name of a dataset. Write %q, %q or %q, in double quotes if the name has a slash, a dot or a hyphen.",
+			strings.Join(parts, "."), "dataset", "namespace/dataset", "owner/namespace/dataset")), []string{identifier(strings.Join(parts, "/"))})
 	case r["at_clause"] != nil:
-		return invalid(place(r), "AT is not possible here. Give the moment of the data as asOf.")
+		return invalid(position(r), "AT is not supported. Use asOf to read the data of an earlier time.")
 	case slices.Contains(names, folded(name)):
 		return w.anything(r["sample"], names)
 	}
 
-	w.tables = append(w.tables, table{name: name, at: place(r)})
+	w.tables = append(w.tables, table{name: name, at: position(r)})
 
 	return nil
 }
 
-// folded is a name as DuckDB compares names: only the letters of ASCII have no case.
+// folded returns a name in the form in which DuckDB compares names: only ASCII letters ignore case.
 func folded(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'A' && r <= 'Z' {
@@ -213,7 +214,7 @@ func folded(name string) string {
 	}, name)
 }
 
-// tableFunctions are those that make rows of nothing but their arguments.
+// tableFunctions are the table functions that read nothing but their arguments.
 var tableFunctions = []string{"unnest", "generate_series", "range", "json_each", "json_tree"} //nolint:gochecknoglobals // read only
 
 func (w *walker) tableFunction(r object, names []string) error {
@@ -221,13 +222,13 @@ func (w *walker) tableFunction(r object, names []string) error {
 	name, _ := call["function_name"].(string)
 
 	if !slices.Contains(tableFunctions, strings.ToLower(name)) {
-		return invalid(place(r), fmt.Sprintf("The table function %s is not possible here; %s are. Datasets are read by their names.", name, strings.Join(tableFunctions, ", ")))
+		return invalid(position(r), fmt.Sprintf("The table function %s is not supported; the supported ones are %s. Read a dataset by its name.", name, strings.Join(tableFunctions, ", ")))
 	}
 
 	return w.anything(r["function"], names)
 }
 
-// anything goes through what is neither a query nor in a FROM, down to those that are.
+// anything visits a part of the tree that is neither a query nor a FROM item, and checks the queries and calls inside.
 func (w *walker) anything(value any, names []string) error {
 	switch value := value.(type) {
 	case []any:
@@ -251,7 +252,7 @@ func (w *walker) anything(value any, names []string) error {
 				return err
 			}
 		case "PARAMETER":
-			return invalid(place(value), "The statement has parameters. Write the values into it.")
+			return invalid(position(value), "The statement has parameters. Write the values into it.")
 		}
 
 		for _, key := range slices.Sorted(maps.Keys(value)) {
@@ -264,8 +265,8 @@ func (w *walker) anything(value any, names []string) error {
 	return nil
 }
 
-// call checks a function's name. They cannot reach anything, but some tell of the machine that they run on, and some only
-// wait, which keeps a place from others at no cost.
+// call checks the name of a function. Functions cannot reach any data, but some reveal details of the machine, and some only
+// wait, which would occupy a slot at no cost to the caller.
 func (w *walker) call(f object) error {
 	w.met.calls++
 
@@ -275,7 +276,7 @@ func (w *walker) call(f object) error {
 	name = strings.ToLower(name)
 
 	if catalog != "" || (schema != "" && schema != "main") || isForbidden(name) {
-		return invalid(place(f), fmt.Sprintf("The function %s is not possible here.", name))
+		return invalid(position(f), fmt.Sprintf("The function %s is not supported.", name))
 	}
 
 	return nil
@@ -294,7 +295,8 @@ func isForbidden(name string) bool {
 	}, name)
 }
 
-// count finds out, without knowing anything of trees, how many queries, references to tables and calls there are.
+// count counts the queries, references to tables and calls in a tree. It visits every value without using the structure of
+// the tree, so that it also finds the parts that the walk does not visit.
 func count(value any) (found tally) {
 	add := func(inner any) {
 		more := count(inner)
@@ -330,14 +332,14 @@ func count(value any) (found tally) {
 	return found
 }
 
-// child is an object in an object, empty if there is none.
+// child returns a member of an object that is an object itself; nil if there is none.
 func child(o object, key string) object {
 	inner, _ := o[key].(object)
 
 	return inner
 }
 
-// items are the objects of a list.
+// items returns the objects of a list.
 func items(value any) (list []object) {
 	found, _ := value.([]any)
 	for _, item := range found {
@@ -349,8 +351,8 @@ func items(value any) (list []object) {
 	return list
 }
 
-// place is where something stands in the text, -1 if unknown.
-func place(o object) int {
+// position returns the byte offset of a node in the text of the statement; -1 if unknown.
+func position(o object) int {
 	number, _ := o["query_location"].(json.Number)
 
 	at, err := number.Int64()
@@ -362,5 +364,5 @@ func place(o object) int {
 }
 
 func unsupported(o object, what string) error {
-	return invalid(place(o), what+" is not possible here.")
+	return invalid(position(o), what+" is not supported.")
 }

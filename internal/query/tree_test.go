@@ -12,7 +12,7 @@ import (
 	"quern.dev/quern/internal/fault"
 )
 
-// trees are statements with what DuckDB makes of them. A test of the engine keeps them current.
+// trees returns recorded statements with DuckDB's trees. A test of the engine keeps the records current.
 func trees(tb testing.TB, name string) map[string]json.RawMessage {
 	tb.Helper()
 
@@ -25,7 +25,7 @@ func trees(tb testing.TB, name string) map[string]json.RawMessage {
 	return found
 }
 
-// checked is a recorded statement, which is asked for once at most.
+// checked returns a recorded statement, checked. It removes the statement from known, so each can be used only once.
 func checked(t *testing.T, known map[string]json.RawMessage, text string) *statement {
 	t.Helper()
 
@@ -59,7 +59,7 @@ func TestCheckAllows(t *testing.T) {
 		"SELECT * FROM orders ASOF JOIN items ON orders.at >= items.at":                                        "items orders",
 		"SELECT id FROM orders UNION ALL SELECT id FROM items EXCEPT SELECT id FROM people INTERSECT SELECT 1": "items orders people",
 
-		// Queries within queries, in every clause.
+		// Subqueries in every clause.
 		"SELECT (SELECT max(id) FROM items), EXISTS (SELECT 1 FROM people), 1 IN (SELECT id FROM goods) FROM orders":                                                                                                                                                                  "goods items orders people",
 		"SELECT * FROM orders WHERE id > ANY (SELECT id FROM items) ORDER BY (SELECT 1 FROM people) LIMIT (SELECT 5 FROM goods)":                                                                                                                                                      "goods items orders people",
 		"SELECT count(*) FILTER (WHERE (SELECT true FROM items)), sum(id) OVER (PARTITION BY (SELECT 1 FROM people) ORDER BY id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM orders GROUP BY (SELECT 1 FROM goods) HAVING (SELECT true FROM tags) QUALIFY (SELECT true FROM towns)": "goods items orders people tags towns",
@@ -67,7 +67,7 @@ func TestCheckAllows(t *testing.T) {
 		"SELECT CASE WHEN id IN (SELECT id FROM items) THEN (FROM people SELECT 1) ELSE [x FOR x IN (SELECT [1] FROM goods)] END FROM orders":                                                                                                                                         "goods items orders people",
 		"SELECT * FROM (SELECT * FROM (SELECT * FROM (SELECT * FROM orders)))":                                                                                                                                                                                                        "orders",
 
-		// Names of queries are not datasets, but only where DuckDB knows them.
+		// The name of a common table expression hides a dataset only where the expression is visible in DuckDB.
 		"WITH a AS (SELECT * FROM orders), b AS MATERIALIZED (SELECT * FROM a JOIN items USING (id)) SELECT * FROM b, A": "items orders",
 		"WITH orders AS (SELECT * FROM orders) SELECT * FROM orders":                                                     "orders",
 		"WITH a AS (SELECT * FROM b), b AS (SELECT 1) SELECT * FROM a":                                                   "b",
@@ -132,18 +132,18 @@ func TestCheckRefuses(t *testing.T) {
 		case strings.ContainsAny(text, "?$"):
 			require.Contains(t, said, "parameters")
 		case strings.HasPrefix(text, "SHOW") || strings.Contains(text, "(SHOW"):
-			require.Contains(t, said, "SHOW is not possible")
+			require.Contains(t, said, "SHOW is not supported")
 		case strings.Contains(text, " AT "):
 			require.Contains(t, said, "asOf")
 		case strings.Contains(text, "FROM main.orders") || strings.Contains(text, "memory.main") || strings.Contains(text, "information_schema"):
 			require.Contains(t, said, "owner/namespace/dataset")
 		default:
-			require.Regexp(t, `^The (table )?function [a-zA-Z_]+ is not possible here`, said, text)
+			require.Regexp(t, `^The (table )?function [a-zA-Z_]+ is not supported`, said, text)
 		}
 	}
 }
 
-// TestCheckOfNoTrees: what a child says is no tree, or one of a DuckDB that we do not know.
+// TestCheckOfNoTrees checks output of a sealed process that is not a tree, or is a tree of an unknown version of DuckDB.
 func TestCheckOfNoTrees(t *testing.T) {
 	t.Parallel()
 
@@ -155,7 +155,7 @@ func TestCheckOfNoTrees(t *testing.T) {
 		strings.Replace(select1, "SELECT_NODE", "STATEMENT_NODE", 1),
 		strings.Replace(select1, `"EMPTY"`, `"COLUMN_DATA"`, 1),
 		strings.Replace(table, `"BASE_TABLE"`, `"DELIM_GET"`, 1),
-		strings.Replace(table, `"from_table":`, `"from_elsewhere":`, 1), // the walk does not know what it is, the count does
+		strings.Replace(table, `"from_table":`, `"from_elsewhere":`, 1), // the walk does not visit it, but count counts it
 	} {
 		_, err := check(json.RawMessage(tree))
 		require.Error(t, err, tree)

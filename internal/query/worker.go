@@ -10,10 +10,11 @@ import (
 	"quern.dev/quern/internal/job"
 )
 
-// ExportQueue is where exports wait, so that they hold back nothing else.
+// ExportQueue is the queue of exports. It is separate so that exports do not delay other jobs.
 const ExportQueue = "export"
 
-// exportAttempts end within minutes: whoever still wants the file asks again.
+// exportAttempts is the number of attempts to write an export. They end within minutes; after that, a new request starts
+// another export.
 const exportAttempts = 5
 
 func exportOpts() *river.InsertOpts {
@@ -27,56 +28,46 @@ type ExportArgs struct {
 	Export  uuid.UUID `json:"export"`
 }
 
-// Kind names the job.
+// Kind returns the name of the job.
 func (ExportArgs) Kind() string { return "query.export" }
 
 func (a ExportArgs) work() job.Work {
 	return job.Work{Account: a.Account, ID: a.Export, Job: a, Queue: ExportQueue}
 }
 
-// Exporter works ExportArgs.
+// Exporter is the worker for ExportArgs.
 type Exporter struct {
 	river.WorkerDefaults[ExportArgs]
 
 	Query *Query
 }
 
-// Work writes the export, unless another does.
+// Work writes the export, unless another worker does.
 func (e *Exporter) Work(ctx context.Context, j *river.Job[ExportArgs]) error {
 	return job.Snooze(e.Query.write(ctx, j.Args, j.Attempt >= j.MaxAttempts))
 }
 
-// CleanArgs is the job that removes exports whose time is over.
+// CleanArgs is the job that removes expired exports.
 type CleanArgs struct{}
 
-// Kind names the job.
+// Kind returns the name of the job.
 func (CleanArgs) Kind() string { return "query.clean" }
 
-const (
-	cleanQueue = "housekeeping"
-	cleanEvery = time.Minute
-)
+const cleanEvery = time.Minute
 
-// cleanWork is the one lease of all cleaners.
-var cleanWork = uuid.NewSHA1(uuid.NameSpaceOID, []byte("query.clean")) //nolint:gochecknoglobals // a constant
-
-// Cleaner works CleanArgs.
+// Cleaner is the worker for CleanArgs.
 type Cleaner struct {
 	river.WorkerDefaults[CleanArgs]
 
 	Query *Query
 }
 
-// Work cleans, unless another does.
+// Work removes expired exports, unless another worker does.
 func (c *Cleaner) Work(ctx context.Context, j *river.Job[CleanArgs]) error {
-	work := job.Work{ID: cleanWork, Job: j.Args, Queue: cleanQueue}
-
-	return job.Snooze(c.Query.Exports.Jobs().Hold(ctx, work, c.Query.clean))
+	return c.Query.Exports.Jobs().Alone(ctx, j.Args, c.Query.clean)
 }
 
-// Periodic inserts the cleaning again and again.
+// Periodic returns the periodic job that inserts CleanArgs.
 func Periodic() []*river.PeriodicJob {
-	return []*river.PeriodicJob{river.NewPeriodicJob(river.PeriodicInterval(cleanEvery), func() (river.JobArgs, *river.InsertOpts) {
-		return CleanArgs{}, &river.InsertOpts{Queue: cleanQueue, UniqueOpts: river.UniqueOpts{ByPeriod: cleanEvery}}
-	}, &river.PeriodicJobOpts{RunOnStart: true})}
+	return []*river.PeriodicJob{job.Every(cleanEvery, CleanArgs{})}
 }

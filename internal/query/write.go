@@ -20,15 +20,9 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-// errStopped says that nobody wants the export any more.
-var errStopped = errors.New("the export was dropped")
+const spare = time.Minute // so that the timeout of the export ends it, and not the limit of the sealed process
 
-const (
-	failTime = 10 * time.Second
-	spare    = time.Minute // so that our own clock ends an export and not the child's
-)
-
-// write does what is left to do of an export. With last set nobody will try again after a failure.
+// write does the remaining work of an export. If last is true, no attempt follows a failure.
 func (q *Query) write(ctx context.Context, args ExportArgs, last bool) error {
 	var found *export
 
@@ -42,52 +36,32 @@ func (q *Query) write(ctx context.Context, args ExportArgs, last bool) error {
 	}
 
 	if found == nil || (found.state != exportQueued && found.state != exportRunning) {
-		return q.giveBack(ctx, args)
+		return q.Exports.Jobs().GiveBack(ctx, args.work())
 	}
 
-	tooLong := fault.New(fault.Timeout, fmt.Sprintf("It took longer than %s to write the export.", q.Exports.Time))
+	w := &writing{Query: q, export: *found, tooLong: fault.New(
+		fault.Timeout, fmt.Sprintf("Writing the export took longer than %s, which is the maximum.", q.Exports.Timeout))}
 
-	return q.Exports.Jobs().Hold(ctx, args.work(), func(ctx context.Context, lease job.Lease) error {
-		ctx, cancel := context.WithTimeoutCause(ctx, q.Exports.Time, tooLong)
-		defer cancel()
+	return q.Exports.Jobs().Attempt(ctx, job.Attempt{
+		Work: args.work(), Last: last, Do: w.doInTime, Passing: w.passing,
+		Room: func() error { return q.Folder.Room(0) },
+		Fail: func(ctx context.Context, _ job.Lease, reason error) error {
+			if fault.Is(reason, fault.QueryInvalid) {
+				reason = fault.Wrap(reason, fault.Internal, "The export could not be written. Request it again.")
+			}
 
-		w := &writing{Query: q, lease: lease, export: *found}
-
-		err := w.do(ctx)
-
-		switch {
-		case err == nil, errors.Is(err, errStopped):
-			return nil
-		case errors.Is(context.Cause(ctx), tooLong):
-			err = tooLong
-		case !last && (ctx.Err() != nil || passing(err)):
-			return err
-		case fault.Is(err, fault.QueryInvalid):
-			err = fault.Wrap(err, fault.Internal, "The export could not be written. Ask for it again.")
-		}
-
-		return errors.Join(w.fail(ctx, err), unlessFault(err))
+			return errors.Join(w.fail(ctx, reason), unlessFault(reason))
+		},
 	})
 }
 
-// giveBack removes the lease of a worker that died after its export had ended: otherwise it would be delivered for
-// ever.
-func (q *Query) giveBack(ctx context.Context, args ExportArgs) error {
-	err := q.Exports.Jobs().Hold(ctx, args.work(), func(context.Context, job.Lease) error { return nil })
-	if errors.Is(err, job.ErrLost) {
-		return nil // whoever holds it gives it back
-	}
-
-	return err
+// passing reports whether a later attempt may succeed. The statement is written by this package, so a failure to run it
+// means only that the sealed process had a problem. A later attempt would take too long again.
+func (w *writing) passing(err error) bool {
+	return !fault.Is(err, fault.LimitExceeded) && !fault.Is(err, fault.NotFound) && !errors.Is(err, w.tooLong)
 }
 
-// passing tells whether a later try may succeed. The statement is ours: that a child cannot run it only says that
-// something happened to the child.
-func passing(err error) bool {
-	return !fault.Is(err, fault.LimitExceeded) && !fault.Is(err, fault.NotFound)
-}
-
-// unlessFault keeps what is no answer to the caller for the log.
+// unlessFault returns the error for the log, and nil for a fault that is reported to the caller.
 func unlessFault(err error) error {
 	if e, ok := errors.AsType[*fault.Error](err); ok && e.Code != fault.Internal {
 		return nil
@@ -96,47 +70,39 @@ func unlessFault(err error) error {
 	return err
 }
 
-// writing is an export in the hands of the one who holds its lease.
+// writing is an export whose lease this worker holds.
 type writing struct {
 	*Query
 
-	lease  job.Lease
-	export export
-}
-
-// record runs a transaction that only the holder of the lease may make, and only while the export is wanted.
-func (w *writing) record(ctx context.Context, do func(tx postgres.Tx) (wanted bool, err error)) error {
-	return w.DB.InTx(ctx, func(tx postgres.Tx) error {
-		if err := w.lease.FenceTx(ctx, tx); err != nil {
-			return err
-		}
-
-		wanted, err := do(tx)
-		if err == nil && !wanted {
-			err = errStopped
-		}
-
-		return err
-	})
+	lease   job.Lease
+	export  export
+	tooLong error // the failure of an export that exceeds the timeout
 }
 
 func (w *writing) fail(ctx context.Context, reason error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), failTime)
+	return w.lease.Conclude(ctx, func(ctx context.Context, tx postgres.Tx) (bool, error) {
+		return failExport(ctx, tx, w.export, reason, w.Now().Add(w.Exports.Retention))
+	})
+}
+
+// doInTime is do with the timeout of exports.
+func (w *writing) doInTime(ctx context.Context, lease job.Lease) error {
+	w.lease = lease
+
+	ctx, cancel := context.WithTimeoutCause(ctx, w.Exports.Timeout, w.tooLong)
 	defer cancel()
 
-	err := w.record(ctx, func(tx postgres.Tx) (bool, error) {
-		return failExport(ctx, tx, w.export, reason, w.Now().Add(w.Exports.Keep))
-	})
-	if errors.Is(err, job.ErrLost) || errors.Is(err, errStopped) {
-		return nil
+	err := w.do(ctx)
+	if err != nil && !errors.Is(err, job.ErrStopped) && errors.Is(context.Cause(ctx), w.tooLong) {
+		return w.tooLong
 	}
 
 	return err
 }
 
-// do makes the file and puts it into the store.
+// do makes the file and writes it to the store.
 func (w *writing) do(ctx context.Context) error {
-	if err := w.record(ctx, func(tx postgres.Tx) (bool, error) { return w.startTx(ctx, tx) }); err != nil {
+	if err := w.lease.Record(ctx, func(tx postgres.Tx) (bool, error) { return w.startTx(ctx, tx) }); err != nil {
 		return err
 	}
 
@@ -152,19 +118,20 @@ func (w *writing) do(ctx context.Context) error {
 		return err
 	}
 
-	return w.record(ctx, func(tx postgres.Tx) (bool, error) {
-		return readyExport(ctx, tx, w.export, size, w.Now().Add(w.Exports.Keep))
+	return w.lease.Record(ctx, func(tx postgres.Tx) (bool, error) {
+		return readyExport(ctx, tx, w.export, size, w.Now().Add(w.Exports.Retention))
 	})
 }
 
-// startTx begins an attempt. An earlier one may have left something under its key, or may still write there.
+// startTx starts an attempt. An earlier attempt may have left an object under its key or may still be writing it, so a
+// repeated attempt gets a new key, and the old key is kept in a dropped row.
 func (w *writing) startTx(ctx context.Context, tx postgres.Tx) (wanted bool, err error) {
 	found, err := lockExport(ctx, tx, w.export)
 	if err != nil || found == nil || (found.state != exportQueued && found.state != exportRunning) {
 		return false, err
 	}
 
-	w.export, w.export.expiresAt = *found, w.Now().Add(w.Exports.Time)
+	w.export, w.export.expiresAt = *found, w.Now().Add(w.Exports.Timeout)
 
 	if found.state == exportQueued {
 		return startExport(ctx, tx, w.export)
@@ -182,10 +149,10 @@ func (w *writing) startTx(ctx context.Context, tx postgres.Tx) (wanted bool, err
 	return wanted, err
 }
 
-// source is the snapshot that the export is of, whatever the dataset is by now.
-func (w *writing) source(ctx context.Context) (reading, error) {
+// source returns the dataset at the snapshot of the export, even if the dataset has changed since.
+func (w *writing) source(ctx context.Context) (resolved, error) {
 	table := lake.Table{Account: w.export.account, Dataset: w.export.dataset}
-	one := reading{name: "dataset"}
+	one := resolved{name: "dataset"}
 	one.Account, one.ID = table.Account, table.Dataset
 
 	err := w.DB.Do(ctx, func(db postgres.Querier) error {
@@ -213,14 +180,14 @@ func (w *writing) source(ctx context.Context) (reading, error) {
 	return one, err
 }
 
-// makeFile runs the statement in a child that is none of those for people's.
+// makeFile runs the statement in a sealed process of the engine for exports, which is separate from that for requests.
 func (w *writing) makeFile(ctx context.Context, path string) error {
 	one, err := w.source(ctx)
 	if err != nil {
 		return err
 	}
 
-	session, err := w.Exports.Engine.Open(ctx, w.Exports.Time+spare)
+	session, err := w.Exports.Engine.Open(ctx, w.Exports.Timeout+spare)
 	if err != nil {
 		return err
 	}
@@ -228,7 +195,7 @@ func (w *writing) makeFile(ctx context.Context, path string) error {
 	r := &running{Query: w.Query, session: session, leave: func() {}, began: w.Now()}
 	defer r.close()
 
-	numbers, err := r.link(ctx, []reading{one})
+	numbers, err := r.mount(ctx, []resolved{one})
 	if err != nil {
 		return err
 	}
@@ -249,7 +216,7 @@ func (w *writing) makeFile(ctx context.Context, path string) error {
 	result := &Result{result: began, given: &w.given}
 
 	if query.Form == Rows {
-		return writeLines(result.Bare, path)
+		return w.writeLines(result.Bare, path)
 	}
 
 	_, err = result.File(path)
@@ -257,15 +224,15 @@ func (w *writing) makeFile(ctx context.Context, path string) error {
 	return err
 }
 
-// writeLines writes rows as one object a line.
-func writeLines(next func() (json.RawMessage, error), path string) error {
+// writeLines writes rows to a new file, one JSON object per line.
+func (q *Query) writeLines(next func() (json.RawMessage, error), path string) error {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
 
-	lines := bufio.NewWriterSize(file, 1<<18)
+	lines := bufio.NewWriterSize(q.Folder.Writer(file), 1<<18)
 
 	for {
 		row, err := next()
@@ -277,7 +244,7 @@ func writeLines(next func() (json.RawMessage, error), path string) error {
 			return err
 		}
 
-		_, _ = lines.Write(row) // its error stays, and Flush tells
+		_, _ = lines.Write(row) // Flush returns the error
 		_ = lines.WriteByte('\n')
 	}
 

@@ -15,28 +15,26 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-// ending is how a run ends.
+// ending describes how a run ends.
 type ending struct {
 	status  Status
 	kind    agent.Kind
 	result  []byte
-	failure failed
+	failure Failure
 	at      time.Time
 }
 
-// Cancel ends a run of the caller's. A repeat gives the same.
+// Cancel cancels a run of the caller. Cancelling a cancelled run again returns the same run.
 //
-// Faults: NotFound, InvalidState if it ended otherwise.
+// Faults: NotFound, InvalidState if the run ended in another way.
 func (r *Runs) Cancel(ctx context.Context, who auth.Principal, id uuid.UUID) (Run, error) {
 	run, err := r.own(ctx, who, id)
 	if err != nil {
 		return Run{}, err
 	}
 
-	var last Event
-
-	err = r.DB.InTx(ctx, func(tx postgres.Tx) (err error) {
-		if last, err = endRun(ctx, tx, who.Account, id, ending{status: Cancelled, kind: kindCancelled, at: r.now()}); err != nil {
+	err = r.DB.InTx(ctx, func(tx postgres.Tx) error {
+		if _, err := endRun(ctx, tx, who.Account, id, ending{status: Cancelled, kind: EventCancelled, at: r.now()}); err != nil {
 			return err
 		}
 
@@ -45,14 +43,14 @@ func (r *Runs) Cancel(ctx context.Context, who auth.Principal, id uuid.UUID) (Ru
 
 	switch {
 	case err == nil:
-		r.tail.tell(run.key(), last)
+		r.tail.hurry()
 	case !errors.Is(err, errEnded):
 		return Run{}, err
 	}
 
 	run, err = r.own(ctx, who, id)
 	if err == nil && run.Status != Cancelled {
-		err = fault.New(fault.InvalidState, "The run has ended: it is "+string(run.Status)+".")
+		err = fault.New(fault.InvalidState, "The run has already ended with the status "+string(run.Status)+".")
 	}
 
 	return run, err
@@ -75,8 +73,8 @@ func (r *Runs) expire(ctx context.Context, _ job.Lease) error {
 		}
 
 		e := ending{
-			status: Expired, kind: kindFailed, at: r.now(),
-			failure: failed{Code: fault.Timeout, Message: "The question took longer than a run may take. Ask for less, or ask again."},
+			status: Expired, kind: EventFailed, at: r.now(),
+			failure: Failure{Code: fault.Timeout, Message: "The question reached its time limit. Ask for less, or ask again."},
 		}
 
 		for _, one := range late {
@@ -93,9 +91,9 @@ func (r *Runs) expire(ctx context.Context, _ job.Lease) error {
 	}
 }
 
-// Delete removes a run of the caller's with everything that came of it, and its conversation if it has no other.
+// Delete deletes a run of the caller with its events and results, and the conversation if it has no other run.
 //
-// Faults: NotFound, Forbidden, Conflict while it is going on.
+// Faults: NotFound, Forbidden, Conflict while the run is in progress.
 func (r *Runs) Delete(ctx context.Context, who auth.Principal, id uuid.UUID) error {
 	found, err := r.own(ctx, who, id)
 	if err != nil {
@@ -120,7 +118,7 @@ func (r *Runs) Delete(ctx context.Context, who auth.Principal, id uuid.UUID) err
 		case run == nil || conversation == nil:
 			return fault.Absent()
 		case run.Status == Running:
-			return fault.New(fault.Conflict, "The run is still going on. Cancel it first.")
+			return fault.New(fault.Conflict, "The run is still in progress. Cancel it first.")
 		}
 
 		if err := r.removeTx(ctx, tx, *conversation, []uuid.UUID{id}); err != nil {

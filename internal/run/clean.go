@@ -17,12 +17,13 @@ import (
 
 const (
 	weeksAhead = 2
-	// eventsKept is how long events stay after a run: at least seven days, and until its week is over.
+	// eventsKept is the minimum retention of events after a run. They are dropped by whole weeks.
 	eventsKept = 7 * 24 * time.Hour
 	cleanBatch = 200
 )
 
-// Prepare makes the partitions of this week and the coming ones. It is safe to call at any time, by any replica.
+// Prepare creates the partitions of events for this week and the next weeksAhead weeks. Any replica may call it at any
+// time.
 func Prepare(ctx context.Context, db *postgres.DB, now time.Time) error {
 	var problems []error
 
@@ -35,25 +36,25 @@ func Prepare(ctx context.Context, db *postgres.DB, now time.Time) error {
 	return errors.Join(problems...)
 }
 
-// clean drops the events of weeks long ago, and removes runs and objects whose time has come, by rows. It can be cut
-// off anywhere, and one of them does not wait for the others.
+// clean drops the events of old weeks and removes expired runs and objects, as recorded in the database. It is safe to
+// interrupt; a failure of one cleanup does not stop the others.
 func (r *Runs) clean(ctx context.Context, _ job.Lease) error {
-	before := r.now().Add(-eventsKept - r.Time)
+	before := r.now().Add(-eventsKept - r.Timeout)
 	dropped := r.DB.InTx(ctx, func(tx postgres.Tx) error { return dropEvents(ctx, tx, before) })
 
 	return errors.Join(dropped, r.removeOld(ctx), r.removeObjects(ctx))
 }
 
-// turn is a run in its conversation.
+// turn identifies a run and its conversation.
 type turn struct {
 	Account      uuid.UUID
 	Conversation uuid.UUID
 	Run          uuid.UUID
 }
 
-// removeOld removes runs that ended longer ago than runs are kept, in transactions of the askers' accounts.
+// removeOld removes runs whose retention is over, each in a transaction on the account that asked.
 func (r *Runs) removeOld(ctx context.Context) error {
-	if r.Keep == 0 {
+	if r.Retention == 0 {
 		return nil
 	}
 
@@ -61,7 +62,7 @@ func (r *Runs) removeOld(ctx context.Context) error {
 		var old []turn
 
 		err := r.DB.Do(ctx, func(q postgres.Querier) (err error) {
-			old, err = selectOld(ctx, q, r.now().Add(-r.Keep), cleanBatch)
+			old, err = selectOld(ctx, q, r.now().Add(-r.Retention), cleanBatch)
 
 			return err
 		})
@@ -76,7 +77,7 @@ func (r *Runs) removeOld(ctx context.Context) error {
 					return err
 				}
 
-				if conversation == nil { // deleted in between
+				if conversation == nil { // deleted since selectOld
 					return deleteRuns(ctx, tx, one.Account, []uuid.UUID{one.Run}, r.now())
 				}
 
@@ -89,7 +90,7 @@ func (r *Runs) removeOld(ctx context.Context) error {
 	}
 }
 
-// removeObjects removes objects whose time has come.
+// removeObjects removes objects whose removal is due.
 func (r *Runs) removeObjects(ctx context.Context) error {
 	for {
 		var due []removable
@@ -115,18 +116,18 @@ func (r *Runs) removeObjects(ctx context.Context) error {
 	}
 }
 
-// Inspect compares all rows of steps with all of the store, and changes nothing.
+// Inspect compares the recorded objects of steps with the objects in the store. It changes nothing.
 func (r *Runs) Inspect(ctx context.Context) (blob.Inspection, error) {
 	return r.Store.Inspect(ctx, stored(r.DB))
 }
 
-// ForgetTx lets what was made of a dataset that is gone for good be erased.
+// ForgetTx inserts the job that erases the rows and answers that runs read from a permanently deleted dataset.
 func (r *Runs) ForgetTx(ctx context.Context, tx postgres.Tx, t lake.Table) error {
 	return r.Jobs().InsertTx(ctx, tx, EraseArgs{Account: t.Account, Dataset: t.Dataset}, eraseOpts())
 }
 
-// erase takes rows and answers out of the runs that read a dataset, in transactions of the askers' accounts. It can be
-// cut off anywhere.
+// erase removes rows and answers from the runs that read a dataset, each in a transaction on the account that asked. It is
+// safe to interrupt.
 func (r *Runs) erase(ctx context.Context, args EraseArgs) error {
 	for {
 		var readers []Args
@@ -145,8 +146,8 @@ func (r *Runs) erase(ctx context.Context, args EraseArgs) error {
 			return err
 		}
 
-		// One that still goes on goes no further.
-		gone := ending{status: Failed, kind: kindFailed, at: r.now(), failure: failed{Code: fault.NotFound, Message: unsaid}}
+		// A run that is still in progress must not continue.
+		gone := ending{status: Failed, kind: EventFailed, at: r.now(), failure: Failure{Code: fault.NotFound, Message: hiddenMessage}}
 
 		for _, one := range readers {
 			if err := r.DB.InTx(ctx, func(tx postgres.Tx) error {

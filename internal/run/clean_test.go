@@ -13,7 +13,7 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-// cleanIn cleans as it will be done after a while.
+// cleanIn runs the cleanup with the clock advanced.
 func (o *office) cleanIn(ahead time.Duration) {
 	o.t.Helper()
 	o.ahead.Store(int64(ahead))
@@ -21,7 +21,7 @@ func (o *office) cleanIn(ahead time.Duration) {
 	o.ahead.Store(0)
 }
 
-// answered asks and waits for the end.
+// answered asks a question and waits for the end of its run.
 func (o *office) answered(question string) Run {
 	o.t.Helper()
 
@@ -56,8 +56,8 @@ func (o *office) missing(runs ...Run) {
 
 const day = 24 * time.Hour
 
-// TestEventsAreFolded: events are dropped with their week, seven days after its last run at the earliest. The run still
-// says how it ended, also to those who follow it.
+// TestEventsAreFolded checks that events are dropped with their week, at the earliest seven days after its last run. The
+// run still reports how it ended, also to streams.
 func TestEventsAreFolded(t *testing.T) {
 	t.Parallel()
 
@@ -89,7 +89,7 @@ func TestEventsAreFolded(t *testing.T) {
 	require.Equal(t, "1 before", found.Result.Response)
 }
 
-// rest takes everything until the end, of which a part may be missing.
+// rest returns all events until the end; events in between may be missing.
 func (o *office) rest(id uuid.UUID, after int64) (seen []string) {
 	o.t.Helper()
 
@@ -111,12 +111,13 @@ func (o *office) rest(id uuid.UUID, after int64) (seen []string) {
 	}
 }
 
-// TestRunsAreKept: a run goes when its time is over, and its conversation with the last one. One that is going on stays.
+// TestRunsAreKept checks that a run is removed after its retention, and the conversation with its last run. A run in
+// progress is not removed.
 func TestRunsAreKept(t *testing.T) {
 	t.Parallel()
 
 	o := newOffice(t, time.Minute)
-	o.Keep = day
+	o.Retention = day
 
 	first := o.answered("How many in the north?")
 	other := o.answered("How many ships?")
@@ -156,7 +157,7 @@ func TestRunsAreKept(t *testing.T) {
 	}
 }
 
-// TestKeptForEver is what happens unless somebody sets a time.
+// TestKeptForEver checks that runs are kept for ever if no retention is set.
 func TestKeptForEver(t *testing.T) {
 	t.Parallel()
 
@@ -169,7 +170,7 @@ func TestKeptForEver(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestOldRunsAreFound by their index, however many are not old.
+// TestOldRunsAreFound checks that expired runs are found by an index, however many other runs there are.
 func TestOldRunsAreFound(t *testing.T) {
 	t.Parallel()
 

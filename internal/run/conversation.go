@@ -15,7 +15,7 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-// Conversation is questions about one namespace, each in the light of those before.
+// Conversation is a series of questions about one namespace that build on each other.
 type Conversation struct {
 	Account   uuid.UUID
 	ID        uuid.UUID
@@ -24,25 +24,25 @@ type Conversation struct {
 	Namespace string
 	CreatedAt time.Time
 	ActiveAt  time.Time
-	Turns     []Run // oldest first; of Conversation only
+	Turns     []Run // oldest first; set only by Runs.Conversation
 
 	namespaceAccount uuid.UUID
 	namespaceID      uuid.UUID
 	turns            int
 }
 
-// Position is the place of a conversation in the list.
+// Position is the position of a conversation or a run in a list.
 type Position struct {
 	ActiveAt time.Time
 	ID       uuid.UUID
 }
 
-// Conversations lists the caller's conversations, of one namespace if a path is given, those first that were active
-// last. The zero Position is the beginning; next is zero at the end. A page for a restricted token can be shorter than
-// the limit although there are more.
+// Conversations lists the caller's conversations, the most recently active first, limited to one namespace if at is not
+// nil. The zero Position is the beginning of the list; next is zero at the end. For a restricted token a page can be
+// shorter than the limit although more pages follow.
 func (r *Runs) Conversations(ctx context.Context, who auth.Principal, at *catalog.Path, after Position, limit int) (page []Conversation, next Position, err error) {
 	if at == nil && isRestricted(who) {
-		return nil, next, fault.New(fault.Forbidden, "A restricted token lists the conversations of one namespace. Name it.")
+		return nil, next, fault.New(fault.Forbidden, "A restricted token can list the conversations of only one namespace. Name that namespace.")
 	}
 
 	err = r.DB.Do(ctx, func(q postgres.Querier) error {
@@ -74,7 +74,9 @@ func (r *Runs) Conversations(ctx context.Context, who auth.Principal, at *catalo
 	return page, next, err
 }
 
-// Conversation returns a conversation of the caller's with its turns. NotFound.
+// Conversation returns a conversation of the caller with its turns.
+//
+// Faults: NotFound.
 func (r *Runs) Conversation(ctx context.Context, who auth.Principal, id uuid.UUID) (found Conversation, err error) {
 	err = r.DB.Do(ctx, func(q postgres.Querier) error {
 		one, err := selectConversation(ctx, q, who.Account, id)
@@ -111,11 +113,11 @@ func (r *Runs) Conversation(ctx context.Context, who auth.Principal, id uuid.UUI
 	return found, r.note(ctx, who, actionRead, shown)
 }
 
-// earlierTurns is how many turns before a question belong to it.
+// earlierTurns is how many earlier turns an agent receives with a question.
 const earlierTurns = 10
 
-// earlier gives the questions before one in its conversation, oldest first, with the statements of those whose datasets
-// the asker may still see.
+// earlier returns the previous turns of the conversation, oldest first. The statements of a turn are included only if the
+// caller may still see all datasets that it read.
 func (r *Runs) earlier(ctx context.Context, run Run) ([]agent.Turn, error) {
 	var before []Run
 
@@ -153,7 +155,7 @@ func (r *Runs) earlier(ctx context.Context, run Run) ([]agent.Turn, error) {
 	return turns, nil
 }
 
-// Rename gives a conversation of the caller's another title.
+// Rename changes the title of a conversation of the caller.
 //
 // Faults: NotFound, Forbidden.
 func (r *Runs) Rename(ctx context.Context, who auth.Principal, id uuid.UUID, title string) (found Conversation, err error) {
@@ -167,9 +169,9 @@ func (r *Runs) Rename(ctx context.Context, who auth.Principal, id uuid.UUID, tit
 	return found, err
 }
 
-// DeleteConversation removes a conversation of the caller's with all its runs.
+// DeleteConversation deletes a conversation of the caller with all its runs.
 //
-// Faults: NotFound, Forbidden, Conflict while one of them is going on.
+// Faults: NotFound, Forbidden, Conflict while one of the runs is in progress.
 func (r *Runs) DeleteConversation(ctx context.Context, who auth.Principal, id uuid.UUID) error {
 	return r.change(ctx, who, id, "conversation.delete", func(tx postgres.Tx, current Conversation) error {
 		turns, err := selectTurns(ctx, tx, who.Account, id)
@@ -181,7 +183,7 @@ func (r *Runs) DeleteConversation(ctx context.Context, who auth.Principal, id uu
 
 		for _, turn := range turns {
 			if turn.Status == Running {
-				return fault.New(fault.Conflict, "A run of the conversation is still going on. Cancel it first.")
+				return fault.New(fault.Conflict, "A run of the conversation is still in progress. Cancel it first.")
 			}
 
 			ids = append(ids, turn.ID)
@@ -191,8 +193,8 @@ func (r *Runs) DeleteConversation(ctx context.Context, who auth.Principal, id uu
 	})
 }
 
-// removeTx removes runs of a conversation that is locked. It goes with the last one, and as long as its title is the
-// beginning of a question it is that of one that is there.
+// removeTx removes runs of a locked conversation, and the conversation if no run is left. A title that was taken from the
+// first question is replaced by one from the first remaining question.
 func (r *Runs) removeTx(ctx context.Context, tx postgres.Tx, c Conversation, ids []uuid.UUID) error {
 	before, _, err := selectFirstQuestion(ctx, tx, c)
 	if err != nil {
@@ -219,7 +221,7 @@ func (r *Runs) removeTx(ctx context.Context, tx postgres.Tx, c Conversation, ids
 	}
 }
 
-// change changes a conversation of the caller's, and writes down that it did.
+// change locks a conversation of the caller, calls do and writes the audit entry.
 func (r *Runs) change(ctx context.Context, who auth.Principal, id uuid.UUID, action string, do func(tx postgres.Tx, current Conversation) error) error {
 	return r.DB.InTx(ctx, func(tx postgres.Tx) error {
 		found, err := lockConversation(ctx, tx, who.Account, id)

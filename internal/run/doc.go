@@ -1,4 +1,4 @@
-// Package run keeps questions and what comes of them: conversations, runs, and the log of a run's events.
+// Package run stores questions and their results: conversations, runs, and the log of the events of each run.
 //
 //	        Ask                    a worker takes the lease          the agent ends
 //	request ───▶ running, queued ──────────────────────▶ running ────────────────────▶ completed or failed
@@ -6,19 +6,19 @@
 //	                 ├──────────────── Cancel ──────────────┼────────────────────────▶ cancelled
 //	                 └───────────── the deadline ───────────┴────────────────────────▶ expired
 //
-// A run is its log. The run, its first event and its job are made in one transaction; from then on whoever holds
-// the lease writes an event for everything that it did, and nobody sees anything that is not written. A worker that
-// dies leaves a log from which the next one goes on: what is recorded is not done again.
+// A run is defined by its log. The run, its first event and its job are created in one transaction. From then on the worker
+// that holds the lease writes an event for each action, and callers see only what is written. If the worker dies, the next
+// worker continues from the log and does not repeat what is recorded.
 //
 // Invariants:
-//   - Events of a run are numbered from 1 without gaps, because whoever writes one locks the row of the run; the last
-//     one is the end, and nothing comes after it.
-//   - A conversation and its runs are seen by whoever asked, and by nobody else.
-//   - Every read of what came of a run asks again whether the reader may see the datasets that it read, and writes into
-//     the audit of their owners that it was read.
-//   - A run and a stream end when the credential that began them is no longer valid.
-//   - A restricted token reaches the runs that it began, and those that ended and whose reads it may all read.
-//   - A rating is in force when the tracing store has accepted it; what the store has otherwise is repaired.
+//   - The events of a run are numbered from 1 without gaps, because writing an event locks the row of the run. The last
+//     event is the end of the run, and no event follows it.
+//   - Only the account that asked can see a conversation and its runs.
+//   - Every read of the result of a run checks again whether the reader may see the datasets that the run read, and is
+//     recorded in the audit of their owners.
+//   - A run and a stream end when the credential that started them is no longer valid.
+//   - A restricted token can access the runs that it started, and ended runs if it may read all datasets that they read.
+//   - A rating is in force when the tracing store has accepted it. Any other rating in the store is repaired.
 //   - One statement at a time reads the new events for all streams of a replica.
 //
 // Faults: Unauthorized, NotFound, Forbidden, Conflict, InvalidState, RunNotCompleted, ValidationFailed, RateLimited, UpstreamUnavailable,

@@ -4,21 +4,34 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/google/uuid"
-
 	"quern.dev/quern/internal/agent"
-	"quern.dev/quern/internal/fault"
 )
 
-// The first event of a run, and the three that end one.
+// The events that show the progress of a run. Package agent declares all of them and their bodies.
 const (
-	kindStarted   agent.Kind = "run-started"
-	kindCompleted agent.Kind = "run-completed"
-	kindCancelled agent.Kind = "run-cancelled"
-	kindFailed    agent.Kind = "error"
+	EventStarted     = agent.EventRunStarted
+	EventPlan        = agent.EventPlan
+	EventStepStarted = agent.EventStepStarted
+	EventStep        = agent.EventStep
+	EventCompleted   = agent.EventRunCompleted
+	EventCancelled   = agent.EventRunCancelled
+	EventFailed      = agent.EventRunFailed
+
+	// EventBegun means that a worker has started the run. It is stored as a column of the run and not as an event of the
+	// log, so it has the number of the first event, which it follows, and only FollowTask delivers it.
+	EventBegun agent.Kind = "begun"
 )
 
-// Event is an event with its number.
+// The bodies of these events.
+type (
+	Plan        = agent.Plan
+	StepStarted = agent.StepStarted
+	Step        = agent.Step
+	Completion  = agent.RunCompleted
+	Failure     = agent.RunFailed
+)
+
+// Event is an event of the log with its number.
 type Event struct {
 	agent.Event
 
@@ -26,33 +39,24 @@ type Event struct {
 	At  time.Time
 }
 
-// Ends tells whether nothing comes after it.
+// Ends reports whether the event is the last one of the run.
 func (e Event) Ends() bool {
-	return e.Kind == kindCompleted || e.Kind == kindCancelled || e.Kind == kindFailed
+	return e.Kind == EventCompleted || e.Kind == EventCancelled || e.Kind == EventFailed
 }
 
-// tells: it says something of the data, so it is for those who may see the data.
-func (e Event) tells() bool {
+// revealsData reports whether the event can reveal data, so that only readers who may see the data may receive its content.
+func (e Event) revealsData() bool {
 	switch e.Kind {
-	case agent.Planned, agent.StepStarted, agent.QueryExecuting, agent.StepDone, agent.Answered, kindCompleted, kindFailed:
+	case EventPlan, EventStepStarted, agent.EventQueryExecuting, EventStep, agent.EventAnswer, EventCompleted, EventFailed:
 		return true
 	default:
 		return false
 	}
 }
 
-type started struct {
-	RunID          uuid.UUID `json:"runId"`
-	ConversationID uuid.UUID `json:"conversationId"`
-}
-
-type completed struct {
-	Result *agent.Result `json:"result"`
-}
-
-type failed struct {
-	Code    fault.Code `json:"code"`
-	Message string     `json:"message"`
-}
-
 func encode(body any) (json.RawMessage, error) { return json.Marshal(body) }
+
+// begun returns the event for a worker that started the run at the given time.
+func begun(at time.Time) Event {
+	return Event{Event: agent.Event{Kind: EventBegun, Body: json.RawMessage("{}")}, Seq: 1, At: at}
+}

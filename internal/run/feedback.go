@@ -14,19 +14,19 @@ import (
 	"quern.dev/quern/internal/tracing"
 )
 
-// Feedback is what the asker thinks of a run.
+// Feedback is the rating of a run by the caller who asked.
 type Feedback struct {
 	ThumbsUp bool
 	Comment  string
 	At       time.Time
 }
 
-// opinion is a revision of it. It is sent to the tracing store before it is recorded, and whoever sends holds no lock:
-// the rows say what the store may have got, and the repair goes by them.
+// opinion is a revision of the feedback. A revision is sent to the tracing store before it is recorded. Sending holds no
+// lock: the rows record what the store may have received, and the repair uses them.
 //
-//	        insertOpinion            the store has it
-//	request ─────────────▶ sending ───────────────────▶ recorded: in force until the next one is
-//	                          └──────────────────────▶ refused: the store may have it, and is to be repaired
+//	        insertOpinion          the store accepted
+//	request ─────────────▶ sending ───────────────────▶ recorded: in force until the next revision is recorded
+//	                          └──────────────────────▶ refused: the store may have it and must be repaired
 //	                           502, or the process died
 type opinion struct {
 	account  uuid.UUID
@@ -34,10 +34,10 @@ type opinion struct {
 	revision int64
 	trace    [16]byte
 	state    string
-	up       *bool // nil: withdrawn
+	up       *bool // nil means withdrawn
 	comment  string
 	sent     bool
-	checkAt  *time.Time // nil: nothing is in doubt
+	checkAt  *time.Time // when the store must be checked; nil if its content is certain
 	at       time.Time
 }
 
@@ -45,23 +45,23 @@ const (
 	stateSending  = "sending"
 	stateRecorded = "recorded"
 
-	// sendTime is longer than anybody sends.
+	// sendTime is longer than any attempt to send.
 	sendTime = 15 * time.Second
-	// restTime is how long a store is left alone that did not take a repair.
+	// restTime is the pause after a repair that the store did not accept.
 	restTime     = 15 * time.Second
 	repairAtOnce = 100
 )
 
-// Rate records what the asker thinks of a completed run, in place of what was thought before.
+// Rate records a rating of a completed run, and replaces an earlier rating.
 //
-// Faults: NotFound, RunNotCompleted, UpstreamUnavailable: nothing is recorded then.
+// Faults: NotFound, RunNotCompleted, UpstreamUnavailable. With a fault nothing is recorded.
 func (r *Runs) Rate(ctx context.Context, who auth.Principal, run uuid.UUID, up bool, comment string) error {
 	return r.submit(ctx, who, run, "feedback.submit", opinion{up: &up, comment: comment})
 }
 
-// Withdraw takes the asker's rating back.
+// Withdraw withdraws the caller's rating.
 //
-// Faults: NotFound, also if there is none, UpstreamUnavailable: it stays then.
+// Faults: NotFound, also if there is no rating; UpstreamUnavailable: the rating stays in force.
 func (r *Runs) Withdraw(ctx context.Context, who auth.Principal, run uuid.UUID) error {
 	if _, err := r.Feedback(ctx, who, run); err != nil {
 		return err
@@ -70,7 +70,9 @@ func (r *Runs) Withdraw(ctx context.Context, who auth.Principal, run uuid.UUID) 
 	return r.submit(ctx, who, run, "feedback.withdraw", opinion{})
 }
 
-// Feedback returns the rating in force. NotFound, also if there is none.
+// Feedback returns the rating in force.
+//
+// Faults: NotFound, also if there is no rating.
 func (r *Runs) Feedback(ctx context.Context, who auth.Principal, run uuid.UUID) (Feedback, error) {
 	if _, err := r.own(ctx, who, run); err != nil {
 		return Feedback{}, err
@@ -95,7 +97,7 @@ func (r *Runs) Feedback(ctx context.Context, who auth.Principal, run uuid.UUID) 
 	return Feedback{ThumbsUp: *rating.up, Comment: rating.comment, At: rating.at}, nil
 }
 
-// inForce is the last revision that is recorded, or nil. They come in order.
+// inForce returns the last recorded revision, or nil. all must be in order of revision.
 func inForce(all []opinion) (last *opinion) {
 	for i := range all {
 		if all[i].state == stateRecorded {
@@ -106,7 +108,7 @@ func inForce(all []opinion) (last *opinion) {
 	return last
 }
 
-// submit sends an opinion to the store and records it.
+// submit sends a revision to the tracing store and records it.
 func (r *Runs) submit(ctx context.Context, who auth.Principal, id uuid.UUID, action string, next opinion) error {
 	run, err := r.own(ctx, who, id)
 	if err != nil {
@@ -132,7 +134,7 @@ func (r *Runs) submit(ctx context.Context, who auth.Principal, id uuid.UUID, act
 
 	failure := r.Tracing.Rate(ctx, rating(traced(run), next, before))
 
-	// The asker may have left, and what the store has got must be known nevertheless.
+	// The client may have disconnected, but what the store received must still be recorded.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
 	defer cancel()
 
@@ -147,19 +149,19 @@ func (r *Runs) submit(ctx context.Context, who auth.Principal, id uuid.UUID, act
 				return audit.WriteTx(ctx, tx, who.Audit(run.Account, next.at, action, run.audit()))
 			}
 
-			failure = fault.New(fault.UpstreamUnavailable, "The tracing store took too long. Nothing was recorded; try again.")
+			failure = fault.New(fault.UpstreamUnavailable, "The tracing store did not respond in time. Nothing was recorded. Try again.")
 		}
 
 		return refuseOpinion(ctx, tx, next, r.now())
 	})
 	if failure != nil {
-		return failure // what could not be written is refused after a while
+		return failure // if the refusal was not written, the repair writes it later
 	}
 
 	return err
 }
 
-// rating is an opinion as the store gets it.
+// rating returns a revision in the form in which it is sent to the store. all are the revisions that the store may have.
 func rating(run tracing.Run, one opinion, all []opinion) tracing.Rating {
 	rating := tracing.Rating{Run: run, Revision: one.revision, Up: one.up, Comment: one.comment}
 
@@ -172,8 +174,8 @@ func rating(run tracing.Run, one opinion, all []opinion) tracing.Rating {
 	return rating
 }
 
-// repair makes the store have what is in force, wherever it may have something else. It ends with the first that the
-// store does not take, which is looked at again later, after the others.
+// repair sends the rating in force to the store for every run for which the store may have another one. It stops at the
+// first rating that the store does not accept, and postpones that one so that the others are repaired before it.
 func (r *Runs) repair(ctx context.Context, _ job.Lease) error {
 	var due []Args
 
@@ -188,7 +190,7 @@ func (r *Runs) repair(ctx context.Context, _ job.Lease) error {
 
 	for _, one := range due {
 		if err := r.repairOne(ctx, one); err != nil {
-			r.Log.WarnContext(ctx, "a rating could not be repaired in the tracing store", "run", one.Run, "error", err)
+			r.Log.WarnContext(ctx, "repair of a rating in the tracing store failed", "run", one.Run, "error", err)
 
 			return r.DB.Do(ctx, func(q postgres.Querier) error { return postponeOpinions(ctx, q, one, r.now(), r.now().Add(restTime)) })
 		}
@@ -217,7 +219,7 @@ func (r *Runs) repairOne(ctx context.Context, one Args) error {
 
 	for _, o := range all {
 		if o.state == stateSending && o.checkAt.After(now) {
-			return nil // whoever sends it says what came of it, and then is soon enough
+			return nil // the sender records the outcome; repair after that
 		}
 	}
 

@@ -16,11 +16,11 @@ import (
 	"quern.dev/quern/internal/tracing"
 )
 
-// shelf keeps the last annotation, as Phoenix would, when it is let.
+// shelf is a fake Phoenix that stores the last annotation. hold delays the next one.
 type shelf struct {
 	mutex sync.Mutex
 	label string
-	held  chan struct{} // the next one waits for it
+	held  chan struct{} // the next annotation waits until it is closed
 }
 
 func (s *shelf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -33,7 +33,7 @@ func (s *shelf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 
 	if json.NewDecoder(r.Body).Decode(&body) != nil || len(body.Data) != 1 {
-		return // spans
+		return // spans, not an annotation
 	}
 
 	s.mutex.Lock()
@@ -90,7 +90,7 @@ func TestRatingsThatCross(t *testing.T) {
 	o.let <- 0
 	require.NoError(t, o.Await(t.Context(), o.who, asked.ID))
 
-	// The first is on its way while the second is recorded, and reaches the store after it.
+	// The first rating is being sent while the second is recorded, and reaches the store after it.
 	release, first := store.hold(), make(chan error)
 
 	go func() { first <- o.Rate(t.Context(), o.who, asked.ID, true, "first") }()

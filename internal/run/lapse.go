@@ -9,22 +9,22 @@ import (
 	"quern.dev/quern/internal/fault"
 )
 
-// A run and an open stream outlive the request that began them, so they check its credential again: before each
-// statement (the query package does that), before each delivery of events with content, and every checkEvery whatever
-// happens. The periodic check ends runs and streams that write nothing.
+// A run and an open stream outlive the request that started them, so its credential is checked again: before each
+// statement (by the query package), before each delivery of events with content (streams with the same rights and the same
+// events share a check, see share), and every checkEvery. The periodic check ends runs and streams that have no activity.
 
-// checkEvery is how often the credentials of everything that goes on in this process are checked, with one statement.
+// checkEvery is how often the credentials of all runs and streams of this process are checked, with one statement.
 const checkEvery = 250 * time.Millisecond
 
-// errLapsed is how a run ends, and a stream, when the credential that began it is no longer valid.
+// errLapsed returns the fault with which a run or a stream ends when the credential that started it is no longer valid.
 func errLapsed() error {
-	return fault.New(fault.Unauthorized, "The token or the account that began this is no longer valid, so it was ended. Ask again with a valid token.")
+	return fault.New(fault.Unauthorized, "Stopped because the token or account that started it is no longer valid. Ask again with a valid token.")
 }
 
-// lapsed tells whether an error says that a credential is no longer valid.
+// lapsed reports whether an error means that a credential is no longer valid.
 func lapsed(err error) bool { return fault.Is(err, fault.Unauthorized) }
 
-// heldBy lets the follower end when the credential of the caller lapses.
+// heldBy makes the follower end when the credential of the caller is no longer valid.
 func (f *follower) heldBy(who auth.Principal) {
 	f.tail.mu.Lock()
 	defer f.tail.mu.Unlock()
@@ -32,8 +32,8 @@ func (f *follower) heldBy(who auth.Principal) {
 	f.holder = who.Holder()
 }
 
-// checkHolders ends followers whose credential has lapsed, until ctx ends. While the database does not answer nobody
-// gets anything that could be kept back, and look says that it does not.
+// checkHolders disconnects followers whose credential is no longer valid, until ctx ends. It ignores errors: while the
+// database does not answer, followers receive no event with content, and look logs the failure.
 func (t *tail) checkHolders(ctx context.Context) {
 	for {
 		select {
@@ -50,7 +50,7 @@ func (t *tail) checkHolders(ctx context.Context) {
 	}
 }
 
-// holders lists the credentials of all followers without repeats.
+// holders returns the credentials of all followers, each once.
 func (t *tail) holders() (list []auth.Holder) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -69,7 +69,7 @@ func (t *tail) holders() (list []auth.Holder) {
 	return list
 }
 
-// end wakes the followers with these credentials for the last time.
+// end marks the followers with these credentials as lapsed and wakes them, so that they fail with errLapsed.
 func (t *tail) end(lapsed []auth.Holder) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -90,8 +90,8 @@ func (t *tail) end(lapsed []auth.Holder) {
 	}
 }
 
-// reason is why the work on a run failed, or nil. An agent may take the refusal of a statement for an answer, so the
-// credential is checked once more before the run ends. failure means that it could not be checked.
+// reason returns why the work on a run failed, or nil. An agent may treat the refusal of a statement as an answer, so the
+// credential is checked again before the run ends. failure is set if that check failed.
 func (r *Runs) reason(ctx context.Context, run Run, cause, err error) (reason, failure error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
 	defer cancel()
@@ -104,7 +104,7 @@ func (r *Runs) reason(ctx context.Context, run Run, cause, err error) (reason, f
 	}
 }
 
-// notEnded leaves out that somebody else has ended the run.
+// notEnded returns nil for errEnded, and other errors as they are.
 func notEnded(err error) error {
 	if errors.Is(err, errEnded) {
 		return nil

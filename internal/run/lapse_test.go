@@ -11,7 +11,7 @@ import (
 	"quern.dev/quern/internal/fault"
 )
 
-// lapses are the ways in which a credential stops being valid.
+// lapses returns the ways in which a credential stops being valid.
 func (o *office) lapses() map[string]func(who auth.Principal) {
 	tokens := auth.Tokens{DB: o.DB, Now: time.Now}
 	accounts := auth.Accounts{DB: o.DB, Now: time.Now}
@@ -28,7 +28,7 @@ func (o *office) lapses() map[string]func(who auth.Principal) {
 	}
 }
 
-// bearer is the caller with a new API token.
+// bearer returns the caller with a new API token.
 func (o *office) bearer() auth.Principal {
 	o.t.Helper()
 
@@ -43,8 +43,8 @@ func (o *office) bearer() auth.Principal {
 	return who
 }
 
-// TestLapsedCredential: what a credential began ends with it: the run fails, streams end, and nothing that is written
-// later reaches them.
+// TestLapsedCredential checks that runs and streams end with the credential that started them: the run fails, streams end,
+// and later events do not reach them.
 func TestLapsedCredential(t *testing.T) {
 	t.Parallel()
 
@@ -75,7 +75,7 @@ func TestLapsedCredential(t *testing.T) {
 
 			o.lapses()[name](who)
 
-			select { // the agent writes once more, unless it has been ended already
+			select { // the agent writes another event, unless it was already stopped
 			case o.let <- 1:
 			case <-time.After(2 * checkEvery):
 			}
@@ -85,7 +85,7 @@ func TestLapsedCredential(t *testing.T) {
 
 			require.Equal(t, fault.Unauthorized, o.awaitFailure(ctx, run).Error.Code)
 
-			// Nor does it begin anything more.
+			// A new run of the credential fails before the agent starts.
 			queued, err := o.Ask(ctx, who, o.want)
 			require.NoError(t, err)
 

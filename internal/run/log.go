@@ -19,31 +19,31 @@ import (
 	"quern.dev/quern/internal/query"
 )
 
-// errEnded says that the run was ended by somebody else: cancelled, or too late.
+// errEnded reports that the run has already ended: it was cancelled, or its deadline passed.
 var errEnded = errors.New("the run has ended")
 
 const (
 	wireRows   = 1000
 	wireBytes  = 1 << 20
-	keptBytes  = 64 << 10 // of a step's rows in the database; all of them are an object if there are more
+	keptBytes  = 64 << 10 // largest size of a step's rows in the database; if there are more, all rows are stored as an object
 	objectTime = time.Hour
 
 	objectPrefix = "runs/"
 )
 
-// record is the log of a run in the hands of the one who holds its lease.
+// record is the log of a run whose lease this worker holds.
 type record struct {
 	*Runs
 
 	lease  job.Lease
 	run    Run
 	before []agent.Event
-	noting sync.Mutex // what is read is noted by one after the other
+	noting sync.Mutex // serialises BeforeRead
 	mu     sync.Mutex
 	pinned map[uuid.UUID]uuid.UUID // snapshots by dataset
 }
 
-// Pinned gives the snapshots that were read.
+// Pinned returns the snapshots that the run has read, by dataset.
 func (l *record) Pinned() map[uuid.UUID]uuid.UUID {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -62,8 +62,9 @@ func (l *record) pin(reads []query.Read) {
 	}
 }
 
-// Reading notes snapshots before anything of them is read: a statement that fails may say why in words of the data.
-func (l *record) Reading(ctx context.Context, reads []query.Read) error {
+// BeforeRead records snapshots before they are read, because the error of a failed statement may quote data. It returns
+// agent.ErrMoved if the run has read another snapshot of a dataset before.
+func (l *record) BeforeRead(ctx context.Context, reads []query.Read) error {
 	l.noting.Lock()
 	defer l.noting.Unlock()
 
@@ -105,10 +106,10 @@ func (l *record) Reading(ctx context.Context, reads []query.Read) error {
 	return err
 }
 
-// Before gives what was written by those who had the run before.
+// Before returns the events that earlier workers wrote.
 func (l *record) Before() []agent.Event { return l.before }
 
-// Write adds an event.
+// Write appends an event.
 func (l *record) Write(ctx context.Context, event agent.Event) error {
 	return l.write(ctx, event, nil)
 }
@@ -129,14 +130,14 @@ func (l *record) write(ctx context.Context, event agent.Event, also func(tx post
 		return err
 	})
 	if err == nil {
-		l.tail.tell(l.run.key(), written)
+		l.tail.tell(l.run.key(), l.run.BeganAt, written)
 	}
 
 	return err
 }
 
-// storedStep is a step as the database has it: with its first rows, and the name of the object that has all of them
-// if those are not all that go out.
+// storedStep is a step as stored in the database: with its first rows, and with the key of the object that has all rows if
+// they are larger than keptBytes.
 type storedStep struct {
 	agent.Step
 
@@ -144,18 +145,18 @@ type storedStep struct {
 	Size   int64  `json:"size,omitempty"`
 }
 
-// storedResult is a result with such steps.
+// storedResult is a result as stored in the database.
 type storedResult struct {
 	agent.Result
 
 	Steps []storedStep `json:"steps"`
 }
 
-// Step reads the rows of a statement, keeps them, and adds the event of the step.
+// Step reads the rows of a statement, stores them, and appends the event of the step. It closes the result.
 func (l *record) Step(ctx context.Context, step agent.Step, result *query.Result) (agent.Step, error) {
 	defer result.Close()
 
-	if err := l.Reading(ctx, result.Reads); err != nil {
+	if err := l.BeforeRead(ctx, result.Reads); err != nil {
 		return step, err
 	}
 
@@ -166,8 +167,9 @@ func (l *record) Step(ctx context.Context, step agent.Step, result *query.Result
 
 	kept := storedStep{Step: step}
 
-	if rows.Len() > keptBytes {
-		if kept.Object, err = l.keep(ctx, step.Index, rows.Bytes()); err != nil {
+	// The event has the first rows only. All rows are stored if they are too large for the event, or more than it may have.
+	if rows.Len() > keptBytes || bytes.Count(rows.Bytes(), []byte{'\n'}) > len(step.Data) {
+		if kept.Object, err = l.storeRows(ctx, step.Index, rows.Bytes()); err != nil {
 			return step, err
 		}
 
@@ -179,7 +181,7 @@ func (l *record) Step(ctx context.Context, step agent.Step, result *query.Result
 		return step, err
 	}
 
-	return step, l.write(ctx, agent.Event{Kind: agent.StepDone, Index: step.Index, Body: body}, func(tx postgres.Tx) error {
+	return step, l.write(ctx, agent.Event{Kind: EventStep, Index: step.Index, Body: body}, func(tx postgres.Tx) error {
 		if kept.Object == "" {
 			return nil
 		}
@@ -188,7 +190,7 @@ func (l *record) Step(ctx context.Context, step agent.Step, result *query.Result
 	})
 }
 
-// collect reads all rows as lines, and sets what goes out of them.
+// collect returns all rows as lines, and sets in step the rows that are sent to clients: at most wireRows and wireBytes.
 func (l *record) collect(step *agent.Step, result *query.Result) (*bytes.Buffer, error) {
 	var rows bytes.Buffer
 
@@ -219,7 +221,7 @@ func (l *record) collect(step *agent.Step, result *query.Result) (*bytes.Buffer,
 	return &rows, nil
 }
 
-// within are the first rows that have so many bytes.
+// within returns the first rows whose total size is at most room bytes.
 func within(rows []json.RawMessage, room int) []json.RawMessage {
 	for i, row := range rows {
 		if room -= len(row); room < 0 {
@@ -230,8 +232,9 @@ func within(rows []json.RawMessage, room int) []json.RawMessage {
 	return rows
 }
 
-// keep stores all rows of a step. The row stands before the object.
-func (l *record) keep(ctx context.Context, step int, rows []byte) (string, error) {
+// storeRows stores all rows of a step as an object and returns its key. The row of the object is inserted before the
+// object is written.
+func (l *record) storeRows(ctx context.Context, step int, rows []byte) (string, error) {
 	key := objectPrefix + l.run.CreatedAt.Format(time.DateOnly) + "/" + uuid.NewString() + ".ndjson"
 
 	err := l.DB.InTx(ctx, func(tx postgres.Tx) error {
@@ -250,15 +253,15 @@ func (l *record) keep(ctx context.Context, step int, rows []byte) (string, error
 	return key, err
 }
 
-// end writes how the run ended, and its last event, as one.
+// end writes how the run ended and its last event in one transaction.
 func (l *record) end(ctx context.Context, result agent.Result, reason error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
 	defer cancel()
 
-	e := ending{status: Completed, kind: kindCompleted, at: l.now()}
+	e := ending{status: Completed, kind: EventCompleted, at: l.now()}
 
 	if reason != nil {
-		e.status, e.kind, e.failure = Failed, kindFailed, asFailure(reason)
+		e.status, e.kind, e.failure = Failed, EventFailed, asFailure(reason)
 	}
 
 	var last Event
@@ -279,7 +282,7 @@ func (l *record) end(ctx context.Context, result agent.Result, reason error) err
 		return err
 	})
 	if err == nil {
-		l.tail.tell(l.run.key(), last)
+		l.tail.tell(l.run.key(), l.run.BeganAt, last)
 	}
 
 	return err
@@ -287,7 +290,7 @@ func (l *record) end(ctx context.Context, result agent.Result, reason error) err
 
 const endTime = 10 * time.Second
 
-// fill completes a result with what the log knows: the steps as they are kept, and the snapshots that were read.
+// fill sets the stored result in e: the result with the stored steps and the snapshots that were read.
 func (l *record) fill(ctx context.Context, tx postgres.Tx, result *agent.Result, e *ending) (err error) {
 	kept := storedResult{Result: *result, Steps: []storedStep{}}
 
@@ -319,11 +322,11 @@ func (l *record) fill(ctx context.Context, tx postgres.Tx, result *agent.Result,
 	return err
 }
 
-// asFailure is what the asker is told. What is no fault is ours, and its words are nobody's business.
-func asFailure(err error) failed {
+// asFailure returns the failure that is shown to the caller. The text of an internal error is never shown.
+func asFailure(err error) Failure {
 	if known, ok := errors.AsType[*fault.Error](err); ok && known.Code != fault.Internal {
-		return failed{Code: known.Code, Message: known.Message}
+		return Failure{Code: known.Code, Message: known.Message}
 	}
 
-	return failed{Code: fault.Internal, Message: "The question could not be answered because of an error of the service. Ask again."}
+	return Failure{Code: fault.Internal, Message: "The service failed to answer the question. Ask again."}
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"quern.dev/quern/internal/agent"
 	"quern.dev/quern/internal/audit"
 	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/catalog"
@@ -14,16 +13,16 @@ import (
 	"quern.dev/quern/internal/query"
 )
 
-// actionRead is the audit's word for reading what was kept of a run.
+// actionRead is the audit action for reading the stored result of a run.
 const actionRead = "run.read"
 
-// source is a dataset that a run read, with its name now.
+// source is a dataset that a run read, with its current path.
 type source struct {
 	account, dataset uuid.UUID
 	path             catalog.Path
 }
 
-// pair gives datasets their names. There are as many of both.
+// pair joins reads with their paths. Both slices must have the same length and order.
 func pair(reads []query.Read, paths []catalog.Path) (list []source) {
 	for i, read := range reads {
 		list = append(list, source{account: read.Account, dataset: read.ID, path: paths[i]})
@@ -32,8 +31,7 @@ func pair(reads []query.Read, paths []catalog.Path) (list []source) {
 	return list
 }
 
-// note writes into the audit of their owners that the caller reads rows that were kept of these datasets, for each
-// dataset once.
+// note records in the audit of the owners that the caller reads stored rows of these datasets, each dataset once.
 func (r *Runs) note(ctx context.Context, who auth.Principal, action string, list []source) error {
 	var (
 		entries = map[uuid.UUID][]audit.Entry{}
@@ -57,7 +55,7 @@ func (r *Runs) note(ctx context.Context, who auth.Principal, action string, list
 	return nil
 }
 
-// writeAudit adds entries about one account.
+// writeAudit writes audit entries of one account.
 func (r *Runs) writeAudit(ctx context.Context, entries ...audit.Entry) error {
 	return r.DB.InTx(ctx, func(tx postgres.Tx) error {
 		for _, entry := range entries {
@@ -70,9 +68,9 @@ func (r *Runs) writeAudit(ctx context.Context, entries ...audit.Entry) error {
 	})
 }
 
-// note writes down what the stream is about to deliver rows of, each dataset once in the life of the stream.
+// note records in the audit the datasets whose rows the stream is about to deliver, each dataset once per stream.
 func (s *Stream) note(ctx context.Context, events []Event) error {
-	if !slices.ContainsFunc(events, func(e Event) bool { return e.Kind == agent.StepDone || e.Kind == kindCompleted }) {
+	if !slices.ContainsFunc(events, func(e Event) bool { return e.Kind == EventStep || e.Kind == EventCompleted }) {
 		return nil
 	}
 
@@ -82,7 +80,7 @@ func (s *Stream) note(ctx context.Context, events []Event) error {
 	}
 
 	paths, err := s.runs.names(ctx, s.who, reads)
-	if err != nil || len(reads) != len(paths) { // nothing is shown of what may not all be seen
+	if err != nil || len(reads) != len(paths) { // unless all datasets may be seen, nothing is delivered
 		return err
 	}
 

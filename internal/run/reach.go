@@ -10,13 +10,14 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-// A restricted token reaches the runs that it began itself, and those that have ended and whose reads it may all read.
-// What a run reads is known when it has ended. A run that read nothing tells nothing of what it is about, so no other
-// token reaches it. A conversation is reached if all its runs are: its title is a question, and deleting it deletes them.
+// A restricted token can access ("reaches") the runs that it started, and ended runs if it may read all datasets that they
+// read. What a run reads is certain only after it has ended. A run that read no dataset gives no information about what it
+// concerns, so no other restricted token can access it. A conversation can be accessed if all its runs can: its title is a
+// question, and deleting the conversation deletes the runs.
 
 func isRestricted(who auth.Principal) bool { return who.Token != nil && who.Token.Restricted }
 
-// reaches hides runs from a restricted token: NotFound unless it reaches all of them.
+// reaches returns NotFound if the caller uses a restricted token that cannot access all of the runs.
 func (r *Runs) reaches(ctx context.Context, q postgres.Querier, who auth.Principal, runs ...Run) error {
 	if !isRestricted(who) {
 		return nil
@@ -41,7 +42,7 @@ func (r *Runs) reaches(ctx context.Context, q postgres.Querier, who auth.Princip
 	return r.readsAll(ctx, q, who, others)
 }
 
-// readsAll: NotFound unless each of the runs has read something, and the caller may read all of it.
+// readsAll returns NotFound unless each of the runs has read a dataset and the caller may see all datasets that were read.
 func (r *Runs) readsAll(ctx context.Context, q postgres.Querier, who auth.Principal, runs []uuid.UUID) error {
 	reads, err := selectReadsOf(ctx, q, who.Account, runs)
 	if err != nil {
@@ -86,7 +87,7 @@ func (r *Runs) reachesAll(ctx context.Context, q postgres.Querier, who auth.Prin
 	return r.reaches(ctx, q, who, runs...)
 }
 
-// reached are the conversations that the caller reaches.
+// reached returns the conversations of the page that the caller can access.
 func (r *Runs) reached(ctx context.Context, q postgres.Querier, who auth.Principal, page []Conversation) (seen []Conversation, err error) {
 	for _, one := range page {
 		switch err := r.reachesAll(ctx, q, who, one.ID); {

@@ -15,64 +15,73 @@ import (
 	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/blob"
 	"quern.dev/quern/internal/catalog"
+	"quern.dev/quern/internal/disk"
 	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/job"
 	"quern.dev/quern/internal/postgres"
 	"quern.dev/quern/internal/tracing"
 )
 
-// Config is what runs need.
+// Config holds the dependencies and limits of Runs.
 type Config struct {
 	DB      *postgres.DB
 	Store   *blob.Store
 	Catalog catalog.Catalog
 	Agents  map[string]agent.Agent
-	Jobs    func() *job.Client // there only when everything is wired
-	Tracing *tracing.Tracing   // nil: none
+	Jobs    func() *job.Client // a function because the client is created after Runs
+	Tracing *tracing.Tracing   // nil means no tracing
 	Log     *slog.Logger
 	Now     func() time.Time
 
-	Credentials auth.Credentials // checked again while a run or a stream goes on
+	Folder *disk.Watch // the work folder
 
-	Time    time.Duration // that a run may take
-	Running int           // of one account at once
-	Streams int           // of one account at once, in this process; 0: any number
-	Poll    time.Duration // between two looks at new events
-	Keep    time.Duration // after a run has ended; 0: for ever
+	Credentials auth.Credentials // checked again while a run or a stream is in progress
+
+	Timeout           time.Duration // longest duration of a run
+	MaxPerUser        int           // runs of one account in progress at once
+	MaxStreamsPerUser int           // streams of one account open at once in this process; 0 means no limit
+	PollInterval      time.Duration // between two checks for new events
+	Retention         time.Duration // of a run after its end; 0 means for ever
 }
 
-// Runs keeps conversations and runs. Run its tail.
+// Runs manages conversations and runs. Tail must be running for streams and runs to receive events.
 type Runs struct {
 	Config
 
 	tail    *tail
-	streams *auth.AtOnce
+	streams *auth.Concurrency
 }
 
-// Result is what comes of a question.
+// Result is the result of a run.
 type Result = agent.Result
 
-// Question is what somebody wants to know.
+// Question is a question with its scope.
 type Question = agent.Question
 
-// New returns Runs.
+// New returns Runs with this configuration.
 func New(c Config) *Runs {
 	if c.Tracing == nil {
 		c.Tracing = tracing.Off()
 	}
 
 	r := &Runs{Config: c, tail: newTail(c)}
-	if c.Streams > 0 {
-		r.streams = auth.NewAtOnce(c.Streams, "streams open")
+	if c.MaxStreamsPerUser > 0 {
+		r.streams = auth.NewConcurrency(c.MaxStreamsPerUser, "streams open")
 	}
 
 	return r
 }
 
+// Reserve counts one open stream of the caller until release is called. It must be called before a stream is opened for a
+// client, so that no work starts for a stream that is refused.
+//
+// Faults: RateLimited if the caller has too many streams open.
+func (r *Runs) Reserve(who auth.Principal) (release func(), err error) { return r.streams.Begin(who) }
+
 // Tail reads new events for all streams of this process until ctx ends.
 func (r *Runs) Tail(ctx context.Context) { r.tail.run(ctx) }
 
-// Status is how a run is.
+// Status is the status of a run.
 type Status string
 
 const (
@@ -83,7 +92,7 @@ const (
 	Expired   Status = "expired"
 )
 
-// Run is a question with what came of it.
+// Run is a run with its question and its result.
 type Run struct {
 	Account      uuid.UUID
 	ID           uuid.UUID
@@ -95,7 +104,7 @@ type Run struct {
 	Error        *fault.Error
 	CreatedAt    time.Time
 	DeadlineAt   time.Time
-	BeganAt      time.Time // zero while it waits for a worker
+	BeganAt      time.Time // zero while the run waits for a worker
 	FinishedAt   time.Time
 	TraceID      [16]byte
 
@@ -110,25 +119,26 @@ const (
 	retryAfter = 5 * time.Second
 )
 
-// Ask is a request for an answer.
+// Ask is a request to answer a question.
 type Ask struct {
 	Question     agent.Question
 	Agent        string
-	Conversation uuid.UUID // uuid.Nil for a new one
+	Conversation uuid.UUID // uuid.Nil starts a new conversation
 	Once         auth.Once
 }
 
-// Ask accepts a question. From then on it will be worked, whatever happens to this process.
+// Ask accepts a question and creates its run. From then on the run is processed even if this process ends.
 //
-// Faults: NotFound for a namespace, a dataset or a conversation that the caller cannot see, ValidationFailed for a
-// conversation about another namespace, Conflict if it has too many turns, RateLimited.
+// Faults: NotFound for a namespace, a dataset or a conversation that the caller cannot see; ValidationFailed for an unknown
+// agent or time zone and for a conversation about another namespace; Conflict if the conversation has too many turns;
+// RateLimited if the account has too many runs in progress.
 func (r *Runs) Ask(ctx context.Context, who auth.Principal, want Ask) (made Run, err error) {
 	if _, known := r.Agents[want.Agent]; !known {
 		return Run{}, fault.Invalid("agent", "is not an agent of this service")
 	}
 
 	if _, err := time.LoadLocation(want.Question.TimeZone); err != nil {
-		return Run{}, fault.Invalid("timeZone", "is not the name of a time zone, such as Europe/Vienna")
+		return Run{}, fault.Invalid("timeZone", "is not the name of a time zone such as Europe/Vienna")
 	}
 
 	namespace, err := r.reach(ctx, who, want.Question)
@@ -139,7 +149,7 @@ func (r *Runs) Ask(ctx context.Context, who auth.Principal, want Ask) (made Run,
 	now := r.now()
 	draft := Run{
 		Account: who.Account, ID: uuid.Must(uuid.NewV7()), Conversation: want.Conversation, Agent: want.Agent, Question: want.Question,
-		Status: Running, CreatedAt: now, DeadlineAt: now.Add(r.Time), caller: who, lastSeq: 1,
+		Status: Running, CreatedAt: now, DeadlineAt: now.Add(r.Timeout), caller: who, lastSeq: 1,
 	}
 	_, _ = rand.Read(draft.TraceID[:])
 
@@ -157,7 +167,7 @@ func (r *Runs) Ask(ctx context.Context, who auth.Principal, want Ask) (made Run,
 
 		found, err := selectRun(ctx, tx, who.Account, first)
 		if err == nil && found == nil {
-			err = fault.Absent() // deleted since
+			err = fault.Absent() // the run of the first request was deleted
 		}
 
 		if err == nil {
@@ -173,7 +183,7 @@ func (r *Runs) Ask(ctx context.Context, who auth.Principal, want Ask) (made Run,
 	return made, err
 }
 
-// reach finds the namespace, and makes sure that the caller can see the datasets that the question is limited to.
+// reach returns the namespace of a question, and checks that the caller may see the datasets to which it is limited.
 func (r *Runs) reach(ctx context.Context, who auth.Principal, q agent.Question) (namespace catalog.Namespace, err error) {
 	at := catalog.Path{Username: q.Username, Namespace: q.Namespace}
 
@@ -194,15 +204,15 @@ func (r *Runs) reach(ctx context.Context, who auth.Principal, q agent.Question) 
 	return namespace, err
 }
 
-// askTx makes the run, its first event and its job.
+// askTx inserts the run, its first event, its audit entry and its job.
 func (r *Runs) askTx(ctx context.Context, tx postgres.Tx, draft *Run, namespace catalog.Namespace) error {
 	running, err := lockRunning(ctx, tx, draft.Account)
 	if err != nil {
 		return err
 	}
 
-	if running >= r.Running {
-		limited := fault.New(fault.RateLimited, fmt.Sprintf("You have %d questions running; that is as many as you may have. Wait for one, or cancel it.", running))
+	if running >= r.MaxPerUser {
+		limited := fault.New(fault.RateLimited, fmt.Sprintf("You have %d questions in progress, which is the maximum. Wait for one to finish, or cancel one.", running))
 		limited.RetryAfter = retryAfter
 
 		return limited
@@ -216,12 +226,12 @@ func (r *Runs) askTx(ctx context.Context, tx postgres.Tx, draft *Run, namespace 
 		return err
 	}
 
-	body, err := json.Marshal(started{RunID: draft.ID, ConversationID: draft.Conversation})
+	body, err := json.Marshal(agent.RunStarted{RunID: draft.ID, ConversationID: draft.Conversation})
 	if err != nil {
 		return err
 	}
 
-	if err := insertFirst(ctx, tx, *draft, string(kindStarted), body); err != nil {
+	if err := insertFirst(ctx, tx, *draft, string(EventStarted), body); err != nil {
 		return err
 	}
 
@@ -232,7 +242,7 @@ func (r *Runs) askTx(ctx context.Context, tx postgres.Tx, draft *Run, namespace 
 	return r.Jobs().InsertTx(ctx, tx, draft.args(), runOpts())
 }
 
-// turnTx puts the run into its conversation.
+// turnTx adds the run to its conversation, which it creates if needed.
 func (r *Runs) turnTx(ctx context.Context, tx postgres.Tx, draft *Run, namespace catalog.Namespace) error {
 	if draft.Conversation == uuid.Nil {
 		draft.Conversation = uuid.Must(uuid.NewV7())
@@ -259,9 +269,9 @@ func (r *Runs) turnTx(ctx context.Context, tx postgres.Tx, draft *Run, namespace
 
 	switch {
 	case found.namespaceID != namespace.ID || found.namespaceAccount != namespace.Account:
-		return fault.Invalid("conversationId", "is about another namespace; begin a new conversation")
+		return fault.Invalid("conversationId", "belongs to another namespace; start a new conversation")
 	case found.turns >= maxTurns:
-		return fault.New(fault.Conflict, fmt.Sprintf("The conversation has %d turns and takes no more. Begin a new one.", maxTurns))
+		return fault.New(fault.Conflict, fmt.Sprintf("The conversation has %d turns, which is the maximum. Start a new conversation.", maxTurns))
 	default:
 		return touchConversation(ctx, tx, *found, draft.CreatedAt)
 	}
@@ -273,7 +283,8 @@ func titleOf(question string) string {
 	return string(runes[:min(len(runes), titleRunes)])
 }
 
-// mayChange: asking is reading, and whoever may only read changes nothing that was asked.
+// mayChange returns Forbidden for a token with a role below editor. Such a token may ask questions, because that only
+// reads, but may not change or delete conversations or delete runs.
 func mayChange(who auth.Principal) error {
 	if auth.Editor.Exceeds(who.Ceiling()) {
 		return fault.New(fault.Forbidden, "This needs a token with the role editor.")

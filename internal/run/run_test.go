@@ -23,7 +23,7 @@ import (
 	"quern.dev/quern/internal/postgres/pgtest"
 )
 
-// telling is an agent that only tells: it writes one event each time it is let.
+// telling is an agent that only writes events: as many as each number from let says. It ends after a 0.
 type telling struct{ let chan int }
 
 func (a telling) Answer(ctx context.Context, _ auth.Principal, _ agent.Question, log agent.Log) (agent.Result, error) {
@@ -38,7 +38,7 @@ func (a telling) Answer(ctx context.Context, _ auth.Principal, _ agent.Question,
 
 			for range n {
 				body, _ := json.Marshal(map[string]int{"index": step})
-				if err := log.Write(ctx, agent.Event{Kind: agent.StepStarted, Index: step, Body: body}); err != nil {
+				if err := log.Write(ctx, agent.Event{Kind: EventStepStarted, Index: step, Body: body}); err != nil {
 					return agent.Result{}, err
 				}
 
@@ -48,7 +48,7 @@ func (a telling) Answer(ctx context.Context, _ auth.Principal, _ agent.Question,
 	}
 }
 
-// office is Runs on a database of its own, with workers and a tail.
+// office is Runs with its own database, workers and a tail.
 type office struct {
 	*Runs
 
@@ -56,7 +56,7 @@ type office struct {
 	let   chan int
 	who   auth.Principal
 	want  Ask
-	ahead atomic.Int64 // how far its clock is
+	ahead atomic.Int64 // how far its clock is advanced
 }
 
 func newOffice(t *testing.T, lasting time.Duration) *office {
@@ -76,7 +76,7 @@ func newOffice(t *testing.T, lasting time.Duration) *office {
 	o.Runs = New(Config{
 		DB: db, Catalog: names, Agents: map[string]agent.Agent{"telling": telling{o.let}}, Jobs: func() *job.Client { return jobs },
 		Credentials: auth.Credentials{DB: db, Now: time.Now, GroupsMaxAge: time.Hour},
-		Log:         slog.New(slog.DiscardHandler), Now: func() time.Time { return time.Now().Add(time.Duration(o.ahead.Load())) }, Time: lasting, Running: 3, Poll: 50 * time.Millisecond,
+		Log:         slog.New(slog.DiscardHandler), Now: func() time.Time { return time.Now().Add(time.Duration(o.ahead.Load())) }, Timeout: lasting, MaxPerUser: 3, PollInterval: 50 * time.Millisecond,
 	})
 
 	workers := river.NewWorkers()
@@ -119,7 +119,7 @@ func (o *office) ask() Run {
 	return made
 }
 
-// events takes everything until the end.
+// events returns all events until the end.
 func (o *office) events(id uuid.UUID, after int64) (seen []string) {
 	o.t.Helper()
 
@@ -203,7 +203,7 @@ func TestCancelEndsTheWork(t *testing.T) {
 	seen := o.events(run.ID, 0)
 	require.Equal(t, "run-cancelled {}", seen[len(seen)-1])
 
-	// The agent is gone: nobody takes what it would be let.
+	// The agent has ended: nothing receives from let.
 	require.Eventually(t, func() bool {
 		select {
 		case o.let <- 1:
@@ -276,7 +276,7 @@ func TestConversationsTakeTurns(t *testing.T) {
 	require.True(t, fault.Is(err, fault.Conflict))
 }
 
-// TestTooFarAhead: whoever says to have seen what was never there keeps nobody else from anything.
+// TestTooFarAhead checks that a reader with a cursor past the last event does not affect other readers.
 func TestTooFarAhead(t *testing.T) {
 	t.Parallel()
 

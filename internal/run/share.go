@@ -3,34 +3,63 @@ package run
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"quern.dev/quern/internal/auth"
 )
 
-// shareTime is how long those who follow a run with the same rights share what one of them may see of new events. They
-// get them at the same time, so it need not be long.
+// shareTime is how long followers of a run with the same rights share the filtered events. They receive events at the same
+// time, so a short time is enough.
 const shareTime = 250 * time.Millisecond
 
-// share is events as readers with the same rights see them.
+// share is a list of events as readers with the same rights see them.
 type share struct {
-	done   chan struct{}
-	events []Event
-	err    error
+	done     chan struct{}
+	events   []Event
+	err      error
+	checking bool // the check of the credential has started
 }
+
+// view filters events for one reader.
+type view struct {
+	reveal func(context.Context, []Event) ([]Event, error)
+	check  func(context.Context) error // fails if the credential is no longer valid
+}
+
+// of returns the events as far as the reader may see them. The credential is checked last, so that nothing slow happens
+// between the check and the delivery. checking is called when the check starts.
+func (v view) of(ctx context.Context, events []Event, checking func()) (shown []Event, err error) {
+	if shown, err = v.reveal(ctx, events); err == nil && tell(shown) {
+		checking()
+
+		err = v.check(ctx)
+	}
+
+	if err != nil {
+		return nil, err
+	}
+
+	return shown, nil
+}
+
+func tell(events []Event) bool { return slices.ContainsFunc(events, Event.revealsData) }
 
 type shareKey struct {
 	rights      string
-	first, last int64 // events
+	first, last int64 // numbers of events
 }
 
-// share lets one of the followers who have these events and these rights ask what they may see of them.
-func (f *follower) share(ctx context.Context, rights string, events []Event, reveal func(context.Context, []Event) ([]Event, error)) ([]Event, error) {
+// share filters events once for all followers with the same events and the same rights: the first follower filters them
+// and checks the credential. The check is valid for followers that joined before it started, because their own check would
+// have had the same result. A follower that joins later does its own check, so that no follower relies on a check that is
+// older than its request.
+func (f *follower) share(ctx context.Context, rights string, events []Event, v view) ([]Event, error) {
 	key := shareKey{rights, events[0].Seq, events[len(events)-1].Seq}
 
-	one, mine := f.join(key)
+	one, mine, covered := f.join(key)
 	if mine {
-		one.events, one.err = reveal(ctx, events)
+		one.events, one.err = v.of(ctx, events, func() { f.closeTo(one) })
 		close(one.done)
 		time.AfterFunc(shareTime, func() { f.forget(key) })
 
@@ -43,27 +72,41 @@ func (f *follower) share(ctx context.Context, rights string, events []Event, rev
 	case <-one.done:
 	}
 
-	if one.err != nil { // perhaps only because that one has left
-		return reveal(ctx, events)
+	switch {
+	case one.err != nil: // perhaps only because the first follower's context ended
+		return v.of(ctx, events, func() {})
+	case !covered && tell(one.events):
+		if err := v.check(ctx); err != nil {
+			return nil, err
+		}
 	}
 
 	return one.events, nil
 }
 
-// join finds those who have the same, or is the first.
-func (f *follower) join(key shareKey) (one *share, mine bool) {
+// join returns the share for a key; mine is true if this call created it. covered is true if the check of the credential
+// has not started yet, so that it is also valid for this follower.
+func (f *follower) join(key shareKey) (one *share, mine, covered bool) {
 	f.tail.mu.Lock()
 	defer f.tail.mu.Unlock()
 
 	topic := f.tail.topics[f.key]
 	if one, found := topic.shares[key]; found {
-		return one, false
+		return one, false, !one.checking
 	}
 
 	one = &share{done: make(chan struct{})}
 	topic.shares[key] = one
 
-	return one, true
+	return one, true, true
+}
+
+// closeTo marks the check of a share as started: it is not valid for followers that join from now on.
+func (f *follower) closeTo(one *share) {
+	f.tail.mu.Lock()
+	defer f.tail.mu.Unlock()
+
+	one.checking = true
 }
 
 func (f *follower) forget(key shareKey) {
@@ -75,7 +118,7 @@ func (f *follower) forget(key shareKey) {
 	}
 }
 
-// rightsOf is equal for readers who may see the same.
+// rightsOf returns a text that is equal for readers with the same rights.
 func rightsOf(who auth.Principal) (string, error) {
 	text, err := json.Marshal(auth.Principal{Account: who.Account, Groups: who.Groups, Token: who.Token}) //nolint:musttag // nobody reads it
 

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// Questions of one account are counted one after another.
+	// The lock makes concurrent questions of one account count the running ones in turn.
 	sqlLockAccount  = `SELECT pg_advisory_xact_lock(hashtextextended('runs ' || $1::text, 0))`
 	sqlCountRunning = `SELECT count(*) FROM runs WHERE account_id = $1 AND status = 'running'`
 
@@ -24,15 +24,17 @@ const (
 	sqlRunColumns = `
 		account_id, id, conversation_id, agent, status, question, request, caller, trace_id, last_seq, result, error_code, error_message,
 		created_at, deadline_at, began_at, finished_at`
-	sqlSelectRun     = `SELECT` + sqlRunColumns + ` FROM runs WHERE account_id = $1 AND id = $2`
-	sqlLockRun       = sqlSelectRun + ` FOR UPDATE`
+	sqlSelectRun = `SELECT` + sqlRunColumns + ` FROM runs WHERE account_id = $1 AND id = $2`
+	sqlLockRun   = sqlSelectRun + ` FOR UPDATE`
+	sqlBeginRun  = `
+		UPDATE runs SET began_at = coalesce(began_at, $3) WHERE account_id = $1 AND id = $2 AND status = 'running' RETURNING` + sqlRunColumns
 	sqlSelectTurns   = `SELECT` + sqlRunColumns + ` FROM runs WHERE account_id = $1 AND conversation_id = $2 ORDER BY id`
 	sqlSelectEarlier = `
 		SELECT` + sqlRunColumns + ` FROM runs
 		WHERE account_id = $1 AND conversation_id = $2 AND id < $3 AND status = 'completed' ORDER BY id DESC LIMIT $4`
 	sqlSelectLate = `SELECT account_id, id FROM runs WHERE status = 'running' AND deadline_at < $1 ORDER BY deadline_at LIMIT $2`
 
-	// It cannot be deleted until the transaction ends.
+	// The lock prevents the deletion of the run until the transaction ends.
 	sqlHoldRunning = `SELECT 1 FROM runs WHERE account_id = $1 AND id = $2 AND status = 'running' FOR SHARE`
 
 	sqlInsertRead = `
@@ -75,9 +77,14 @@ func insertRun(ctx context.Context, tx pgx.Tx, r Run) error {
 	return err
 }
 
-// selectRun returns nil if there is none.
+// selectRun returns a run; nil if it does not exist.
 func selectRun(ctx context.Context, q postgres.Querier, account, id uuid.UUID) (*Run, error) {
 	return oneRun(q.Query(ctx, sqlSelectRun, account, id))
+}
+
+// beginRun records that a worker has started the run. It returns nil if the run is not in progress.
+func beginRun(ctx context.Context, q postgres.Querier, account, id uuid.UUID, now time.Time) (*Run, error) {
+	return oneRun(q.Query(ctx, sqlBeginRun, account, id, now))
 }
 
 func lockRun(ctx context.Context, tx pgx.Tx, account, id uuid.UUID) (*Run, error) {
@@ -161,7 +168,7 @@ func selectLate(ctx context.Context, q postgres.Querier, now time.Time, limit in
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[Args])
 }
 
-// holdRunning tells whether a run is going on, and keeps it from being deleted.
+// holdRunning reports whether a run is in progress, and prevents its deletion until the transaction ends.
 func holdRunning(ctx context.Context, tx pgx.Tx, r Run) (running bool, err error) {
 	tag, err := tx.Exec(ctx, sqlHoldRunning, r.Account, r.ID)
 
@@ -195,7 +202,7 @@ func insertObject(ctx context.Context, tx pgx.Tx, r Run, step int, key string, r
 func keepObject(ctx context.Context, tx pgx.Tx, r Run, step int, key string, size int64) error {
 	tag, err := tx.Exec(ctx, sqlKeepObject, r.Account, r.ID, step, key, size)
 	if err == nil && tag.RowsAffected() == 0 {
-		err = errEnded // it took so long that the object is gone
+		err = errEnded // writing took so long that the cleanup removed the object
 	}
 
 	return err

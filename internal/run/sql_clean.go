@@ -31,10 +31,10 @@ const (
 		WHERE account_id = $1 AND id = $2`
 	sqlDeleteRead = `DELETE FROM run_reads WHERE account_id = $1 AND run_id = $2 AND dataset_id = $3`
 
-	// Two that lock the same runs take them in the same order, before anything that hangs on them.
+	// Runs are always locked in the same order, and before the rows that depend on them, to prevent deadlocks.
 	sqlLockRuns = `SELECT 1 FROM runs WHERE account_id = $1 AND id = ANY($2) ORDER BY id FOR UPDATE`
-	// One that is being written has its time already, which is longer than anybody writes: the store may get it after
-	// it was removed.
+	// An object that is being written keeps its remove_at, which is later than the end of any write: if it were removed now,
+	// the store could still receive it afterwards.
 	sqlDropObjects  = `UPDATE run_objects SET remove_at = $3 WHERE account_id = $1 AND run_id = ANY($2) AND state <> 'writing'`
 	sqlDeleteEvents = `DELETE FROM run_events WHERE account_id = $1 AND run_id = ANY($2)`
 	sqlDeleteReads  = `DELETE FROM run_reads WHERE account_id = $1 AND run_id = ANY($2)`
@@ -68,7 +68,8 @@ func deleteObject(ctx context.Context, q postgres.Querier, o removable) error {
 	return err
 }
 
-// stored is all that is in the store for runs. An object may have been begun several times.
+// stored returns the rows of all objects of runs, to be compared with the store. An object may have been started several
+// times, each time under its own key.
 func stored(db *postgres.DB) blob.Rows {
 	return blob.Rows{
 		Prefix: objectPrefix,
@@ -99,13 +100,13 @@ func selectReaders(ctx context.Context, q postgres.Querier, account, dataset uui
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[Args])
 }
 
-// eraseRun leaves the question and that it was answered.
+// eraseRun removes the data of a run. The question and the fact that it was answered remain.
 func eraseRun(ctx context.Context, tx pgx.Tx, run Args, dataset uuid.UUID, withheld []byte, now time.Time) error {
 	batch := &pgx.Batch{}
 	batch.Queue(sqlLockRuns, run.Account, []uuid.UUID{run.Run})
 	batch.Queue(sqlDropObjects, run.Account, []uuid.UUID{run.Run}, now)
 	batch.Queue(sqlEraseEvents, run.Account, run.Run)
-	batch.Queue(sqlEraseResult, run.Account, run.Run, string(withheld), unsaid)
+	batch.Queue(sqlEraseResult, run.Account, run.Run, string(withheld), hiddenMessage)
 	batch.Queue(sqlDeleteRead, run.Account, run.Run, dataset)
 
 	return tx.SendBatch(ctx, batch).Close()

@@ -39,7 +39,7 @@ func insertConversation(ctx context.Context, tx pgx.Tx, c Conversation) error {
 	return err
 }
 
-// selectConversation returns nil if there is none.
+// selectConversation returns a conversation; nil if it does not exist.
 func selectConversation(ctx context.Context, q postgres.Querier, account, id uuid.UUID) (*Conversation, error) {
 	return oneConversation(q.Query(ctx, sqlSelectConversation, account, id))
 }
@@ -48,7 +48,7 @@ func lockConversation(ctx context.Context, tx pgx.Tx, account, id uuid.UUID) (*C
 	return oneConversation(tx.Query(ctx, sqlLockConversation, account, id))
 }
 
-// selectFirstQuestion returns false if there is none.
+// selectFirstQuestion returns the first question of a conversation; false if it has none.
 func selectFirstQuestion(ctx context.Context, q postgres.Querier, c Conversation) (question string, found bool, err error) {
 	err = q.QueryRow(ctx, sqlSelectFirstQuestion, c.Account, c.ID).Scan(&question)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -76,7 +76,7 @@ func scanConversation(row pgx.CollectableRow) (c Conversation, err error) {
 	return c, err
 }
 
-// selectConversations returns those of one namespace, or of all if it is uuid.Nil.
+// selectConversations returns conversations of one namespace, or of all namespaces for uuid.Nil.
 func selectConversations(ctx context.Context, q postgres.Querier, account, namespace uuid.UUID, after Position, limit int) ([]Conversation, error) {
 	if after.ActiveAt.IsZero() {
 		after = Position{ActiveAt: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), ID: uuid.Max}
@@ -114,7 +114,7 @@ func oneConversation(rows pgx.Rows, err error) (*Conversation, error) {
 	return &found[0], nil
 }
 
-// selectAskers returns the runs of a conversation with nothing but what decides who may reach them.
+// selectAskers returns the runs of a conversation with only the fields that decide which tokens can access them.
 func selectAskers(ctx context.Context, q postgres.Querier, account, conversation uuid.UUID) ([]Run, error) {
 	rows, err := q.Query(ctx, sqlSelectAskers, account, conversation)
 	if err != nil {

@@ -20,7 +20,7 @@ const (
 			UPDATE runs SET last_seq = last_seq + 1, began_at = coalesce(began_at, $6) WHERE account_id = $1 AND id = $2 AND status = 'running' RETURNING last_seq)
 		INSERT INTO run_events (account_id, run_id, seq, kind, step, body, at) SELECT $1, $2, last_seq, $3, $4, $5, $6 FROM next
 		RETURNING seq`
-	// The end has its content in the row of the run.
+	// The content of the last event is in the row of the run.
 	sqlEndRun = `
 		WITH ended AS (
 			UPDATE runs SET status = $3, last_seq = last_seq + 1, result = $4, error_code = $5, error_message = $6, finished_at = $7
@@ -33,14 +33,14 @@ const (
 		SELECT body FROM run_events WHERE account_id = $1 AND run_id = $2 AND kind = 'step' ORDER BY step`
 	sqlSelectStep = `
 		SELECT body FROM run_events WHERE account_id = $1 AND run_id = $2 AND kind = 'step' AND step = $3 ORDER BY seq LIMIT 1`
-	// Runs without news cost one look at their row.
+	// A run without new events costs one read of its row. The start by a worker is also returned, with the number 0.
 	sqlSelectNews = `
-		SELECT w.account_id, w.run_id, e.seq, e.kind, e.step, e.body, e.at
-		FROM unnest($1::uuid[], $2::uuid[], $3::bigint[]) AS w (account_id, run_id, after)
-		JOIN runs r ON r.account_id = w.account_id AND r.id = w.run_id AND r.last_seq > w.after
-		CROSS JOIN LATERAL (
+		SELECT w.account_id, w.run_id, r.began_at, coalesce(e.seq, 0), coalesce(e.kind, ''), coalesce(e.step, 0), coalesce(e.body, ''), coalesce(e.at, r.began_at)
+		FROM unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::boolean[]) AS w (account_id, run_id, after, waits)
+		JOIN runs r ON r.account_id = w.account_id AND r.id = w.run_id AND (r.last_seq > w.after OR w.waits AND r.began_at IS NOT NULL)
+		LEFT JOIN LATERAL (
 			SELECT seq, kind, step, body, at FROM run_events n
-			WHERE n.account_id = w.account_id AND n.run_id = w.run_id AND n.seq > w.after ORDER BY n.seq LIMIT 100) e
+			WHERE n.account_id = w.account_id AND n.run_id = w.run_id AND n.seq > w.after ORDER BY n.seq LIMIT 100) e ON true
 		ORDER BY w.account_id, w.run_id, e.seq`
 )
 
@@ -50,12 +50,12 @@ func insertFirst(ctx context.Context, tx pgx.Tx, r Run, kind string, body json.R
 	return err
 }
 
-// appendEvent returns the event with its number, or errEnded.
+// appendEvent appends an event to a log and returns it with its number, or returns errEnded.
 func appendEvent(ctx context.Context, tx pgx.Tx, account, run uuid.UUID, e agent.Event, now time.Time) (Event, error) {
 	return numbered(e, now, tx.QueryRow(ctx, sqlAppendEvent, account, run, e.Kind, e.Index, string(e.Body), now))
 }
 
-// endRun returns the last event, or errEnded if the run has ended before.
+// endRun ends a run and returns its last event, or returns errEnded if the run has already ended.
 func endRun(ctx context.Context, tx pgx.Tx, account, run uuid.UUID, e ending) (Event, error) {
 	var result *string
 	if e.result != nil {
@@ -107,7 +107,7 @@ func selectSteps(ctx context.Context, q postgres.Querier, account, run uuid.UUID
 	})
 }
 
-// selectStep returns nil if there is none.
+// selectStep returns the stored step; nil if it does not exist.
 func selectStep(ctx context.Context, q postgres.Querier, account, run uuid.UUID, step int) (json.RawMessage, error) {
 	rows, err := q.Query(ctx, sqlSelectStep, account, run, step)
 	if err != nil {
@@ -122,31 +122,56 @@ func selectStep(ctx context.Context, q postgres.Querier, account, run uuid.UUID,
 	return json.RawMessage(body), err
 }
 
-func selectNews(ctx context.Context, q postgres.Querier, wanted map[topicKey]int64) (map[topicKey][]Event, error) {
+// news is what followers of a run have not received yet.
+type news struct {
+	began  time.Time // zero while the run waits for a worker
+	events []Event
+}
+
+// seen is what followers of a run have received.
+type seen struct {
+	after int64 // number of the last event
+	waits bool  // no worker had started the run yet
+}
+
+func selectNews(ctx context.Context, q postgres.Querier, wanted map[topicKey]seen) (map[topicKey]news, error) {
 	var (
 		accounts, runs []uuid.UUID
 		afters         []int64
+		waits          []bool
 	)
 
-	for key, after := range wanted {
-		accounts, runs, afters = append(accounts, key.account), append(runs, key.run), append(afters, after)
+	for key, known := range wanted {
+		accounts, runs, afters, waits = append(accounts, key.account), append(runs, key.run), append(afters, known.after), append(waits, known.waits)
 	}
 
-	rows, err := q.Query(ctx, sqlSelectNews, accounts, runs, afters)
+	rows, err := q.Query(ctx, sqlSelectNews, accounts, runs, afters, waits)
 	if err != nil {
 		return nil, err
 	}
 
 	var (
-		found = map[topicKey][]Event{}
+		found = map[topicKey]news{}
 		key   topicKey
+		began *time.Time
 		e     Event
 		body  string
+		at    *time.Time
 	)
 
-	_, err = pgx.ForEachRow(rows, []any{&key.account, &key.run, &e.Seq, &e.Kind, &e.Index, &body, &e.At}, func() error {
-		e.Body = json.RawMessage(body)
-		found[key] = append(found[key], e)
+	_, err = pgx.ForEachRow(rows, []any{&key.account, &key.run, &began, &e.Seq, &e.Kind, &e.Index, &body, &at}, func() error {
+		one := found[key]
+
+		if began != nil {
+			one.began = *began
+		}
+
+		if e.Seq > 0 {
+			e.Body, e.At = json.RawMessage(body), *at
+			one.events = append(one.events, e)
+		}
+
+		found[key] = one
 
 		return nil
 	})

@@ -18,7 +18,7 @@ const (
 	sqlInsertOpinion  = `
 		INSERT INTO run_feedback (account_id, run_id, revision, trace_id, state, thumbs_up, comment, sent, check_at, created_at)
 		VALUES ($1, $2, $3, $4, 'sending', $5, $6, true, $7, $8)`
-	// Another that may reach the store later than this one leaves doubts.
+	// If another revision may reach the store after this one, the content of the store is uncertain and is checked again.
 	sqlRecordOpinion = `
 		UPDATE run_feedback SET state = 'recorded', check_at = CASE WHEN EXISTS (
 			SELECT FROM run_feedback o WHERE o.account_id = $1 AND o.run_id = $2 AND o.revision <> $3 AND (o.check_at IS NOT NULL OR o.revision > $3)
@@ -36,13 +36,14 @@ const (
 		GROUP BY account_id, run_id ORDER BY min(check_at)`
 	sqlPostponeOpinions = `
 		UPDATE run_feedback SET check_at = $4 WHERE account_id = $1 AND run_id = $2 AND check_at <= $3`
-	// Nothing may have begun since the look at the rows: it would not know of what was sent in between.
+	// Applies only if no revision was inserted since the rows were read: a newer one may not take into account what the
+	// repair sent.
 	sqlSettleOpinions = `
 		UPDATE run_feedback SET check_at = NULL, sent = (revision = $4), state = CASE state WHEN 'sending' THEN 'refused' ELSE state END
 		WHERE account_id = $1 AND run_id = $2
 			AND NOT EXISTS (SELECT FROM run_feedback o WHERE o.account_id = $1 AND o.run_id = $2 AND o.revision > $3)`
 	sqlDeleteOpinions = `DELETE FROM run_feedback WHERE account_id = $1 AND run_id = $2 AND revision <= $3`
-	// What was said of deleted runs goes at once; the rows go when the store has forgotten it too.
+	// The content of ratings of deleted runs is removed at once. The rows are deleted after the store has removed the ratings.
 	sqlDropOpinions = `
 		UPDATE run_feedback SET thumbs_up = NULL, comment = '', check_at = CASE state WHEN 'sending' THEN check_at ELSE $3 END
 		WHERE account_id = $1 AND run_id = ANY($2)`
@@ -64,7 +65,9 @@ func selectOpinions(ctx context.Context, q postgres.Querier, account, run uuid.U
 	})
 }
 
-// insertOpinion gives an opinion the next number. NotFound if the run was deleted.
+// insertOpinion inserts a revision with the next number and returns it with the revisions before it.
+//
+// Faults: NotFound if the run was deleted.
 func insertOpinion(ctx context.Context, tx pgx.Tx, next opinion, checkAt time.Time) (made opinion, before []opinion, err error) {
 	tag, err := tx.Exec(ctx, sqlTouchRun, next.account, next.run)
 	if err == nil && tag.RowsAffected() == 0 {
@@ -89,7 +92,8 @@ func insertOpinion(ctx context.Context, tx pgx.Tx, next opinion, checkAt time.Ti
 	return next, before, err
 }
 
-// recordOpinion puts an opinion in force. It returns false if the run was deleted, or the opinion given up in between.
+// recordOpinion puts a revision in force. It returns false if the run was deleted, or if the revision was refused, since it
+// was inserted.
 func recordOpinion(ctx context.Context, tx pgx.Tx, o opinion, now time.Time) (recorded bool, err error) {
 	tag, err := tx.Exec(ctx, sqlTouchRun, o.account, o.run)
 	if err != nil || tag.RowsAffected() == 0 {
@@ -127,7 +131,8 @@ func postponeOpinions(ctx context.Context, q postgres.Querier, of Args, due, unt
 	return err
 }
 
-// settleOpinions ends all doubts, unless there is a revision after the last that was seen.
+// settleOpinions marks the content of the store as certain, unless a revision newer than last exists. In that case the
+// run is repaired again.
 func settleOpinions(ctx context.Context, tx pgx.Tx, of Args, last, inForce int64, now time.Time) error {
 	if _, err := tx.Exec(ctx, sqlTouchRun, of.Account, of.Run); err != nil {
 		return err

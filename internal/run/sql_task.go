@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// As scanRun reads them.
+	// The columns in the order of scanRun.
 	sqlTaskColumns = `
 		account_id, id, conversation_id, agent, status, question, request, caller, trace_id, last_seq, result, error_code, error_message,
 		created_at, deadline_at, began_at, finished_at`
@@ -21,14 +21,14 @@ const (
 	sqlIsTask   = `
 		account_id = $1 AND agent = $2 AND status = wanted AND ` + sqlTaskTime + ` >= $4
 		AND (status <> 'running' OR $5::boolean IS NULL OR $5 = (began_at IS NOT NULL))`
-	// For each status as many as are wanted, in the order of the index; then the first of all.
+	// For each status, reads up to the limit in the order of the index; then takes the first of all statuses.
 	sqlSelectTasks = `
 		SELECT` + sqlTaskColumns + ` FROM unnest($3::text[]) AS statuses (wanted)
 		CROSS JOIN LATERAL (
 			SELECT` + sqlTaskColumns + ` FROM runs WHERE ` + sqlIsTask + ` AND (` + sqlTaskTime + `, id) < ($6, $7)
 			ORDER BY ` + sqlTaskTime + ` DESC, id DESC LIMIT $8) AS tasks
 		ORDER BY ` + sqlTaskTime + ` DESC, id DESC LIMIT $8`
-	// In the order of the index too, so that it is read no further than is counted.
+	// Also in the order of the index, so that the index is not read further than the count needs.
 	sqlCountTasks = `
 		SELECT count(*) FROM (
 			SELECT FROM unnest($3::text[]) AS statuses (wanted)
@@ -47,7 +47,8 @@ const (
 		SELECT run_id, dataset_account, dataset_id FROM run_reads WHERE account_id = $1 AND run_id = ANY($2)`
 )
 
-// selectTasks returns one more than the limit if there are more, and how many there are in all, as far as they are counted.
+// selectTasks returns one run more than the limit if there are more, and the total number, counted up to maxCounted unless
+// a conversation is given.
 func selectTasks(ctx context.Context, q postgres.Querier, account uuid.UUID, want Listing) (found []Run, total int, err error) {
 	after := want.After
 	if after.ActiveAt.IsZero() {
@@ -77,7 +78,7 @@ func selectTasks(ctx context.Context, q postgres.Querier, account uuid.UUID, wan
 	return found, total, err
 }
 
-// selectReadsOf returns which runs have read a dataset.
+// selectReadsOf returns, for each dataset that was read, the runs that read it.
 func selectReadsOf(ctx context.Context, q postgres.Querier, account uuid.UUID, runs []uuid.UUID) (map[auth.Target][]uuid.UUID, error) {
 	rows, err := q.Query(ctx, sqlSelectReadsOf, account, runs)
 	if err != nil {

@@ -20,13 +20,13 @@ import (
 type StepPage struct {
 	Columns []query.Column
 	Rows    []json.RawMessage
-	Next    int64 // the place of the next page, 0 if there is none
+	Next    int64 // position of the next page, in bytes; 0 if there is none
 }
 
-// StepRows gives a page of the rows of a step, from a place on. It has at most so many rows as are wanted, and at most
-// as many bytes as go out with a step, but one row in any case.
+// StepRows returns a page of the rows of a step, starting at a position in bytes. A page has at most limit rows. It ends
+// early after about wireBytes, but has at least one row.
 //
-// Faults: NotFound, also for what the caller may no longer see; ValidationFailed for a place where no page begins.
+// Faults: NotFound, also for rows that the caller may no longer see; ValidationFailed for a position where no row begins.
 func (r *Runs) StepRows(ctx context.Context, who auth.Principal, id uuid.UUID, index int, place int64, limit int) (StepPage, error) {
 	step, note, err := r.step(ctx, who, id, index)
 	if err != nil {
@@ -43,7 +43,7 @@ func (r *Runs) StepRows(ctx context.Context, who auth.Principal, id uuid.UUID, i
 	return page, err
 }
 
-// StepLines are all rows of a step, without __metadata. Close them.
+// StepLines reads all rows of a step, without __metadata. The caller closes it.
 type StepLines struct {
 	Columns []query.Column
 
@@ -51,9 +51,9 @@ type StepLines struct {
 	lines   *bufio.Reader
 }
 
-// StepLines gives all rows of a step.
+// StepLines returns a reader of all rows of a step.
 //
-// Faults: NotFound, also for what the caller may no longer see.
+// Faults: NotFound, also for rows that the caller may no longer see.
 func (r *Runs) StepLines(ctx context.Context, who auth.Principal, id uuid.UUID, index int) (*StepLines, error) {
 	step, note, err := r.step(ctx, who, id, index)
 	if err != nil {
@@ -74,7 +74,7 @@ func (r *Runs) StepLines(ctx context.Context, who auth.Principal, id uuid.UUID, 
 	return &StepLines{Columns: step.Columns, content: content, lines: bufio.NewReaderSize(content, keptBytes)}, nil
 }
 
-// Next gives the next row; io.EOF after the last one.
+// Next returns the next row, and io.EOF after the last one.
 func (l *StepLines) Next() (json.RawMessage, error) {
 	line, err := l.lines.ReadBytes('\n')
 
@@ -88,11 +88,11 @@ func (l *StepLines) Next() (json.RawMessage, error) {
 	return query.Unmark(line[:len(line)-1]), nil
 }
 
-// Close ends the reading.
+// Close releases the reader.
 func (l *StepLines) Close() { _ = l.content.Close() } // nothing was written
 
-// step finds a step of a run of the caller's, which is there as soon as its rows are kept, and how to write down that
-// it was read: for the owner of each dataset that the run read, or if it read none for the caller.
+// step returns a step of one of the caller's runs. A step exists as soon as its rows are stored. The function note records
+// the read in the audit of each owner of a dataset that the run read, or in the caller's audit if the run read none.
 func (r *Runs) step(ctx context.Context, who auth.Principal, id uuid.UUID, index int) (found storedStep, note func(ctx context.Context, action string) error, err error) {
 	run, err := r.own(ctx, who, id)
 	if err != nil {
@@ -117,7 +117,7 @@ func (r *Runs) step(ctx context.Context, who auth.Principal, id uuid.UUID, index
 	}, err
 }
 
-// storedStep finds a step in the result, or as long as there is none in the log.
+// storedStep returns a step from the stored result or, while there is no result, from the log.
 func (r *Runs) storedStep(ctx context.Context, run Run, index int) (found storedStep, err error) {
 	if run.stored != nil {
 		for _, step := range run.stored.Steps {
@@ -147,7 +147,7 @@ func (r *Runs) storedStep(ctx context.Context, run Run, index int) (found stored
 	return found, json.Unmarshal(body, &found)
 }
 
-// stepRows are the rows of a step as lines.
+// stepRows reads the rows of a step as lines.
 type stepRows struct {
 	size int64
 	read func(ctx context.Context, from, length int64) (io.ReadCloser, error)
@@ -173,15 +173,15 @@ func (r *Runs) rowsOf(step storedStep) stepRows {
 }
 
 const (
-	firstRoom = 64 << 10 // bytes in which a page is looked for first
+	firstRoom = 64 << 10 // bytes that are read first for a page
 	roomGrows = 4
 )
 
-// page reads rows from a place on, which is where a line begins. Places come back from callers, who may have made them
-// up: there is no row where no line has ended before.
+// page reads rows from a position, which must be the beginning of a line. Positions come from clients and are not trusted:
+// a position is refused unless a line ends just before it.
 func (s stepRows) page(ctx context.Context, place int64, limit int) (rows []json.RawMessage, next int64, err error) {
 	if place < 0 || (place >= s.size && place > 0) {
-		return nil, 0, noPlace()
+		return nil, 0, badCursor()
 	}
 
 	for room := int64(firstRoom); ; room *= roomGrows {
@@ -201,7 +201,7 @@ func (s stepRows) page(ctx context.Context, place int64, limit int) (rows []json
 	}
 }
 
-// text reads so many bytes from a place on, and the one before, which ends a line.
+// text reads up to room bytes from a position. It also reads the byte before, to check that a line ends there.
 func (s stepRows) text(ctx context.Context, place, room int64) ([]byte, error) {
 	before := min(place, 1)
 
@@ -219,13 +219,13 @@ func (s stepRows) text(ctx context.Context, place, room int64) ([]byte, error) {
 	case int64(len(text)) < min(before+room, s.size-place+before):
 		return nil, io.ErrUnexpectedEOF
 	case before > 0 && text[0] != '\n':
-		return nil, noPlace()
+		return nil, badCursor()
 	}
 
 	return text[before:], nil
 }
 
-// split takes rows off a text, and says how long they are.
+// split returns up to limit complete rows from the beginning of a text, and their total length in bytes.
 func split(text []byte, limit int) (rows []json.RawMessage, length int64) {
 	for len(rows) < limit {
 		row, rest, whole := bytes.Cut(text, []byte{'\n'})
@@ -239,4 +239,4 @@ func split(text []byte, limit int) (rows []json.RawMessage, length int64) {
 	return rows, length
 }
 
-func noPlace() error { return fault.Invalid("cursor", "is not one that a page before gave") }
+func badCursor() error { return fault.Invalid("cursor", "is not a cursor of an earlier page") }

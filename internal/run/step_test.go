@@ -16,7 +16,7 @@ import (
 	"quern.dev/quern/internal/fault"
 )
 
-// keptAs are rows as a step has them in the database, and as an object.
+// keptAs returns rows of a step as stored in the database and as stored in an object.
 func keptAs(rows []json.RawMessage) map[string]stepRows {
 	lines := append(bytes.Join(slices.Collect(func(yield func([]byte) bool) {
 		for _, row := range rows {
@@ -74,7 +74,7 @@ func TestStepPages(t *testing.T) {
 	}
 }
 
-// TestStepPlaces: of all places that somebody can make up, rows begin only where they do.
+// TestStepPlaces checks that only positions where a row begins are accepted.
 func TestStepPlaces(t *testing.T) {
 	t.Parallel()
 
@@ -92,7 +92,7 @@ func TestStepPlaces(t *testing.T) {
 		}
 	}
 
-	// A store that gives less than there is.
+	// A store that returns fewer bytes than the recorded size.
 	_, _, err := stepRows{100, func(context.Context, int64, int64) (io.ReadCloser, error) {
 		return io.NopCloser(strings.NewReader("{}\n")), nil
 	}}.page(t.Context(), 0, 10)

@@ -10,10 +10,11 @@ import (
 
 	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/job"
 	"quern.dev/quern/internal/postgres"
 )
 
-// tail reads the new events of all runs that somebody on this replica follows, with one statement for all of them.
+// tail reads the new events of all runs that have followers on this replica, with one statement for all of them.
 type tail struct {
 	db   *postgres.DB
 	log  *slog.Logger
@@ -28,35 +29,47 @@ type tail struct {
 
 type topicKey struct{ account, run uuid.UUID }
 
-// topic is a run that is followed. Its events are those that came since somebody does, as far as one of the
-// followers has not taken them yet.
+// topic is a run that has followers. Its events are those that arrived since the first follower and that at least one
+// follower has not taken yet.
 type topic struct {
 	followers map[*follower]struct{}
-	after     int64 // the number of the last event that was read
+	after     int64     // number of the last event that was read
+	began     time.Time // when a worker started the run; zero if this replica does not know of a start
 	events    []Event
-	changed   chan struct{} // closed when there is more
+	changed   chan struct{} // closed when followers must check for events
 	shares    map[shareKey]*share
 }
 
 func newTail(c Config) *tail {
-	return &tail{db: c.DB, log: c.Log, poll: c.Poll, credentials: c.Credentials, wake: make(chan struct{}, 1), topics: map[topicKey]*topic{}}
+	return &tail{db: c.DB, log: c.Log, poll: c.PollInterval, credentials: c.Credentials, wake: make(chan struct{}, 1), topics: map[topicKey]*topic{}}
 }
 
-// tell gives an event that this process has written to those who follow its run here. They need not wait for a look.
-func (t *tail) tell(key topicKey, e Event) {
+// tell passes an event that this process has written to the followers of its run on this replica, so that they do not wait
+// for the next poll. began is when a worker started the run.
+func (t *tail) tell(key topicKey, began time.Time, e Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 
 	switch one := t.topics[key]; {
 	case one == nil:
 	case e.Seq == one.after+1:
-		one.add([]Event{e})
-	default: // others wrote before it
+		one.add(began, []Event{e})
+	default: // events that other processes wrote come first
 		t.hurry()
 	}
 }
 
-// hurry lets the next look be now.
+// tellBegun informs the followers of a run that a worker of this process has started it.
+func (t *tail) tellBegun(key topicKey, began time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+
+	if one := t.topics[key]; one != nil {
+		one.add(began, nil)
+	}
+}
+
+// hurry starts the next poll now.
 func (t *tail) hurry() {
 	select {
 	case t.wake <- struct{}{}:
@@ -64,21 +77,23 @@ func (t *tail) hurry() {
 	}
 }
 
-// run looks for new events, and for followers whose credential has lapsed, until ctx ends. A database that does not
-// answer is asked again.
+// run polls for new events, and checks the credentials of followers, until ctx ends. It continues after errors of the
+// database.
 func (t *tail) run(ctx context.Context) {
 	var checking sync.WaitGroup
 
+	log := job.Limited(t.log)
+
 	defer checking.Wait()
 	checking.Go(func() {
-		for ctx.Err() == nil { // after a panic it goes on
+		for ctx.Err() == nil { // continue after a panic
 			err := fault.Try(func() error {
 				t.checkHolders(ctx)
 
 				return nil
 			})
 			if err != nil {
-				t.log.ErrorContext(ctx, "the credentials of streams were not checked", "error", err)
+				log.ErrorContext(ctx, "the credentials of streams could not be checked", "error", err)
 			}
 		}
 	})
@@ -92,17 +107,17 @@ func (t *tail) run(ctx context.Context) {
 		}
 
 		if err := t.look(ctx); err != nil && ctx.Err() == nil {
-			t.log.WarnContext(ctx, "events could not be read", "error", err)
+			log.WarnContext(ctx, "events could not be read", "error", err)
 		}
 	}
 }
 
 func (t *tail) look(ctx context.Context) error {
 	t.mu.Lock()
-	wanted := make(map[topicKey]int64, len(t.topics))
+	wanted := make(map[topicKey]seen, len(t.topics))
 
 	for key, one := range t.topics {
-		wanted[key] = one.after
+		wanted[key] = seen{one.after, one.began.IsZero()}
 	}
 	t.mu.Unlock()
 
@@ -110,7 +125,7 @@ func (t *tail) look(ctx context.Context) error {
 		return nil
 	}
 
-	var found map[topicKey][]Event
+	var found map[topicKey]news
 
 	err := t.db.Do(ctx, func(q postgres.Querier) (err error) {
 		found, err = selectNews(ctx, q, wanted)
@@ -124,17 +139,21 @@ func (t *tail) look(ctx context.Context) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 
-	for key, events := range found {
+	for key, fresh := range found {
 		if one := t.topics[key]; one != nil {
-			one.add(events)
+			one.add(fresh.began, fresh.events)
 		}
 	}
 
 	return nil
 }
 
-// add takes what comes next in order; what is there already was read by an earlier look.
-func (o *topic) add(events []Event) {
+// add appends the events that follow in order, and wakes the followers. It ignores events that the topic already has.
+func (o *topic) add(began time.Time, events []Event) {
+	if o.began.IsZero() {
+		o.began = began
+	}
+
 	for _, e := range events {
 		if e.Seq == o.after+1 {
 			o.events, o.after = append(o.events, e), e.Seq
@@ -150,18 +169,19 @@ func (o *topic) tell() {
 	o.changed = make(chan struct{})
 }
 
-// follower takes the events of one run in order, from one on.
+// follower takes the events of one run in order.
 type follower struct {
 	tail  *tail
 	key   topicKey
 	taken int64
 
-	holder auth.Holder // zero: nobody's credential is checked
+	holder auth.Holder // credential to check; zero means none
 	lapsed bool
+	waits  bool // wants an event when a worker starts the run
 }
 
-// follow begins with the event after one that is not newer than what the topic has: what lies between is the
-// caller's to read, and from is where that ends.
+// follow adds a follower to a run. The follower delivers the events after the number from, which is at least after. The
+// caller must read the events between after and from itself.
 func (t *tail) follow(key topicKey, after int64) (f *follower, from int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -177,6 +197,14 @@ func (t *tail) follow(key topicKey, after int64) (f *follower, from int64) {
 	t.hurry()
 
 	return f, f.taken
+}
+
+// awaitBegun makes the follower deliver an event when a worker starts the run.
+func (f *follower) awaitBegun() {
+	f.tail.mu.Lock()
+	defer f.tail.mu.Unlock()
+
+	f.waits = true
 }
 
 // next waits for events. It fails with errLapsed when the credential of its holder is no longer valid.
@@ -207,6 +235,10 @@ func (f *follower) take() ([]Event, <-chan struct{}, error) {
 
 	var fresh []Event
 
+	if f.waits && !one.began.IsZero() {
+		f.waits, fresh = false, []Event{begun(one.began)}
+	}
+
 	for _, e := range one.events {
 		if e.Seq > f.taken {
 			fresh = append(fresh, e)
@@ -214,14 +246,14 @@ func (f *follower) take() ([]Event, <-chan struct{}, error) {
 	}
 
 	if len(fresh) > 0 {
-		f.taken = fresh[len(fresh)-1].Seq
+		f.taken = max(f.taken, fresh[len(fresh)-1].Seq)
 		one.forget()
 	}
 
 	return fresh, one.changed, nil
 }
 
-// forget drops what every follower has.
+// forget drops the events that every follower has taken.
 func (o *topic) forget() {
 	least := o.after
 	for f := range o.followers {
@@ -239,7 +271,7 @@ func (o *topic) forget() {
 	o.events = kept
 }
 
-// leave ends it. The last one takes the topic along.
+// leave removes the follower, and the topic if it was the last follower.
 func (f *follower) leave() {
 	f.tail.mu.Lock()
 	defer f.tail.mu.Unlock()

@@ -14,48 +14,31 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-// To other agents a run is a task.
+// In the A2A protocol a run is a task.
 
-// The events that say where a run is.
-const (
-	EventStarted     = kindStarted
-	EventPlan        = agent.Planned
-	EventStepStarted = agent.StepStarted
-	EventStep        = agent.StepDone
-	EventCompleted   = kindCompleted
-	EventCancelled   = kindCancelled
-	EventFailed      = kindFailed
-)
-
-// What is in them.
-type (
-	Plan = agent.Plan
-	Step = agent.Step
-)
-
-// maxCounted is how far the tasks of an account are counted.
+// maxCounted is the largest total that is counted for the tasks of an account.
 const maxCounted = 1000
 
-// Listing is which runs of an agent are wanted.
+// Listing selects runs of an agent.
 type Listing struct {
 	Agent        string
-	Conversation uuid.UUID // uuid.Nil for all
+	Conversation uuid.UUID // uuid.Nil means all
 	Statuses     []Status
-	Begun        *bool     // of those that are running: whether a worker has begun; nil for both
-	Since        time.Time // when the status changed, or later
-	After        Position  // of the page before; ActiveAt is when the status changed
+	Begun        *bool     // for runs in progress: whether a worker has started them; nil means both
+	Since        time.Time // earliest time of the last change of status
+	After        Position  // Next of the previous page; its ActiveAt is when the status changed
 	Limit        int
-	Whole        bool // with all rows that go out
+	Whole        bool // with all rows that are sent to clients, not only those in the database
 }
 
-// Page is a part of a list.
+// Page is one page of a list.
 type Page struct {
 	Runs  []Run
-	Total int      // of all pages, as far as they are counted
+	Total int      // number of runs on all pages, counted up to maxCounted unless a conversation is given
 	Next  Position // zero at the end
 }
 
-// ChangedAt is when the run's status changed last.
+// ChangedAt returns when the status of the run last changed.
 func (r Run) ChangedAt() time.Time {
 	switch {
 	case !r.FinishedAt.IsZero():
@@ -67,12 +50,13 @@ func (r Run) ChangedAt() time.Time {
 	}
 }
 
-// List lists the caller's runs of an agent, those first whose status changed last.
+// List lists the caller's runs of an agent, the most recent change of status first. A conversation that the caller cannot
+// access has no runs.
 //
-// Faults: Forbidden for a restricted token that names no conversation.
+// Faults: Forbidden for a restricted token if no conversation is given.
 func (r *Runs) List(ctx context.Context, who auth.Principal, want Listing) (page Page, err error) {
 	if want.Conversation == uuid.Nil && isRestricted(who) {
-		return Page{}, fault.New(fault.Forbidden, "A restricted token lists the tasks of one conversation. Name it.")
+		return Page{}, fault.New(fault.Forbidden, "A restricted token can list the tasks of only one conversation. Name that conversation.")
 	}
 
 	err = r.DB.Do(ctx, func(q postgres.Querier) error {
@@ -89,7 +73,7 @@ func (r *Runs) List(ctx context.Context, who auth.Principal, want Listing) (page
 
 	switch {
 	case fault.Is(err, fault.NotFound):
-		return Page{}, nil // a conversation that is not there has no runs
+		return Page{}, nil // a conversation that does not exist has no runs
 	case err != nil:
 		return Page{}, err
 	case len(page.Runs) > want.Limit:
@@ -101,7 +85,7 @@ func (r *Runs) List(ctx context.Context, who auth.Principal, want Listing) (page
 	return page, r.revealAll(ctx, who, page.Runs, want.Whole)
 }
 
-// revealAll sets what came of runs, each dataset looked up once.
+// revealAll sets the results and errors of runs, as far as the reader may see them. Each dataset is looked up once.
 func (r *Runs) revealAll(ctx context.Context, who auth.Principal, runs []Run, whole bool) error {
 	complete := r.complete
 	if !whole {
@@ -128,7 +112,7 @@ func (r *Runs) revealAll(ctx context.Context, who auth.Principal, runs []Run, wh
 	return nil
 }
 
-// hidden are the runs that read something that the reader may not see. shown are the datasets that the others read.
+// hidden returns the runs that read a dataset that the reader may not see, and the datasets that the other runs read.
 func (r *Runs) hidden(ctx context.Context, who auth.Principal, runs []Run) (hidden map[uuid.UUID]bool, shown []source, err error) {
 	var ids []uuid.UUID
 

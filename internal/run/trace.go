@@ -12,7 +12,7 @@ import (
 	"quern.dev/quern/internal/tracing"
 )
 
-// traced is a run as its trace has it.
+// traced returns the data of a run for its trace.
 func traced(run Run) tracing.Run {
 	return tracing.Run{
 		TraceID: run.TraceID, ID: run.ID.String(), Conversation: run.Conversation.String(), User: run.Account.String(), Agent: run.Agent,
@@ -20,8 +20,8 @@ func traced(run Run) tracing.Run {
 	}
 }
 
-// answer lets the agent answer, and traces what it does. done tells the trace how the run ended; it is not called by
-// whoever leaves the run to another.
+// answer calls the agent and traces its work. done records in the trace how the run ended; it must not be called if another
+// worker will continue the run.
 func (r *Runs) answer(ctx context.Context, run Run, log agent.Log) (result agent.Result, done func(error), err error) {
 	ctx, span := r.Tracing.Agent(ctx, traced(run))
 	watched := &tracedLog{Log: log, trace: r.Tracing, queries: map[int]*tracing.Span{}}
@@ -42,8 +42,8 @@ func (r *Runs) answer(ctx context.Context, run Run, log agent.Log) (result agent
 	}, err
 }
 
-// tracedLog sees from the log which statements run: one begins when it is said, and ends with its rows, with the next
-// attempt, or with the agent.
+// tracedLog is a log that also traces statements. The span of a statement starts with its event, and ends with its rows,
+// with the next attempt, or with the agent.
 type tracedLog struct {
 	agent.Log
 
@@ -55,16 +55,12 @@ type tracedLog struct {
 // Write implements agent.Log.
 func (l *tracedLog) Write(ctx context.Context, event agent.Event) error {
 	err := l.Log.Write(ctx, event)
-	if err != nil || event.Kind != agent.QueryExecuting {
+	if err != nil || event.Kind != agent.EventQueryExecuting {
 		return err
 	}
 
-	var said struct {
-		Query   string `json:"query"`
-		Attempt int    `json:"attempt"`
-	}
-
-	if err := json.Unmarshal(event.Body, &said); err != nil {
+	var executing agent.QueryExecuting
+	if err := json.Unmarshal(event.Body, &executing); err != nil {
 		return err
 	}
 
@@ -75,7 +71,7 @@ func (l *tracedLog) Write(ctx context.Context, event agent.Event) error {
 		earlier.Failed(fault.QueryInvalid)
 	}
 
-	l.queries[event.Index] = l.trace.Query(ctx, event.Index, said.Attempt, said.Query)
+	l.queries[event.Index] = l.trace.Query(ctx, event.Index, executing.Attempt, executing.Query)
 
 	return nil
 }
@@ -95,7 +91,7 @@ func (l *tracedLog) Step(ctx context.Context, step agent.Step, result *query.Res
 	return step, err
 }
 
-// giveUp ends what did not end.
+// giveUp ends the spans that are still open.
 func (l *tracedLog) giveUp(err error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -105,7 +101,7 @@ func (l *tracedLog) giveUp(err error) {
 	}
 }
 
-// codeOf says in one word why something did not work.
+// codeOf returns the fault code of an error, or "ended" if the run was ended from outside.
 func codeOf(err error) fault.Code {
 	if err == nil || errors.Is(err, errEnded) || errors.Is(err, context.Canceled) {
 		return "ended"

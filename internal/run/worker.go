@@ -16,7 +16,7 @@ import (
 	"quern.dev/quern/internal/query"
 )
 
-// Queue is where questions wait.
+// Queue is the queue of runs.
 const Queue = "run"
 
 func runOpts() *river.InsertOpts { return &river.InsertOpts{Queue: Queue} }
@@ -27,29 +27,34 @@ type Args struct {
 	Run     uuid.UUID `json:"run"`
 }
 
-// Kind names the job.
+// Kind returns the name of the job.
 func (Args) Kind() string { return "run.run" }
 
 func (r Run) args() Args { return Args{Account: r.Account, Run: r.ID} }
 
 func (a Args) work() job.Work { return job.Work{Account: a.Account, ID: a.Run, Job: a, Queue: Queue} }
 
-// Worker works Args.
+// Worker is the worker for Args.
 type Worker struct {
 	river.WorkerDefaults[Args]
 
 	Runs *Runs
 }
 
-// Work answers the question, unless another does.
+// Work processes the run, unless another worker does. If the work folder is full, the job waits: another replica may have
+// space.
 func (w *Worker) Work(ctx context.Context, j *river.Job[Args]) error {
-	return job.Snooze(w.Runs.Jobs().Hold(ctx, j.Args.work(), func(ctx context.Context, lease job.Lease) error {
-		return w.Runs.work(ctx, j.Args, lease, j.Attempt >= j.MaxAttempts)
+	return job.Snooze(w.Runs.Jobs().Attempt(ctx, job.Attempt{
+		Work: j.Args.work(),
+		Room: func() error { return w.Runs.Folder.Room(0) },
+		Do: func(ctx context.Context, lease job.Lease) error {
+			return w.Runs.work(ctx, j.Args, lease, j.Attempt >= j.MaxAttempts)
+		},
 	}))
 }
 
-// work goes on from what the log says. It ends with the run: when the agent is done, when the deadline has come, when
-// somebody cancels it, and when the credential that asked is no longer valid.
+// work continues a run from its log. It ends when the agent is done, the deadline passes, the run is cancelled, or the
+// credential that asked is no longer valid.
 func (r *Runs) work(ctx context.Context, args Args, lease job.Lease, last bool) error {
 	log, err := r.resume(ctx, args, lease)
 	if err != nil || log == nil {
@@ -88,9 +93,11 @@ func (r *Runs) work(ctx context.Context, args Args, lease job.Lease, last bool) 
 	case errors.Is(context.Cause(watched), errEnded), errors.Is(err, errEnded):
 		tell(errEnded)
 
-		return nil // whoever ended it has said so
+		return nil // the end is already recorded
 	case err != nil && !last && ctx.Err() != nil:
-		return err // this process ends; another goes on
+		return err // this process is stopping; another one continues
+	case fault.IsNoRoom(err) && r.Folder.Room(0) != nil:
+		return job.Wait(err) // continue when this replica has space, or on another one
 	}
 
 	reason, failure := r.reason(ctx, log.run, context.Cause(watched), err)
@@ -106,7 +113,7 @@ func (r *Runs) work(ctx context.Context, args Args, lease job.Lease, last bool) 
 	return notEnded(failure)
 }
 
-// resume reads a run and its log. It returns nil if there is nothing to do.
+// resume starts a run or takes it over, and reads its log. It returns nil if the run is not in progress.
 func (r *Runs) resume(ctx context.Context, args Args, lease job.Lease) (*record, error) {
 	var (
 		run    *Run
@@ -115,7 +122,7 @@ func (r *Runs) resume(ctx context.Context, args Args, lease job.Lease) (*record,
 	)
 
 	err := r.DB.Do(ctx, func(q postgres.Querier) (err error) {
-		if run, err = selectRun(ctx, q, args.Account, args.Run); err == nil && run != nil {
+		if run, err = beginRun(ctx, q, args.Account, args.Run, r.now()); err == nil && run != nil {
 			events, err = selectEvents(ctx, q, args.Account, args.Run, 0)
 		}
 
@@ -125,9 +132,11 @@ func (r *Runs) resume(ctx context.Context, args Args, lease job.Lease) (*record,
 
 		return err
 	})
-	if err != nil || run == nil || run.Status != Running {
+	if err != nil || run == nil {
 		return nil, err
 	}
+
+	r.tail.tellBegun(run.key(), run.BeganAt)
 
 	run.Question.Run = run.ID
 	if run.Question.Earlier, err = r.earlier(ctx, *run); err != nil {
@@ -144,7 +153,7 @@ func (r *Runs) resume(ctx context.Context, args Args, lease job.Lease) (*record,
 	return log, nil
 }
 
-// watch ends the work when the run has ended, and when the credential that asked is no longer valid.
+// watch stops the work when the run has ended, or when the credential that asked is no longer valid.
 func (r *Runs) watch(ctx context.Context, run Run, ended context.CancelCauseFunc) {
 	follower, _ := r.tail.follow(run.key(), run.lastSeq)
 	defer follower.leave()
@@ -174,76 +183,69 @@ func (r *Runs) watch(ctx context.Context, run Run, ended context.CancelCauseFunc
 // ExpireArgs is the job that ends runs whose deadline has passed.
 type ExpireArgs struct{}
 
-// Kind names the job.
+// Kind returns the name of the job.
 func (ExpireArgs) Kind() string { return "run.expire" }
 
 const (
-	houseQueue  = "housekeeping"
 	expireEvery = 2 * time.Second
 )
 
-// expireWork is the one lease of all that do so.
-var expireWork = uuid.NewSHA1(uuid.NameSpaceOID, []byte("run.expire")) //nolint:gochecknoglobals // a constant
-
-// Expirer works ExpireArgs.
+// Expirer is the worker for ExpireArgs.
 type Expirer struct {
 	river.WorkerDefaults[ExpireArgs]
 
 	Runs *Runs
 }
 
-// Work ends runs, unless another does.
+// Work ends runs whose deadline has passed, unless another worker does.
 func (e *Expirer) Work(ctx context.Context, j *river.Job[ExpireArgs]) error {
-	return job.Snooze(e.Runs.Jobs().Hold(ctx, job.Work{ID: expireWork, Job: j.Args, Queue: houseQueue}, e.Runs.expire))
+	return e.Runs.Jobs().Alone(ctx, j.Args, e.Runs.expire)
 }
 
-// CleanArgs is the job that removes what is not kept any more.
+// CleanArgs is the job that removes expired runs, events and objects.
 type CleanArgs struct{}
 
-// Kind names the job.
+// Kind returns the name of the job.
 func (CleanArgs) Kind() string { return "run.clean" }
 
 const cleanEvery = 10 * time.Second
 
-// cleanWork is the one lease of all cleaners.
-var cleanWork = uuid.NewSHA1(uuid.NameSpaceOID, []byte("run.clean")) //nolint:gochecknoglobals // a constant
-
-// Cleaner works CleanArgs.
+// Cleaner is the worker for CleanArgs.
 type Cleaner struct {
 	river.WorkerDefaults[CleanArgs]
 
 	Runs *Runs
 }
 
-// Work cleans, unless another does.
+// Work removes expired data, unless another worker does.
 func (c *Cleaner) Work(ctx context.Context, j *river.Job[CleanArgs]) error {
-	return job.Snooze(c.Runs.Jobs().Hold(ctx, job.Work{ID: cleanWork, Job: j.Args, Queue: houseQueue}, c.Runs.clean))
+	return c.Runs.Jobs().Alone(ctx, j.Args, c.Runs.clean)
 }
 
-// EraseArgs is the job that takes out of runs what they read of a dataset that is gone.
+// EraseArgs is the job that removes from runs what they read from a permanently deleted dataset.
 type EraseArgs struct {
 	Account uuid.UUID `json:"account"`
 	Dataset uuid.UUID `json:"dataset"`
 }
 
-// Kind names the job.
+// Kind returns the name of the job.
 func (EraseArgs) Kind() string { return "run.erase" }
 
 func eraseOpts() *river.InsertOpts {
-	return &river.InsertOpts{Queue: houseQueue, MaxAttempts: eraseAttempts}
+	return &river.InsertOpts{Queue: job.CleanupQueue, MaxAttempts: eraseAttempts}
 }
 
-// eraseAttempts go on for weeks: it must happen.
+// eraseAttempts is the number of attempts. They continue for weeks, because the data must be erased.
 const eraseAttempts = 100
 
-// Eraser works EraseArgs.
+// Eraser is the worker for EraseArgs.
 type Eraser struct {
 	river.WorkerDefaults[EraseArgs]
 
 	Runs *Runs
 }
 
-// Work erases. Two at once do no harm.
+// Work erases the data. Two workers may do so at the same time.
 func (e *Eraser) Work(ctx context.Context, j *river.Job[EraseArgs]) error {
 	return e.Runs.erase(ctx, j.Args)
 }
@@ -251,34 +253,24 @@ func (e *Eraser) Work(ctx context.Context, j *river.Job[EraseArgs]) error {
 // RepairArgs is the job that makes the tracing store agree with the ratings in force.
 type RepairArgs struct{}
 
-// Kind names the job.
+// Kind returns the name of the job.
 func (RepairArgs) Kind() string { return "run.repair" }
 
 const repairEvery = 5 * time.Second
 
-// repairWork is the one lease of all that do so.
-var repairWork = uuid.NewSHA1(uuid.NameSpaceOID, []byte("run.repair")) //nolint:gochecknoglobals // a constant
-
-// Repairer works RepairArgs.
+// Repairer is the worker for RepairArgs.
 type Repairer struct {
 	river.WorkerDefaults[RepairArgs]
 
 	Runs *Runs
 }
 
-// Work repairs ratings, unless another does.
+// Work repairs ratings, unless another worker does.
 func (r *Repairer) Work(ctx context.Context, j *river.Job[RepairArgs]) error {
-	return job.Snooze(r.Runs.Jobs().Hold(ctx, job.Work{ID: repairWork, Job: j.Args, Queue: houseQueue}, r.Runs.repair))
+	return r.Runs.Jobs().Alone(ctx, j.Args, r.Runs.repair)
 }
 
-// Periodic inserts again and again what looks for late runs, for what is to be removed, and for ratings that the store
-// may not have.
+// Periodic returns the periodic jobs: ending late runs, removing expired data, and repairing ratings in the tracing store.
 func Periodic() []*river.PeriodicJob {
-	return []*river.PeriodicJob{periodic(ExpireArgs{}, expireEvery), periodic(CleanArgs{}, cleanEvery), periodic(RepairArgs{}, repairEvery)}
-}
-
-func periodic(args river.JobArgs, every time.Duration) *river.PeriodicJob {
-	return river.NewPeriodicJob(river.PeriodicInterval(every), func() (river.JobArgs, *river.InsertOpts) {
-		return args, &river.InsertOpts{Queue: houseQueue, UniqueOpts: river.UniqueOpts{ByPeriod: every}}
-	}, &river.PeriodicJobOpts{RunOnStart: true})
+	return []*river.PeriodicJob{job.Every(expireEvery, ExpireArgs{}), job.Every(cleanEvery, CleanArgs{}), job.Every(repairEvery, RepairArgs{})}
 }

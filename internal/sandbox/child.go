@@ -17,35 +17,37 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Why a child has no answer. They are told apart by errors.Is; the child's own words are *FailedError.
+// The reasons why a child has no answer. Use errors.Is to distinguish them. An error that the program itself returns is
+// a *FailedError.
 var (
-	ErrTimeout  = errors.New("the child took too long")
-	ErrMemory   = errors.New("the child ran out of memory")
-	ErrOutput   = errors.New("the child wrote more than it may")
-	ErrKilled   = errors.New("the child died")
-	ErrProtocol = errors.New("the child said nonsense")
+	ErrTimeout  = errors.New("the sealed process reached its time limit")
+	ErrMemory   = errors.New("the sealed process ran out of memory")
+	ErrOutput   = errors.New("the sealed process exceeded a limit")
+	ErrKilled   = errors.New("the sealed process died")
+	ErrProtocol = errors.New("the sealed process sent invalid data")
 
-	errGone  = errors.New("the child is gone")
-	errEnded = errors.New("the child was closed")
+	errGone  = errors.New("the sealed process has ended")
+	errEnded = errors.New("the sealed process was closed")
 )
 
-// FailedError is what a program returned as its error. The text is the child's: hostile, and for the log alone.
+// FailedError is the error that a program returned. Its text comes from the child and is untrusted: use it only in
+// logs.
 type FailedError struct{ Message string }
 
-func (f *FailedError) Error() string { return "the child failed: " + f.Message }
+func (f *FailedError) Error() string { return "the sealed process failed: " + f.Message }
 
-// Exit is how a child ended.
+// Exit describes how a child ended.
 type Exit struct {
-	Err    error          // why it has no answer; nil if the job ended by itself
-	Signal syscall.Signal // that killed it; every child is killed in the end
-	Code   int            // of the exit, -1 after a signal
-	Memory int64          // peak of resident bytes, as last seen
-	CPU    time.Duration  // since it was started
-	Log    string         // first part of what it wrote to its standard output and error; hostile
+	Err    error          // why there is no answer; nil if the job ended normally
+	Signal syscall.Signal // the signal that killed the child; every child is killed in the end
+	Code   int            // exit code; -1 after a signal
+	Memory int64          // last measured peak of resident bytes
+	CPU    time.Duration  // since the start of the process
+	Log    string         // first part of its standard output and error; untrusted
 }
 
-// Child is a sealed process that does one job. Send, Receive, Link and Take are called by one goroutine at a
-// time; Data may be read by another, and Close called by any.
+// Child is a sealed process that does one job. Send, Receive, Mount and Take must be called by one goroutine at a time.
+// Data may be read by another goroutine, and Close may be called by any.
 type Child struct {
 	sandbox *Sandbox
 	folder  Folder
@@ -61,30 +63,30 @@ type Child struct {
 
 	frames int
 	spoken int64
-	over   error // the end frame, once it came
+	over   error // the result of the end frame; nil before
 
 	stops []func() bool
 	close sync.Once
 	exit  Exit
 
 	mu     sync.Mutex
-	reason error // why it was killed, the first
+	reason error // the first reason why it was killed
 	reaped bool
-	alone  bool  // it was dead before there was a reason
-	done   bool  // the end frame came
-	peak   int64 // of resident memory
-	mapped int64 // memory that counts for the limit, as last seen
+	alone  bool  // the child was dead before there was a reason
+	done   bool  // the end frame was received
+	peak   int64 // bytes of resident memory
+	mapped int64 // last measured bytes of memory that count for the limit
 }
 
-// Link makes a file readable for the child as in/name, without copying it. Both must be on one file system.
-func (c *Child) Link(path, name string) error {
+// Mount makes a file readable for the child as in/name, without copying it. Both must be on the same file system.
+func (c *Child) Mount(path, name string) error {
 	if name != filepath.Base(name) || !filepath.IsLocal(name) {
-		return fmt.Errorf("%q is no name for a file of the sandbox", name)
+		return fmt.Errorf("%q is not a valid file name for the sandbox", name)
 	}
 
 	err := os.Link(path, filepath.Join(c.folder.In, name))
 	if errors.Is(err, unix.EXDEV) {
-		return fmt.Errorf("%s is not on the file system of the sandbox's folder: %w", path, err)
+		return fmt.Errorf("%s is not on the file system of the sandbox folder: %w", path, err)
 	}
 
 	return err
@@ -100,8 +102,8 @@ func (c *Child) Send(message any) error {
 	return err
 }
 
-// Receive gets the next message of the program. io.EOF says that the job is done and all was received,
-// *FailedError that the program gave up; everything else that there is no answer.
+// Receive receives the next message of the program. It returns io.EOF if the job is done and all messages were
+// received, and *FailedError if the program failed. Any other error means that there is no answer.
 func (c *Child) Receive(into any) error {
 	if c.over != nil {
 		return c.over
@@ -117,7 +119,7 @@ func (c *Child) Receive(into any) error {
 
 	switch {
 	case c.frames > maxFrames || c.spoken > maxSpoken:
-		return c.nonsense("it does not stop talking")
+		return c.nonsense("too many messages")
 	case k == kindMessage:
 		if err := json.Unmarshal(payload, into); err != nil {
 			return c.nonsense(err.Error())
@@ -127,7 +129,7 @@ func (c *Child) Receive(into any) error {
 	case k == kindEnd:
 		return c.finish(payload)
 	default:
-		return c.nonsense(fmt.Sprintf("a frame of kind %d", k))
+		return c.nonsense(fmt.Sprintf("an unexpected frame of kind %d", k))
 	}
 }
 
@@ -149,7 +151,8 @@ func (c *Child) finish(payload []byte) error {
 	return c.over
 }
 
-// Data is the bulk that the program writes. Its io.EOF does not say that it is complete; Receive does.
+// Data returns the bulk data that the program writes. Its io.EOF does not mean that the data is complete; the io.EOF of
+// Receive does.
 func (c *Child) Data() io.Reader { return c.data }
 
 type bulk struct {
@@ -173,7 +176,7 @@ func (b *bulk) Read(p []byte) (int, error) {
 	}
 }
 
-// Close kills the child if it lives, removes its folder, and says how it ended.
+// Close kills the child if it is alive, removes its folder, and returns how it ended.
 func (c *Child) Close() Exit {
 	c.close.Do(func() {
 		c.sample()
@@ -222,7 +225,7 @@ func (c *Child) count() {
 	}
 }
 
-// begin sets the limits of a ready child and the clocks that end it.
+// begin sets the limits of an idle child, and the timers that end it.
 func (c *Child) begin(ctx context.Context, limits Limits) error {
 	if err := limits.set(c.cmd.Process.Pid); err != nil {
 		if errors.Is(err, unix.ESRCH) {
@@ -232,7 +235,7 @@ func (c *Child) begin(ctx context.Context, limits Limits) error {
 		return err
 	}
 
-	if c.gone() { // the dead take limits too
+	if c.gone() { // limits can also be set for a dead process
 		return errGone
 	}
 
@@ -245,7 +248,7 @@ func (c *Child) begin(ctx context.Context, limits Limits) error {
 	return nil
 }
 
-// fail kills the child and lets go everybody who waits for it. The first reason counts.
+// fail kills the child and releases all goroutines that wait for it. Only the first reason is kept.
 func (c *Child) fail(reason error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -264,7 +267,7 @@ func (c *Child) fail(reason error) {
 	}
 }
 
-// gone tells whether the child is dead, reaped or not.
+// gone reports whether the child is dead, reaped or not.
 func (c *Child) gone() bool {
 	var exited unix.Siginfo
 
@@ -273,7 +276,7 @@ func (c *Child) gone() bool {
 	return err != nil || exited.Signo != 0
 }
 
-// wait reaps the child. Its group is killed before, while its number can belong to nobody else.
+// wait reaps the child. It kills the process group before that, while its number cannot belong to another process.
 func (c *Child) wait() {
 	pid := c.cmd.Process.Pid
 
@@ -303,7 +306,7 @@ func (c *Child) nonsense(what string) error {
 	return c.death()
 }
 
-// lost explains a pipe that ended. A child that closed it but lives is not believed for long.
+// lost explains the end of a pipe. A child that closed the pipe but stays alive is killed after one second.
 func (c *Child) lost(err error) error {
 	if errors.Is(err, errFrame) {
 		return c.nonsense(err.Error())
@@ -318,7 +321,7 @@ func (c *Child) lost(err error) error {
 	return c.death()
 }
 
-// death waits for the end and says why.
+// death waits for the end of the child and returns the reason.
 func (c *Child) death() error {
 	<-c.ended
 
@@ -329,7 +332,7 @@ func (c *Child) death() error {
 	return errEnded
 }
 
-// verdict is why there is no answer; nil if there is one. It is asked after the end.
+// verdict returns why there is no answer, and nil if there is one. It must be called after the end of the child.
 func (c *Child) verdict() error {
 	c.mu.Lock()
 	reason, alone, done, mapped := c.reason, c.alone, c.done, c.mapped
@@ -342,12 +345,12 @@ func (c *Child) verdict() error {
 		return reason
 	}
 
-	// The limit counts whole ticks, the usage what really ran: on a busy machine the two differ by a lot.
+	// The limit counts whole ticks, but the usage counts the real time. On a busy machine the difference is large.
 	if c.exit.Signal == unix.SIGKILL && c.limits.CPU > 0 && c.exit.CPU >= c.limits.CPU/2 {
 		return fmt.Errorf("%w: %s of CPU", ErrTimeout, c.exit.CPU)
 	}
 
-	// Runtimes that get no memory die in many ways; those that were near their limit are believed to.
+	// Runtimes that get no memory die in many ways. Assume this reason if the child was near its limit.
 	if c.limits.Memory > 0 && mapped > c.limits.Memory*3/4 {
 		return fmt.Errorf("%w: %d bytes", ErrMemory, mapped)
 	}

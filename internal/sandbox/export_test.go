@@ -13,7 +13,7 @@ func Free(config Config) Config {
 	return config
 }
 
-// Older returns the configuration with children that use no newer Landlock than this.
+// Older returns the configuration with children that use at most this Landlock ABI.
 func Older(config Config, landlock int) Config {
 	config.wish = seal{Landlock: landlock, Seccomp: true}
 
@@ -35,7 +35,7 @@ func (c *Child) Pid() int          { return c.cmd.Process.Pid }
 func (c *Child) Folder() Folder    { return c.folder }
 func Allowed(arch string) []string { return allowed(arch) }
 
-// Conditional names the calls that are allowed with some arguments only.
+// Conditional returns the calls that are allowed only with certain arguments.
 func Conditional() []seccomp.SyscallGroup { return conditions() }
 
 func ReadFrame(r io.Reader) (byte, []byte, error) {

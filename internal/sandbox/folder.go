@@ -11,21 +11,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Folder is where a job's files are: In holds what the parent linked, Tmp is the child's own.
+// Folder contains the paths of a job's files: In contains the files that the parent mounted, Tmp belongs to the child.
 type Folder struct {
 	In  string `json:"in"`
 	Tmp string `json:"tmp"`
 }
 
-// place is the folder of this parent, with one folder for each job. Its lock is held as long as the process
-// lives, so the next process can tell what is left over.
-type place struct {
+// parentFolder is the folder of this parent, with one folder for each job. Its lock is held while the process lives, so
+// that the next process can detect abandoned folders.
+type parentFolder struct {
 	path string
 	lock *os.File
 }
 
-func claim(dir string) (*place, error) {
-	dir, err := filepath.Abs(dir) // children live in other folders
+func claim(dir string) (*parentFolder, error) {
+	dir, err := filepath.Abs(dir) // children run in other folders
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +34,7 @@ func claim(dir string) (*place, error) {
 		return nil, err
 	}
 
-	// Held while folders are made and removed, so that nobody takes a new one for a leftover.
+	// Held while folders are created and removed, so that no process takes a new folder for an abandoned one.
 	all, err := lock(filepath.Join(dir, "lock"), unix.LOCK_EX)
 	if err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func claim(dir string) (*place, error) {
 		return nil, err
 	}
 
-	p := &place{path: filepath.Join(dir, uuid.Must(uuid.NewV7()).String())}
+	p := &parentFolder{path: filepath.Join(dir, uuid.Must(uuid.NewV7()).String())}
 	if err := os.Mkdir(p.path, 0o700); err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func claim(dir string) (*place, error) {
 	return p, err
 }
 
-// sweep removes the folders of parents that are dead.
+// sweep removes the folders of dead parents.
 func sweep(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -65,14 +65,14 @@ func sweep(dir string) error {
 
 	for _, entry := range entries {
 		if _, err := uuid.Parse(entry.Name()); err != nil || !entry.IsDir() {
-			continue // not ours
+			continue // not a folder of a sandbox
 		}
 
 		path := filepath.Join(dir, entry.Name())
 
 		held, err := lock(filepath.Join(path, "lock"), unix.LOCK_EX|unix.LOCK_NB)
 		if errors.Is(err, unix.EWOULDBLOCK) {
-			continue // its parent lives
+			continue // its parent is alive
 		}
 
 		if err != nil {
@@ -101,19 +101,19 @@ func lock(path string, how int) (*os.File, error) {
 	return file, nil
 }
 
-func (p *place) remove() {
+func (p *parentFolder) remove() {
 	_ = os.RemoveAll(p.path)
 	_ = p.lock.Close()
 }
 
-// job makes the folder of a child.
-func (p *place) job() (Folder, error) {
+// job creates the folder of a child.
+func (p *parentFolder) job() (Folder, error) {
 	path := filepath.Join(p.path, uuid.Must(uuid.NewV7()).String())
 	folder := Folder{In: filepath.Join(path, "in"), Tmp: filepath.Join(path, "tmp")}
 
 	for _, dir := range []string{path, folder.In, folder.Tmp} {
 		if err := os.Mkdir(dir, 0o700); err != nil {
-			return Folder{}, fmt.Errorf("a job's folder: %w", err)
+			return Folder{}, fmt.Errorf("creating the folder of a job: %w", err)
 		}
 	}
 
@@ -122,8 +122,8 @@ func (p *place) job() (Folder, error) {
 
 func removeFolder(folder Folder) { _ = os.RemoveAll(filepath.Dir(folder.In)) }
 
-// Take ends the child and moves a file that it wrote in tmp/ to a new place on the same file system, read-only.
-// Only a plain file with one name is taken, and what was checked is what is moved.
+// Take ends the child and moves a file that it wrote in tmp/ to the path to on the same file system, read-only. It
+// accepts only a plain file with one name. The file that is moved is the file that was checked.
 func (c *Child) Take(name, to string, limit int64) (int64, error) {
 	c.sample()
 	c.fail(errEnded)
@@ -154,7 +154,7 @@ func (c *Child) Take(name, to string, limit int64) (int64, error) {
 		return 0, err
 	}
 
-	// By descriptor: a name could have come to mean another file.
+	// Use the descriptor: the name could refer to another file by now.
 	err = unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd), unix.AT_FDCWD, to, unix.AT_SYMLINK_FOLLOW)
 	if err != nil {
 		return 0, fmt.Errorf("moving a file of the sandbox to %s: %w", to, err)
@@ -163,10 +163,10 @@ func (c *Child) Take(name, to string, limit int64) (int64, error) {
 	return stat.Size, os.Remove(filepath.Join(c.folder.Tmp, name))
 }
 
-// openBelow opens a file for reading without following a link at any step, and without waiting for a fifo.
+// openBelow opens a file for reading. It does not follow links at any step, and does not wait for a fifo.
 func openBelow(dir, name string) (*os.File, error) {
 	if !filepath.IsLocal(name) || name == "." {
-		return nil, errors.New("not a name in the folder")
+		return nil, errors.New("the name is not in the folder")
 	}
 
 	const flags = unix.O_RDONLY | unix.O_NOFOLLOW | unix.O_CLOEXEC | unix.O_NONBLOCK

@@ -10,39 +10,40 @@ import (
 )
 
 const (
-	maxFrame  = 16 << 20 // of one frame, both ways
-	maxFrames = 1 << 16  // that a child may send
-	maxSpoken = 32 << 20 // bytes in all frames of a child; bulk goes through the data pipe
+	maxFrame  = 16 << 20 // bytes of one frame, in both directions
+	maxFrames = 1 << 16  // frames that a child may send
+	maxSpoken = 32 << 20 // bytes of all frames of a child; large results use the data pipe
 )
 
-// kind tells frames apart. A child sends ready once, messages, and one end.
+// kind is the kind of a frame. A child sends ready once, then messages, then one end.
 type kind byte
 
 const (
-	kindSetup   kind = 's' // parent to child, first: what to be
+	kindSetup   kind = 's' // parent to child, first: folder and seal
 	kindReady   kind = 'r' // child to parent: prepared and sealed
-	kindMessage kind = 'm' // both ways: the program's own
+	kindMessage kind = 'm' // both directions: messages of the program
 	kindEnd     kind = 'e' // child to parent, last: how the job ended
 )
 
-// outcome is the payload of ready and end.
+// outcome is the payload of the frames ready and end.
 type outcome struct {
 	Error    string `json:"error,omitempty"`
 	Landlock int    `json:"landlock,omitempty"`
 	Seccomp  bool   `json:"seccomp,omitempty"`
 }
 
-var errFrame = errors.New("not a frame")
+var errFrame = errors.New("invalid frame")
 
-// writeFrame writes a frame in one call, so that frames of two goroutines cannot mix on a pipe under a lock.
+// writeFrame writes a frame in one call, so that frames of two goroutines cannot interleave on a pipe that is protected
+// by a lock.
 func writeFrame(w io.Writer, k kind, message any) error {
 	payload, err := json.Marshal(message)
 	if err != nil {
-		return fmt.Errorf("a message: %w", err)
+		return fmt.Errorf("encoding a message: %w", err)
 	}
 
 	if len(payload) > maxFrame {
-		return fmt.Errorf("a message of %d bytes, more than %d", len(payload), maxFrame)
+		return fmt.Errorf("a message has %d bytes, but the limit is %d", len(payload), maxFrame)
 	}
 
 	frame := make([]byte, 0, 5+len(payload))
@@ -55,7 +56,7 @@ func writeFrame(w io.Writer, k kind, message any) error {
 	return err
 }
 
-// readFrame reads a frame. It believes the length only as far as bytes arrive.
+// readFrame reads a frame. It allocates memory only as bytes arrive, because the length is not trusted.
 func readFrame(r io.Reader) (kind, []byte, error) {
 	var head [5]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {

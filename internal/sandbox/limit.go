@@ -12,14 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Limits end a child that takes more. Zero is a default, never no limit.
+// Limits are the limits of a child. A child that exceeds one is killed. Zero means the default, never no limit.
 type Limits struct {
-	Memory int64         // bytes of data (RLIMIT_DATA), mapped rather than used: leave room above an engine's own limit; 1 GiB
-	Disk   int64         // bytes of one file, and of all files in tmp/; 1 GiB
-	Data   int64         // bytes through Data; 1 GiB
-	CPU    time.Duration // since the start of the process, in whole seconds; as long as Wall on two cores
-	Wall   time.Duration // since Start; one minute
-	Files  int           // open at a time; 64
+	Memory int64         // bytes of mapped, not used, data (RLIMIT_DATA); must exceed an engine's own limit; default 1 GiB
+	Disk   int64         // bytes of one file, and of all files in tmp/; default 1 GiB
+	Data   int64         // bytes through Data; default 1 GiB
+	CPU    time.Duration // since the start of the process, rounded up to seconds; default twice Wall
+	Wall   time.Duration // since Start; default one minute
+	Files  int           // open at the same time; default 64
 }
 
 const (
@@ -56,7 +56,7 @@ func (l Limits) orDefault() Limits {
 	return l
 }
 
-// set gives the limits to a running process.
+// set applies the limits to a running process.
 func (l Limits) set(pid int) error {
 	seconds := (l.CPU + time.Second - 1) / time.Second
 
@@ -71,14 +71,14 @@ func (l Limits) set(pid int) error {
 	} {
 		both := unix.Rlimit{Cur: limit.value, Max: limit.value}
 		if err := unix.Prlimit(pid, limit.resource, &both, nil); err != nil {
-			return fmt.Errorf("limit %d of a child: %w", limit.resource, err)
+			return fmt.Errorf("setting the limit %d of a sealed process: %w", limit.resource, err)
 		}
 	}
 
 	return nil
 }
 
-// watch looks after what the kernel has no limit for: the sum of all files, their number, and threads.
+// watch enforces what the kernel has no limit for: the sum of all files, their number, and threads.
 func (c *Child) watch() {
 	ticker := time.NewTicker(watchEvery)
 	defer ticker.Stop()
@@ -98,7 +98,7 @@ func (c *Child) watch() {
 
 		used, err := usage(c.folder.Tmp, &left)
 		if err != nil {
-			continue // the folder may go at any moment
+			continue // the folder can be removed at any moment
 		}
 
 		used += c.unlinked()
@@ -108,8 +108,8 @@ func (c *Child) watch() {
 	}
 }
 
-// sample notes how much memory there is, and returns the number of threads. The usage that wait returns will not do:
-// its peak includes that of the parent, in whose memory the child was born.
+// sample records the memory of the child, and returns the number of its threads. The usage that wait returns cannot be
+// used: its peak includes the memory of the parent, because the child started in the memory of the parent.
 func (c *Child) sample() int64 {
 	file, err := os.Open(filepath.Join(c.proc(), "status"))
 	if err != nil {
@@ -141,7 +141,7 @@ func (c *Child) sample() int64 {
 	return threads
 }
 
-// unlinked is the size of files that the child holds open but took out of the folder.
+// unlinked returns the size of files that the child holds open but has removed from the folder.
 func (c *Child) unlinked() int64 {
 	folder := filepath.Join(c.proc(), "fd")
 
@@ -162,11 +162,11 @@ func (c *Child) unlinked() int64 {
 	return sum
 }
 
-// proc is the child's folder in /proc. It can be read until the child is reaped, and the number is not used
-// again so soon that a stray look would matter.
+// proc returns the child's folder in /proc. It can be read until the child is reaped. The process number is not reused
+// soon enough for a late read to matter.
 func (c *Child) proc() string { return filepath.Join("/proc", strconv.Itoa(c.cmd.Process.Pid)) }
 
-// usage sums the files below a folder and stops when there are more than *left.
+// usage returns the size of all files below a folder. It stops when there are more than *left files.
 func usage(path string, left *int) (int64, error) {
 	folder, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_DIRECTORY, 0)
 	if err != nil {

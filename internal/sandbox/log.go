@@ -9,11 +9,11 @@ import (
 
 const maxLog = 64 << 10
 
-// capped keeps the beginning of what a child writes to its standard output and error, and swallows the rest:
-// a child that talks much must not stop for that.
+// capped keeps the first maxLog bytes that a child writes to its standard output and error, and discards the rest. It
+// keeps reading, so that a child with much output does not block.
 type capped struct {
-	file    *os.File
-	reading sync.WaitGroup
+	file   *os.File
+	reader sync.WaitGroup
 
 	mu   sync.Mutex
 	text strings.Builder
@@ -35,12 +35,12 @@ func (l *capped) read() {
 	}
 }
 
-// settle gives what there is after the end of the child. The pipe normally ends with it; one that somebody
-// else holds open is not waited for.
+// settle returns the output after the end of the child. The pipe normally ends with the child. If another process holds
+// it open, settle stops waiting after a short time.
 func (l *capped) settle() string {
 	_ = l.file.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
 
-	l.reading.Wait()
+	l.reader.Wait()
 
 	l.mu.Lock()
 	defer l.mu.Unlock()

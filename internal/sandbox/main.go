@@ -15,17 +15,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Program is what a child can be.
+// Program is a program that a child can run.
 type Program struct {
-	// Prepare runs before the child is sealed and before anything of a user is near: it opens what needs
-	// the rest of the machine, and makes the folders that it wants in tmp/.
+	// Prepare runs before the child is sealed and before any data of users is available. It opens everything that needs
+	// access to the rest of the machine, and creates the folders that the program needs in tmp/.
 	Prepare func(Folder) (Serve, error)
 }
 
-// Serve does one job in the sealed child. When it returns, Data is closed and the parent learns the error.
+// Serve does one job in the sealed child. When it returns, Data is closed and the error is sent to the parent.
 type Serve func(*Conn) error
 
-// Conn is the child's side of the talk with its parent.
+// Conn is the child's side of the connection to its parent.
 type Conn struct {
 	Folder
 
@@ -36,10 +36,10 @@ type Conn struct {
 	messages chan []byte
 }
 
-// Receive gets the next message of the parent.
+// Receive receives the next message of the parent.
 func (c *Conn) Receive(into any) error { return json.Unmarshal(<-c.messages, into) }
 
-// Send sends a message to the parent. Any goroutine may call it.
+// Send sends a message to the parent. It may be called by any goroutine.
 func (c *Conn) Send(message any) error { return c.send(kindMessage, message) }
 
 func (c *Conn) send(k kind, message any) error {
@@ -51,7 +51,7 @@ func (c *Conn) send(k kind, message any) error {
 
 const probeProgram = "probe"
 
-// The descriptors of a child, after /dev/null and twice the log.
+// The descriptors of a child after 0 (/dev/null), 1 and 2 (both the log).
 const (
 	fdControlIn = iota + 3
 	fdControlOut
@@ -59,7 +59,7 @@ const (
 	fdFirstForeign
 )
 
-// Main is the child: `quernd sandbox <program>`. It returns the exit code, if it is not killed before.
+// Main runs the child: `quernd sandbox <program>`. It returns the exit code, unless the child is killed before.
 func Main(args []string, programs map[string]Program) int {
 	if err := child(args, programs); err != nil {
 		fmt.Fprintln(os.Stderr, "sandbox:", err)
@@ -72,19 +72,19 @@ func Main(args []string, programs map[string]Program) int {
 
 func child(args []string, programs map[string]Program) error {
 	if len(args) != 1 {
-		return errors.New("this command is for the server, which starts it by itself")
+		return errors.New("this command is only for the server, which starts it when needed")
 	}
 
 	closeForeign()
 	unix.Umask(0o077)
 
 	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
-		return fmt.Errorf("no core dumps: %w", err)
+		return fmt.Errorf("disabling core dumps: %w", err)
 	}
 
-	// If the machine runs out of memory a child goes before the server does.
+	// If the machine runs out of memory, the kernel must kill a child before the server.
 	if err := os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0); err != nil {
-		return fmt.Errorf("the order of the out-of-memory killer: %w", err)
+		return fmt.Errorf("setting the priority of the out-of-memory killer: %w", err)
 	}
 
 	data := os.NewFile(fdData, "data")
@@ -94,7 +94,7 @@ func child(args []string, programs map[string]Program) error {
 
 	var what setup
 	if err := conn.Receive(&what); err != nil {
-		return fmt.Errorf("the setup: %w", err)
+		return fmt.Errorf("reading the setup: %w", err)
 	}
 
 	conn.Folder = what.Folder
@@ -117,10 +117,10 @@ func child(args []string, programs map[string]Program) error {
 		return err
 	}
 
-	select {} // The parent kills it, and can look at it until then.
+	select {} // The parent kills the child, and can inspect it until then.
 }
 
-// become prepares and seals.
+// become prepares the program and seals the process.
 func become(name string, programs map[string]Program, what setup) (seal, Serve, error) {
 	if name == probeProgram {
 		return bestSeal(what.Seal, what.Folder), func(*Conn) error { return nil }, nil
@@ -128,7 +128,7 @@ func become(name string, programs map[string]Program, what setup) (seal, Serve, 
 
 	program, known := programs[name]
 	if !known {
-		return seal{}, nil, fmt.Errorf("there is no program %q", name)
+		return seal{}, nil, fmt.Errorf("unknown program %q", name)
 	}
 
 	serve, err := program.Prepare(what.Folder)
@@ -139,8 +139,8 @@ func become(name string, programs map[string]Program, what setup) (seal, Serve, 
 	return what.Seal, serve, what.Seal.apply(what.Folder)
 }
 
-// listen hands over what the parent says, and reads ahead of the program: when the pipe ends the parent is gone,
-// and so is the child.
+// listen forwards the messages of the parent to the program. It reads ahead of the program: when the pipe ends, the
+// parent is dead, and the child exits.
 func (c *Conn) listen(control io.Reader) {
 	for {
 		_, payload, err := readFrame(control)
@@ -152,13 +152,14 @@ func (c *Conn) listen(control io.Reader) {
 	}
 }
 
-// closeForeign closes descriptors that somebody in the parent left open for children. Those of the runtime,
-// which have no name in a file system, stay.
+// closeForeign closes descriptors that the parent left open for children. Descriptors of the runtime, which have no
+// name in a file system, stay open.
 func closeForeign() {
 	const folder = "/proc/self/fd"
 
-	// The runtime has descriptors for the limits of its cgroup, too, and reads them every second unless somebody has set the number.
-	// Once they are closed it would read what is opened next, and crash on what is no number.
+	// The runtime also has descriptors for the limits of its cgroup. It reads them every second, unless the number of
+	// processors was set explicitly. After these descriptors are closed, the runtime would read the file that is opened
+	// next, and crash if it does not contain a number.
 	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 
 	entries, err := os.ReadDir(folder)

@@ -44,11 +44,11 @@ func programs() map[string]sandbox.Program {
 
 func config(dir string) sandbox.Config {
 	return sandbox.Config{
-		Dir: dir, Least: sandbox.None, Ready: 1, Programs: []string{"hostile"}, Log: slog.New(slog.DiscardHandler),
+		Dir: dir, MinIsolation: sandbox.None, Idle: 1, Programs: []string{"hostile"}, Log: slog.New(slog.DiscardHandler),
 	}
 }
 
-// parent has children that wait and one that works, says so, and waits to be killed.
+// parent starts idle children and one with a job, prints their process numbers, and waits to be killed.
 func parent(dir string) {
 	s, err := sandbox.New(config(dir))
 	if err != nil {
@@ -64,7 +64,7 @@ func parent(dir string) {
 		panic(err)
 	}
 
-	for s.Stats().Ready == 0 {
+	for s.Stats().Idle == 0 {
 		time.Sleep(time.Millisecond)
 	}
 
@@ -76,20 +76,19 @@ func parent(dir string) {
 	select {}
 }
 
-// roomy are limits that no honest child reaches, also if it is built with the race detector, whose shadow
-// memory counts as data.
+// roomy returns limits that no correct child reaches, even with the race detector, whose shadow memory counts as data.
 func roomy() sandbox.Limits {
 	return sandbox.Limits{Memory: 1 << 50, Disk: 64 << 20, Wall: 30 * time.Second, CPU: time.Minute}
 }
 
-// kernel is a way to seal children that is tried on this machine.
+// kernel is a way to seal children that is tested on this machine.
 type kernel struct {
 	name   string
 	sealed bool
 	config func(sandbox.Config) sandbox.Config
 }
 
-// kernels are all tiers that the machine can show, and the positive control.
+// kernels returns all tiers that the machine supports, and the positive control.
 func kernels(t *testing.T) []kernel {
 	t.Helper()
 
@@ -121,7 +120,7 @@ func start(t *testing.T, config sandbox.Config) *sandbox.Sandbox {
 	return s
 }
 
-// run starts a child on the job.
+// run starts a child with the job.
 func run(t *testing.T, s *sandbox.Sandbox, limits sandbox.Limits, what job) *sandbox.Child {
 	t.Helper()
 

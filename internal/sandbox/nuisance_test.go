@@ -17,14 +17,15 @@ import (
 	"quern.dev/quern/internal/sandbox"
 )
 
-// TestChildIsHeld lets children waste, lie and stop, on every tier and free: the parent needs no seal to survive them.
+// TestChildIsHeld makes children waste resources, violate the protocol and stop, on several tiers and unsealed. The
+// parent must survive them without a seal.
 func TestChildIsHeld(t *testing.T) { //nolint:tparallel // the tiers run one after the other, their children at once
 	t.Parallel()
 
 	quick := roomy()
 	quick.Wall = time.Second
 
-	for _, kernel := range kernels(t)[:3] { // what these do is the same to all versions of Landlock
+	for _, kernel := range kernels(t)[:3] { // all versions of Landlock behave the same here
 		t.Run(kernel.name, func(t *testing.T) {
 			s := start(t, kernel.config(config(t.TempDir())))
 			small := quick
@@ -65,7 +66,7 @@ func TestChildIsHeld(t *testing.T) { //nolint:tparallel // the tiers run one aft
 				"close its pipes":            {roomy(), sandbox.ErrProtocol},
 			} {
 				if name == "flood with big frames" && kernel.name != "free" {
-					continue // it takes long, and the parent's part is the same
+					continue // it is slow, and the parent behaves the same
 				}
 
 				t.Run(name, func(t *testing.T) {
@@ -78,7 +79,7 @@ func TestChildIsHeld(t *testing.T) { //nolint:tparallel // the tiers run one aft
 					exit := child.Close()
 
 					if name == "eat memory" && errors.Is(err, sandbox.ErrKilled) {
-						return // a runtime without memory can die in a way that does not tell
+						return // a runtime without memory can die without a recognisable reason
 					}
 
 					require.ErrorIs(t, err, held.want, exit.Log)
@@ -99,7 +100,7 @@ func TestChildIsHeld(t *testing.T) { //nolint:tparallel // the tiers run one aft
 	}
 }
 
-// drain receives until there is no more.
+// drain receives messages until there is an error.
 func drain(child *sandbox.Child) error {
 	for {
 		var said report
@@ -109,7 +110,7 @@ func drain(child *sandbox.Child) error {
 	}
 }
 
-// data is how much memory counts as data in a child that is ready. The race detector takes terabytes.
+// data returns how many bytes of an idle child count as data. The race detector needs terabytes.
 func data(t *testing.T, s *sandbox.Sandbox) int64 {
 	t.Helper()
 
@@ -147,10 +148,10 @@ func TestChildThatBehaves(t *testing.T) { //nolint:tparallel // a few short step
 			defer child.Close()
 
 			for _, name := range []string{"", ".", "..", "a/b", "../a", "/a"} {
-				require.Error(t, child.Link(source, name), name)
+				require.Error(t, child.Mount(source, name), name)
 			}
 
-			require.NoError(t, child.Link(source, "given"))
+			require.NoError(t, child.Mount(source, "given"))
 			require.NoError(t, child.Send(job{Do: "behave"}))
 
 			bulk := make(chan int64)
@@ -194,7 +195,7 @@ func TestChildThatBehaves(t *testing.T) { //nolint:tparallel // a few short step
 func TestChildHasNothingOfItsParent(t *testing.T) {
 	t.Setenv("QUERN_CANARY", canary)
 
-	// Left open for every child, as a careless library would.
+	// A descriptor that is left open for every child, as a careless library would do.
 	left, err := unix.Open("/dev/zero", unix.O_RDONLY, 0)
 	require.NoError(t, err)
 
@@ -211,7 +212,8 @@ func TestChildHasNothingOfItsParent(t *testing.T) {
 	}
 }
 
-// TestChildHoldsFiles: what a child opens is not taken for the limits of its cgroup, which its runtime reads every second.
+// TestChildHoldsFiles checks that the runtime does not confuse files that a child opens with the limits of its cgroup,
+// which the runtime reads every second.
 func TestChildHoldsFiles(t *testing.T) {
 	t.Parallel()
 
@@ -291,7 +293,8 @@ func TestDataIsCapped(t *testing.T) {
 	require.ErrorIs(t, child.Close().Err, sandbox.ErrOutput)
 }
 
-// TestNobodyWaitsForAGrandchild: without a seal a child can leave a process behind that holds its pipes.
+// TestNobodyWaitsForAGrandchild checks that a process that an unsealed child leaves behind, and that holds its pipes,
+// does not block Receive or Close.
 func TestNobodyWaitsForAGrandchild(t *testing.T) {
 	t.Parallel()
 
@@ -352,7 +355,8 @@ func TestChildEndsWithItsContext(t *testing.T) {
 	require.ErrorIs(t, err, left)
 }
 
-// TestSendToADeafChild: a child that does not read fills the pipe, and the sender is let go with the wall clock.
+// TestSendToADeafChild checks that Send to a child that does not read, and so fills the pipe, returns when the wall
+// clock limit is reached.
 func TestSendToADeafChild(t *testing.T) {
 	t.Parallel()
 

@@ -27,13 +27,13 @@ func TestPoolKeepsChildrenReady(t *testing.T) {
 	t.Parallel()
 
 	pooled := config(t.TempDir())
-	pooled.Ready = 3
+	pooled.Idle = 3
 	s := start(t, pooled)
 
-	ready := func() bool { return s.Stats().Ready == 3 }
+	ready := func() bool { return s.Stats().Idle == 3 }
 	require.Eventually(t, ready, 20*time.Second, time.Millisecond)
 
-	// All that wait are killed: none of them is handed out, and the pool is full again.
+	// Kill all idle children: none of them may be handed out, and the pool must be full again.
 	dead := s.Pids()
 	for _, pid := range dead {
 		require.NoError(t, unix.Kill(pid, unix.SIGKILL))
@@ -82,7 +82,7 @@ func TestPoolWithoutReadyChildren(t *testing.T) {
 	t.Parallel()
 
 	cold := config(t.TempDir())
-	cold.Ready = 0
+	cold.Idle = 0
 	s := start(t, cold)
 
 	var took []time.Duration
@@ -108,7 +108,7 @@ func TestPoolWithoutReadyChildren(t *testing.T) {
 func TestChildThatDoesNotComeUp(t *testing.T) {
 	t.Parallel()
 
-	for program, want := range map[string]string{"broken": "permission denied", "unheard": "no program"} {
+	for program, want := range map[string]string{"broken": "permission denied", "unheard": "unknown program"} {
 		var log bytes.Buffer
 
 		bad := config(t.TempDir())
@@ -180,7 +180,7 @@ func TestTierIsTheOperatorsWord(t *testing.T) {
 		{sandbox.Older(config(t.TempDir()), 6), sandbox.Full, sandbox.Reduced, false},
 		{sandbox.Older(config(t.TempDir()), 3), sandbox.Reduced, sandbox.Reduced, true},
 	} {
-		step.config.Least = step.least
+		step.config.MinIsolation = step.least
 
 		s, err := sandbox.New(step.config)
 		if !step.works {
@@ -204,8 +204,8 @@ func TestTierIsTheOperatorsWord(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestParentDies: the children of a parent that is killed vanish, and the next parent removes its folder, but
-// not while it lives.
+// TestParentDies checks that the children of a killed parent die, and that the next parent removes the folder of the
+// dead one, but not while that parent is alive.
 func TestParentDies(t *testing.T) {
 	t.Parallel()
 
@@ -251,7 +251,7 @@ func TestParentDies(t *testing.T) {
 	require.Len(t, names(t, dir), 3, "the lock and the two parents of this process")
 }
 
-// lives tells whether a process runs. One that is dead but not reaped, which is not our business, does not.
+// lives reports whether a process runs. A process that is dead but not reaped does not count.
 func lives(pid int) bool {
 	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 	if err != nil {
@@ -277,7 +277,8 @@ func names(t *testing.T, dir string) []string {
 	return list
 }
 
-// TestCallsExist: a name that an architecture does not have would make its children fail to come up.
+// TestCallsExist checks that all allowed calls exist on each architecture. With an unknown name, children could not be
+// started.
 func TestCallsExist(t *testing.T) {
 	t.Parallel()
 

@@ -10,38 +10,44 @@ import (
 	"time"
 )
 
-var errClosed = errors.New("the sandbox is closed")
+var (
+	errClosed = errors.New("the sandbox is closed")
+	errFull   = errors.New("the work folder is full")
+)
 
-// Config says what children there are and where they live.
+// Config contains the settings of a sandbox.
 type Config struct {
-	Dir      string   // job folders; on the file system of the files that are linked in
-	Least    Tier     // New refuses a kernel that gives less
-	Most     Tier     // that is tried; tests of programs lower it to see them as on an older kernel
-	Ready    int      // children kept ready for each program
-	Programs []string // what the children can run
-	Command  []string // how a child is started, before the program's name; default /proc/self/exe sandbox
-	Log      *slog.Logger
+	Dir          string   // folder for jobs; on the same file system as the files to mount
+	MinIsolation Tier     // New fails if the kernel supports less
+	MaxIsolation Tier     // the strictest tier to use; tests lower it to behave as on an older kernel
+	Idle         int      // idle children for each program
+	Programs     []string // the programs that children can run
+	Command      []string // command that starts a child, without the name of the program; default /proc/self/exe sandbox
+	Log          *slog.Logger
+	// Full reports whether the disk of Dir is full. Then no idle children are started, and no error is logged. nil
+	// means never.
+	Full func() bool
 
-	wish seal // the most that is tried; zero is all. Tests lower it
-	free bool // children are not sealed; tests, for their positive control
+	wish seal // the strictest seal to use; zero means that of MaxIsolation. Tests lower it
+	free bool // children are not sealed; tests use it as a positive control
 }
 
-// Stats are counts since New, and how many there are now.
+// Stats contains counts since New, and current counts.
 type Stats struct {
-	Started  int64 // children, ready ones too
-	Used     int64 // handed out by Start
-	Killed   int64 // died or were ended for a limit, nonsense or the caller's leaving
-	Timeouts int64 // of these, ended for time
-	Memory   int64 // of these, ended for memory
-	Ready    int64 // now, waiting for work
-	Running  int64 // now, handed out
+	Started  int64 // children started, including idle ones
+	Used     int64 // children handed out by Start
+	Killed   int64 // children that died, or were killed for a limit, a protocol violation or the end of ctx
+	Timeouts int64 // part of Killed: for time
+	Memory   int64 // part of Killed: for memory
+	Idle     int64 // current number of idle children
+	Running  int64 // current number of children handed out
 }
 
-// Sandbox starts children and keeps some ready.
+// Sandbox starts children and keeps some of them idle.
 type Sandbox struct {
 	config Config
 	seal   seal
-	place  *place
+	folder *parentFolder
 	ready  map[string]chan *Child
 	spawns chan func()
 
@@ -56,24 +62,28 @@ type Sandbox struct {
 	started, used, killed, timeouts, memory, waiting, running atomic.Int64
 }
 
-// New finds out in a child what the kernel can do, removes what dead parents left, and fills the pool.
+// New determines in a child what the kernel supports, removes what dead parents left, and fills the pool.
 func New(config Config) (*Sandbox, error) {
 	if len(config.Command) == 0 {
 		config.Command = []string{"/proc/self/exe", "sandbox"}
 	}
 
+	if config.Full == nil {
+		config.Full = func() bool { return false }
+	}
+
 	if config.wish == (seal{}) && !config.free {
-		config.wish = config.Most.seal()
+		config.wish = config.MaxIsolation.seal()
 	}
 
 	place, err := claim(config.Dir)
 	if err != nil {
-		return nil, fmt.Errorf("the sandbox's folder: %w", err)
+		return nil, fmt.Errorf("the folder of the sandbox: %w", err)
 	}
 
 	closed, cancel := context.WithCancel(context.Background())
 	s := &Sandbox{
-		config: config, place: place, ready: map[string]chan *Child{}, spawns: make(chan func()),
+		config: config, folder: place, ready: map[string]chan *Child{}, spawns: make(chan func()),
 		closed: closed, close: cancel, children: map[*Child]struct{}{},
 	}
 	s.thread.Go(s.spawnThread)
@@ -87,50 +97,50 @@ func New(config Config) (*Sandbox, error) {
 	for _, program := range config.Programs {
 		s.ready[program] = make(chan *Child)
 
-		for range config.Ready {
-			s.keepers.Go(func() { s.keep(program) })
+		for range config.Idle {
+			s.keepers.Go(func() { s.refill(program) })
 		}
 	}
 
 	return s, nil
 }
 
-// probe starts a child that seals itself as well as it can.
+// probe starts a child that seals itself as strictly as the kernel allows.
 func (s *Sandbox) probe() error {
 	child, err := s.spawn(s.closed, probeProgram, s.config.wish)
 	if err != nil {
-		return fmt.Errorf("a first child: %w", err)
+		return fmt.Errorf("starting the first sealed process: %w", err)
 	}
 
 	s.seal = child.seal
 	child.Close()
 
 	tier := s.seal.tier()
-	if tier > s.config.Least {
-		return fmt.Errorf("this kernel gives a %s sandbox (Landlock ABI %d, seccomp %t), the settings ask for %s",
-			tier, s.seal.Landlock, s.seal.Seccomp, s.config.Least)
+	if tier > s.config.MinIsolation {
+		return fmt.Errorf("this kernel supports a %s sandbox (Landlock ABI %d, seccomp %t), but the settings require %s",
+			tier, s.seal.Landlock, s.seal.Seccomp, s.config.MinIsolation)
 	}
 
-	s.config.Log.Info("sandbox", "tier", tier.String(), "landlock", s.seal.Landlock, "seccomp", s.seal.Seccomp)
+	s.config.Log.Info("sandbox started", "tier", tier.String(), "landlock", s.seal.Landlock, "seccomp", s.seal.Seccomp)
 
 	return nil
 }
 
-// Tier is what the kernel gives.
+// Tier returns the tier that the kernel supports.
 func (s *Sandbox) Tier() Tier { return s.seal.tier() }
 
-// Dir is the folder of this process: what is in it goes with the process, or with the next New.
-func (s *Sandbox) Dir() string { return s.place.path }
+// Dir returns the folder of this process. It is removed by Close, or by the next New if this process dies.
+func (s *Sandbox) Dir() string { return s.folder.path }
 
-// Stats counts.
+// Stats returns the counts.
 func (s *Sandbox) Stats() Stats {
 	return Stats{
 		Started: s.started.Load(), Used: s.used.Load(), Killed: s.killed.Load(), Timeouts: s.timeouts.Load(),
-		Memory: s.memory.Load(), Ready: s.waiting.Load(), Running: s.running.Load(),
+		Memory: s.memory.Load(), Idle: s.waiting.Load(), Running: s.running.Load(),
 	}
 }
 
-// Close ends all children, also those that are handed out, and removes the folder.
+// Close kills all children, including those handed out, and removes the folder.
 func (s *Sandbox) Close() {
 	s.close()
 	s.keepers.Wait()
@@ -140,11 +150,11 @@ func (s *Sandbox) Close() {
 	}
 
 	s.thread.Wait()
-	s.place.remove()
+	s.folder.remove()
 }
 
-// Start hands out a child that is ready and sets its limits. It lives until Close, at most as long as ctx
-// and limits.Wall. The caller closes it.
+// Start hands out an idle child and sets its limits. The child lives until Close is called, ctx ends, or limits.Wall
+// has passed. The caller closes it.
 func (s *Sandbox) Start(ctx context.Context, program string, limits Limits) (*Child, error) {
 	limits = limits.orDefault()
 
@@ -167,18 +177,18 @@ func (s *Sandbox) Start(ctx context.Context, program string, limits Limits) (*Ch
 		}
 
 		child.Close()
-		// One that died in the moment of being handed out is replaced; a limit that cannot be set is an error.
+		// A child that died while it was handed out is replaced; a limit that cannot be set is an error.
 		if !errors.Is(err, errGone) {
 			return nil, err
 		}
 	}
 }
 
-// take gets a child from the pool, or starts one if there is none.
+// take returns an idle child from the pool, or starts one if there is none.
 func (s *Sandbox) take(ctx context.Context, program string) (*Child, error) {
 	ready, known := s.ready[program]
 	if !known {
-		return nil, fmt.Errorf("the sandbox has no program %q", program)
+		return nil, fmt.Errorf("unknown program %q", program)
 	}
 
 	select {
@@ -189,15 +199,21 @@ func (s *Sandbox) take(ctx context.Context, program string) (*Child, error) {
 	}
 }
 
-// keep keeps one child ready, until the sandbox closes. If children do not come up it tries less and less
-// often: the reason stands in the log, and Start gets it too.
-func (s *Sandbox) keep(program string) {
+// refill keeps one idle child until the sandbox closes. If children cannot be started, it retries with increasing
+// pauses. The reason is logged, and Start returns it too.
+func (s *Sandbox) refill(program string) {
 	const shortest, longest = 50 * time.Millisecond, 10 * time.Second
 
 	pause := shortest
 
 	for s.closed.Err() == nil {
-		child, err := s.spawn(s.closed, program, s.seal)
+		var child *Child
+
+		err := errFull
+		if !s.config.Full() {
+			child, err = s.spawn(s.closed, program, s.seal)
+		}
+
 		if err == nil {
 			err = s.offer(program, child)
 		}
@@ -214,7 +230,9 @@ func (s *Sandbox) keep(program string) {
 			return
 		}
 
-		s.config.Log.Error("sandbox child", "program", program, "error", err)
+		if !errors.Is(err, errFull) && !s.config.Full() {
+			s.config.Log.Error("a sealed process did not start", "program", program, "error", err)
+		}
 
 		select {
 		case <-time.After(pause):
@@ -224,11 +242,11 @@ func (s *Sandbox) keep(program string) {
 	}
 }
 
-// restAtMost is how long a child that was handed out may work before the next one is started.
+// restAtMost is the longest time that refill waits for a child that was handed out before it starts the next one.
 const restAtMost = time.Second
 
-// rest waits until a child that was handed out is done, or works for long: to start the next one takes processors
-// that the work needs.
+// rest waits until a child that was handed out has ended, or restAtMost has passed. Starting the next child needs
+// processors that the job needs.
 func (s *Sandbox) rest(child *Child) {
 	timer := time.NewTimer(restAtMost)
 	defer timer.Stop()
@@ -240,7 +258,7 @@ func (s *Sandbox) rest(child *Child) {
 	}
 }
 
-// offer waits until somebody takes the child. One that dies while it waits is an error.
+// offer waits until Start takes the child. It fails if the child dies before.
 func (s *Sandbox) offer(program string, child *Child) error {
 	s.waiting.Add(1)
 	defer s.waiting.Add(-1)
@@ -251,7 +269,7 @@ func (s *Sandbox) offer(program string, child *Child) error {
 	case <-child.ended:
 		exit := child.Close()
 
-		return fmt.Errorf("died while it waited: %w: %s", exit.Err, exit.Log)
+		return fmt.Errorf("an idle sealed process ended: %w: %s", exit.Err, exit.Log)
 	case <-s.closed.Done():
 		child.Close()
 

@@ -19,7 +19,7 @@ import (
 
 const canary = "the canary sings"
 
-// TestSandbox tries every escape on every tier that this machine can show. Free children, the positive control,
+// TestSandbox tries every escape on every tier that this machine supports. Unsealed children, the positive control,
 // must reach what sealed ones must not: an attempt that never works proves nothing.
 func TestSandbox(t *testing.T) {
 	t.Setenv("QUERN_CANARY", canary)
@@ -38,12 +38,12 @@ func TestSandbox(t *testing.T) {
 	}
 }
 
-// world is what an escape can reach.
+// world contains what an escape can reach.
 type world struct {
 	dir     string
 	address string
 	victim  int
-	heard   atomic.Int64 // connections, datagrams and signals
+	heard   atomic.Int64 // number of connections, datagrams and signals received
 }
 
 func listen(t *testing.T) *world {
@@ -109,7 +109,7 @@ func (w *world) serve(t *testing.T, network, address string) string {
 	return listener.Addr().String()
 }
 
-// attempt lets a child try one escape, and looks at the canaries.
+// attempt makes a child try one escape, and checks the canaries.
 func (w *world) attempt(t *testing.T, s *sandbox.Sandbox, name string, sealed bool) {
 	t.Helper()
 
@@ -127,14 +127,14 @@ func (w *world) attempt(t *testing.T, s *sandbox.Sandbox, name string, sealed bo
 	child, err := s.Start(t.Context(), "hostile", roomy())
 	require.NoError(t, err)
 	t.Cleanup(func() { child.Close() })
-	require.NoError(t, child.Link(path, "given"))
+	require.NoError(t, child.Mount(path, "given"))
 	require.NoError(t, os.Symlink(path, filepath.Join(child.Folder().Tmp, "link")))
 	require.NoError(t, child.Send(job{Do: name, Path: path, Address: w.address, Pid: os.Getpid(), Victim: w.victim}))
 
 	var said report
 
 	err = child.Receive(&said)
-	reached := err != nil || said.Err == "" // in the control one escape ends the child: it became another program
+	reached := err != nil || said.Err == "" // in the control, one escape replaces the child with another program, which ends the connection
 
 	if !sealed {
 		privileged := name == "make a namespace" || name == "trace a process"

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// landlocks are the rule sets by ABI, from 1.
+// landlocks returns the rule sets by ABI, starting with ABI 1.
 func landlocks() []landlock.Config {
 	return []landlock.Config{
 		landlock.V1, landlock.V2, landlock.V3, landlock.V4, landlock.V5, landlock.V6,
@@ -20,7 +20,7 @@ func landlocks() []landlock.Config {
 
 func newestLandlock() int { return len(landlocks()) }
 
-// apply seals the process for ever, all its threads and those to come. It is an error if the seal does not hold.
+// apply seals the process permanently, including all current and future threads. It fails if the seal has no effect.
 func (s seal) apply(folder Folder) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -40,13 +40,13 @@ func (s seal) apply(folder Folder) error {
 	return s.check()
 }
 
-// check tries what must not work.
+// check tries operations that the seal must prevent.
 func (s seal) check() error {
 	if s.Landlock > 0 {
 		if fd, err := unix.Open("/", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); !errors.Is(err, unix.EACCES) {
 			_ = unix.Close(fd)
 
-			return fmt.Errorf("landlock does not hold: %w", err)
+			return fmt.Errorf("landlock has no effect: %v", err) //nolint:errorlint // nil if the call succeeded
 		}
 	}
 
@@ -54,14 +54,14 @@ func (s seal) check() error {
 		if fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0); !errors.Is(err, unix.EPERM) {
 			_ = unix.Close(fd)
 
-			return fmt.Errorf("seccomp does not hold: %w", err)
+			return fmt.Errorf("seccomp has no effect: %v", err) //nolint:errorlint // nil if the call succeeded
 		}
 	}
 
 	return nil
 }
 
-// bestSeal applies the most of the wish that the kernel accepts and says what that was.
+// bestSeal applies as much of the requested seal as the kernel accepts, and returns what it applied.
 func bestSeal(wish seal, folder Folder) seal {
 	var reached seal
 
@@ -70,7 +70,7 @@ func bestSeal(wish seal, folder Folder) seal {
 		newest = 0
 	}
 
-	// A kernel may count an ABI that the library, knowing its errors, does not accept.
+	// A kernel may report an ABI that the library does not accept because of known errors.
 	for abi := min(wish.Landlock, newest); abi > 0 && reached.Landlock == 0; abi-- {
 		if (seal{Landlock: abi}).apply(folder) == nil {
 			reached.Landlock = abi
@@ -82,8 +82,8 @@ func bestSeal(wish seal, folder Folder) seal {
 	return reached
 }
 
-// restrict lets the process read in/, and read, write, make and remove plain files in tmp/: no folders, no links,
-// no devices, nothing to execute, and moves only within a folder.
+// restrict allows the process to read in/, and to read, write, create and remove plain files in tmp/. It cannot create
+// folders, links or devices, cannot execute files, and can move files only within a folder.
 func restrict(config landlock.Config, folder Folder) error {
 	const (
 		read  = landlock.AccessFSSet(ll.AccessFSReadFile | ll.AccessFSReadDir)

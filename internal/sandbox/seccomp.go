@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// filter loads the system call filters. All of them apply, and the strictest answer counts: one that allows by
-// name, and before it one for each call that is allowed with some arguments only. They are not one program
-// because the library compares the number of the call with an argument once a condition did not match.
+// filter loads the system call filters. All filters apply, and the strictest result counts. One filter allows calls by
+// name. Before it, there is one filter for each call that is allowed only with certain arguments. They are separate
+// programs because the library compares the call number with an argument after a condition that does not match.
 func filter() error {
 	groups := conditions()
 	filters := make([]seccomp.Filter, 0, len(groups)+1)
@@ -23,7 +23,7 @@ func filter() error {
 	}
 
 	filters = append(filters, seccomp.Filter{Policy: seccomp.Policy{
-		DefaultAction: seccomp.ActionErrno, // the answer also to calls of a foreign architecture
+		DefaultAction: seccomp.ActionErrno, // also the result for calls of a foreign architecture
 		Syscalls: []seccomp.SyscallGroup{
 			{Action: seccomp.ActionAllow, Names: allowed(runtime.GOARCH)},
 			{Action: seccomp.ActionErrno | seccomp.Action(unix.ENOSYS), Names: []string{"clone3"}}, // the C library falls back to clone
@@ -44,13 +44,14 @@ func filter() error {
 	return nil
 }
 
-// allowed are the calls that Go, the C library and DuckDB need to compute, and to use files in folders that
-// Landlock guards. What makes sockets, processes, links, folders, or changes modes, owners or times is not here.
+// allowed returns the calls that Go, the C library and DuckDB need for computation and for files in folders that
+// Landlock protects. It does not contain calls that create sockets, processes, links or folders, or that change modes,
+// owners or times.
 func allowed(arch string) []string {
 	names := []string{
 		// memory
 		"mmap", "munmap", "mprotect", "madvise", "mremap", "brk",
-		// threads, signals to oneself, time
+		// threads, signals to the own process, time
 		"clone", "futex", "set_robust_list", "rseq", "sched_yield", "sched_getaffinity", "gettid", "getpid", "tgkill",
 		"rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "sigaltstack", "exit", "exit_group", "prctl",
 		"nanosleep", "clock_nanosleep", "clock_gettime", "gettimeofday", "restart_syscall", "getcpu",
@@ -61,7 +62,7 @@ func allowed(arch string) []string {
 		"read", "write", "readv", "writev", "pread64", "pwrite64", "preadv", "pwritev", "lseek", "close", "openat",
 		"fstat", "statx", "fcntl", "ftruncate", "fallocate", "fsync", "fdatasync", "fadvise64", "flock", "getdents64",
 		"unlinkat", "renameat", "renameat2", "faccessat", "faccessat2", "readlinkat", "getcwd", "dup", "statfs", "fstatfs",
-		// about oneself and the machine
+		// information about the process and the machine
 		"getrandom", "uname", "sysinfo", "getrusage", "prlimit64", "getuid", "geteuid", "getgid", "getegid", "times",
 	}
 
@@ -75,46 +76,46 @@ func allowed(arch string) []string {
 	}
 }
 
-// conditions are calls that are refused for some arguments. The kernel ignores the upper half of an int, the
-// conditions do not: they refuse more rather than less.
+// conditions returns the calls that are refused for certain arguments. The kernel ignores the upper half of an int, but
+// the conditions do not, so they refuse more calls, not fewer.
 func conditions() []seccomp.SyscallGroup {
 	const (
 		namespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
 			unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
-		lastLock = unix.F_SETLKW // commands up to this one are about descriptors, flags and locks
+		lastLock = unix.F_SETLKW // commands up to this one concern descriptors, flags and locks
 	)
 
 	own := uint64(os.Getpid()) //nolint:gosec // G115: a process number is positive
 
 	return []seccomp.SyscallGroup{
-		// Threads only.
+		// Only threads.
 		refuse("clone",
 			when{{Argument: 0, Operation: seccomp.BitsNotSet, Value: unix.CLONE_THREAD}},
 			when{{Argument: 0, Operation: seccomp.BitsSet, Value: namespaces}}),
-		// Signals to itself only.
+		// Only signals to the own process.
 		refuse("tgkill", when{{Argument: 0, Operation: seccomp.NotEqual, Value: own}}),
-		// Names of threads and of memory.
+		// Only names of threads and of memory.
 		refuse("prctl", when{
 			{Argument: 0, Operation: seccomp.NotEqual, Value: unix.PR_SET_NAME},
 			{Argument: 0, Operation: seccomp.NotEqual, Value: unix.PR_SET_VMA},
 		}),
-		// Its own limits, and only to read them: a privileged process could raise them.
+		// Only its own limits, and only reading them: a privileged process could raise them.
 		refuse("prlimit64",
 			when{{Argument: 0, Operation: seccomp.NotEqual, Value: 0}},
 			when{{Argument: 2, Operation: seccomp.NotEqual, Value: 0}}),
-		// Other commands let the kernel signal another process, or hold memory in pipes.
+		// Other commands make the kernel signal another process, or keep memory in pipes.
 		refuse("fcntl", when{
 			{Argument: 1, Operation: seccomp.GreaterThan, Value: lastLock},
 			{Argument: 1, Operation: seccomp.NotEqual, Value: unix.F_DUPFD_CLOEXEC},
 		}),
-		// Memory that the limit of data does not count.
+		// This memory is not counted by the limit of data.
 		refuse("mmap",
 			when{
 				{Argument: 3, Operation: seccomp.BitsSet, Value: unix.MAP_ANONYMOUS},
 				{Argument: 3, Operation: seccomp.BitsSet, Value: unix.MAP_SHARED},
 			},
 			when{{Argument: 3, Operation: seccomp.BitsSet, Value: unix.MAP_GROWSDOWN}}),
-		// Truncating without the right to write, which a Landlock before ABI 3 does not see.
+		// Truncating without the right to write, which Landlock before ABI 3 does not detect.
 		refuse("openat",
 			when{
 				{Argument: 2, Operation: seccomp.BitsSet, Value: unix.O_TRUNC},
@@ -128,10 +129,10 @@ func conditions() []seccomp.SyscallGroup {
 	}
 }
 
-// when matches if all its conditions do.
+// when matches if all its conditions match.
 type when = seccomp.ArgumentConditions
 
-// refuse refuses a call if one of the cases matches.
+// refuse returns a group that refuses a call if one of the cases matches.
 func refuse(name string, cases ...when) seccomp.SyscallGroup {
 	group := seccomp.SyscallGroup{Action: seccomp.ActionErrno}
 	for _, one := range cases {

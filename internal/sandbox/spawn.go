@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// prepareTime is how long a child may take until it is ready. A machine under load is slow, not broken.
+// prepareTime is the longest time until a child sends its ready frame. It is long because a machine under load is slow.
 const prepareTime = time.Minute
 
 // setup is the first frame to a child.
@@ -21,8 +21,8 @@ type setup struct {
 	Seal   seal   `json:"seal"`
 }
 
-// spawnThread starts all children from one thread that lives as long as the sandbox: the kernel kills a child
-// when the thread that started it ends, and the runtime ends threads as it likes.
+// spawnThread starts all children from one thread that lives as long as the sandbox. The kernel kills a child when the
+// thread that started it ends, and the Go runtime can end other threads at any time.
 func (s *Sandbox) spawnThread() {
 	runtime.LockOSThread()
 
@@ -47,9 +47,9 @@ func (s *Sandbox) onThread(start func() error) error {
 	}
 }
 
-// spawn starts a child and waits until it is ready.
+// spawn starts a child and waits until it is prepared and sealed.
 func (s *Sandbox) spawn(ctx context.Context, program string, wanted seal) (*Child, error) {
-	folder, err := s.place.job()
+	folder, err := s.folder.job()
 	if err != nil {
 		return nil, err
 	}
@@ -58,10 +58,10 @@ func (s *Sandbox) spawn(ctx context.Context, program string, wanted seal) (*Chil
 	if err != nil {
 		removeFolder(folder)
 
-		return nil, fmt.Errorf("starting: %w", err)
+		return nil, fmt.Errorf("starting a sealed process: %w", err)
 	}
 
-	late := time.AfterFunc(prepareTime, func() { child.fail(fmt.Errorf("%w: it did not get ready", ErrTimeout)) })
+	late := time.AfterFunc(prepareTime, func() { child.fail(fmt.Errorf("%w: it did not start", ErrTimeout)) })
 	defer late.Stop()
 
 	defer context.AfterFunc(ctx, func() { child.fail(context.Cause(ctx)) })()
@@ -69,14 +69,14 @@ func (s *Sandbox) spawn(ctx context.Context, program string, wanted seal) (*Chil
 	if err := child.prepare(setup{Folder: folder, Seal: wanted}); err != nil {
 		exit := child.Close()
 
-		return nil, fmt.Errorf("a child for %s: %w: %s", program, err, exit.Log)
+		return nil, fmt.Errorf("starting a sealed process for %s: %w: %s", program, err, exit.Log)
 	}
 
 	return child, nil
 }
 
 func (s *Sandbox) exec(program string, folder Folder) (*Child, error) {
-	var pipes [4][2]*os.File // control to the child, control from it, data, log
+	var pipes [4][2]*os.File // control to the child, control from the child, data, log
 
 	closeAll := func(end int) {
 		for _, pipe := range pipes {
@@ -98,7 +98,7 @@ func (s *Sandbox) exec(program string, folder Folder) (*Child, error) {
 		pipes[i] = [2]*os.File{r, w}
 	}
 
-	pipes[0][0], pipes[0][1] = pipes[0][1], pipes[0][0] // [0] is the parent's end, [1] the child's
+	pipes[0][0], pipes[0][1] = pipes[0][1], pipes[0][0] // [0] is the parent's end, [1] the child's end
 	defer closeAll(1)
 
 	command := s.config.Command
@@ -125,14 +125,14 @@ func (s *Sandbox) exec(program string, folder Folder) (*Child, error) {
 	s.children[child] = struct{}{}
 	s.mu.Unlock()
 
-	child.log.reading.Go(child.log.read)
+	child.log.reader.Go(child.log.read)
 
 	go child.wait()
 
 	return child, nil
 }
 
-// prepare tells the child what to be and waits until it says that it is.
+// prepare sends the setup to the child and waits for its ready frame.
 func (c *Child) prepare(what setup) error {
 	if err := writeFrame(c.to, kindSetup, what); err != nil {
 		return c.lost(err)
@@ -145,7 +145,7 @@ func (c *Child) prepare(what setup) error {
 
 	var said outcome
 	if err := json.Unmarshal(payload, &said); err != nil || k != kindReady {
-		return fmt.Errorf("%w: it was not ready", ErrProtocol)
+		return fmt.Errorf("%w: it did not report that it started", ErrProtocol)
 	}
 
 	if said.Error != "" {

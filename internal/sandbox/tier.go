@@ -2,13 +2,13 @@ package sandbox
 
 import "fmt"
 
-// Tier is how well the kernel seals children. Its zero value is the strictest.
+// Tier is the degree of isolation that the kernel supports. The zero value is the strictest.
 type Tier int
 
 const (
 	Full    Tier = iota // a Landlock that covers files, TCP, devices and signals, and seccomp
 	Reduced             // an older Landlock, and seccomp
-	None                // less; only by the operator's word. Limits, and whatever else the kernel has
+	None                // less than Reduced, only if the operator allows it: limits, and what else the kernel supports
 )
 
 func (t Tier) String() string {
@@ -22,7 +22,7 @@ func (t Tier) String() string {
 	}
 }
 
-// ParseTier reads what String writes.
+// ParseTier parses the result of String.
 func ParseTier(name string) (Tier, error) {
 	for _, tier := range []Tier{Full, Reduced, None} {
 		if tier.String() == name {
@@ -30,13 +30,13 @@ func ParseTier(name string) (Tier, error) {
 		}
 	}
 
-	return Full, fmt.Errorf("%q is no tier of the sandbox: full, reduced or none", name)
+	return Full, fmt.Errorf("%q is not a tier of isolation: use full, reduced or none", name)
 }
 
-// fullLandlock is the Landlock ABI that covers all that this package relies on it for.
+// fullLandlock is the first Landlock ABI that covers everything that this package needs.
 const fullLandlock = 7
 
-// Seal is what holds a child. A Landlock ABI of 0 is none.
+// seal says which mechanisms restrict a child. A Landlock ABI of 0 means no Landlock.
 type seal struct {
 	Landlock int  `json:"landlock"`
 	Seccomp  bool `json:"seccomp"`
@@ -53,7 +53,7 @@ func (s seal) tier() Tier {
 	}
 }
 
-// seal is the most of Full, and the least of the tiers below.
+// seal returns the strongest seal for Full, and the weakest seal of the tier for the others.
 func (t Tier) seal() seal {
 	switch t {
 	case Full:

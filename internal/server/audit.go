@@ -10,11 +10,11 @@ import (
 	"quern.dev/quern/internal/fault"
 )
 
-// ListAudit shows the caller what happened to what is theirs.
+// ListAudit returns the audit entries of the caller's account.
 func (h handlers) ListAudit(ctx context.Context, request api.ListAuditRequestObject) (api.ListAuditResponseObject, error) {
 	who := callOf(ctx).who
 	if !who.Administers(who.Account) {
-		return nil, fault.New(fault.Forbidden, "This needs a token with the role owner, and without restriction.")
+		return nil, fault.New(fault.Forbidden, "This requires an unrestricted token with the role owner.")
 	}
 
 	after, err := cursorMoment(request.Params.Cursor)
@@ -41,7 +41,7 @@ func auditEntry(e audit.Entry) api.AuditEntry {
 		Target: api.AuditTarget{Kind: api.AuditTargetKind(e.Target.Kind)},
 	}
 
-	// Statements that read no dataset were once written without a target.
+	// Older audit entries of statements that read no dataset have no target.
 	if id, err := uuid.Parse(e.Target.ID); err == nil {
 		shown.Target.ID = id
 	} else {

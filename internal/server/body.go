@@ -18,8 +18,8 @@ import (
 
 const maxDepth = 64
 
-// parseJSON is stricter than the standard decoder: one value and nothing after it, no key twice, valid
-// UTF-8, bounded depth. Numbers keep their digits.
+// parseJSON parses text as one JSON value and returns it with numbers as json.Number. It is stricter than the standard
+// decoder: it rejects text after the value, duplicate keys, invalid UTF-8 and nesting deeper than maxDepth.
 func parseJSON(text []byte) (any, error) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return nil, errors.New("it is empty")
@@ -38,7 +38,7 @@ func parseJSON(text []byte) (any, error) {
 	}
 
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("something follows the value")
+		return nil, errors.New("text follows the value")
 	}
 
 	return value, nil
@@ -46,7 +46,7 @@ func parseJSON(text []byte) (any, error) {
 
 func parseValue(decoder *json.Decoder, depth int) (any, error) {
 	if depth > maxDepth {
-		return nil, fmt.Errorf("it is nested deeper than %d", maxDepth)
+		return nil, fmt.Errorf("it is nested deeper than %d levels", maxDepth)
 	}
 
 	token, err := decoder.Token()
@@ -73,9 +73,9 @@ func parseObject(decoder *json.Decoder, depth int) (any, error) {
 			return nil, syntaxError(err)
 		}
 
-		key, _ := token.(string) // the decoder takes nothing else here
+		key, _ := token.(string) // the decoder accepts only strings as keys
 		if _, twice := object[key]; twice {
-			return nil, errors.New("a key stands twice in one object")
+			return nil, errors.New("an object has the same key twice")
 		}
 
 		if object[key], err = parseValue(decoder, depth+1); err != nil {
@@ -105,7 +105,7 @@ func parseArray(decoder *json.Decoder, depth int) (any, error) {
 	return array, syntaxError(err)
 }
 
-// syntaxError keeps the decoder's position and leaves out its text, which repeats the input.
+// syntaxError keeps the decoder's position and drops its text, which repeats the input.
 func syntaxError(err error) error {
 	var syntax *json.SyntaxError
 
@@ -113,13 +113,13 @@ func syntaxError(err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &syntax):
-		return fmt.Errorf("there is a fault at byte %d", syntax.Offset)
+		return fmt.Errorf("there is a syntax error at byte %d", syntax.Offset)
 	default:
 		return errors.New("it ends too early")
 	}
 }
 
-// prune removes what the schema does not name, and null where a field may be absent.
+// prune removes the fields that the schema does not name, and null values of fields that may be absent.
 func prune(schema *openapi3.Schema, value any) any {
 	switch value := value.(type) {
 	case map[string]any:
@@ -148,7 +148,7 @@ func prune(schema *openapi3.Schema, value any) any {
 	return value
 }
 
-// violations lists what breaks the schema, one for each field, in words of ours.
+// violations returns what breaks the schema, at most one entry for each field, in Quern's own words.
 func violations(schema *openapi3.Schema, value any) []fault.Sub {
 	var subs []fault.Sub
 
@@ -226,7 +226,7 @@ func describe(problem *openapi3.SchemaError) string {
 	case "pattern":
 		return "must match " + schema.Pattern
 	default:
-		return "breaks the rule " + problem.SchemaField
+		return "violates the rule " + problem.SchemaField
 	}
 }
 
@@ -238,7 +238,7 @@ func count(n uint64, one, several string) string {
 	return fmt.Sprintf("%d %s", n, several)
 }
 
-// findNUL looks for the one character that PostgreSQL cannot store.
+// findNUL calls found for each text with U+0000, the only character that PostgreSQL cannot store.
 func findNUL(value any, path []string, found func(path []string)) {
 	switch value := value.(type) {
 	case string:

@@ -14,25 +14,27 @@ import (
 	"quern.dev/quern/api"
 )
 
-// contract is the served document, made ready for checking requests.
+// contract is the OpenAPI document in the form in which requests are checked against it.
 type contract struct {
 	document   *openapi3.T
-	operations map[string]*operation // by pattern of http.ServeMux
-	fixed      map[string][]string   // methods of the paths without a parameter
+	operations map[string]*operation // by operationId
+	ids        map[string]string     // operationId for each pattern of http.ServeMux
+	fixed      map[string][]string   // methods of each path without a parameter
 }
 
-// operation is what the document says of one operation.
+// operation is what the contract specifies for one operation.
 type operation struct {
 	id        string
+	pattern   string // of http.ServeMux
 	public    bool
 	ownerOnly bool
 	params    []*openapi3.Parameter
-	body      *openapi3.Schema // nil if it takes none
-	bodyless  bool             // the body may be left out
-	rows      bool             // the body is rows, which a sealed child reads
-	statement bool             // it runs one
-	lasting   bool             // it takes as long as a run
-	rpc       bool             // its body and headers are another protocol's
+	body      *openapi3.Schema // nil if the operation has no JSON body to check
+	bodyless  bool             // the body may be omitted
+	rows      bool             // the body contains rows, which a sealed process parses
+	statement bool             // the operation runs a statement
+	lasting   bool             // the operation can take as long as a run
+	rpc       bool             // another protocol defines the body and the headers
 }
 
 func loadContract() (*contract, error) {
@@ -41,12 +43,13 @@ func loadContract() (*contract, error) {
 		return nil, fmt.Errorf("reading the contract: %w", err)
 	}
 
-	c := &contract{document: document, operations: map[string]*operation{}, fixed: map[string][]string{}}
+	c := &contract{document: document, operations: map[string]*operation{}, ids: map[string]string{}, fixed: map[string][]string{}}
 
 	for path, item := range document.Paths.Map() {
 		for method, source := range item.Operations() {
 			op := &operation{
 				id:        source.OperationID,
+				pattern:   method + " " + basePath + path,
 				public:    source.Security != nil && len(*source.Security) == 0,
 				ownerOnly: source.Extensions["x-quern-owner-only"] == true,
 				lasting:   slices.Contains([]string{"ask", "streamRunEvents", "callAgent"}, source.OperationID),
@@ -71,7 +74,11 @@ func loadContract() (*contract, error) {
 				op.body, op.bodyless = media.Schema.Value, !source.RequestBody.Value.Required
 			}
 
-			c.operations[method+" "+basePath+path] = op
+			if op.id == "" || c.operations[op.id] != nil {
+				return nil, fmt.Errorf("%s: the operationId %q is empty or used twice", op.pattern, op.id)
+			}
+
+			c.operations[op.id], c.ids[op.pattern] = op, op.id
 
 			if !strings.Contains(path, "{") {
 				c.fixed[basePath+path] = append(c.fixed[basePath+path], method)
@@ -82,8 +89,9 @@ func loadContract() (*contract, error) {
 	return c, nil
 }
 
-// refuses tells whether a path without a parameter does not take the method, and which ones it takes. Such a
-// path comes before one with a parameter in its place, also for methods that only the other one has.
+// refuses reports whether path is a path without a parameter that does not accept the method, and which methods it
+// accepts. Such a path takes precedence over a path with a parameter in the same position, even for methods that only
+// the other path has.
 func (c *contract) refuses(path, method string) (allow string, refused bool) {
 	methods, isFixed := c.fixed[path]
 	if slices.Contains(methods, http.MethodGet) {
@@ -95,7 +103,7 @@ func (c *contract) refuses(path, method string) (allow string, refused bool) {
 	return strings.Join(methods, ", "), isFixed && !slices.Contains(methods, method)
 }
 
-// validation is how values are held against schemas: all faults at once, and formats taken seriously.
+// validation returns the options for checking values against schemas: report all violations at once, and check formats.
 func validation() []openapi3.SchemaValidationOption {
 	return []openapi3.SchemaValidationOption{
 		openapi3.MultiErrors(),
@@ -108,7 +116,7 @@ func validation() []openapi3.SchemaValidationOption {
 
 const uuidLength = 36
 
-// checkUUID takes the plain form alone; the parser would also take braces and urn:uuid:.
+// checkUUID accepts only the plain form; the parser also accepts braces and urn:uuid:.
 func checkUUID(text string) error {
 	if len(text) != uuidLength {
 		return errors.New("is not a uuid")
@@ -117,7 +125,7 @@ func checkUUID(text string) error {
 	return uuid.Validate(text)
 }
 
-// checkTime is as strict as the decoder that reads the value afterwards, and does not take its comma.
+// checkTime accepts the times that the decoder of the value accepts later, except a comma before the fraction.
 func checkTime(text string) error {
 	if strings.Contains(text, ",") {
 		return errors.New("is not a time")

@@ -25,12 +25,20 @@ var docsPage string
 //go:embed docs/page.css
 var docsStyle string
 
-// docs serves the contract to programs and to people. The page is made here, from the document, and
-// runs no script, so it can have the strictest policy there is.
+// docs serves the contract to programs and to people. The page is generated here from the document and runs no script,
+// so its content security policy can be the strictest.
 type docs struct {
 	server *Server
 	html   []byte
 	policy string
+}
+
+// docsContent is what the page shows.
+type docsContent struct {
+	Info     *openapi3.Info
+	Sections []docsSection
+	Base     string // address of the API
+	Style    template.CSS
 }
 
 func newDocs(s *Server) (*docs, error) {
@@ -42,9 +50,9 @@ func newDocs(s *Server) (*docs, error) {
 	}
 
 	var html bytes.Buffer
-	if err := page.Execute(&html, map[string]any{
-		"Info": s.contract.document.Info, "Sections": sections(s.contract.document), "Base": s.config.PublicURL + basePath,
-		"Style": template.CSS(docsStyle), //nolint:gosec // our own file
+	if err := page.Execute(&html, docsContent{
+		Info: s.contract.document.Info, Sections: sections(s.contract.document), Base: s.config.PublicURL + basePath,
+		Style: template.CSS(docsStyle), //nolint:gosec // our own file
 	}); err != nil {
 		return nil, err
 	}
@@ -58,9 +66,10 @@ func newDocs(s *Server) (*docs, error) {
 	}, nil
 }
 
-// document serves the contract with the issuer's own address for signing in. Until the issuer has said
-// it, the issuer itself stands there.
-func (d *docs) document(w http.ResponseWriter, r *http.Request) {
+// document serves the contract with the authorization address of the issuer. Until Quern has read that address from the
+// issuer, the document contains the issuer's own URL instead. The document stays a tree of JSON values, because types would
+// lose what they do not know.
+func (d *docs) document(w http.ResponseWriter, _ *http.Request) error {
 	address, known := d.server.config.Authenticator.AuthorizationURL()
 	if !known {
 		address = d.server.config.Issuer
@@ -68,45 +77,56 @@ func (d *docs) document(w http.ResponseWriter, r *http.Request) {
 
 	var document map[string]any
 	if err := json.Unmarshal(api.Document, &document); err != nil {
-		d.server.Fail(w, r, err)
-
-		return
+		return err
 	}
 
 	setAuthorizationURL(document, address)
 
-	document["servers"] = []any{map[string]any{"url": d.server.config.PublicURL + basePath}}
+	document["servers"] = []openapi3.Server{{URL: d.server.config.PublicURL + basePath}}
 
 	w.Header().Set("Cache-Control", "no-cache")
 	writeJSON(w, http.StatusOK, document)
+
+	return nil
 }
 
 func setAuthorizationURL(document map[string]any, address string) {
-	place := document
+	object := document
 	for _, key := range []string{"components", "securitySchemes", "openId", "flows", "implicit"} {
-		place, _ = place[key].(map[string]any)
+		object, _ = object[key].(map[string]any)
 	}
 
-	place["authorizationUrl"] = address
+	object["authorizationUrl"] = address
 }
 
-// resourceMetadataPath is where RFC 9728 wants it.
+// resourceMetadataPath is the path that RFC 9728 prescribes.
 const resourceMetadataPath = "/.well-known/oauth-protected-resource"
 
-// resourceMetadata tells programs without a token where people sign in.
+// protectedResource is the document that RFC 9728 defines.
+type protectedResource struct {
+	AuthorizationServers   []string `json:"authorization_servers"`
+	BearerMethodsSupported []string `json:"bearer_methods_supported"`
+	Resource               string   `json:"resource"`
+	ResourceDocumentation  string   `json:"resource_documentation"`
+	ScopesSupported        []string `json:"scopes_supported"`
+}
+
+// resourceMetadata returns where people sign in, for programs without a token.
 func (s *Server) resourceMetadata(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Cache-Control", "no-cache")
-	writeJSON(w, http.StatusOK, map[string]any{
-		"resource": s.config.PublicURL, "authorization_servers": []string{s.config.Issuer}, "scopes_supported": []string{"openid"},
-		"bearer_methods_supported": []string{"header"}, "resource_documentation": s.config.PublicURL + basePath + "/docs",
+	writeJSON(w, http.StatusOK, protectedResource{
+		AuthorizationServers: []string{s.config.Issuer}, BearerMethodsSupported: []string{"header"}, Resource: s.config.PublicURL,
+		ResourceDocumentation: s.config.PublicURL + basePath + "/docs", ScopesSupported: []string{"openid"},
 	})
 }
 
-func (d *docs) page(w http.ResponseWriter, _ *http.Request) {
+func (d *docs) page(w http.ResponseWriter, _ *http.Request) error {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Security-Policy", d.policy)
 	w.Header().Set("Cache-Control", "no-cache")
-	_, _ = w.Write(d.html) // the client may have left
+	_, _ = w.Write(d.html) // the client may have disconnected
+
+	return nil
 }
 
 type docsSection struct {
@@ -171,7 +191,7 @@ func describeOperation(method, path string, operation *openapi3.Operation) docsO
 	return op
 }
 
-// prose shows the little Markdown that descriptions use: paragraphs, `code` and **weight**.
+// prose converts the subset of Markdown that descriptions use to HTML: paragraphs, `code` and **bold**.
 func prose(text string) template.HTML {
 	html := template.HTMLEscapeString(strings.TrimSpace(text))
 	html = codeMark.ReplaceAllString(html, "<code>$1</code>")
@@ -208,7 +228,7 @@ type docsField struct {
 	Required                bool
 }
 
-// fields lists the properties of an object, required ones first.
+// fields returns the properties of an object, required ones first.
 func fields(media *openapi3.MediaType) []docsField {
 	if media == nil || media.Schema == nil {
 		return nil

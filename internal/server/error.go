@@ -12,7 +12,7 @@ import (
 	"quern.dev/quern/internal/fault"
 )
 
-// statuses is the one table from codes to HTTP.
+// statuses is the only mapping from fault codes to HTTP statuses.
 func statuses() map[fault.Code]int {
 	return map[fault.Code]int{
 		fault.BadRequest:           http.StatusBadRequest,
@@ -38,12 +38,35 @@ func statuses() map[fault.Code]int {
 	}
 }
 
-// statusClientLeft is what proxies write for a client that did not wait for the answer.
+// statusClientLeft is the status that proxies use for a client that disconnected before the response.
 const statusClientLeft = 499
 
-// Fail writes err as the ErrorResponse of the contract and keeps it for the log line. It is the only
-// place that writes errors; other edges mounted behind our middleware use it too.
-func (s *Server) Fail(w http.ResponseWriter, r *http.Request, err error) {
+// handlerFunc handles a request. It returns a failure and leaves the error response to guard.
+type handlerFunc func(http.ResponseWriter, *http.Request) error
+
+// report tells the client about the failure of a handler. If the response has begun, only a broken connection can signal
+// the failure.
+func (s *Server) report(w http.ResponseWriter, r *http.Request, err error) {
+	c := callOf(r.Context())
+	if c.response.status == 0 {
+		s.fail(w, r, err)
+
+		return
+	}
+
+	c.err = err
+
+	panic(http.ErrAbortHandler)
+}
+
+// failDecode reports a body that the generated server cannot decode.
+func (s *Server) failDecode(w http.ResponseWriter, r *http.Request, err error) {
+	s.fail(w, r, decodeFault(err))
+}
+
+// fail writes err as the ErrorResponse of the contract and keeps it for the log line. No other code of
+// REST writes errors.
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if _, known := errors.AsType[*fault.Error](err); !known && errors.Is(err, context.DeadlineExceeded) {
 		err = fault.Wrap(err, fault.Timeout, "The request took too long.")
 	}
@@ -52,7 +75,7 @@ func (s *Server) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	callOf(r.Context()).err = err
 
 	if errors.Is(r.Context().Err(), context.Canceled) {
-		w.WriteHeader(statusClientLeft) // nobody reads it; it keeps log and metrics from calling it our failure
+		w.WriteHeader(statusClientLeft) // no client reads it; the log and the metrics must not count it as a failure of Quern
 
 		return
 	}
@@ -85,7 +108,7 @@ func writeJSON(w http.ResponseWriter, status int, value any) {
 	_ = json.NewEncoder(w).Encode(value) //nolint:errchkjson // it can only fail because the client left
 }
 
-// challenge says what is missing, and whether a token was there at all (RFC 6750).
+// challenge returns the WWW-Authenticate header (RFC 6750): it distinguishes a missing token from an invalid one.
 func challenge(r *http.Request) string {
 	if r.Header.Get("Authorization") == "" {
 		return `Bearer realm="quern"`

@@ -6,7 +6,7 @@ import (
 	"quern.dev/quern/api"
 )
 
-// SubmitFeedback records what the asker thinks of a run.
+// SubmitFeedback records the caller's rating of a run.
 func (h handlers) SubmitFeedback(ctx context.Context, request api.SubmitFeedbackRequestObject) (api.SubmitFeedbackResponseObject, error) {
 	var comment string
 	if request.Body.Comment != nil {
@@ -16,7 +16,7 @@ func (h handlers) SubmitFeedback(ctx context.Context, request api.SubmitFeedback
 	return api.SubmitFeedback204Response{}, h.runs.Rate(ctx, callOf(ctx).who, request.RunID, request.Body.ThumbsUp, comment)
 }
 
-// GetFeedback returns the rating in force.
+// GetFeedback returns the current rating of a run.
 func (h handlers) GetFeedback(ctx context.Context, request api.GetFeedbackRequestObject) (api.GetFeedbackResponseObject, error) {
 	found, err := h.runs.Feedback(ctx, callOf(ctx).who, request.RunID)
 	shown := api.GetFeedback200JSONResponse{ThumbsUp: found.ThumbsUp, UpdatedAt: found.At}
@@ -28,7 +28,7 @@ func (h handlers) GetFeedback(ctx context.Context, request api.GetFeedbackReques
 	return shown, err
 }
 
-// DeleteFeedback takes the asker's rating back.
+// DeleteFeedback withdraws the caller's rating of a run.
 func (h handlers) DeleteFeedback(ctx context.Context, request api.DeleteFeedbackRequestObject) (api.DeleteFeedbackResponseObject, error) {
 	return api.DeleteFeedback204Response{}, h.runs.Withdraw(ctx, callOf(ctx).who, request.RunID)
 }

@@ -22,8 +22,9 @@ import (
 	"quern.dev/quern/internal/fault"
 )
 
-// guard puts the checks that every operation has before its handler, in the order of the contract.
-func (s *Server) guard(op *operation, next http.HandlerFunc) http.Handler {
+// guard runs the checks that every operation has before its handler, in the order that the package comment describes, and
+// reports the failure of a check or of the handler.
+func (s *Server) guard(op *operation, next handlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := callOf(r.Context())
 		c.operation = op.id
@@ -35,24 +36,25 @@ func (s *Server) guard(op *operation, next http.HandlerFunc) http.Handler {
 			r = r.WithContext(ctx)
 		}
 
-		if err := s.check(w, r, op, c); err != nil {
-			s.Fail(w, r, err)
-
-			return
+		err := s.check(w, r, op, c)
+		if err == nil {
+			err = next(w, r)
 		}
 
-		next(w, r)
+		if err != nil {
+			s.report(w, r, err)
+		}
 	})
 }
 
-// timeout is how long a request may take. One that runs a statement may take longer than the listener lets
-// others, so its connection is told.
+// timeout returns how long a request may take. A request that runs a statement may take longer than the write timeout
+// of the listener, so timeout extends the write deadline of its connection.
 func (s *Server) timeout(w http.ResponseWriter, op *operation) time.Duration {
 	if !op.statement {
 		return s.config.RequestTimeout
 	}
 
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(2 * s.config.QueryTimeout)) // only tests have none
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(2 * s.config.QueryTimeout)) // only connections of tests do not support it
 
 	return s.config.QueryTimeout
 }
@@ -111,8 +113,8 @@ func isCaller(username string, who auth.Principal) bool {
 	return strings.EqualFold(username, auth.Self) || strings.EqualFold(username, who.Username)
 }
 
-// checkParameters: an id or name in the path that cannot exist names nothing; anything else that does
-// not fit is reported, all at once.
+// checkParameters checks the path, query and header parameters. A path parameter that breaks its schema cannot name
+// anything, so the fault is NotFound. All other violations are reported at once.
 func checkParameters(r *http.Request, op *operation) error {
 	var subs []fault.Sub
 
@@ -156,7 +158,8 @@ func checkParameters(r *http.Request, op *operation) error {
 	return nil
 }
 
-// headerValues: several lines of a header that is a list are one list, for the handlers too (RFC 9110, 5.3).
+// headerValues returns the values of a header. It joins several lines of If-Match, which is a list (RFC 9110, 5.3),
+// into one line, also for the handlers.
 func headerValues(header http.Header, name string) []string {
 	if lines := header.Values(name); len(lines) > 1 && name == "If-Match" {
 		header.Set(name, strings.Join(lines, ", "))
@@ -165,7 +168,7 @@ func headerValues(header http.Header, name string) []string {
 	return header.Values(name)
 }
 
-// checkParameter reads text as the type of the schema and holds it against it.
+// checkParameter parses text as the type of the schema and validates the value.
 func checkParameter(schema *openapi3.Schema, text string) error {
 	var value any
 
@@ -181,7 +184,7 @@ func checkParameter(schema *openapi3.Schema, text string) error {
 		value = float64(n)
 	case schema.Type.Is(openapi3.TypeBoolean):
 		if text != "true" && text != "false" {
-			return errors.New("is neither true nor false")
+			return errors.New("must be true or false")
 		}
 
 		value = text == "true"
@@ -196,8 +199,8 @@ func checkParameter(schema *openapi3.Schema, text string) error {
 	return nil
 }
 
-// readBody checks the body and replaces it by the same values without what the contract does not
-// know: the decoder behind us folds case, so it must not see fields that were not checked.
+// readBody checks the body and replaces it by the same values without the fields that the contract does not define: the
+// decoder of the handlers ignores case, so it must not see unchecked fields.
 func (s *Server) readBody(w http.ResponseWriter, r *http.Request, op *operation) ([]byte, error) {
 	if err := checkContentType(r); err != nil {
 		return nil, err
@@ -259,8 +262,8 @@ func tooLarge(limit int64) error {
 	return fault.New(fault.PayloadTooLarge, fmt.Sprintf("The body may have %d bytes at most.", limit))
 }
 
-// requestHash tells two requests with one Idempotency-Key apart. The body is in canonical form, so
-// white space and the order of keys do not matter.
+// requestHash distinguishes two requests with the same Idempotency-Key. The body is in canonical form, so white space
+// and the order of keys do not matter.
 func requestHash(r *http.Request, body []byte) [sha256.Size]byte {
 	return sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s\n%s", r.Method, r.URL.EscapedPath(), r.URL.Query().Encode(), body))
 }

@@ -11,7 +11,7 @@ import (
 	"quern.dev/quern/internal/fault"
 )
 
-// TestHeaderLines: a list may come in several lines, a single value may not.
+// TestHeaderLines checks that a list header may have several lines, and a single-value header may not.
 func TestHeaderLines(t *testing.T) {
 	t.Parallel()
 

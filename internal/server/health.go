@@ -10,10 +10,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Check is one thing that the service leans on.
+// Check is the state of one dependency of the service.
 type Check struct {
 	Name     string `json:"name"`
-	Required bool   `json:"required"` // without it the service cannot work at all
+	Required bool   `json:"required"` // the service cannot work without it
 	OK       bool   `json:"ok"`
 	Problem  string `json:"problem,omitempty"`
 }
@@ -37,14 +37,14 @@ func (s *Server) ready(ctx context.Context) (int, readiness) {
 	}
 }
 
-// healthz says that the process answers, and nothing of what it leans on: a restart would mend neither.
+// healthz reports that the process answers. It does not check dependencies, because a restart would not repair them.
 func (s *Server) healthz(w http.ResponseWriter, r *http.Request) {
 	callOf(r.Context()).probe = true
 
 	writeJSON(w, http.StatusOK, readiness{Status: "ok"})
 }
 
-// readyz tells the world only a word; the reasons are on the admin listener.
+// readyz reports only a status word to the public; the admin listener reports the reasons.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	callOf(r.Context()).probe = true
 
@@ -52,7 +52,7 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, status, readiness{Status: state.Status})
 }
 
-// Admin serves metrics, pprof and readiness in detail. It asks for no token: bind it to loopback.
+// Admin serves metrics, pprof and the detailed readiness. It requires no token: bind it to loopback.
 func (s *Server) Admin(metrics prometheus.Gatherer) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))

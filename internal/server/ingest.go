@@ -9,7 +9,6 @@ import (
 	"mime"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -111,14 +110,14 @@ func (h handlers) CancelIngestion(ctx context.Context, request api.CancelIngesti
 }
 
 func (h handlers) ListSnapshots(ctx context.Context, request api.ListSnapshotsRequestObject) (api.ListSnapshotsResponseObject, error) {
-	place, err := decodeCursor(request.Params.Cursor, sequenceBytes)
+	position, err := decodeCursor(request.Params.Cursor, sequenceBytes)
 	if err != nil {
 		return nil, err
 	}
 
 	var before int64
-	if place != nil {
-		before = int64(binary.BigEndian.Uint64(place)) //nolint:gosec // what is not ours finds nothing
+	if position != nil {
+		before = int64(binary.BigEndian.Uint64(position)) //nolint:gosec // what is not ours finds nothing
 	}
 
 	at, limit := datasetPath(request.Username, request.Namespace, request.DatasetName), pageLimit(request.Params.Limit)
@@ -159,7 +158,7 @@ func showSnapshot(s ingest.Snapshot) api.Snapshot {
 	}
 }
 
-// readOptions: absent and empty are the same, except where nothing is a choice.
+// readOptions treats absent and empty options alike, except those for which empty is a choice.
 func readOptions(o api.IngestionOptions) ingest.Options {
 	options := ingest.Options{
 		Delimiter: value(o.Delimiter), Quote: o.Quote, Decimal: value(o.Decimal), Thousands: o.Thousands, DateFormat: value(o.DateFormat),
@@ -173,7 +172,7 @@ func readOptions(o api.IngestionOptions) ingest.Options {
 	return options
 }
 
-// codes are those of doubts that were accepted.
+// codes returns the codes of the accepted doubts.
 func codes(accept *[]api.DoubtCode) (list []string) {
 	for _, code := range value(accept) {
 		list = append(list, string(code))
@@ -182,7 +181,7 @@ func codes(accept *[]api.DoubtCode) (list []string) {
 	return list
 }
 
-// value is what a pointer points to, or nothing.
+// value returns what pointer points to, or the zero value for nil.
 func value[T any](pointer *T) (v T) {
 	if pointer != nil {
 		v = *pointer
@@ -194,7 +193,7 @@ func value[T any](pointer *T) (v T) {
 func showIngestion(i ingest.Ingestion) api.Ingestion {
 	shown := api.Ingestion{
 		ID: i.ID, Status: api.IngestionStatus(i.Status), Mode: api.IngestionMode(i.Mode), DryRun: i.DryRun, SessionID: i.Session,
-		FileIds: make([]uuid.UUID, len(i.Files)), CreatedAt: i.CreatedAt, StartedAt: moment(i.StartedAt), FinishedAt: moment(i.FinishedAt),
+		FileIds: make([]uuid.UUID, len(i.Files)), CreatedAt: i.CreatedAt, StartedAt: optionalTime(i.StartedAt), FinishedAt: optionalTime(i.FinishedAt),
 		Progress: api.IngestionProgress{
 			Phase: i.Phase, BytesDone: i.BytesDone, BytesTotal: i.BytesTotal, RowsDone: i.RowsDone, RowsSetAside: i.RowsSetAside,
 		},
@@ -259,13 +258,13 @@ func showPreview(found ingest.Inspection) *api.IngestionPreview {
 func showDoubts(doubts []ingest.Doubt) []api.Doubt {
 	shown := make([]api.Doubt, len(doubts))
 	for n, d := range doubts {
-		shown[n] = api.Doubt{Column: orNothing(d.Column), Option: orNothing(d.Option), Code: orNothing(d.Code), Message: d.Message}
+		shown[n] = api.Doubt{Column: optionalText(d.Column), Option: optionalText(d.Option), Code: optionalText(d.Code), Message: d.Message}
 	}
 
 	return shown
 }
 
-func orNothing(text string) *string {
+func optionalText(text string) *string {
 	if text == "" {
 		return nil
 	}
@@ -273,17 +272,9 @@ func orNothing(text string) *string {
 	return &text
 }
 
-func moment(at time.Time) *time.Time {
-	if at.IsZero() {
-		return nil
-	}
-
-	return &at
-}
-
-// appendRows takes rows in the body. It is no generated handler, because the body is not read here: a sealed
-// child does that.
-func (s *Server) appendRows(w http.ResponseWriter, r *http.Request) {
+// appendRows adds the rows of the body to a dataset. It is not a generated handler, because a sealed process parses the
+// body.
+func (s *Server) appendRows(w http.ResponseWriter, r *http.Request) error {
 	c := callOf(r.Context())
 
 	owner := r.PathValue("username")
@@ -305,24 +296,24 @@ func (s *Server) appendRows(w http.ResponseWriter, r *http.Request) {
 
 	stored, err := s.config.Ingest.Append(r.Context(), c.who, datasetPath(owner, r.PathValue("namespace"), r.PathValue("datasetName")), rows)
 	if err != nil {
-		s.Fail(w, r, err)
-
-		return
+		return err
 	}
 
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = fmt.Fprintf(w, `{"indexed":%d}`+"\n", stored)
+	_, _ = fmt.Fprintf(w, `{"indexed":%d}`+"\n", stored) // fails only if the client disconnected
+
+	return nil
 }
 
-// rowFormats are the bodies that rows can come in.
+// rowFormats returns the format of rows for each media type that a body may have.
 func rowFormats() map[string]ingest.Format {
 	return map[string]ingest.Format{
-		"application/json": ingest.FormatRows, "text/csv": ingest.FormatText, "application/x-ndjson": ingest.FormatJSON,
+		"application/json": ingest.FormatRows, "text/csv": ingest.FormatText, ndjson: ingest.FormatJSON,
 		"application/vnd.apache.parquet": ingest.FormatParquet,
 	}
 }
 
-// mediaType of the body; JSON if the request does not say.
+// mediaType returns the media type of the body: JSON without a Content-Type, "" for an invalid one.
 func mediaType(r *http.Request) string {
 	if r.Header.Get("Content-Type") == "" {
 		return "application/json"
@@ -336,7 +327,7 @@ func mediaType(r *http.Request) string {
 	return media
 }
 
-// checkRows is what can be said of a body of rows before it is read.
+// checkRows makes the checks of a body of rows that are possible before it is read.
 func (s *Server) checkRows(r *http.Request) error {
 	if _, ok := rowFormats()[mediaType(r)]; !ok {
 		return fault.New(fault.UnsupportedMediaType, "The body must be application/json, text/csv, application/x-ndjson or application/vnd.apache.parquet.")

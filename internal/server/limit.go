@@ -10,14 +10,15 @@ import (
 	"quern.dev/quern/internal/fault"
 )
 
-// limiter bounds the requests of each caller on this replica. A nil limiter lets everything pass.
+// limiter limits the request rate of each caller on this replica. A nil limiter allows every request.
 type limiter struct {
 	rate    rate.Limit
 	burst   int
 	callers *lru.Cache[uuid.UUID, *rate.Limiter]
 }
 
-// rememberedCallers is how many buckets are kept; the one unused for longest is full again anyway.
+// rememberedCallers is the number of buckets that are kept. The least recently used bucket is full again when it is
+// evicted.
 const rememberedCallers = 100_000
 
 func newLimiter(perSecond float64, burst int) *limiter {
@@ -27,7 +28,7 @@ func newLimiter(perSecond float64, burst int) *limiter {
 
 	callers, err := lru.New[uuid.UUID, *rate.Limiter](rememberedCallers)
 	if err != nil {
-		panic(err) // only for a size below 1
+		panic(err) // fails only for a size below 1
 	}
 
 	return &limiter{rate: rate.Limit(perSecond), burst: max(1, burst), callers: callers}
@@ -48,7 +49,7 @@ func (l *limiter) allow(caller uuid.UUID) error {
 	if wait := reservation.Delay(); wait > 0 {
 		reservation.Cancel()
 
-		e := fault.New(fault.RateLimited, "Too many requests. Wait as long as Retry-After says.")
+		e := fault.New(fault.RateLimited, "Too many requests. Wait for the time in Retry-After.")
 		e.RetryAfter = wait.Round(time.Millisecond)
 
 		return e

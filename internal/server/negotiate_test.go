@@ -31,11 +31,11 @@ func TestNegotiate(t *testing.T) {
 		{[]string{"text/csv;header=present"}, query.CSV},
 		{[]string{arrow}, query.Arrow},
 		{[]string{parquet}, query.Parquet},
-		{[]string{"text/csv, application/json"}, query.Rows}, // both alike: the first of ours
+		{[]string{"text/csv, application/json"}, query.Rows}, // equal preference: the first of formats wins
 		{[]string{"text/csv, application/json;q=0.9"}, query.CSV},
 		{[]string{"text/csv;q=0.5, application/json;q=0.9"}, query.Rows},
 		{[]string{"text/csv", "application/json;q=0.9"}, query.CSV}, // several lines are one list
-		{[]string{"*/*, application/json;q=0.1"}, query.Arrow},      // what is named counts before a pattern
+		{[]string{"*/*, application/json;q=0.1"}, query.Arrow},      // an exact name takes precedence over a pattern
 		{[]string{"*/*;q=0.1, text/csv;q=0.2"}, query.CSV},
 		{[]string{"application/*;q=0.1, " + parquet + ";q=0.2"}, query.Parquet},
 		{[]string{"application/json;q=0, */*;q=0.5"}, query.Arrow},
@@ -45,7 +45,7 @@ func TestNegotiate(t *testing.T) {
 
 		{[]string{"text/html"}, ""},
 		{[]string{"image/*"}, ""},
-		{[]string{"application/x-ndjson"}, ""}, // only exports have it
+		{[]string{"application/x-ndjson"}, ""}, // available only for exports
 		{[]string{"application/json;q=0"}, ""},
 		{[]string{"*/*;q=0"}, ""},
 		{[]string{"text/csv;q=much"}, ""},

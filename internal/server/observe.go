@@ -20,14 +20,15 @@ import (
 	"quern.dev/quern/internal/fault"
 )
 
-// call is what is known of the request under way; observe begins it and writes it as one line.
+// call holds the facts about the request in progress; observe creates it and logs it as one line.
 type call struct {
 	id          string
 	address     string
 	operation   string // operationId; empty until the route is known
 	who         auth.Principal
 	requestHash [32]byte
-	probe       bool // a health check: not worth a line
+	probe       bool // a health check, which is logged at debug level only
+	response    *recordedResponse
 	err         error
 }
 
@@ -37,16 +38,16 @@ type callKey struct{}
 func callOf(ctx context.Context) *call {
 	c, ok := ctx.Value(callKey{}).(*call)
 	if !ok {
-		panic("a request that did not pass observe")
+		panic("the request did not pass observe")
 	}
 
 	return c
 }
 
-// Caller is who makes the request under way.
+// Caller returns the caller of the request in progress.
 func Caller(ctx context.Context) auth.Principal { return callOf(ctx).who }
 
-// Note keeps an error for the log line of a request whose answer does not show it.
+// Note keeps an error for the log line of a request whose response does not show the error.
 func Note(ctx context.Context, err error) { callOf(ctx).err = err }
 
 type metrics struct {
@@ -60,7 +61,7 @@ func newMetrics(registry prometheus.Registerer) metrics {
 			Name: "quern_server_requests_total", Help: "Requests by operation and status.",
 		}, []string{"operation", "status"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "quern_server_request_seconds", Help: "Time to answer by operation.",
+			Name: "quern_server_request_seconds", Help: "Response time by operation.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
 		}, []string{"operation"}),
 	}
@@ -69,56 +70,47 @@ func newMetrics(registry prometheus.Registerer) metrics {
 	return m
 }
 
-// observe gives the request its id and address, turns a panic into INTERNAL, and writes one line and
-// the metrics when the answer is out.
+// observe assigns the request its ID and client address, turns a panic into INTERNAL, and writes one log line and the
+// metrics after the response.
 func (s *Server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		begin := time.Now()
-		c := &call{address: s.clientAddress(r)}
-		c.id = s.requestID(r)
-		answer := &answer{ResponseWriter: w}
+		c := &call{id: s.requestID(r), address: s.clientAddress(r), response: &recordedResponse{ResponseWriter: w}}
 		r = r.WithContext(context.WithValue(r.Context(), callKey{}, c))
 
 		w.Header().Set("X-Request-Id", c.id)
 
+		// recovered panics again to break the connection, and such a request is recorded too.
+		defer func() { s.record(r, c, time.Since(begin)) }()
 		defer func() {
 			if problem := recover(); problem != nil {
-				s.recovered(answer, r, problem)
+				s.recovered(c.response, r, problem)
 			}
-
-			s.record(r, c, answer, time.Since(begin))
 		}()
 
-		next.ServeHTTP(answer, r)
+		next.ServeHTTP(c.response, r)
 	})
 }
 
-func (s *Server) recovered(answer *answer, r *http.Request, problem any) {
+func (s *Server) recovered(w http.ResponseWriter, r *http.Request, problem any) {
 	if err, ok := problem.(error); ok && errors.Is(err, http.ErrAbortHandler) {
-		panic(problem) // net/http's own way to drop a connection
+		panic(problem) // how net/http handlers drop a connection
 	}
 
-	err := fault.Panicked(problem)
-	if answer.status != 0 {
-		callOf(r.Context()).err = err
-
-		panic(http.ErrAbortHandler) // the answer has begun: only a broken connection can tell the client
-	}
-
-	s.Fail(answer, r, err)
+	s.report(w, r, fault.Panicked(problem))
 }
 
-func (s *Server) record(r *http.Request, c *call, answer *answer, took time.Duration) {
+func (s *Server) record(r *http.Request, c *call, took time.Duration) {
 	operation := c.operation
 	if operation == "" {
 		operation = "none"
 	}
 
 	if r.Method == http.MethodHead {
-		answer.bytes = 0 // net/http writes the headers alone
+		c.response.bytes = 0 // net/http writes only the headers
 	}
 
-	s.metrics.requests.WithLabelValues(operation, strconv.Itoa(answer.status)).Inc()
+	s.metrics.requests.WithLabelValues(operation, strconv.Itoa(c.response.status)).Inc()
 	s.metrics.duration.WithLabelValues(operation).Observe(took.Seconds())
 
 	level := slog.LevelInfo
@@ -128,7 +120,7 @@ func (s *Server) record(r *http.Request, c *call, answer *answer, took time.Dura
 
 	fields := []slog.Attr{
 		slog.String("request_id", c.id), slog.String("method", r.Method), slog.String("path", r.URL.Path),
-		slog.String("operation", operation), slog.Int("status", answer.status), slog.Int64("bytes", answer.bytes),
+		slog.String("operation", operation), slog.Int("status", c.response.status), slog.Int64("bytes", c.response.bytes),
 		slog.Float64("ms", float64(took.Microseconds())/1000), slog.String("address", c.address),
 	}
 
@@ -144,7 +136,10 @@ func (s *Server) record(r *http.Request, c *call, answer *answer, took time.Dura
 		e := fault.From(c.err)
 		fields = append(append(fields, slog.String("code", string(e.Code))), reason(c.err)...)
 
-		if answer.status >= http.StatusInternalServerError || answer.status == http.StatusOK && e.Code == fault.Internal {
+		switch {
+		case fault.IsNoRoom(c.err): // the monitor of the disk has already logged an error
+			level = slog.LevelWarn
+		case c.response.status >= http.StatusInternalServerError || c.response.status == http.StatusOK && e.Code == fault.Internal:
 			level = slog.LevelError
 		}
 	}
@@ -152,8 +147,8 @@ func (s *Server) record(r *http.Request, c *call, answer *answer, took time.Dura
 	s.config.Log.LogAttrs(r.Context(), level, "request", fields...)
 }
 
-// reason is what the log says of a failure beyond its code. The texts of faults in a statement, in a body or in a file
-// are for the caller alone, because they quote cells; of those only the names of the fields are logged.
+// reason returns the log fields of a failure beyond its code. The messages of faults in a statement, a body or a file
+// are only for the caller, because they can quote cells; for those, reason returns only the names of the fields.
 func reason(err error) []slog.Attr {
 	e := fault.From(err)
 
@@ -180,7 +175,7 @@ func reason(err error) []slog.Attr {
 
 var requestIDPattern = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
-// requestID takes over the id that a trusted proxy gave.
+// requestID returns the ID that a trusted proxy sent, or a new one.
 func (s *Server) requestID(r *http.Request) string {
 	if id := r.Header.Get("X-Request-Id"); id != "" && s.trusts(peer(r)) && requestIDPattern.MatchString(id) {
 		return id
@@ -189,7 +184,7 @@ func (s *Server) requestID(r *http.Request) string {
 	return uuid.Must(uuid.NewV7()).String()
 }
 
-// clientAddress is the nearest address that is not one of our proxies.
+// clientAddress returns the nearest address that is not a trusted proxy.
 func (s *Server) clientAddress(r *http.Request) string {
 	address := peer(r)
 	hops := strings.Join(r.Header.Values("X-Forwarded-For"), ",")
@@ -223,31 +218,32 @@ func peer(r *http.Request) netip.Addr {
 	return address.Unmap()
 }
 
-// answer remembers what was written. Unwrap lets http.ResponseController reach the connection.
-type answer struct {
+// recordedResponse is a response whose status and size are recorded. http.ResponseController reaches the connection through
+// Unwrap.
+type recordedResponse struct {
 	http.ResponseWriter
 
 	status int
 	bytes  int64
 }
 
-func (a *answer) WriteHeader(status int) {
-	if a.status == 0 {
-		a.status = status
+func (w *recordedResponse) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
 	}
 
-	a.ResponseWriter.WriteHeader(status)
+	w.ResponseWriter.WriteHeader(status)
 }
 
-func (a *answer) Write(b []byte) (int, error) {
-	if a.status == 0 {
-		a.status = http.StatusOK
+func (w *recordedResponse) Write(b []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
 	}
 
-	n, err := a.ResponseWriter.Write(b)
-	a.bytes += int64(n)
+	n, err := w.ResponseWriter.Write(b)
+	w.bytes += int64(n)
 
 	return n, err
 }
 
-func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+func (w *recordedResponse) Unwrap() http.ResponseWriter { return w.ResponseWriter }

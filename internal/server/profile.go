@@ -75,7 +75,7 @@ func showColumnProfile(c query.ColumnProfile) api.ColumnProfile {
 	return shown
 }
 
-// showValues keeps values as they are written.
+// showValues keeps the JSON text of the values.
 func showValues(values []json.RawMessage) []*any {
 	list := make([]*any, len(values))
 	for i, value := range values {

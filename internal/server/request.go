@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"net/http"
 	"time"
 
 	"github.com/google/uuid"
@@ -14,7 +17,8 @@ import (
 	"quern.dev/quern/internal/fault"
 )
 
-// once makes the caller's Idempotency-Key into what the domain claims in its transaction.
+// once returns the caller's Idempotency-Key in the form that the domain packages record in their transaction, so that a
+// repeated request has no second effect.
 func once(ctx context.Context, key *string) auth.Once {
 	if key == nil {
 		return auth.Once{}
@@ -23,6 +27,21 @@ func once(ctx context.Context, key *string) auth.Once {
 	c := callOf(ctx)
 
 	return auth.Once{Key: *key, Operation: c.operation, RequestHash: c.requestHash}
+}
+
+// decode reads the body of a request, which the guard has checked.
+func decode(r *http.Request, into any) error {
+	return decodeFault(json.NewDecoder(r.Body).Decode(into))
+}
+
+// decodeFault names the field whose value passes the checks but does not fit its type in Go: a number such as 1e3 or 2^63
+// for an integer.
+func decodeFault(err error) error {
+	if misfit, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return fault.Invalid(misfit.Field, "is not a number of the right type or size")
+	}
+
+	return err
 }
 
 const defaultPage = 25
@@ -35,7 +54,7 @@ func pageLimit(limit *int32) int {
 	return int(*limit)
 }
 
-// A cursor is the place of the last entry of a page, in a form that nobody takes for one.
+// A cursor is the position of the last entry of a page, encoded so that clients treat it as opaque.
 
 const idBytes = 16
 
@@ -45,23 +64,25 @@ func decodeCursor(cursor *string, length int) ([]byte, error) {
 		return nil, nil
 	}
 
-	place, err := base64.RawURLEncoding.DecodeString(*cursor)
-	if err != nil || len(place) != length {
-		return nil, fault.Invalid("cursor", "is not one that a page before gave")
+	position, err := base64.RawURLEncoding.DecodeString(*cursor)
+	if err != nil || len(position) != length {
+		return nil, fault.Invalid("cursor", "is not a cursor of an earlier page")
 	}
 
-	return place, nil
+	return position, nil
 }
 
-func encodeCursor(place []byte) *string { return new(base64.RawURLEncoding.EncodeToString(place)) }
+func encodeCursor(position []byte) *string {
+	return new(base64.RawURLEncoding.EncodeToString(position))
+}
 
 func cursorID(cursor *string) (uuid.UUID, error) {
-	place, err := decodeCursor(cursor, idBytes)
-	if err != nil || place == nil {
+	position, err := decodeCursor(cursor, idBytes)
+	if err != nil || position == nil {
 		return uuid.Nil, err
 	}
 
-	return uuid.UUID(place), nil
+	return uuid.UUID(position), nil
 }
 
 func nextCursor(last uuid.UUID) *string {
@@ -73,15 +94,15 @@ func nextCursor(last uuid.UUID) *string {
 }
 
 func cursorPosition(cursor *string) (catalog.Position, error) {
-	place, err := decodeCursor(cursor, 1+3*idBytes)
-	if err != nil || place == nil {
+	position, err := decodeCursor(cursor, 1+3*idBytes)
+	if err != nil || position == nil {
 		return catalog.Position{}, err
 	}
 
-	ids := place[1:]
+	ids := position[1:]
 
 	return catalog.Position{
-		Shared: place[0] != 0, Account: uuid.UUID(ids[:idBytes]), Namespace: uuid.UUID(ids[idBytes : 2*idBytes]), Dataset: uuid.UUID(ids[2*idBytes:]),
+		Shared: position[0] != 0, Account: uuid.UUID(ids[:idBytes]), Namespace: uuid.UUID(ids[idBytes : 2*idBytes]), Dataset: uuid.UUID(ids[2*idBytes:]),
 	}, nil
 }
 
@@ -90,30 +111,30 @@ func nextPosition(last *catalog.Position) *string {
 		return nil
 	}
 
-	place := []byte{0}
+	position := []byte{0}
 	if last.Shared {
-		place[0] = 1
+		position[0] = 1
 	}
 
 	for _, id := range []uuid.UUID{last.Account, last.Namespace, last.Dataset} {
-		place = append(place, id[:]...)
+		position = append(position, id[:]...)
 	}
 
-	return encodeCursor(place)
+	return encodeCursor(position)
 }
 
 const scoreBytes = 4
 
-// cursorRank is a place among the hits of a search.
+// cursorRank returns a position among the hits of a search.
 func cursorRank(cursor *string) (catalog.Rank, error) {
-	place, err := decodeCursor(cursor, scoreBytes+2*idBytes)
-	if err != nil || place == nil {
+	position, err := decodeCursor(cursor, scoreBytes+2*idBytes)
+	if err != nil || position == nil {
 		return catalog.Rank{}, err
 	}
 
-	ids := place[scoreBytes:]
+	ids := position[scoreBytes:]
 
-	return catalog.Rank{Score: binary.BigEndian.Uint32(place), Account: uuid.UUID(ids[:idBytes]), Dataset: uuid.UUID(ids[idBytes:])}, nil
+	return catalog.Rank{Score: binary.BigEndian.Uint32(position), Account: uuid.UUID(ids[:idBytes]), Dataset: uuid.UUID(ids[idBytes:])}, nil
 }
 
 func nextRank(last *catalog.Rank) *string {
@@ -121,26 +142,26 @@ func nextRank(last *catalog.Rank) *string {
 		return nil
 	}
 
-	place := binary.BigEndian.AppendUint32(nil, last.Score)
+	position := binary.BigEndian.AppendUint32(nil, last.Score)
 
-	return encodeCursor(append(append(place, last.Account[:]...), last.Dataset[:]...))
+	return encodeCursor(append(append(position, last.Account[:]...), last.Dataset[:]...))
 }
 
 const momentBytes = 8
 
-// cursorMoment is a place in the audit: microseconds, as the database keeps them, and an id.
+// cursorMoment returns a position in the audit log: microseconds, as the database stores them, and an ID.
 func cursorMoment(cursor *string) (audit.Position, error) {
-	place, err := decodeCursor(cursor, momentBytes+idBytes)
-	if err != nil || place == nil {
+	position, err := decodeCursor(cursor, momentBytes+idBytes)
+	if err != nil || position == nil {
 		return audit.Position{}, err
 	}
 
-	at := time.UnixMicro(int64(binary.BigEndian.Uint64(place))) //nolint:gosec // what nextMoment wrote
+	at := time.UnixMicro(int64(binary.BigEndian.Uint64(position))) //nolint:gosec // what nextMoment wrote
 	if at.Year() < 1970 || at.Year() > 9999 {
-		return audit.Position{}, fault.Invalid("cursor", "is not one that a page before gave")
+		return audit.Position{}, fault.Invalid("cursor", "is not a cursor of an earlier page")
 	}
 
-	return audit.Position{At: at, ID: uuid.UUID(place[momentBytes:])}, nil
+	return audit.Position{At: at, ID: uuid.UUID(position[momentBytes:])}, nil
 }
 
 func nextMoment(last audit.Position) *string {
@@ -148,7 +169,7 @@ func nextMoment(last audit.Position) *string {
 		return nil
 	}
 
-	place := binary.BigEndian.AppendUint64(nil, uint64(last.At.UnixMicro()))
+	position := binary.BigEndian.AppendUint64(nil, uint64(last.At.UnixMicro()))
 
-	return encodeCursor(append(place, last.ID[:]...))
+	return encodeCursor(append(position, last.ID[:]...))
 }

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -14,91 +13,129 @@ import (
 	"quern.dev/quern/internal/fault"
 )
 
-// router serves the operations of the contract and the few addresses beside it.
+// router serves the operations of the contract and the few addresses outside the contract.
 type router struct {
-	server *Server
-	mux    *http.ServeMux
-	served map[string]bool // patterns that have a handler
+	server   *Server
+	mux      *http.ServeMux
+	table    map[string]handlerFunc // by operationId
+	problems []error                // handlers that cannot be registered
 }
 
 func (s *Server) newRouter() (http.Handler, error) {
-	rt := &router{server: s, mux: http.NewServeMux(), served: map[string]bool{}}
-
-	strict := api.NewStrictHandlerWithOptions(handlers{tokens: s.config.Tokens, catalog: s.config.Catalog, uploads: s.config.Uploads, ingest: s.config.Ingest, query: s.config.Query, runs: s.config.Runs, audit: s.config.Audit}, nil, api.StrictHTTPServerOptions{
-		RequestErrorHandlerFunc:  s.failDecode,
-		ResponseErrorHandlerFunc: s.Fail,
-	})
-	api.HandlerWithOptions(strict, api.StdHTTPServerOptions{BaseURL: basePath, BaseRouter: rt, ErrorHandlerFunc: s.Fail})
+	rt := &router{server: s, mux: http.NewServeMux(), table: map[string]handlerFunc{}}
 
 	docs, err := newDocs(s)
 	if err != nil {
 		return nil, err
 	}
 
-	rt.HandleFunc("POST "+basePath+"/data/{username}/{namespace}/{datasetName}/rows", s.appendRows)
-	rt.HandleFunc("POST "+basePath+"/ingest/{namespace}/{datasetName}", s.appendRows)
-	rt.HandleFunc("POST "+basePath+"/query", s.runQuery)
-	rt.HandleFunc("GET "+basePath+"/data/{username}/{namespace}/{datasetName}/rows", s.listRows)
-	rt.HandleFunc("GET "+basePath+"/data/{username}/{namespace}/{datasetName}/export", s.exportDataset)
-	rt.HandleFunc("POST "+basePath+"/query/ask", s.ask)
-	rt.HandleFunc("GET "+basePath+"/query/runs/{runId}", s.getRun)
-	rt.HandleFunc("GET "+basePath+"/query/runs/{runId}/events", s.streamRunEvents)
-	rt.HandleFunc("POST "+basePath+"/query/runs/{runId}/cancel", s.cancelRun)
-	rt.HandleFunc("GET "+basePath+"/query/runs/{runId}/steps/{n}/rows", s.listStepRows)
-	rt.HandleFunc("GET "+basePath+"/query/runs/{runId}/steps/{n}/export", s.exportStep)
-	rt.HandleFunc("GET "+basePath+"/query/conversations/{conversationId}", s.getConversation)
+	rt.addGenerated()
 
-	for _, pattern := range []string{"GET " + agentsPath, "GET " + agentsPath + "/{agent}", "POST " + agentsPath + "/{agent}", "GET " + agentsPath + "/{agent}/.well-known/agent-card.json"} {
-		rt.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { s.config.Agents.ServeHTTP(w, r) })
+	for id, handler := range s.rawHandlers(docs) {
+		rt.add(id, handler)
 	}
 
-	rt.HandleFunc("GET "+basePath+"/openapi.json", docs.document)
-	rt.HandleFunc("GET "+basePath+"/docs", docs.page)
+	for id, handler := range s.config.Agents {
+		rt.add(id, handler)
+	}
+
+	if err := rt.register(); err != nil {
+		return nil, err
+	}
+
 	rt.mux.HandleFunc("GET /healthz", s.healthz)
 	rt.mux.HandleFunc("GET /readyz", s.readyz)
 	rt.mux.HandleFunc("GET "+resourceMetadataPath, s.resourceMetadata)
 
-	for pattern, operation := range s.contract.operations {
-		if !rt.served[pattern] {
-			return nil, fmt.Errorf("operation %s has no handler", operation.id)
-		}
-	}
-
 	return rt, nil
 }
 
-// failDecode is for what the checks let pass and Go's types do not hold: a number like 1e3 or 2^63 where a
-// whole number is due.
-func (s *Server) failDecode(w http.ResponseWriter, r *http.Request, err error) {
-	if misfit, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		s.Fail(w, r, fault.Invalid(misfit.Field, "is not a number of the right kind or size"))
-
-		return
+// rawHandlers returns the handlers, by operationId, of the operations that the generated server cannot serve because they
+// stream, return files or read the request themselves. The contract marks them with x-quern-raw or x-quern-unread.
+func (s *Server) rawHandlers(docs *docs) map[string]handlerFunc {
+	return map[string]handlerFunc{
+		"appendRows":      s.appendRows,
+		"ingestRows":      s.appendRows,
+		"listRows":        s.listRows,
+		"exportDataset":   s.exportDataset,
+		"runQuery":        s.runQuery,
+		"ask":             s.ask,
+		"getRun":          s.getRun,
+		"cancelRun":       s.cancelRun,
+		"streamRunEvents": s.streamRunEvents,
+		"listStepRows":    s.listStepRows,
+		"exportStep":      s.exportStep,
+		"getConversation": s.getConversation,
+		"getOpenAPI":      docs.document,
+		"getDocs":         docs.page,
 	}
-
-	s.Fail(w, r, err)
 }
 
-// HandleFunc registers an operation of the contract behind its checks. The generated code calls it.
+// addGenerated adds the handlers of the generated server.
+func (rt *router) addGenerated() {
+	s := rt.server
+
+	strict := api.NewStrictHandlerWithOptions(handlers{
+		tokens: s.config.Tokens, catalog: s.config.Catalog, uploads: s.config.Uploads, ingest: s.config.Ingest, query: s.config.Query,
+		runs: s.config.Runs, audit: s.config.Audit,
+	}, nil, api.StrictHTTPServerOptions{RequestErrorHandlerFunc: s.failDecode, ResponseErrorHandlerFunc: s.fail})
+
+	api.HandlerWithOptions(strict, api.StdHTTPServerOptions{BaseURL: basePath, BaseRouter: rt, ErrorHandlerFunc: s.fail})
+}
+
+// HandleFunc adds a handler of the generated server. It reports its failures itself.
 func (rt *router) HandleFunc(pattern string, handler func(http.ResponseWriter, *http.Request)) {
-	operation, ok := rt.server.contract.operations[pattern]
+	id, ok := rt.server.contract.ids[pattern]
 	if !ok {
-		panic("a handler for what the contract does not have: " + pattern)
+		id = pattern // which add reports
 	}
 
-	rt.served[pattern] = true
-	rt.mux.Handle(pattern, rt.server.guard(operation, handler))
+	rt.add(id, func(w http.ResponseWriter, r *http.Request) error {
+		handler(w, r)
+
+		return nil
+	})
+}
+
+func (rt *router) add(id string, handler handlerFunc) {
+	if rt.table[id] != nil {
+		rt.problems = append(rt.problems, fmt.Errorf("operation %s has two handlers", id))
+	}
+
+	if rt.server.contract.operations[id] == nil {
+		rt.problems = append(rt.problems, fmt.Errorf("the contract has no operation for the handler %s", id))
+	}
+
+	rt.table[id] = handler
+}
+
+// register puts every handler behind the checks of its operation. It fails unless each operation has one handler and each
+// handler has an operation.
+func (rt *router) register() error {
+	problems := rt.problems
+
+	for id, op := range rt.server.contract.operations {
+		if rt.table[id] == nil {
+			problems = append(problems, fmt.Errorf("operation %s has no handler", id))
+
+			continue
+		}
+
+		rt.mux.Handle(op.pattern, rt.server.guard(op, rt.table[id]))
+	}
+
+	return errors.Join(problems...)
 }
 
 func (rt *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	// Clients of an agent append a slash to its address, or do not.
+	// Some clients of an agent append a slash to its address.
 	if agent, isSlashed := strings.CutSuffix(r.URL.Path, "/"); isSlashed && r.Method == http.MethodPost && path.Dir(agent) == agentsPath {
 		r.URL.Path, r.URL.RawPath = agent, ""
 	}
 
-	// The mux would answer with a redirect to the clean path; we have one address for each thing.
+	// The mux would redirect to the clean path, but every resource has exactly one address.
 	if r.URL.Path != path.Clean("/"+r.URL.Path) || r.Method == http.MethodConnect {
-		rt.server.Fail(w, r, fault.Absent())
+		rt.server.fail(w, r, fault.Absent())
 
 		return
 	}
@@ -116,7 +153,7 @@ func (rt *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 
-	// The mux knows which methods the path has; only its words are not ours.
+	// The mux knows the methods of the path; only its response text must be replaced.
 	probe := &probe{header: http.Header{}}
 	handler.ServeHTTP(probe, r)
 
@@ -126,15 +163,15 @@ func (rt *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 
-	rt.server.Fail(w, r, fault.Absent())
+	rt.server.fail(w, r, fault.Absent())
 }
 
 func (rt *router) notAllowed(w http.ResponseWriter, r *http.Request, allow string) {
 	w.Header().Set("Allow", allow)
-	rt.server.Fail(w, r, fault.New(fault.MethodNotAllowed, "This address does not take the method "+method(r)+"."))
+	rt.server.fail(w, r, fault.New(fault.MethodNotAllowed, "This address does not support the method "+method(r)+"."))
 }
 
-// method is safe to repeat in a message.
+// method returns the method without characters that are unsafe in a message.
 func method(r *http.Request) string {
 	return strings.Map(func(c rune) rune {
 		if c < 'A' || c > 'Z' {
@@ -145,7 +182,7 @@ func method(r *http.Request) string {
 	}, r.Method)
 }
 
-// probe is an answer that nobody sees.
+// probe is a response that is discarded.
 type probe struct {
 	header http.Header
 	status int
@@ -155,7 +192,7 @@ func (p *probe) Header() http.Header         { return p.header }
 func (p *probe) Write(b []byte) (int, error) { return len(b), nil }
 func (p *probe) WriteHeader(status int)      { p.status = status }
 
-// cors answers preflights and names the origins that may read answers: those of the configuration.
+// cors answers preflight requests and allows the configured origins to read responses.
 func (s *Server) cors(next http.Handler) http.Handler {
 	allowed := map[string]bool{}
 	for _, origin := range s.config.CORSOrigins {

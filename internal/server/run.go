@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"strconv"
 	"strings"
@@ -24,7 +23,7 @@ const (
 	eventStream = "text/event-stream"
 )
 
-// shownRun is a run as the contract has it. Rows are JSON already and stay as they are.
+// shownRun is a run in its form in the API. Rows are already JSON and are not changed.
 type shownRun struct {
 	RunID          uuid.UUID     `json:"runId"`
 	ConversationID uuid.UUID     `json:"conversationId"`
@@ -47,11 +46,7 @@ type shownFailure struct {
 func showRun(r run.Run) shownRun {
 	shown := shownRun{
 		RunID: r.ID, ConversationID: r.Conversation, Agent: r.Agent, Username: r.Question.Username, Namespace: r.Question.Namespace,
-		Question: r.Question.Text, Status: r.Status, CreatedAt: r.CreatedAt, Result: r.Result,
-	}
-
-	if !r.FinishedAt.IsZero() {
-		shown.FinishedAt = &r.FinishedAt
+		Question: r.Question.Text, Status: r.Status, CreatedAt: r.CreatedAt, FinishedAt: optionalTime(r.FinishedAt), Result: r.Result,
 	}
 
 	if r.Error != nil {
@@ -61,39 +56,48 @@ func showRun(r run.Run) shownRun {
 	return shown
 }
 
-// ask is POST /query/ask.
-func (s *Server) ask(w http.ResponseWriter, r *http.Request) {
-	wait, err := preference(r.Header.Get("Prefer"))
+// ask handles POST /query/ask.
+func (s *Server) ask(w http.ResponseWriter, r *http.Request) error {
+	wait, err := preferredWait(r.Header.Get("Prefer"))
 	if err != nil {
-		s.Fail(w, r, err)
-
-		return
+		return err
 	}
 
 	asJSON := quality(r.Header.Values("Accept"), "application/json") > quality(streamed(r.Header.Values("Accept")), eventStream)
 
 	var body api.Question
-	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
-		s.failDecode(w, r, err)
-
-		return
+	if err := decode(r, &body); err != nil {
+		return err
 	}
 
-	made, err := s.config.Runs.Ask(r.Context(), callOf(r.Context()).who, asked(r, body))
+	start := func() error { return s.startRun(w, r, asked(r, body), wait, asJSON) }
+
+	if wait == 0 || asJSON {
+		return start()
+	}
+
+	return s.reserved(r, start)
+}
+
+// startRun starts a run and writes it in the form that the client requested.
+func (s *Server) startRun(w http.ResponseWriter, r *http.Request, want run.Ask, wait time.Duration, asJSON bool) error {
+	made, err := s.config.Runs.Ask(r.Context(), callOf(r.Context()).who, want)
 
 	switch {
 	case err != nil:
-		s.Fail(w, r, err)
+		return err
 	case wait == 0:
 		writeJSON(w, http.StatusAccepted, showRun(made))
+
+		return nil
 	case asJSON:
-		s.awaitRun(w, r, made, wait)
+		return s.awaitRun(w, r, made, wait)
 	default:
-		s.stream(w, r, made.ID, 0)
+		return s.stream(w, r, made.ID, 0)
 	}
 }
 
-// streamed is what Accept says if it says nothing: a stream.
+// streamed returns accept, or the media type of event streams if the client sent no Accept header.
 func streamed(accept []string) []string {
 	if len(accept) == 0 {
 		return []string{eventStream}
@@ -102,8 +106,8 @@ func streamed(accept []string) []string {
 	return accept
 }
 
-// preference is how long the client waits; zero is not at all.
-func preference(prefer string) (time.Duration, error) {
+// preferredWait returns how long the client wants to wait; zero means not at all.
+func preferredWait(prefer string) (time.Duration, error) {
 	for part := range strings.SplitSeq(prefer, ",") {
 		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
 
@@ -156,25 +160,21 @@ func asked(r *http.Request, body api.Question) run.Ask {
 	return want
 }
 
-// awaitRun gives the run when it has ended, or as it is when the client's time is over.
-func (s *Server) awaitRun(w http.ResponseWriter, r *http.Request, made run.Run, wait time.Duration) {
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(wait + streamWrite)) // only tests have none
+// awaitRun writes the run when it has ended, or its current state when the client's waiting time is over.
+func (s *Server) awaitRun(w http.ResponseWriter, r *http.Request, made run.Run, wait time.Duration) error {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(wait + streamWrite)) // only connections of tests do not support it
 
 	waiting, stop := context.WithTimeout(r.Context(), wait)
 	defer stop()
 
 	who := callOf(r.Context()).who
 	if err := s.config.Runs.Await(waiting, who, made.ID); err != nil && waiting.Err() == nil {
-		s.Fail(w, r, err)
-
-		return
+		return err
 	}
 
 	found, err := s.config.Runs.Get(r.Context(), who, made.ID)
 	if err != nil {
-		s.Fail(w, r, err)
-
-		return
+		return err
 	}
 
 	status := http.StatusOK
@@ -183,68 +183,82 @@ func (s *Server) awaitRun(w http.ResponseWriter, r *http.Request, made run.Run, 
 	}
 
 	writeJSON(w, status, showRun(found))
+
+	return nil
 }
 
-// streamRunEvents is GET /query/runs/{runId}/events.
-func (s *Server) streamRunEvents(w http.ResponseWriter, r *http.Request) {
-	after, _ := strconv.ParseInt(r.Header.Get("Last-Event-ID"), 10, 64) // checked to be one, or absent
+// streamRunEvents handles GET /query/runs/{runId}/events.
+func (s *Server) streamRunEvents(w http.ResponseWriter, r *http.Request) error {
+	after, _ := strconv.ParseInt(r.Header.Get("Last-Event-ID"), 10, 64) // the guard has checked it; 0 if absent
 
-	s.stream(w, r, pathID(r, "runId"), after)
+	return s.reserved(r, func() error { return s.stream(w, r, pathID(r, "runId"), after) })
 }
 
-// getRun is GET /query/runs/{runId}.
-func (s *Server) getRun(w http.ResponseWriter, r *http.Request) {
-	s.answerRun(w, r, s.config.Runs.Get)
+// getRun handles GET /query/runs/{runId}.
+func (s *Server) getRun(w http.ResponseWriter, r *http.Request) error {
+	return s.writeRun(w, r, s.config.Runs.Get)
 }
 
-// cancelRun is POST /query/runs/{runId}/cancel.
-func (s *Server) cancelRun(w http.ResponseWriter, r *http.Request) {
-	s.answerRun(w, r, s.config.Runs.Cancel)
+// cancelRun handles POST /query/runs/{runId}/cancel.
+func (s *Server) cancelRun(w http.ResponseWriter, r *http.Request) error {
+	return s.writeRun(w, r, s.config.Runs.Cancel)
 }
 
-func (s *Server) answerRun(w http.ResponseWriter, r *http.Request, do func(context.Context, auth.Principal, uuid.UUID) (run.Run, error)) {
+// writeRun calls do for the run in the path and writes the run that it returns.
+func (s *Server) writeRun(w http.ResponseWriter, r *http.Request, do func(context.Context, auth.Principal, uuid.UUID) (run.Run, error)) error {
 	found, err := do(r.Context(), callOf(r.Context()).who, pathID(r, "runId"))
 	if err != nil {
-		s.Fail(w, r, err)
-
-		return
+		return err
 	}
 
 	writeJSON(w, http.StatusOK, showRun(found))
+
+	return nil
 }
 
-// pathID is an id in the path, which was checked to be one.
+// pathID returns an ID in the path, which the guard has checked.
 func pathID(r *http.Request, name string) uuid.UUID {
 	id, _ := uuid.Parse(r.PathValue(name))
 
 	return id
 }
 
-// getConversation is GET /query/conversations/{conversationId}.
-func (s *Server) getConversation(w http.ResponseWriter, r *http.Request) {
+// getConversation handles GET /query/conversations/{conversationId}.
+func (s *Server) getConversation(w http.ResponseWriter, r *http.Request) error {
 	found, err := s.config.Runs.Conversation(r.Context(), callOf(r.Context()).who, pathID(r, "conversationId"))
 	if err != nil {
-		s.Fail(w, r, err)
-
-		return
+		return err
 	}
 
-	type turn struct {
-		RunID    uuid.UUID   `json:"runId"`
-		Question string      `json:"question"`
-		Status   run.Status  `json:"status"`
-		Result   *run.Result `json:"result,omitempty"`
-	}
+	writeJSON(w, http.StatusOK, showConversation(found))
 
-	turns := make([]turn, len(found.Turns))
-	for i, t := range found.Turns {
-		turns[i] = turn{RunID: t.ID, Question: t.Question.Text, Status: t.Status, Result: t.Result}
-	}
-
-	writeJSON(w, http.StatusOK, map[string]any{"id": found.ID, "title": found.Title, "turns": turns})
+	return nil
 }
 
-// DeleteRun removes a run of the caller's.
+// shownConversation is a conversation with its turns in its form in the API.
+type shownConversation struct {
+	ID    uuid.UUID   `json:"id"`
+	Title string      `json:"title"`
+	Turns []shownTurn `json:"turns"`
+}
+
+type shownTurn struct {
+	RunID    uuid.UUID   `json:"runId"`
+	Question string      `json:"question"`
+	Status   run.Status  `json:"status"`
+	Result   *run.Result `json:"result,omitempty"`
+}
+
+func showConversation(c run.Conversation) shownConversation {
+	shown := shownConversation{ID: c.ID, Title: c.Title, Turns: make([]shownTurn, len(c.Turns))}
+	for i, t := range c.Turns {
+		shown.Turns[i] = shownTurn{RunID: t.ID, Question: t.Question.Text, Status: t.Status, Result: t.Result}
+	}
+
+	return shown
+}
+
+// DeleteRun deletes a run of the caller.
 func (h handlers) DeleteRun(ctx context.Context, request api.DeleteRunRequestObject) (api.DeleteRunResponseObject, error) {
 	return api.DeleteRun204Response{}, h.runs.Delete(ctx, callOf(ctx).who, request.RunID)
 }
@@ -288,14 +302,14 @@ func conversationItem(c run.Conversation) api.ConversationItem {
 	}
 }
 
-// RenameConversation gives a conversation another title.
+// RenameConversation changes the title of a conversation.
 func (h handlers) RenameConversation(ctx context.Context, request api.RenameConversationRequestObject) (api.RenameConversationResponseObject, error) {
 	found, err := h.runs.Rename(ctx, callOf(ctx).who, request.ConversationID, request.Body.Title)
 
 	return api.RenameConversation200JSONResponse(conversationItem(found)), err
 }
 
-// DeleteConversation removes a conversation with its runs.
+// DeleteConversation deletes a conversation and its runs.
 func (h handlers) DeleteConversation(ctx context.Context, request api.DeleteConversationRequestObject) (api.DeleteConversationResponseObject, error) {
 	return api.DeleteConversation204Response{}, h.runs.DeleteConversation(ctx, callOf(ctx).who, request.ConversationID)
 }

@@ -21,7 +21,7 @@ import (
 	"quern.dev/quern/internal/upload"
 )
 
-// Config is everything that the REST edge needs.
+// Config contains everything that the REST API needs.
 type Config struct {
 	Log            *slog.Logger
 	Metrics        prometheus.Registerer
@@ -33,19 +33,19 @@ type Config struct {
 	Query          *query.Query
 	Runs           *run.Runs
 	Audit          audit.Log
-	Agents         http.Handler // serves what is below /a2a
+	Agents         map[string]func(http.ResponseWriter, *http.Request) error // handlers of the paths below /a2a, by operationId
 	Ready          func(context.Context) []Check
 	PublicURL      string
 	Issuer         string
 	TrustedProxies []netip.Prefix
 	CORSOrigins    []string
-	RateLimit      float64 // requests a second for each caller; 0 means no limit
+	RateLimit      float64 // requests per second for each caller; 0 means no limit
 	RateBurst      int
 	MaxBody        int64
-	MaxRows        int64 // bytes of a body of rows
+	MaxRows        int64 // largest body of rows, in bytes
 	RequestTimeout time.Duration
-	QueryTimeout   time.Duration // of requests that run statements
-	Dir            string        // for results on their way, on the file system of the sandbox
+	QueryTimeout   time.Duration // for requests that run statements
+	Dir            string        // holds results while they are sent; on the file system of the sandbox
 }
 
 // Server serves the contract.
@@ -62,7 +62,7 @@ const (
 	agentsPath = basePath + "/a2a"
 )
 
-// New returns a Server whose Handler is ready to be served.
+// New returns a Server with a complete Handler.
 func New(c Config) (*Server, error) {
 	contract, err := loadContract()
 	if err != nil {
@@ -86,7 +86,7 @@ func New(c Config) (*Server, error) {
 // Handler serves the API and, at the root, /healthz and /readyz.
 func (s *Server) Handler() http.Handler { return s.handler }
 
-// handlers implements the generated interface, one file for each resource.
+// handlers implements the generated interface, in one file for each resource.
 type handlers struct {
 	tokens  auth.Tokens
 	catalog catalog.Catalog
@@ -99,7 +99,7 @@ type handlers struct {
 
 var _ api.StrictServerInterface = handlers{}
 
-// secure sets the headers that every answer carries. The documentation page replaces the policy.
+// secure sets the headers that every response has. The documentation page replaces the content security policy.
 func (s *Server) secure(next http.Handler) http.Handler {
 	common := http.Header{
 		"Content-Security-Policy": {"default-src 'none'; frame-ancestors 'none'"},

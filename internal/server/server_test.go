@@ -25,7 +25,7 @@ func newServer(t *testing.T, log *strings.Builder, change func(*Config)) *Server
 
 	c := Config{
 		Log: slog.New(slog.NewJSONHandler(log, nil)), Metrics: prometheus.NewRegistry(), PublicURL: "https://quern.test",
-		Ready: func(context.Context) []Check { return nil }, MaxBody: 1 << 20, RequestTimeout: time.Second,
+		Ready: func(context.Context) []Check { return nil }, MaxBody: 1 << 20, RequestTimeout: time.Second, Agents: noAgents(),
 	}
 	if change != nil {
 		change(&c)
@@ -35,6 +35,15 @@ func newServer(t *testing.T, log *strings.Builder, change func(*Config)) *Server
 	require.NoError(t, err)
 
 	return s
+}
+
+// noAgents returns handlers for the operations of agents that find no agent.
+func noAgents() map[string]func(http.ResponseWriter, *http.Request) error {
+	absent := func(http.ResponseWriter, *http.Request) error { return fault.Absent() }
+
+	return map[string]func(http.ResponseWriter, *http.Request) error{
+		"listAgents": absent, "getAgent": absent, "callAgent": absent, "getAgentCard": absent,
+	}
 }
 
 func TestEveryCodeHasAStatus(t *testing.T) {
@@ -47,7 +56,7 @@ func TestEveryCodeHasAStatus(t *testing.T) {
 	require.Len(t, statuses(), len(fault.Codes()))
 }
 
-// TestEveryCodeIsInTheContract: the enum of the document and the codes of the program are one set.
+// TestEveryCodeIsInTheContract checks that the document and the program define the same codes.
 func TestEveryCodeIsInTheContract(t *testing.T) {
 	t.Parallel()
 
@@ -76,7 +85,7 @@ func TestFail(t *testing.T) {
 	}{
 		"foreign": {
 			errors.New("pq: password hunter2"), 500,
-			`{"error_code":"INTERNAL","error_message":"","message":"Something went wrong on our side. Try again, and report the X-Request-Id if it stays."}`, nil,
+			`{"error_code":"INTERNAL","error_message":"","message":"The server had an internal error. Try again. If the error remains, report the X-Request-Id."}`, nil,
 		},
 		"fields": {
 			fault.Invalid("name", "is required"), 422,
@@ -90,7 +99,7 @@ func TestFail(t *testing.T) {
 
 		s := newServer(t, &log, nil)
 		recorder := httptest.NewRecorder()
-		s.observe(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.Fail(w, r, test.err) })).
+		s.observe(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.fail(w, r, test.err) })).
 			ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/", nil))
 
 		require.Equal(t, test.status, recorder.Code, name)
@@ -123,7 +132,7 @@ func TestPanicBecomesInternal(t *testing.T) {
 	require.Equal(t, recorder.Header().Get("X-Request-Id"), line["request_id"])
 }
 
-// TestPanicAfterTheAnswerBegan: only a broken connection can still tell the client.
+// TestPanicAfterTheAnswerBegan checks that the connection is broken, the only signal that still reaches the client.
 func TestPanicAfterTheAnswerBegan(t *testing.T) {
 	t.Parallel()
 

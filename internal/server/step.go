@@ -10,27 +10,21 @@ import (
 	"quern.dev/quern/internal/fault"
 )
 
-// listStepRows is GET /query/runs/{runId}/steps/{n}/rows.
-func (s *Server) listStepRows(w http.ResponseWriter, r *http.Request) {
+// listStepRows handles GET /query/runs/{runId}/steps/{n}/rows.
+func (s *Server) listStepRows(w http.ResponseWriter, r *http.Request) error {
 	step, err := stepIndex(r)
 	if err != nil {
-		s.Fail(w, r, err)
-
-		return
+		return err
 	}
 
-	place, limit, err := stepPlace(r.URL.Query())
+	offset, limit, err := stepPage(r.URL.Query())
 	if err != nil {
-		s.Fail(w, r, err)
-
-		return
+		return err
 	}
 
-	found, err := s.config.Runs.StepRows(r.Context(), callOf(r.Context()).who, pathID(r, "runId"), step, place, limit)
+	found, err := s.config.Runs.StepRows(r.Context(), callOf(r.Context()).who, pathID(r, "runId"), step, offset, limit)
 	if err != nil {
-		s.Fail(w, r, err)
-
-		return
+		return err
 	}
 
 	var next *string
@@ -39,9 +33,12 @@ func (s *Server) listStepRows(w http.ResponseWriter, r *http.Request) {
 	}
 
 	writePage(w, found.Columns, found.Rows, next)
+
+	return nil
 }
 
-// stepIndex: a number that no step can have names nothing, and one that is written otherwise is another address.
+// stepIndex returns the step number in the path. It returns NotFound for a number that no step can have, and for
+// another notation, such as 01, because every step has one address.
 func stepIndex(r *http.Request) (int, error) {
 	index, err := strconv.Atoi(r.PathValue("n"))
 	if err != nil || strconv.Itoa(index) != r.PathValue("n") {
@@ -51,55 +48,48 @@ func stepIndex(r *http.Request) (int, error) {
 	return index, nil
 }
 
-// stepPlace reads what the guard has checked: the byte where a page begins, and how many rows it has.
-func stepPlace(values url.Values) (place int64, limit int, err error) {
+// stepPage parses the query parameters, which the guard has checked: the byte offset of the page, and its number of rows.
+func stepPage(values url.Values) (offset int64, limit int, err error) {
 	if limit, err = limitOf(values); err != nil || !values.Has("cursor") {
 		return 0, limit, err
 	}
 
-	given, err := decodeCursor(new(values.Get("cursor")), offsetBytes)
+	position, err := decodeCursor(new(values.Get("cursor")), offsetBytes)
 	if err != nil {
 		return 0, 0, err
 	}
 
-	return int64(binary.BigEndian.Uint64(given)), limit, nil //nolint:gosec // what is no place is refused
+	return int64(binary.BigEndian.Uint64(position)), limit, nil //nolint:gosec // StepRows refuses an offset that is not the start of a row
 }
 
-// exportStep is GET /query/runs/{runId}/steps/{n}/export.
-func (s *Server) exportStep(w http.ResponseWriter, r *http.Request) {
+// exportStep handles GET /query/runs/{runId}/steps/{n}/export.
+func (s *Server) exportStep(w http.ResponseWriter, r *http.Request) error {
 	step, err := stepIndex(r)
 	if err != nil {
-		s.Fail(w, r, err)
-
-		return
+		return err
 	}
 
-	who, wanted := callOf(r.Context()).who, exportForm(r)
+	who, wanted := callOf(r.Context()).who, exportFormat(r)
 
 	rows, err := s.config.Runs.StepLines(r.Context(), who, pathID(r, "runId"), step)
 	if err != nil {
-		s.Fail(w, r, err)
-
-		return
+		return err
 	}
 	defer rows.Close()
 
-	name := fmt.Sprintf("step-%d.%s", step, wanted.ending)
+	name := fmt.Sprintf("step-%d.%s", step, wanted.extension)
 
 	if wanted.media == ndjson {
 		attach(w, name)
-		s.writeLines(w, r, rows.Next, wanted.media)
 
-		return
+		return writeLines(w, rows.Next)
 	}
 
 	result, err := s.config.Query.Again(r.Context(), who, rows.Columns, rows.Next, wanted.form)
 	if err != nil {
-		s.Fail(w, r, err)
-
-		return
+		return err
 	}
 	defer result.Close()
 
-	s.sendFile(w, r, result, wanted.media, func() { attach(w, name) })
+	return s.sendFile(w, result, wanted.media, func() { attach(w, name) })
 }

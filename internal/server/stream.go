@@ -7,55 +7,123 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
 
+	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/run"
 )
 
 const (
-	// streamWrite is how long a reader may take to take what is written; then it is dropped, and can come again.
+	// streamWrite is how long a client may take to receive one write. Then its connection is dropped; the client can
+	// reconnect.
 	streamWrite = 10 * time.Second
-	// heartbeat keeps those between us and the reader from taking a quiet stream for a dead one.
-	heartbeat = 15 * time.Second
+	// heartbeat is the longest silence on a stream. Clients give up after five seconds; the API promises four.
+	heartbeat = 3500 * time.Millisecond
 )
 
-// stream writes the events of a run until it has ended or the client has left, which does not concern the run.
-func (s *Server) stream(w http.ResponseWriter, r *http.Request, id uuid.UUID, after int64) {
+// comment is an SSE comment, which clients ignore.
+var comment = []byte(":\n\n") //nolint:gochecknoglobals // a constant
+
+// reserved calls next if the caller may open another stream, and fails before anything has begun if not.
+func (s *Server) reserved(r *http.Request, next func() error) error {
+	release, err := s.config.Runs.Reserve(callOf(r.Context()).who)
+	if err != nil {
+		return err
+	}
+	defer release()
+
+	return next()
+}
+
+// delivery is the next events of a stream, or the error that ends it.
+type delivery struct {
+	events []run.Event
+	err    error
+}
+
+// stream writes the events of a run until the run ends or the client disconnects; a disconnect does not affect the run.
+// The response begins as soon as the caller's access to the run is checked: a client that waits for the first byte
+// cannot distinguish a slow agent from a dead service.
+func (s *Server) stream(w http.ResponseWriter, r *http.Request, id uuid.UUID, after int64) error {
 	events, err := s.config.Runs.Follow(r.Context(), callOf(r.Context()).who, id, after)
 	if err != nil {
-		s.Fail(w, r, err)
-
-		return
+		return err
 	}
 	defer events.Close()
 
+	return writeEvents(r.Context(), w, events.Next)
+}
+
+// writeEvents begins the response and writes the events that next returns, until the last one or until the client
+// disconnects. After a failure of next the client reconnects with its last event ID.
+func writeEvents(ctx context.Context, w http.ResponseWriter, next func(context.Context) ([]run.Event, error)) error {
 	w.Header().Set("Content-Type", eventStream)
 	w.Header().Set("X-Accel-Buffering", "no")
 	w.WriteHeader(http.StatusOK)
 
-	for {
-		waiting, stop := context.WithTimeout(r.Context(), heartbeat)
-		next, err := events.Next(waiting)
+	if flush(w, comment) != nil {
+		return nil
+	}
 
-		stop()
+	var reading sync.WaitGroup
 
-		switch {
-		case err == nil:
-			if ended, err := send(w, next); err != nil || ended {
-				return
+	defer reading.Wait()
+
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+
+	// Request each delivery only after the previous one is written, so that access was checked just before every write.
+	err := deliver(ctx, w, func() <-chan delivery {
+		coming := make(chan delivery, 1)
+
+		reading.Go(func() {
+			var d delivery
+
+			d.err = fault.Try(func() (err error) {
+				d.events, err = next(ctx)
+
+				return err
+			})
+			coming <- d
+		})
+
+		return coming
+	})
+	if err != nil && ctx.Err() == nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+
+	return nil
+}
+
+// deliver writes deliveries until the last one, and comments while it waits. It returns only errors of deliveries.
+func deliver(ctx context.Context, w http.ResponseWriter, ask func() <-chan delivery) error {
+	quiet := time.NewTicker(heartbeat)
+	defer quiet.Stop()
+
+	for coming := ask(); ; {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-quiet.C:
+			if flush(w, comment) != nil {
+				return nil
 			}
-		case r.Context().Err() != nil, errors.Is(err, io.EOF):
-			return
-		case errors.Is(err, context.DeadlineExceeded):
-			if flush(w, []byte(":\n\n")) != nil {
-				return
+		case next := <-coming:
+			if next.err != nil {
+				return next.err
 			}
-		default:
-			callOf(r.Context()).err = err
 
-			panic(http.ErrAbortHandler) // the client comes again with the last id that it has
+			if ended, err := send(w, next.events); err != nil || ended {
+				return nil
+			}
+
+			quiet.Reset(heartbeat)
+
+			coming = ask()
 		}
 	}
 }

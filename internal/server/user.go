@@ -88,7 +88,7 @@ func (h handlers) GetUsage(ctx context.Context, _ api.GetUsageRequestObject) (ap
 		return nil, err
 	}
 
-	answer := api.GetUsage200JSONResponse{Date: openapi_types.Date{Time: usage.Day}, ResetsAt: usage.Day.AddDate(0, 0, 1), Items: []api.UsageItem{}}
+	response := api.GetUsage200JSONResponse{Date: openapi_types.Date{Time: usage.Day}, ResetsAt: usage.Day.AddDate(0, 0, 1), Items: []api.UsageItem{}}
 
 	for _, used := range usage.Items {
 		item := api.UsageItem{Kind: used.Kind, Used: used.Amount, Limit: used.Limit}
@@ -96,13 +96,13 @@ func (h handlers) GetUsage(ctx context.Context, _ api.GetUsageRequestObject) (ap
 			item.Left = new(max(0, *used.Limit-used.Amount))
 		}
 
-		answer.Items = append(answer.Items, item)
+		response.Items = append(response.Items, item)
 	}
 
-	return answer, nil
+	return response, nil
 }
 
-// targets names what a token is restricted to.
+// targets returns the names of what a token is restricted to.
 func (h handlers) targets(ctx context.Context, token auth.Token) ([]api.TokenTarget, error) {
 	named, err := h.catalog.Paths(ctx, callOf(ctx).who, token.Targets)
 	targets := make([]api.TokenTarget, 0, len(named))

@@ -1,5 +1,5 @@
-// Package signin is the file by which the command line is signed in. `quern login` writes it, and `quernd dev`, which signs its own
-// user in.
+// Package signin defines and writes the file with the credentials of the command line. `quern login` writes it, and
+// so does `quernd dev`, which signs in its own user.
 package signin
 
 import (
@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Entry is what one server accepts, and how to renew it.
+// Entry contains the tokens for one server, and what is needed to renew them.
 type Entry struct {
 	Issuer        string    `json:"issuer"`
 	TokenEndpoint string    `json:"tokenEndpoint"`
@@ -20,7 +20,7 @@ type Entry struct {
 	ExpiresAt     time.Time `json:"expiresAt"`
 }
 
-// Home is the folder of the command line.
+// Home returns the folder of the command line.
 func Home(getenv func(string) string) (string, error) {
 	if home := getenv("QUERN_HOME"); home != "" {
 		return home, nil
@@ -31,10 +31,11 @@ func Home(getenv func(string) string) (string, error) {
 	return filepath.Join(folder, "quern"), err
 }
 
-// Path is where the file lies in it.
+// Path returns the path of the credentials file in that folder.
 func Path(home string) string { return filepath.Join(home, "credentials.json") }
 
-// Write replaces a file as a whole, so that no reader and no crash sees half of it. It is for its owner alone.
+// Write replaces a file as a whole, so that readers never see a partial file, even if the process ends unexpectedly.
+// Only the owner can read the file.
 func Write(path string, value any) error {
 	content, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {

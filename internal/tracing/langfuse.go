@@ -9,8 +9,9 @@ import (
 	"strconv"
 )
 
-// langfuse keeps a rating as a score of the trace. It replaces one with the same id only on the same day, so each
-// revision has an id of its own, and the others are deleted when it is accepted. A trace need not be there yet.
+// langfuse stores a rating as a score of the trace. Langfuse replaces a score with the same id only on the same day.
+// Therefore each revision has its own id, and the other revisions are deleted after it is accepted. The trace need not
+// exist yet.
 type langfuse struct{ *Tracing }
 
 type score struct {
@@ -19,7 +20,7 @@ type score struct {
 	Name        string            `json:"name"`
 	Value       int               `json:"value"`
 	DataType    string            `json:"dataType"`
-	Comment     *string           `json:"comment"` // null, because an absent one would keep an earlier one
+	Comment     *string           `json:"comment"` // null removes an earlier comment; an absent member would keep it
 	Metadata    map[string]string `json:"metadata"`
 	Environment string            `json:"environment"`
 }
@@ -39,7 +40,7 @@ func (l langfuse) put(ctx context.Context, rating Rating) error {
 
 	standing := false
 
-	if rating.Again { // on another day it would be there twice
+	if rating.Again { // a repeat on another day would create a duplicate
 		ids, err := l.standing(ctx, rating.Run)
 		if err != nil {
 			return err
@@ -53,7 +54,7 @@ func (l langfuse) put(ctx context.Context, rating Rating) error {
 
 		err := l.call(ctx, http.MethodPost, "/api/public/scores", one, &made)
 		if err == nil && made.ID != one.ID {
-			err = errors.New("it did not say what it made")
+			err = errors.New("the response does not name the created score")
 		}
 
 		if err != nil {
@@ -64,7 +65,7 @@ func (l langfuse) put(ctx context.Context, rating Rating) error {
 	return l.remove(ctx, rating)
 }
 
-// standing are the ids of the ratings that the trace has.
+// standing returns the ids of the ratings that the trace has in the store.
 func (l langfuse) standing(ctx context.Context, run Run) (ids []string, err error) {
 	var found struct{ Data []struct{ ID string } }
 
@@ -78,7 +79,7 @@ func (l langfuse) standing(ctx context.Context, run Run) (ids []string, err erro
 	return ids, unknown(err)
 }
 
-// remove deletes all other revisions.
+// remove deletes the other revisions of the rating.
 func (l langfuse) remove(ctx context.Context, rating Rating) error {
 	for _, revision := range rating.Others {
 		err := l.call(ctx, http.MethodDelete, "/api/public/scores/"+url.PathEscape(scoreID(rating.Run, revision)), nil, nil)
@@ -90,7 +91,8 @@ func (l langfuse) remove(ctx context.Context, rating Rating) error {
 	return nil
 }
 
-// unknown is for calls that are about nothing that could be absent: there is something else at the address.
+// unknown replaces errAbsent by errRefused, for calls that cannot return "not found" unless another service answers at the
+// address.
 func unknown(err error) error {
 	if errors.Is(err, errAbsent) {
 		return errRefused

@@ -7,8 +7,8 @@ import (
 	"net/url"
 )
 
-// phoenix keeps a rating as an annotation of the trace. It has one for each name, trace and identifier, so a later one
-// replaces the earlier.
+// phoenix stores a rating as an annotation of the trace. Phoenix has one annotation for each name, trace and identifier, so
+// a later annotation replaces an earlier one.
 type phoenix struct{ *Tracing }
 
 type annotation struct {
@@ -26,7 +26,7 @@ type annotationResult struct {
 	Explanation *string `json:"explanation"`
 }
 
-// waits is how often it is asked for a trace whose spans are on their way, before it gets a root from here.
+// waits is the number of attempts while the spans of the trace may still arrive. After that, put sends a root span itself.
 const waits = 4
 
 func (p phoenix) put(ctx context.Context, rating Rating) error {
@@ -47,7 +47,7 @@ func (p phoenix) put(ctx context.Context, rating Rating) error {
 
 		err := p.call(ctx, http.MethodPost, "/v1/trace_annotations?sync=true", map[string][]annotation{"data": {one}}, &made)
 		if err == nil && len(made.Data) != 1 {
-			err = errors.New("it did not say what it made")
+			err = errors.New("the response does not name the created annotation")
 		}
 
 		if !errors.Is(err, errAbsent) {
@@ -59,30 +59,31 @@ func (p phoenix) put(ctx context.Context, rating Rating) error {
 		}
 
 		if !pause(ctx, rateAgain) {
-			return errors.New("it does not know the trace")
+			return errors.New("the store does not have the trace")
 		}
 	}
 }
 
-// root gives the trace a root, because what the run sent is lost.
+// root sends a root span for the trace, because the spans of the run are lost.
 func (p phoenix) root(ctx context.Context, run Run) {
 	run.Question = ""
 	_, span := p.Agent(ctx, run)
 	span.span.End()
 
-	_ = p.provider.ForceFlush(ctx) // seen by whether the trace is known then
+	_ = p.provider.ForceFlush(ctx) // the next attempt shows whether the trace exists
 }
 
 func (p phoenix) remove(ctx context.Context, rating Rating) error {
 	which := url.Values{"name": {scoreName}, "identifier": {identifier(rating.Run)}, "delete_all": {"true"}}
 
 	err := p.call(ctx, http.MethodDelete, "/v1/projects/"+url.PathEscape(p.config.Project)+"/trace_annotations?"+which.Encode(), nil, nil)
-	if errors.Is(err, errAbsent) { // there is not even the project
+	if errors.Is(err, errAbsent) { // the project does not exist
 		return nil
 	}
 
 	return err
 }
 
-// identifier begins with the trace, because annotations are deleted by it and not by their trace.
+// identifier returns the identifier of the annotation of a run. It includes the trace id, because annotations can be
+// deleted by identifier but not by trace.
 func identifier(run Run) string { return hexOf(run.TraceID) + ":" + run.User }

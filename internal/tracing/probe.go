@@ -6,7 +6,7 @@ import (
 	"net/http"
 )
 
-// Probe sends no spans to where spans go, and returns the status that the store answers with.
+// Probe sends an empty request to the address for spans, and returns the HTTP status of the response.
 func (t *Tracing) Probe(ctx context.Context) (status int, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, t.config.Endpoint+t.config.Kind.path(), http.NoBody)
 	if err != nil {
@@ -21,13 +21,13 @@ func (t *Tracing) Probe(ctx context.Context) (status int, err error) {
 
 	response, err := t.config.Client.Do(request)
 	if err != nil {
-		return 0, fmt.Errorf("no answer: %w", err)
+		return 0, fmt.Errorf("no response: %w", err)
 	}
 
 	return response.StatusCode, response.Body.Close()
 }
 
-// path is where a store takes spans.
+// path returns the path at which a store accepts spans.
 func (k Kind) path() string {
 	if k == Langfuse {
 		return "/api/public/otel/v1/traces"

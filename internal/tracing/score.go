@@ -15,17 +15,17 @@ import (
 	"quern.dev/quern/internal/fault"
 )
 
-// Rating is what somebody thinks of a run, or that nothing is thought of it any more.
+// Rating is a rating of a run, or its withdrawal.
 type Rating struct {
 	Run      Run
 	Revision int64
-	Up       *bool // nil: withdrawn
+	Up       *bool // nil means withdrawn
 	Comment  string
-	Others   []int64 // revisions that may stand in the store, and have to go
-	Again    bool    // this one may stand there already
+	Others   []int64 // revisions that may be in the store and must be deleted
+	Again    bool    // this revision may already be in the store
 }
 
-// scores is how a store keeps ratings.
+// scores stores ratings in one kind of tracing store.
 type scores interface {
 	put(ctx context.Context, rating Rating) error
 	remove(ctx context.Context, rating Rating) error
@@ -38,9 +38,9 @@ const (
 	maxAnswer = 1 << 20
 )
 
-// Rate makes the store have this rating of the run, and no other. Without a store that keeps ratings it does nothing.
+// Rate makes this rating the only one of the run in the store. It does nothing if no store for ratings is configured.
 //
-// Faults: UpstreamUnavailable within five seconds; the store may then have it or not.
+// Faults: UpstreamUnavailable, within five seconds; the store may or may not have the rating then.
 func (t *Tracing) Rate(ctx context.Context, rating Rating) error {
 	if t.scores == nil {
 		return nil
@@ -58,16 +58,17 @@ func (t *Tracing) Rate(ctx context.Context, rating Rating) error {
 	t.silent.Store(err != nil)
 
 	if err != nil {
-		return fault.Wrap(err, fault.UpstreamUnavailable, "The tracing store could not be reached. Nothing was recorded; try again.")
+		return fault.Wrap(err, fault.UpstreamUnavailable, "The tracing store could not be reached. Nothing was recorded. Try again.")
 	}
 
 	return nil
 }
 
-// errAbsent says that the store does not know what a call is about.
-var errAbsent = errors.New("the store does not know it")
+// errAbsent reports that the store answered a call with 404.
+var errAbsent = errors.New("the store does not have it")
 
-// call sends a body, if there is one, and reads the answer, if it is wanted. What may have passed is tried once more.
+// call sends body, unless it is nil, and decodes the response into answer, unless it is nil. A failure that may be temporary
+// is retried once.
 func (t *Tracing) call(ctx context.Context, method, path string, body, answer any) error {
 	var content []byte
 
@@ -86,8 +87,8 @@ func (t *Tracing) call(ctx context.Context, method, path string, body, answer an
 	return t.send(ctx, method, path, content, answer)
 }
 
-// errRefused says that the same call would be refused again.
-var errRefused = errors.New("the store refuses it")
+// errRefused reports that the store would refuse the same call again.
+var errRefused = errors.New("the store refused the request")
 
 func (t *Tracing) send(ctx context.Context, method, path string, content []byte, answer any) error {
 	request, err := http.NewRequestWithContext(ctx, method, t.config.Endpoint+path, bytes.NewReader(content))
@@ -117,20 +118,20 @@ func (t *Tracing) send(ctx context.Context, method, path string, content []byte,
 	case status == http.StatusNotFound:
 		return errAbsent
 	case status >= http.StatusInternalServerError || status == http.StatusTooManyRequests:
-		return fmt.Errorf("it answers with %d", status)
+		return fmt.Errorf("the store responded with status %d", status)
 	case status >= http.StatusMultipleChoices:
 		return fmt.Errorf("%w: %d", errRefused, status)
 	case answer == nil:
 		return nil
-	// Behind the address may be something else, whose pages are not an answer.
+	// Another service may answer at the address, for example with an HTML page.
 	case !strings.HasPrefix(response.Header.Get("Content-Type"), "application/json"):
-		return fmt.Errorf("%w: its answer is not JSON", errRefused)
+		return fmt.Errorf("%w: the response is not JSON", errRefused)
 	default:
 		return json.Unmarshal(text, answer)
 	}
 }
 
-// pause tells whether there is still time afterwards.
+// pause waits, and reports false if ctx ended meanwhile.
 func pause(ctx context.Context, lasting time.Duration) bool {
 	select {
 	case <-ctx.Done():

@@ -15,24 +15,24 @@ import (
 	"quern.dev/quern/internal/fault"
 )
 
-// Run is what a trace is about.
+// Run is the run that a trace describes.
 type Run struct {
 	TraceID      [16]byte
 	ID           string
 	Conversation string
-	User         string // the account: names are nobody's business
+	User         string // id of the account; names are not sent, for privacy
 	Agent        string
 	Question     string
 	Began        time.Time
 }
 
-// Span is something that takes time. End it, or it never was.
+// Span is a span of a trace. A span that is not ended is not sent.
 type Span struct {
 	span    trace.Span
 	capture bool
 }
 
-// Agent begins the root of a run's trace. It is to be ended by whoever ends the run, and by nobody else.
+// Agent starts the root span of the trace of a run. Only the worker that ends the run must end this span.
 func (t *Tracing) Agent(ctx context.Context, run Run) (context.Context, *Span) {
 	ctx = context.WithValue(ctx, runKey{}, run)
 
@@ -45,7 +45,7 @@ func (t *Tracing) Agent(ctx context.Context, run Run) (context.Context, *Span) {
 	})
 }
 
-// Query begins the span of a statement, one of several attempts at a step.
+// Query starts the span of a statement, which is one attempt at a step.
 func (t *Tracing) Query(ctx context.Context, step, attempt int, statement string) *Span {
 	_, span := t.begin(ctx, "execute_tool sql", kinds{"execute_tool", "TOOL", "tool"}, []trace.SpanStartOption{trace.WithAttributes(
 		attribute.String("gen_ai.tool.name", "sql"), attribute.String("gen_ai.tool.type", "datastore"), attribute.String("tool.name", "sql"),
@@ -59,7 +59,7 @@ func (t *Tracing) Query(ctx context.Context, step, attempt int, statement string
 	return span
 }
 
-// kinds says what a span is in the words of the OTel conventions for GenAI, of OpenInference and of Langfuse.
+// kinds is the kind of a span in the OpenTelemetry conventions for GenAI, in OpenInference and in Langfuse.
 type kinds struct{ operation, openInference, langfuse string }
 
 func (t *Tracing) begin(ctx context.Context, name string, kind kinds, options []trace.SpanStartOption, content func(*Span)) (context.Context, *Span) {
@@ -76,8 +76,8 @@ func (t *Tracing) begin(ctx context.Context, name string, kind kinds, options []
 	return ctx, s //nolint:spancheck // the same
 }
 
-// labels says of every span of a run which run it is, also of spans that other packages begin. Langfuse reads user,
-// session and name of a trace from each of its spans.
+// labels adds the attributes of the run to every span of a run, also to spans that other packages start. Langfuse reads the
+// user, session and name of a trace from each of its spans.
 type labels struct{}
 
 // OnStart implements sdktrace.SpanProcessor.
@@ -106,7 +106,7 @@ func (labels) Shutdown(context.Context) error { return nil }
 // ForceFlush implements sdktrace.SpanProcessor.
 func (labels) ForceFlush(context.Context) error { return nil }
 
-// Answered ends the span of an agent with what came of the question.
+// Answered ends the span of an agent with the result of the run.
 func (s *Span) Answered(outcome, model, opinion, answer string) {
 	s.span.SetAttributes(attribute.String("quern.outcome", outcome), attribute.String("quern.model", model))
 
@@ -125,14 +125,14 @@ func (s *Span) Read(rows int64) {
 	s.span.End()
 }
 
-// Failed ends a span. Why is said by a code alone, because words may quote data.
+// Failed ends a span with an error. It records only the code, because an error message may quote data.
 func (s *Span) Failed(code fault.Code) {
 	s.span.SetAttributes(attribute.String("error.type", string(code)), attribute.String("langfuse.observation.level", "ERROR"))
 	s.span.SetStatus(codes.Error, string(code))
 	s.span.End()
 }
 
-// text sets what goes in or comes out, if it may be known.
+// text sets the input or output of a span, if Config.Capture is set.
 func (s *Span) text(way, value string) {
 	s.set(way+".value", value)
 	s.set(way+".mime_type", "text/plain")
@@ -145,7 +145,7 @@ func (s *Span) set(name, value string) {
 	}
 }
 
-// message is a list of one, as the OTel conventions have it.
+// message returns a list of one message, in the form of the OpenTelemetry conventions.
 func message(role, content string) string {
 	type part struct {
 		Type    string `json:"type"`
@@ -168,17 +168,18 @@ func jsonOf(value any) string {
 
 type runKey struct{}
 
-// ids gives a run's trace its id, and its root one that whoever goes on with the run finds again.
+// ids generates the ids of spans: a trace has the id of its run, and the id of its root span is derived from that, so that
+// a worker that continues the run uses the same root.
 type ids struct{}
 
-// NewIDs implements sdktrace.IDGenerator, for roots.
+// NewIDs implements sdktrace.IDGenerator for root spans.
 func (ids) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
 	run, _ := ctx.Value(runKey{}).(Run)
 
 	return run.TraceID, rootOf(run.TraceID)
 }
 
-// NewSpanID implements sdktrace.IDGenerator, for all others.
+// NewSpanID implements sdktrace.IDGenerator for all other spans.
 func (ids) NewSpanID(context.Context, trace.TraceID) (id trace.SpanID) {
 	_, _ = rand.Read(id[:])
 

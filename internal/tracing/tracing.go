@@ -1,14 +1,14 @@
-// Package tracing tells a tracing store what runs did, and what people think of it.
+// Package tracing sends traces of runs, and ratings of runs, to a tracing store.
 //
-// A run is one trace, whose id the run has from the beginning. Its root is the span of the agent, with an id that
-// follows from the trace's: whoever goes on with a run that another began adds to the same tree. Ratings are scores on
-// the trace.
+// A run is one trace. The run has the id of the trace from its beginning. The root of the trace is the span of the agent,
+// and its id is derived from the id of the trace, so a worker that continues a run adds spans to the same tree. Ratings are
+// scores of the trace.
 //
 // Invariants:
-//   - A store that is slow or down slows no run: spans wait in a bounded queue, and what does not fit is lost.
-//   - A span that was sent is never sent again: not every store would know it.
-//   - What people ask, the statements and the answers go out only if the operator wants it so; rows never.
-//   - Spans of runs have a provider of their own; only who works on a run, and has its context, can get into it.
+//   - A store that is slow or down does not slow any run: spans wait in a bounded queue, and spans that do not fit are lost.
+//   - A span that was accepted is never sent again, because not every store recognises a repeated span.
+//   - Questions, statements and answers are sent only if the operator enables it. Rows are never sent.
+//   - Spans of runs have their own provider. Only code with the context of a run can add spans to its trace.
 //
 // Faults: UpstreamUnavailable.
 package tracing
@@ -32,39 +32,39 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 )
 
-// Kind is what the store is.
+// Kind is the kind of a tracing store.
 type Kind string
 
 const (
 	None     Kind = "none"
 	Phoenix  Kind = "phoenix"
 	Langfuse Kind = "langfuse"
-	OTLP     Kind = "otlp" // spans alone
+	OTLP     Kind = "otlp" // spans only, no ratings
 )
 
-// Config is where the store is, and what it gets.
+// Config describes the store and what is sent to it.
 type Config struct {
 	Kind        Kind
-	Endpoint    string // without the path of an operation
-	Key         string // of Phoenix; "public:secret" of Langfuse
-	Headers     string // name=value, separated by commas
-	Project     string // of Phoenix
+	Endpoint    string // base URL, without the path of an operation
+	Key         string // API key; for Langfuse "public:secret"
+	Headers     string // further headers: name=value, separated by commas
+	Project     string // project in Phoenix
 	Environment string
-	Capture     bool // questions, statements and answers go out
+	Capture     bool // send questions, statements and answers
 	Client      *http.Client
 	Log         *slog.Logger
 }
 
-// Tracing sends spans and ratings. Stop it.
+// Tracing sends spans and ratings. The owner calls Stop.
 type Tracing struct {
 	config   Config
 	headers  map[string]string
-	provider *sdktrace.TracerProvider // nil: no store
+	provider *sdktrace.TracerProvider // nil means no store
 	tracer   trace.Tracer
-	scores   scores // nil: ratings are kept here alone
+	scores   scores // nil means that ratings are not sent to the store
 	lost     atomic.Int64
-	silent   atomic.Bool  // the store did not answer when it was last called
-	told     atomic.Int64 // when that was last in the log
+	silent   atomic.Bool  // the last call of the store failed
+	told     atomic.Int64 // when a failure was last logged, in nanoseconds since 1970
 }
 
 const (
@@ -77,10 +77,10 @@ const (
 	tellEvery    = time.Minute
 )
 
-// Off is Tracing without a store.
+// Off returns Tracing without a store.
 func Off() *Tracing { return &Tracing{tracer: noop.NewTracerProvider().Tracer("")} }
 
-// New returns Tracing. The store need not answer yet.
+// New returns Tracing with this configuration. It does not call the store, so the store need not be available yet.
 func New(ctx context.Context, c Config) (*Tracing, error) {
 	t := Off()
 	if c.Kind == None {
@@ -90,7 +90,7 @@ func New(ctx context.Context, c Config) (*Tracing, error) {
 	t.config = c
 
 	if c.Endpoint == "" {
-		return nil, errors.New("it needs an endpoint")
+		return nil, errors.New("an endpoint is required")
 	}
 
 	t.config.Endpoint = strings.TrimRight(c.Endpoint, "/")
@@ -131,14 +131,14 @@ func New(ctx context.Context, c Config) (*Tracing, error) {
 	return t, nil
 }
 
-// headers are what every call carries: who we are, and what the operator adds.
+// headers returns the headers of every call: the credentials and the headers that the operator adds.
 func (c Config) headers() (map[string]string, error) {
 	set := map[string]string{}
 
 	switch {
 	case c.Kind == Langfuse:
 		if public, secret, _ := strings.Cut(c.Key, ":"); public == "" || secret == "" {
-			return nil, errors.New("the key of Langfuse is its public and its secret key with a colon between them")
+			return nil, errors.New("the key of Langfuse must have the form public-key:secret-key")
 		}
 
 		set["Authorization"] = "Basic " + base64.StdEncoding.EncodeToString([]byte(c.Key))
@@ -156,27 +156,27 @@ func (c Config) headers() (map[string]string, error) {
 		if found && name != "" {
 			set[name] = value
 		} else if entry != "" {
-			return nil, errors.New("the headers are not name=value, separated by commas")
+			return nil, errors.New("the headers must have the form name=value, separated by commas")
 		}
 	}
 
 	return set, nil
 }
 
-// Stop sends what waits, as long as ctx lasts.
+// Stop sends the spans that still wait, until ctx ends.
 func (t *Tracing) Stop(ctx context.Context) {
 	if t.provider != nil {
-		_ = t.provider.Shutdown(ctx) // what is lost was counted
+		_ = t.provider.Shutdown(ctx) // ExportSpans counts and logs failures
 	}
 }
 
-// Answers tells whether the store answered when it was last called.
+// Answers reports whether the last call of the store succeeded.
 func (t *Tracing) Answers() bool { return !t.silent.Load() }
 
-// Lost is how many spans did not reach the store.
+// Lost returns how many spans could not be sent to the store. It does not count spans that did not fit into the queue.
 func (t *Tracing) Lost() int64 { return t.lost.Load() }
 
-// sending counts what could not be sent, and says so now and then.
+// sending is an exporter that counts spans that could not be sent, and logs that at most once per tellEvery.
 type sending struct {
 	sdktrace.SpanExporter
 
@@ -196,8 +196,8 @@ func (s sending) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan)
 
 	now, last := time.Now().UnixNano(), s.t.told.Load()
 	if time.Duration(now-last) > tellEvery && s.t.told.CompareAndSwap(last, now) {
-		s.t.config.Log.WarnContext(ctx, "spans could not be sent to the tracing store", "spans", len(spans), "lost", s.t.lost.Load(), "error", err)
+		s.t.config.Log.WarnContext(ctx, "sending spans to the tracing store failed", "spans", len(spans), "lost", s.t.lost.Load(), "error", err)
 	}
 
-	return nil // or it would be printed past our log
+	return nil // an error would be printed by the SDK, outside of the log
 }

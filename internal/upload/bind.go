@@ -12,23 +12,23 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-// Binding says which ingestion of which dataset files are for.
+// Binding names the ingestion and the dataset that files are for.
 type Binding struct {
 	Account   uuid.UUID
 	Dataset   uuid.UUID
 	Ingestion uuid.UUID
 }
 
-// reservedTime is how long nobody asks whether the ingestion came about: longer than a request takes, and no longer
-// than somebody whose request was cut off should wait.
+// reservedTime is the time after which the cleanup checks whether the ingestion was created. It is longer than a
+// request takes, and short enough for a client whose request was interrupted to wait.
 const reservedTime = time.Minute
 
-// Reserve gives completed files of the caller's session to a dataset: those named, or all. The ingestion is
-// written in the dataset's account afterwards, so the reservation has to be confirmed; a file that only has
-// been looked at (look) is not bound.
+// Reserve binds completed files of the caller's session to a dataset: the named files, or all. The ingestion is
+// written in the dataset's account afterwards, so the reservation must then be confirmed. For a dry run (look)
+// Reserve returns the files without binding them.
 //
 // Faults: NotFound, InvalidState for a file that is not completed or belongs to another dataset, Conflict while
-// another request reserves it.
+// another request reserves the file.
 func (u Uploads) Reserve(ctx context.Context, who auth.Principal, session uuid.UUID, named []uuid.UUID, to Binding, look bool) (files []File, err error) {
 	err = u.DB.InTx(ctx, func(tx postgres.Tx) error {
 		found, err := u.load(ctx, tx, who, session)
@@ -61,7 +61,7 @@ func (u Uploads) Reserve(ctx context.Context, who auth.Principal, session uuid.U
 		case bound < len(ids):
 			return fault.New(fault.InvalidState, "A file of the session was loaded into another dataset, or has expired. Upload it again.")
 		case certain < len(ids):
-			return fault.New(fault.Conflict, "Another request is about to load a file of the session. If it was cut off, try again in two minutes.")
+			return fault.New(fault.Conflict, "Another request is loading a file of the session. If that request was interrupted, try again in two minutes.")
 		}
 
 		return nil
@@ -70,7 +70,7 @@ func (u Uploads) Reserve(ctx context.Context, who auth.Principal, session uuid.U
 	return files, err
 }
 
-// completed are the named files, or all that are completed.
+// completed returns the named files, or all completed files if none are named.
 func (s Session) completed(named []uuid.UUID) ([]File, error) {
 	var files []File
 
@@ -97,22 +97,22 @@ func (s Session) completed(named []uuid.UUID) ([]File, error) {
 	return files, nil
 }
 
-// Confirm says that the ingestion came about; Release that it did not, so that the files can expire again.
+// Confirm makes a reservation permanent after the ingestion was created.
 func (u Uploads) Confirm(ctx context.Context, account uuid.UUID, to Binding) error {
 	return u.DB.InTx(ctx, func(tx postgres.Tx) error { return confirmFiles(ctx, tx, account, to) })
 }
 
-// Release takes a reservation back.
+// Release removes a reservation whose ingestion was not created, so that the files can expire again.
 func (u Uploads) Release(ctx context.Context, account uuid.UUID, to Binding) error {
 	return u.DB.InTx(ctx, func(tx postgres.Tx) error { return releaseFiles(ctx, tx, account, to, u.Now().Add(u.Grace)) })
 }
 
-// Forsake lets the files of a dataset that is gone go too.
+// Forsake marks the files of a deleted dataset for removal.
 func (u Uploads) Forsake(ctx context.Context, account, dataset uuid.UUID) error {
 	return u.DB.InTx(ctx, func(tx postgres.Tx) error { return forsakeFiles(ctx, tx, account, dataset, u.Now()) })
 }
 
-// Reserved are reservations that were neither confirmed nor released in time, with the account of their files.
+// Reserved returns reservations that were neither confirmed nor released in time, with the account of their files.
 func (u Uploads) Reserved(ctx context.Context, limit int) (list map[Binding]uuid.UUID, err error) {
 	err = u.DB.Do(ctx, func(q postgres.Querier) error {
 		list, err = selectReserved(ctx, q, u.Now(), limit)

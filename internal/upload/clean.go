@@ -16,8 +16,8 @@ import (
 
 const cleanBatch = 200
 
-// Clean aborts sessions that expired and removes bytes whose time has come, by rows. The lease keeps a
-// second cleaner away and fences a late one.
+// Clean aborts expired sessions and removes the objects of files that are due, as the rows say. The lease prevents a
+// second cleaner from running, and fences off a late one.
 func (u Uploads) Clean(ctx context.Context, lease job.Lease) error {
 	return errors.Join(u.expire(ctx, lease), u.remove(ctx, lease))
 }
@@ -36,25 +36,21 @@ func (u Uploads) expire(ctx context.Context, lease job.Lease) error {
 		}
 
 		for _, session := range expired {
-			if err := u.DB.InTx(ctx, func(tx postgres.Tx) error { return u.expireTx(ctx, tx, lease, session) }); err != nil {
+			if err := lease.InTx(ctx, func(tx postgres.Tx) error { return u.expireTx(ctx, tx, session) }); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-func (u Uploads) expireTx(ctx context.Context, tx postgres.Tx, lease job.Lease, session Session) error {
-	if err := lease.FenceTx(ctx, tx); err != nil {
-		return err
-	}
-
+func (u Uploads) expireTx(ctx context.Context, tx postgres.Tx, session Session) error {
 	if err := lockSession(ctx, tx, session); err != nil {
 		return err
 	}
 
 	current, err := selectSession(ctx, tx, session.Account, session.ID)
 	if err != nil || current == nil || current.Status != Preparing {
-		return err // finished meanwhile
+		return err // finished in the meantime
 	}
 
 	if err := u.abandonTx(ctx, tx, *current); err != nil {
@@ -66,8 +62,8 @@ func (u Uploads) expireTx(ctx context.Context, tx postgres.Tx, lease job.Lease, 
 	})
 }
 
-// remove claims the rows of a batch before it removes their objects: a binding that still wants one of them finds it
-// aborted. One object that cannot be removed does not keep the others; the next run tries it again.
+// remove claims the rows of a batch before it removes their objects, so that a binding that comes later finds the
+// file aborted. An object that cannot be removed does not stop the others; the next run tries it again.
 func (u Uploads) remove(ctx context.Context, lease job.Lease) error {
 	var (
 		last   removable
@@ -77,11 +73,7 @@ func (u Uploads) remove(ctx context.Context, lease job.Lease) error {
 	for {
 		var due []removable
 
-		err := u.DB.InTx(ctx, func(tx postgres.Tx) (err error) {
-			if err := lease.FenceTx(ctx, tx); err != nil {
-				return err
-			}
-
+		err := lease.InTx(ctx, func(tx postgres.Tx) (err error) {
 			due, err = claimRemovable(ctx, tx, u.now(), last, cleanBatch)
 
 			return err
@@ -92,7 +84,7 @@ func (u Uploads) remove(ctx context.Context, lease job.Lease) error {
 
 		for _, last = range due {
 			err := u.removeFile(ctx, lease, last)
-			if ctx.Err() != nil || fault.Is(err, fault.Unavailable) { // the others would fail as well
+			if ctx.Err() != nil || fault.Is(err, fault.Unavailable) { // the others would fail too
 				return errors.Join(append(failed, err)...)
 			}
 
@@ -103,7 +95,8 @@ func (u Uploads) remove(ctx context.Context, lease job.Lease) error {
 	}
 }
 
-// removeFile removes first and records then: a repeat finds nothing to remove, and that is fine.
+// removeFile removes the object first and then records it. Repeating it is safe, because removing an object that does
+// not exist succeeds.
 func (u Uploads) removeFile(ctx context.Context, lease job.Lease, file removable) error {
 	if file.uploadID != "" {
 		if err := u.Store.AbortUpload(ctx, file.key, file.uploadID); err != nil {
@@ -115,17 +108,12 @@ func (u Uploads) removeFile(ctx context.Context, lease job.Lease, file removable
 		return err
 	}
 
-	return u.DB.InTx(ctx, func(tx postgres.Tx) error {
-		if err := lease.FenceTx(ctx, tx); err != nil {
-			return err
-		}
-
-		return updateRemoved(ctx, tx, file, u.now())
-	})
+	return lease.InTx(ctx, func(tx postgres.Tx) error { return updateRemoved(ctx, tx, file, u.now()) })
 }
 
-// Sweep removes what was begun at the store and died before its row knew: only on days on which nothing can
-// be under way any more, and only so far back that what was missed once is found later.
+// Sweep removes multipart uploads and objects that no row lists, because the process died before it stored their ids.
+// It checks only days old enough that no upload can be in progress, and several of them, so that something missed
+// once is found later.
 func (u Uploads) Sweep(ctx context.Context) error {
 	for day := sweepFrom; day <= sweepTo; day++ {
 		for orphan, err := range u.Store.Orphans(ctx, stored(u.DB, dayPrefix(u.now().AddDate(0, 0, -day)))) {
@@ -143,21 +131,21 @@ func (u Uploads) Sweep(ctx context.Context) error {
 }
 
 const (
-	sweepFrom = 3  // days ago: a session lives for one
+	sweepFrom = 3  // days ago: a session lasts one day
 	sweepTo   = 14 // days ago
 
-	// SafeAge is that of keys whose uploads nobody can be about to write down any more.
+	// SafeAge is the age from which no request can still be about to store the id of an upload.
 	SafeAge = sweepFrom * 24 * time.Hour
 
-	// allPrefix is where all uploads are; each day has a folder.
+	// allPrefix is the prefix of all uploads. Each day has its own folder.
 	allPrefix = "uploads/"
 )
 
 func dayPrefix(day time.Time) string { return allPrefix + day.UTC().Format(time.DateOnly) + "/" }
 
-// Inspect compares all rows with all of the store, except for what is on a day less than age ago. It changes
-// nothing. An upload that is being prepared looks like an orphan until its id is written down: ages below
-// SafeAge are right only while nobody prepares.
+// Inspect compares all rows with all objects in the store, except those of days less than age ago. It changes
+// nothing. An upload that is being prepared looks like an orphan until its id is stored, so results for an age below
+// SafeAge are correct only while no session is being prepared.
 func (u Uploads) Inspect(ctx context.Context, age time.Duration) (blob.Inspection, error) {
 	younger := dayPrefix(u.now().Add(-age).AddDate(0, 0, 1))
 

@@ -22,8 +22,8 @@ import (
 	"quern.dev/quern/stack"
 )
 
-// TestCleanAgainstBinding: a cleaner that is about to delete the object of a file, and a request that binds the file at
-// that very moment: either the file is bound and keeps its object, or it is gone and the request is told so.
+// TestCleanAgainstBinding checks a request that binds a file while a cleaner is about to delete its object. Either
+// the file is bound and keeps its object, or it is deleted and the request fails.
 func TestCleanAgainstBinding(t *testing.T) {
 	t.Parallel()
 
@@ -50,7 +50,7 @@ func TestCleanAgainstBinding(t *testing.T) {
 	require.True(t, fault.Is(err, fault.NotFound), "%v", err)
 }
 
-// TestBindingAgainstClean: the other way round, a file whose binding is not committed yet is left alone.
+// TestBindingAgainstClean checks the reverse: a file whose binding is not committed yet is not removed.
 func TestBindingAgainstClean(t *testing.T) {
 	t.Parallel()
 
@@ -73,7 +73,7 @@ func TestBindingAgainstClean(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestCleanGoesOn: an object that the store does not delete does not keep the others.
+// TestCleanGoesOn checks that an object that the store does not delete does not stop the removal of the others.
 func TestCleanGoesOn(t *testing.T) {
 	t.Parallel()
 
@@ -98,7 +98,7 @@ func TestCleanGoesOn(t *testing.T) {
 	require.True(t, fault.Is(err, fault.NotFound))
 }
 
-// place is a set of uploads of its own, whose completed files may go.
+// place is an Uploads with its own database and prefix, for one test.
 type place struct {
 	Uploads
 
@@ -107,7 +107,7 @@ type place struct {
 	jobs *job.Client
 }
 
-// wire lets a test come before requests to the store, or refuse them.
+// wire runs a function before requests to the store, or refuses them.
 type wire struct {
 	http.RoundTripper
 
@@ -162,7 +162,7 @@ func newPlace(t *testing.T) place {
 	return p
 }
 
-// completed makes a session of finished files whose time is over.
+// completed creates a session of completed files that are due for removal.
 func (p place) completed(t *testing.T, files int) Session {
 	t.Helper()
 
@@ -201,5 +201,5 @@ func (p place) clean(t *testing.T) {
 func (p place) tryClean(t *testing.T) error {
 	t.Helper()
 
-	return p.jobs.Hold(t.Context(), job.Work{ID: uuid.New(), Job: CleanArgs{}, Queue: CleanQueue}, p.Clean)
+	return p.jobs.Hold(t.Context(), job.Work{ID: uuid.New(), Job: CleanArgs{}, Queue: job.CleanupQueue}, p.Clean)
 }

@@ -15,16 +15,16 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-// Finished is where a file and its session stand.
+// Finished is the status of a file and of its session.
 type Finished struct {
 	Session Status
 	File    Status
 }
 
-// Finish puts a file together from its parts, as the store has them. A repeat gives the same answer.
+// Finish assembles a file from its parts, as the store has them. A repeated call returns the same result.
 //
-// Faults: NotFound, ValidationFailed naming a part that is missing or of the wrong size, InvalidState for a
-// file that was aborted, Unavailable.
+// Faults: NotFound, Forbidden, ValidationFailed naming a part that is missing or has the wrong size, InvalidState for
+// a file that was aborted, Unavailable.
 func (u Uploads) Finish(ctx context.Context, who auth.Principal, session, file uuid.UUID, uploadID, key string) (Finished, error) {
 	found, wanted, err := u.own(ctx, who, session, file)
 
@@ -33,7 +33,7 @@ func (u Uploads) Finish(ctx context.Context, who auth.Principal, session, file u
 		return Finished{}, err
 	case wanted.UploadID != uploadID || wanted.Key != key:
 		return Finished{}, fault.InvalidFields(
-			fault.Sub{Code: "uploadId", Message: "uploadId and key must be those that prepare gave for this file"})
+			fault.Sub{Code: "uploadId", Message: "uploadId and key must be those that prepare returned for this file"})
 	case wanted.Status == Completed:
 		return Finished{Session: found.Status, File: Completed}, nil
 	case wanted.Status == Aborted:
@@ -47,7 +47,8 @@ func (u Uploads) Finish(ctx context.Context, who auth.Principal, session, file u
 	return u.record(ctx, who, found, wanted)
 }
 
-// afterRace explains why a file could not be put together: another request may have ended it meanwhile.
+// afterRace returns the result if the file could not be assembled: another request may have finished or aborted it in
+// the meantime.
 func (u Uploads) afterRace(ctx context.Context, who auth.Principal, session, file uuid.UUID, cause error) (Finished, error) {
 	if !fault.Is(cause, fault.Conflict) && !fault.Is(cause, fault.InvalidState) {
 		return Finished{}, cause
@@ -68,14 +69,14 @@ func (u Uploads) afterRace(ctx context.Context, who auth.Principal, session, fil
 	case wanted.Status == Aborted:
 		return Finished{}, fault.New(fault.InvalidState, "The file was aborted.")
 	case fault.Is(cause, fault.Conflict):
-		return Finished{}, fault.Wrap(cause, fault.InvalidState, "The parts changed while the file was put together. Look at what is there, and finish again.")
+		return Finished{}, fault.Wrap(cause, fault.InvalidState, "The parts changed while the file was being completed. Check which parts are uploaded, and finish again.")
 	default:
 		return Finished{}, cause
 	}
 }
 
-// assemble makes the object. While another request does so the store may show parts that are going, so
-// parts that do not fit are looked at twice.
+// assemble creates the object. While another request does so, the store may list parts that are being removed, so a
+// failed check of the parts is repeated once.
 func (u Uploads) assemble(ctx context.Context, file File) error {
 	err := u.tryAssemble(ctx, file)
 	if !fault.Is(err, fault.ValidationFailed) && !fault.Is(err, fault.Conflict) {
@@ -90,8 +91,8 @@ func (u Uploads) assemble(ctx context.Context, file File) error {
 	}
 }
 
-// tryAssemble makes the object once. That it was made before, by a request whose answer was lost or that
-// runs at the same moment, is as good.
+// tryAssemble creates the object once. It also succeeds if the object already exists, from a request whose response
+// was lost or that runs at the same time.
 func (u Uploads) tryAssemble(ctx context.Context, file File) error {
 	parts, err := u.Store.ListParts(ctx, file.Key, file.UploadID)
 	if err == nil {
@@ -109,7 +110,7 @@ func (u Uploads) tryAssemble(ctx context.Context, file File) error {
 	return u.checkObject(ctx, file)
 }
 
-// checkParts compares what the store has with what was declared.
+// checkParts compares the parts in the store with the declared size of the file.
 func checkParts(file File, parts []blob.UploadedPart) error {
 	var subs []fault.Sub
 
@@ -126,7 +127,7 @@ func checkParts(file File, parts []blob.UploadedPart) error {
 		case !there:
 			subs = append(subs, fault.Sub{Code: fmt.Sprintf("parts.%d", number), Message: "has not been uploaded"})
 		case size != file.partLength(number):
-			subs = append(subs, fault.Sub{Code: fmt.Sprintf("parts.%d", number), Message: fmt.Sprintf("has %d bytes, and should have %d", size, file.partLength(number))})
+			subs = append(subs, fault.Sub{Code: fmt.Sprintf("parts.%d", number), Message: fmt.Sprintf("has %d bytes instead of %d", size, file.partLength(number))})
 		}
 	}
 
@@ -145,14 +146,14 @@ func checkParts(file File, parts []blob.UploadedPart) error {
 	return nil
 }
 
-// assembleTime is how long a store may take to show an object that it has put together.
+// assembleTime is how long a store may take to show an object that it has assembled.
 const assembleTime = 2 * time.Second
 
-// maxSubs keeps the answer about a file with thousands of missing parts readable.
+// maxSubs limits the number of messages about a file with thousands of missing parts.
 const maxSubs = 20
 
-// checkObject looks for the object, and for a moment again: while another request puts it together the
-// store may have neither the upload any more nor the object yet.
+// checkObject checks the object, and retries for up to assembleTime. While another request assembles the object, the
+// store may have neither the multipart upload nor the object.
 func (u Uploads) checkObject(ctx context.Context, file File) error {
 	object, err := u.Store.Head(ctx, file.Key)
 
@@ -166,18 +167,18 @@ func (u Uploads) checkObject(ctx context.Context, file File) error {
 
 	switch {
 	case fault.Is(err, fault.NotFound):
-		return fault.New(fault.InvalidState, "The upload is no longer in the object store. Prepare it anew.")
+		return fault.New(fault.InvalidState, "The uploaded file is no longer in the object store. Prepare the upload again and send the whole file.")
 	case err != nil:
 		return err
 	case object.Size != file.Size:
-		return fault.New(fault.InvalidState, fmt.Sprintf("The object has %d bytes, and should have %d. Prepare it anew.", object.Size, file.Size))
+		return fault.New(fault.InvalidState, fmt.Sprintf("The uploaded file has %d bytes instead of %d. Prepare the upload again and send the whole file.", object.Size, file.Size))
 	default:
 		return nil
 	}
 }
 
-// record completes the file, and with the last one the session. Of two that finish at once the second finds
-// it done; one that was aborted meanwhile stays so, and its object goes.
+// record completes the file and, with its last file, the session. If another request has completed the file, record
+// changes nothing. A file that was aborted in the meantime stays aborted, and the cleanup removes its object.
 func (u Uploads) record(ctx context.Context, who auth.Principal, session Session, file File) (done Finished, err error) {
 	err = u.DB.InTx(ctx, func(tx postgres.Tx) error {
 		if err := lockSession(ctx, tx, session); err != nil {
@@ -220,7 +221,7 @@ func (u Uploads) record(ctx context.Context, who auth.Principal, session Session
 	return done, err
 }
 
-// settleTx gives a session the status that follows from its files.
+// settleTx sets the status of a session that follows from the status of its files.
 func (u Uploads) settleTx(ctx context.Context, tx postgres.Tx, session Session) (Status, error) {
 	open, completed, err := countFiles(ctx, tx, session)
 	if err != nil {
@@ -241,10 +242,10 @@ func (u Uploads) settleTx(ctx context.Context, tx postgres.Tx, session Session) 
 	return status, updateSession(ctx, tx, session, status)
 }
 
-// Abort ends a session, or with a file only that one. Finished files are withdrawn at once, and their bytes
-// go after the grace. A repeat gives the same answer.
+// Abort aborts a session or, if file is given, only that file. Finished files can no longer be used, and their bytes
+// are removed after Grace. A repeated call returns the same result.
 //
-// Faults: NotFound, InvalidState for a session that is completed.
+// Faults: NotFound, Forbidden, InvalidState for a session that is completed.
 func (u Uploads) Abort(ctx context.Context, who auth.Principal, id, file uuid.UUID) (status Status, err error) {
 	var session Session
 
@@ -307,8 +308,8 @@ func (u Uploads) abortTx(ctx context.Context, tx postgres.Tx, who auth.Principal
 	return audit.WriteTx(ctx, tx, entry)
 }
 
-// forget ends the multipart uploads at the store, so that their addresses stop working at once. If it does
-// not answer now, the cleaner does it.
+// forget aborts the multipart uploads in the store, so that their URLs stop working at once. If the store does not
+// answer, the cleanup does it later.
 func (u Uploads) forget(ctx context.Context, session Session, only uuid.UUID) {
 	ctx, cancel := context.WithTimeout(ctx, forgetTime)
 	defer cancel()
@@ -325,8 +326,8 @@ func (u Uploads) forget(ctx context.Context, session Session, only uuid.UUID) {
 		}
 	}
 
-	_ = calls.Wait() // the rows say that it is to be done
+	_ = calls.Wait() // the rows record what remains to be done
 }
 
-// forgetTime is how long an answer waits for the store to forget.
+// forgetTime is how long a response waits for the store to abort uploads.
 const forgetTime = 2 * time.Second

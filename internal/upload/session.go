@@ -17,19 +17,19 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-// Uploads keeps sessions in PostgreSQL and bytes in the store.
+// Uploads stores sessions in PostgreSQL and bytes in the object store.
 type Uploads struct {
 	DB    *postgres.DB
 	Store *blob.Store
 	Now   func() time.Time
 
-	MaxOpenSessions int           // of an account at once
-	MaxOpenBytes    int64         // declared in them
-	MaxFile         int64         // of one file
-	Grace           time.Duration // between an end and the removal of bytes
+	MaxOpenSessions int           // of one account
+	MaxOpenBytes    int64         // total declared size of the files in them
+	MaxFile         int64         // bytes of one file
+	Grace           time.Duration // time between the end of an upload and the removal of its bytes
 }
 
-// Status is that of a session or of a file.
+// Status is the status of a session or of a file.
 type Status string
 
 const (
@@ -39,13 +39,13 @@ const (
 )
 
 const (
-	sessionTime  = 24 * time.Hour     // then it is aborted by the service
-	unboundTime  = 7 * 24 * time.Hour // then a completed file that nobody loaded is removed
+	sessionTime  = 24 * time.Hour     // after which the service aborts a session
+	unboundTime  = 7 * 24 * time.Hour // after which a completed file that was not loaded is removed
 	urlTime      = time.Hour
 	leastPart    = 8 << 20
-	maxParts     = 10_000 // of one file, and in one answer
+	maxParts     = 10_000 // of one file, and in one response
 	maxNameBytes = 255
-	storeCalls   = 8 // at once, for one request
+	storeCalls   = 8 // concurrent calls for one request
 )
 
 // Session is a set of files that are uploaded together.
@@ -72,24 +72,24 @@ type File struct {
 	position int
 }
 
-// parts is how many parts the file has.
+// parts returns the number of parts of the file.
 func (f File) parts() int { return int((f.Size + f.PartSize - 1) / f.PartSize) }
 
-// partLength is how long a part is: all alike, and the last one the rest.
+// partLength returns the size of a part: PartSize, or the rest for the last part.
 func (f File) partLength(number int) int64 {
 	return min(f.PartSize, f.Size-int64(number-1)*f.PartSize)
 }
 
-// NewFile is a file that somebody wants to upload.
+// NewFile is a file to upload.
 type NewFile struct {
 	Name string
 	Size int64
 }
 
-// Prepare begins a session.
+// Prepare starts a session.
 //
-// Faults: ValidationFailed, PayloadTooLarge, RateLimited, Forbidden, Unavailable. After Unavailable no session
-// is open: what was begun is aborted, and the key can be used again.
+// Faults: ValidationFailed, PayloadTooLarge, RateLimited, Forbidden, Unavailable. After Unavailable no session is
+// open: what was started is aborted, and the idempotency key can be used again.
 func (u Uploads) Prepare(ctx context.Context, who auth.Principal, files []NewFile, once auth.Once) (session Session, err error) {
 	if err := mayUpload(who); err != nil {
 		return Session{}, err
@@ -119,9 +119,9 @@ func (u Uploads) Prepare(ctx context.Context, who auth.Principal, files []NewFil
 	return session, nil
 }
 
-// insertTx records the session, or returns the one that the same request recorded before.
+// insertTx records the session, or returns the session that an earlier identical request recorded.
 func (u Uploads) insertTx(ctx context.Context, tx postgres.Tx, who auth.Principal, session Session, once auth.Once) (Session, error) {
-	// One at a time, so that the limits on what is open hold.
+	// Serialise the requests of an account, so that the limits on open sessions hold.
 	if err := lockUploads(ctx, tx, who.Account); err != nil {
 		return Session{}, err
 	}
@@ -161,13 +161,13 @@ func (u Uploads) checkOpen(ctx context.Context, tx postgres.Tx, session Session)
 	}
 
 	e := fault.New(fault.RateLimited, fmt.Sprintf(
-		"At most %d upload sessions with %d bytes can be open at once. Finish or abort some.", u.MaxOpenSessions, u.MaxOpenBytes))
+		"At most %d upload sessions with %d bytes in total can be open. Finish or abort some.", u.MaxOpenSessions, u.MaxOpenBytes))
 	e.RetryAfter = time.Minute
 
 	return e
 }
 
-// draft applies the rules to a request.
+// draft checks a request and returns its session.
 func (u Uploads) draft(who auth.Principal, files []NewFile) (Session, error) {
 	now := u.now()
 	session := Session{
@@ -202,13 +202,13 @@ func (u Uploads) draft(who auth.Principal, files []NewFile) (Session, error) {
 	case len(subs) > 0:
 		return Session{}, fault.InvalidFields(subs...)
 	case parts > maxParts:
-		return Session{}, fault.New(fault.PayloadTooLarge, fmt.Sprintf("These files have %d parts; one answer has %d at most. Use several sessions.", parts, maxParts))
+		return Session{}, fault.New(fault.PayloadTooLarge, fmt.Sprintf("These files have %d parts; one response can list %d at most. Use several sessions.", parts, maxParts))
 	default:
 		return session, nil
 	}
 }
 
-// partSize is 8 MiB, and more, in whole MiB, where a file would have too many parts.
+// partSize returns 8 MiB, or more, in whole MiB, if a file would have too many parts.
 func partSize(size int64) int64 {
 	const mebibyte = 1 << 20
 
@@ -254,7 +254,7 @@ func (u Uploads) begin(ctx context.Context, session *Session) error {
 
 			file.UploadID = kept
 			if kept != id {
-				return u.Store.AbortUpload(ctx, file.Key, id) // a repeat of the request was first
+				return u.Store.AbortUpload(ctx, file.Key, id) // a repetition of the request was faster
 			}
 
 			return nil
@@ -274,7 +274,7 @@ func (u Uploads) keepUploadID(ctx context.Context, session Session, file File, i
 	return kept, err
 }
 
-// discard takes back a session whose uploads could not be begun: the caller is told that nothing happened.
+// discard aborts a session whose uploads could not be started, frees its idempotency key, and returns the cause.
 func (u Uploads) discard(ctx context.Context, who auth.Principal, session Session, once auth.Once, cause error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), discardTimeout)
 	defer cancel()
@@ -295,7 +295,7 @@ func (u Uploads) discard(ctx context.Context, who auth.Principal, session Sessio
 
 const discardTimeout = 5 * time.Second
 
-// abandonTx aborts what is open of a session; the cleaner removes what the store may have of it.
+// abandonTx aborts the open files of a session. The cleanup removes what the store may have of them.
 func (u Uploads) abandonTx(ctx context.Context, tx postgres.Tx, session Session) error {
 	if err := updateFiles(ctx, tx, session, uuid.Nil, u.now(), u.now().Add(u.Grace)); err != nil {
 		return err
@@ -304,14 +304,14 @@ func (u Uploads) abandonTx(ctx context.Context, tx postgres.Tx, session Session)
 	return updateSession(ctx, tx, session, Aborted)
 }
 
-// URL is a presigned address for one part.
+// URL is a presigned URL for one part.
 type URL struct {
 	Number int
 	URL    string
 	Size   int64
 }
 
-// URLs signs addresses for parts of a file, all of them if none are named.
+// URLs returns presigned URLs for parts of a file, for all parts if none are named.
 func (u Uploads) URLs(ctx context.Context, file File, numbers ...int) ([]URL, error) {
 	if len(numbers) == 0 {
 		for number := range file.parts() {
@@ -339,9 +339,9 @@ func (u Uploads) URLs(ctx context.Context, file File, numbers ...int) ([]URL, er
 	return urls, nil
 }
 
-// Renew signs addresses for parts of a file that is still open.
+// Renew returns new presigned URLs for parts of a file that is not finished or aborted.
 //
-// Faults: NotFound, InvalidState, ValidationFailed.
+// Faults: NotFound, Forbidden, InvalidState, ValidationFailed.
 func (u Uploads) Renew(ctx context.Context, who auth.Principal, session, file uuid.UUID, numbers []int) ([]URL, error) {
 	found, err := u.open(ctx, who, session, file)
 	if err != nil {
@@ -351,7 +351,7 @@ func (u Uploads) Renew(ctx context.Context, who auth.Principal, session, file uu
 	return u.URLs(ctx, found, numbers...)
 }
 
-// Get returns a session of the caller's.
+// Get returns a session of the caller.
 func (u Uploads) Get(ctx context.Context, who auth.Principal, id uuid.UUID) (session Session, err error) {
 	err = u.DB.Do(ctx, func(q postgres.Querier) error {
 		session, err = u.load(ctx, q, who, id)
@@ -362,8 +362,8 @@ func (u Uploads) Get(ctx context.Context, who auth.Principal, id uuid.UUID) (ses
 	return session, err
 }
 
-// Parts returns what the store has of each file of a session, in their order: nothing of one that is not
-// open any more.
+// Parts returns the uploaded parts of each file of a session, in the order of the files, and none for a file that is
+// finished or aborted.
 func (u Uploads) Parts(ctx context.Context, session Session) ([][]blob.UploadedPart, error) {
 	parts := make([][]blob.UploadedPart, len(session.Files))
 	calls, ctx := errgroup.WithContext(ctx)
@@ -389,7 +389,7 @@ func (u Uploads) Parts(ctx context.Context, session Session) ([][]blob.UploadedP
 	return parts, calls.Wait()
 }
 
-// load returns a session of the caller's. To a restricted token it looks absent.
+// load returns a session of the caller. For a restricted token it returns NotFound.
 func (u Uploads) load(ctx context.Context, q postgres.Querier, who auth.Principal, id uuid.UUID) (Session, error) {
 	if who.Token != nil && who.Token.Restricted {
 		return Session{}, fault.Absent()
@@ -417,7 +417,7 @@ func (u Uploads) open(ctx context.Context, who auth.Principal, session, file uui
 	return wanted, err
 }
 
-// own returns a file of the caller's, with its session, to somebody who may upload.
+// own returns a file of the caller with its session. It fails if the caller may not upload.
 func (u Uploads) own(ctx context.Context, who auth.Principal, session, file uuid.UUID) (Session, File, error) {
 	found, err := u.Get(ctx, who, session)
 	if err != nil {
@@ -450,7 +450,7 @@ func (u Uploads) now() time.Time { return u.Now().UTC().Truncate(time.Millisecon
 func mayUpload(who auth.Principal) error {
 	switch {
 	case who.Token != nil && who.Token.Restricted:
-		return fault.New(fault.Forbidden, "A restricted token cannot upload files: it could not see them.")
+		return fault.New(fault.Forbidden, "A restricted token cannot upload files, because it could not see them.")
 	case auth.Editor.Exceeds(who.Ceiling()):
 		return fault.New(fault.Forbidden, "The token in use allows viewer at most.")
 	default:

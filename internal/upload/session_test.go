@@ -64,7 +64,7 @@ func TestCheckParts(t *testing.T) {
 	err := checkParts(file, []blob.UploadedPart{{Number: 1, Size: 8 * mebibyte}, {Number: 3, Size: 5 * mebibyte}, {Number: 4, Size: 1}})
 	require.Equal(t, []fault.Sub{
 		{Code: "parts.2", Message: "has not been uploaded"},
-		{Code: "parts.3", Message: "has 5242880 bytes, and should have 4194304"},
+		{Code: "parts.3", Message: "has 5242880 bytes instead of 4194304"},
 		{Code: "parts.4", Message: "is not a part of this file"},
 	}, fault.From(err).Subs)
 

@@ -106,7 +106,7 @@ func lockSession(ctx context.Context, tx pgx.Tx, s Session) error {
 	return err
 }
 
-// selectSession returns nil if there is none.
+// selectSession returns nil if the session does not exist.
 func selectSession(ctx context.Context, q postgres.Querier, account, id uuid.UUID) (*Session, error) {
 	s := Session{Account: account, ID: id}
 
@@ -138,13 +138,14 @@ func selectSession(ctx context.Context, q postgres.Querier, account, id uuid.UUI
 	return &s, err
 }
 
-// updateUploadID keeps the id if there is none yet, and returns the one that is kept.
+// updateUploadID stores the id if the file has none yet, and returns the stored id.
 func updateUploadID(ctx context.Context, q postgres.Querier, s Session, f File, id string) (kept string, err error) {
 	if _, err := q.Exec(ctx, sqlUpdateUploadID, s.Account, s.ID, f.ID, id); err != nil {
 		return "", err
 	}
 
-	// A statement of its own: it sees what another wrote while the first one waited for it.
+	// The first statement may have waited for another request and does not see what that request wrote. A second
+	// statement sees it.
 	err = q.QueryRow(ctx, sqlSelectUploadID, s.Account, s.ID, f.ID).Scan(&kept)
 
 	return kept, err
@@ -156,7 +157,7 @@ func completeFile(ctx context.Context, tx pgx.Tx, s Session, f File, now, remove
 	return err
 }
 
-// updateFiles aborts one file, or all for uuid.Nil. Bytes that nobody finished may go at once.
+// updateFiles aborts one file, or all files if file is uuid.Nil. Bytes of unfinished files may be removed at once.
 func updateFiles(ctx context.Context, tx pgx.Tx, s Session, file uuid.UUID, now, afterGrace time.Time) error {
 	var only *uuid.UUID
 	if file != uuid.Nil {
@@ -193,15 +194,15 @@ func selectExpired(ctx context.Context, q postgres.Querier, now time.Time, limit
 	})
 }
 
-// removable is a file whose bytes may go.
+// removable is a file whose bytes are due for removal.
 type removable struct {
 	account, session, file uuid.UUID
 	key, uploadID          string
 	due                    time.Time
 }
 
-// claimRemovable marks the files that come after the given one as aborted, so that nobody can bind them any more, and
-// returns them. A claimed file stays removable until updateRemoved records that its bytes are gone.
+// claimRemovable marks the due files after the given one as aborted, so that they can no longer be bound, and returns
+// them. A claimed file stays removable until updateRemoved records that its bytes were removed.
 func claimRemovable(ctx context.Context, tx pgx.Tx, now time.Time, after removable, limit int) ([]removable, error) {
 	rows, err := tx.Query(ctx, sqlClaimRemovable, now, after.due, after.file, limit)
 	if err != nil {
@@ -227,8 +228,8 @@ func updateRemoved(ctx context.Context, tx pgx.Tx, r removable, now time.Time) e
 	return err
 }
 
-// stored is all that is in the store for uploads. A repeat of a prepare that died begins another upload of the same
-// key: the first is nobody's.
+// stored returns the rows that describe the objects of uploads. If a prepare request dies and is repeated, a second
+// multipart upload of the same key begins; the first one then belongs to no row.
 func stored(db *postgres.DB, prefix string) blob.Rows {
 	return blob.Rows{
 		Prefix: prefix,
@@ -241,8 +242,8 @@ func stored(db *postgres.DB, prefix string) blob.Rows {
 	}
 }
 
-// bindFiles binds the files that are free, and counts those that this dataset has now, and those of them that no
-// other request has reserved.
+// bindFiles binds the files that are free. It returns the number of files that the dataset has now (bound), and how
+// many of them no other request has reserved (certain).
 func bindFiles(ctx context.Context, tx pgx.Tx, s Session, files []uuid.UUID, to Binding, until time.Time) (certain, bound int, err error) {
 	if _, err := tx.Exec(ctx, sqlBindFiles, s.Account, s.ID, files, to.Account, to.Dataset, to.Ingestion, until); err != nil {
 		return 0, 0, err
@@ -265,14 +266,14 @@ func releaseFiles(ctx context.Context, tx pgx.Tx, account uuid.UUID, to Binding,
 	return err
 }
 
-// forsakeFiles may touch the files of several accounts: those of everybody who loaded into the dataset.
+// forsakeFiles may change the files of several accounts: of every account that loaded files into the dataset.
 func forsakeFiles(ctx context.Context, tx pgx.Tx, account, dataset uuid.UUID, now time.Time) error {
 	_, err := tx.Exec(ctx, sqlForsakeFiles, account, dataset, now)
 
 	return err
 }
 
-// MoveTx follows a dataset that changes its owner.
+// MoveTx updates bound files when a dataset changes its owner.
 func MoveTx(ctx context.Context, tx pgx.Tx, from, to, dataset uuid.UUID) error {
 	_, err := tx.Exec(ctx, sqlMoveBound, from, to, dataset)
 

@@ -10,41 +10,44 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"quern.dev/quern/internal/lexicon"
 )
 
-// Entry is a distinct value of a column, and how many rows have it.
+// Entry is a distinct value of a column with the number of rows that have it.
 type Entry struct {
 	Column string
 	Value  string
 	Count  int64
 }
 
-// Bounds are what an index may hold. Entries beyond them are left out, so the most important come first.
+// Bounds contains the limits of an index. Entries beyond them are left out, so the most important entries must come
+// first.
 type Bounds struct {
 	Column int // values of one column
 	Table  int // values of all columns
-	Bytes  int // of all values
+	Bytes  int // bytes of all values
 	Length int // characters of a value
 }
 
-// DefaultBounds are those of a table. With them Build takes at most about 700 MB of memory.
+// DefaultBounds returns the bounds for a table. With them, Build needs at most about 700 MB of memory.
 func DefaultBounds() Bounds {
 	return Bounds{Column: 1_000_000, Table: 2_000_000, Bytes: 64 << 20, Length: 100}
 }
 
-// Stats is what became of the entries.
+// Stats reports how many entries were indexed.
 type Stats struct {
 	Columns []ColumnStats
 	Keys    int   // folded values, and words of values
-	Bytes   int64 // of the file
+	Bytes   int64 // size of the file
 }
 
-// ColumnStats is what became of the entries of one column.
+// ColumnStats reports how many entries of one column were indexed.
 type ColumnStats struct {
 	Name    string
-	Values  int  // that are in the index
-	Long    int  // left out because of their length
-	Sampled bool // others were left out
+	Values  int  // values in the index
+	Long    int  // values left out because of their length
+	Sampled bool // other values were left out
 }
 
 // row is an entry with its key.
@@ -57,7 +60,7 @@ type row struct {
 // part is a word of a key.
 type part struct {
 	word string
-	key  uint32 // which one
+	key  uint32 // index of the key
 }
 
 type builder struct {
@@ -68,8 +71,8 @@ type builder struct {
 	bytes   int
 }
 
-// Build writes the index of a table's entries. Whoever has left values out before says so of the column, after the
-// last entry; sampled may be nil.
+// Build writes the index of a table's entries. sampled reports whether the caller has already left out values of a
+// column; it is called after the last entry and may be nil.
 func Build(to io.Writer, entries iter.Seq[Entry], bounds Bounds, sampled func(column string) bool) (Stats, error) {
 	b := builder{bounds: bounds, columns: map[string]int{}}
 	for entry := range entries {
@@ -106,9 +109,9 @@ func (b *builder) add(entry Entry) {
 		return
 	}
 
-	key := Fold(entry.Value)
+	key := lexicon.Key(entry.Value)
 	if key == "" {
-		return // signs alone
+		return // the value consists only of signs
 	}
 
 	if column.Values >= b.bounds.Column || len(b.rows) >= b.bounds.Table || b.bytes+len(entry.Value) > b.bounds.Bytes {
@@ -122,7 +125,7 @@ func (b *builder) add(entry Entry) {
 	b.rows = append(b.rows, row{key: key, value: entry.Value, column: at, count: max(entry.Count, 0)})
 }
 
-// wholes are the rows of each key, in the order of the keys.
+// wholes returns the rows of each key, in the order of the keys.
 func (b *builder) wholes() [][]row {
 	var wholes [][]row
 
@@ -139,7 +142,7 @@ func (b *builder) wholes() [][]row {
 	return wholes
 }
 
-// parts are the words that stand in few keys of several words, in the order of the words.
+// parts returns the words that are in at most maxPart keys of several words, in the order of the words.
 func parts(wholes [][]row) []part {
 	var all []part
 
@@ -150,7 +153,7 @@ func parts(wholes [][]row) []part {
 		}
 
 		for w := range strings.SplitSeq(key, " ") {
-			if len(w) >= partLetters && !stopWord(w) {
+			if len(w) >= partLetters && !lexicon.IsStop(w) {
 				all = append(all, part{w, uint32(i)}) //nolint:gosec // as many as Bounds allow
 			}
 		}
@@ -177,14 +180,14 @@ func parts(wholes [][]row) []part {
 	return kept
 }
 
-// item is a key with what it leads to.
+// item is a key with its content.
 type item struct {
 	key   string
-	whole int // of wholes, -1 if it is only a word
+	whole int // index in wholes; -1 if the key is only a word
 	parts []part
 }
 
-// items merges keys and words.
+// items merges keys and words in order.
 func items(wholes [][]row, parts []part) iter.Seq[item] {
 	return func(yield func(item) bool) {
 		for w, p := 0, 0; w < len(wholes) || p < len(parts); {
@@ -215,8 +218,8 @@ func (b *builder) write(to io.Writer) error {
 	var (
 		wholes   = b.wholes()
 		parts    = parts(wholes)
-		ordinals = make([]uint32, len(wholes)) // where each key will stand
-		ends     = map[uint64]struct{}{}       // how values begin and end
+		ordinals = make([]uint32, len(wholes)) // final number of each key
+		ends     = map[uint64]struct{}{}       // hashes of the ends of values
 		keys     int
 	)
 
@@ -252,7 +255,7 @@ func (b *builder) write(to io.Writer) error {
 	return err
 }
 
-// payload appends what a key leads to: its values, and the keys that it is a word of.
+// payload appends the content of a key: its values, and the keys that contain it as a word.
 func payload(data []byte, one item, wholes [][]row, ordinals []uint32) []byte {
 	var rows []row
 
@@ -291,7 +294,7 @@ func flag(set bool) byte {
 	return 0
 }
 
-// writer writes blocks.
+// writer writes the blocks of the file.
 type writer struct {
 	out    *bufio.Writer
 	filter filter
@@ -299,7 +302,7 @@ type writer struct {
 	trailer trailer
 	firsts  []byte
 	block   []byte
-	last    string // key
+	last    string // the last key
 }
 
 func (w *writer) add(key string, payload []byte) {
@@ -324,7 +327,7 @@ func (w *writer) add(key string, payload []byte) {
 	w.trailer.keys++
 }
 
-// separator is the shortest text that is greater than what comes before and not greater than the key.
+// separator returns the shortest prefix of key that is greater than before.
 func separator(before, key string) string {
 	same := 0
 	for same < min(len(before), len(key)) && before[same] == key[same] {
@@ -339,7 +342,7 @@ func (w *writer) flush() {
 		return
 	}
 
-	_, _ = w.out.Write(w.block) // its error stays, and Flush tells
+	_, _ = w.out.Write(w.block) // Flush returns the error
 	w.firsts = binary.AppendUvarint(w.firsts, uint64(len(w.block)))
 	w.firsts = binary.LittleEndian.AppendUint32(w.firsts, checksum(w.block))
 	w.trailer.blockBytes += uint64(len(w.block))

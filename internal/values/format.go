@@ -9,19 +9,19 @@ import (
 	"unicode/utf8"
 )
 
-// The file, in this order: blocks of keys; the names of the columns; the first key, size and checksum of each block;
-// the filter; and a trailer of fixed size that says how long they are. Numbers in the trailer and in the filter are
-// little endian, others are varints.
+// The parts of the file, in this order: blocks of keys; the names of the columns; the first key, size and checksum of
+// each block; the filter; and a trailer of fixed size with the lengths of the other parts. Numbers in the trailer and
+// in the filter are little endian, others are varints.
 const (
 	magic       = "qvalues1"
 	blockKeys   = 32
 	trailerSize = 7*8 + 4 + len(magic)
 
-	maxWhole   = 16      // values of one key that are kept, the most frequent
-	maxPart    = 10      // values that a word may stand in to be worth a hit
-	partWords  = 8       // values of more words are texts, and their words say little
+	maxWhole   = 16      // values of one key that are kept, the most frequent first
+	maxPart    = 10      // a word that is in more values is not indexed
+	partWords  = 8       // values with more words are free texts, and their words are not indexed
 	maxFile    = 1 << 32 // bytes
-	filterBits = 16      // for each key
+	filterBits = 16      // bits for each key
 )
 
 var errDamaged = errors.New("the value index is damaged")
@@ -33,7 +33,7 @@ type trailer struct {
 	keys, blocks                uint64
 	blockBytes, columns, firsts uint64 // bytes of each part
 	filter                      uint64
-	sum                         uint64 // of columns, firsts and filter
+	sum                         uint64 // checksum of columns, firsts and filter
 }
 
 func (t trailer) encode() []byte {
@@ -47,7 +47,7 @@ func (t trailer) encode() []byte {
 	return append(data, magic...)
 }
 
-// decodeTrailer checks that the parts make up a file of this size.
+// decodeTrailer decodes the trailer and checks that the parts have the given total size.
 func decodeTrailer(data []byte, size int64) (t trailer, err error) {
 	numbers := len(data) - 4 - len(magic)
 	if string(data[numbers+4:]) != magic || binary.LittleEndian.Uint32(data[numbers:]) != checksum(data[:numbers]) {
@@ -68,7 +68,7 @@ func decodeTrailer(data []byte, size int64) (t trailer, err error) {
 	return t, nil
 }
 
-// hash is that of a key in the filter.
+// hash returns the hash of a key in the filter.
 func hash(key string) uint64 { return mix(hashed(hashSeed, key)) }
 
 const hashSeed = 14695981039346656037
@@ -88,8 +88,9 @@ func mix(h uint64) uint64 {
 	return h ^ h>>33
 }
 
-// The filter also knows with which few letters values begin and end, with which words those of several words do, and
-// what they are without one of these: whoever mistypes a letter has the rest right.
+// The filter also contains the first and last few letters of values. For values of several words it contains the first
+// word, the last word, and the rest without each of them. A person who mistypes one letter writes the rest correctly,
+// so typos are tried only if these parts exist.
 const (
 	firstWord    = "\x01"
 	lastWord     = "\x02"
@@ -99,13 +100,13 @@ const (
 	butLast      = "\x06"
 )
 
-// The letters at both ends that the filter knows of.
+// The numbers of letters at both ends that the filter contains.
 const (
 	fewLetters  = 2
 	mostLetters = 4
 )
 
-// marks are the hashes under which the filter knows the ends of a key.
+// marks returns the hashes of the ends of a key in the filter.
 func marks(key string) (hashes []uint64) {
 	for letters := fewLetters; letters <= mostLetters; letters++ {
 		first, ok := cutLetters(key, letters)
@@ -124,7 +125,8 @@ func marks(key string) (hashes []uint64) {
 	return hashes
 }
 
-// cutLetters is where the first letters of a text end, or with a negative number where the last ones begin.
+// cutLetters returns the position after the first letters of a text or, if letters is negative, the position before the
+// last ones.
 func cutLetters(text string, letters int) (at int, ok bool) {
 	if letters < 0 {
 		for at = len(text); letters < 0 && at > 0; letters++ {
@@ -143,8 +145,8 @@ func cutLetters(text string, letters int) (at int, ok bool) {
 	return at, letters == 0
 }
 
-// filter is a Bloom filter in pieces of 512 bits, each in one line of the processor's cache. A key has two bits in
-// each of four words of its piece: the first word alone tells most others from it.
+// filter is a Bloom filter in pieces of 512 bits, each in one cache line. A key has two bits in each of four words of
+// its piece. Checking the first word is sufficient to reject most other keys.
 type filter [][8]uint64
 
 func newFilter(keys int) filter { return make(filter, max(1, (keys*filterBits+511)/512)) }
@@ -171,7 +173,7 @@ func (f filter) has(h uint64) bool {
 	return piece[h&1]&bits == bits && rest(piece, h>>13)
 }
 
-// rest is has for the other words.
+// rest does the same as has for the other words.
 func rest(piece *[8]uint64, h uint64) bool {
 	for i := uint64(2); i < 8; i += 2 {
 		bits := uint64(1)<<(h>>1&63) | 1<<(h>>7&63)
@@ -185,7 +187,7 @@ func rest(piece *[8]uint64, h uint64) bool {
 	return true
 }
 
-// How a value is written, seen from its key: most need no more than that.
+// How a value is derived from its key. Most values need no text of their own.
 const (
 	asKey = iota
 	asTitle
@@ -194,7 +196,7 @@ const (
 	asItself
 )
 
-// capital is true where a letter of the key is a large one in the value.
+// capital reports whether a letter of the key, which is in lower case, is a capital letter in the value.
 func capital(key string, form byte, at int) bool {
 	if key[at] < 'a' || key[at] > 'z' {
 		return false
@@ -214,7 +216,7 @@ func capital(key string, form byte, at int) bool {
 
 const toCapital = 'a' - 'A'
 
-// write gives the value of a key that is written in this way.
+// write returns the value that is derived from a key in this form.
 func write(key string, form byte) string {
 	value := []byte(key)
 	for i := range value {
@@ -226,7 +228,7 @@ func write(key string, form byte) string {
 	return string(value)
 }
 
-// formOf is how a value is written.
+// formOf returns the form in which the value is derived from the key.
 func formOf(key, value string) byte {
 	if len(key) != len(value) {
 		return asItself

@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
+
+	"quern.dev/quern/internal/lexicon"
 )
 
 func sample(tb testing.TB, count int) []byte {
@@ -21,8 +23,7 @@ func sample(tb testing.TB, count int) []byte {
 	return file.Bytes()
 }
 
-// resealed gives a file whose bytes were changed the checksums that it should have, so that what lies behind them is
-// tried too.
+// resealed returns a changed file with correct checksums, so that the code behind the checksums is tested too.
 func resealed(file []byte) []byte {
 	file = bytes.Clone(file)
 	if len(file) < trailerSize {
@@ -43,20 +44,20 @@ func resealed(file []byte) []byte {
 	return file
 }
 
-// read uses a file in every way there is.
+// read uses a file in every possible way.
 func read(file []byte) {
 	x, err := open(bytes.NewReader(file), int64(len(file)))
 	if err != nil {
 		return
 	}
 
-	for i := range x.blocks { // as if the checksum were right
+	for i := range x.blocks { // as if the checksum were correct
 		if at := x.blocks[i].at; at+int64(x.blocks[i].size) <= int64(len(file)) {
 			x.blocks[i].sum = checksum(file[at : at+int64(x.blocks[i].size)])
 		}
 	}
 
-	x.Link(Ask("where is Kuran Grosta, of Sta in the north of Prainen"))
+	x.Match(Ask("where is Kuran Grosta, of Sta in the north of Prainen"))
 
 	var s scratch
 	for number := range min(x.keys, 1000) {
@@ -68,7 +69,7 @@ func read(file []byte) {
 	x.numbered(&s, x.keys)
 }
 
-// TestDamaged: no change of a file makes it panic, and without the right checksums it is not read.
+// TestDamaged checks that no change of a file causes a panic, and that a file with wrong checksums is not read.
 func TestDamaged(t *testing.T) {
 	t.Parallel()
 
@@ -90,7 +91,7 @@ func TestDamaged(t *testing.T) {
 		require.Equal(t, at < blocks, err == nil, "a change at %d", at)
 
 		if err == nil {
-			x.Link(Ask("where is Kuran Grosta"))
+			x.Match(Ask("where is Kuran Grosta"))
 		}
 
 		read(resealed(changed))
@@ -113,10 +114,10 @@ func FuzzAsk(f *testing.F) {
 	f.Add("\u6771\u4eac\u306e\u4eba\u53e3\u306f", "\u6771\u4eac")
 
 	f.Fuzz(func(t *testing.T, question, value string) {
-		folded := Fold(value)
-		require.Equal(t, folded, Fold(folded))
+		folded := lexicon.Key(value)
+		require.Equal(t, folded, lexicon.Key(folded))
 
-		for _, m := range index(t, value, "paris").Link(Ask(question)) {
+		for _, m := range index(t, value, "paris").Match(Ask(question)) {
 			require.True(t, m.Start >= 0 && m.Start < m.End && m.End <= len(question))
 			require.True(t, utf8.ValidString(m.Value))
 		}

@@ -9,8 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Index is an open index file. It is safe for use by several goroutines; whoever opened it closes it when nobody
-// uses it any more.
+// Index is an open index file. It is safe for concurrent use. The caller of Open closes it after its last use.
 type Index struct {
 	file    io.ReaderAt
 	close   func() error
@@ -19,11 +18,11 @@ type Index struct {
 	sampled []string
 	filter  filter
 
-	firsts string // the first keys of the blocks, one after another
+	firsts string // the first keys of the blocks, concatenated
 	blocks []block
 }
 
-// block is where a block lies, and where its first key lies in firsts.
+// block is the position of a block in the file, and of its first key in firsts.
 type block struct {
 	at         int64
 	size       uint32
@@ -31,7 +30,7 @@ type block struct {
 	first, end uint32
 }
 
-// Open opens an index file. A damaged one is an error.
+// Open opens an index file. It fails if the file is damaged.
 func Open(path string) (*Index, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -60,10 +59,10 @@ func Open(path string) (*Index, error) {
 // Close closes the file.
 func (x *Index) Close() error { return x.close() }
 
-// Sampled are the columns that have more values than the index.
+// Sampled returns the columns of which the index does not contain all values.
 func (x *Index) Sampled() []string { return x.sampled }
 
-// Memory is about how many bytes an open index takes.
+// Memory returns the approximate number of bytes of memory of an open index.
 func (x *Index) Memory() int64 {
 	return int64(64*len(x.filter) + len(x.firsts) + 24*len(x.blocks) + 1000)
 }
@@ -116,7 +115,7 @@ func open(file io.ReaderAt, size int64) (*Index, error) {
 	return x, nil
 }
 
-// readFirsts makes the list of blocks.
+// readFirsts reads the list of blocks. It reports false if the list is damaged.
 func (x *Index) readFirsts(list reader, t trailer) bool {
 	var (
 		firsts strings.Builder
@@ -149,11 +148,11 @@ type value struct {
 	count  int64
 }
 
-// entry is what a key leads to.
+// entry is the content of a key: its values, and the keys that contain it as a word.
 type entry struct {
 	key    string
 	values []value
-	partOf []uint64 // keys by their number
+	partOf []uint64 // numbers of keys
 }
 
 // look finds a key.
@@ -166,7 +165,7 @@ func (x *Index) look(s *scratch, key string) (entry, bool) {
 	return x.scan(s, at, func(_ int, other []byte) bool { return string(other) == key })
 }
 
-// numbered is a key by its number.
+// numbered finds a key by its number.
 func (x *Index) numbered(s *scratch, number uint64) (entry, bool) {
 	if number >= x.keys {
 		return entry{}, false
@@ -175,7 +174,7 @@ func (x *Index) numbered(s *scratch, number uint64) (entry, bool) {
 	return x.scan(s, int(number/blockKeys), func(i int, _ []byte) bool { return uint64(i) == number%blockKeys }) //nolint:gosec // not negative
 }
 
-// scratch is memory for reading blocks, used again and again.
+// scratch is reusable memory for reading blocks.
 type scratch struct{ block, key []byte }
 
 func (s *scratch) room(size int) []byte {
@@ -186,7 +185,7 @@ func (s *scratch) room(size int) []byte {
 	return s.block[:size]
 }
 
-// scan reads the keys of a block up to the one that is meant.
+// scan reads the keys of a block until meant returns true.
 func (x *Index) scan(s *scratch, at int, meant func(i int, key []byte) bool) (entry, bool) {
 	data := s.room(int(x.blocks[at].size))
 	if _, err := x.file.ReadAt(data, x.blocks[at].at); err != nil || checksum(data) != x.blocks[at].sum {
@@ -215,7 +214,7 @@ func (x *Index) scan(s *scratch, at int, meant func(i int, key []byte) bool) (en
 	return entry{}, false
 }
 
-// entry reads what a key leads to.
+// entry decodes the content of a key.
 func (x *Index) entry(key string, list reader) (entry, bool) {
 	found := entry{key: key}
 
@@ -243,7 +242,7 @@ func (x *Index) entry(key string, list reader) (entry, bool) {
 	return found, !list.bad
 }
 
-// reader takes numbers and texts from bytes that may be anything. Once something was wrong it is bad and empty.
+// reader reads numbers and texts from untrusted bytes. After the first error, bad is true and data is empty.
 type reader struct {
 	data []byte
 	bad  bool

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// made gives so many distinct values that look like names of people, places and companies, the same each time.
+// made returns distinct values that look like names of people, places and companies. The values are the same for the
+// same seed.
 func made(count int, seed uint64) iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
 		var (

@@ -6,19 +6,21 @@ import (
 	"sync"
 	"unicode"
 	"unicode/utf8"
+
+	"quern.dev/quern/internal/lexicon"
 )
 
 const (
-	maxWords     = 200 // of a question; the rest is not looked at
+	maxWords     = 200 // words of a question; further words are ignored
 	maxGram      = 5   // words of a value that can be found
-	maxAlone     = 12  // if they are characters
-	typoLetters  = 4   // of a word that may be mistyped, and of what it should have been
-	typoLongest  = 40  // bytes of a word that is worth it
-	partLetters  = 3   // of a word that stands for a longer value
+	maxAlone     = 12  // the same, if each word is a single character
+	typoLetters  = 4   // minimum letters of a word that may be mistyped, and of the intended word
+	typoLongest  = 40  // maximum bytes of a word that may be mistyped
+	partLetters  = 3   // minimum letters of a word that may mean a longer value
 	pluralLetter = 3
 )
 
-// Question is a question that is prepared for every table at once. It is safe for use by several goroutines.
+// Question is a question that is prepared for all tables. It is safe for concurrent use.
 type Question struct {
 	text  string
 	grams []gram
@@ -26,37 +28,37 @@ type Question struct {
 
 // gram is a run of words of a question.
 type gram struct {
-	start, end int // in the text
+	start, end int // position in the text, in bytes
 	words      int
 	key        string
 	hash       uint64
-	stop       bool // it is one word, which says nothing by itself
+	stop       bool // a single stop word
 
 	plurals candidates
-	joined  candidates // two words that should be one
+	joined  candidates // two words that may be one
 	typos   []guesses
 }
 
-// guesses are candidates that a table can have only if it has what they need: letters or words of a value that are
-// right. Zero needs nothing.
+// guesses are candidates that a table can have only if its filter contains need and also: letters or words of a value
+// that are correct. Zero means no such condition.
 type guesses struct {
 	need, also uint64 // hashes
 	candidates func() candidates
 }
 
-// possible tells whether a table can have any of them.
+// possible reports whether a table can have any of the candidates.
 func (g *guesses) possible(f filter) bool {
 	return (g.need == 0 || f.has(g.need)) && (g.also == 0 || f.has(g.also))
 }
 
-// candidates are keys that the gram may have been meant to be: their hashes, which every table is asked for, and the
-// edits that make them.
+// candidates are keys that the gram may mean: their hashes, which are looked up in every table, and the edits that
+// produce them.
 type candidates struct {
 	hashes []uint64
 	edits  []edit
 }
 
-// edit puts letters in the place of bytes.
+// edit replaces bytes with letters.
 type edit struct {
 	at, bytes int
 	letters   string
@@ -73,8 +75,8 @@ func (c *candidates) add(key string, e edit) {
 func Ask(text string) *Question {
 	q := &Question{text: text}
 
-	var list []word
-	for w := range words(text) {
+	var list []lexicon.Word
+	for w := range lexicon.KeyWords(text) {
 		if list = append(list, w); len(list) == maxWords {
 			break
 		}
@@ -83,12 +85,12 @@ func Ask(text string) *Question {
 	for i := range list {
 		var key strings.Builder
 
-		for j := i; j < len(list) && (j-i < maxGram || j-i < maxAlone && list[i].alone && list[j].alone); j++ {
+		for j := i; j < len(list) && (j-i < maxGram || j-i < maxAlone && list[i].Alone && list[j].Alone); j++ {
 			if j > i {
 				key.WriteByte(' ')
 			}
 
-			key.WriteString(list[j].folded)
+			key.WriteString(list[j].Text)
 			q.grams = append(q.grams, newGram(key.String(), list[i:j+1]))
 		}
 	}
@@ -96,22 +98,22 @@ func Ask(text string) *Question {
 	return q
 }
 
-func newGram(key string, list []word) gram {
+func newGram(key string, list []lexicon.Word) gram {
 	last := list[len(list)-1]
-	g := gram{start: list[0].start, end: last.end, words: len(list), key: key, hash: hash(key)}
-	g.stop = g.words == 1 && stopWord(key)
+	g := gram{start: list[0].Start, end: last.End, words: len(list), key: key, hash: hash(key)}
+	g.stop = g.words == 1 && lexicon.IsStop(key)
 
-	if g.stop || !slices.ContainsFunc(list, func(w word) bool { return !stopWord(w.folded) }) {
+	if g.stop || !slices.ContainsFunc(list, func(w lexicon.Word) bool { return !lexicon.IsStop(w.Text) }) {
 		return g
 	}
 
 	if g.words == 2 && len(key) > typoLetters {
-		g.joined.add(key, edit{at: len(list[0].folded), bytes: 1})
+		g.joined.add(key, edit{at: len(list[0].Text), bytes: 1})
 	}
 
-	if stem := len(key) - len(last.folded); !stopWord(last.folded) && len(last.folded) >= pluralLetter && lettersOnly(last.folded) {
-		for _, other := range otherEndings(last.folded) {
-			g.plurals.add(key, edit{stem, len(last.folded), other})
+	if stem := len(key) - len(last.Text); !lexicon.IsStop(last.Text) && len(last.Text) >= pluralLetter && lettersOnly(last.Text) {
+		for _, other := range lexicon.OtherEndings(last.Text) {
+			g.plurals.add(key, edit{stem, len(last.Text), other})
 		}
 	}
 
@@ -128,8 +130,8 @@ func lettersOnly(word string) bool {
 	return !strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) })
 }
 
-// mistypedWords are all keys from which words differ by one letter: one too many, one missing, another one, or two
-// that changed places. Digits are never wrong: 2023 is not 2024. All words but one are right.
+// mistypedWords returns all keys that differ from the words by one letter: one letter added, missing or replaced, or
+// two letters swapped. Digits are never changed, because 2023 does not mean 2024. All words except one are correct.
 func mistypedWords(key string) (list []guesses) {
 	first, rest, _ := strings.Cut(key, " ")
 	end := strings.LastIndexByte(key, ' ')
@@ -163,7 +165,7 @@ func mistypedWords(key string) (list []guesses) {
 	return list
 }
 
-// mistypedWord is the same for one word, of which some letters are right.
+// mistypedWord does the same for a single word, of which some letters are correct.
 func mistypedWord(key string) []guesses {
 	if !mistypable(key) {
 		return nil
@@ -173,7 +175,7 @@ func mistypedWord(key string) []guesses {
 	first, _ := cutLetters(key, letters)
 	last, _ := cutLetters(key, -letters)
 
-	var inEnd, inBegin, inBoth candidates // inBoth are two letters in the middle that changed places
+	var inEnd, inBegin, inBoth candidates // inBoth: two letters in the middle that are swapped
 
 	mistype(key, 0, func(e edit) {
 		switch {
@@ -193,12 +195,13 @@ func mistypedWord(key string) []guesses {
 	}
 }
 
-// mistypable: short words are too like each other.
+// mistypable reports whether typos are tried for a word. Short words are too similar to each other.
 func mistypable(word string) bool {
-	return utf8.RuneCountInString(word) >= typoLetters && len(word) <= typoLongest && lettersOnly(word) && !stopWord(word)
+	return utf8.RuneCountInString(word) >= typoLetters && len(word) <= typoLongest && lettersOnly(word) && !lexicon.IsStop(word)
 }
 
-// mistype gives the edits of a word, which begins there in its key, that make what it may have been meant to be.
+// mistype calls give with each edit of a word that produces a word that may be meant. at is the position of the word in
+// its key.
 func mistype(word string, at int, give func(edit)) {
 	alphabet, letters := alphabetOf(word), utf8.RuneCountInString(word)
 
@@ -228,7 +231,7 @@ func mistype(word string, at int, give func(edit)) {
 			give(edit{at + i, size + more, string(next) + string(r)})
 		}
 
-		if i > 0 { // a space that is missing
+		if i > 0 { // a missing space
 			give(edit{at + i, 0, " "})
 		}
 
@@ -236,8 +239,8 @@ func mistype(word string, at int, give func(edit)) {
 	}
 }
 
-// alphabetOf are the letters that could stand in a word, folded. Scripts of very many letters have none: there
-// a letter may be missing, be too many, or in the wrong place.
+// alphabetOf returns the folded letters that a word may contain. It returns none for scripts with very many letters;
+// there only missing spaces, added letters and swapped letters are tried.
 func alphabetOf(word string) []string {
 	first, _ := utf8.DecodeRuneInString(word)
 

@@ -18,8 +18,8 @@ import (
 	"quern.dev/quern/internal/sandbox"
 )
 
-// Whoever takes over the child by a hole in DuckDB has none of its settings against him. The program attacker
-// stands for him: it runs any SQL in an instance that is not locked in any way.
+// attacker represents an attacker who has taken over the child through a vulnerability in DuckDB, so that DuckDB's
+// settings do not apply. The program runs any SQL in an instance without restrictions.
 const attacker = "attacker"
 
 type attack struct {
@@ -27,7 +27,7 @@ type attack struct {
 }
 
 type attacked struct {
-	Said  string // what the last statement gave
+	Said  string // the result of the last statement
 	Error string
 }
 
@@ -55,7 +55,7 @@ func prepareAttack(sandbox.Folder) (sandbox.Serve, error) {
 	}, nil
 }
 
-// attackFreely is the same without a sandbox.
+// attackFreely runs an attack without a sandbox.
 func attackFreely() {
 	db, err := unlocked()
 	if err != nil {
@@ -116,10 +116,10 @@ func (a attack) run(db *database) attacked {
 
 const (
 	canary  = "canary-5f1c"
-	environ = "-- environ" // no statement: SQL cannot ask for it, but whoever can run code can
+	environ = "-- environ" // not a statement: SQL cannot read the environment, but code in the process can
 )
 
-// listener is a canary that sings when somebody connects.
+// listener is a canary that records connections.
 type listener struct {
 	address string
 	heard   atomic.Bool
@@ -150,7 +150,7 @@ func listen(t *testing.T) *listener {
 	return l
 }
 
-// reach is an attempt to get at a canary, and how to tell that it did.
+// reach is an attempt to reach a canary, with a check of whether it succeeded.
 type reach struct {
 	name       string
 	statements []string
@@ -191,6 +191,6 @@ func reaches(dir string, l *listener) []reach {
 		{"write a profile", []string{`SET enable_profiling = 'json'`, `SET profiling_output = ` + text(made("profile.json")), `SELECT 42 AS a`}, exists("profile.json")},
 		{"keep a secret", []string{`SET secret_directory = ` + text(made("secrets")), `CREATE PERSISTENT SECRET s (TYPE http, EXTRA_HTTP_HEADERS MAP {'a': 'b'})`}, exists("secrets")},
 		{"install an extension", []string{`SET extension_directory = ` + text(made("extensions")), `INSTALL spatial FROM ` + text("http://"+l.address)}, func(attacked) bool { return l.heard.Load() }},
-		{"load an extension", []string{`LOAD ` + text(made("x.duckdb_extension"))}, func(a attacked) bool { return strings.Contains(a.Error, "not a DuckDB extension") }}, // it was read
+		{"load an extension", []string{`LOAD ` + text(made("x.duckdb_extension"))}, func(a attacked) bool { return strings.Contains(a.Error, "not a DuckDB extension") }}, // the file was read
 	}
 }

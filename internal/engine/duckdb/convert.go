@@ -11,23 +11,24 @@ import (
 	"quern.dev/quern/internal/engine"
 )
 
-// readingFor is how the texts of a column are read as a type: that of the table, or one that somebody gave.
-// What the file's own way of writing is, by option or found out, stays so.
-func (c *column) readingFor(kind string, options engine.Options) reading {
+// parserFor returns the parser that converts the texts of a column to a type, which is that of the table or one set by
+// an option. The parser uses the decimal and thousands separators and the date format of the file, set by options or
+// detected.
+func (c *column) parserFor(kind string, options engine.Options) parser {
 	isText := c.native == "" && (!c.isJSON || c.kind == engine.Varchar)
-	known := c.reading.pattern != ""
+	known := c.parser.pattern != ""
 	general, _ := plain(kind)
 
 	switch _, _, isDecimal := decimalOf(kind); {
 	case c.kind == kind && known:
-		return c.reading
+		return c.parser
 	case c.likely.pattern != "" && c.likely.kind == kind:
 		return c.likely
 	case !isText:
 		return general
 	case kind == engine.Date || kind == engine.Timestamp:
 		if c.kind == engine.Date && kind == engine.Timestamp && known {
-			return c.reading.as(kind)
+			return c.parser.as(kind)
 		}
 
 		if given, err := dated(options.DateFormat); err == nil && options.DateFormat != "" {
@@ -35,24 +36,25 @@ func (c *column) readingFor(kind string, options engine.Options) reading {
 		}
 	case isDecimal || kind == engine.Double || kind == engine.Bigint:
 		decimal, thousands := signs(options)
-		if c.reading.decimal != "" {
-			decimal, thousands = c.reading.decimal, c.reading.thousands
+		if c.parser.decimal != "" {
+			decimal, thousands = c.parser.decimal, c.parser.thousands
 		}
 
 		if decimal != "." || thousands != "" {
 			general = numbers(kind, decimal, thousands)
 		}
 
-		if c.reading.sign != "" {
-			general = general.stripped(c.reading.sign)
+		if c.parser.sign != "" {
+			general = general.stripped(c.parser.sign)
 		}
 	}
 
 	return general
 }
 
-// value is SQL for the column as a type, NULL where there is no value. Where the value does not fit it is
-// otherwise, which is SQL too. absent is SQL that tells whether there is a value, "" if all values fit.
+// value returns SQL for the column as a type, which is NULL where there is no value. Where a value does not fit, the
+// result is the SQL expression otherwise. absent is SQL that is true if there is no value; absent is "" if all values
+// fit.
 func (c *column) value(kind string, options engine.Options, otherwise string) (sql, absent string) {
 	raw := c.plain()
 	trimmed := `trim(` + raw + `)`
@@ -78,10 +80,10 @@ func (c *column) value(kind string, options engine.Options, otherwise string) (s
 		absent = `(` + absent + ` OR ` + nulls + `)`
 	}
 
-	r := c.readingFor(kind, options)
+	r := c.parserFor(kind, options)
 	fits := r.fits(trimmed)
 
-	if c.isJSON && kind == engine.Double { // NaN as such is no JSON, only "NaN" is
+	if c.isJSON && kind == engine.Double { // a bare NaN is not valid JSON, only the text "NaN" is accepted
 		fits += ` AND (isfinite(TRY_CAST(` + trimmed + ` AS DOUBLE)) OR json_type(` + c.raw + `) = 'VARCHAR')`
 	}
 
@@ -95,7 +97,7 @@ func (c *column) value(kind string, options engine.Options, otherwise string) (s
 	return sql, absent
 }
 
-// plain is SQL for the raw value as a text.
+// plain returns SQL for the raw value as a text.
 func (c *column) plain() string {
 	switch {
 	case c.native != "":
@@ -107,21 +109,22 @@ func (c *column) plain() string {
 	}
 }
 
-// projection is how a file becomes a table: SQL for its columns, and for what is wrong with a row.
+// projection says how a file is converted to a table: SQL for its columns, and for what is wrong with a row.
 type projection struct {
 	columns []string
 	fieldID []string
-	whole   string   // what is wrong with the row as such, NULL if nothing is
-	reasons []string // the same of each column
+	whole   string   // SQL for what is wrong with the row as a whole; NULL if nothing is
+	reasons []string // the same for each column
 }
 
-// add makes a column of SQL.
+// add adds a column with a SQL expression.
 func (p *projection) add(target engine.Column, sql string) {
 	p.columns = append(p.columns, sql+` AS `+name(target.Name))
 	p.fieldID = append(p.fieldID, name(target.Name)+`: `+strconv.Itoa(target.ID))
 }
 
-// project makes columns whose values are otherwise where they do not fit.
+// project returns the projection to the target columns. Where a value does not fit, it is replaced with the SQL
+// expression otherwise.
 func (s *source) project(targets []engine.Column, options engine.Options, otherwise string) projection {
 	p := projection{whole: "NULL"}
 
@@ -145,14 +148,14 @@ func (s *source) project(targets []engine.Column, options engine.Options, otherw
 		if absent != "" {
 			value, _ = c.value(target.Type, options, "NULL")
 			p.reasons = append(p.reasons, fmt.Sprintf(`CASE WHEN NOT %s AND (%s) IS NULL THEN %s || left(%s, 100) || %s END`, absent, value,
-				text(`column "`+shorten(target.Name)+`": "`), c.plain(), text(`" is no `+target.Type)))
+				text(`column "`+shorten(target.Name)+`": "`), c.plain(), text(`" is not a `+target.Type)))
 		}
 	}
 
 	return p
 }
 
-// fault is SQL for the first thing that is wrong with a row.
+// fault returns SQL for the first reason why a row does not fit; NULL if it fits.
 func (p *projection) fault() string {
 	return `coalesce(` + strings.Join(append([]string{p.whole}, p.reasons...), ", ") + `, NULL)`
 }
@@ -171,7 +174,7 @@ func (p *program) convert(request engine.ConvertRequest) (engine.Converted, erro
 
 func (p *program) convertRows(request engine.ConvertRequest) (engine.Converted, error) {
 	if request.Source < 0 || request.Source >= len(p.sources) || len(request.Columns) == 0 {
-		return engine.Converted{}, fmt.Errorf("there is no source %d", request.Source)
+		return engine.Converted{}, fmt.Errorf("unknown source %d", request.Source)
 	}
 
 	s := p.sources[request.Source]
@@ -181,7 +184,8 @@ func (p *program) convertRows(request engine.ConvertRequest) (engine.Converted, 
 		return converted, err
 	}
 
-	// It never was so with whole buffers, but where rows got lost once nothing is taken for granted.
+	// This has not been observed with whole buffers. But DuckDB can lose rows when it reads in parallel, so read again
+	// with one thread.
 	if s.dialect != nil && !s.dialect.oneByOne {
 		s.dialect.oneByOne = true
 
@@ -191,19 +195,19 @@ func (p *program) convertRows(request engine.ConvertRequest) (engine.Converted, 
 	}
 
 	if !s.isComplete(converted) {
-		return converted, invalid("The file has %d records, but could only be taken apart into %d: look at its quotes.", s.records, converted.Rows+converted.SetAsideCount)
+		return converted, invalid("The file has %d records, but only %d could be parsed. Check its quotes.", s.records, converted.Rows+converted.SetAsideCount)
 	}
 
 	return converted, nil
 }
 
-// isComplete tells whether all records of the file became rows or were set aside.
+// isComplete reports whether every record of the file was converted or set aside.
 func (s *source) isComplete(c engine.Converted) bool {
 	return s.file.format == engine.FormatParquet || c.Rows+c.SetAsideCount == s.records
 }
 
-// write makes the Parquet file. Most files have no row that does not fit: so the first try stops at one. Only
-// then these rows are collected, and the rest is written.
+// write writes the Parquet file. Most files have no row that does not fit, so the first attempt stops at the first such
+// row. Only then are these rows collected and the others written.
 func (p *program) write(s *source, request engine.ConvertRequest, rejects string) (engine.Converted, error) {
 	var (
 		output  = filepath.Join(p.tmp, filepath.Base(request.Output))
@@ -248,13 +252,13 @@ func (p *program) copy(projected projection, relation, condition, output string)
 		strings.Join(projected.columns, ", "), relation, condition, text(output), strings.Join(projected.fieldID, ", ")))
 }
 
-// asideRows are the first rows of a kind that are set aside, and how many there are.
+// asideRows contains the first rows that were set aside for one kind of reason, and the total count.
 type asideRows struct {
 	rows  []engine.SetAside
 	count int64
 }
 
-// misfitting collects the rows that do not fit, numbered among those that DuckDB could take apart.
+// misfitting returns the rows that do not fit. Their numbers do not count the records that DuckDB could not parse.
 func (p *program) misfitting(s *source, projected projection) (asideRows, error) {
 	type numbered struct {
 		engine.SetAside
@@ -276,8 +280,8 @@ func (p *program) misfitting(s *source, projected projection) (asideRows, error)
 
 const maxReason = 200
 
-// number gives the rows that do not fit their numbers in the file, counting those that could not be taken
-// apart. Both are in order.
+// number adds the rejected records to the row numbers of the misfits, so that they are numbers in the file, and returns
+// both lists together. Both lists are in order.
 func number(misfits, rejected []engine.SetAside) []engine.SetAside {
 	before := 0
 

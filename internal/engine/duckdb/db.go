@@ -11,7 +11,7 @@ import (
 	duckdb "github.com/duckdb/duckdb-go-bindings"
 )
 
-const spill = "spill" // folder for what does not fit into memory
+const spill = "spill" // folder for data that does not fit into memory
 
 // database is one DuckDB instance with one connection.
 type database struct {
@@ -19,8 +19,8 @@ type database struct {
 	conn duckdb.Connection
 }
 
-// open makes an instance that can reach nothing but the two folders. The operating system holds the same
-// line; this one gives better errors.
+// open creates a DuckDB instance that can access only the folders in and tmp. The operating system enforces the same
+// restriction; DuckDB's own check has better error messages.
 func open(in, tmp string) (*database, error) {
 	var (
 		d      database
@@ -62,7 +62,7 @@ func open(in, tmp string) (*database, error) {
 	return &d, nil
 }
 
-// limit sets what a job may use, and closes the settings for good.
+// limit sets the memory and threads of a job and then locks the settings permanently.
 func (d *database) limit(memory int64, threads int) error {
 	for _, setting := range []string{
 		fmt.Sprintf(`SET memory_limit = '%dB'`, memory),
@@ -77,7 +77,7 @@ func (d *database) limit(memory int64, threads int) error {
 	return nil
 }
 
-// statementError is DuckDB's refusal of a statement.
+// statementError is an error that DuckDB returned for a statement.
 type statementError struct{ message string }
 
 func (e *statementError) Error() string { return e.message }
@@ -88,7 +88,7 @@ func (d *database) exec(statement string) error {
 	return err
 }
 
-// change runs a statement and tells how many rows it wrote.
+// change runs a statement and returns the number of rows that it wrote.
 func (d *database) change(statement string) (rows int64, err error) {
 	if err := expressible(statement); err != nil {
 		return 0, err
@@ -106,8 +106,8 @@ func (d *database) change(statement string) (rows int64, err error) {
 	return int64(duckdb.RowsChanged(&result)), nil //nolint:gosec // no file has 2^63 rows
 }
 
-// rows reads a small result into a slice. It travels as one JSON text: DuckDB writes it, encoding/json reads it.
-// No column can be called like the alias.
+// rows reads a small result into a slice. DuckDB returns the result as one JSON text, which encoding/json decodes. The
+// alias __row cannot collide with a column, because such names are reserved.
 func rows[T any](d *database, statement string) ([]T, error) {
 	if err := expressible(statement); err != nil {
 		return nil, err
@@ -126,7 +126,7 @@ func rows[T any](d *database, statement string) ([]T, error) {
 	defer duckdb.DestroyDataChunk(&chunk)
 
 	if duckdb.DataChunkGetSize(chunk) != 1 {
-		return nil, errors.New("DuckDB gave no result")
+		return nil, errors.New("DuckDB returned no result")
 	}
 
 	data := duckdb.VectorGetData(duckdb.DataChunkGetVector(chunk, 0))
@@ -136,17 +136,17 @@ func rows[T any](d *database, statement string) ([]T, error) {
 
 	var list []T
 	if err := decoder.Decode(&list); err != nil {
-		return nil, fmt.Errorf("DuckDB's result: %w", err)
+		return nil, fmt.Errorf("reading DuckDB's result: %w", err)
 	}
 
 	return list, nil
 }
 
-// row reads the one row of a small result.
+// row reads a small result that must have exactly one row.
 func row[T any](d *database, statement string) (first T, err error) {
 	list, err := rows[T](d, statement)
 	if err == nil && len(list) != 1 {
-		err = fmt.Errorf("DuckDB gave %d rows instead of one", len(list))
+		err = fmt.Errorf("DuckDB returned %d rows instead of one", len(list))
 	}
 
 	if err != nil {
@@ -156,7 +156,7 @@ func row[T any](d *database, statement string) (first T, err error) {
 	return list[0], nil
 }
 
-// progress is how far the running statement is, from 0 to 1, as far as DuckDB can tell.
+// progress returns DuckDB's estimate of the progress of the running statement, from 0 to 1.
 func (d *database) progress() float64 {
 	now := duckdb.QueryProgress(d.conn)
 	percent, _, _ := duckdb.QueryProgressTypeMembers(&now)
@@ -164,24 +164,25 @@ func (d *database) progress() float64 {
 	return min(max(percent/100, 0), 1)
 }
 
-// expressible: a NUL ends a statement, so what has one in its name cannot be asked for.
+// expressible rejects a statement with a NUL character. DuckDB would end the statement there.
 func expressible(statement string) error {
 	if strings.ContainsRune(statement, 0) {
-		return invalid("A name has a NUL character. Take it out.")
+		return invalid("A name has a NUL character. Remove it.")
 	}
 
 	return nil
 }
 
-// text is a SQL literal.
+// text returns a SQL string literal.
 func text(s string) string { return `'` + strings.ReplaceAll(s, `'`, `''`) + `'` }
 
-// path is a SQL literal for one file: DuckDB takes a name for a pattern.
+// path returns a SQL string literal for the path of one file. It escapes wildcards, because DuckDB interprets paths as
+// patterns.
 func path(s string) string {
 	return text(strings.NewReplacer("[", "[[]", "*", "[*]", "?", "[?]").Replace(s))
 }
 
-// texts is a SQL list of literals.
+// texts returns a comma-separated list of SQL string literals.
 func texts(list []string) string {
 	quoted := make([]string, len(list))
 	for i, s := range list {
@@ -191,5 +192,5 @@ func texts(list []string) string {
 	return strings.Join(quoted, ", ")
 }
 
-// name is a SQL identifier.
+// name returns a quoted SQL identifier.
 func name(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }

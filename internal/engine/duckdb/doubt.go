@@ -10,10 +10,12 @@ import (
 	"quern.dev/quern/internal/engine"
 )
 
-// maxBeside is how many members an object around rows has beside them. One with more is a thing of its own.
+// maxBeside is the maximum number of other members in an object that wraps rows. An object with more members is taken
+// for a row.
 const maxBeside = 10
 
-// doubtWrapped tells of one object that has its rows in one of its members, as answers of many services do.
+// doubtWrapped adds a doubt if the file is one object with the rows in one of its members, as in the responses of many
+// services.
 func (p *program) doubtWrapped(s *source, members []member) error {
 	lists := 0
 	at := -1
@@ -44,21 +46,21 @@ func (p *program) doubtWrapped(s *source, members []member) error {
 
 	s.doubts = append(s.doubts, engine.Doubt{
 		Column: s.columns[at].name, Option: "rowsAt", Code: engine.WrappedRows,
-		Message: fmt.Sprintf("The file is one object, so it becomes one row. Its member %q has %d objects that may be the rows: the option rowsAt takes them.",
+		Message: fmt.Sprintf("The file is one object, so it becomes one row. Its member %q has %d objects that may be the rows. To load these, use the option rowsAt.",
 			shorten(members[at].Name), found[0].Count),
 	})
 
 	return nil
 }
 
-// totals are words that a row of totals begins with.
+// totals contains the words with which a row of totals starts.
 var totals = []string{ //nolint:gochecknoglobals // a constant
 	"total", "totals", "grand total", "subtotal", "sub total", "sub-total", "sum", "summe", "gesamt", "gesamtsumme", "insgesamt", "zwischensumme",
 }
 
-const longestTotal = 24 // bytes of a cell that can be such a word
+const longestTotal = 24 // maximum bytes of a cell with such a word
 
-// isTotal tells whether a record begins with a word for a total.
+// isTotal reports whether a record starts with a word for a total.
 func (d dialect) isTotal(line []byte) bool {
 	line = bytes.TrimLeft(line, " \t"+d.quote)
 	if len(line) == 0 || strings.IndexByte("tgsiz", line[0]|' ') < 0 {
@@ -73,28 +75,28 @@ func (d dialect) isTotal(line []byte) bool {
 	return slices.Contains(totals, strings.ToLower(strings.Trim(string(line[:end]), " :\t"+d.quote)))
 }
 
-// doubtTotals tells of rows that look like totals of others, if there is something to add up.
+// doubtTotals adds a doubt about rows that look like totals of other rows, if the file has a column of numbers.
 func (s *source) doubtTotals(seen survey) {
 	counts := slices.ContainsFunc(s.columns, func(c column) bool { return c.kind == engine.Bigint || c.kind == engine.Double })
 	if seen.totals == 0 || seen.records < 2 || !counts {
 		return
 	}
 
-	message := fmt.Sprintf("Row %d looks like a total of others, and is loaded as a row. Sums would count it twice.", seen.firstTotal)
+	message := fmt.Sprintf("Row %d looks like a total of other rows. It is loaded as a row, so sums count its values twice.", seen.firstTotal)
 	if seen.totals > 1 {
-		message = fmt.Sprintf("%d rows look like totals of others, the first is row %d. They are loaded as rows. Sums would count them twice.", seen.totals, seen.firstTotal)
+		message = fmt.Sprintf("%d rows look like totals of other rows; the first is row %d. They are loaded as rows, so sums count their values twice.", seen.totals, seen.firstTotal)
 	}
 
 	s.doubts = append(s.doubts, engine.Doubt{Message: message})
 }
 
 const (
-	titleLines = 20 // at most
-	titleProof = 3  // records in a row with the same number of cells
+	titleLines = 20 // maximum
+	titleProof = 3  // consecutive records with the same number of cells
 )
 
-// titles is how many lines stand above a table: each has text in one cell at most, and then come records that have the same number of
-// cells, more than one.
+// titles returns the number of title lines above a table. A title line has text in at most one cell. The title lines
+// must be followed by records that all have the same number of cells, at least two.
 func (d dialect) titles(data []byte) (lines int) {
 	for rest := data; lines < titleLines; lines++ {
 		cells, after, whole := splitRecord(rest, d.delimiter, d.quote)
@@ -131,7 +133,7 @@ func (d dialect) titles(data []byte) (lines int) {
 	return lines
 }
 
-// filled is how many cells have something in them.
+// filled returns the number of cells that are not blank.
 func filled(cells []string) (n int) {
 	for _, cell := range cells {
 		if strings.TrimSpace(cell) != "" {
@@ -142,7 +144,7 @@ func filled(cells []string) (n int) {
 	return n
 }
 
-// doubtTitles tells of the lines above the header that nobody asked to skip.
+// doubtTitles adds a doubt about the lines above the header that were skipped without an option.
 func (s *source) doubtTitles(data []byte, lines int) {
 	first := ""
 
@@ -160,24 +162,27 @@ func (s *source) doubtTitles(data []byte, lines int) {
 	}
 
 	s.doubts = append(s.doubts, engine.Doubt{Option: "skipRows", Message: fmt.Sprintf(
-		"The first lines of the file (%d) stand above the table and were left out. They begin with %q.", lines, shorten(first))})
+		"The first lines of the file (%d) are above the table and were omitted. They begin with %q.", lines, shorten(first))})
 }
 
 const (
-	proseLines = 4 // at least
-	proseWords = 5 // of a line
+	proseLines = 4 // minimum
+	proseWords = 5 // minimum words of a line
 )
 
-// isProse tells whether a text is sentences and not a table: its first line is more than names, and most lines have several words, with
-// another number of cells each or no delimiter at all.
+// isProse reports whether a text consists of sentences and is not a table. The first line must look like a sentence.
+// Many lines must have several words. The lines must differ in the number of cells, or have no delimiter at all. Lines of
+// equal width are sentences too if the first one is a salutation, and a blank or the end of the line follows every comma.
 func (d dialect) isProse(data []byte) bool {
 	var (
-		lines, wordy int
-		widths       = map[int]int{}
+		lines, wordy, tight int
+		widths              = map[int]int{}
 	)
 
 	first, _ := firstLine(data)
-	if head := strings.TrimSpace(string(first)); len(strings.Fields(head)) < 2 || !sentence(head) {
+
+	head := strings.TrimSpace(string(first))
+	if len(strings.Fields(head)) < 2 || !sentence(head) {
 		return false
 	}
 
@@ -192,6 +197,7 @@ func (d dialect) isProse(data []byte) bool {
 
 		lines++
 		widths[strings.Count(text, d.delimiter)]++
+		tight += strings.Count(text, d.delimiter) - strings.Count(text+" ", d.delimiter+" ")
 
 		if len(strings.Fields(text)) >= proseWords && letters(text) {
 			wordy++
@@ -203,15 +209,18 @@ func (d dialect) isProse(data []byte) bool {
 		even = max(even, n)
 	}
 
-	return lines >= proseLines && 3*wordy >= lines && (len(widths) == 1 && widths[0] == lines || 5*even < 4*lines)
+	salutation := tight == 0 && strings.HasSuffix(head, d.delimiter)
+
+	return lines >= proseLines && 4*wordy >= lines && (len(widths) == 1 && widths[0] == lines || 5*even < 4*lines || salutation)
 }
 
-// sentence: a first line that is no list of names ends like a sentence or a greeting, or has more words than names have.
+// sentence reports whether a first line looks like a sentence and not like a list of names: it ends with punctuation,
+// or has more words than names usually have.
 func sentence(line string) bool {
 	return strings.ContainsRune(".,:;!?", rune(line[len(line)-1])) || len(strings.Fields(line)) >= proseWords
 }
 
-// letters: most of a text is letters and blanks.
+// letters reports whether at least 80 % of a text are letters and blanks.
 func letters(text string) bool {
 	count, all := 0, 0
 

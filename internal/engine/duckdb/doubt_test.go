@@ -14,7 +14,7 @@ func TestTitles(t *testing.T) {
 		"a,b\n1,2\n3,4\n":                           0,
 		"Report\n\na,b\n1,2\n3,4\n":                 2,
 		"Report,,\nby Ann,,\na,b,c\n1,2,3\n4,5,6\n": 2,
-		"Report\na,b\n1,2\n3\n":                     0, // ragged: nothing proves where it begins
+		"Report\na,b\n1,2\n3\n":                     0, // the records differ in width, so the start of the table is unclear
 		"Report\n\n":                                0,
 		"one\ntwo\nthree\n":                         0,
 		"n,\n1,\n2,\n":                              0,
@@ -34,6 +34,11 @@ func TestProse(t *testing.T) {
 		"id,comment\n1,This was a very good stay\n2,The room was small and we left\n3,We will come back with our friends\n4,Never again in my whole life\n":                 false,
 		"First name,Last name\nAnn,Lee\nBob,Kay\nCem,Day\n":                     false,
 		"What is your name?,How old are you?\nAnn,30\nBob,31\nCem,32\nDee,33\n": false,
+
+		"Dear Ms Miller,\n\nthank you for your letter, which came last week.\nWe are glad, and hope that you are well.\n\nYours sincerely,\nJohn Smith\n": true,
+		"name,note,\nAnn,a long remark about this person,\nBob,another long remark about him,\nCem,none,\n":                                               false,
+
+		"Dear team,\n\nplease find the numbers attached, they look fine to me.\nKind regards\nM.\n": true,
 	} {
 		require.Equal(t, want, dialect{delimiter: ",", quote: `"`}.isProse([]byte(text)), text)
 	}

@@ -9,9 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestFunctionsAreJudged: the functions that DuckDB has are those that somebody has looked at. Statements may call every
-// function that internal/query does not refuse by name. After an upgrade of DuckDB, read what is new in the list: what tells
-// of the machine, reaches outside, or only waits or burns is refused there. Then run the test with -update.
+// TestFunctionsAreJudged checks that DuckDB has exactly the functions that were reviewed. Statements may call every
+// function that internal/query does not refuse by name. After an upgrade of DuckDB, review the new functions in the
+// list. Refuse a function in internal/query if it reveals facts about the machine, reaches outside, or only waits or
+// consumes processor time. Then run the test with -update.
 func TestFunctionsAreJudged(t *testing.T) {
 	t.Parallel()
 

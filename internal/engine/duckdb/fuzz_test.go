@@ -31,7 +31,7 @@ func FuzzFirstLine(f *testing.F) {
 	})
 }
 
-// What encoding/csv writes is read as it was.
+// FuzzSplitRecordBack checks that splitRecord returns the cells that encoding/csv wrote.
 func FuzzSplitRecordBack(f *testing.F) {
 	f.Add("a", "b\"c", "d\ne", byte(','))
 	f.Add("", " ", "\r\n", byte(';'))
@@ -55,7 +55,7 @@ func FuzzSplitRecordBack(f *testing.F) {
 		require.Equal(t, "rest", string(rest))
 		require.Equal(t, cells, got)
 
-		// The other way to find the end of a record agrees.
+		// The other code that finds the end of a record must agree.
 		seen, err := dialect{delimiter: string(delimiter), quote: `"`, longest: 1 << 20}.look(&record, '\n', nil)
 		require.NoError(t, err)
 		require.Equal(t, int64(-1), seen.unclosed)
@@ -144,7 +144,7 @@ func FuzzCheck(f *testing.F) {
 			return
 		}
 
-		// Where the blocks are cut does not matter.
+		// The position at which the blocks are split must not matter.
 		var blocks lineEnds
 
 		at := min(int(cut), len(data))
@@ -292,7 +292,7 @@ func FuzzNames(f *testing.F) {
 	})
 }
 
-// Each byte is a row: one that fits, one that does not, or one that cannot be taken apart.
+// FuzzNumber interprets each byte as a row: one that fits, one that does not fit, or one that cannot be parsed.
 func FuzzNumber(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 2, 0, 1, 1, 2})
 

@@ -9,8 +9,8 @@ import (
 	"quern.dev/quern/internal/engine"
 )
 
-// linesOf is a relation of rows that came out as JSON before, each value with the type that its column had. What is
-// nested stays JSON: the name of its type does not say how it is built.
+// linesOf returns a relation of rows that an earlier statement returned as JSON. Each value has the type of its column.
+// Nested values stay JSON, because the name of a nested type does not describe its structure.
 func (p *program) linesOf(view engine.View) (string, error) {
 	var (
 		paths  = make([]string, len(view.Files))
@@ -49,7 +49,7 @@ func (p *program) linesOf(view engine.View) (string, error) {
 	return `SELECT ` + strings.Join(values, ", ") + ` FROM ` + from, nil
 }
 
-// given is SQL for the value that kind.asJSON made JSON of.
+// given returns SQL that converts JSON written by kind.asJSON back to the original value.
 func (p *program) given(c engine.Column, from string) (string, error) {
 	said := `(` + name(c.Name) + ` ->> '$')`
 
@@ -73,15 +73,15 @@ func (p *program) given(c engine.Column, from string) (string, error) {
 		return `CAST(` + said + ` AS ` + sqlType(c.Type) + `)`, nil
 	}
 
-	return said, nil // files have it as text anyway
+	return said, nil // files contain values of this type as text in any case
 }
 
-// momentOf undoes isoText.
+// momentOf reverses isoText.
 func momentOf(said, kind string) string {
 	return `CAST(replace(` + said + `, 'T', ' ') AS ` + kind + `)`
 }
 
-// castable are the types whose texts DuckDB reads as it writes them.
+// castable contains the types whose text form DuckDB can both write and read.
 var castable = map[string]bool{ //nolint:gochecknoglobals // read only
 	"boolean": true, "tinyint": true, "smallint": true, "integer": true, "bigint": true, "utinyint": true, "usmallint": true, "uinteger": true,
 	"ubigint": true, "hugeint": true, "float": true, "double": true, "date": true, "time": true, "uuid": true,

@@ -12,7 +12,7 @@ import (
 	"quern.dev/quern/internal/engine"
 )
 
-// again is a statement that reads what another one gave as rows.
+// again returns a statement that reads the rows that another statement returned.
 func again(t *testing.T, p *program, statement string, form engine.Form) engine.Query {
 	t.Helper()
 
@@ -32,8 +32,8 @@ func again(t *testing.T, p *program, statement string, form engine.Form) engine.
 	return q
 }
 
-// TestKindsGiven: rows that came out as JSON make the same files as the statement itself, but for what is nested, which is
-// JSON in Parquet, and for JSON, of which the value comes out and not the text.
+// TestKindsGiven checks that rows that were returned as JSON produce the same files as the statement itself. There are
+// two exceptions: nested values are JSON in Parquet, and JSON keeps its value but not its text.
 func TestKindsGiven(t *testing.T) {
 	t.Parallel()
 

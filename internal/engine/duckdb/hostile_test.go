@@ -20,7 +20,7 @@ import (
 	"quern.dev/quern/internal/sandbox"
 )
 
-// nest is a folder with canaries that nobody has reached yet.
+// nest returns a new folder with canaries.
 func nest(t *testing.T) string {
 	t.Helper()
 
@@ -49,7 +49,7 @@ func TestHostileFiles(t *testing.T) {
 
 	require.GreaterOrEqual(t, free, names*3/4, "positive control")
 
-	for _, tier := range []sandbox.Tier{sandbox.Full, sandbox.Reduced} { // full is what the machine has
+	for _, tier := range []sandbox.Tier{sandbox.Full, sandbox.Reduced} { // Full is limited by what the machine supports
 		t.Run(tier.String(), func(t *testing.T) {
 			t.Parallel()
 			hostileFiles(t, children(t, tier))
@@ -110,7 +110,7 @@ func trySealed(t *testing.T, s *sandbox.Sandbox, r reach) (said attacked) {
 
 	require.NoError(t, child.Send(attack{r.statements}))
 
-	// A child that dies of what it tries has reached nothing either.
+	// A child that dies during the attempt has not reached anything.
 	if err := child.Receive(&said); err != nil {
 		said.Error = err.Error()
 	}
@@ -118,7 +118,7 @@ func trySealed(t *testing.T, s *sandbox.Sandbox, r reach) (said attacked) {
 	return said
 }
 
-// A symbolic link leads nowhere, and what is linked in cannot be written.
+// inFolder checks that a symbolic link cannot be followed, and that mounted files cannot be written.
 func inFolder(t *testing.T, s *sandbox.Sandbox) {
 	t.Helper()
 
@@ -131,8 +131,8 @@ func inFolder(t *testing.T, s *sandbox.Sandbox) {
 
 	defer child.Close()
 
-	require.NoError(t, child.Link(link, "link"))
-	require.NoError(t, child.Link(filepath.Join(dir, "precious.txt"), "precious"))
+	require.NoError(t, child.Mount(link, "link"))
+	require.NoError(t, child.Mount(filepath.Join(dir, "precious.txt"), "precious"))
 
 	for statement, allowed := range map[string]bool{
 		`SELECT content FROM read_text('{in}/precious')`:                              true,
@@ -140,7 +140,7 @@ func inFolder(t *testing.T, s *sandbox.Sandbox) {
 		`COPY (SELECT 1) TO '{in}/precious' (FORMAT csv, USE_TMP_FILE false)`:         false,
 		`COPY (SELECT 1) TO '{in}/new.csv'`:                                           false,
 		`COPY (SELECT 1) TO '{tmp}/new.csv'`:                                          true,
-		`SELECT file FROM glob('{in}/../../*/in/*') WHERE NOT contains(file, '{in}')`: true, // an empty list
+		`SELECT file FROM glob('{in}/../../*/in/*') WHERE NOT contains(file, '{in}')`: true, // the list must be empty
 	} {
 		var said attacked
 
@@ -163,7 +163,7 @@ func inFolder(t *testing.T, s *sandbox.Sandbox) {
 	require.NotContains(t, err.Error(), canary)
 }
 
-// What a file says is a value, whatever it says.
+// hostileContent checks that the content of a file is always treated as a value.
 func hostileContent(t *testing.T, s *sandbox.Sandbox) {
 	t.Helper()
 
@@ -210,7 +210,7 @@ func workbook(t *testing.T, rows [][]any) string {
 	return written.String()
 }
 
-// Names of columns and files are no SQL and no patterns.
+// hostileNames checks that names of columns and files are not treated as SQL or as patterns.
 func hostileNames(t *testing.T, s *sandbox.Sandbox) {
 	t.Helper()
 
@@ -233,7 +233,7 @@ func hostileNames(t *testing.T, s *sandbox.Sandbox) {
 	for _, content := range []string{csv, encoded(t, []any{object}), workbook(t, sheet)} {
 		for _, file := range []string{"file", "a*b?[c]", `q'"; DROP`, "-rf"} {
 			opened := session(t, s, written(t, content), file)
-			require.NoError(t, opened.Link(filepath.Join(dir, "secret.txt"), "aXbYc"))
+			require.NoError(t, opened.Mount(filepath.Join(dir, "secret.txt"), "aXbYc"))
 
 			found, err := opened.Preview([]engine.Source{{Name: file}}, engine.Options{}, bounds())
 			require.NoError(t, err)
@@ -253,7 +253,7 @@ func hostileNames(t *testing.T, s *sandbox.Sandbox) {
 	}
 }
 
-// Every option with SQL in it is refused, or a text like any other.
+// hostileOptions checks that an option that contains SQL is refused or treated as plain text.
 func hostileOptions(t *testing.T, s *sandbox.Sandbox) {
 	t.Helper()
 
@@ -291,7 +291,7 @@ func hostileOptions(t *testing.T, s *sandbox.Sandbox) {
 	}
 }
 
-// The footer of Parquet can say that the pages of a column are in another file.
+// pointingParquet checks a Parquet file whose footer says that the pages of a column are in another file.
 func pointingParquet(t *testing.T, s *sandbox.Sandbox) {
 	t.Helper()
 
@@ -317,7 +317,7 @@ func pointingParquet(t *testing.T, s *sandbox.Sandbox) {
 	require.NotContains(t, fmt.Sprint(found, err), canary)
 }
 
-// pointElsewhere puts the member file_path before file_offset in the first ColumnChunk of the footer.
+// pointElsewhere inserts the member file_path before file_offset in the first ColumnChunk of the footer.
 func pointElsewhere(t *testing.T, content []byte, path string) []byte {
 	t.Helper()
 
@@ -327,7 +327,8 @@ func pointElsewhere(t *testing.T, content []byte, path string) []byte {
 	begin := len(content) - tail - size
 	footer := content[begin : len(content)-tail]
 
-	// In Thrift's compact protocol: field 2 is an i64 (0x26), then field 3 a struct (0x1c) that begins with an i32 (0x15).
+	// In Thrift's compact protocol, field 2 is an i64 (0x26), followed by field 3, a struct (0x1c) that starts with an
+	// i32 (0x15).
 	for i := range footer {
 		if footer[i] != 0x26 {
 			continue

@@ -9,13 +9,13 @@ import (
 	"quern.dev/quern/internal/engine"
 )
 
-// candidate is a reading that a column of texts may have.
+// candidate is a parser that may fit a column of texts.
 type candidate struct {
-	reading
+	parser
 
 	alias   string
-	against bool           // it reads numbers in another way than the options say
-	form    *regexp.Regexp // the pattern, to look at a text here
+	against bool           // the parser contradicts the decimal and thousands separators in the options
+	form    *regexp.Regexp // the compiled pattern, for checks in Go
 }
 
 func (c candidate) takes(text string) bool { return c.form.MatchString(text) }
@@ -28,23 +28,24 @@ func compiled(list []candidate) []candidate {
 	return list
 }
 
-// candidates are tried in this order; the first that fits every text of the sample is taken.
+// candidates returns the candidates in the order in which they are tried. The first one that fits every text of the
+// sample is used.
 func candidates(options engine.Options) ([]candidate, error) {
 	list := []candidate{
-		{reading: booleans()},
-		{reading: integers()},
-		{reading: doubles(), alias: "doubles"},
-		{reading: isoDates()},
-		{reading: slashDates()},
-		{reading: dotDates()},
-		{reading: namedMonth()},
-		{reading: dayOfMonth()},
-		{reading: timestamps()},
-		{reading: times()},
-		{reading: dayFirst(), alias: "day_first"},
-		{reading: monthFirst(), alias: "month_first"},
-		{reading: commaDoubles(), alias: "comma"},
-		{reading: pointDoubles(), alias: "point"},
+		{parser: booleans()},
+		{parser: integers()},
+		{parser: doubles(), alias: "doubles"},
+		{parser: isoDates()},
+		{parser: slashDates()},
+		{parser: dotDates()},
+		{parser: namedMonth()},
+		{parser: dayOfMonth()},
+		{parser: timestamps()},
+		{parser: times()},
+		{parser: dayFirst(), alias: "day_first"},
+		{parser: monthFirst(), alias: "month_first"},
+		{parser: commaDoubles(), alias: "comma"},
+		{parser: pointDoubles(), alias: "point"},
 	}
 
 	var first []candidate
@@ -55,14 +56,14 @@ func candidates(options engine.Options) ([]candidate, error) {
 			return nil, err
 		}
 
-		first = append(first, candidate{reading: given})
+		first = append(first, candidate{parser: given})
 	}
 
 	if options.Decimal != "" || (options.Thousands != nil && *options.Thousands != "") {
 		decimal, thousands := signs(options)
 
-		// Whole numbers and dates are what they are; a number with a sign in it is read as the option says.
-		first = append(first, list[0], list[1], candidate{reading: numbers(engine.Double, decimal, thousands)})
+		// Integers and dates do not depend on the options. Other numbers are parsed with the signs of the options.
+		first = append(first, list[0], list[1], candidate{parser: numbers(engine.Double, decimal, thousands)})
 		list = list[2:]
 
 		for i := range list {
@@ -73,7 +74,7 @@ func candidates(options engine.Options) ([]candidate, error) {
 	return compiled(append(first, list...)), nil
 }
 
-// signs are those of numbers as the options have them.
+// signs returns the decimal and thousands signs of the options.
 func signs(options engine.Options) (decimal, thousands string) {
 	if decimal = options.Decimal; decimal == "" {
 		decimal = "."
@@ -86,7 +87,7 @@ func signs(options engine.Options) (decimal, thousands string) {
 	return decimal, thousands
 }
 
-// findTypes gives every column of texts its type; data is the beginning of the records.
+// findTypes sets the type of every column of texts. data is the start of the records.
 func (p *program) findTypes(s *source, data []byte) error {
 	list, err := candidates(p.options)
 	if err != nil {
@@ -124,7 +125,8 @@ func (p *program) findTypes(s *source, data []byte) error {
 	return p.doubtOutliers(s, list, data)
 }
 
-// doubtDates tells where a given format of dates, which is the first candidate, does not fit.
+// doubtDates adds a doubt for each column whose values do not have the format of the option dateFormat. That format is
+// the first of the candidates.
 func (s *source) doubtDates(format string, trials []trial, tallies map[int]tally) {
 	texts, dates := false, false
 
@@ -148,7 +150,7 @@ func fits(list []candidate, t tally, alias string) bool {
 	return i >= 0 && t.Fits[i]
 }
 
-// decide takes the first candidate that fits, unless there is a doubt about it.
+// decide uses the first candidate that fits, unless there is a doubt about it.
 func (s *source) decide(c *column, list []candidate, t tally, commaFile bool) {
 	i := slices.Index(t.Fits, true)
 	if i < 0 || t.Texts == t.Marked {
@@ -162,11 +164,11 @@ func (s *source) decide(c *column, list []candidate, t tally, commaFile bool) {
 
 	switch {
 	case chosen.against:
-		doubt("decimal", "The values look like numbers, but not with the signs of the options decimal and thousands.")
+		doubt("decimal", "The values look like numbers, but do not use the signs of the options decimal and thousands.")
 
 		return
 	case t.Marked > 0:
-		doubt("nullValues", "All values but %q are of the type %s. Add it to nullValues if it means that there is no value.", shorten(t.Marker), chosen.kind)
+		doubt("nullValues", "All values except %q have the type %s. Add it to nullValues if it means that a value is missing.", shorten(t.Marker), chosen.kind)
 
 		return
 	case chosen.kind == engine.Bigint && saysText(c.name):
@@ -187,10 +189,10 @@ func (s *source) decide(c *column, list []candidate, t tally, commaFile bool) {
 		return
 	}
 
-	c.kind, c.reading = chosen.kind, chosen.reading
+	c.kind, c.parser = chosen.kind, chosen.parser
 }
 
-// textWords are words in the name of a column whose digits are no number.
+// textWords are words in column names that show that the digits in the column are not numbers.
 var textWords = []string{ //nolint:gochecknoglobals // a constant
 	"zip", "postal", "postcode", "plz", "phone", "tel", "telephone", "fax", "mobile", "iban", "ean", "isbn", "gtin", "upc", "vat", "ssn", "sku",
 }
@@ -207,7 +209,7 @@ func saysText(name string) bool {
 	return false
 }
 
-// findSigned looks again at the texts that all begin or end with % or the same currency sign.
+// findSigned handles columns in which all texts start or end with % or the same currency sign.
 func (p *program) findSigned(s *source, list []candidate, tallies map[int]tally) error {
 	for i := range s.columns {
 		c, t := &s.columns[i], tallies[i]
@@ -229,7 +231,7 @@ func (p *program) findSigned(s *source, list []candidate, tallies map[int]tally)
 	return nil
 }
 
-// readSigned asks what the texts of a column are without their sign.
+// readSigned detects the type of a column's texts without their sign.
 func (p *program) readSigned(s *source, i int, sign string, list []candidate) error {
 	list = slices.DeleteFunc(slices.Clone(list), func(c candidate) bool { return c.kind != engine.Double })
 
@@ -244,7 +246,7 @@ func (p *program) readSigned(s *source, i int, sign string, list []candidate) er
 
 	c := &s.columns[i]
 	if s.decide(c, list, tallies[i], false); c.kind != engine.Varchar {
-		c.reading = c.reading.stripped(sign)
+		c.parser = c.parser.stripped(sign)
 		s.doubts = append(s.doubts, engine.Doubt{Column: c.name, Message: fmt.Sprintf("The values are kept as numbers, without %s.", sign)})
 	}
 

@@ -16,16 +16,16 @@ import (
 
 const maxDepth = 500
 
-// isLines tells whether JSON has one object a line already. It stays as it is then, so that a broken line is
-// one row and not the end of the file.
+// isLines reports whether the JSON already has one object per line. Such a file is not converted, so that a broken line
+// affects one row and not the rest of the file.
 func (f *plainFile) isLines() bool {
 	line, more := firstLine(bytes.TrimLeft(f.text(), " \t\r\n"))
 
 	return f.format == engine.FormatJSON && more && line[0] == '{' && json.Valid(line)
 }
 
-// toLines makes a copy of JSON with one value a line.
-// rowsAt is the member that has the rows, if the file is an object around them.
+// toLines replaces the file with a copy that has one JSON value per line. If the file is an object that contains the
+// rows, rowsAt is the name of the member with the rows.
 func (f *plainFile) toLines(tmp, name, rowsAt string, bounds engine.Bounds) error {
 	from, err := os.Open(f.path)
 	if err != nil {
@@ -63,7 +63,7 @@ func (f *plainFile) toLines(tmp, name, rowsAt string, bounds engine.Bounds) erro
 
 type lineWriter struct {
 	file   plainFile
-	rowsAt string // the member with the rows, "" if they stand by themselves
+	rowsAt string // the member with the rows; "" if the rows are at the top level
 	to     *bufio.Writer
 	limit  int64
 	line   bytes.Buffer
@@ -71,7 +71,7 @@ type lineWriter struct {
 }
 
 func (l *lineWriter) copyFrom(decoder *json.Decoder) error {
-	decoder.UseNumber() // or a number that is too large would be an error
+	decoder.UseNumber() // without it, a number that is too large would be an error
 
 	switch {
 	case l.rowsAt != "":
@@ -83,7 +83,7 @@ func (l *lineWriter) copyFrom(decoder *json.Decoder) error {
 	}
 }
 
-// copyValues reads one value after another.
+// copyValues copies a sequence of values.
 func (l *lineWriter) copyValues(decoder *json.Decoder) error {
 	for {
 		var value json.RawMessage
@@ -103,7 +103,7 @@ func (l *lineWriter) copyValues(decoder *json.Decoder) error {
 	}
 }
 
-// copyWhole reads a file that is one array.
+// copyWhole copies a file that is one array.
 func (l *lineWriter) copyWhole(decoder *json.Decoder) error {
 	if _, err := decoder.Token(); err != nil {
 		return l.broken(decoder, err)
@@ -125,11 +125,11 @@ func (l *lineWriter) copyArray(decoder *json.Decoder) error {
 
 		switch isRows := l.file.format == engine.FormatRows; {
 		case value[0] == '{' && isRows && hasTwins(numberDecoder(value)):
-			return invalid("Object %d has a key twice.", l.count+1)
+			return invalid("Object %d has a duplicate key.", l.count+1)
 		case value[0] != '{' && isRows:
 			return &failure{engine.InvalidOptions, fmt.Sprintf("data[%d]: must be an object", l.count)}
 		case value[0] != '{':
-			return invalid("The JSON array must hold objects, one for each row; its element %d is none.", l.count+1)
+			return invalid("The JSON array must contain objects, one for each row. Its element %d is not an object.", l.count+1)
 		}
 
 		if err := l.write(value); err != nil {
@@ -144,7 +144,8 @@ func (l *lineWriter) copyArray(decoder *json.Decoder) error {
 	return nil
 }
 
-// copyEnvelope reads {"data": [...]}, or another member that has the rows. Other members are ignored.
+// copyEnvelope copies the rows of {"data": [...]}, or of another member with the name rowsAt. Other members are
+// ignored.
 func (l *lineWriter) copyEnvelope(decoder *json.Decoder) error {
 	open, err := decoder.Token()
 	if err != nil {
@@ -165,7 +166,7 @@ func (l *lineWriter) copyEnvelope(decoder *json.Decoder) error {
 
 		name, _ := key.(string)
 		if seen[name] {
-			return invalid("The JSON object has a key twice.")
+			return invalid("The JSON object has a duplicate key.")
 		}
 
 		seen[name] = true
@@ -197,7 +198,7 @@ func (l *lineWriter) copyMember(decoder *json.Decoder, name string) error {
 		case engine.Depth(ignored) > maxDepth:
 			return invalid("The JSON is nested deeper than %d levels.", maxDepth)
 		case hasTwins(numberDecoder(ignored)):
-			return invalid("The JSON object has a key twice.")
+			return invalid("The JSON object has a duplicate key.")
 		}
 
 		return nil
@@ -217,7 +218,8 @@ func (l *lineWriter) copyMember(decoder *json.Decoder, name string) error {
 	}
 }
 
-// noData: what is not JSON at all is told first.
+// noData returns the error for a file without the member that should contain the rows. If a request body is not valid
+// JSON, it reports that instead.
 func (l *lineWriter) noData() error {
 	if l.file.format != engine.FormatRows {
 		return &failure{engine.InvalidOptions, fmt.Sprintf("rowsAt: the file is not an object with the member %q.", shorten(l.rowsAt))}
@@ -242,7 +244,7 @@ func numberDecoder(value []byte) *json.Decoder {
 	return decoder
 }
 
-// hasTwins tells whether an object of valid JSON, at any depth, has a key twice.
+// hasTwins reports whether any object in a valid JSON value, at any depth, has a duplicate key.
 func hasTwins(decoder *json.Decoder) bool {
 	open, _ := decoder.Token()
 	seen := map[json.Token]bool{}
@@ -275,7 +277,7 @@ func hasTwins(decoder *json.Decoder) bool {
 
 func (l *lineWriter) nothingAfter(decoder *json.Decoder) error {
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return invalid("There is something after the end of the JSON value, in line %d.", l.file.lineAt(l.offset(decoder)))
+		return invalid("The JSON value is followed by other text in line %d.", l.file.lineAt(l.offset(decoder)))
 	}
 
 	return nil
@@ -289,7 +291,8 @@ func (l *lineWriter) broken(decoder *json.Decoder, err error) error {
 	return invalid("The JSON is broken in line %d: %v.", l.file.lineAt(l.offset(decoder)), err)
 }
 
-// offset is where a decoder stumbled. It only tells where the value began: the rest is asked of a new one.
+// offset returns the position at which a decoder failed. The decoder only reports where the value starts, so a second
+// decoder parses the value again to find the exact position.
 func (l *lineWriter) offset(decoder *json.Decoder) int64 {
 	at := decoder.InputOffset() + int64(len(l.file.head)-len(l.file.text()))
 
@@ -303,7 +306,7 @@ func (l *lineWriter) offset(decoder *json.Decoder) int64 {
 		return at
 	}
 
-	// A comma and blanks stand before the next value.
+	// Skip the comma and blanks before the next value.
 	reader := bufio.NewReader(file)
 	for {
 		c, err := reader.ReadByte()

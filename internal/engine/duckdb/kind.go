@@ -7,9 +7,9 @@ import (
 	duckdb "github.com/duckdb/duckdb-go-bindings"
 )
 
-// kind is a type of a result's column: its name, and SQL that makes its values into JSON and into what files
-// can have. Nil means that DuckDB's own way is right. What is JSON already is never made JSON again: DuckDB would
-// read and write it once more.
+// kind is the type of a column of a result: its name, and SQL that converts its values to JSON and to the types that
+// files can contain. A nil function means that DuckDB's default conversion is correct. JSON is never converted to JSON
+// again, because DuckDB would parse and write it once more.
 type kind struct {
 	name string
 	json func(value string) string
@@ -17,26 +17,27 @@ type kind struct {
 	line func(value string) string // for delimited text
 }
 
-const safeInteger = 9007199254740991 // beyond, readers of JSON lose digits
+const safeInteger = 9007199254740991 // JSON readers lose digits of larger integers
 
 func asText(value string) string { return `CAST(` + value + ` AS VARCHAR)` }
 
 func quoted(value string) string { return `to_json(` + asText(value) + `)` }
 
-// integer is a number as long as nobody loses digits.
+// integer returns SQL for an integer as a JSON number, or as a JSON text if JSON readers would lose digits.
 func integer(value string) string {
 	return fmt.Sprintf(`CASE WHEN %[1]s BETWEEN -%[2]d AND %[2]d THEN to_json(CAST(%[1]s AS BIGINT)) ELSE to_json(CAST(%[1]s AS VARCHAR)) END`, value, safeInteger)
 }
 
-// unsigned is integer for numbers that do not fit the type of a negative one.
+// unsigned does the same as integer for unsigned values that cannot be compared with negative numbers.
 func unsigned(value string) string {
 	return fmt.Sprintf(`CASE WHEN %[1]s <= CAST(%[2]d AS UHUGEINT) THEN to_json(CAST(%[1]s AS BIGINT)) ELSE to_json(CAST(%[1]s AS VARCHAR)) END`, value, safeInteger)
 }
 
-// double: JSON has no NaN and no infinity.
+// double returns SQL for a double as a JSON number. NaN and infinity become texts, because JSON has no such numbers.
 func double(value string) string { return numberOrName(value, `to_json(`+value+`)`) }
 
-// float: its text has its own digits, not those of the double.
+// float does the same as double for a float. It writes the digits of the float itself, not those of the converted
+// double.
 func float(value string) string { return numberOrName(value, `CAST(`+asText(value)+` AS JSON)`) }
 
 func numberOrName(value, number string) string {
@@ -44,12 +45,12 @@ func numberOrName(value, number string) string {
 		`WHEN %[1]s > 0 THEN to_json('Infinity') WHEN %[1]s < 0 THEN to_json('-Infinity') END`, value, number)
 }
 
-// floatLine has the words that a column of doubles is read with.
+// floatLine returns SQL for a double or float as text, with the words that the parser of doubles accepts.
 func floatLine(value string) string {
 	return fmt.Sprintf(`CASE WHEN isfinite(%[1]s) THEN CAST(%[1]s AS VARCHAR) WHEN isnan(%[1]s) THEN 'NaN' WHEN %[1]s > 0 THEN 'Infinity' WHEN %[1]s < 0 THEN '-Infinity' END`, value)
 }
 
-// moment is a timestamp as ISO 8601 has it.
+// moment returns SQL for a timestamp as JSON text in ISO 8601.
 func moment(value string) string { return `to_json(` + isoText(value) + `)` }
 
 func zonedMoment(value string) string {
@@ -60,10 +61,10 @@ func isoText(value string) string {
 	return `replace(replace(` + asText(value) + `, ' ', 'T'), 'T(BC)', ' (BC)')`
 }
 
-// exactDigits is how many digits a double has for sure.
+// exactDigits is the number of decimal digits that a double always represents exactly.
 const exactDigits = 15
 
-// kindOf describes a type of DuckDB.
+// kindOf returns the kind for a DuckDB type.
 func kindOf(logical duckdb.LogicalType) kind {
 	if duckdb.LogicalTypeGetAlias(logical) == "JSON" {
 		return kind{name: "json"}
@@ -123,17 +124,18 @@ func kindOf(logical duckdb.LogicalType) kind {
 	}
 }
 
-// decimalKind is a number as long as a double has all its digits.
+// decimalKind returns the kind for a decimal type. A decimal becomes a JSON number if a double can represent all its
+// digits, and a JSON text otherwise.
 func decimalKind(width, scale int) kind {
 	digits := asText
 	number := func(value string) string { return `to_json(` + value + `)` }
 
 	switch scale {
-	case width: // DuckDB writes .5, which is no JSON, also of its own
+	case width: // DuckDB writes .5, which is not valid JSON, even in its own JSON output
 		digits = func(value string) string { return `regexp_replace(` + asText(value) + `, '^(-?)\.', '\10.')` }
 		number = func(value string) string { return `CAST(` + digits(value) + ` AS JSON)` }
 	case 0:
-		number = func(value string) string { return `to_json(CAST(` + value + ` AS BIGINT))` } // not 7.0
+		number = func(value string) string { return `to_json(CAST(` + value + ` AS BIGINT))` } // otherwise DuckDB writes 7.0
 	}
 
 	k := kind{name: fmt.Sprintf("decimal(%d,%d)", width, scale), json: number}
@@ -162,7 +164,7 @@ func nestedKind(logical duckdb.LogicalType) kind {
 		return structKind(logical)
 	case duckdb.TypeMap:
 		return mapKind(logical)
-	default: // INTERVAL, TIMETZ, BIT, BIGNUM, UNION and whatever comes
+	default: // INTERVAL, TIMETZ, BIT, BIGNUM, UNION and future types
 		names := map[duckdb.Type]string{
 			duckdb.TypeInterval: "interval", duckdb.TypeTimeTZ: "time with time zone", duckdb.TypeBit: "bit", duckdb.TypeBigNum: "bignum",
 			duckdb.TypeUnion: "union", duckdb.TypeVariant: "variant", duckdb.TypeGeometry: "geometry",
@@ -177,7 +179,7 @@ func nestedKind(logical duckdb.LogicalType) kind {
 	}
 }
 
-// asJSON is SQL for a value of the kind as JSON.
+// asJSON returns SQL that converts a value to JSON.
 func (k kind) asJSON(value string) string {
 	if k.json == nil {
 		return `to_json(` + value + `)`
@@ -186,7 +188,7 @@ func (k kind) asJSON(value string) string {
 	return k.json(value)
 }
 
-// asLine is SQL for delimited text: what is nested is JSON there.
+// asLine returns SQL that converts a value for delimited text. Nested values become JSON.
 func (k kind) asLine(value string) string {
 	if k.line != nil {
 		return k.line(value)
@@ -195,12 +197,12 @@ func (k kind) asLine(value string) string {
 	return value
 }
 
-// formulaStarts are the characters with which a spreadsheet takes a text for a formula, or leaves out what stands before
-// one.
+// formulaStarts are the first characters that make a spreadsheet interpret a text as a formula, or that it ignores
+// before a formula.
 const formulaStarts = "=+-@\t\r\n"
 
-// escaped is SQL for delimited text that no spreadsheet runs: an apostrophe before it makes it a text. Numbers and times
-// cannot be formulas.
+// escaped returns SQL for delimited text that no spreadsheet evaluates: an apostrophe is put before texts that look
+// like formulas. Numbers, dates and times are not escaped, because they cannot be formulas.
 func (k kind) escaped(line string) string {
 	base, _, _ := strings.Cut(k.name, "(")
 
@@ -213,7 +215,7 @@ func (k kind) escaped(line string) string {
 	return fmt.Sprintf(`CASE WHEN %[2]s <> '' AND contains(%[1]s, left(%[2]s, 1)) THEN concat(chr(39), %[2]s) ELSE %[2]s END`, text(formulaStarts), asText(line))
 }
 
-// escape is escaped for a name.
+// escape does the same as escaped for the name of a column.
 func escape(name string) string {
 	if strings.ContainsAny(name[:min(len(name), 1)], formulaStarts) {
 		return "'" + name
@@ -230,7 +232,8 @@ func (k kind) asFile(value string) string {
 	return value
 }
 
-// nested is how kinds with kinds in them go: what is in them may not be what files can have, so that it is text.
+// nested returns a kind that contains other kinds. If plain is false, files cannot contain one of them, so the value
+// becomes JSON text in files.
 func nested(kindName string, plain bool, json func(string) string) kind {
 	k := kind{name: kindName, json: json, line: func(value string) string { return `CAST(` + json(value) + ` AS VARCHAR)` }}
 	if !plain {
@@ -267,7 +270,7 @@ func structKind(logical duckdb.LogicalType) kind {
 		members := make([]string, len(fields))
 
 		for i, field := range fields {
-			if names[i] == "" { // of a row without names, a list comes out
+			if names[i] == "" { // a struct without names becomes an array
 				members[i] = field.asJSON(fmt.Sprintf(`struct_extract(%s, %d)`, value, i+1))
 			} else {
 				members[i] = text(names[i]) + `, ` + field.asJSON(`struct_extract(`+value+`, `+text(names[i])+`)`)
@@ -283,7 +286,7 @@ func structKind(logical duckdb.LogicalType) kind {
 	})
 }
 
-// mapKind: a result can have a column e, whose field e.key would be.
+// mapKind uses struct_extract and not e.key, because a result can have a column with the name e.
 func mapKind(logical duckdb.LogicalType) kind {
 	key, value := duckdb.MapTypeKeyType(logical), duckdb.MapTypeValueType(logical)
 	defer duckdb.DestroyLogicalType(&key)

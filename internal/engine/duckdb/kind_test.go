@@ -18,7 +18,7 @@ import (
 	"quern.dev/quern/internal/sandbox"
 )
 
-// inProcess is the program without a sandbox around it, for one statement.
+// inProcess returns the program without a sandbox, for one statement.
 func inProcess(tb testing.TB) *program {
 	tb.Helper()
 
@@ -36,12 +36,12 @@ func inProcess(tb testing.TB) *program {
 	return &program{db: db, in: folder.In, tmp: folder.Tmp}
 }
 
-// asked is a statement with the limits of a test.
+// asked returns a statement with the limits of a test.
 func asked(statement string, form engine.Form) engine.Query {
 	return engine.Query{Statement: statement, Form: form, Memory: 1 << 30, Threads: 2, Disk: 1 << 30}
 }
 
-// rowsOf runs a statement for its rows.
+// rowsOf runs a statement and returns its rows.
 func (p *program) rowsOf(q engine.Query) (d described, lines []string, ran engine.Ran, err error) {
 	var out bytes.Buffer
 
@@ -60,7 +60,7 @@ func (p *program) rowsOf(q engine.Query) (d described, lines []string, ran engin
 	return d, lines, ran, refuse(err)
 }
 
-// fileOf runs a statement for a file.
+// fileOf runs a statement and returns the path of its file.
 func (p *program) fileOf(tb testing.TB, q engine.Query) (path string, ran engine.Ran) {
 	tb.Helper()
 
@@ -72,8 +72,8 @@ func (p *program) fileOf(tb testing.TB, q engine.Query) (path string, ran engine
 	return filepath.Join(p.tmp, ran.File), ran
 }
 
-// value is a value of some type of DuckDB: SQL, the name of its type, the cells of JSON and CSV, and the types of
-// Parquet as DuckDB reads them again and of Arrow.
+// value is a value of a DuckDB type: its SQL, the name of its type, its JSON and CSV cells, the Parquet type that
+// DuckDB reads back, and the Arrow type.
 type value struct {
 	sql, kind, json, csv, parquet, arrow string
 }
@@ -166,7 +166,7 @@ func values() []value {
 	}
 }
 
-// each are the values with something of each, so that a failure shows all that differ.
+// each returns one line for each value with the result of the function of, so that a failure shows all differences.
 func each(list []value, of func(int, value) string) (lines []string) {
 	for i, v := range list {
 		lines = append(lines, v.sql+" → "+of(i, v))
@@ -236,7 +236,7 @@ func TestKindsAsParquet(t *testing.T) {
 
 	require.Equal(t, each(list, func(_ int, v value) string { return v.parquet }), each(list, func(i int, _ value) string { return described[i].Type }))
 
-	// The file has the values, too: read again and shown as JSON they are the same.
+	// The values in the file must be the same too, when they are read again and shown as JSON.
 	again := inProcess(t)
 	require.NoError(t, os.Rename(path, filepath.Join(again.tmp, "again.parquet")))
 	_, lines, _, err := again.rowsOf(asked(`FROM read_parquet(`+text(filepath.Join(again.tmp, "again.parquet"))+`)`, engine.Rows))

@@ -17,7 +17,7 @@ const (
 	sampleBytes = 8 << 20
 )
 
-// lineEnds are the kinds of line ends that a text has.
+// lineEnds records which kinds of line ends a text has.
 type lineEnds struct {
 	lf, crlf, cr bool
 	last         byte
@@ -71,7 +71,8 @@ func (e *lineEnds) mixed() bool {
 	return (e.lf && e.crlf) || (e.lf && cr) || (e.crlf && cr)
 }
 
-// lineAt is the number of the line that has a byte. It is for messages: 0 if the file cannot be read.
+// lineAt returns the number of the line that contains a byte. It is used in messages; it returns 0 if the file cannot
+// be read.
 func (f *plainFile) lineAt(offset int64) int64 {
 	file, err := os.Open(f.path)
 	if err != nil {
@@ -112,7 +113,7 @@ func (c *lineCounter) Write(p []byte) (int, error) {
 
 	if len(p) > 0 {
 		if c.last == '\r' && p[0] == '\n' {
-			c.lines-- // it was counted with the last block
+			c.lines-- // it was already counted with the previous block
 		}
 
 		c.last = p[len(p)-1]
@@ -121,7 +122,7 @@ func (c *lineCounter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// oneLineEnd makes a copy whose records all end in \n. What stands in quotes stays as it is.
+// oneLineEnd replaces the file with a copy in which all records end in \n. Line ends inside quotes are not changed.
 func (f *plainFile) oneLineEnd(tmp, name string, d dialect) error {
 	from, err := os.Open(f.path)
 	if err != nil {
@@ -173,7 +174,8 @@ func (d dialect) copyLines(from io.Reader, to *bufio.Writer) error {
 	return lines.Err()
 }
 
-// sample is the first lines of the file, or all of it. It is on these that what a file is like is found out.
+// sample returns a file with the first lines, or the file itself if it is small. The dialect and the types are detected
+// from the sample.
 func (f *plainFile) sample(tmp string, longest int64) (plainFile, error) {
 	from, err := os.Open(f.path)
 	if err != nil {
@@ -187,7 +189,7 @@ func (f *plainFile) sample(tmp string, longest int64) (plainFile, error) {
 	}
 
 	end := firstLines(data)
-	if end == 0 { // one long line
+	if end == 0 { // the first line is longer than sampleBytes
 		more, err := io.ReadAll(io.LimitReader(from, longest+1-int64(len(data))))
 		if err != nil {
 			return *f, err
@@ -216,7 +218,7 @@ func (f *plainFile) sample(tmp string, longest int64) (plainFile, error) {
 	return first, err
 }
 
-// firstLines is the size of the first whole lines.
+// firstLines returns the size of the first sampleLines complete lines, in bytes.
 func firstLines(data []byte) (end int) {
 	sign := byte('\n')
 	if bytes.IndexByte(data, sign) < 0 {

@@ -14,7 +14,7 @@ import (
 	"quern.dev/quern/internal/sandbox"
 )
 
-// TestMain is also the sealed child, and the free one that the attacks are first tried in.
+// TestMain also runs as the sealed child, and as the unsealed process of the positive controls.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "sandbox" {
 		os.Exit(sandbox.Main(os.Args[2:], map[string]sandbox.Program{
@@ -39,14 +39,14 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// room is more than any of these tests takes, also with the race detector, whose shadow memory counts.
+// room is more than any of these tests needs, even with the race detector, whose shadow memory counts.
 const room = 1 << 48
 
 func children(t *testing.T, tier sandbox.Tier) *sandbox.Sandbox {
 	t.Helper()
 
 	s, err := sandbox.New(sandbox.Config{
-		Dir: filepath.Join(t.TempDir(), "jobs"), Least: sandbox.Reduced, Most: tier, Ready: 1, Programs: []string{Name, attacker}, Log: slog.New(slog.DiscardHandler),
+		Dir: filepath.Join(t.TempDir(), "jobs"), MinIsolation: sandbox.Reduced, MaxIsolation: tier, Idle: 1, Programs: []string{Name, attacker}, Log: slog.New(slog.DiscardHandler),
 	})
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
@@ -55,7 +55,7 @@ func children(t *testing.T, tier sandbox.Tier) *sandbox.Sandbox {
 	return s
 }
 
-// session is one of the program, with the file linked under the name.
+// session opens a session of the program with the file mounted under the name.
 func session(t *testing.T, s *sandbox.Sandbox, path, name string) *engine.Session {
 	t.Helper()
 
@@ -66,7 +66,7 @@ func session(t *testing.T, s *sandbox.Sandbox, path, name string) *engine.Sessio
 	opened, err := sessions.Open(t.Context(), time.Minute)
 	require.NoError(t, err)
 	t.Cleanup(func() { opened.Close() })
-	require.NoError(t, opened.Link(path, name))
+	require.NoError(t, opened.Mount(path, name))
 
 	return opened
 }
@@ -75,7 +75,7 @@ func bounds() engine.Bounds {
 	return engine.Bounds{Columns: 100, Record: 1 << 20, Unpacked: 64 << 20, SetAside: 100}
 }
 
-// written is a new file.
+// written writes a new file and returns its path.
 func written(tb testing.TB, content string) string {
 	tb.Helper()
 

@@ -6,8 +6,8 @@ import (
 	"quern.dev/quern/internal/engine"
 )
 
-// mergeFiles writes the rows of several of our own data files as one, in their order. Values stay as they are written:
-// JSON is text.
+// mergeFiles writes the rows of several data files to one file, in their order. Values are not changed; JSON stays
+// text.
 func (p *program) mergeFiles(request engine.MergeRequest) (merged engine.Converted, err error) {
 	if err := p.db.limit(request.Memory, request.Threads); err != nil {
 		return merged, err

@@ -9,8 +9,8 @@ import (
 	"quern.dev/quern/internal/engine"
 )
 
-// objects is SQL for the lines of JSON with their members, parsed once, as the struct o. Names that differ
-// only in case cannot be in one struct: the later ones are looked up one by one.
+// objects returns SQL for the lines of a JSON file, with their members parsed once as the struct o. A struct cannot
+// have two names that differ only in case, so the later ones are extracted one by one.
 func (s *source) objects(file plainFile, rejects string) string {
 	members := map[string]string{}
 	for _, c := range s.columns {
@@ -25,7 +25,7 @@ func (s *source) objects(file plainFile, rejects string) string {
 
 	structure, err := json.Marshal(members)
 	if err != nil {
-		structure = []byte("{}") // a map of texts always marshals
+		structure = []byte("{}") // unreachable: a map of strings can always be marshalled
 	}
 
 	return `(SELECT c0, CASE WHEN json_valid(c0) THEN from_json(c0, ` + text(string(structure)) + `) END AS o FROM ` + s.lines.relation(file, 1, rejects) + `)`
@@ -35,12 +35,13 @@ func unquote(identifier string) string {
 	return strings.ReplaceAll(identifier[1:len(identifier)-1], `""`, `"`)
 }
 
-// brokenLine is SQL for what is wrong with a line of JSON as a whole, NULL if nothing is.
+// brokenLine is SQL for what is wrong with a line of JSON as a whole; NULL if nothing is wrong.
 const brokenLine = `CASE WHEN NOT json_valid(c0) THEN 'the line is not JSON'
 	WHEN json_type(c0) <> 'OBJECT' THEN 'the line is not an object'
 	WHEN len(json_keys(c0)) <> len(list_distinct(json_keys(c0))) THEN 'the object has a duplicate key' END`
 
-// describeJSON finds the members of all objects, in the order in which they first appear, and their types.
+// describeJSON finds the members of all objects and their types. Members of the sample are in the order of their first
+// appearance; members that appear only after the sample follow in the order of their names.
 func (p *program) describeJSON(s *source, file string) error {
 	s.lines = dialect{delimiter: neverADelimiter, longest: p.bounds.Record}
 	ends, err := s.file.check()
@@ -75,7 +76,7 @@ func (p *program) describeJSON(s *source, file string) error {
 			return &failure{engine.InvalidOptions, "data: has no row with a value"}
 		}
 
-		return invalid("No object of the file has a member, so there is no column.")
+		return invalid("No object of the file has a member, so the file has no columns.")
 	case len(members) > p.bounds.Columns:
 		return tooMany(len(members), p.bounds)
 	}
@@ -106,7 +107,8 @@ type member struct {
 	Types []string
 }
 
-// members are those of the sample with the types of their values, and then those that come later.
+// members returns the members of the sample with the types of their values, followed by the members that appear only
+// after the sample, which have no types.
 func (p *program) members(s *source) ([]member, error) {
 	members, err := rows[member](p.db, fmt.Sprintf(`
 		SELECT k AS "Name", list(DISTINCT json_type(json_extract(c0, '/' || replace(replace(k, '~', '~0'), '/', '~1')))) AS "Types"
@@ -131,7 +133,7 @@ func (p *program) members(s *source) ([]member, error) {
 	return append(members, slices.DeleteFunc(late, func(m member) bool { return known[m.Name] })...), nil
 }
 
-// jsonKind is the type of values whose JSON types are these.
+// jsonKind returns the column type for values with these JSON types.
 func jsonKind(types []string) string {
 	has := func(list ...string) bool {
 		return slices.ContainsFunc(types, func(t string) bool { return slices.Contains(list, t) })
@@ -160,8 +162,8 @@ func jsonKind(types []string) string {
 	}
 }
 
-// findJSONTypes: of the strings of JSON only dates and timestamps in ISO form are more than text, and numbers
-// may be too large for their type.
+// findJSONTypes refines the types of columns. A JSON string can be a date or timestamp in ISO form, and otherwise stays
+// text. A number may be too large for the type of its column.
 func (p *program) findJSONTypes(s *source) error {
 	double, _ := plain(engine.Double)
 	finite := read(engine.Double, `(?s).*`, func(t string) string {
@@ -170,7 +172,7 @@ func (p *program) findJSONTypes(s *source) error {
 	bigint := read(engine.Bigint, `(?s).*`, func(t string) string {
 		return `CASE WHEN regexp_full_match(` + t + `, '-?[0-9]{19,}') THEN TRY_CAST(` + t + ` AS BIGINT) ELSE 0 END`
 	})
-	list := []candidate{{reading: isoDates()}, {reading: timestamps()}, {reading: finite, alias: "doubles"}, {reading: bigint, alias: "bigints"}}
+	list := []candidate{{parser: isoDates()}, {parser: timestamps()}, {parser: finite, alias: "doubles"}, {parser: bigint, alias: "bigints"}}
 
 	if p.options.DateFormat != "" {
 		given, err := dated(p.options.DateFormat)
@@ -178,7 +180,7 @@ func (p *program) findJSONTypes(s *source) error {
 			return err
 		}
 
-		list = append([]candidate{{reading: given}}, list...)
+		list = append([]candidate{{parser: given}}, list...)
 	}
 
 	var trials []trial
@@ -202,7 +204,7 @@ func (p *program) findJSONTypes(s *source) error {
 	}
 
 	if p.options.DateFormat != "" && !given {
-		s.doubts = append(s.doubts, engine.Doubt{Option: "dateFormat", Message: fmt.Sprintf("No column has nothing but dates in the form %s.", p.options.DateFormat)})
+		s.doubts = append(s.doubts, engine.Doubt{Option: "dateFormat", Message: fmt.Sprintf("No column contains only dates in the form %s.", p.options.DateFormat)})
 	}
 
 	return nil
@@ -213,7 +215,7 @@ func (s *source) decideJSON(c *column, list []candidate, t tally) {
 
 	switch chosen := slices.Index(t.Fits, true); {
 	case !isNumber && chosen >= 0 && list[chosen].alias == "" && t.Marked == 0:
-		c.kind, c.reading = list[chosen].kind, list[chosen].reading
+		c.kind, c.parser = list[chosen].kind, list[chosen].parser
 	case isNumber && !fits(list, t, "doubles"):
 		c.kind = engine.Varchar
 	case isNumber && !fits(list, t, "bigints"):

@@ -9,18 +9,19 @@ import (
 )
 
 const (
-	outlierTexts = 50 // values that a column must have
-	outlierShare = 50 // fewer than one of so many are others
+	outlierTexts = 50 // a column must have at least this many values
+	outlierShare = 50 // fewer than one in this many values may be an outlier
 	outlierShown = 3
-	outlierWidth = 200 // columns that are looked at
+	outlierWidth = 200 // files with more columns are not checked
 )
 
-// canHaveOutliers is for readings that need no proof beside the texts that they take.
+// canHaveOutliers reports whether a column may get this type although a few of its values do not fit. Candidates that
+// another value of the column must confirm, such as day-first dates, may not.
 func (c candidate) canHaveOutliers() bool {
 	return c.alias != "day_first" && c.alias != "month_first" && c.alias != "comma" && c.alias != "point" && !c.against
 }
 
-// doubtOutliers tells of columns that are text because of a few values, with the first of these.
+// doubtOutliers adds a doubt for each column that is text only because of a few values, with the first of these values.
 func (p *program) doubtOutliers(s *source, list []candidate, data []byte) error {
 	if len(s.columns) > outlierWidth {
 		return nil
@@ -44,7 +45,8 @@ func (s *source) isDoubted(column string) bool {
 	return slices.ContainsFunc(s.doubts, func(d engine.Doubt) bool { return d.Column == column && d.Option != "" })
 }
 
-// nearly is the candidate that takes most of the first texts of each column, all but a few, and -1 where none does.
+// nearly returns, for each column, the candidate that accepts most of the first texts, if it accepts at least 90 % of
+// them, and -1 otherwise.
 func (s *source) nearly(list []candidate, data []byte) []int {
 	texts, taken := make([]int, len(s.columns)), make([][]int, len(s.columns))
 	for i := range taken {
@@ -89,7 +91,8 @@ func (s *source) nearly(list []candidate, data []byte) []int {
 	return best
 }
 
-// doubtOutlier asks about one column how many texts are not of the type, and which.
+// doubtOutlier counts the texts of a column that do not have the type of the candidate, and adds a doubt that names the
+// first of them.
 func (p *program) doubtOutlier(s *source, c *column, best candidate) error {
 	type outlier struct {
 		Row           int64
@@ -112,11 +115,11 @@ func (p *program) doubtOutlier(s *source, c *column, best candidate) error {
 		return nil
 	}
 
-	c.likely = best.reading
+	c.likely = best.parser
 
 	for typed := range p.options.Types {
 		if strings.EqualFold(typed, c.name) {
-			return nil // it is settled
+			return nil // an option already sets the type
 		}
 	}
 
@@ -130,7 +133,7 @@ func (p *program) doubtOutlier(s *source, c *column, best candidate) error {
 	}
 
 	s.doubts = append(s.doubts, engine.Doubt{Column: c.name, Option: "types", Message: fmt.Sprintf(
-		"The column is text because of %d of %d values: %s. All others are of the type %s. Give the column this type to set these rows aside.",
+		"The column is text because of %d of %d values: %s. All others have the type %s. Give the column this type to set these rows aside.",
 		found[0].Others, found[0].Texts, strings.Join(named, ", "), best.kind)})
 
 	return nil

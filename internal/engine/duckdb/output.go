@@ -20,7 +20,8 @@ import (
 	"quern.dev/quern/internal/sandbox"
 )
 
-// stream writes the rows as they come, one JSON object a line, after file and row if they are traced.
+// stream writes the rows as they are computed, as one JSON object per line. If the result has provenance, file and row
+// precede the object.
 func (p *program) stream(d described, q engine.Query, conn *sandbox.Conn) (ran engine.Ran, err error) {
 	out := bufio.NewWriterSize(conn.Data, 1<<18)
 	lines := p.narrowLines
@@ -41,7 +42,7 @@ func (p *program) stream(d described, q engine.Query, conn *sandbox.Conn) (ran e
 			ran.Truncated = engine.ByBytes
 		default:
 			ran.Rows++
-			_, _ = out.Write(line) // its error stays, and Flush tells
+			_, _ = out.Write(line) // Flush returns the error
 			_ = out.WriteByte('\n')
 
 			return true
@@ -50,7 +51,7 @@ func (p *program) stream(d described, q engine.Query, conn *sandbox.Conn) (ran e
 		return false
 	})
 
-	// Also before an error: the parent takes half a row for a child gone wrong.
+	// Flush also after an error: the parent treats an incomplete row as a protocol violation.
 	if flushed := out.Flush(); err == nil {
 		err = flushed
 	}
@@ -58,7 +59,7 @@ func (p *program) stream(d described, q engine.Query, conn *sandbox.Conn) (ran e
 	return ran, err
 }
 
-// narrowLines lets DuckDB write the rows.
+// narrowLines returns rows that DuckDB writes as JSON.
 func (p *program) narrowLines(d described, rows int64, each func(line []byte) bool) error {
 	members := make([]string, len(d.columns))
 	for i, c := range d.columns {
@@ -67,7 +68,7 @@ func (p *program) narrowLines(d described, rows int64, each func(line []byte) bo
 
 	line := `CAST(json_object(` + strings.Join(members, ", ") + `) AS VARCHAR)`
 	if d.traced {
-		line = fmt.Sprintf(`concat(%s, ' ', %s, ' ', %s)`, name(engine.TracedFile), name(engine.TracedRow), line)
+		line = fmt.Sprintf(`concat(%s, ' ', %s, ' ', %s)`, name(engine.ProvenanceFile), name(engine.ProvenanceRow), line)
 	}
 
 	statement := `SELECT ` + line + ` FROM ` + result
@@ -83,7 +84,8 @@ const (
 	cutResult  = "__cut"
 )
 
-// file writes the whole result to a file. One that is bounded is kept first, to see whether it was cut.
+// file writes the whole result to a file. A result with a row limit is first stored in a table, to detect whether it
+// was cut.
 func (p *program) file(d described, q engine.Query) (ran engine.Ran, err error) {
 	from := result
 
@@ -112,7 +114,7 @@ func (p *program) file(d described, q engine.Query) (ran engine.Ran, err error) 
 		switch {
 		case isCSV:
 			as = c.kind.asLine
-		case q.Form == engine.Arrow && c.kind.name == engine.JSON: // bytes, to readers of Arrow
+		case q.Form == engine.Arrow && c.kind.name == engine.JSON: // Arrow readers would see bytes
 			as = asText
 		}
 
@@ -147,7 +149,7 @@ const (
 	arrowBatch = 16 << 10 // rows
 )
 
-// toArrow makes an Arrow stream of the Parquet file that was written.
+// toArrow converts the Parquet file of the result to an Arrow stream.
 func (p *program) toArrow() error {
 	from, err := file.OpenParquetFile(filepath.Join(p.tmp, outputFile), false, file.WithReadProps(parquet.NewReaderProperties(memory.DefaultAllocator)))
 	if err != nil {
@@ -205,7 +207,8 @@ func (d *database) prepare(statement string) (prepared duckdb.PreparedStatement,
 	return prepared, err
 }
 
-// lines gives the texts of a statement's one column, as chunks does. A text is valid until the next one.
+// lines calls each for every text in the only column of a result, until each returns false. A text is valid only during
+// the call.
 func (d *database) lines(statement string, each func(line []byte) bool) error {
 	return d.chunks(statement, func(chunk duckdb.DataChunk, size int) bool {
 		for row, texts := 0, cellsOf(chunk, 0, size); row < size; row++ {
@@ -218,13 +221,13 @@ func (d *database) lines(statement string, each func(line []byte) bool) error {
 	})
 }
 
-// chunks gives the result of a statement in parts while it runs, until there are no more or the caller has enough. The
-// result is never in memory as a whole.
+// chunks calls each for the parts of a result while the statement runs, until each returns false. The complete result
+// is never in memory.
 func (d *database) chunks(statement string, each func(chunk duckdb.DataChunk, size int) bool) error {
 	err := d.fetch(statement, each)
 
-	// A thread that fails interrupts the others, and sometimes DuckDB tells that instead of the reason. Nobody else
-	// interrupts a statement, so it runs again for the reason alone.
+	// If one thread fails, DuckDB interrupts the others and sometimes reports the interruption instead of the reason.
+	// Nothing else interrupts a statement, so run it again only to get the reason.
 	for range 3 {
 		if !interrupted(err) {
 			break
@@ -283,7 +286,7 @@ func (d *database) fetch(statement string, each func(chunk duckdb.DataChunk, siz
 	}
 }
 
-// value reads the one text of a statement.
+// value returns the only text of a result.
 func (d *database) value(statement string) (value string, err error) {
 	found := false
 	err = d.lines(statement, func(line []byte) bool {
@@ -293,13 +296,13 @@ func (d *database) value(statement string) (value string, err error) {
 	})
 
 	if err == nil && !found {
-		err = errors.New("DuckDB gave no value")
+		err = errors.New("DuckDB returned no value")
 	}
 
 	return value, err
 }
 
-// plan reads the second column of EXPLAIN.
+// plan returns the second column of EXPLAIN.
 func (d *database) plan(statement string) (string, error) {
 	var rows duckdb.Result
 

@@ -6,8 +6,8 @@ import (
 	"quern.dev/quern/internal/engine"
 )
 
-// describeParquet takes the columns as the file has them. The file is always written anew, so nothing of it
-// but the values reaches the table.
+// describeParquet takes the columns from the file. Only the values of the file reach the table, because the file is
+// always rewritten.
 func (p *program) describeParquet(s *source) error {
 	type described struct {
 		Name string `json:"column_name"`
@@ -47,8 +47,8 @@ func (p *program) describeParquet(s *source) error {
 	return nil
 }
 
-// parquetNames are the names of the columns as they stand in the file: DuckDB renames what is empty or there
-// twice without telling.
+// parquetNames returns the names of the columns as stored in the file. DuckDB silently renames empty and duplicate
+// names.
 func (p *program) parquetNames(file plainFile) (names []string, err error) {
 	type element struct {
 		Name     string
@@ -60,7 +60,7 @@ func (p *program) parquetNames(file plainFile) (names []string, err error) {
 		return nil, explain(err)
 	}
 
-	// The elements stand in the order of the tree, the root first.
+	// The elements are in depth-first order, starting with the root.
 	inner := 0
 	for _, e := range list[min(1, len(list)):] {
 		if inner == 0 {
@@ -75,7 +75,7 @@ func (p *program) parquetNames(file plainFile) (names []string, err error) {
 	return names, nil
 }
 
-// native is our type for one of DuckDB's, and SQL that has it.
+// native returns Quern's type for a DuckDB type, and SQL that converts the value to it.
 func native(kind, value string) (ours, sql string) {
 	switch base, _, _ := strings.Cut(kind, "("); {
 	case strings.HasSuffix(kind, "]") || strings.HasPrefix(kind, "STRUCT") || strings.HasPrefix(kind, "MAP") || strings.HasPrefix(kind, "UNION"):

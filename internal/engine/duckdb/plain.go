@@ -14,18 +14,18 @@ import (
 
 const mark = "\xef\xbb\xbf" // the byte order mark of UTF-8
 
-// plainFile is a file without compression and in UTF-8: the file itself, or a copy under tmp.
+// plainFile is an uncompressed file in UTF-8: the mounted file itself, or a copy in tmp.
 type plainFile struct {
 	path   string
 	format engine.Format
 	head   []byte
 	size   int64
-	onlyCR bool // lines end in \r alone
+	onlyCR bool // all lines end in a single \r
 	read   *byteCount
-	sheet  *xlsx.Table // if it was one
+	sheet  *xlsx.Table // set if the file was converted from a workbook
 }
 
-// newPlain looks at a file.
+// newPlain opens a file to read its size and its first bytes.
 func newPlain(path string, format engine.Format) (plainFile, error) {
 	f := plainFile{path: path, format: format}
 
@@ -46,7 +46,7 @@ func newPlain(path string, format engine.Format) (plainFile, error) {
 	return f, err
 }
 
-// become makes it a copy that was made of it.
+// become replaces the file with a copy that was made from it.
 func (f *plainFile) become(path string) error {
 	made, err := newPlain(path, f.format)
 	made.read, made.sheet = f.read, f.sheet
@@ -55,7 +55,7 @@ func (f *plainFile) become(path string) error {
 	return err
 }
 
-// counted tells how much of the file was read.
+// counted returns a reader that counts the bytes read, for the progress.
 func (f *plainFile) counted(from io.Reader) io.Reader {
 	if f.read == nil {
 		return from
@@ -64,7 +64,7 @@ func (f *plainFile) counted(from io.Reader) io.Reader {
 	return io.TeeReader(from, f.read)
 }
 
-// byteCount counts what is written to it.
+// byteCount counts the bytes that are written to it.
 type byteCount struct{ atomic.Int64 }
 
 func (c *byteCount) Write(p []byte) (int, error) {
@@ -73,14 +73,14 @@ func (c *byteCount) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// text is the head without the mark.
+// text returns the first bytes of the file without the byte order mark.
 func (f *plainFile) text() []byte { return bytes.TrimPrefix(f.head, []byte(mark)) }
 
-// check passes over the bytes of a text, because DuckDB would take a NUL and gives up where line ends of
-// several kinds meet. It tells which there are.
+// check checks that the file is UTF-8 text without NUL bytes, and returns which line ends it has. DuckDB would accept a
+// NUL, and fails on mixed line ends.
 func (f *plainFile) check() (ends lineEnds, err error) {
 	var (
-		rest   int // bytes of a character that the last block cut
+		rest   int // bytes of a character that was split by the end of the last block
 		at     int64
 		buffer = make([]byte, min(1<<20, f.size+utf8.UTFMax))
 	)
@@ -103,14 +103,14 @@ func (f *plainFile) check() (ends lineEnds, err error) {
 
 		block := buffer[:rest+n]
 		if i := bytes.IndexByte(block, 0); i >= 0 {
-			return ends, invalid("The file has a NUL byte in line %d: it is binary, or in an encoding that the option encoding has to name.", f.lineAt(at+int64(i)))
+			return ends, invalid("The file has a NUL byte in line %d: it is binary, or its encoding must be given with the option encoding.", f.lineAt(at+int64(i)))
 		}
 
 		ends.add(block[rest:])
 
 		good := validPrefix(block)
 		if len(block)-good >= utf8.UTFMax || (whole && good < len(block)) || (good < len(block) && utf8.FullRune(block[good:])) {
-			return ends, invalid("Line %d is not in UTF-8. Name the encoding of the file with the option encoding, for example windows-1252 or latin-1.", f.lineAt(at+int64(good)))
+			return ends, invalid("Line %d is not in UTF-8. Give the encoding of the file with the option encoding, for example windows-1252 or latin-1.", f.lineAt(at+int64(good)))
 		}
 
 		if whole {
@@ -124,7 +124,7 @@ func (f *plainFile) check() (ends lineEnds, err error) {
 	}
 }
 
-// validPrefix is how many bytes are whole characters of UTF-8.
+// validPrefix returns the length of the longest prefix that consists of complete UTF-8 characters.
 func validPrefix(block []byte) int {
 	if utf8.Valid(block) {
 		return len(block)

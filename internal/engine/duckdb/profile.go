@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	shapedText = 40      // characters, for a text to have a shape
-	partRows   = 100_000 // up to so many rows the columns are copied first, so that files are read once
+	shapedText = 40      // maximum characters of a text that has a shape
+	partRows   = 100_000 // with at most this many rows, the columns are copied first, so that files are read once
 )
 
-// The relations of a profile: the dataset, some of its columns, the values of one with their counts, and those of a
-// sample of its rows.
+// The relations of a profile: the dataset, some of its columns, the values of one column with their counts, and the
+// values of a sample of its rows.
 const (
 	profileView = "__profiled"
 	partTable   = "__part"
@@ -24,7 +24,7 @@ const (
 	sampleTable = "__sample"
 )
 
-// profiling is a dataset whose profile is made.
+// profiling is the state of a profile of one dataset.
 type profiling struct {
 	*program
 
@@ -33,7 +33,7 @@ type profiling struct {
 	kinds []kind
 }
 
-// profile answers one request about a dataset; the first one fixes which.
+// profile answers one request about a dataset. The first request determines the dataset.
 func (p *program) profile(request engine.ProfileRequest) (answer engine.Answer, err error) {
 	if p.profiled == nil {
 		if p.profiled, err = p.beginProfile(request); err != nil {
@@ -72,7 +72,7 @@ func (p *program) beginProfile(request engine.ProfileRequest) (*profiling, error
 
 	for _, c := range request.View.Columns {
 		if c.Type == engine.JSON {
-			c.Type = engine.Varchar // its text is what is counted
+			c.Type = engine.Varchar // the text of the JSON is profiled
 		}
 
 		made.View.Columns = append(made.View.Columns, c)
@@ -97,15 +97,15 @@ func (p *program) beginProfile(request engine.ProfileRequest) (*profiling, error
 	return made, nil
 }
 
-// fact is what one pass over a column tells.
+// fact contains the results of one pass over a column.
 type fact struct {
 	Filled int64 `json:"filled"`
-	Guess  int64 `json:"guess"` // of how many values it has, within a third
+	Guess  int64 `json:"guess"` // estimated number of distinct values, with an error of up to a third
 
 	engine.ColumnProfile
 }
 
-// group makes the profiles of the columns that were asked for.
+// group returns the profiles of the requested columns.
 func (p *profiling) group() ([]engine.ColumnProfile, error) {
 	columns := p.View.Columns[p.First : p.First+p.Count]
 	from := profileView
@@ -144,7 +144,7 @@ func (p *profiling) group() ([]engine.ColumnProfile, error) {
 	return profiles, nil
 }
 
-// facts passes once over some columns.
+// facts computes the facts of some columns in one pass.
 func (p *profiling) facts(columns []engine.Column, from string) (facts []fact, err error) {
 	var inner, outer []string
 
@@ -166,7 +166,7 @@ func (p *profiling) facts(columns []engine.Column, from string) (facts []fact, e
 			shown = fmt.Sprintf(`left(%s, %d)`, value, p.Text)
 
 			members = append(members, add("shortest", `min(length(`+value+`))`, plain), add("longest", `max(length(`+value+`))`, plain), add("averageLength", `avg(length(`+value+`))`, plain))
-		case c.Type == engine.Double: // a sum of larger ones could have no value
+		case c.Type == engine.Double: // a sum of larger values could overflow
 			members = append(members, add("mean", fmt.Sprintf(`avg(%[1]s) FILTER (WHERE abs(%[1]s) < 1e290)`, value), plain))
 		case c.Type == engine.Bigint || strings.HasPrefix(c.Type, engine.Decimal):
 			members = append(members, add("mean", `avg(CAST(`+value+` AS DOUBLE))`, plain))
@@ -190,7 +190,7 @@ func (p *profiling) facts(columns []engine.Column, from string) (facts []fact, e
 	return facts, err
 }
 
-// decode reads the JSON that a statement gives.
+// decode decodes the JSON that a statement returns.
 func (p *program) decode(statement string, into any) error {
 	said, err := p.db.value(`SELECT CAST((` + statement + `) AS VARCHAR)`)
 	if err != nil {
@@ -200,8 +200,8 @@ func (p *program) decode(statement string, into any) error {
 	return json.Unmarshal([]byte(said), into)
 }
 
-// isUnique tells whether no two rows have the same values in these columns. Most sets that do not, show it in the
-// first rows.
+// isUnique reports whether no two rows have the same values in these columns. The first rows are checked first, because
+// they contain duplicates in most sets that are not unique.
 func (p *profiling) isUnique(set []string) (bool, error) {
 	names := make([]string, len(set))
 	for i, column := range set {

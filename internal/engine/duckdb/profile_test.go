@@ -19,14 +19,14 @@ import (
 	"quern.dev/quern/internal/sandbox"
 )
 
-// profiledTable is a table of a test: its columns, and SQL for its rows, which has a column for each.
+// profiledTable is a test table: its columns, and SQL for its rows with one column for each.
 type profiledTable struct {
 	columns []string // name and type
 	rows    string
 	keys    [][]string
 }
 
-// profiledTables are compared in everything with SQL written for the test.
+// profiledTables returns tables whose whole profile is compared with SQL written for the test.
 func profiledTables() map[string]profiledTable {
 	orders := `SELECT range AS id, 'ORD-' || lpad((range % 900)::VARCHAR, 3, '0') AS code, (range % 7)::BIGINT AS region,
 		DATE '2021-01-01' + (range % 365)::INTEGER AS day, CASE WHEN range % 10 > 0 THEN 'city ' || (range * range % 31) END AS city FROM range(5000)`
@@ -109,7 +109,7 @@ func TestProfile(t *testing.T) {
 	}
 }
 
-// write makes Parquet files of the table, and the view of them.
+// write writes the table as Parquet files, and returns a view of them and the number of rows.
 func (p profiledTable) write(t *testing.T, dir string, files int) (view engine.View, rows int64) {
 	t.Helper()
 
@@ -145,7 +145,7 @@ func (p profiledTable) write(t *testing.T, dir string, files int) (view engine.V
 	return view, rows
 }
 
-// profileOf lets a sealed child make the profile.
+// profileOf computes the profile in a sealed child.
 func profileOf(t *testing.T, dir string, view engine.View, rows int64) engine.Profile {
 	t.Helper()
 
@@ -159,7 +159,7 @@ func profileOf(t *testing.T, dir string, view engine.View, rows int64) engine.Pr
 	defer opened.Close()
 
 	for _, file := range view.Files {
-		require.NoError(t, opened.Link(filepath.Join(dir, file), file))
+		require.NoError(t, opened.Mount(filepath.Join(dir, file), file))
 	}
 
 	began := time.Now()
@@ -170,7 +170,7 @@ func profileOf(t *testing.T, dir string, view engine.View, rows int64) engine.Pr
 	return made
 }
 
-// expected is a column as SQL has it that was written for the test.
+// expected is the profile of a column as computed by SQL written for the test.
 type expected struct {
 	Nulls    int64
 	Distinct int64
@@ -181,7 +181,7 @@ type expected struct {
 	Mean     *float64
 	Quarters []json.RawMessage
 	Top      []engine.ValueCount
-	Values   []string // all of a text column
+	Values   []string // all values of a text column
 	All      []json.RawMessage
 }
 
@@ -285,7 +285,7 @@ func texted(values []json.RawMessage) (list []string) {
 	return list
 }
 
-// shapesOf is how the shapes are meant to be.
+// shapesOf computes the expected shapes.
 func shapesOf(values []string) (shapes []engine.Shape) {
 	counts := map[string]int{}
 
@@ -323,7 +323,7 @@ func shapesOf(values []string) (shapes []engine.Shape) {
 	return shapes[:min(len(shapes), engine.ProfileShapes)]
 }
 
-// TestProfileWide: two thousand columns go in groups, and their texts are shorter.
+// TestProfileWide checks a table with up to two thousand columns, which is profiled in groups and with shorter texts.
 func TestProfileWide(t *testing.T) {
 	t.Parallel()
 
@@ -381,130 +381,4 @@ func TestProfileWide(t *testing.T) {
 			require.LessOrEqual(t, len(c.Examples[0]), 52, c.Name)
 		}
 	}
-}
-
-// TestProfileEstimates: above the bounds, what is estimated is within the error that docs/profile.md states, and the
-// rest is still exact. The full size has the bounds of the service.
-func TestProfileEstimates(t *testing.T) {
-	t.Parallel()
-
-	// many: five values for each six rows or so; heavy: one row in four is the same; unique: a key.
-	table := profiledTable{
-		columns: []string{"unique bigint", "many bigint", "heavy varchar", "few varchar", "x double"},
-		rows: `SELECT range, (hash(range) % (rows * 3 // 2))::BIGINT, CASE WHEN range % 4 = 0 THEN 'the same' WHEN range % 100 = 1 THEN NULL ELSE 'Value ' || hash(range) % rows END,
-			'f' || range % 1000, (range * 7919 % rows)::DOUBLE FROM range(300000), (SELECT 300000 AS rows)`,
-	}
-	bounds := engine.ProfileBounds{Rows: 200_000, Values: 50_000, Sample: 100_000, Picked: 50_000}
-	full := os.Getenv("QUERN_TEST_LOOPS") == "full"
-
-	if full {
-		table.rows = strings.ReplaceAll(table.rows, "300000", "3000000")
-	}
-
-	dir := t.TempDir()
-	view, rows := table.write(t, dir, 3)
-
-	var columns []engine.ColumnProfile
-
-	if full {
-		made := profileOf(t, dir, view, rows)
-		columns = made.Columns
-		require.Equal(t, [][]string{{"unique"}}, made.Keys)
-		require.True(t, columns[0].DistinctExact)
-		require.Equal(t, rows, columns[0].Distinct)
-	} else {
-		p := inProcess(t)
-		for _, file := range view.Files {
-			require.NoError(t, os.Link(filepath.Join(dir, file), filepath.Join(p.in, file)))
-		}
-
-		answer, err := p.profile(engine.ProfileRequest{View: view, Rows: rows, Count: len(view.Columns), Text: 200, Bounds: bounds, Memory: 1 << 30, Threads: 2, Disk: 1 << 30})
-		require.NoError(t, err)
-
-		columns = answer.Profiled.Columns
-	}
-
-	want := estimated(t, dir, view)
-
-	for i, c := range columns {
-		w := want[i]
-		what := view.Columns[i].Name
-
-		require.Equal(t, w.Nulls, c.Nulls, what)
-		require.Equal(t, orNull(w.Min), orNull(c.Min), what)
-		require.Equal(t, orNull(w.Max), orNull(c.Max), what)
-		require.Equal(t, encoded(t, w.Longest), encoded(t, c.Longest), what)
-		require.InEpsilon(t, w.Distinct, c.Distinct, 0.01, what)
-		require.Equal(t, what == "few" || full && what == "unique", c.DistinctExact, what)
-		t.Logf("%s: %d values, said to be %d", what, w.Distinct, c.Distinct)
-
-		for _, top := range c.TopValues { // the counts are exact, whichever values they are of
-			require.Equal(t, max(w.Counts[string(top.Value)], 1), top.Count, what)
-		}
-
-		for part, value := range c.Quartiles {
-			var number float64
-			require.NoError(t, json.Unmarshal(value, &number))
-			require.InDelta(t, float64(part+1)*0.25*float64(rows), w.below(number), 0.01*float64(rows), what)
-		}
-	}
-
-	heavy := columns[2]
-	require.JSONEq(t, `"the same"`, string(heavy.TopValues[0].Value))
-	require.Equal(t, rows/4, heavy.TopValues[0].Count)
-	require.InDelta(t, 1.0/4/0.99, heavy.Shapes[slices.IndexFunc(heavy.Shapes, func(s engine.Shape) bool { return s.Shape == "aaa aaaa" })].Share, 0.01)
-	require.Len(t, columns[3].TopValues, engine.ProfileTop)
-	require.EqualValues(t, 1000, columns[3].Distinct)
-}
-
-type estimate struct {
-	expected
-
-	Counts map[string]int64 // in how many rows the values are that are in several
-	Ranks  [][2]float64     // some values, and how many rows go up to them
-}
-
-// below is how many rows have a value up to this one, to a hundredth.
-func (e estimate) below(value float64) (rank float64) {
-	for _, known := range e.Ranks {
-		if known[0] <= value {
-			rank = max(rank, known[1])
-		}
-	}
-
-	return rank
-}
-
-func estimated(t *testing.T, dir string, view engine.View) (list []estimate) {
-	t.Helper()
-
-	for _, c := range view.Columns {
-		p := inProcess(t)
-		for _, file := range view.Files {
-			require.NoError(t, os.Link(filepath.Join(dir, file), filepath.Join(p.in, file)))
-		}
-
-		column := name(c.Name)
-		longest, ranks := `NULL`, `NULL`
-
-		if c.Type == engine.Varchar {
-			longest = `max(length(` + column + `))`
-		} else {
-			ranks = fmt.Sprintf(`(SELECT list([v, upto]) FROM (SELECT max(%[1]s)::DOUBLE AS v, max(r)::DOUBLE AS upto FROM (SELECT %[1]s, row_number() OVER (ORDER BY %[1]s) AS r FROM t) GROUP BY r * 500 // (SELECT count(*) FROM t)))`, column)
-		}
-
-		q := asked(fmt.Sprintf(`SELECT count(*) FILTER (WHERE %[1]s IS NULL) AS Nulls, count(DISTINCT %[1]s) AS "Distinct", min(%[1]s) AS "Min", max(%[1]s) AS "Max", %[2]s AS Longest,
-			(SELECT map_from_entries(list((to_json(v)::VARCHAR, n))) FROM (SELECT %[1]s AS v, count(*) AS n FROM t WHERE v IS NOT NULL GROUP BY v HAVING n > 1)) AS Counts, %[3]s AS Ranks FROM t`, column, longest, ranks), engine.Rows)
-		q.Views, q.Memory = []engine.View{view}, 4<<30
-
-		_, lines, _, err := p.rowsOf(q)
-		require.NoError(t, err)
-
-		var one estimate
-		require.NoError(t, json.Unmarshal([]byte(lines[0]), &one))
-
-		list = append(list, one)
-	}
-
-	return list
 }

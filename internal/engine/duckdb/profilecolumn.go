@@ -6,24 +6,24 @@ import (
 	"quern.dev/quern/internal/engine"
 )
 
-// profiledColumn is a column whose profile is made.
+// profiledColumn is a column of which a profile is made.
 type profiledColumn struct {
 	*profiling
 
 	kind         kind
-	name         string // in SQL
+	name         string // quoted for SQL
 	from         string
 	fact         fact
 	text, number bool
 	family       string
 }
 
-// profile counts the column's values, or estimates what would take too long to count.
+// profile counts the values of the column, or estimates what would take too long to count.
 func (c *profiledColumn) profile() (made engine.ColumnProfile, err error) {
 	made = c.fact.ColumnProfile
 	made.Nulls, made.DistinctExact = c.Rows-c.fact.Filled, c.Rows <= c.Bounds.Rows || c.fact.Guess <= c.Bounds.Values
 
-	// Odd, so that the values of the sample do not all have the same last bits in DuckDB's tables.
+	// An odd divisor, so that the sampled hashes do not all have the same lowest bits, which DuckDB's hash tables use.
 	every := max(c.fact.Guess/c.Bounds.Picked, 1) | 1
 	condition := ""
 
@@ -35,7 +35,7 @@ func (c *profiledColumn) profile() (made engine.ColumnProfile, err error) {
 		return made, err
 	}
 
-	shares := groupTable // what shares and quartiles rest on
+	shares := groupTable // the table for shares and quartiles
 
 	if !made.DistinctExact || made.Distinct > c.Bounds.Sample {
 		shares = sampleTable
@@ -54,7 +54,8 @@ func (c *profiledColumn) profile() (made engine.ColumnProfile, err error) {
 	return made, c.details(&made, values, shares)
 }
 
-// key is what a value is known by. A long text is its beginning and a hash, so that it takes little room.
+// key returns SQL for the columns that identify a value. A long text is represented by its beginning and a hash, to
+// save memory.
 func (c *profiledColumn) key() (columns string) {
 	if !c.text {
 		return c.name + ` AS v, NULL AS rest`
@@ -63,7 +64,7 @@ func (c *profiledColumn) key() (columns string) {
 	return fmt.Sprintf(`left(%[1]s, %[2]d) AS v, CASE WHEN length(%[1]s) > %[2]d THEN sha256(%[1]s) END AS rest`, c.name, c.Text)
 }
 
-// count makes a table of the values and in how many rows each is, and says how many values there are.
+// count creates a table of the values with the number of rows of each, and returns the number of values.
 func (c *profiledColumn) count(table, from, condition string) (values int64, err error) {
 	if err := c.db.exec(fmt.Sprintf(`CREATE OR REPLACE TEMP TABLE %s AS SELECT v, rest, count(*) AS n FROM (SELECT %s FROM %s WHERE %s IS NOT NULL%s) GROUP BY v, rest`,
 		table, c.key(), from, c.name, condition)); err != nil {
@@ -79,7 +80,7 @@ func (c *profiledColumn) sample() (int64, error) {
 	return c.count(sampleTable, fmt.Sprintf(`(SELECT %[1]s FROM (SELECT %[1]s FROM %[2]s WHERE %[1]s IS NOT NULL) TABLESAMPLE bernoulli(%[3]f%%) REPEATABLE (1))`, c.name, c.from, share), "")
 }
 
-// details are what the values show one by one.
+// details adds the parts of the profile that are computed from individual values.
 func (c *profiledColumn) details(made *engine.ColumnProfile, values, shares string) error {
 	statement := `SELECT json_object('topValues', (` + c.top(values) + `), 'examples', (` + c.examples(values) + `)`
 
@@ -103,7 +104,7 @@ func (c *profiledColumn) details(made *engine.ColumnProfile, values, shares stri
 	return c.decode(statement+`)`, made)
 }
 
-// top are the most frequent values. Those of a sample are counted in all rows.
+// top returns SQL for the most frequent values. Values of a sample are counted again in all rows.
 func (c *profiledColumn) top(values string) string {
 	first := fmt.Sprintf(`FROM %s ORDER BY n DESC, v, rest LIMIT %d`, values, engine.ProfileTop)
 
@@ -115,12 +116,12 @@ func (c *profiledColumn) top(values string) string {
 	return `SELECT to_json(list(json_object('value', ` + c.kind.asJSON("v") + `, 'count', n) ORDER BY n DESC, v, rest)) FROM (` + first + `)`
 }
 
-// examples are any values, the frequent no more than the others.
+// examples returns SQL for some values, selected independently of their frequency.
 func (c *profiledColumn) examples(values string) string {
 	return fmt.Sprintf(`SELECT to_json(list(%s)) FROM (FROM %s ORDER BY hash(v), v, rest LIMIT %d)`, c.kind.asJSON("v"), values, engine.ProfileExamples)
 }
 
-// shapes are the most frequent patterns of short texts.
+// shapes returns SQL for the most frequent patterns of short texts.
 func (c *profiledColumn) shapes(values string) string {
 	const pattern = `regexp_replace(regexp_replace(regexp_replace(v, '[\p{Ll}\p{Lt}\p{Lm}\p{Lo}]', 'a', 'g'), '\p{Lu}', 'A', 'g'), '\p{Nd}', '9', 'g')`
 
@@ -129,15 +130,16 @@ func (c *profiledColumn) shapes(values string) string {
 		WHERE v <> '' AND length(v) <= %d GROUP BY shape ORDER BY share DESC, shape LIMIT %d)`, pattern, values, shapedText, engine.ProfileShapes)
 }
 
-// quartiles are values of the column, each the first with a quarter, half and three quarters of the rows up to it.
+// quartiles returns SQL for three values of the column: the first values at which a quarter, half and three quarters of
+// the rows are reached.
 func (c *profiledColumn) quartiles(values string) string {
 	return `SELECT to_json(list(` + c.kind.asJSON("v") + ` ORDER BY part)) FROM (
 		SELECT part, min(v) AS v FROM (SELECT v, sum(n) OVER (ORDER BY v) AS upto, sum(n) OVER () AS total FROM ` + values + `), (VALUES (1), (2), (3)) parts(part)
 		WHERE 4 * upto >= part * total GROUP BY part)`
 }
 
-// sketch is the smallest hashes of the values, which are the same in whatever columns have the same values. Of very
-// many values only those are sorted that can be among them.
+// sketch returns SQL for the smallest hashes of the values. Columns with the same values have the same sketch. If the
+// values were not counted exactly, only hashes that can be among the smallest are sorted.
 func (c *profiledColumn) sketch(exact bool) string {
 	folded := `CAST(v AS VARCHAR)`
 	if c.text {

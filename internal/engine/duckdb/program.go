@@ -1,9 +1,9 @@
-// Package duckdb is the program of the sealed child that reads files: DuckDB with Go around it. It is linked
-// into the server's binary alone and runs nowhere but in a child, because what it reads is hostile.
+// Package duckdb is the program of the sealed child that reads files and runs statements: DuckDB with Go code around
+// it. It is linked only into the server's binary and runs only in a child, because the files are not trusted.
 //
-// A file becomes a relation of raw values: delimited text becomes texts, JSON becomes one object a line,
-// Parquet keeps its types. Each column gets a reading: which texts it takes, and the value that they have.
-// A row with a text that its column does not take is set aside, never bent.
+// A file becomes a relation of raw values: delimited text becomes texts, JSON becomes one object per line, Parquet
+// keeps its types. Each column gets a parser, which says which texts it accepts and which value they have. A row with a
+// text that the parser of its column does not accept is set aside. The value is never changed to fit.
 package duckdb
 
 import (
@@ -21,10 +21,10 @@ import (
 	"quern.dev/quern/internal/sandbox"
 )
 
-// Name is what the program is called.
+// Name is the name of the program.
 const Name = "duckdb"
 
-// Program is what the child runs.
+// Program returns the program that the child runs.
 func Program() sandbox.Program { return sandbox.Program{Prepare: prepare} }
 
 type program struct {
@@ -34,15 +34,15 @@ type program struct {
 	options engine.Options
 	bounds  engine.Bounds
 
-	read byteCount // while files are inspected
+	read byteCount // bytes read by an inspection
 	size atomic.Int64
 
 	profiled *profiling
 }
 
-// prepare opens DuckDB before there is anything hostile, and before the seal.
+// prepare opens DuckDB before the child is sealed and before any untrusted data is available.
 func prepare(folder sandbox.Folder) (sandbox.Serve, error) {
-	// A sealed child cannot make folders.
+	// A sealed child cannot create folders.
 	if err := os.Mkdir(filepath.Join(folder.Tmp, spill), 0o700); err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func prepare(folder sandbox.Folder) (sandbox.Serve, error) {
 
 const progressEvery = 500 * time.Millisecond
 
-// serve answers requests until the parent has enough, and ends the child.
+// serve answers requests until the parent closes the connection. A statement or a list of values ends the child.
 func (p *program) serve(conn *sandbox.Conn) error {
 	for {
 		var request engine.Request
@@ -68,6 +68,10 @@ func (p *program) serve(conn *sandbox.Conn) error {
 		}
 
 		answer, err := p.answer(request, conn)
+
+		if isNoRoom(err) {
+			answer, err = engine.Answer{Failure: &engine.FileError{Code: engine.NoRoom}}, nil
+		}
 
 		if fault, ok := errors.AsType[*failure](err); ok {
 			answer, err = engine.Answer{Failure: &engine.FileError{Code: fault.code, Message: fault.message}}, nil
@@ -87,20 +91,25 @@ func (p *program) serve(conn *sandbox.Conn) error {
 	}
 }
 
-// withoutText leaves of DuckDB's error only its kind: what a child ends with goes to the log of the service, and the text
-// can quote a cell.
+// withoutText reduces an error of DuckDB to its kind. The error with which a child ends is written to the log of the
+// service, and the text of DuckDB's error can quote values of users.
 func withoutText(err error) error {
 	failed, ok := errors.AsType[*statementError](err)
 	if !ok {
 		return err
 	}
 
-	kind, _, _ := strings.Cut(failed.message, ":")
-	if _, object, found := strings.Cut(failed.message, `{"exception_type":"`); found {
+	return fmt.Errorf("DuckDB refused a statement: %s", kindOfError(failed.message))
+}
+
+// kindOfError returns the kind of a DuckDB error, which precedes the text.
+func kindOfError(message string) string {
+	kind, _, _ := strings.Cut(message, ":")
+	if _, object, found := strings.Cut(message, `{"exception_type":"`); found {
 		kind, _, _ = strings.Cut(object, `"`)
 	}
 
-	return fmt.Errorf("DuckDB refused a statement: %s", kind)
+	return kind
 }
 
 func (p *program) answer(request engine.Request, conn *sandbox.Conn) (engine.Answer, error) {
@@ -128,15 +137,15 @@ func (p *program) answer(request engine.Request, conn *sandbox.Conn) (engine.Ans
 
 		return engine.Answer{Converted: &merged}, err
 	default:
-		return engine.Answer{}, errors.New("an empty request")
+		return engine.Answer{}, errors.New("the request is empty")
 	}
 }
 
-// writtenHalf is how much output counts as half of what writing adds to the progress.
+// writtenHalf is the number of output bytes that count as half of the share of writing in the progress.
 const writtenHalf = 64 << 20
 
-// converting is how far a conversion is. DuckDB's figure moves only when it is through with many megabytes, so
-// what is written counts a little too.
+// converting returns the progress of a conversion. DuckDB updates its figure only after many megabytes, so the size of
+// the output contributes a tenth.
 func (p *program) converting(request engine.ConvertRequest) engine.Progress {
 	now := engine.Progress{Source: request.Source, Part: 0.9 * p.db.progress()}
 
@@ -151,12 +160,12 @@ func (p *program) converting(request engine.ConvertRequest) engine.Progress {
 	return now
 }
 
-// inspected is about which part was inspected: a file is passed over up to four times.
+// inspected returns the approximate progress of an inspection. A file is read up to four times.
 func (p *program) inspected() float64 {
 	return min(float64(p.read.Load())/float64(4*max(p.size.Load(), 1)), 1)
 }
 
-// report tells the parent how far it is, until it is stopped.
+// report sends progress to the parent at regular intervals until stop is called.
 func (p *program) report(conn *sandbox.Conn, now func() engine.Progress) (stop func() error) {
 	end, ended := make(chan struct{}), make(chan error, 1)
 
@@ -188,10 +197,10 @@ func (p *program) report(conn *sandbox.Conn, now func() engine.Progress) (stop f
 
 const (
 	previewRows = 20
-	smallFiles  = 1 << 20 // bytes that more than one thread could not share
+	smallFiles  = 1 << 20 // bytes; with smaller files more than one thread has no benefit
 )
 
-// inspect finds out the columns of all files together.
+// inspect returns the columns of all files together.
 func (p *program) inspect(request engine.InspectRequest) (engine.Inspection, error) {
 	for _, s := range request.Sources {
 		if info, err := os.Stat(filepath.Join(p.in, s.Name)); err == nil {
@@ -235,7 +244,7 @@ func (p *program) inspect(request engine.InspectRequest) (engine.Inspection, err
 	}
 
 	if len(found.Columns) > p.bounds.Columns {
-		return found, &failure{engine.TooManyColumns, fmt.Sprintf("The files have %d columns together; %d are allowed.", len(found.Columns), p.bounds.Columns)}
+		return found, &failure{engine.TooManyColumns, fmt.Sprintf("The files have %d columns in total; %d are allowed.", len(found.Columns), p.bounds.Columns)}
 	}
 
 	for i := range found.Columns {
@@ -249,17 +258,17 @@ func (p *program) inspect(request engine.InspectRequest) (engine.Inspection, err
 	return found, p.preview(&found)
 }
 
-// preview takes the first rows of the first file.
+// preview adds the first rows of the first file.
 func (p *program) preview(found *engine.Inspection) error {
 	s := p.sources[0]
 	projected := s.project(found.Columns, p.options, "NULL")
 
 	fitting := `(` + projected.fault() + `) IS NULL`
 	if len(found.Columns) > wideFile {
-		fitting = "true" // what does not fit is NULL
+		fitting = "true" // values that do not fit are NULL
 	}
 
-	// JSON has no NaN and no infinity.
+	// Replace NaN and infinity with NULL, because JSON has no such numbers.
 	var finite []string
 
 	for _, c := range found.Columns {

@@ -15,19 +15,20 @@ import (
 	"quern.dev/quern/internal/sandbox"
 )
 
-// A tree is less than what the parent takes in one piece, and not deeper than decoders of JSON go.
+// A tree must be smaller than the largest message that the parent accepts, and not nested deeper than JSON decoders
+// accept.
 const (
 	maxTree      = 8 << 20
 	maxTreeDepth = 5000
 )
 
-// result is the view that the statement becomes, and resultIs what stands before it.
+// result is the name of the view that is made from the statement, and resultIs the SQL before the statement.
 const (
 	result   = "__result"
 	resultIs = "CREATE TEMP VIEW " + result + " AS "
 )
 
-// parse gives the tree of a statement. Nothing of it runs.
+// parse returns the tree of a statement. It does not run the statement.
 func (p *program) parse(request engine.ParseRequest) (engine.Answer, error) {
 	tree, err := p.tree(request.Statement)
 	if err != nil {
@@ -44,7 +45,7 @@ func (p *program) tree(statement string) (json.RawMessage, error) {
 	}
 
 	if len(said) > maxTree || engine.Depth([]byte(said)) > maxTreeDepth {
-		return nil, &refusal{engine.StatementError{Kind: "parser", Message: "it has too many parts, or too many in one another", Position: -1}}
+		return nil, &refusal{engine.StatementError{Kind: "parser", Message: "it has too many parts or is nested too deeply", Position: -1}}
 	}
 
 	var parsed struct {
@@ -68,12 +69,12 @@ func (p *program) tree(statement string) (json.RawMessage, error) {
 	return json.RawMessage(said), nil
 }
 
-// refusal is a statement's fault.
+// refusal is an error that the statement caused.
 type refusal struct{ said engine.StatementError }
 
 func (r *refusal) Error() string { return r.said.Error() }
 
-// refuse reads DuckDB's error, which is JSON here.
+// refuse converts an error of DuckDB, which is JSON because of the setting errors_as_json, to a refusal.
 func refuse(err error) error {
 	failed, ok := errors.AsType[*statementError](err)
 	if !ok {
@@ -105,7 +106,8 @@ func refuse(err error) error {
 	return &refusal{refused}
 }
 
-// position is one in the statement, which begins after so many bytes.
+// position converts DuckDB's position to a position in the statement, which starts after the first before bytes. It
+// returns -1 if the position is unknown.
 func position(text string, before int) int {
 	at, err := strconv.Atoi(text)
 	if err != nil || at < before {
@@ -122,7 +124,7 @@ func (p *program) query(q engine.Query, conn *sandbox.Conn) (engine.Answer, erro
 		return engine.Answer{}, err
 	}
 
-	shown := engine.Described{Traced: described.traced}
+	shown := engine.Described{ProvenanceTree: described.traced}
 	for _, c := range described.columns {
 		shown.Columns = append(shown.Columns, engine.Column{Name: c.name, Type: c.kind.name})
 	}
@@ -145,7 +147,7 @@ func (p *program) query(q engine.Query, conn *sandbox.Conn) (engine.Answer, erro
 	return engine.Answer{Ran: &ran}, refuse(err)
 }
 
-// described is what the result will have.
+// described describes the result of a statement.
 type described struct {
 	columns []resultColumn
 	traced  bool
@@ -156,7 +158,7 @@ type resultColumn struct {
 	kind kind
 }
 
-// settle fixes the settings for statements.
+// settle sets and locks the settings for statements.
 func (p *program) settle(memory int64, threads int, disk int64) error {
 	for _, setting := range []string{
 		`SET errors_as_json = true`,
@@ -170,7 +172,7 @@ func (p *program) settle(memory int64, threads int, disk int64) error {
 	return p.db.limit(memory, threads)
 }
 
-// prepareQuery makes the views, and of the statement one more.
+// prepareQuery creates the views that the statement reads, and one view of the statement itself.
 func (p *program) prepareQuery(q engine.Query) (d described, err error) {
 	if err := p.settle(q.Memory, q.Threads, q.Disk); err != nil {
 		return d, err
@@ -182,7 +184,7 @@ func (p *program) prepareQuery(q engine.Query) (d described, err error) {
 		}
 	}
 
-	if d.traced = p.trace(q); !d.traced {
+	if d.traced = p.addProvenance(q); !d.traced {
 		if err := p.db.exec(resultIs + q.Statement); err != nil {
 			return d, refuse(err)
 		}
@@ -215,20 +217,20 @@ func (p *program) make(view engine.View) error {
 	return p.db.exec(`CREATE VIEW ` + name(view.Name) + ` AS ` + from)
 }
 
-// trace makes the result of the traced tree, if DuckDB writes and binds exactly that tree: what it writes of a
-// tree is sometimes another one, and a statement over groups has no rows to trace.
-func (p *program) trace(q engine.Query) bool {
-	if q.Traced == nil || q.Source < 0 || q.Source >= len(q.Views) {
+// addProvenance creates the result view from the provenance tree. It reports false if DuckDB does not write and bind
+// exactly that tree: DuckDB sometimes writes SQL for a different tree, and a statement with groups has no provenance.
+func (p *program) addProvenance(q engine.Query) bool {
+	if q.ProvenanceTree == nil || q.Source < 0 || q.Source >= len(q.Views) {
 		return false
 	}
 
-	statement, err := p.db.value(`SELECT json_deserialize_sql(` + text(string(q.Traced)) + `)`)
+	statement, err := p.db.value(`SELECT json_deserialize_sql(` + text(string(q.ProvenanceTree)) + `)`)
 	if err != nil {
 		return false
 	}
 
 	tree, err := p.tree(statement)
-	if err != nil || !sameTree(tree, q.Traced) {
+	if err != nil || !sameTree(tree, q.ProvenanceTree) {
 		return false
 	}
 
@@ -238,14 +240,14 @@ func (p *program) trace(q engine.Query) bool {
 	}
 
 	if err := p.db.exec(fmt.Sprintf(`CREATE VIEW %s AS SELECT %s, file_index AS %s, file_row_number AS %s FROM %s`,
-		name(engine.TracedView), columnsOf(view), name(engine.TracedFile), name(engine.TracedRow), p.filesOf(view))); err != nil {
+		name(engine.ProvenanceView), columnsOf(view), name(engine.ProvenanceFile), name(engine.ProvenanceRow), p.filesOf(view))); err != nil {
 		return false
 	}
 
 	return p.db.exec(resultIs+statement) == nil
 }
 
-// sameTree compares two trees but for the places in the text.
+// sameTree reports whether two trees are equal, ignoring positions in the text.
 func sameTree(a, b json.RawMessage) bool {
 	var trees [2]any
 
@@ -257,7 +259,7 @@ func sameTree(a, b json.RawMessage) bool {
 			return false
 		}
 
-		trees[i] = withoutPlaces(trees[i])
+		trees[i] = withoutPositions(trees[i])
 	}
 
 	first, err := json.Marshal(trees[0])
@@ -266,24 +268,24 @@ func sameTree(a, b json.RawMessage) bool {
 	return err == nil && alsoErr == nil && bytes.Equal(first, second)
 }
 
-func withoutPlaces(value any) any {
+func withoutPositions(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
 		delete(value, "query_location")
 
 		for key, inner := range value {
-			value[key] = withoutPlaces(inner)
+			value[key] = withoutPositions(inner)
 		}
 	case []any:
 		for i, inner := range value {
-			value[i] = withoutPlaces(inner)
+			value[i] = withoutPositions(inner)
 		}
 	}
 
 	return value
 }
 
-// columnsOf lists the columns of a dataset. JSON is text in the files.
+// columnsOf returns the select list for the columns of a dataset. JSON is stored as text in the files, so it is cast.
 func columnsOf(view engine.View) string {
 	list := make([]string, len(view.Columns))
 
@@ -302,8 +304,8 @@ func columnsOf(view engine.View) string {
 	return strings.Join(list, ", ")
 }
 
-// filesOf is the relation of a dataset's files. By the ids of the columns DuckDB reads every file, but without
-// knowing how many rows there are and which values; so it does only if it must.
+// filesOf returns the relation of a dataset's files. If columns are matched by id, DuckDB can read files with different
+// columns, but it does not use their row counts and value ranges. So ids are used only if necessary.
 func (p *program) filesOf(view engine.View) string {
 	if len(view.Files) == 0 {
 		return `(SELECT 1) WHERE false`
@@ -326,9 +328,10 @@ func (p *program) filesOf(view engine.View) string {
 	return `read_parquet([` + strings.Join(paths, ", ") + `], schema = MAP {` + strings.Join(ids, ", ") + `})`
 }
 
-// describeResult finds out names and types. Nothing runs.
+// describeResult returns the names and types of the result. It does not run the statement. With LIMIT 0 DuckDB binds
+// the statement without planning it; planning is slow for many columns.
 func (p *program) describeResult() (columns []resultColumn, err error) {
-	statement, err := p.db.prepare(`FROM ` + result)
+	statement, err := p.db.prepare(`FROM ` + result + ` LIMIT 0`)
 	if err != nil {
 		return nil, refuse(err)
 	}
@@ -343,7 +346,7 @@ func (p *program) describeResult() (columns []resultColumn, err error) {
 	return columns, nil
 }
 
-// plan tells how the statement would run. Where the files lie is nobody's business.
+// plan returns the query plan of the statement as rows. It removes the folder of the files from the text.
 func (p *program) plan(conn *sandbox.Conn) (ran engine.Ran, err error) {
 	text, err := p.db.plan(`EXPLAIN FROM ` + result)
 	if err != nil {

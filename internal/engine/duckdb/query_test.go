@@ -25,7 +25,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the recorded trees")
 
-// TestRecordedTrees: the trees that internal/query is tested with are what this DuckDB makes of the statements.
+// TestRecordedTrees checks that the trees used in the tests of internal/query are the trees that this version of DuckDB
+// produces.
 func TestRecordedTrees(t *testing.T) {
 	t.Parallel()
 
@@ -72,7 +73,7 @@ func TestRecordedTrees(t *testing.T) {
 	}
 }
 
-// numbered writes Parquet files for a view: ids that go on from file to file, and the same once more as text.
+// numbered writes Parquet files for a view: ids that continue from file to file, and the same number as text.
 func numbered(tb testing.TB, dir string, rows ...int) (files []string) {
 	tb.Helper()
 
@@ -96,7 +97,7 @@ func numberedView(name string, files []string) engine.View {
 	return engine.View{Name: name, Files: files, Columns: []engine.Column{{ID: 1, Name: "id", Type: engine.Bigint}, {ID: 2, Name: "name", Type: engine.Varchar}}}
 }
 
-// traced is the tree of a statement over the view "n" as internal/query makes it.
+// traced returns the provenance tree of a statement over the view "n", as internal/query builds it.
 func (p *program) traced(tb testing.TB, columns, rest string) json.RawMessage {
 	tb.Helper()
 
@@ -128,7 +129,7 @@ func TestTracedRows(t *testing.T) {
 			view.Mapped = mapped
 
 			q := asked(`SELECT `+c.columns+` FROM n `+c.rest, engine.Rows)
-			q.Views, q.Traced = []engine.View{view}, p.traced(t, c.columns, c.rest)
+			q.Views, q.ProvenanceTree = []engine.View{view}, p.traced(t, c.columns, c.rest)
 
 			d, lines, ran, err := p.rowsOf(q)
 			require.NoError(t, err)
@@ -139,7 +140,7 @@ func TestTracedRows(t *testing.T) {
 	}
 }
 
-// TestUntracedRows: where a traced tree is wrong, the statement itself runs.
+// TestUntracedRows checks that the statement itself runs if the provenance tree is wrong.
 func TestUntracedRows(t *testing.T) {
 	t.Parallel()
 
@@ -153,7 +154,7 @@ func TestUntracedRows(t *testing.T) {
 		p := inProcess(t)
 
 		q := asked(`SELECT count(*) AS n FROM n`, engine.Rows)
-		q.Views, q.Traced = []engine.View{numberedView("n", numbered(t, p.in, 3, 4))}, tree(p)
+		q.Views, q.ProvenanceTree = []engine.View{numberedView("n", numbered(t, p.in, 3, 4))}, tree(p)
 
 		d, lines, _, err := p.rowsOf(q)
 		require.NoError(t, err, name)
@@ -207,7 +208,8 @@ func TestViews(t *testing.T) {
 	require.Equal(t, []string{"id bigint", "name varchar", `j "q json`, "d decimal(9,2)"}, kinds)
 }
 
-// TestMappedColumns: by their ids columns are found under new names, with other types, and where a file has none.
+// TestMappedColumns checks that columns are found by id under new names, with other types, and where a file does not
+// have them.
 func TestMappedColumns(t *testing.T) {
 	t.Parallel()
 
@@ -272,7 +274,7 @@ func TestTruncation(t *testing.T) {
 	}
 }
 
-// TestStatementsAsTheyCome: ends, comments, names of columns.
+// TestStatementsAsTheyCome checks the ends of statements, comments and names of columns.
 func TestStatementsAsTheyCome(t *testing.T) {
 	t.Parallel()
 
@@ -345,7 +347,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// opened is a session over files that lie in the folder.
+// opened opens a session with files of the folder mounted.
 func opened(t *testing.T, dir string, files []string) *engine.Session {
 	t.Helper()
 
@@ -358,13 +360,13 @@ func opened(t *testing.T, dir string, files []string) *engine.Session {
 	t.Cleanup(func() { session.Close() })
 
 	for _, file := range files {
-		require.NoError(t, session.Link(filepath.Join(dir, file), file))
+		require.NoError(t, session.Mount(filepath.Join(dir, file), file))
 	}
 
 	return session
 }
 
-// TestErrorInMidStream: rows that came before an error are no result.
+// TestErrorInMidStream checks that an error after some rows is reported.
 func TestErrorInMidStream(t *testing.T) {
 	t.Parallel()
 
@@ -404,7 +406,7 @@ func TestErrorInMidStream(t *testing.T) {
 	require.Error(t, err, "and it stays an error")
 }
 
-// TestManyFiles: a view may have more files than a child may have open.
+// TestManyFiles checks that a view can have more files than a child may have open.
 func TestManyFiles(t *testing.T) {
 	t.Parallel()
 
@@ -455,7 +457,7 @@ func TestHugeCell(t *testing.T) {
 	require.Equal(t, engine.Ran{Rows: 1}, ran)
 }
 
-// TestExplain: the plan says nothing of where the files lie.
+// TestExplain checks that the plan does not reveal where the files are.
 func TestExplain(t *testing.T) {
 	t.Parallel()
 

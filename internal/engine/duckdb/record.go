@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// firstLine is the first line with its end, whether \n, \r\n or \r.
+// firstLine returns the first line with its line end, which is \n, \r\n or \r.
 func firstLine(data []byte) (line []byte, more bool) {
 	i := bytes.IndexAny(data, "\r\n")
 
@@ -24,8 +24,8 @@ func firstLine(data []byte) (line []byte, more bool) {
 	}
 }
 
-// splitRecord takes the first record apart and returns what comes after it. The record is complete if its
-// end was found.
+// splitRecord splits the first record into cells and returns the data after it. complete reports whether the end of the
+// record was found.
 func splitRecord(data []byte, delimiter, quote string) (cells []string, rest []byte, complete bool) {
 	var (
 		cell   strings.Builder
@@ -65,8 +65,8 @@ func splitRecord(data []byte, delimiter, quote string) (cells []string, rest []b
 	return append(cells, cell.String()), nil, false
 }
 
-// quotedAfter tells whether a line ends within quotes, if it began so or not. Quotes are opened where a cell
-// begins; a doubled one stands for itself.
+// quotedAfter reports whether a line ends inside quotes, given whether it starts inside quotes. A quote opens only at
+// the start of a cell. Two quotes inside quotes represent one quote.
 func (d dialect) quotedAfter(line []byte, quoted bool) bool {
 	if d.quote == "" {
 		return false
@@ -90,28 +90,28 @@ func (d dialect) quotedAfter(line []byte, quoted bool) bool {
 }
 
 func (d dialect) endsCell(before []byte) bool {
-	if d.delimiter == "" { // not known yet
+	if d.delimiter == "" { // the delimiter has not been detected yet
 		return strings.IndexByte(delimiters, before[len(before)-1]) >= 0
 	}
 
 	return bytes.HasSuffix(before, []byte(d.delimiter))
 }
 
-// survey is what a pass over the records tells.
+// survey is the result of a pass over all records.
 type survey struct {
-	records  int64   // that count
-	blank    int64   // that do not
-	longest  int64   // bytes
-	inQuotes bool    // a line end stands in quotes
-	unclosed int64   // where the record begins that ends with the text and within quotes, -1 if none does
-	blanks   []int64 // how many do not count before each position
+	records  int64   // records that are rows
+	blank    int64   // records that are blank
+	longest  int64   // bytes of the longest record
+	inQuotes bool    // a line end is inside quotes
+	unclosed int64   // start of a record whose quote is never closed; -1 if there is none
+	blanks   []int64 // for each position, the number of blank records before it
 
-	totals, firstTotal int64 // rows that look like totals, and the number of the first
+	totals, firstTotal int64 // number of rows that look like totals, and row number of the first
 }
 
-// look passes over the records of a text whose lines all end in the same byte. People do not count records
-// that are blank or nothing but delimiters; DuckDB does, so it is told how many there are before its
-// positions. These count from 1, and may be those of blank lines before the record.
+// look reads the records of a text in which all lines end in the same byte. Users do not count records that are blank
+// or contain only delimiters, but DuckDB does. So look returns the number of such records before each of DuckDB's
+// positions. Positions start at 1, and a position can be that of a blank line before the record.
 func (d dialect) look(from io.Reader, newline byte, positions []int64) (survey, error) {
 	var (
 		s      = survey{unclosed: -1}
@@ -181,8 +181,8 @@ func (d dialect) look(from io.Reader, newline byte, positions []int64) (survey, 
 	return s, lines.Err()
 }
 
-// scanLines takes a text apart into lines with their ends: the given byte or, if it is 0, each of \n, \r\n
-// and \r. A line that is longer than may be is bufio.ErrTooLong.
+// scanLines splits a text into lines with their ends. The line end is the given byte or, if it is 0, any of \n, \r\n
+// and \r. Scan fails with bufio.ErrTooLong if a line is longer than allowed.
 func scanLines(from io.Reader, newline byte, longest int64) *bufio.Scanner {
 	lines := bufio.NewScanner(from)
 	lines.Buffer(make([]byte, min(1<<20, longest+2)), int(longest+2))
@@ -194,7 +194,7 @@ func scanLines(from io.Reader, newline byte, longest int64) *bufio.Scanner {
 
 		switch {
 		case i >= 0 && newline == 0 && data[i] == '\r' && i+1 == len(data) && !last:
-			return 0, nil, nil // \n may follow
+			return 0, nil, nil // the \n of a \r\n may follow
 		case i >= 0 && newline == 0 && data[i] == '\r' && i+1 < len(data) && data[i+1] == '\n':
 			return i + 2, data[:i+2], nil
 		case i >= 0:
@@ -209,7 +209,7 @@ func scanLines(from io.Reader, newline byte, longest int64) *bufio.Scanner {
 	return lines
 }
 
-// look is that of a file, whose lines end in \n or, if there is none, in \r.
+// look does the same for a file, in which lines end in \n, or in \r if there is no \n.
 func (f *plainFile) look(d dialect, positions []int64) (survey, error) {
 	file, err := os.Open(f.path)
 	if err != nil {
@@ -230,11 +230,11 @@ func (f *plainFile) look(d dialect, positions []int64) (survey, error) {
 	return s, err
 }
 
-// recordKind tells whether a record is nothing but blanks, or nothing but delimiters.
+// recordKind detects records that contain only blanks or only delimiters.
 type recordKind struct {
 	*dialect
 
-	other    bool // neither
+	other    bool // contains other characters
 	spaces   bool
 	delimits bool
 }
@@ -252,7 +252,7 @@ func (r *recordKind) feed(data []byte) {
 	}
 }
 
-// blank: the blanks of a file with one column are a value.
+// blank reports whether the record is blank. In a file with one column, blanks are a value.
 func (r *recordKind) blank() bool {
 	return !r.other && (!r.spaces || (!r.delimits && !r.single))
 }

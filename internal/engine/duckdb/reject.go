@@ -4,11 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 
 	"quern.dev/quern/internal/engine"
 )
 
-// rejected are the records that DuckDB could not take apart, with their numbers.
+// rejected returns the records that DuckDB could not parse, with their row numbers.
 func (p *program) rejected(s *source, table string) (asideRows, error) {
 	if s.file.format == engine.FormatParquet {
 		return asideRows{}, nil
@@ -27,7 +28,7 @@ func (p *program) rejected(s *source, table string) (asideRows, error) {
 		Count    int64
 	}
 
-	// Records of nothing but blanks or delimiters are no rows.
+	// Records that contain only blanks or delimiters are not rows.
 	found, err := rows[reject](p.db, fmt.Sprintf(`
 		SELECT *, count(*) OVER () AS "Count" FROM (
 			SELECT line AS "Line", min(line_byte_position) AS "Position", min(error_type) AS "Type", left(min(error_message), 200) AS "Message"
@@ -66,7 +67,7 @@ func rejection(kind, message string) string {
 		_, counts, _ := strings.Cut(message, "Expected Number of Columns: ")
 		expected, found, _ := strings.Cut(counts, " Found: ")
 
-		// It stops counting at the first one too many.
+		// DuckDB stops counting at the first column that is too many, so its count cannot be reported.
 		if strings.Contains(kind, "TOO MANY") {
 			return fmt.Sprintf("the row has more than %s columns", strings.TrimSpace(expected))
 		}
@@ -75,11 +76,11 @@ func rejection(kind, message string) string {
 	case strings.Contains(kind, "UNQUOTED"):
 		return "a quote is closed in the middle of a value"
 	default:
-		return "the row cannot be taken apart"
+		return "the row cannot be parsed"
 	}
 }
 
-// isMemory tells whether DuckDB had not enough memory: its own limit, or that of the process.
+// isMemory reports whether DuckDB ran out of memory, because of its own limit or that of the process.
 func isMemory(err error) bool {
 	refused, ok := errors.AsType[*statementError](err)
 
@@ -87,22 +88,43 @@ func isMemory(err error) bool {
 		strings.Contains(refused.message, "bad_alloc") || strings.Contains(refused.message, "Cannot allocate memory"))
 }
 
-// explain puts DuckDB's refusal to read a file into our words: its own have paths and SQL in them.
+// isNoRoom reports whether the disk was full, for DuckDB or for this program. DuckDB reports it with the message of the
+// operating system. Only DuckDB's IO errors are checked, because other errors can quote texts of users.
+func isNoRoom(err error) bool {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return true
+	}
+
+	kind, message := "", ""
+
+	if refused, ok := errors.AsType[*statementError](err); ok {
+		kind, message = kindOfError(refused.message), refused.message
+	}
+
+	if refused, ok := errors.AsType[*refusal](err); ok {
+		kind, message = refused.said.Kind, refused.said.Message
+	}
+
+	return strings.HasPrefix(strings.ToLower(kind), "io") && (strings.Contains(message, "No space left on device") || strings.Contains(message, "Disk quota exceeded"))
+}
+
+// explain replaces an error of DuckDB about a file with a message for users. DuckDB's own messages contain paths and
+// SQL.
 func explain(err error) error {
 	refused, ok := errors.AsType[*statementError](err)
 
 	switch {
-	case !ok, strings.HasPrefix(refused.message, "INTERRUPT"):
+	case !ok, isNoRoom(err), strings.HasPrefix(refused.message, "INTERRUPT"):
 		return err
 	case isMemory(err):
-		return &failure{engine.LimitExceeded, "The file needs more memory to be read than is allowed."}
-	case strings.Contains(refused.message, "No space left") || strings.Contains(refused.message, "File too large") || strings.Contains(refused.message, "max_temp_directory_size"):
-		return &failure{engine.LimitExceeded, "The file needs more space to be read than is allowed."}
+		return &failure{engine.LimitExceeded, "Reading the file needs more memory than is allowed. Split the file or ask the operator for a higher limit."}
+	case strings.Contains(refused.message, "File too large") || strings.Contains(refused.message, "max_temp_directory_size"):
+		return &failure{engine.LimitExceeded, "Reading the file needs more disk space than is allowed. Split the file or ask the operator for a higher limit."}
 	case strings.Contains(refused.message, "Maximum line size"):
 		return &failure{engine.LineTooLong, "A line is longer than is allowed."}
 	case strings.HasPrefix(refused.message, "Parser Error"), strings.HasPrefix(refused.message, "Binder Error"), strings.HasPrefix(refused.message, "Catalog Error"):
-		return err // a fault of ours
+		return err // a bug in Quern
 	default:
-		return invalid("The file cannot be read: it is broken, or not what it says it is.")
+		return invalid("The file cannot be read: it is broken, or its format is not the expected one.")
 	}
 }

@@ -14,7 +14,7 @@ func (f *plainFile) isOffice() bool {
 	return bytes.HasPrefix(f.head, []byte(xlsx.Magic)) || bytes.HasPrefix(f.head, []byte(xlsx.CompoundMagic))
 }
 
-// fromSheet makes text of a workbook.
+// fromSheet converts a workbook to text.
 func (f *plainFile) fromSheet(to string, options engine.Options, bounds engine.Bounds) error {
 	if bytes.HasPrefix(f.head, []byte(xlsx.CompoundMagic)) {
 		return ours(xlsx.RefuseCompound(f.path))
@@ -36,14 +36,14 @@ func (f *plainFile) fromSheet(to string, options engine.Options, bounds engine.B
 	return f.become(to)
 }
 
-// sheetFile tells how much of the file was read.
+// sheetFile counts the bytes that are read from the file, for the progress.
 type sheetFile struct {
 	*os.File
 
 	read *byteCount
 }
 
-// ReadAt counts more than once: what follows takes far less time than this.
+// ReadAt counts each byte as several passes, because the steps after it take far less time than reading the workbook.
 func (f sheetFile) ReadAt(p []byte, at int64) (int, error) {
 	const passes = 3
 
@@ -63,7 +63,7 @@ func ours(err error) error {
 	return err
 }
 
-// onlyTexts takes the candidates away that are no dates, where the sheet has nothing but texts in a column.
+// onlyTexts removes all candidates except dates and timestamps for columns in which the sheet contains only texts.
 func (s *source) onlyTexts(trials []trial, list []candidate) {
 	if s.file.sheet == nil {
 		return

@@ -7,8 +7,8 @@ import (
 	"quern.dev/quern/internal/engine"
 )
 
-// sketch is the smallest hashes of the rows of a file that we wrote. A value that is missing does not change the hash, so
-// that a row is the same before and after its table got another column.
+// sketch returns the smallest hashes of the rows of a converted file. A NULL does not change the hash of a row, so that
+// a row has the same hash before and after a column is added to its table.
 func (p *program) sketch(output string, request engine.ConvertRequest) ([]uint64, error) {
 	if request.Sketch == 0 || len(request.Columns) > wideFile {
 		return nil, nil

@@ -11,31 +11,31 @@ import (
 	"quern.dev/quern/internal/engine"
 )
 
-// source is a file as a relation of raw values: texts, JSON values, or what Parquet has.
+// source is a file as a relation of raw values: texts, JSON values, or the values of a Parquet file.
 type source struct {
 	file    plainFile
-	sample  plainFile // of text and JSON
+	sample  plainFile // of text and JSON files
 	dialect *dialect  // of delimited text
 	lines   dialect   // of JSON
-	records int64     // of text and JSON
-	blanks  bool      // it has records that do not count
+	records int64     // of text and JSON files
+	blanks  bool      // the file has blank records, which are not rows
 	columns []column
 	doubts  []engine.Doubt
 }
 
-// column is where a column's raw values are, and how they are read.
+// column says where the raw values of a column are and how they are parsed.
 type column struct {
-	name    string
-	raw     string  // SQL
-	native  string  // the type if raw has it already
-	isJSON  bool    // raw is a JSON value
-	wide    bool    // one of very many: each step of an expression takes memory for itself
-	kind    string  // the type that was found out, "" if there is no value to tell
-	reading reading // of the texts, unless the type is varchar, json or native
-	likely  reading // of a column that is text because of a few values: how the others are read
+	name   string
+	raw    string // SQL expression
+	native string // the type, if raw already has it
+	isJSON bool   // raw is a JSON value
+	wide   bool   // one of very many columns: each step of an expression needs its own memory
+	kind   string // the detected type; "" if the column has no value
+	parser parser // of the texts, unless the type is varchar, json or native
+	likely parser // for a column that is text because of a few values: the parser that accepts the others
 }
 
-// describe finds out what a file is and which columns it has.
+// describe detects the format and the columns of a file.
 func (p *program) describe(s engine.Source) (*source, error) {
 	file, err := unpack(filepath.Join(p.in, s.Name), p.tmp, s, p.options, p.bounds, &p.read)
 	if err != nil {
@@ -73,7 +73,7 @@ func (p *program) describe(s engine.Source) (*source, error) {
 		}
 
 		c := &found.columns[i]
-		c.reading, c.kind = c.readingFor(kind, p.options), kind
+		c.parser, c.kind = c.parserFor(kind, p.options), kind
 	}
 
 	for i := range found.columns {
@@ -87,11 +87,11 @@ func tooMany(columns int, bounds engine.Bounds) error {
 	return &failure{engine.TooManyColumns, fmt.Sprintf("The file has %d columns; %d are allowed.", columns, bounds.Columns)}
 }
 
-// relation is SQL for the rows of the file. Text that breaks the dialect is kept in DuckDB's table of
-// rejects of that name.
+// relation returns SQL for the rows of the file. DuckDB stores records that do not fit the dialect in a table with the
+// name rejects.
 func (s *source) relation(rejects string) string { return s.rows(s.file, rejects) }
 
-// sampled is SQL for the rows of the sample, without those that break the dialect.
+// sampled returns SQL for the rows of the sample, without records that do not fit the dialect.
 func (s *source) sampled() string {
 	if s.file.format == engine.FormatParquet {
 		return s.relation("")
@@ -111,7 +111,8 @@ func (s *source) rows(file plainFile, rejects string) string {
 	}
 }
 
-// counts is the condition for the rows that count: a blank line, or one of nothing but delimiters, does not.
+// counts returns a SQL condition that is true for rows and false for blank records. A record that contains only blanks
+// or delimiters is blank.
 func (s *source) counts() string {
 	switch {
 	case !s.blanks:
@@ -133,7 +134,7 @@ const (
 	wideFile = 300 // columns
 )
 
-// rename gives every column a name that is its own.
+// rename gives every column a unique name.
 func (s *source) rename() {
 	taken := map[string]bool{}
 
@@ -147,22 +148,22 @@ func (s *source) rename() {
 
 		unique := clean
 		for n := 1; taken[strings.ToLower(unique)]; n++ {
-			unique = unreserved(fmt.Sprintf("%s_%d", clean, n)) // of two columns "_" one would begin with "__"
+			unique = unreserved(fmt.Sprintf("%s_%d", clean, n)) // a second column "_" would otherwise start with "__"
 		}
 
 		taken[strings.ToLower(unique)] = true
 		s.columns[i].name = unique
 
 		if unique != strings.TrimSpace(given) && s.named() {
-			s.doubts = append(s.doubts, engine.Doubt{Column: unique, Message: fmt.Sprintf("The column %q is called %q here.", shorten(given), unique)})
+			s.doubts = append(s.doubts, engine.Doubt{Column: unique, Message: fmt.Sprintf("The column %q is renamed to %q.", shorten(given), unique)})
 		}
 	}
 }
 
-// named tells whether the file gave its columns names.
+// named reports whether the file contains names for its columns.
 func (s *source) named() bool { return s.dialect == nil || s.dialect.header }
 
-// unreserved keeps names of users apart from the service's own, which begin with two underscores.
+// unreserved changes names that start with two underscores, which are reserved for Quern.
 func unreserved(name string) string {
 	if strings.HasPrefix(name, "__") {
 		return "x" + name
@@ -192,7 +193,7 @@ func cleanName(name string) string {
 
 const shown = 100
 
-// shorten is a value for a message.
+// shorten cuts a value for use in a message.
 func shorten(value string) string {
 	if utf8.RuneCountInString(value) <= shown {
 		return value

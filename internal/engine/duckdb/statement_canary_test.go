@@ -18,28 +18,29 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What a statement may take, and from where on it took more. The difference is what a watcher needs to see it.
+// The limits of a statement, and the values from which the test reports a violation. The difference is the tolerance
+// that the measurement needs.
 const (
 	mayTake   = 2 * time.Second
 	tookLong  = 3 * mayTake
-	busy      = 20 * time.Second // that a machine with other work may be late
-	mayUse    = 64 << 20         // memory of DuckDB; the process may have 640 MiB
+	busy      = 20 * time.Second // delay that a machine with other work may cause
+	mayUse    = 64 << 20         // memory of DuckDB; the process may use 640 MiB
 	usedMuch  = 700 << 20
 	mayWrite  = 16 << 20
 	wroteMuch = 128 << 20
-	mayGive   = 1 << 20 // in rows
+	mayGive   = 1 << 20 // bytes of rows
 	gaveMuch  = 8 << 20
 	manyTasks = 1000
 )
 
-// bait is a folder of canaries for one try.
+// bait is a folder of canaries for one attempt.
 type bait struct {
 	dir    string
 	before map[string]string
 	*listener
 }
 
-// baits makes folders that are all alike.
+// baits creates identical folders of canaries.
 type baits struct {
 	dir     string
 	pattern string
@@ -76,7 +77,8 @@ func newBaits(t *testing.T, dir string) *baits {
 	return b
 }
 
-// lay makes the folder of a try. Nothing in a statement, and no name that it knows, has the canary in it.
+// lay creates the folder of an attempt. The canary is not part of any statement, nor of any name that a statement
+// contains.
 func (b *baits) lay(t *testing.T) *bait {
 	t.Helper()
 
@@ -87,7 +89,7 @@ func (b *baits) lay(t *testing.T) *bait {
 	return &bait{dir: dir, before: tree(dir), listener: listen(t)}
 }
 
-// tree is what lies in a folder, but for the job of a free intruder.
+// tree returns the content of a folder, without the job of an unsealed intruder.
 func tree(dir string) map[string]string {
 	found := map[string]string{}
 
@@ -115,24 +117,24 @@ func tree(dir string) map[string]string {
 	return found
 }
 
-// outcome is what came of a try.
+// outcome is the result of an attempt.
 type outcome struct {
-	said   string // columns, rows and errors, the first part
-	bytes  int64  // of all rows
+	said   string // first part of the columns, rows and errors
+	bytes  int64  // bytes of all rows
 	took   time.Duration
 	used   usage
-	failed string // how it ended if it has no result: refused or stopped
+	failed string // how it ended without a result: refused or stopped
 	died   bool
 }
 
-const kept = 4 << 20 // of what is said
+const kept = 4 << 20 // bytes of the output that are kept
 
 func (o *outcome) hear(text []byte) {
 	o.bytes += int64(len(text))
 	o.said += string(text[:max(0, min(len(text), kept-len(o.said)))])
 }
 
-// effects are the canaries that a try reached.
+// effects returns the canaries that an attempt reached.
 func (o *outcome) effects(b *bait, long time.Duration, marks ...string) map[string]bool {
 	says := strings.Contains(o.said, canary)
 	for _, mark := range marks {
@@ -149,14 +151,14 @@ func (o *outcome) effects(b *bait, long time.Duration, marks ...string) map[stri
 	return found
 }
 
-// usage is what a process takes.
+// usage contains the resources that a process uses.
 type usage struct{ memory, disk, threads int64 }
 
 func (u *usage) most(other usage) {
 	u.memory, u.disk, u.threads = max(u.memory, other.memory), max(u.disk, other.disk), max(u.threads, other.threads)
 }
 
-// usageOf looks at a process and the folder that it works in.
+// usageOf measures a process and its working folder.
 func usageOf(pid int) (u usage) {
 	proc := filepath.Join("/proc", strconv.Itoa(pid))
 
@@ -200,8 +202,8 @@ func written512(dir string) (sum int64) {
 	return sum
 }
 
-// watch looks at all children that work within a folder until it is stopped, and says what the greediest took. Other
-// tests have children too.
+// watch measures all children that work in a folder until stop is called, which returns the highest usage. The folder
+// is necessary because other tests have children too.
 func watch(t *testing.T, dir string) (stop func() usage) {
 	t.Helper()
 

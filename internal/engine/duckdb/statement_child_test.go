@@ -14,8 +14,8 @@ import (
 	"quern.dev/quern/internal/sandbox"
 )
 
-// intruder is the program that runs any statements in a DuckDB that is not locked in any way, as whoever got past
-// the check and past the settings would. What holds it is the kernel alone.
+// intruder represents an attacker who has got past the check and past DuckDB's settings. The program runs any
+// statements in a DuckDB without restrictions. Only the kernel restricts it.
 const intruder = "intruder"
 
 type intrusion struct {
@@ -24,7 +24,7 @@ type intrusion struct {
 
 type intruded struct {
 	Error  string
-	Ruined bool // the instance answers no more
+	Ruined bool // the instance no longer answers
 }
 
 func prepareIntruder(sandbox.Folder) (sandbox.Serve, error) {
@@ -47,7 +47,8 @@ func prepareIntruder(sandbox.Folder) (sandbox.Serve, error) {
 	}, nil
 }
 
-// intrudeFreely is the same without a sandbox, with the rows on the standard output and the end on the standard error.
+// intrudeFreely does the same without a sandbox. It writes the rows to standard output and the outcome to standard
+// error.
 func intrudeFreely() {
 	db, err := unlocked()
 	if err != nil {
@@ -68,7 +69,7 @@ func intrudeFreely() {
 	}
 }
 
-// run does the steps and writes the rows of the last one.
+// run runs the steps and writes the rows of the last one.
 func (i intrusion) run(db *database, to io.Writer) (said intruded) {
 	out := bufio.NewWriter(to)
 
@@ -98,7 +99,7 @@ func last(db *database, step string, isLast bool, out *bufio.Writer) error {
 
 		return err == nil
 	})
-	if err != nil && strings.HasPrefix(err.Error(), "Parser Error") { // several in one
+	if err != nil && strings.HasPrefix(err.Error(), "Parser Error") { // several statements in one step
 		return db.exec(step)
 	}
 
@@ -107,5 +108,5 @@ func last(db *database, step string, isLast bool, out *bufio.Writer) error {
 
 var asking = regexp.MustCompile(`(?is)^(\s|/\*.*?\*/|--[^\n]*\n|\()*(select|from|with|values|table|describe|show|summarize|unpivot)\b`)
 
-// asks tells whether a step can stand in a FROM.
+// asks reports whether a step can be used in a FROM.
 func asks(step string) bool { return asking.MatchString(step) }

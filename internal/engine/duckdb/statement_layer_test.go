@@ -33,13 +33,13 @@ import (
 	"quern.dev/quern/stack"
 )
 
-// layer is what stands between a statement and the canaries.
+// layer is what protects the canaries from a statement.
 type layer struct {
 	name string
 	try  func(t *testing.T, steps []string, b *bait) outcome
 }
 
-// seals gives sandboxes whose children are this program without the race detector, whose memory counts.
+// seals opens sandboxes whose children are this program without the race detector, whose memory counts.
 type seals struct {
 	dir   string
 	child string
@@ -56,13 +56,13 @@ func newSeals(t *testing.T, dir string) *seals {
 	return s
 }
 
-// open makes a sandbox of the tier. Beside its jobs lies one of somebody else.
+// open creates a sandbox of the tier. A job of another user is next to its jobs.
 func (s *seals) open(t *testing.T, tier sandbox.Tier) *sandbox.Sandbox {
 	t.Helper()
 
 	opened, err := sandbox.New(sandbox.Config{
-		Dir: filepath.Join(s.dir, "jobs-"+tier.String()), Least: sandbox.Reduced, Ready: 2, Programs: []string{Name, intruder},
-		Command: []string{s.child, "sandbox"}, Most: tier, Log: slog.New(slog.DiscardHandler),
+		Dir: filepath.Join(s.dir, "jobs-"+tier.String()), MinIsolation: sandbox.Reduced, Idle: 2, Programs: []string{Name, intruder},
+		Command: []string{s.child, "sandbox"}, MaxIsolation: tier, Log: slog.New(slog.DiscardHandler),
 	})
 	require.NoError(t, err)
 	t.Cleanup(opened.Close)
@@ -78,10 +78,10 @@ func newEngine(s *sandbox.Sandbox) *engine.Engine {
 	})
 }
 
-// door is all of it: check, settings, kernel.
+// door is the complete protection: check, settings, kernel.
 type door struct {
 	query  *query.Query
-	beside *query.Query // of others, who have more time
+	beside *query.Query // for other users, with a longer time limit
 	who    auth.Principal
 	cache  string
 }
@@ -110,7 +110,7 @@ func openDoor(t *testing.T, s *seals, opened *sandbox.Sandbox) *door {
 	})
 
 	tables, err := lake.New(lake.Config{
-		DB: db, Store: store, Now: time.Now, Log: slog.New(slog.DiscardHandler), Grace: time.Hour, CacheDir: d.cache, CacheBytes: 1 << 30,
+		DB: db, Store: store, Now: time.Now, Log: slog.New(slog.DiscardHandler), DeleteGrace: time.Hour, CacheDir: d.cache, CacheBytes: 1 << 30,
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, tables.Close()) })
@@ -138,16 +138,16 @@ func openDoor(t *testing.T, s *seals, opened *sandbox.Sandbox) *door {
 	config := query.Config{
 		DB: db, Catalog: names, Lake: tables, Engine: newEngine(opened), Log: slog.New(slog.DiscardHandler), Now: time.Now,
 		Credentials: auth.Credentials{DB: db, Now: time.Now},
-		Time:        mayTake, Rows: 1000, MaxRows: 2000, Bytes: mayGive, CacheBytes: 1 << 30, Running: 16, PerUser: 16, Queue: 16, Wait: time.Minute,
+		Timeout:     mayTake, DefaultRows: 1000, MaxRows: 2000, MaxBytes: mayGive, CacheBytes: 1 << 30, MaxRunning: 16, MaxPerUser: 16, MaxWaiting: 16, WaitTimeout: time.Minute,
 	}
 	d.query = query.New(config)
-	config.Time = time.Minute
+	config.Timeout = time.Minute
 	d.beside = query.New(config)
 
 	return d
 }
 
-// load makes a file the content of a table.
+// load makes the file the content of a table.
 func load(t *testing.T, db *postgres.DB, tables *lake.Lake, table lake.Table, file string) {
 	t.Helper()
 
@@ -193,11 +193,11 @@ func (d *door) try(t *testing.T, steps []string, _ *bait) (o outcome) {
 
 		o.failed = stopped
 	default:
-		// What the caller gets to see; causes stay in the log.
+		// Only what the caller sees; causes are only in the log.
 		o.hear(fmt.Appendln(nil, failed.Code, failed.Message, failed.Subs))
 
 		o.failed = stopped
-		if failed.Code == fault.QueryInvalid && !strings.Contains(failed.Message, "makes it fail") {
+		if failed.Code == fault.QueryInvalid && !strings.Contains(failed.Message, "crashes it") {
 			o.failed = refusedIt
 		}
 
@@ -231,7 +231,7 @@ func (d *door) run(ctx context.Context, q *query.Query, want query.Statement, o 
 	}
 }
 
-// good is what others ask meanwhile.
+// good runs a valid statement, as other users do at the same time.
 func (d *door) good(ctx context.Context) error {
 	var o outcome
 
@@ -258,7 +258,7 @@ func settings(sessions *engine.Engine) func(*testing.T, []string, *bait) outcome
 			o.took = time.Since(began)
 		}()
 
-		require.NoError(t, session.Link(filepath.Join(b.dir, "given.parquet"), "0.parquet"))
+		require.NoError(t, session.Mount(filepath.Join(b.dir, "given.parquet"), "0.parquet"))
 
 		text, explain := strings.CutPrefix(pastCheck(steps), "EXPLAIN ")
 
@@ -289,8 +289,8 @@ func settings(sessions *engine.Engine) func(*testing.T, []string, *bait) outcome
 	}
 }
 
-// pastCheck makes of the steps a text that the engine runs, as all that stands behind the view of the result: what is
-// no query comes behind one, and the last query becomes the result.
+// pastCheck joins the steps to a text that the engine runs as the definition of its result view. Steps that are not
+// queries follow a first query, and the last query becomes the result.
 func pastCheck(steps []string) string {
 	last := len(steps) - 1
 	if last == 0 && (asks(steps[0]) || strings.HasPrefix(steps[0], "EXPLAIN ")) {
@@ -306,7 +306,7 @@ func pastCheck(steps []string) string {
 	return text + "; " + steps[last]
 }
 
-// kernel is neither the check nor DuckDB's settings.
+// kernel has neither the check nor DuckDB's settings.
 func kernel(s *sandbox.Sandbox) func(*testing.T, []string, *bait) outcome {
 	return func(t *testing.T, steps []string, b *bait) (o outcome) {
 		t.Helper()
@@ -316,7 +316,7 @@ func kernel(s *sandbox.Sandbox) func(*testing.T, []string, *bait) outcome {
 		child, err := s.Start(t.Context(), intruder, sandbox.Limits{Memory: 640 << 20, Disk: mayWrite, Data: mayGive, Wall: mayTake, CPU: 2 * mayTake})
 		require.NoError(t, err)
 
-		require.NoError(t, child.Link(filepath.Join(b.dir, "given.parquet"), "0.parquet"))
+		require.NoError(t, child.Mount(filepath.Join(b.dir, "given.parquet"), "0.parquet"))
 		require.NoError(t, child.Send(intrusion{steps}))
 
 		buffer := make([]byte, 64<<10)
@@ -346,7 +346,7 @@ func kernel(s *sandbox.Sandbox) func(*testing.T, []string, *bait) outcome {
 	}
 }
 
-// free is none of it, the positive control. It has some patience: a machine can be busy.
+// free has no protection at all. It is the positive control. It waits up to patience, because a machine can be busy.
 func (s *seals) free(t *testing.T, steps []string, b *bait, patience time.Duration) (o outcome) {
 	t.Helper()
 
@@ -383,7 +383,7 @@ func (s *seals) free(t *testing.T, steps []string, b *bait, patience time.Durati
 
 			o.used.most(usageOf(command.Process.Pid))
 
-			// Enough was seen.
+			// Stop when the effect has been observed.
 			if time.Since(began) > patience || o.used.memory > usedMuch || o.used.disk > wroteMuch || o.used.threads > manyTasks {
 				_ = command.Process.Kill()
 				killed <- true

@@ -19,9 +19,9 @@ import (
 	"quern.dev/quern/internal/sandbox"
 )
 
-// TestHostileStatements sends statements that want something else than rows of datasets against each layer alone that
-// holds them: the whole door; without the check, DuckDB's settings and the kernel; without the settings too, the
-// kernel, on each tier; and, as positive control, against nothing.
+// TestHostileStatements sends statements that try to do more than read rows of datasets. It sends them against each
+// layer of protection: everything; DuckDB's settings and the kernel, without the check; the kernel alone, on each tier;
+// and, as a positive control, no protection.
 func TestHostileStatements(t *testing.T) { //nolint:tparallel // the layers run one after the other, to tell what each took
 	t.Parallel()
 
@@ -56,14 +56,14 @@ func TestHostileStatements(t *testing.T) { //nolint:tparallel // the layers run 
 
 				marks := one.marks()
 				if layer.name == "door" {
-					marks = append(marks, full.Dir(), door.cache) // where it is, is nobody's business
+					marks = append(marks, full.Dir(), door.cache) // callers must not see these paths
 				}
 
 				for effect := range o.effects(b, tookLong+busy, marks...) {
 					t.Errorf("%s: %s %s: %.300s", one.mechanism, effect, one.steps, o.said)
 				}
 
-				// The next layer holds it too, but the check must not need that.
+				// The next layer would stop it too, but the check must not depend on that.
 				if layer.name == "door" && one.reaches() && strings.Contains(o.said, "The engine cannot run") {
 					t.Errorf("%s: past the check: %s", one.mechanism, one.steps)
 				}
@@ -111,11 +111,11 @@ func TestHostileStatements(t *testing.T) { //nolint:tparallel // the layers run 
 	t.Log("\n" + result.table())
 }
 
-// try is a statement, or several, and the canary that it wants to reach.
+// try is an attempt: one or more statements, and the canary that they try to reach.
 type try struct {
 	mechanism string
 	canary    string
-	mark      string // of what it must not say, besides the canary itself
+	mark      string // a text that the result must not contain, besides the canary
 	steps     []string
 }
 
@@ -127,12 +127,12 @@ func (one try) marks() []string {
 	return []string{one.mark}
 }
 
-// reaches tells whether it wants something from outside, rather than too much.
+// reaches reports whether the attempt tries to reach something outside, and not to exceed a limit.
 func (one try) reaches() bool {
 	return slices.Contains([]string{"says", "writes", "calls", "threads"}, one.canary)
 }
 
-// against puts the places of the canaries in.
+// against inserts the locations of the canaries into the statements.
 func (one try) against(b *bait) []string {
 	steps := make([]string, len(one.steps))
 	for i, step := range one.steps {
@@ -148,8 +148,8 @@ var (
 	escaped  = regexp.MustCompile(`\\u([0-9a-f]{4})`)
 )
 
-// hostileStatements reads testdata/statements: a file for each mechanism, a line for each try with the canary first.
-// Steps stand apart by ;;. {3*x} is xxx, \n a new line and \u202e a character.
+// hostileStatements reads testdata/statements, which has a file for each mechanism, and in it a line for each attempt
+// that starts with the canary. Steps are separated by ;;. {3*x} means xxx, \n a new line and \u202e a character.
 func hostileStatements(t *testing.T) (tries []try) {
 	t.Helper()
 
@@ -198,7 +198,8 @@ func hostileStatements(t *testing.T) (tries []try) {
 	return tries
 }
 
-// sampled is one of each mechanism, another for the next, unless loops are to run in full.
+// sampled returns one attempt of each mechanism, at a different position each time, or all attempts if loops run in
+// full.
 func sampled(tries []try) (list []try) {
 	if os.Getenv("QUERN_TEST_LOOPS") == "full" {
 		return tries
@@ -221,7 +222,7 @@ func sampled(tries []try) (list []try) {
 	return list
 }
 
-// forEach goes through the tries, a few at a time.
+// forEach runs the attempts, a few at a time.
 func forEach(t *testing.T, tries []try, do func(try)) {
 	t.Helper()
 
@@ -246,7 +247,7 @@ func forEach(t *testing.T, tries []try, do func(try)) {
 	wait.Wait()
 }
 
-// others ask good statements until they are stopped: how many, and how long the slowest took.
+// others runs valid statements until stop is called, which returns their number and the time of the slowest.
 func others(t *testing.T, d *door) (stop func() (int, time.Duration)) {
 	t.Helper()
 
@@ -280,11 +281,11 @@ func others(t *testing.T, d *door) (stop func() (int, time.Duration)) {
 	}
 }
 
-// How a try ended.
+// How an attempt ended.
 const (
 	refusedIt = "refused"
-	stopped   = "stopped"  // by a limit, or it died
-	harmless  = "harmless" // it ran, within its limits
+	stopped   = "stopped"  // by a limit, or the child died
+	harmless  = "harmless" // the statement ran within its limits
 )
 
 func (o *outcome) ending() string {
@@ -295,7 +296,7 @@ func (o *outcome) ending() string {
 	return o.failed
 }
 
-// caught is what each layer caught.
+// caught counts what each layer caught.
 type caught struct {
 	mu         sync.Mutex
 	mechanisms []string

@@ -10,25 +10,25 @@ import (
 	"quern.dev/quern/internal/engine"
 )
 
-// markers are words for "no value" that only a person can know to be one.
+// markers returns words that may mean "no value". Only a person can decide that.
 func markers() []string { return []string{"na", "n/a", "null", "none", "-", "--", "?", "nan", "#n/a"} }
 
-// Signs that numbers have before or after them.
+// Signs that can appear before or after a number.
 const (
 	signBefore = `^-? ?([$€£]|(?:EUR|USD|GBP|CHF) )`
 	signAfter  = `([%$€£]| (?:EUR|USD|GBP|CHF))$`
 )
 
-// trial is a column and the candidates that are still possible for it.
+// trial is a column with the candidates that are still possible for it.
 type trial struct {
 	column int
 	alive  []int
-	texts  int64 // that were seen
-	signed bool  // all of them may have a sign
-	dated  bool  // one of them has the form of the option dateFormat
+	texts  int64 // number of texts checked
+	signed bool  // all texts may have a sign
+	dated  bool  // at least one text has the form of the option dateFormat
 }
 
-// all is a trial of all candidates.
+// all returns a trial with all candidates.
 func all(column int, list []candidate) trial {
 	t := trial{column: column}
 	for i := range list {
@@ -38,8 +38,8 @@ func all(column int, list []candidate) trial {
 	return t
 }
 
-// trials looks at the first records itself: most candidates are out at the first text, and what is left is
-// far cheaper to ask of DuckDB.
+// trials checks the first records in Go. Most candidates are excluded by the first text, and checking the others in
+// DuckDB is much cheaper.
 func (s *source) trials(list []candidate, data []byte, options engine.Options) []trial {
 	trials := make([]trial, len(s.columns))
 	for i := range trials {
@@ -73,7 +73,7 @@ func (s *source) trials(list []candidate, data []byte, options engine.Options) [
 	return trials
 }
 
-// tally is what the sample says of a column.
+// tally contains what the sample shows about a column.
 type tally struct {
 	Texts       int64
 	Marked      int64
@@ -85,7 +85,8 @@ type tally struct {
 	Signs       []string
 }
 
-// tallyFirst counts for the first candidate alone where it has no rival, and for the others if it does not fit.
+// tallyFirst tallies only the first candidate of a column if that candidate needs no comparison with others. It tallies
+// the other candidates if the first does not fit.
 func (p *program) tallyFirst(s *source, trials []trial, list []candidate) (map[int]tally, error) {
 	first := slices.Clone(trials)
 	for i, t := range first {
@@ -107,7 +108,7 @@ func (p *program) tallyFirst(s *source, trials []trial, list []candidate) (map[i
 	return tallies, err
 }
 
-// tally counts over the sample: the columns for which the same is possible together.
+// tally computes the tallies over the sample. Columns with the same possible candidates are handled in one statement.
 func (p *program) tally(s *source, trials []trial, list []candidate) (map[int]tally, error) {
 	tallies, classes := map[int]tally{}, map[string][]trial{}
 
@@ -133,7 +134,7 @@ func (p *program) tally(s *source, trials []trial, list []candidate) (map[int]ta
 	return tallies, nil
 }
 
-const tallyColumns = 200 // that one statement asks about: memory
+const tallyColumns = 200 // columns per statement, to limit memory
 
 func (p *program) tallyClass(s *source, class []trial, list []candidate, tallies map[int]tally) error {
 	columns := make([]string, len(class))
@@ -153,7 +154,7 @@ func (p *program) tallyClass(s *source, class []trial, list []candidate, tallies
 	}
 
 	for _, t := range class {
-		fact := tally{Fits: make([]bool, len(list))} // if all is NULL
+		fact := tally{Fits: make([]bool, len(list))} // used if all values are NULL
 
 		if i := slices.IndexFunc(found, func(n named) bool { return n.Column == fmt.Sprintf("t%d", t.column) }); i >= 0 {
 			fits := fact.Fits
@@ -172,7 +173,7 @@ func (p *program) tallyClass(s *source, class []trial, list []candidate, tallies
 	return nil
 }
 
-// trimmed is SQL for a text without blanks around it, NULL if it means that there is no value.
+// trimmed returns SQL for a text without surrounding blanks. It is NULL if the text means that there is no value.
 func (p *program) trimmed(c column) string {
 	trimmed := `nullif(trim(` + c.plain() + `), '')`
 	if len(p.options.NullValues) > 0 && !c.isJSON {
@@ -182,7 +183,7 @@ func (p *program) trimmed(c column) string {
 	return trimmed
 }
 
-// facts is SQL for a tally of the texts t.
+// facts returns SQL for the tally of the texts t.
 func (t trial) facts(list []candidate) string {
 	var (
 		marked  = `lower(t) IN (` + texts(markers()) + `)`

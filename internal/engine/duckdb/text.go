@@ -14,24 +14,24 @@ import (
 	"quern.dev/quern/internal/engine/xlsx"
 )
 
-// dialect is how delimited text is written.
+// dialect describes how delimited text is written.
 type dialect struct {
 	delimiter, quote string
 	header           bool
 	skip             int   // lines before the header
-	single           bool  // it has one column
-	longest          int64 // bytes of a record
-	oneByOne         bool  // not in several places at once
+	single           bool  // there is one column
+	longest          int64 // bytes of the longest record
+	oneByOne         bool  // DuckDB must not read in parallel
 }
 
 const (
 	neverADelimiter = "\x01"
-	delimiters      = ",;\t|" // that are found out
+	delimiters      = ",;\t|" // delimiters that can be detected
 	bufferSize      = 32 << 20
 )
 
-// sizes are options of DuckDB's reader. It takes whole buffers, also for a file of ten lines; it counts more
-// for a record than its bytes; and it loses a record at the end of each buffer whose size is odd.
+// sizes returns size options for DuckDB's CSV reader. The reader allocates whole buffers, even for a file of ten lines.
+// It counts more bytes for a record than the record has. It loses a record at the end of each buffer whose size is odd.
 func (d dialect) sizes(file plainFile) string {
 	const page = 4 << 10
 
@@ -41,7 +41,7 @@ func (d dialect) sizes(file plainFile) string {
 	return fmt.Sprintf(`max_line_size = %d, buffer_size = %d`, longest, (buffer/page+1)*page)
 }
 
-// relation is SQL for all records as texts, in columns c0, c1, ….
+// relation returns SQL for all records as texts, in columns c0, c1, ….
 func (d dialect) relation(file plainFile, columns int, rejects string) string {
 	names := make([]string, columns)
 	for i := range names {
@@ -58,7 +58,7 @@ func (d dialect) relation(file plainFile, columns int, rejects string) string {
 		path(file.path), text(d.delimiter), text(d.quote), text(d.quote), d.header, d.skip, strings.Join(names, ", "), !d.oneByOne, d.sizes(file), errors)
 }
 
-// checkOptions refuses signs that no text can be taken apart by.
+// checkOptions rejects delimiters, quotes and decimal or thousands separators with which text cannot be parsed.
 func checkOptions(o engine.Options) error {
 	number := func(sign string) bool { return strings.ContainsAny(sign, "0123456789-") }
 
@@ -71,20 +71,21 @@ func checkOptions(o engine.Options) error {
 
 	switch {
 	case len(o.Delimiter) > 4 || strings.ContainsAny(o.Delimiter, "\r\n\x00") || (quote != "" && strings.Contains(o.Delimiter, quote)):
-		return &failure{engine.InvalidOptions, "delimiter: at most four bytes, without line ends and the quote."}
+		return &failure{engine.InvalidOptions, "delimiter: must be at most four bytes, without line ends and without the quote."}
 	case len(quote) > 1 || strings.ContainsAny(quote, "\r\n\x00"):
-		return &failure{engine.InvalidOptions, "quote: one byte, or nothing."}
+		return &failure{engine.InvalidOptions, "quote: must be one byte, or empty for none."}
 	case o.SkipRows < 0:
-		return &failure{engine.InvalidOptions, "skipRows: not less than 0."}
+		return &failure{engine.InvalidOptions, "skipRows: must not be less than 0."}
 	case number(decimal) || number(thousands) || decimal == thousands || !utf8.ValidString(decimal) || !utf8.ValidString(thousands):
-		return &failure{engine.InvalidOptions, "decimal, thousands: two different signs, and no digits."}
+		return &failure{engine.InvalidOptions, "decimal, thousands: must be two different signs that are not digits."}
 	default:
 		return nil
 	}
 }
 
-// describeText finds out the dialect, the names and the types of delimited text. Its bytes are checked meanwhile:
-// what was found out about a file that is no text does not count.
+// describeText detects the dialect, the names and the types of delimited text. It checks the bytes of the whole file in
+// parallel. If the check fails, the result of the detection is discarded. If the lines end in different ways, or in \r
+// alone, the detection is repeated.
 func (p *program) describeText(s *source, name string) error {
 	var (
 		whole    = s.file
@@ -115,7 +116,8 @@ func (p *program) describeText(s *source, name string) error {
 	return p.describeRecords(s)
 }
 
-// givenDialect is what the options say about it. That of a sheet is ours.
+// givenDialect returns the dialect that the options specify. The text of a sheet always has the dialect of package
+// xlsx.
 func (p *program) givenDialect(file plainFile) dialect {
 	if file.sheet != nil {
 		return dialect{delimiter: xlsx.Delimiter, quote: xlsx.Quote, longest: p.bounds.Record + 2}
@@ -129,7 +131,7 @@ func (p *program) givenDialect(file plainFile) dialect {
 	return d
 }
 
-// describeRecords does it for a text whose lines all end alike.
+// describeRecords detects the dialect, names and types of a text in which all lines end in the same way.
 func (p *program) describeRecords(s *source) (err error) {
 	d := new(p.givenDialect(s.file))
 	s.dialect = d
@@ -138,7 +140,7 @@ func (p *program) describeRecords(s *source) (err error) {
 		return err
 	}
 
-	// DuckDB gets nothing that was not checked.
+	// DuckDB must not receive bytes that were not checked.
 	if _, err := s.sample.check(); err != nil {
 		return err
 	}
@@ -157,7 +159,7 @@ func (p *program) describeRecords(s *source) (err error) {
 
 	first, rest, skip := d.firstRecord(data)
 	if len(first) == 1 && strings.TrimSpace(first[0]) == "" {
-		return invalid("The file has nothing but blanks.")
+		return invalid("The file contains only blanks.")
 	}
 
 	d.skip, d.single = skip, len(first) == 1
@@ -182,7 +184,8 @@ func (p *program) describeRecords(s *source) (err error) {
 	return p.survey(s, d)
 }
 
-// skipTitles leaves out lines above the table, if no option says where it begins, and tells of a text that is none.
+// skipTitles skips title lines above the table if no option says where the table starts. It returns a doubt about these
+// lines, or about a text that does not look like a table.
 func (p *program) skipTitles(s *source, d *dialect, data []byte) []engine.Doubt {
 	found := source{}
 
@@ -198,7 +201,8 @@ func (p *program) skipTitles(s *source, d *dialect, data []byte) []engine.Doubt 
 	return found.doubts
 }
 
-// header is whether the first row has the names, if the option or a sheet's merged cells say so.
+// header returns whether the first row contains the names, if the option or the merged cells of a sheet say so, and nil
+// otherwise.
 func (p *program) header(s *source) *bool {
 	if p.options.Header == nil && s.file.sheet != nil {
 		return s.file.sheet.Header
@@ -207,8 +211,8 @@ func (p *program) header(s *source) *bool {
 	return p.options.Header
 }
 
-// survey looks at all records: DuckDB takes text apart in several places at once, and loses or invents rows
-// without a word where a line end in quotes or a record longer than its buffer gets in the way.
+// survey checks all records. DuckDB reads text in parallel, and silently loses or invents rows if it meets a line end
+// in quotes or a record that is longer than its buffer.
 func (p *program) survey(s *source, d *dialect) error {
 	seen, err := s.file.look(*d, nil)
 
@@ -217,7 +221,7 @@ func (p *program) survey(s *source, d *dialect) error {
 		return err
 	case seen.unclosed >= 0:
 		return invalid("A quote that is opened in line %d or later is never closed.", s.file.lineAt(seen.unclosed))
-	case seen.longest > p.bounds.Record+2: // the line end
+	case seen.longest > p.bounds.Record+2: // the 2 bytes are the line end
 		return &failure{engine.LineTooLong, fmt.Sprintf("A record has more than %d bytes.", p.bounds.Record)}
 	}
 
@@ -227,7 +231,7 @@ func (p *program) survey(s *source, d *dialect) error {
 	return nil
 }
 
-// findDialect asks DuckDB's sniffer for the delimiter if no option has it.
+// findDialect detects the delimiter with DuckDB's sniffer, unless an option specifies it.
 func (p *program) findDialect(sample plainFile, d *dialect) error {
 	if d.delimiter != "" {
 		return nil
@@ -241,7 +245,8 @@ func (p *program) findDialect(sample plainFile, d *dialect) error {
 		}
 	}
 
-	// The sniffer tries everything, and takes much memory for a line of nothing but delimiters.
+	// Check the number of columns first: the sniffer tries all dialects and needs much memory for a line that contains
+	// only delimiters.
 	line, _ := firstLine(sample.text())
 	for _, sign := range []byte(delimiters) {
 		if columns := bytes.Count(line, []byte{sign}) + 1; columns > 2*p.bounds.Columns {
@@ -265,7 +270,7 @@ func (p *program) findDialect(sample plainFile, d *dialect) error {
 		return explain(err)
 	}
 
-	// One column, or nothing that the sniffer could make sense of: a comma is as good as any.
+	// Use a comma if there is only one column or the sniffer finds no dialect.
 	d.delimiter = ","
 	if err != nil {
 		return nil //nolint:nilerr // what is wrong with the file shows when it is read
@@ -282,8 +287,8 @@ func (p *program) findDialect(sample plainFile, d *dialect) error {
 	return nil
 }
 
-// firstRecord is the first record after the lines to skip, cell by cell, and what comes after it. Blank lines
-// before it are skipped too: it tells how many lines are.
+// firstRecord returns the cells of the first record after the lines to skip, the data after it, and the number of lines
+// skipped, which includes blank lines before the record.
 func (d dialect) firstRecord(data []byte) (cells []string, rest []byte, skipped int) {
 	for {
 		line, more := firstLine(data)
@@ -304,7 +309,8 @@ func (d dialect) firstRecord(data []byte) (cells []string, rest []byte, skipped 
 	}
 }
 
-// isHeader: names are texts, and at least half of them are there.
+// isHeader reports whether the cells look like names: no cell has a typed value, and at least half of the cells are not
+// empty.
 func isHeader(cells []string) bool {
 	named := 0
 	values, _ := candidates(engine.Options{}) // without options there is no error
@@ -324,8 +330,8 @@ func isHeader(cells []string) bool {
 	return named > 0 && 2*named >= len(cells)
 }
 
-// findNames gives the columns names and types. A first row of texts above nothing but texts is no header if
-// its cells come again in other rows.
+// findNames sets the names and types of the columns. If all columns are text, the first row is not a header if its
+// cells appear again in other rows.
 func (p *program) findNames(s *source, first []string, rest []byte) error {
 	if s.dialect.header {
 		for i := range first {
@@ -345,7 +351,7 @@ func (p *program) findNames(s *source, first []string, rest []byte) error {
 
 	switch typed := slices.ContainsFunc(s.columns, func(c column) bool { return c.kind != engine.Varchar && c.kind != "" }); {
 	case !s.dialect.header:
-		doubt("The first row does not look like names, so it was read as data.")
+		doubt("The first row does not look like names, so it is loaded as data.")
 	case typed:
 	case s.dialect.comesAgain(first, rest):
 		s.dialect.header = false
@@ -356,16 +362,16 @@ func (p *program) findNames(s *source, first []string, rest []byte) error {
 		}
 
 		s.rename()
-		doubt("The cells of the first row come again in other rows, so it was read as data.")
+		doubt("The cells of the first row occur again in other rows, so it is loaded as data.")
 	default:
-		doubt("Nothing but text is in the file, so the first row may be data. It was read as names.")
+		doubt("The file contains only text, so the first row may be data. It is used as the header.")
 	}
 
 	return nil
 }
 
-// comesAgain tells whether every cell of the first row comes again in its column, and not only where the
-// whole row does: that would be a header in the middle, of files that were put together.
+// comesAgain reports whether every cell of the first row appears again in its column, and not only in copies of the
+// whole row. Such copies are headers in the middle of concatenated files.
 func (d dialect) comesAgain(first []string, rest []byte) bool {
 	again, apart := make([]bool, len(first)), false
 
@@ -391,7 +397,7 @@ func (d dialect) comesAgain(first []string, rest []byte) bool {
 	return apart && !slices.Contains(again, false)
 }
 
-// headRecords are looked at here, before DuckDB is asked.
+// The limits of the records and cells that are checked in Go before DuckDB is used.
 const (
 	headRecords = 200
 	headCells   = 20_000

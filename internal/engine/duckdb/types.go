@@ -24,14 +24,14 @@ func decimalOf(kind string) (precision, scale int, ok bool) {
 	return precision, scale, precision >= 1 && precision <= 38 && scale <= precision
 }
 
-// isType tells whether a column can have the type.
+// isType reports whether kind is a type that a column can have.
 func isType(kind string) bool {
 	_, ok := plain(kind)
 
 	return ok || kind == engine.Varchar
 }
 
-// sqlType is DuckDB's name of a type.
+// sqlType returns DuckDB's name for a type.
 func sqlType(kind string) string {
 	if precision, scale, ok := decimalOf(kind); ok {
 		return fmt.Sprintf("DECIMAL(%d, %d)", precision, scale)
@@ -44,7 +44,7 @@ func sqlType(kind string) string {
 	return strings.ToUpper(kind)
 }
 
-// merge is the type of a column that two files have.
+// merge returns the type of a column that has the types a and b in two files.
 func merge(a, b string) string {
 	wide, isWide := widest(a, b)
 
@@ -70,7 +70,7 @@ func merge(a, b string) string {
 	}
 }
 
-// widest is the decimal that holds two.
+// widest returns the smallest decimal type that can represent the values of both decimal types.
 func widest(a, b string) (string, bool) {
 	precision, scale, isDecimal := decimalOf(a)
 	otherPrecision, otherScale, otherIs := decimalOf(b)

@@ -22,7 +22,7 @@ import (
 	"quern.dev/quern/internal/engine"
 )
 
-// failure is a fault of the file or of the options, for the person who sent them.
+// failure is a problem with the file or the options, described for the person who sent them.
 type failure struct{ code, message string }
 
 func (f *failure) Error() string { return f.message }
@@ -33,10 +33,10 @@ func invalid(format string, args ...any) error {
 
 const (
 	headSize   = 64 << 10
-	zstdWindow = 128 << 20 // what a zstd file may make us keep in memory
+	zstdWindow = 128 << 20 // limit for the memory that a zstd file can require
 )
 
-// unpack finds out what a file is by its content, and makes it plain.
+// unpack detects the format of a file from its content, and converts it to an uncompressed file in UTF-8.
 func unpack(path, tmp string, source engine.Source, options engine.Options, bounds engine.Bounds, read *byteCount) (plainFile, error) {
 	found, err := newPlain(path, source.Format)
 	if err != nil {
@@ -133,7 +133,7 @@ func (f *plainFile) decompress(to, how string, limit int64) error {
 	return f.become(to)
 }
 
-// store writes a stream to a file; broken translates what is wrong with the stream.
+// store writes a stream to a file. broken converts an error of the stream to a failure.
 func store(to string, from io.Reader, limit int64, broken func(error) error) error {
 	file, err := os.Create(to)
 	if err != nil {
@@ -157,7 +157,7 @@ func store(to string, from io.Reader, limit int64, broken func(error) error) err
 	return file.Close()
 }
 
-// tellingReader keeps the error of the reader apart from that of the writer.
+// tellingReader keeps the error of the reader separate from errors of the writer.
 type tellingReader struct {
 	from io.Reader
 	err  error
@@ -172,8 +172,8 @@ func (t *tellingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// checkBody: rows in the body of a request are JSON in UTF-8 and nothing else. They are few enough to be looked at
-// as a whole.
+// checkBody checks rows in the body of a request, which must be JSON in UTF-8. A body is small enough to be read
+// completely.
 func (f *plainFile) checkBody() error {
 	body, err := os.ReadFile(f.path)
 	if err == nil && !utf8.Valid(body) {
@@ -183,7 +183,7 @@ func (f *plainFile) checkBody() error {
 	return err
 }
 
-// toUTF8 makes a copy in UTF-8 if the option or a byte order mark says that the file is in something else.
+// toUTF8 replaces the file with a copy in UTF-8 if the option or a byte order mark names another encoding.
 func (f *plainFile) toUTF8(tmp, name, label string, limit int64) error {
 	decoder, named, err := f.decoder(label)
 	if err != nil || named == "utf-8" {
@@ -212,7 +212,7 @@ func (f *plainFile) toUTF8(tmp, name, label string, limit int64) error {
 	return f.become(path)
 }
 
-// strictDecoder fails where its decoder would put U+FFFD for bytes that mean nothing.
+// strictDecoder fails where its decoder would write U+FFFD for invalid bytes.
 type strictDecoder struct {
 	transform.Transformer
 
@@ -220,7 +220,7 @@ type strictDecoder struct {
 	seen     lineCounter
 }
 
-var errUndecodable = errors.New("bytes that mean nothing")
+var errUndecodable = errors.New("bytes that are invalid in the encoding")
 
 func (d *strictDecoder) Transform(dst, src []byte, last bool) (written, read int, err error) {
 	written, read, err = d.Transformer.Transform(dst, src, last)
@@ -243,7 +243,7 @@ func (d *strictDecoder) Transform(dst, src []byte, last bool) (written, read int
 
 const replacement = "\ufffd"
 
-// replacements counts the U+FFFD that are in UTF-16 already, in either order of the bytes.
+// replacements counts the U+FFFD that the UTF-16 input already contains, in either byte order.
 func replacements(src []byte) (n int) {
 	for i := 0; i+1 < len(src); i += 2 {
 		if src[i] == 0xff && src[i+1] == 0xfd || src[i] == 0xfd && src[i+1] == 0xff {
@@ -254,7 +254,7 @@ func replacements(src []byte) (n int) {
 	return n
 }
 
-// decoder is what makes UTF-8 of the file, and the name of its encoding.
+// decoder returns the decoder that converts the file to UTF-8, and the name of the encoding.
 func (f *plainFile) decoder(label string) (decoder *encoding.Decoder, name string, err error) {
 	if label == "" {
 		if bytes.HasPrefix(f.head, []byte{0xff, 0xfe}) || bytes.HasPrefix(f.head, []byte{0xfe, 0xff}) {
@@ -264,7 +264,7 @@ func (f *plainFile) decoder(label string) (decoder *encoding.Decoder, name strin
 		return nil, "utf-8", nil
 	}
 
-	// The registry of the web knows latin1 and not latin-1.
+	// The registry contains latin1 but not latin-1.
 	named, err := htmlindex.Get(strings.Replace(strings.ToLower(strings.TrimSpace(label)), "latin-", "latin", 1))
 	if err != nil {
 		return nil, "", &failure{engine.InvalidOptions, fmt.Sprintf("encoding: %q is not known. Try utf-8, utf-16, latin-1 or windows-1252.", label)}
@@ -275,7 +275,7 @@ func (f *plainFile) decoder(label string) (decoder *encoding.Decoder, name strin
 	return named.NewDecoder(), name, err
 }
 
-// binaries are beginnings of files that are no text, in words for their senders.
+// binaries maps the first bytes of files that are not text to a description for users.
 func binaries() map[string]string {
 	return map[string]string{
 		"PK\x03\x04": "a zip archive or a workbook", "%PDF-": "a PDF document", "\xd0\xcf\x11\xe0": "an old Office document",
@@ -284,7 +284,7 @@ func binaries() map[string]string {
 	}
 }
 
-// recognize tells JSON from delimited text.
+// recognize distinguishes JSON from delimited text, and fails for binary files.
 func (f *plainFile) recognize() error {
 	for magic, what := range binaries() {
 		if bytes.HasPrefix(f.head, []byte(magic)) && (len(magic) > 3 || !utf8.Valid(f.head)) {
@@ -293,7 +293,7 @@ func (f *plainFile) recognize() error {
 	}
 
 	if bytes.IndexByte(f.head, 0) >= 0 {
-		return invalid("The file has NUL bytes: it is none of CSV, TSV, XLSX, JSON, NDJSON and Parquet, or in an encoding that the option encoding has to name.")
+		return invalid("The file has NUL bytes: it is not CSV, TSV, XLSX, JSON, NDJSON or Parquet, or its encoding must be given with the option encoding.")
 	}
 
 	if f.format != "" {
@@ -308,8 +308,8 @@ func (f *plainFile) recognize() error {
 	return nil
 }
 
-// looksLikeJSON: an object begins with a key or ends at once, an array with an object, a value or its end. A
-// header of CSV in square brackets is no array.
+// looksLikeJSON reports whether a text starts like JSON: an object starts with a key or ends immediately, and an array
+// starts with a value or ends immediately. A CSV header in square brackets is not an array.
 func looksLikeJSON(head []byte) bool {
 	head = bytes.TrimLeft(head, " \t\r\n")
 	if len(head) == 0 {

@@ -12,37 +12,38 @@ import (
 
 const (
 	valuesView = "__listed"
-	// Columns whose estimated number of values is beyond so many times the room for them are not counted as a whole,
-	// which would take memory or disk for each value: their most frequent values are estimated, the others picked.
+	// Columns with an estimated number of values of more than muchTooMany times the limit are not counted completely,
+	// because that needs memory or disk for each value. Their most frequent values are estimated, and others are
+	// sampled.
 	muchTooMany = 4
 	topValues   = 1000
-	// Texts of so many characters on average are free texts. Nobody writes one into a question word by word, so that
-	// fewer will do.
+	// Columns with more than freeText characters per value on average contain free text. Questions do not quote such
+	// texts word for word, so fewer of their values are listed.
 	freeText      = 50
 	freeTextShare = 10
 )
 
-// textColumn is a column whose values are listed.
+// textColumn is a column of which the values are listed.
 type textColumn struct {
-	at       int // in the request
+	at       int // index in the request
 	name     string
-	Distinct int64   `json:"distinct"` // about
+	Distinct int64   `json:"distinct"` // estimate
 	Long     int64   `json:"long"`
 	Length   float64 `json:"length"`
 }
 
-// listing is a list of values under way.
+// listing is the state of a list of values.
 type listing struct {
 	*program
 
-	bounds engine.ValueBounds // that are left
+	bounds engine.ValueBounds // what is left of the limits
 	out    *bufio.Writer
 	listed []engine.ListedColumn
 }
 
-// values writes the distinct values of columns, one JSON array a line.
+// values writes the distinct values of columns, as one JSON array per line.
 func (p *program) values(request engine.ValuesRequest, conn *sandbox.Conn) (engine.Answer, error) {
-	if p.profiled == nil { // settings are fixed once
+	if p.profiled == nil { // the settings can be set only once
 		if err := p.settle(request.Memory, request.Threads, request.Disk); err != nil {
 			return engine.Answer{}, err
 		}
@@ -56,7 +57,7 @@ func (p *program) values(request engine.ValuesRequest, conn *sandbox.Conn) (engi
 
 	columns, err := l.estimate(request.Columns)
 
-	// Those with few values first: they are worth most, and leave room.
+	// Columns with few values come first: they are the most useful and leave space for others.
 	slices.SortStableFunc(columns, func(a, b textColumn) int { return cmp.Compare(a.Distinct, b.Distinct) })
 
 	for _, c := range columns {
@@ -65,7 +66,7 @@ func (p *program) values(request engine.ValuesRequest, conn *sandbox.Conn) (engi
 		}
 	}
 
-	// Also before an error: the parent takes half a line for a child gone wrong.
+	// Flush also after an error: the parent treats an incomplete line as a protocol violation.
 	if flushed := l.out.Flush(); err == nil {
 		err = flushed
 	}
@@ -73,7 +74,7 @@ func (p *program) values(request engine.ValuesRequest, conn *sandbox.Conn) (engi
 	return engine.Answer{Listed: l.listed}, refuse(err)
 }
 
-// estimate finds out about how many values the columns have.
+// estimate returns the columns with the estimated number of their values.
 func (l *listing) estimate(names []string) (columns []textColumn, err error) {
 	for i, column := range names {
 		found, err := row[textColumn](l.db, fmt.Sprintf(`
@@ -107,7 +108,7 @@ func (l *listing) list(c textColumn) error {
 	}
 
 	err := l.db.lines(l.statement(c, room), func(line []byte) bool {
-		size := int64(len(line)) // a little more than the text has
+		size := int64(len(line)) // slightly more than the length of the text
 
 		if done.Values == int64(room) || size > l.bounds.Bytes {
 			done.Sampled = true
@@ -118,7 +119,7 @@ func (l *listing) list(c textColumn) error {
 		done.Values++
 		l.bounds.Table--
 		l.bounds.Bytes -= size
-		_, _ = l.out.Write(line) // its error stays, and Flush tells
+		_, _ = l.out.Write(line) // Flush returns the error
 		_ = l.out.WriteByte('\n')
 
 		return true
@@ -129,8 +130,8 @@ func (l *listing) list(c textColumn) error {
 	return err
 }
 
-// statement asks for one value more than there is room for, the most frequent first. Values of the same frequency
-// come in the order of their hashes, so that what is left out is left out at random.
+// statement returns SQL for one value more than the limit, most frequent first. Values with the same frequency are
+// ordered by hash, so that the values that are left out are random.
 func (l *listing) statement(c textColumn, room int) string {
 	v := name(c.name)
 	from := fmt.Sprintf(`FROM %s WHERE %s <> '' AND length(%s) <= %d`, valuesView, v, v, l.bounds.Length)

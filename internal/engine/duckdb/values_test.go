@@ -14,7 +14,7 @@ import (
 	"quern.dev/quern/internal/sandbox"
 )
 
-// listedValues are those of all columns of the rows that the statement gives.
+// listedValues returns the values of all columns of the rows that a statement returns.
 func listedValues(t *testing.T, rows string, columns []string, bounds engine.ValueBounds, profiled bool) (map[string]map[string]int64, []engine.ListedColumn) {
 	t.Helper()
 
@@ -75,13 +75,14 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestValuesAreSampled: of too many values the frequent ones are there, and as many others as there is room for.
+// TestValuesAreSampled checks that, if there are too many values, the frequent ones are listed, and as many others as
+// the limits allow.
 func TestValuesAreSampled(t *testing.T) {
 	t.Parallel()
 
 	rows := `SELECT CASE WHEN range %% 10 = 0 THEN 'often ' || range %% 7 ELSE 'v' || range END AS a, ['p', 'q'][(range %% 2)::INTEGER + 1] AS b FROM range(%d)`
 
-	for _, size := range []int{2000, 100_000} { // a little more than there is room for, and much more
+	for _, size := range []int{2000, 100_000} { // slightly above the limit, and far above
 		got, listed := listedValues(t, fmt.Sprintf(rows, size), []string{"a", "b"}, roomy(), false)
 
 		require.Len(t, got["b"], 2, "few values come first")
@@ -109,7 +110,7 @@ func TestValuesAreSampled(t *testing.T) {
 	require.Empty(t, got["a"])
 	require.Equal(t, []engine.ListedColumn{{Sampled: true}, {Values: 2}}, listed)
 
-	// Free texts have less room.
+	// Free texts have a lower limit.
 	got, listed = listedValues(t, `SELECT repeat('word ', 15) || range AS a FROM range(500)`, []string{"a"}, roomy(), false)
 	require.Len(t, got["a"], 100)
 	require.True(t, listed[0].Sampled)

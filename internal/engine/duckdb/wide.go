@@ -11,15 +11,15 @@ import (
 	"quern.dev/quern/internal/engine"
 )
 
-// wideColumns is how many columns a row may have that DuckDB itself writes as JSON. It plans the one expression over all
-// columns in a time that grows with the square of their number. The rows of wider results come as texts, and are put
-// together here.
+// wideColumns is the largest number of columns for which DuckDB writes rows as JSON. DuckDB plans one expression over
+// all columns, and the time for that grows with the square of their number. For wider results DuckDB returns texts, and
+// the rows are assembled in Go.
 const wideColumns = 100
 
-// stringInline is how many bytes of a text stand in its duckdb_string_t.
+// stringInline is the number of bytes of a text that are stored inside its duckdb_string_t.
 const stringInline = 12
 
-// wideLines gives the rows of a wide result as stream writes them.
+// wideLines returns the rows of a wide result in the same form as narrowLines.
 func (p *program) wideLines(d described, rows int64, each func(line []byte) bool) error {
 	var (
 		texts   []string
@@ -27,7 +27,7 @@ func (p *program) wideLines(d described, rows int64, each func(line []byte) bool
 	)
 
 	if d.traced {
-		texts = append(texts, asText(name(engine.TracedFile)), asText(name(engine.TracedRow)))
+		texts = append(texts, asText(name(engine.ProvenanceFile)), asText(name(engine.ProvenanceRow)))
 	}
 
 	before := len(texts)
@@ -76,13 +76,13 @@ func (p *program) wideLines(d described, rows int64, each func(line []byte) bool
 	})
 }
 
-// wideMember writes one value of a row's object.
+// wideMember writes one member of a row's object.
 type wideMember struct {
-	name  []byte                          // with its colon
-	write func(line, value []byte) []byte // nil if the value is JSON already
+	name  []byte                          // quoted, with the colon
+	write func(line, value []byte) []byte // nil if the value is already JSON
 }
 
-// append adds the member; a nil value is null.
+// append adds the member to the line. A nil value is written as null.
 func (m wideMember) append(line, value []byte, first bool) []byte {
 	if !first {
 		line = append(line, ',')
@@ -100,7 +100,8 @@ func (m wideMember) append(line, value []byte, first bool) []byte {
 	}
 }
 
-// wideMemberOf knows the kinds whose text is enough to write what asJSON gives.
+// wideMemberOf returns the member for a column. Its write is set for kinds whose text is sufficient to write the same
+// JSON as asJSON.
 func wideMemberOf(c resultColumn) wideMember {
 	m := wideMember{name: append(appendQuoted(nil, []byte(c.name)), ':')}
 	kindName, _, _ := strings.Cut(c.kind.name, "(")
@@ -112,6 +113,11 @@ func wideMemberOf(c resultColumn) wideMember {
 		m.write = appendInteger
 	case "double":
 		m.write = appendDouble
+	case "decimal":
+		var width, scale int
+		if _, err := fmt.Sscanf(c.kind.name, "decimal(%d,%d)", &width, &scale); err == nil && width <= exactDigits && scale < width {
+			m.write = appendDecimal
+		}
 	case "varchar", "date", "time", "uuid":
 		m.write = appendQuoted
 	case "timestamp":
@@ -129,7 +135,7 @@ func wideMemberOf(c resultColumn) wideMember {
 	return m
 }
 
-// appendInteger is integer.
+// appendInteger writes the same JSON as integer.
 func appendInteger(line, value []byte) []byte {
 	const limit = "9007199254740991" // safeInteger
 
@@ -141,7 +147,7 @@ func appendInteger(line, value []byte) []byte {
 	return append(line, value...)
 }
 
-// appendDouble is double.
+// appendDouble writes the same JSON as double.
 func appendDouble(line, value []byte) []byte {
 	switch string(value) {
 	case "nan", "-nan":
@@ -155,7 +161,16 @@ func appendDouble(line, value []byte) []byte {
 	}
 }
 
-// appendMoment is moment.
+// appendDecimal writes the same JSON as decimalKind, for decimals that are always JSON numbers.
+func appendDecimal(line, value []byte) []byte {
+	if whole, fraction, isFraction := bytes.Cut(value, []byte{'.'}); isFraction {
+		value = value[:len(whole)+1+max(1, len(bytes.TrimRight(fraction, "0")))]
+	}
+
+	return append(line, value...)
+}
+
+// appendMoment writes the same JSON as moment.
 func appendMoment(line, value []byte) []byte {
 	value = bytes.ReplaceAll(value, []byte{' '}, []byte{'T'})
 
@@ -188,10 +203,10 @@ func appendQuoted(line, value []byte) []byte {
 	return append(line, '"')
 }
 
-// cells are the texts of a column of a chunk.
+// cells contains the texts of one column of a chunk.
 type cells struct {
 	texts []duckdb.StringT
-	valid []uint64 // bits; nil if there is no NULL
+	valid []uint64 // validity bits; nil if there is no NULL
 }
 
 func cellsOf(chunk duckdb.DataChunk, column, size int) cells {
@@ -205,8 +220,8 @@ func cellsOf(chunk duckdb.DataChunk, column, size int) cells {
 	return found
 }
 
-// at is a text where DuckDB has it, nil for NULL. It reads the duckdb_string_t itself: to ask DuckDB for each of a million
-// cells would take longer than everything else.
+// at returns a text without copying it from DuckDB's memory, and nil for NULL. It reads the duckdb_string_t directly,
+// because a call to DuckDB for each of a million cells would take longer than everything else.
 func (c cells) at(row int) []byte {
 	if c.valid != nil && c.valid[row/64]>>(row%64)&1 == 0 {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"quern.dev/quern/internal/engine"
 )
 
-// TestWideRows: what is put together here is what DuckDB writes.
+// TestWideRows checks that rows assembled in Go are equal to those that DuckDB writes.
 func TestWideRows(t *testing.T) {
 	t.Parallel()
 
@@ -20,6 +20,7 @@ func TestWideRows(t *testing.T) {
 	for i, sql := range []string{
 		`NULL::VARCHAR`, `''`, `'twelve bytes'`, `'thirteen byte'`, `'"\ / ' || chr(10) || chr(13) || chr(9) || chr(1) || chr(31) || 'ü€😀'`,
 		`9007199254740991`, `-9007199254740991`, `-9007199254740992`, `170141183460469231731687303715884105727::HUGEINT`,
+		`7.5::DECIMAL(12,2)`, `-0.05::DECIMAL(12,2)`, `100::DECIMAL(12,2)`, `0::DECIMAL(5,4)`, `0.0001::DECIMAL(5,4)`, `0.00000001::DECIMAL(15,8)`, `-70::DECIMAL(9,0)`, `.5::DECIMAL(2,2)`, `12345678901234.5::DECIMAL(18,1)`,
 		`1e300`, `-1e-300`, `100.0::DOUBLE`, `-0.0::DOUBLE`, `'-nan'::DOUBLE`, `'-inf'::DOUBLE`,
 		`TIMESTAMP '0044-03-15 (BC) 12:00:00'`, `TIMESTAMP 'infinity'`, `TIMESTAMPTZ '2026-01-31 10:00:00.5+02'`,
 		`TIMESTAMPTZ 'infinity'`, `CAST(NULL AS TIMESTAMP)`,
@@ -49,7 +50,7 @@ func TestWideRows(t *testing.T) {
 	}
 }
 
-// TestWideNulls: NULLs stand where they were.
+// TestWideNulls checks that NULLs stay in their columns.
 func TestWideNulls(t *testing.T) {
 	t.Parallel()
 
@@ -66,7 +67,7 @@ func TestWideNulls(t *testing.T) {
 	require.True(t, strings.HasPrefix(lines[69], `{"c0":69,"c1":null,"c2":71,`), lines[69][:40])
 }
 
-// TestEscapedCSV: no text begins as a formula; numbers and times stay as they are.
+// TestEscapedCSV checks that no text starts like a formula, and that numbers and times are not changed.
 func TestEscapedCSV(t *testing.T) {
 	t.Parallel()
 

@@ -17,7 +17,7 @@ import (
 const (
 	maxParts = 10_000
 	maxDepth = 64
-	slack    = 1 << 20 // what is read ahead of a token
+	slack    = 1 << 20 // bytes that the decoder may read ahead of a token
 )
 
 func invalid(format string, args ...any) error {
@@ -28,8 +28,8 @@ func exceeded(format string, args ...any) error {
 	return &engine.FileError{Code: engine.LimitExceeded, Message: fmt.Sprintf(format, args...)}
 }
 
-// archive is the parts of a workbook. However often parts are read, no more bytes come out of them together than
-// one file may have.
+// archive contains the parts of a workbook. The total number of bytes unpacked from all parts, including repeated
+// reads, is limited to what one file may have.
 type archive struct {
 	parts    map[string]*zip.File // by name in lower case
 	bounds   engine.Bounds
@@ -62,13 +62,13 @@ func openArchive(file io.ReaderAt, size int64, bounds engine.Bounds) (*archive, 
 
 func (a *archive) has(name string) bool { return a.parts[strings.ToLower(name)] != nil }
 
-// scanner passes over the elements of a part.
+// scanner iterates over the elements of a part.
 type scanner struct {
 	part    string
 	archive *archive
 	decoder *xml.Decoder
 	packed  io.ReadCloser
-	ahead   int64 // bytes since the last token
+	ahead   int64 // bytes read since the last token
 	within  []string
 }
 
@@ -80,7 +80,7 @@ func (a *archive) scan(name string) (*scanner, error) {
 		return nil, invalid("The workbook is broken: it has no part %q.", shorten(name))
 	case part.Flags&1 != 0:
 		return nil, invalid("The workbook is encrypted. Save it without a password.")
-	case part.UncompressedSize64 > uint64(max(a.bounds.Unpacked, 0)): // no more comes out of it than it says
+	case part.UncompressedSize64 > uint64(max(a.bounds.Unpacked, 0)): // archive/zip never unpacks more than this size
 		return nil, a.tooLarge()
 	}
 
@@ -116,7 +116,7 @@ func (s *scanner) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// next is the next start or end of an element, or text. It is io.EOF after the last.
+// next returns the next start or end of an element, or text. It returns io.EOF after the last token.
 func (s *scanner) next() (xml.Token, error) {
 	token, err := s.decoder.RawToken()
 	s.ahead = 0
@@ -133,11 +133,11 @@ func (s *scanner) next() (xml.Token, error) {
 	case xml.EndElement:
 		last := len(s.within) - 1
 		if last < 0 || s.within[last] != t.Name.Local {
-			return nil, s.broken(fmt.Sprintf("</%s> ends nothing", shorten(t.Name.Local)))
+			return nil, s.broken(fmt.Sprintf("</%s> closes no element", shorten(t.Name.Local)))
 		}
 
 		s.within = s.within[:last]
-	case xml.Directive: // nothing is ever expanded, and no spreadsheet program writes one
+	case xml.Directive: // entities are never expanded, and spreadsheet programs do not write directives
 		return nil, s.broken("it has a document type")
 	}
 
@@ -163,7 +163,7 @@ func (s *scanner) broken(why string) error {
 	return invalid("The part %q of the workbook is broken: %s.", shorten(s.part), shorten(why))
 }
 
-// each calls with every element that begins, and the names of those around it.
+// each calls start for every start of an element. The scanner contains the names of the enclosing elements.
 func (a *archive) each(name string, start func(s *scanner, element xml.StartElement) error) error {
 	s, err := a.scan(name)
 	if err != nil {
@@ -189,15 +189,15 @@ func (a *archive) each(name string, start func(s *scanner, element xml.StartElem
 	}
 }
 
-// in tells whether the element that was begun last stands in those of these names.
+// in reports whether the current element is directly inside the elements with these names, starting at the root.
 func (s *scanner) in(names ...string) bool {
 	return len(s.within) == len(names)+1 && slices.Equal(s.within[:len(names)], names)
 }
 
-// root tells whether the part is what it has to be.
+// root fails if the root element of the part does not have the name want.
 func (s *scanner) root(want string) error {
 	if len(s.within) == 1 && s.within[0] != want {
-		return s.broken(fmt.Sprintf("it is no %s but %q", want, shorten(s.within[0])))
+		return s.broken(fmt.Sprintf("its root element is %q instead of %q", shorten(s.within[0]), want))
 	}
 
 	return nil
@@ -213,12 +213,12 @@ func attribute(element xml.StartElement, name string) string {
 	return ""
 }
 
-// relation is where a part points to.
+// relation is a reference from one part to another.
 type relation struct{ kind, target string }
 
 const maxRelations = 100_000
 
-// relations are those of a part, by their ids. A part without any has no file for them.
+// relations returns the relations of a part by id. A part without relations has no file for them.
 func (a *archive) relations(of string) (map[string]relation, error) {
 	folder, base := path.Split(of)
 	name := folder + "_rels/" + base + ".rels"
@@ -230,7 +230,7 @@ func (a *archive) relations(of string) (map[string]relation, error) {
 
 	err := a.each(name, func(s *scanner, element xml.StartElement) error {
 		if len(found) > maxRelations {
-			return s.broken("it has too many relations")
+			return s.broken("it has too many relationships")
 		}
 
 		target := attribute(element, "Target")
@@ -254,7 +254,7 @@ func (a *archive) relations(of string) (map[string]relation, error) {
 
 const shown = 100
 
-// shorten is a text for a message.
+// shorten cuts a text for use in a message.
 func shorten(text string) string {
 	if runes := []rune(text[:min(len(text), 4*shown)]); len(runes) > shown {
 		return string(runes[:shown]) + "…"

@@ -15,17 +15,17 @@ import (
 const (
 	maxSheets = 10_000
 	maxStyles = 1 << 20
-	maxTexts  = 256 << 20 // bytes of shared texts that are kept
+	maxTexts  = 256 << 20 // bytes of shared texts that are kept in memory
 )
 
-// book is a workbook without its sheets.
+// book is an open workbook: the list of its sheets, its styles and its shared texts, but not the content of the sheets.
 type book struct {
 	*archive
 
 	sheets   []sheet
 	date1904 bool
-	styles   []format // by the number that cells have
-	texts    []string // that cells share
+	styles   []format // by the style number in cells
+	texts    []string // texts that cells share
 }
 
 type sheet struct {
@@ -71,7 +71,7 @@ func openBook(file io.ReaderAt, size int64, bounds engine.Bounds) (*book, error)
 	return b, nil
 }
 
-// main is the part that the others hang from.
+// main returns the name of the workbook part, from which all other parts are found.
 func (a *archive) main() (string, error) {
 	related, err := a.relations("")
 	if err != nil {
@@ -90,13 +90,13 @@ func (a *archive) main() (string, error) {
 	case strings.HasSuffix(name, ".bin"), a.has("xl/workbook.bin"):
 		return "", invalid("The file is a binary workbook (.xlsb). Save it as .xlsx.")
 	case a.has("content.xml") && a.has("mimetype"):
-		return "", invalid("The file is an OpenDocument file (.ods or the like). Save it as .xlsx or CSV.")
+		return "", invalid("The file is an OpenDocument file (.ods or similar). Save it as .xlsx or CSV.")
 	case strings.HasPrefix(name, "word/"), strings.HasPrefix(name, "ppt/"), strings.HasPrefix(name, "visio/"):
-		return "", invalid("The file is an Office document that is no workbook. Send .xlsx, CSV, TSV, JSON, NDJSON or Parquet.")
+		return "", invalid("The file is an Office document, but not a workbook. Send .xlsx, CSV, TSV, JSON, NDJSON or Parquet.")
 	case part == "" && !a.has("xl/workbook.xml"):
-		return "", invalid("The file is a zip archive without a workbook in it. Send what is in it: .xlsx, CSV, TSV, JSON, NDJSON or Parquet, each also with gzip or zstd.")
+		return "", invalid("The file is a zip archive that contains no workbook. Unpack it and send .xlsx, CSV, TSV, JSON, NDJSON or Parquet, each also with gzip or zstd.")
 	case part == "":
-		return "", invalid("The workbook is broken: nothing in it says where its sheets are.")
+		return "", invalid("The workbook is broken: it has no reference to its sheets.")
 	default:
 		return part, nil
 	}
@@ -114,7 +114,7 @@ func (b *book) readSheets(part string, related map[string]relation) error {
 
 			found := sheet{name: attribute(element, "name"), hidden: strings.Contains(strings.ToLower(attribute(element, "state")), "hidden")}
 
-			// Charts and dialogs are sheets too, and have no cells.
+			// Charts and dialogs are also listed as sheets, but have no cells.
 			if r := related[relationID(element)]; r.kind == "worksheet" || r.kind == "" {
 				found.part = r.target
 				b.sheets = append(b.sheets, found)
@@ -131,7 +131,8 @@ func (b *book) readSheets(part string, related map[string]relation) error {
 	return err
 }
 
-// relationID is the attribute id that has a prefix; sheetId and the like have none.
+// relationID returns the value of the attribute id that has a namespace prefix. Other attributes, such as sheetId, have
+// no prefix.
 func relationID(element xml.StartElement) string {
 	for _, a := range element.Attr {
 		if a.Name.Local == "id" && a.Name.Space != "" {
@@ -224,15 +225,15 @@ func (b *book) readTexts(part string) error {
 		}
 
 		if size += len(text) + 16; size > maxTexts {
-			return exceeded("The texts of the workbook have more than %d bytes together.", maxTexts)
+			return exceeded("The texts of the workbook have more than %d bytes in total.", maxTexts)
 		}
 
 		b.texts = append(b.texts, text)
 	}
 }
 
-// text is that of the element that was begun last: a <t>, or those of its runs. How a text is spoken is not
-// part of it.
+// text returns the text of the current element: the text of its <t>, or the joined texts of its runs. Phonetic text is
+// left out.
 func (s *scanner) text() (string, error) {
 	var (
 		text  strings.Builder
@@ -263,7 +264,8 @@ func (s *scanner) text() (string, error) {
 	}
 }
 
-// unescape: characters that XML cannot have stand as _x000D_.
+// unescape replaces escapes such as _x000D_ with the characters that they represent. Workbooks escape characters that
+// XML does not allow.
 func unescape(text string) string {
 	const size = len("_x000D_")
 
@@ -295,7 +297,8 @@ func unescape(text string) string {
 	return plain.String() + text
 }
 
-// choose is the sheet that the option names, or the first that can be seen and has something in it.
+// choose returns the sheet that the option names. Without the option it returns the first visible sheet that is not
+// empty.
 func (b *book) choose(option string) (sheet, []engine.Doubt, error) {
 	if option != "" {
 		chosen, err := b.named(option)
@@ -323,14 +326,14 @@ func (b *book) choose(option string) (sheet, []engine.Doubt, error) {
 
 	switch {
 	case len(filled) == 0 && hidden > 0:
-		return sheet{}, nil, invalid("Only hidden sheets of the workbook have something in them. Name one with the option sheet: %s.", b.names())
+		return sheet{}, nil, invalid("Only hidden sheets of the workbook have values. Select one with the option sheet: %s.", b.names())
 	case len(filled) == 0:
-		return sheet{}, nil, invalid("The workbook is empty: no cell of it has a value.")
+		return sheet{}, nil, invalid("The workbook is empty: no cell has a value.")
 	case len(filled) == 1:
 		return filled[0], nil, nil
 	}
 
-	return filled[0], []engine.Doubt{{Option: "sheet", Message: fmt.Sprintf("The sheet %q was read. The workbook also has %s.", shorten(filled[0].name), list(filled[1:]))}}, nil
+	return filled[0], []engine.Doubt{{Option: "sheet", Message: fmt.Sprintf("The sheet %q is loaded. The workbook also has %s.", shorten(filled[0].name), list(filled[1:]))}}, nil
 }
 
 func (b *book) named(option string) (sheet, error) {
@@ -367,9 +370,9 @@ func list(sheets []sheet) string {
 	return strings.Join(names, ", ")
 }
 
-var errFilled = errors.New("there is a value")
+var errFilled = errors.New("a cell has a value")
 
-// isFilled tells whether a cell has a value or a formula.
+// isFilled reports whether any cell of the sheet has a value or a formula.
 func (b *book) isFilled(s sheet) (bool, error) {
 	err := b.each(s.part, func(s *scanner, element xml.StartElement) error {
 		if name := element.Name.Local; s.in("worksheet", "sheetData", "row", "c") && (name == "v" || name == "f" || name == "is") {

@@ -7,18 +7,19 @@ import (
 	"os"
 )
 
-// Signs that files begin with.
+// The first bytes of workbooks and of old Office documents.
 const (
 	Magic         = "PK\x03\x04"
 	CompoundMagic = "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 )
 
-// RefuseCompound says what a file of the old kind is: a workbook with a password is one too.
+// RefuseCompound returns an error that says what kind of old Office document the file is. A workbook with a password is
+// also such a file.
 func RefuseCompound(path string) error {
 	const (
 		headerSize  = 512
-		sizeAt      = 30 // the power of two that a sector has
-		directoryAt = 48 // its sector
+		sizeAt      = 30 // offset of the sector size, stored as a power of two
+		directoryAt = 48 // offset of the number of the directory's sector
 		looked      = 4096
 	)
 
@@ -40,13 +41,13 @@ func RefuseCompound(path string) error {
 	case bytes.Contains(directory, wide("EncryptedPackage")):
 		return invalid("The workbook has a password. Save it without one.")
 	case bytes.Contains(directory, wide("Workbook")), bytes.Contains(directory, wide("Book")):
-		return invalid("The file is a workbook of the old kind (.xls). Save it as .xlsx.")
+		return invalid("The file is a workbook in the old format (.xls). Save it as .xlsx.")
 	default:
 		return invalid("The file is an old Office document. Send .xlsx, CSV, TSV, JSON, NDJSON or Parquet.")
 	}
 }
 
-// wide is a text in UTF-16.
+// wide returns an ASCII text in UTF-16LE.
 func wide(text string) (wide []byte) {
 	for _, c := range []byte(text) {
 		wide = append(wide, c, 0)

@@ -1,9 +1,9 @@
-// Package xlsx makes delimited text of a sheet of a workbook, in one form that needs no guessing: numbers with a
-// point, dates as ISO 8601 has them, texts in quotes and everything else not, nothing where there is no value. It
-// runs in the sealed child alone, because what it reads is hostile.
+// Package xlsx converts one sheet of a workbook to delimited text in a single form that needs no detection: numbers
+// with a decimal point, dates in ISO 8601, texts in quotes, all other values without quotes, and empty fields for
+// missing values. It runs only in the sealed child, because workbooks are not trusted.
 //
-// Nothing is lost without a word: a sheet that is broken, or that has more than one table, is refused with where,
-// and what cannot be a value is counted and told.
+// No data is dropped silently. A sheet that is broken, or that has more than one table, is refused with a message that
+// names the cells. Cells that cannot be converted to a value are counted and reported as a doubt.
 //
 // Faults: *engine.FileError.
 package xlsx

@@ -7,12 +7,13 @@ import (
 	"time"
 )
 
-// format is what a number format makes of a number: the zero value leaves it one.
+// format says how a number format displays a number. The zero value displays a plain number.
 type format struct{ date, time, duration bool }
 
 func (f format) isNumber() bool { return !f.date && !f.time && !f.duration }
 
-// builtIn are the formats that have a number and no code. Those from 27 on are dates and times of East Asia.
+// builtIn returns the format for a number that has no format code. The numbers from 27 on are dates and times of East
+// Asian locales.
 func builtIn(number int) format {
 	switch {
 	case number >= 14 && number <= 17, number >= 27 && number <= 31, number == 36, number >= 50 && number <= 54, number == 57, number == 58:
@@ -28,8 +29,8 @@ func builtIn(number int) format {
 	}
 }
 
-// formatOf reads the code of a format, of which the part before the first semicolon counts: that for numbers
-// that are not negative.
+// formatOf parses a format code. Only the part before the first semicolon is used, which applies to numbers that are
+// not negative.
 func formatOf(code string) (f format) {
 	var month bool
 
@@ -63,7 +64,7 @@ func formatOf(code string) (f format) {
 		rest = rest[min(skipped, len(rest)):]
 	}
 
-	// An m is a minute beside hours and seconds, else a month.
+	// An m means minutes next to hours or seconds, and otherwise months.
 	f.date = f.date || (month && !f.time && !f.duration)
 	if f.duration {
 		return format{duration: true}
@@ -72,7 +73,7 @@ func formatOf(code string) (f format) {
 	return f
 }
 
-// inside is the size of what begins with a sign and ends with another.
+// inside returns the length of the section at the start of text, which begins with one character and ends with end.
 func inside(text, end string) int {
 	if i := strings.Index(text[1:], end); i >= 0 {
 		return i + 2
@@ -87,12 +88,12 @@ func hasPrefixFold(text, prefix string) bool {
 
 const (
 	dayMillis  = 24 * 60 * 60 * 1000
-	from1904   = 1462    // days between the two ways to count
+	from1904   = 1462    // days between the two date systems
 	lastSerial = 2958466 // the day after 9999-12-31
-	falseDay   = 60      // 29 February 1900, which never was
+	falseDay   = 60      // 29 February 1900, a day that never existed
 )
 
-// moment is what a number of days means in a format. It is nothing if there is no such day.
+// moment returns the text of a number of days in this format. The kind is impossible if the day does not exist.
 func (f format) moment(days float64, date1904 bool) (text string, k kind) {
 	if f.duration {
 		return duration(days), textual
@@ -131,7 +132,7 @@ func clock(millis int64) string {
 	return strings.TrimSuffix(text, ".000")
 }
 
-// duration has hours beyond the day.
+// duration formats days as hours, minutes and seconds. The hours can exceed 24.
 func duration(days float64) string {
 	sign := ""
 	if days < 0 {
@@ -158,9 +159,9 @@ func pad(n int64) string {
 	return text
 }
 
-// number is the shortest text that has the same value, in a form that is surely a number.
+// number returns the shortest text with the same value, in a form that is always recognised as a number.
 func number(value float64) string {
-	const wholeDigits = 1 << 53 // beyond, a double does not have every whole number
+	const wholeDigits = 1 << 53 // larger doubles cannot represent every integer
 
 	size := math.Abs(value)
 

@@ -8,27 +8,27 @@ import (
 	"quern.dev/quern/internal/engine"
 )
 
-// block is a table, or what may turn out to be one: rows that follow each other.
+// block is a group of adjacent rows that is a table, or may be one.
 type block struct {
 	top, bottom int
 	spans       []span // by column - 1
-	isNote      bool   // each row has one text and nothing else
-	gap         int    // the first empty row in it
+	isNote      bool   // each row contains exactly one text and nothing else
+	gap         int    // the first empty row in the block; 0 if there is none
 
-	// Of its first row: whether it is nothing but texts, how many, and whether something else stands below.
+	// texts is the number of filled cells in the first row, and isTexts says whether all of them are texts.
 	texts   int
 	isTexts bool
-	typed   []bool // by column - 1: it has other values than texts
+	typed   []bool // by column - 1: the column has values that are not texts
 }
 
-// span is the rows in which a column has something.
+// span is the first and the last row in which a column has a value.
 type span struct{ first, last int }
 
-// layout finds out where on a sheet the tables are.
+// layout finds the tables on a sheet.
 type layout struct {
 	blocks  []*block
 	current *block
-	more    int // blocks that are too many to be named
+	more    int // blocks beyond maxBlocks, which are only counted
 }
 
 const (
@@ -36,12 +36,12 @@ const (
 	maxNote   = 20 // rows
 )
 
-// add takes the next row that has something in it.
+// add adds the next row that is not empty.
 func (l *layout) add(row int, cells []cell) {
 	note := isNote(cells)
 	b := l.current
 
-	// A note directly above ends where the table begins.
+	// A note directly above a table ends where the table starts.
 	if b == nil || row > b.bottom+1 || (b.isNote && !note) {
 		l.end()
 
@@ -107,7 +107,7 @@ func (b *block) area() area {
 	return area{b.top, left, b.bottom, len(b.spans)}
 }
 
-// end puts the block that is complete to those before it.
+// end appends the current block to the blocks, or joins it with the last one.
 func (l *layout) end() {
 	b := l.current
 	if l.current = nil; b == nil {
@@ -132,8 +132,8 @@ func (l *layout) last() *block {
 	return l.blocks[len(l.blocks)-1]
 }
 
-// continues: below an empty row there may be more rows of the table above, or another table. One that has a header
-// of its own, or columns of its own, is another.
+// continues reports whether b contains further rows of the block above. Below an empty row there can be more rows of
+// the same table, or another table. A block with its own header or its own columns is another table.
 func (b *block) continues(above *block) bool {
 	mine, its := b.area(), above.area()
 
@@ -148,7 +148,7 @@ func (b *block) continues(above *block) bool {
 
 	for i, s := range b.spans {
 		if s.first == b.top && (b.typed[i] || above.typed[i]) {
-			return false // a name above values that are no texts
+			return false // a name above values that are not texts
 		}
 	}
 
@@ -177,8 +177,8 @@ func (b *block) join(below *block) {
 	}
 }
 
-// table is the one that the sheet has, and the notes above and below it. If there is another table, or an empty column
-// in it, nobody knows which rows are meant.
+// table returns the only table of the sheet, with doubts about the notes above and below it. It fails if there is
+// another table, or an empty column in the table, because then it is unclear which rows are meant.
 func (l *layout) table(merges []area, begins bool) (table *block, doubts []engine.Doubt, err error) {
 	l.end()
 	l.heads(begins)
@@ -197,7 +197,7 @@ func (l *layout) table(merges []area, begins bool) (table *block, doubts []engin
 
 	switch {
 	case len(l.blocks) == 0:
-		return nil, nil, invalid("The sheet is empty: no cell of it has a value.")
+		return nil, nil, invalid("The sheet is empty: no cell has a value.")
 	case table == nil:
 		return nil, nil, l.refuse(l.areas())
 	}
@@ -211,8 +211,9 @@ func (l *layout) table(merges []area, begins bool) (table *block, doubts []engin
 	return table, l.doubts(table), nil
 }
 
-// heads: one text above a table with one column is its name. If an option says that the table begins with the first row
-// there are no notes directly above it.
+// heads joins a single text directly above a one-column table with the table, as the name of the column. If an
+// option says that the table starts with the first row, the first block is joined with the block directly below it,
+// even if it looks like a note.
 func (l *layout) heads(begins bool) {
 	for i := len(l.blocks) - 1; i > 0; i-- {
 		above, b := l.blocks[i-1], l.blocks[i]
@@ -230,20 +231,20 @@ func (l *layout) doubts(table *block) (doubts []engine.Doubt) {
 		switch {
 		case b == table:
 		case b.top < table.top:
-			doubts = append(doubts, engine.Doubt{Option: "skipRows", Message: fmt.Sprintf("%s stands above the table and was left out.", b.area())})
+			doubts = append(doubts, engine.Doubt{Option: "skipRows", Message: fmt.Sprintf("%s is above the table and was omitted.", b.area())})
 		default:
-			doubts = append(doubts, engine.Doubt{Message: fmt.Sprintf("%s stands below the table and was left out.", b.area())})
+			doubts = append(doubts, engine.Doubt{Message: fmt.Sprintf("%s is below the table and was omitted.", b.area())})
 		}
 	}
 
 	if table.gap > 0 {
-		doubts = append(doubts, engine.Doubt{Message: fmt.Sprintf("Row %d of the sheet is empty; what stands below it was read as rows of the same table.", table.gap)})
+		doubts = append(doubts, engine.Doubt{Message: fmt.Sprintf("Row %d of the sheet is empty. The rows below it are loaded as rows of the same table.", table.gap)})
 	}
 
 	return doubts
 }
 
-// merged: a column that only merged cells reach into is no gap.
+// merged fills the spans of columns that only merged cells extend into, so that they are not taken for empty columns.
 func (b *block) merged(merges []area) {
 	for _, m := range merges {
 		if m.top < b.top || m.top > b.bottom || m.left > len(b.spans) || b.spans[m.left-1].first == 0 {
@@ -258,7 +259,7 @@ func (b *block) merged(merges []area) {
 	}
 }
 
-// bands are the parts of a block between empty columns.
+// bands returns the parts of a block that are separated by empty columns.
 func (b *block) bands() (bands []area) {
 	var band *area
 
@@ -299,7 +300,7 @@ func (l *layout) refuse(areas []area) error {
 
 	how := ""
 	if areas[1].top > areas[0].bottom {
-		how = " What stands above the table can be left out with the option skipRows."
+		how = " To omit what is above the table, use the option skipRows."
 	}
 
 	return invalid("The sheet has several tables: %s and %s. Put each on a sheet of its own.%s", strings.Join(names[:last], ", "), names[last], how)

@@ -13,41 +13,42 @@ import (
 )
 
 const (
-	maxRow    = 1 << 20 // what spreadsheet programs have
+	maxRow    = 1 << 20 // the limits of spreadsheet programs
 	maxColumn = 1 << 14
 	maxMerges = 1 << 20
 )
 
-// kind is what a cell has.
+// kind is the kind of content of a cell.
 type kind byte
 
 const (
 	nothing    kind = iota
 	numeric         //
 	textual         //
-	dated           // a date, a moment or a time
+	dated           // a date, a timestamp or a time
 	boolean         //
-	uncomputed      // a formula that nobody has computed
+	uncomputed      // a formula without a stored result
 	failed          // an error such as #N/A
-	impossible      // a date that there is not
+	impossible      // a date that does not exist
 )
 
-// isValue: the others are NULL.
+// isValue reports whether a cell of this kind has a value. Cells of the other kinds become NULL.
 func (k kind) isValue() bool { return k >= numeric && k <= boolean }
 
-// cell is a value in canonical form.
+// cell is a cell with its value in canonical form.
 type cell struct {
-	column int // from 1
+	column int // starting at 1
 	kind   kind
 	text   string
 }
 
-// isFilled: a text of blanks is a value, but nothing that a person sees.
+// isFilled reports whether a person would see something in the cell. A text of blanks is a value, but it is not
+// visible.
 func (c cell) isFilled() bool {
 	return c.kind != nothing && (c.kind != textual || strings.TrimSpace(c.text) != "")
 }
 
-// area is a range of cells, with both ends.
+// area is a range of cells, with both corners included.
 type area struct{ top, left, bottom, right int }
 
 func (a area) String() string {
@@ -67,7 +68,7 @@ func cellName(row, column int) string {
 	return name + strconv.Itoa(row)
 }
 
-// position takes a name such as BC12 apart.
+// position parses a cell name such as BC12.
 func position(name string) (row, column int, ok bool) {
 	at := 0
 	for ; at < len(name) && at < 4 && name[at]|0x20 >= 'a' && name[at]|0x20 <= 'z'; at++ {
@@ -79,7 +80,8 @@ func position(name string) (row, column int, ok bool) {
 	return row, column, err == nil && row >= 1 && row <= maxRow && column >= 1 && column <= maxColumn
 }
 
-// sheetReader passes over a sheet: rows with something in them go to each, merged areas come after them.
+// sheetReader reads a sheet. It passes each row that is not empty to a callback. The merged areas are complete after
+// the last row.
 type sheetReader struct {
 	*scanner
 
@@ -87,7 +89,7 @@ type sheetReader struct {
 	merges []area
 	row    int
 	cells  []cell
-	seen   []int // by column: the last row that has it
+	seen   []int // by column: the last row that has a cell in it
 	column int
 }
 
@@ -144,13 +146,13 @@ func (r *sheetReader) beginRow(element xml.StartElement) error {
 	if given := attribute(element, "r"); given != "" {
 		var err error
 		if row, err = strconv.Atoi(given); err != nil {
-			return r.broken(fmt.Sprintf("%q is no number of a row", shorten(given)))
+			return r.broken(fmt.Sprintf("%q is not a row number", shorten(given)))
 		}
 	}
 
 	switch {
 	case row > maxRow || row < 1:
-		return r.broken(fmt.Sprintf("there is no row %d", row))
+		return r.broken(fmt.Sprintf("row %d is outside the sheet", row))
 	case row <= r.row:
 		return r.broken(fmt.Sprintf("row %d comes after row %d", row, r.row))
 	}
@@ -171,7 +173,7 @@ func (r *sheetReader) merge(ref string) error {
 
 	switch {
 	case !ok || merged.bottom < top || merged.right < left:
-		return r.broken(fmt.Sprintf("%q is no range of cells", shorten(ref)))
+		return r.broken(fmt.Sprintf("%q is not a range of cells", shorten(ref)))
 	case len(r.merges) >= maxMerges:
 		return exceeded("The sheet has more than %d merged ranges.", maxMerges)
 	}
@@ -181,7 +183,7 @@ func (r *sheetReader) merge(ref string) error {
 	return nil
 }
 
-// place finds out in which column a cell is.
+// place sets the column of the current cell.
 func (r *sheetReader) place(name string) error {
 	r.column++
 
@@ -198,7 +200,7 @@ func (r *sheetReader) place(name string) error {
 	case r.column > maxColumn:
 		return r.broken(fmt.Sprintf("row %d has more than %d columns", r.row, maxColumn))
 	case r.seen[r.column] == r.row:
-		return r.broken(fmt.Sprintf("the cell %s is there twice", cellName(r.row, r.column)))
+		return r.broken(fmt.Sprintf("the cell %s occurs twice", cellName(r.row, r.column)))
 	}
 
 	r.seen[r.column] = r.row
@@ -206,7 +208,7 @@ func (r *sheetReader) place(name string) error {
 	return nil
 }
 
-// rawCell is a cell as the file has it.
+// rawCell is a cell as it is stored in the file.
 type rawCell struct {
 	kind, value string
 	style       int
@@ -269,7 +271,7 @@ func (r *sheetReader) readContent(name string, raw *rawCell) (err error) {
 	return err
 }
 
-// chars is the text of the element that was begun last, which has none in it.
+// chars returns the text of the current element, which has no child elements.
 func (s *scanner) chars() (string, error) {
 	var text strings.Builder
 
@@ -294,7 +296,7 @@ func (s *scanner) chars() (string, error) {
 	}
 }
 
-// value is what a cell means.
+// value converts a raw cell to its kind and text.
 func (r *sheetReader) value(raw rawCell) (kind, string, error) {
 	switch {
 	case !raw.hasValue && raw.isFormula:
@@ -325,7 +327,7 @@ func (r *sheetReader) value(raw rawCell) (kind, string, error) {
 	case "s":
 		i, err := strconv.Atoi(value)
 		if err != nil || i < 0 || i >= len(r.book.texts) {
-			return nothing, "", r.broken(fmt.Sprintf("%s is the text number %s, and there are %d", cellName(r.row, r.column), shorten(value), len(r.book.texts)))
+			return nothing, "", r.broken(fmt.Sprintf("%s refers to the text number %s, but the workbook has %d texts", cellName(r.row, r.column), shorten(value), len(r.book.texts)))
 		}
 
 		return textual, r.book.texts[i], nil
@@ -341,7 +343,7 @@ func (r *sheetReader) value(raw rawCell) (kind, string, error) {
 		}
 	}
 
-	return nothing, "", r.broken(fmt.Sprintf("%s has %q, which is nothing of the type %q", cellName(r.row, r.column), shorten(value), shorten(raw.kind)))
+	return nothing, "", r.broken(fmt.Sprintf("%s has %q, which is not a value of the type %q", cellName(r.row, r.column), shorten(value), shorten(raw.kind)))
 }
 
 func (r *sheetReader) number(value string, style int) (kind, string, error) {
@@ -352,7 +354,7 @@ func (r *sheetReader) number(value string, style int) (kind, string, error) {
 
 	x, err := strconv.ParseFloat(value, 64)
 	if err != nil || math.IsNaN(x) || math.IsInf(x, 0) || strings.ContainsAny(value, "xXpP_") {
-		return nothing, "", r.broken(fmt.Sprintf("%s has %q, which is no number", cellName(r.row, r.column), shorten(value)))
+		return nothing, "", r.broken(fmt.Sprintf("%s has %q, which is not a number", cellName(r.row, r.column), shorten(value)))
 	}
 
 	if f.isNumber() {
@@ -364,7 +366,8 @@ func (r *sheetReader) number(value string, style int) (kind, string, error) {
 	return k, text, nil
 }
 
-// isWhole: these digits are the value, and no double in between could lose one.
+// isWhole reports whether the text is an integer that can be kept as it is. Such numbers are not converted to a double,
+// which could lose digits.
 func isWhole(value string) bool {
 	digits := strings.TrimPrefix(value, "-")
 

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// spill writes the rows of the sheet that count to a file of our own: where the table is and which cells are merged is
-// known only after the last.
+// spill writes the rows after the first skip rows, without empty rows, to a temporary file. The position of the table
+// and the merged cells are known only after the last row.
 func (b *book) spill(s sheet, to io.Writer, skip int) (*layout, []area, error) {
 	var (
 		found   layout
@@ -55,7 +55,7 @@ func writeRow(to *bufio.Writer, row int, cells []cell) error {
 	return err
 }
 
-// readRow is what writeRow wrote, io.EOF after the last.
+// readRow reads a row that writeRow wrote. It returns io.EOF after the last row.
 func readRow(from *bufio.Reader, into []cell) (row int, cells []cell, err error) {
 	number, err := binary.ReadVarint(from)
 	if err != nil {

@@ -13,26 +13,28 @@ import (
 	"quern.dev/quern/internal/engine"
 )
 
-// Delimiter and Quote are those of the text.
+// Delimiter and Quote are the delimiter and the quote of the text that Write produces.
 const (
 	Delimiter = ","
 	Quote     = `"`
 )
 
-// Table is what is known of a sheet that became text.
+// Table describes a sheet that was converted to text.
 type Table struct {
-	Header *bool // if its form says so
+	Header *bool // set only if merged cells show that there is a header
 	Doubts []engine.Doubt
 
-	typed, typedFirst []bool // by column: something else than texts stands below the first row, or in it
+	typed, typedFirst []bool // by column: a value that is not a text is below the first row, or in it
 }
 
-// IsText tells whether a column of the text has nothing but texts: somebody said so, whatever they look like.
+// IsText reports whether a column contains only texts. The author of the workbook stored them as texts, so they stay
+// texts even if they look like numbers.
 func (t Table) IsText(column int, header bool) bool {
 	return !t.typed[column] && (header || !t.typedFirst[column])
 }
 
-// Write makes delimited text of a sheet of a workbook. Meanwhile there is another file beside it.
+// Write converts a sheet of a workbook to delimited text. While it runs, it uses a second file next to the output, with
+// the suffix .rows.
 func Write(workbook io.ReaderAt, size int64, to string, options engine.Options, bounds engine.Bounds) (table Table, err error) {
 	book, err := openBook(workbook, size, bounds)
 	if err != nil {
@@ -79,7 +81,7 @@ func Write(workbook io.ReaderAt, size int64, to string, options engine.Options, 
 	return w.table, errors.Join(err, os.Remove(rows.Name()))
 }
 
-// within are the merged areas that begin in the table, in its order.
+// within returns the merged areas that start in the table, ordered by row and column.
 func within(merges []area, table area) []area {
 	merges = slices.DeleteFunc(merges, func(m area) bool {
 		return m.top < table.top || m.top > table.bottom || m.left < table.left || m.left > table.right
@@ -94,13 +96,13 @@ func within(merges []area, table area) []area {
 	return merges
 }
 
-// writer makes records of rows.
+// writer writes the rows of the table as records.
 type writer struct {
 	area
 	merges  []area
 	bounds  engine.Bounds
-	given   *bool // the option header
-	typed   bool  // not all values are texts
+	given   *bool // the option header; nil if it is not set
+	typed   bool  // some values are not texts
 	table   Table
 	first   bool      // no record was written yet
 	covered []covered // by column
@@ -109,13 +111,13 @@ type writer struct {
 	lost    [impossible + 1]lostCells
 }
 
-// covered is the merged cell that reaches into a column.
+// covered is the merged cell that extends into a column.
 type covered struct {
 	bottom int
 	value  cell
 }
 
-// lostCells are cells of a kind that have no value.
+// lostCells counts the cells of one kind that have no value.
 type lostCells struct {
 	count int64
 	first string
@@ -186,7 +188,7 @@ func (w *writer) write(from io.Reader, to string) error {
 	return errors.Join(out.Flush(), file.Close())
 }
 
-// heading is the rows that may be the header together.
+// heading contains the rows that may form the header together.
 type heading struct {
 	last int
 	rows [][]cell
@@ -194,8 +196,9 @@ type heading struct {
 
 const maxHeader = 5 // rows
 
-// headerRows is how many rows the merged cells of the first one say that the header has. One that is merged only across
-// says so if there are other values than texts, so that a row of texts can be told from them.
+// headerRows returns the number of header rows that the merged cells of the first row indicate. A cell that is merged
+// only across columns indicates two rows, but only if the table has values that are not texts, because otherwise a
+// header row cannot be distinguished from a data row.
 func (w *writer) headerRows() int {
 	rows := 1
 
@@ -222,7 +225,8 @@ func (w *writer) headerRows() int {
 	return rows
 }
 
-// begin writes the rows of the header as one record if all of them are texts, and else each as its own.
+// begin writes the header rows as one record if all their cells are texts. Otherwise it writes each row as a separate
+// record.
 func (w *writer) begin(h *heading, out *bufio.Writer) error {
 	rows := h.rows
 	h.rows = nil
@@ -233,7 +237,7 @@ func (w *writer) begin(h *heading, out *bufio.Writer) error {
 		w.table.Header = new(true)
 
 		if !w.typed {
-			w.table.Doubts = append(w.table.Doubts, engine.Doubt{Option: "header", Message: fmt.Sprintf("The first %d rows were read as names together, because cells of them are merged.", len(rows))})
+			w.table.Doubts = append(w.table.Doubts, engine.Doubt{Option: "header", Message: fmt.Sprintf("The first %d rows are used as the header, because they have merged cells.", len(rows))})
 		}
 
 		rows = [][]cell{joined(rows)}
@@ -248,7 +252,7 @@ func (w *writer) begin(h *heading, out *bufio.Writer) error {
 	return nil
 }
 
-// joined is the names of several rows as one: Sales below 2026 is 2026 Sales.
+// joined combines the names of several rows into one row: "Sales" below "2026" becomes "2026 Sales".
 func joined(rows [][]cell) []cell {
 	names := rows[0]
 
@@ -267,7 +271,8 @@ func joined(rows [][]cell) []cell {
 	return names
 }
 
-// fill is a row with all its columns. Merged cells have their value in each of them.
+// fill returns a row with all its columns. It repeats the value of a merged cell in every column and row that the cell
+// covers.
 func (w *writer) fill(row int, cells []cell) ([]cell, error) {
 	record := make([]cell, w.right-w.left+1)
 
@@ -282,7 +287,7 @@ func (w *writer) fill(row int, cells []cell) ([]cell, error) {
 		w.merges = w.merges[1:]
 
 		if m.top < row {
-			continue // it has no value
+			continue // the row of the merged cell is empty, so it has no value
 		}
 
 		for i := m.left - w.left; i <= m.right-w.left; i++ {
@@ -305,7 +310,7 @@ func (w *writer) fill(row int, cells []cell) ([]cell, error) {
 	return record, nil
 }
 
-// record writes one.
+// record writes one record and counts the cells that have no value.
 func (w *writer) record(row int, record []cell, out *bufio.Writer) error {
 	w.line = w.line[:0]
 
@@ -362,7 +367,7 @@ func (w *writer) tell() {
 		{impossible, "have a date that does not exist: before 1900, after 9999, or 29 February 1900."},
 	} {
 		if lost := w.lost[told.kind]; lost.count > 0 {
-			w.table.Doubts = append(w.table.Doubts, engine.Doubt{Message: fmt.Sprintf("%d cells, the first is %s, were read as empty: they %s", lost.count, lost.first, told.what)})
+			w.table.Doubts = append(w.table.Doubts, engine.Doubt{Message: fmt.Sprintf("%d cells (the first is %s) are loaded as empty: they %s", lost.count, lost.first, told.what)})
 		}
 	}
 }

@@ -61,7 +61,7 @@ func bounds() engine.Bounds {
 	return engine.Bounds{Columns: 100, Record: 1 << 16, Unpacked: 1 << 22, SetAside: 100}
 }
 
-// workbook is one whose parts are a sheet and shared texts.
+// workbook writes a workbook that consists of a sheet and shared texts, and returns its path.
 func workbook(tb testing.TB, sheet, texts string) string {
 	tb.Helper()
 
@@ -98,7 +98,8 @@ func store(tb testing.TB, content []byte) string {
 	return path
 }
 
-// try makes text of a workbook, whatever it is: either it is refused in words, or each record has all columns.
+// try converts any workbook to text. It checks that the workbook is either refused with an *engine.FileError, or that
+// each record has all columns.
 func try(t *testing.T, path string, options engine.Options) {
 	t.Helper()
 
@@ -131,7 +132,7 @@ func try(t *testing.T, path string, options engine.Options) {
 	require.NoFileExists(t, to+".rows")
 }
 
-// What a part says of its size is one limit, what comes out of all of them is another.
+// TestUnpacked checks both limits: the declared size of a part, and the bytes unpacked from all parts together.
 func TestUnpacked(t *testing.T) {
 	t.Parallel()
 
@@ -153,7 +154,7 @@ func TestUnpacked(t *testing.T) {
 	}
 }
 
-// FuzzXLSX is any XML as a sheet and as shared texts.
+// FuzzXLSX uses any XML as a sheet and as shared texts.
 func FuzzXLSX(f *testing.F) {
 	const cells = `<row><c t="s"><v>0</v></c><c t="inlineStr"><is><r><t>b</t></r></is></c></row><row r="2"><c s="1"><v>46000</v></c><c r="B2" s="2"><v>4.5</v></c></row>`
 
@@ -175,7 +176,7 @@ func FuzzXLSX(f *testing.F) {
 	})
 }
 
-// FuzzArchive is any bytes as a workbook.
+// FuzzArchive uses any bytes as a workbook.
 func FuzzArchive(f *testing.F) {
 	content, err := os.ReadFile(workbook(f, `<worksheet><sheetData><row><c><v>1</v></c></row></sheetData></worksheet>`, `<sst/>`))
 	require.NoError(f, err)

@@ -1,5 +1,5 @@
-// Package pgtest gives each test a database of its own: a copy of a template that is migrated once for
-// each state of the migrations.
+// Package pgtest creates a separate database for each test, as a copy of a template. The template is migrated once
+// for each state of the migrations.
 package pgtest
 
 import (
@@ -18,24 +18,34 @@ import (
 	"quern.dev/quern/stack"
 )
 
-// lockKey keeps test processes from making the template at the same time.
+// lockKey prevents test processes from creating the template at the same time.
 const lockKey = 7405172
 
 // New returns an open, migrated, empty database that is dropped when the test ends.
 func New(tb testing.TB) *postgres.DB {
 	tb.Helper()
 
-	db := open(tb, URL(tb))
+	db := open(tb, URL(tb), false)
 	tb.Cleanup(db.Close)
 
 	return db
 }
 
-func open(tb testing.TB, address string) *postgres.DB {
+// Pooled is New with the settings for a pooler in transaction mode.
+func Pooled(tb testing.TB) *postgres.DB {
+	tb.Helper()
+
+	db := open(tb, URL(tb), true)
+	tb.Cleanup(db.Close)
+
+	return db
+}
+
+func open(tb testing.TB, address string, pooler bool) *postgres.DB {
 	tb.Helper()
 
 	db, err := postgres.Open(context.Background(), postgres.Config{
-		URL: address, MaxConns: 10,
+		URL: address, Pooler: pooler, MaxConns: 10,
 		AcquireTimeout: 10 * time.Second, QueryTimeout: 30 * time.Second, LockTimeout: 10 * time.Second,
 	})
 	require.NoError(tb, err)
@@ -43,14 +53,14 @@ func open(tb testing.TB, address string) *postgres.DB {
 	return db
 }
 
-// URL returns the address of a migrated, empty database that is dropped when the test ends.
+// URL returns the URL of a migrated, empty database that is dropped when the test ends.
 func URL(tb testing.TB) string {
 	tb.Helper()
 
 	return create(tb, template(tb))
 }
 
-// Empty returns the address of a database without a schema.
+// Empty returns the URL of a database without a schema.
 func Empty(tb testing.TB) string {
 	tb.Helper()
 
@@ -75,7 +85,8 @@ func create(tb testing.TB, template string) string {
 	return address(tb, name)
 }
 
-// template returns a migrated database, named after the migrations so that old ones are never used.
+// template returns the name of a migrated database. The name depends on the migrations, so that old templates are
+// never used.
 func template(tb testing.TB) string {
 	tb.Helper()
 
@@ -94,7 +105,8 @@ func template(tb testing.TB) string {
 			return
 		}
 
-		// Made under another name and renamed when complete: a test killed halfway leaves no broken template.
+		// Create the template under another name and rename it when it is complete, so that a killed test leaves no
+		// incomplete template.
 		draft := name + "_" + uuid.NewString()[:8]
 		_, err = conn.Exec(ctx, "CREATE DATABASE "+quote(draft))
 		require.NoError(tb, err)
@@ -113,7 +125,7 @@ func migrate(ctx context.Context, tb testing.TB, address string) {
 	_, err := postgres.Migrate(ctx, address)
 	require.NoError(tb, err)
 
-	db := open(tb, address)
+	db := open(tb, address, false)
 	defer db.Close()
 
 	require.NoError(tb, job.Migrate(ctx, db))

@@ -1,0 +1,175 @@
+package e2e
+
+// auditedCalls returns one successful request for every operation that writes or reads rows, with the audit entries that it
+// creates, oldest first. The resources of the request are created as for authorizationTable, with the same names.
+func auditedCalls() []auditedCall {
+	return []auditedCall{
+		{
+			request: authorizationRow{operation: "POST /user/token", body: `{"name": "x"}`}, status: 200,
+			entries: []string{"token.create token"},
+		},
+		{
+			request: authorizationRow{operation: "DELETE /user/token/{id}"}, status: 204,
+			entries: []string{"token.revoke token"},
+		},
+		{
+			request: authorizationRow{operation: "POST /file-upload/prepare", body: `{"filesToUpload": [{"filename": "x", "size": 1}]}`}, status: 200,
+			entries: []string{"upload.prepare upload"},
+		},
+		{
+			request: authorizationRow{operation: "POST /file-upload/{sessionId}/abort"}, status: 200,
+			entries: []string{"upload.abort upload"},
+		},
+		{
+			request: authorizationRow{operation: "POST /file-upload/{sessionId}/files/{fileId}/finish", body: finishBody}, status: 200,
+			entries: []string{"upload.finish upload <file>"},
+		},
+		{request: authorizationRow{operation: "POST /file-upload/{sessionId}/files/{fileId}/urls", body: `{"partNumbers": [1]}`}, status: 200},
+		{
+			request: authorizationRow{operation: "POST /schema/{username}/namespaces", body: `{"name": "<new>"}`}, status: 201,
+			entries: []string{"namespace.create namespace <new>"},
+		},
+		{
+			request: authorizationRow{operation: "PATCH /schema/{username}/namespaces/{namespace}", body: `{"exposure": "rows"}`}, status: 200,
+			entries: []string{"namespace.update namespace <namespace> exposure rows"},
+		},
+		{
+			request: authorizationRow{operation: "DELETE /schema/{username}/namespaces/{namespace}"}, status: 204, isEmpty: true,
+			entries: []string{"namespace.delete namespace <namespace>"},
+		},
+		{
+			request: authorizationRow{operation: "POST /ingest/new/{namespace}/{datasetName}", body: `{"dataDescription": "x"}`}, status: 201,
+			entries: []string{"definition.put dataset <namespace>/new revision 1", "dataset.create dataset <namespace>/new"},
+		},
+		{
+			request: authorizationRow{operation: "PATCH /data/{username}/{namespace}/{datasetName}", body: `{"name": "renamed"}`}, status: 200,
+			entries: []string{"dataset.update dataset <namespace>/orders name renamed"},
+		},
+		{
+			request: authorizationRow{operation: "DELETE /data/{username}/{namespace}/{datasetName}"}, status: 204,
+			entries: []string{"dataset.delete dataset <namespace>/orders"},
+		},
+		{
+			request: authorizationRow{operation: "POST /data/{username}/{namespace}/{datasetName}/clear"}, status: 200,
+			entries: []string{"dataset.clear dataset <namespace>/orders"},
+		},
+		{
+			request: authorizationRow{operation: "POST /ingest/{namespace}/{datasetName}", body: rowsBody}, status: 200,
+			entries: []string{"rows.append dataset <namespace>/orders <id>"},
+		},
+		{
+			request: authorizationRow{operation: "POST /data/{username}/{namespace}/{datasetName}/rows", body: rowsBody}, status: 200,
+			entries: []string{"rows.append dataset <namespace>/orders <id>"},
+		},
+		{
+			request: authorizationRow{operation: "GET /data/{username}/{namespace}/{datasetName}/rows"}, status: 200,
+			entries: []string{"rows.list dataset <namespace>/orders"},
+		},
+		{
+			request: authorizationRow{operation: "GET /data/{username}/{namespace}/{datasetName}/export"}, status: 200,
+			entries: []string{"dataset.export dataset <namespace>/orders"},
+		},
+		{
+			request: authorizationRow{operation: "POST /query", body: queryBody}, status: 200,
+			entries: []string{"query.run dataset <namespace>/orders"},
+		},
+		{
+			request: authorizationRow{operation: "POST /query/link", body: linkBody}, status: 200,
+			entries: []string{"query.link namespace <namespace>"},
+		},
+		{
+			request: authorizationRow{operation: "GET /data/{username}/{namespace}/{datasetName}/profile"}, status: 200,
+			entries: []string{"profile.get dataset <namespace>/orders"},
+		},
+		{
+			request: authorizationRow{operation: "POST /data/{username}/{namespace}/{datasetName}/inferDefinition/draft"}, status: 200,
+			entries: []string{"profile.get dataset <namespace>/orders"},
+		},
+		{
+			request: authorizationRow{operation: "POST /query/ask", body: askBody}, status: 200,
+			entries: []string{"run.create run"},
+		},
+		{
+			request: authorizationRow{operation: "GET /query/runs/{runId}/steps/{n}/rows"}, status: 200,
+			entries: []string{"step.read dataset <namespace>/orders"},
+		},
+		{
+			request: authorizationRow{operation: "GET /query/runs/{runId}/steps/{n}/export"}, status: 200,
+			entries: []string{"step.export dataset <namespace>/orders"},
+		},
+		{
+			request: authorizationRow{operation: callAgent, body: sendBody}, status: 200,
+			entries: []string{"run.create run"},
+		},
+		{
+			request: authorizationRow{operation: "POST /query/runs/{runId}/cancel"}, status: 200,
+			entries: []string{"run.cancel run"},
+		},
+		{
+			request: authorizationRow{operation: "DELETE /query/runs/{runId}"}, status: 204,
+			entries: []string{"run.delete run"},
+		},
+		{
+			request: authorizationRow{operation: "POST /query/runs/{runId}/feedback", body: `{"thumbsUp": true}`}, status: 204,
+			entries: []string{"feedback.submit run"},
+		},
+		{
+			request: authorizationRow{operation: "DELETE /query/runs/{runId}/feedback"}, status: 204,
+			entries: []string{"feedback.withdraw run"},
+		},
+		{
+			request: authorizationRow{operation: "PATCH /query/conversations/{conversationId}", body: `{"title": "x"}`}, status: 200,
+			entries: []string{"conversation.rename conversation"},
+		},
+		{
+			request: authorizationRow{operation: "DELETE /query/conversations/{conversationId}"}, status: 204,
+			entries: []string{"conversation.delete conversation"},
+		},
+		{
+			request: authorizationRow{operation: "POST /data/{username}/{namespace}/{datasetName}/ingestions", body: ingestionBody}, status: 202,
+			entries: []string{"ingestion.create dataset <namespace>/orders append <id>, 1 files"},
+		},
+		{
+			request: authorizationRow{operation: "POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/retry"}, status: 202,
+			entries: []string{"ingestion.retry dataset <namespace>/orders <ingestion>"},
+		},
+		{
+			request: authorizationRow{operation: "POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/cancel"}, status: 200,
+			entries: []string{"ingestion.cancel dataset <namespace>/orders <ingestion>"},
+		},
+		{
+			request: authorizationRow{operation: "POST /data/{username}/{namespace}/{datasetName}/snapshots/{snapshotId}/restore"}, status: 200,
+			entries: []string{"snapshot.restore dataset <namespace>/orders <id>"},
+		},
+		{
+			request: authorizationRow{operation: "PUT /data/{username}/{namespace}/{datasetName}/inferDefinition", body: `{"schemaDefinition": {"a": "A"}}`}, status: 201,
+			entries: []string{"definition.put dataset <namespace>/orders revision 1"},
+		},
+		{
+			request: authorizationRow{operation: "POST /permissions/namespaces/{username}/{namespace}/shares", body: `{"username": "x", "role": "viewer"}`}, status: 200,
+			entries: []string{"share.grant namespace <namespace> x viewer"},
+		},
+		{
+			request: authorizationRow{operation: "DELETE /permissions/namespaces/{username}/{namespace}/shares", body: `{"username": "grantee"}`}, status: 200,
+			entries: []string{"share.revoke namespace <namespace> grantee"},
+		},
+		{
+			request: authorizationRow{operation: "POST /permissions/datasets/{username}/{namespace}/{datasetName}/shares", body: `{"username": "@g", "role": "editor"}`}, status: 200,
+			entries: []string{"share.grant dataset <namespace>/orders @g editor"},
+		},
+		{
+			request: authorizationRow{operation: "DELETE /permissions/datasets/{username}/{namespace}/{datasetName}/shares", body: `{"username": "grantee"}`}, status: 200,
+			entries: []string{"share.revoke dataset <namespace>/orders grantee"},
+		},
+	}
+}
+
+// internalRPC is the code of an internal error in JSON-RPC.
+const internalRPC = -32603
+
+type auditedCall struct {
+	request authorizationRow // without statuses
+	status  int
+	isEmpty bool     // the namespace must have no datasets
+	entries []string // action, kind, path and detail of each entry; <id> is a created id; nil if the operation changes nothing
+}

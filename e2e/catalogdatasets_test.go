@@ -1,0 +1,138 @@
+package e2e
+
+import "strings"
+
+// datasetScenarios are about namespaces, datasets and definitions.
+func datasetScenarios() []scenario {
+	longName, tooLong := strings.Repeat("n", 128), strings.Repeat("n", 129)
+
+	return []scenario{
+		{name: "a namespace from its making to its end", steps: []step{
+			{as: "nora", do: "GET /schema/self/namespaces", status: 200, want: page()},
+			{as: "nora", do: "POST /schema/self/namespaces", body: `{"name": "Sales"}`, status: 201, want: namespaceBody("nora", "Sales", "schema", "owner")},
+			{as: "nora", do: "POST /schema/NORA/namespaces", body: `{"name": "open", "exposure": "rows"}`, status: 201, want: namespaceBody("nora", "open", "rows", "owner")},
+			{as: "nora", do: "POST /schema/nora/namespaces", body: `{"name": "` + longName + `", "exposure": null}`, status: 201, want: namespaceBody("nora", longName, "schema", "owner")},
+			{as: "nora", do: "POST /schema/self/namespaces", body: `{"name": "sALES"}`, status: 409, want: namespaceHere},
+			{as: "nora", do: "POST /schema/self/namespaces", body: `{"name": "` + tooLong + `"}`, status: 422, want: invalid("name", badName)},
+			{as: "nora", do: "POST /schema/self/namespaces", body: `{"name": "-sales"}`, status: 422, want: invalid("name", badName)},
+			{as: "nora", do: "POST /schema/self/namespaces", body: `{"name": "två"}`, status: 422, want: invalid("name", badName)},
+			{as: "nora", do: "POST /schema/self/namespaces", body: `{"name": "x", "exposure": "all"}`, status: 422, want: invalid("exposure", badExposure)},
+			{as: "nora", do: "POST /schema/nick/namespaces", body: `{"name": "x"}`, status: 403, want: ownerOnly},
+			{as: "nora", do: "GET /schema/self/namespaces", status: 200, want: page(
+				namespaceBody("nora", "Sales", "schema", "owner"), namespaceBody("nora", "open", "rows", "owner"), namespaceBody("nora", longName, "schema", "owner"))},
+			{as: "nora", do: "GET /schema/self/namespaces?limit=1", status: 200, want: firstPage("two", namespaceBody("nora", "Sales", "schema", "owner"))},
+			{as: "nora", do: "GET /schema/self/namespaces?limit=1&cursor=<two>", status: 200, want: firstPage("three", namespaceBody("nora", "open", "rows", "owner"))},
+			{as: "nora", do: "GET /schema/self/namespaces?limit=1&cursor=<three>", status: 200, want: page(namespaceBody("nora", longName, "schema", "owner"))},
+			{as: "nora", do: "GET /schema/self/namespaces?cursor=nonsense", status: 422, want: invalid("cursor", "is not a cursor of an earlier page")},
+
+			{as: "nora", do: "PATCH /schema/self/namespaces/SALES", body: `{"exposure": "values"}`, status: 200, want: namespaceBody("nora", "Sales", "values", "owner")},
+			{as: "nora", do: "PATCH /schema/self/namespaces/sales", body: `{"exposure": "everything"}`, status: 422, want: invalid("exposure", badExposure)},
+			{as: "nora", do: "PATCH /schema/self/namespaces/absent", body: `{"exposure": "values"}`, status: 404, want: absent},
+			{as: "nora", do: "PATCH /schema/self/namespaces/-sales", body: `{"exposure": "values"}`, status: 404, want: absent},
+			{as: "nora", do: "PATCH /schema/nick/namespaces/sales", body: `{"exposure": "values"}`, status: 403, want: ownerOnly},
+
+			{as: "nora", do: "POST /ingest/new/sales/orders", status: 201, want: datasetBody("nora/Sales/orders", "", "{}")},
+			{as: "nora", do: "DELETE /schema/self/namespaces/sales", status: 409, want: plainFault("CONFLICT", "The namespace is not empty. Delete its datasets first.")},
+			{as: "nora", do: "DELETE /data/self/sales/orders", status: 204},
+			{as: "nora", do: "GET /schema/self/sales/datasets", status: 200, want: page()},
+			{as: "nora", do: "DELETE /schema/nick/namespaces/sales", status: 403, want: ownerOnly},
+			{as: "nora", do: "DELETE /schema/self/namespaces/sales", status: 204},
+			{as: "nora", do: "DELETE /schema/self/namespaces/sales", status: 404, want: absent},
+			{as: "nora", do: "GET /schema/self/sales/datasets", status: 404, want: absent},
+			{as: "nora", do: "POST /schema/self/namespaces", body: `{"name": "SALES"}`, status: 201, want: namespaceBody("nora", "SALES", "schema", "owner")},
+			{as: "nora", do: "GET /schema/nobody-at-all/namespaces", status: 200, want: page()},
+			{as: "nora", do: "GET /schema/-impossible/namespaces", status: 404, want: absent},
+		}},
+		{name: "a dataset from its making to its end", steps: []step{
+			{as: "dan", do: "POST /ingest/new/Sales/Orders", status: 201, want: datasetBody("dan/Sales/Orders", "", "{}")},
+			{as: "dan", do: "GET /schema/self/namespaces", status: 200, want: page(namespaceBody("dan", "Sales", "schema", "owner"))},
+			{
+				as: "dan", do: "POST /ingest/new/sales/returns", body: `{"dataDescription": "What came back.", "schemaDefinition": {"order": "Number of the order"}}`, status: 201,
+				want: datasetBody("dan/Sales/returns", "What came back.", `{"order": "Number of the order"}`),
+			},
+			{as: "dan", do: "POST /ingest/new/sales/empty", body: `{"dataDescription": null, "schemaDefinition": {}}`, status: 201, want: datasetBody("dan/Sales/empty", "", "{}")},
+			{as: "dan", do: "POST /ingest/new/SALES/orders", status: 409, want: datasetHere},
+			{as: "dan", do: "POST /ingest/new/-sales/orders", status: 422, want: invalid("namespace", badPathName)},
+			{as: "dan", do: "POST /ingest/new/sales/" + tooLong, status: 422, want: invalid("datasetName", badPathName)},
+			{as: "dan", do: "POST /ingest/new/sales/a%20b", body: "{}", status: 422, want: invalid("datasetName", badPathName)},
+			{as: "dan", do: "POST /ingest/new/sales/" + longName, body: "{}", status: 201, want: datasetBody("dan/Sales/"+longName, "", "{}")},
+			{as: "dan", do: "DELETE /data/self/sales/" + longName, status: 204},
+
+			{as: "dan", do: "GET /data/self/sales/ORDERS", status: 200, want: datasetBody("dan/Sales/Orders", "", "{}")},
+			{as: "dan", do: "GET /data/Dan/SALES/returns", status: 200, want: datasetBody("dan/Sales/returns", "What came back.", `{"order": "Number of the order"}`)},
+			{as: "dan", do: "GET /data/self/sales/absent", status: 404, want: absent},
+			{as: "dan", do: "GET /data/self/absent/orders", status: 404, want: absent},
+			{as: "dan", do: "GET /data/self/sales/-orders", status: 404, want: absent},
+			{as: "dan", do: "GET /data/self/sales/" + tooLong, status: 404, want: absent},
+			{as: "dan", do: "GET /data/self/a%20b/orders", status: 404, want: absent},
+			{as: "dan", do: "GET /data/a%20b/sales/orders", status: 404, want: absent},
+			{as: "dan", do: "GET /schema/self/sales/datasets", status: 200, want: page(
+				plainItem("dan/Sales/Orders", "owner"), itemBody("dan/Sales/returns", "owner", "schema", "What came back."), plainItem("dan/Sales/empty", "owner"))},
+			{as: "dan", do: "GET /schema/self/sales/datasets?limit=2", status: 200, want: firstPage("rest",
+				plainItem("dan/Sales/Orders", "owner"), itemBody("dan/Sales/returns", "owner", "schema", "What came back."))},
+			{as: "dan", do: "GET /schema/self/sales/datasets?limit=2&cursor=<rest>", status: 200, want: page(plainItem("dan/Sales/empty", "owner"))},
+
+			{as: "dan", do: "PATCH /data/self/sales/orders", body: `{"name": "ORDERS"}`, status: 200, want: datasetBody("dan/Sales/ORDERS", "", "{}")},
+			{as: "dan", do: "PATCH /data/self/sales/orders", body: `{"name": "Returns"}`, status: 409, want: datasetHere},
+			{as: "dan", do: "PATCH /data/self/sales/orders", body: `{"name": "a b"}`, status: 422, want: invalid("name", badName)},
+			{as: "dan", do: "PATCH /data/self/sales/orders", body: `{"exposure": "some"}`, status: 422, want: invalid("exposure", badExposure)},
+			{as: "dan", do: "PATCH /data/self/sales/orders", body: `{}`, status: 422, want: invalid("body", "must have a name or an exposure")},
+			{as: "dan", do: "PATCH /data/self/sales/orders", body: `{"name": null, "exposure": null}`, status: 422, want: invalid("body", "must have a name or an exposure")},
+			{as: "dan", do: "PATCH /data/self/sales/orders", body: `{"name": "bills", "exposure": "rows"}`, status: 200, want: datasetBody("dan/Sales/bills", "", "{}")},
+			{as: "dan", do: "GET /data/self/sales/orders", status: 404, want: absent},
+			{as: "dan", do: "PATCH /data/self/sales/orders", body: `{"name": "x"}`, status: 404, want: absent},
+
+			// A dataset without its own exposure has that of its namespace.
+			{as: "dan", do: "PATCH /schema/self/namespaces/sales", body: `{"exposure": "values"}`, status: 200, want: namespaceBody("dan", "Sales", "values", "owner")},
+			{as: "dan", do: "GET /schema/self/sales/datasets", status: 200, want: page(
+				itemBody("dan/Sales/bills", "owner", "rows", ""), itemBody("dan/Sales/returns", "owner", "values", "What came back."), itemBody("dan/Sales/empty", "owner", "values", ""))},
+
+			{as: "dan", do: "POST /data/self/sales/returns/clear", status: 200, want: datasetBody("dan/Sales/returns", "What came back.", `{"order": "Number of the order"}`)},
+			{as: "dan", do: "POST /data/self/sales/orders/clear", status: 404, want: absent},
+			{as: "dan", do: "DELETE /data/self/sales/orders", status: 404, want: absent},
+			{as: "dan", do: "DELETE /data/self/sales/bills", status: 204},
+			{as: "dan", do: "DELETE /data/self/sales/bills", status: 404, want: absent},
+			{as: "dan", do: "DELETE /data/self/sales/returns", status: 204},
+			{as: "dan", do: "DELETE /data/self/sales/empty", status: 204},
+			{as: "dan", do: "GET /schema/self/namespaces", status: 200, want: page(namespaceBody("dan", "Sales", "values", "owner"))},
+		}},
+		{name: "a definition, its revisions and its conditions", steps: []step{
+			{as: "dee", do: "POST /ingest/new/n/d", status: 201, want: datasetBody("dee/n/d", "", "{}")},
+			{as: "dee", do: "GET /data/self/n/d/inferDefinition", status: 200, want: definitionBody("", "{}"), shows: []string{`ETag: "0"`}},
+			{as: "dee", do: "PUT /data/self/n/d/inferDefinition", body: `{"dataDescription": "One", "schemaDefinition": {"a": "A", "b": "B"}}`, status: 201, want: definitionBody("One", `{"a": "A", "b": "B"}`), shows: []string{`ETag: "1"`}},
+			{as: "dee", do: "PUT /data/self/n/d/inferDefinition", body: `{"dataDescription": "Two"}`, status: 201, want: definitionBody("Two", `{"a": "A", "b": "B"}`), shows: []string{`ETag: "2"`}},
+			{as: "dee", do: "PUT /data/self/n/d/inferDefinition", body: `{"dataDescription": null, "schemaDefinition": {"c": ""}}`, status: 201, want: definitionBody("Two", `{"c": ""}`), shows: []string{`ETag: "3"`}},
+			{as: "dee", do: "PUT /data/self/n/d/inferDefinition", body: `{"schemaDefinition": {}}`, status: 201, want: definitionBody("Two", `{}`), shows: []string{`ETag: "4"`}},
+			{as: "dee", do: "PUT /data/self/n/d/inferDefinition", body: `{"dataDescription": ""}`, status: 201, want: definitionBody("", `{}`), shows: []string{`ETag: "5"`}},
+			{as: "dee", do: "PUT /data/self/n/d/inferDefinition", body: `{}`, status: 422, want: invalid("body", "must have a dataDescription or a schemaDefinition")},
+			{as: "dee", do: "PUT /data/self/n/d/inferDefinition", body: `{"dataDescription": null, "schemaDefinition": null}`, status: 422, want: invalid("body", "must have a dataDescription or a schemaDefinition")},
+			{as: "dee", do: "PUT /data/self/n/d/inferDefinition", body: `{"schemaDefinition": {"a": 1}}`, status: 422, want: invalid("schemaDefinition.a", "must be of type string")},
+			{as: "dee", do: "PUT /data/self/n/d/inferDefinition", body: `{"schemaDefinition": {"a": null}}`, status: 422, want: invalid("schemaDefinition.a", "must be of type string")},
+			{as: "dee", do: "PUT /data/self/n/d/inferDefinition", body: `{"schemaDefinition": {"a": {"b": "c"}}}`, status: 422, want: invalid("schemaDefinition.a", "must be of type string")},
+			{as: "dee", do: "PUT /data/self/n/d/inferDefinition", body: `{"schemaDefinition": {"a\u0000": "b"}}`, status: 422, want: invalid("schemaDefinition", "contains the character U+0000")},
+			{as: "dee", do: "PUT /data/self/n/d/inferDefinition", body: `{"dataDescription": "` + strings.Repeat("🌾", 10001) + `"}`, status: 422, want: invalid("dataDescription", "must have at most 10000 characters")},
+			{as: "dee", do: "PUT /data/self/n/d/inferDefinition", body: `{"dataDescription": "` + strings.Repeat("🌾", 10000) + `"}`, status: 201, want: definitionBody(strings.Repeat("🌾", 10000), `{}`), shows: []string{`ETag: "6"`}},
+			{as: "dee", do: "GET /schema/self/n/datasets", status: 200, want: page(itemBody("dee/n/d", "owner", "schema", strings.Repeat("🌾", 200)))},
+
+			{as: "dee", do: "PUT /data/self/n/d/inferDefinition", header: []string{`If-Match: "6"`}, body: `{"dataDescription": "Seven"}`, status: 201, want: definitionBody("Seven", `{}`), shows: []string{`ETag: "7"`}},
+			{as: "dee", do: "PUT /data/self/n/d/inferDefinition", header: []string{`If-Match: "6"`}, body: `{"dataDescription": "x"}`, status: 412, want: changedSince},
+			{as: "dee", do: "PUT /data/self/n/d/inferDefinition", header: []string{`If-Match: "8"`}, body: `{"dataDescription": "x"}`, status: 412, want: changedSince},
+			{as: "dee", do: "PUT /data/self/n/d/inferDefinition", header: []string{`If-Match: *`}, body: `{"dataDescription": "Eight"}`, status: 201, want: definitionBody("Eight", `{}`), shows: []string{`ETag: "8"`}},
+			{as: "dee", do: "PUT /data/self/n/d/inferDefinition", header: []string{`If-Match: garbage`}, body: `{"dataDescription": "x"}`, status: 412, want: changedSince},
+			{as: "dee", do: "PUT /data/self/n/d/inferDefinition", header: []string{`If-Match: W/"8"`}, body: `{"dataDescription": "x"}`, status: 412, want: changedSince},
+			{as: "dee", do: "PUT /data/self/n/d/inferDefinition", header: []string{`If-Match: "08"`}, body: `{"dataDescription": "x"}`, status: 412, want: changedSince},
+			{as: "dee", do: "PUT /data/self/n/d/inferDefinition", header: []string{`If-Match: "6", "7"`}, body: `{"dataDescription": "x"}`, status: 412, want: changedSince},
+			{as: "dee", do: "PUT /data/self/n/d/inferDefinition", header: []string{`If-Match: W/"8", "7"`}, body: `{"dataDescription": "x"}`, status: 412, want: changedSince},
+			{as: "dee", do: "PUT /data/self/n/d/inferDefinition", header: []string{`If-Match: "7", *`}, body: `{"dataDescription": "x"}`, status: 412, want: changedSince},
+			{as: "dee", do: "PUT /data/self/n/d/inferDefinition", header: []string{`If-Match: "a","8`}, body: `{"dataDescription": "x"}`, status: 412, want: changedSince},
+			{as: "dee", do: "PUT /data/self/n/d/inferDefinition", header: []string{`If-Match: "6",W/"7", "a,b" ,	"8"`}, body: `{"dataDescription": "Nine"}`, status: 201, want: definitionBody("Nine", `{}`), shows: []string{`ETag: "9"`}},
+			{as: "dee", do: "PUT /data/self/n/d/inferDefinition", header: []string{`If-Match: garbage`}, body: `{}`, status: 422, want: invalid("body", "must have a dataDescription or a schemaDefinition")},
+			{as: "dee", do: "PUT /data/self/n/absent/inferDefinition", header: []string{`If-Match: garbage`}, body: `{"dataDescription": "x"}`, status: 404, want: absent},
+			{as: "dee", do: "PUT /data/self/n/absent/inferDefinition", body: `{"dataDescription": "x"}`, status: 404, want: absent},
+			{as: "dee", do: "GET /data/self/n/absent/inferDefinition", status: 404, want: absent},
+			{as: "dee", do: "GET /data/self/n/d/inferDefinition", status: 200, want: definitionBody("Nine", `{}`), shows: []string{`ETag: "9"`}},
+			{as: "dee", do: "POST /ingest/new/n/described", body: `{"dataDescription": "From the start"}`, status: 201, want: datasetBody("dee/n/described", "From the start", "{}")},
+			{as: "dee", do: "GET /data/self/n/described/inferDefinition", status: 200, want: definitionBody("From the start", `{}`), shows: []string{`ETag: "1"`}},
+		}},
+	}
+}

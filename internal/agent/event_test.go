@@ -1,0 +1,43 @@
+package agent
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/query"
+)
+
+// TestEventBodies checks the bytes of the body of every event, because logs are stored and streams are compared byte by
+// byte: the names and the order of the keys, and which keys are left out.
+func TestEventBodies(t *testing.T) {
+	t.Parallel()
+
+	row := int64(0)
+
+	for want, body := range map[string]any{
+		`{}`: Empty{},
+		`{"runId":"00000000-0000-0000-0000-000000000000","conversationId":"00000000-0000-0000-0000-000000000000"}`: RunStarted{uuid.Nil, uuid.Nil},
+		`{"steps":["a"],"reasoning":""}`: Plan{Steps: []string{"a"}},
+		`{"steps":["a","b"],"reasoning":"r","reading":"i","after":[[],[0]],"dropped":1,"model":"planner"}`: Plan{[]string{"a", "b"}, "r", "i", [][]int{{}, {0}}, 1, "planner"},
+		`{"index":1,"instruction":"a \u003c b"}`:                                                           StepStarted{Index: 1, Instruction: "a < b"},
+		`{"index":0,"instruction":"","model":"planner"}`:                                                   StepStarted{Model: plannerName},
+		`{"attempt":2,"index":1,"query":"SELECT 1"}`:                                                       QueryExecuting{Attempt: 2, Index: 1, Query: "SELECT 1"},
+		`{"index":0,"instruction":"i","query":"q","reasoning":"","columns":[{"name":"n","type":"bigint"}],"data":[{"n":1}],"rowCount":1,"truncated":false}`: Step{
+			Instruction: "i", Query: "q", Columns: []query.Column{{Name: "n", Type: "bigint"}}, Data: []json.RawMessage{json.RawMessage(`{"n":1}`)}, RowCount: 1,
+		},
+		`{"response":"r","outcome":"answer"}`: Conclusion{Response: "r", Outcome: Answer},
+		`{"response":"r","outcome":"clarification","clarification":{"question":"w","options":["a"]},"checks":{"claims":2,"verified":1,"unverified":["9"]},"citations":[{"claim":"1","step":0,"row":0,"column":"n","calculation":"sum"},{"claim":"2","step":1}]}`: Conclusion{
+			"r", Clarification, &Choice{"w", []string{"a"}}, &Checks{2, 1, []string{"9"}}, []Citation{{"1", 0, &row, "n", "sum"}, {Claim: "2", Step: 1}},
+		},
+		`{"result":{"response":"r","steps":[],"outcome":"refused"}}`: RunCompleted{&Result{Response: "r", Steps: []Step{}, Outcome: Refused}},
+		`{"code":"TIMEOUT","message":"m"}`:                           RunFailed{fault.Timeout, "m"},
+	} {
+		content, err := json.Marshal(body)
+		require.NoError(t, err)
+		require.Equal(t, want, string(content), "%T", body)
+	}
+}

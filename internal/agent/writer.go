@@ -1,0 +1,261 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"strings"
+
+	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/llm"
+	"quern.dev/quern/internal/query"
+)
+
+// maxRepairs is how many times a model may correct its statement.
+const maxRepairs = 3
+
+// writer gets the statement of a step from a model and executes it.
+type writer struct {
+	dialogue    *dialogue
+	index       int
+	instruction string // from a plan; if empty, the interpretation of the model is used
+	messages    []llm.Message
+	consults    bool     // it compares the result with a second opinion of the planner
+	opinion     *opinion // nil if there is no second opinion
+	verdict     verdict
+}
+
+func newWriter(d *dialogue, index int, instruction, prompt string) *writer {
+	return &writer{dialogue: d, index: index, instruction: instruction, messages: []llm.Message{{Role: llm.User, Text: prompt}}}
+}
+
+// draft is a completion of the model.
+type draft struct {
+	Outcome        Outcome `json:"outcome"`
+	Interpretation string  `json:"reading"`
+	Query          string  `json:"query"`
+	Reasoning      string  `json:"reasoning"`
+	Clarification  *Choice `json:"clarification"`
+}
+
+// write asks the model for a statement, and for corrections until the statement returns rows. If the model gives up, the
+// step is nil and the result says why. A statement that an earlier worker tried is not requested from the model again,
+// and recorded rows are not read again.
+func (w *writer) write(ctx context.Context) (*Step, Result, error) {
+	if done, ok := finished(w.dialogue.inquiry.before(), w.index); ok {
+		return &done, Result{}, nil
+	}
+
+	var (
+		current draft
+		ran     *draft // last draft that ran
+		err     error
+	)
+
+	hear, stop := w.consult(ctx)
+	defer stop()
+
+	tried := recorded(w.dialogue.inquiry.before(), w.index)
+
+	if len(tried) > 0 {
+		current = tried[len(tried)-1]
+		w.remember(current)
+	} else if current, err = w.ask(ctx); err != nil {
+		return w.failed(err)
+	}
+
+	if current.Outcome == Answer {
+		w.opinion = hear()
+	}
+
+	for attempt := max(len(tried), 1); ; attempt++ {
+		if current.Outcome != Answer || current.Query == "" {
+			return nil, without(current), nil
+		}
+
+		result, complaint, err := w.try(ctx, current, attempt)
+		if err != nil {
+			return nil, Result{}, err
+		}
+
+		isDoubt := complaint == "" && attempt == 1
+		if isDoubt {
+			complaint = w.opinion.doubt(result)
+		}
+
+		if complaint == "" {
+			return w.finish(ctx, current, result)
+		}
+
+		if result != nil {
+			ran = new(current)
+		}
+
+		if attempt > maxRepairs || w.dialogue.spent.over() {
+			return w.settle(ctx, current, ran, result, complaint, attempt)
+		}
+
+		next, err := w.repair(ctx, complaint)
+		if err != nil && isDoubt && ctx.Err() == nil { // the second opinion was the only complaint
+			return w.finish(ctx, current, result)
+		}
+
+		if err != nil {
+			closeResult(result)
+
+			return w.failed(err)
+		}
+
+		if result != nil && sameQuery(next.Query, current.Query) { // the model confirms its statement
+			return w.finish(ctx, next, result)
+		}
+
+		closeResult(result)
+
+		current = next
+	}
+}
+
+// try runs a draft. It returns a complaint for the model if the statement failed or its result looks wrong; in the
+// latter case it also returns the result.
+func (w *writer) try(ctx context.Context, d draft, attempt int) (*query.Result, string, error) {
+	result, err := w.dialogue.inquiry.execute(ctx, statement{index: w.index, instruction: w.instructed(d), text: d.Query, attempt: attempt})
+
+	switch {
+	case isRepairable(err):
+		return nil, w.tellable(err, d.Query), nil
+	case err != nil:
+		return nil, "", err
+	}
+
+	complaint, err := w.suspect(ctx, d.Query, result)
+	if isRepairable(err) { // reading a row can fail too
+		result.Close()
+
+		return nil, w.tellable(err, d.Query), nil
+	}
+
+	if err != nil {
+		result.Close()
+
+		return nil, "", err
+	}
+
+	return result, complaint, nil
+}
+
+func isRepairable(err error) bool {
+	return fault.Is(err, fault.QueryInvalid) || fault.Is(err, fault.LimitExceeded)
+}
+
+// settle ends the step when the model may not correct its statement any more. It uses a result that looks wrong if
+// there is one, else it refuses.
+func (w *writer) settle(ctx context.Context, current draft, ran *draft, result *query.Result, complaint string, attempt int) (*Step, Result, error) {
+	if result != nil {
+		return w.finish(ctx, current, result)
+	}
+
+	if ran != nil {
+		again, _, err := w.try(ctx, *ran, attempt+1)
+		if err != nil {
+			return nil, Result{}, err
+		}
+
+		if again != nil {
+			return w.finish(ctx, *ran, again)
+		}
+	}
+
+	return nil, Result{
+		Response: "No statement was found that answers the question. " + prose(strings.TrimSuffix(complaint, correctIt)), Interpretation: current.Interpretation,
+		Steps: []Step{}, Outcome: Refused,
+	}, nil
+}
+
+// finish records the rows of the step.
+func (w *writer) finish(ctx context.Context, d draft, result *query.Result) (*Step, Result, error) {
+	d.Reasoning, w.verdict = w.opinion.weigh(d.Reasoning, result)
+
+	step, err := w.dialogue.inquiry.recorder.log.Step(ctx, Step{Index: w.index, Instruction: w.instructed(d), Query: d.Query, Reasoning: d.Reasoning}, result)
+
+	return &step, Result{}, err
+}
+
+func (w *writer) failed(err error) (*Step, Result, error) {
+	result, err := declined(err)
+
+	return nil, result, err
+}
+
+// instructed returns the instruction of the step as events show it.
+func (w *writer) instructed(d draft) string { return cmp.Or(w.instruction, d.Interpretation) }
+
+// ask requests a draft from the model.
+func (w *writer) ask(ctx context.Context) (draft, error) {
+	d, err := completeAs[draft](ctx, w.dialogue, "query", nl2qlPrompt, w.messages, &llm.Schema{Name: "statement", JSON: nl2qlSchema})
+	if err != nil {
+		return draft{}, err
+	}
+
+	w.remember(d)
+
+	d.Interpretation, d.Reasoning, d.Query = prose(d.Interpretation), prose(d.Reasoning), strings.TrimSpace(d.Query)
+	d.Clarification.clean()
+
+	return d, w.dialogue.noteWords(ctx, append(d.Clarification.words(), d.Interpretation, d.Reasoning)...)
+}
+
+// repair sends a complaint to the model and requests another draft.
+func (w *writer) repair(ctx context.Context, complaint string) (draft, error) {
+	w.messages = append(w.messages, llm.Message{Role: llm.User, Text: complaint})
+
+	return w.ask(ctx)
+}
+
+// remember adds a draft to the messages, so that the model sees what it is correcting.
+func (w *writer) remember(d draft) {
+	text, _ := json.Marshal(d) //nolint:errchkjson // strings
+	w.messages = append(w.messages, llm.Message{Role: llm.Assistant, Text: string(text)})
+}
+
+// finished returns a step whose rows were recorded before an interruption.
+func finished(before []Event, index int) (step Step, ok bool) {
+	for _, e := range before {
+		if e.Kind == EventStep && e.Index == index && json.Unmarshal(e.Body, &step) == nil {
+			return step, true
+		}
+	}
+
+	return step, false
+}
+
+// recorded returns the statements of a step that were tried before an interruption, with the interpretation of the
+// question.
+func recorded(before []Event, index int) (tried []draft) {
+	var started StepStarted
+
+	for _, e := range before {
+		switch {
+		case e.Index != index:
+		case e.Kind == EventStepStarted:
+			_ = json.Unmarshal(e.Body, &started) // Quern wrote this body
+		case e.Kind == EventQueryExecuting:
+			var executing QueryExecuting
+			if json.Unmarshal(e.Body, &executing) == nil {
+				tried = append(tried, draft{Outcome: Answer, Interpretation: started.Instruction, Query: executing.Query})
+			}
+		}
+	}
+
+	return tried
+}
+
+func sameQuery(a, b string) bool {
+	return strings.Join(strings.Fields(a), " ") == strings.Join(strings.Fields(b), " ")
+}
+
+func closeResult(result *query.Result) {
+	if result != nil {
+		result.Close()
+	}
+}

@@ -1,0 +1,118 @@
+package server
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"quern.dev/quern/api"
+	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/query"
+)
+
+// listRows handles GET …/rows.
+func (s *Server) listRows(w http.ResponseWriter, r *http.Request) error {
+	page, err := readPage(r)
+	if err != nil {
+		return err
+	}
+
+	at := datasetPath(r.PathValue("username"), r.PathValue("namespace"), r.PathValue("datasetName"))
+
+	found, err := s.config.Query.Preview(r.Context(), callOf(r.Context()).who, at, page)
+	if err != nil {
+		return err
+	}
+
+	writePage(w, found.Columns, found.Rows, nextRow(found))
+
+	return nil
+}
+
+// writePage writes a page of rows that are already JSON.
+func writePage(w http.ResponseWriter, columns []query.Column, rows []json.RawMessage, next *string) {
+	out := &bufferedResponse{w: w, media: "application/json"}
+	out.json(`{"columns":`, shownColumns(columns))
+	out.text(`,"data":[`)
+
+	for i, row := range rows {
+		if i > 0 {
+			out.text(",")
+		}
+
+		out.bytes(row)
+	}
+
+	out.text("]")
+
+	if next != nil {
+		out.json(`,"nextCursor":`, *next)
+	}
+
+	out.text("}\n")
+	out.begin()
+}
+
+func shownColumns(columns []query.Column) []api.ResultColumn {
+	shown := make([]api.ResultColumn, len(columns))
+	for i, c := range columns {
+		shown[i] = api.ResultColumn{Name: c.Name, Type: c.Type}
+	}
+
+	return shown
+}
+
+// readPage parses the query parameters, which the guard has checked.
+func readPage(r *http.Request) (page query.Page, err error) {
+	values := r.URL.Query()
+
+	if page.Limit, err = limitOf(values); err != nil {
+		return page, err
+	}
+
+	if values.Has("columns") {
+		page.Columns = strings.Split(values.Get("columns"), ",")
+	}
+
+	if !values.Has("cursor") {
+		return page, nil
+	}
+
+	position, err := decodeCursor(new(values.Get("cursor")), idBytes+offsetBytes)
+	if err != nil {
+		return page, err
+	}
+
+	page.Snapshot = uuid.UUID(position[:idBytes])
+	page.Offset = int64(binary.BigEndian.Uint64(position[idBytes:]) >> 1)
+
+	return page, nil
+}
+
+func limitOf(values url.Values) (int, error) {
+	if !values.Has("limit") {
+		return defaultPage, nil
+	}
+
+	limit, err := strconv.Atoi(values.Get("limit"))
+	if err != nil {
+		return 0, fault.Invalid("limit", "is not a whole number")
+	}
+
+	return limit, nil
+}
+
+const offsetBytes = 8
+
+func nextRow(found query.Preview) *string {
+	if found.Next == 0 {
+		return nil
+	}
+
+	return encodeCursor(binary.BigEndian.AppendUint64(found.Snapshot[:], uint64(found.Next)<<1)) //nolint:gosec // positive
+}
