@@ -66,10 +66,14 @@ func generate(ctx context.Context, config string, without ...string) error {
 	return command.Run()
 }
 
-// load reads the contract without the operations and parameters that have one of the marks.
+// load reads the contract, completes it, and removes the operations and parameters that have one of the marks.
 func load(marks ...string) (*openapi3.T, error) {
 	doc, err := openapi3.NewLoader().LoadFromFile("openapi.yaml")
 	if err != nil {
+		return nil, err
+	}
+
+	if err := addCommon(doc); err != nil {
 		return nil, err
 	}
 
