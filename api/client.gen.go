@@ -615,6 +615,9 @@ type AbortedUpload struct {
 	SessionStatus UploadStatus       `json:"sessionStatus"`
 }
 
+// AcceptedDoubts Doubts that do not stop the load.
+type AcceptedDoubts = []DoubtCode
+
 // AccountName A username. Compared without case; `self` stands for the caller.
 type AccountName = string
 
@@ -968,8 +971,8 @@ type FinishUpload struct {
 // FinishedPart defines model for FinishedPart.
 type FinishedPart struct {
 	// Etag As the object store gave it.
-	Etag       string `json:"etag"`
-	PartNumber int32  `json:"partNumber"`
+	Etag       string     `json:"etag"`
+	PartNumber PartNumber `json:"partNumber"`
 }
 
 // FinishedUpload defines model for FinishedUpload.
@@ -979,6 +982,9 @@ type FinishedUpload struct {
 	SessionID     openapi_types.UUID `json:"sessionId"`
 	SessionStatus UploadStatus       `json:"sessionStatus"`
 }
+
+// Grantee A username, or `@` and the name of a group.
+type Grantee = string
 
 // Indexed defines model for Indexed.
 type Indexed struct {
@@ -1110,7 +1116,7 @@ type IngestionProgress struct {
 // IngestionRetry defines model for IngestionRetry.
 type IngestionRetry struct {
 	// Accept Doubts that do not stop the load.
-	Accept *[]DoubtCode `json:"accept,omitempty"`
+	Accept *AcceptedDoubts `json:"accept,omitempty"`
 }
 
 // LinkRequest defines model for LinkRequest.
@@ -1193,7 +1199,7 @@ type NamespaceList struct {
 // NewIngestion defines model for NewIngestion.
 type NewIngestion struct {
 	// Accept Doubts that do not stop the load.
-	Accept  *[]DoubtCode          `json:"accept,omitempty"`
+	Accept  *AcceptedDoubts       `json:"accept,omitempty"`
 	DryRun  *bool                 `json:"dryRun,omitempty"`
 	FileIds *[]openapi_types.UUID `json:"fileIds,omitempty"`
 
@@ -1231,7 +1237,7 @@ type NewShare struct {
 	Role ShareRole `json:"role"`
 
 	// Username A username, or `@` and the name of a group.
-	Username string `json:"username"`
+	Username Grantee `json:"username"`
 }
 
 // NewToken defines model for NewToken.
@@ -1252,9 +1258,9 @@ type NewTokenRole string
 
 // NumberedURL defines model for NumberedUrl.
 type NumberedURL struct {
-	PartNumber int32  `json:"partNumber"`
-	PartSize   int64  `json:"partSize"`
-	URL        string `json:"url"`
+	PartNumber PartNumber `json:"partNumber"`
+	PartSize   int64      `json:"partSize"`
+	URL        string     `json:"url"`
 }
 
 // ObjectName Name of a namespace or dataset. Kept as written, compared without case.
@@ -1267,6 +1273,9 @@ type ObjectName = string
 // - `refused`: everything else
 // - `withheld`: a dataset that was read is no longer visible to the caller
 type Outcome string
+
+// PartNumber defines model for PartNumber.
+type PartNumber = int32
 
 // PrepareUpload defines model for PrepareUpload.
 type PrepareUpload struct {
@@ -1390,11 +1399,15 @@ type Question struct {
 
 	// HelperPrompt Further words for the model.
 	HelperPrompt *string `json:"helperPrompt,omitempty"`
-	Model        *string `json:"model,omitempty"`
+
+	// Model Name of a configured model. The service chooses one if it is absent.
+	Model *string `json:"model,omitempty"`
 
 	// Namespace Name of a namespace or dataset. Kept as written, compared without case.
 	Namespace ObjectName `json:"namespace"`
-	Provider  *string    `json:"provider,omitempty"`
+
+	// Provider Name of a configured provider of models. Its first model answers if `model` is absent.
+	Provider *string `json:"provider,omitempty"`
 
 	// Query The question.
 	Query string `json:"query"`
@@ -1419,7 +1432,7 @@ type ReadSnapshot struct {
 
 // RenewUploadUrls defines model for RenewUploadUrls.
 type RenewUploadUrls struct {
-	PartNumbers []int32 `json:"partNumbers"`
+	PartNumbers []PartNumber `json:"partNumbers"`
 }
 
 // ResultColumn defines model for ResultColumn.
@@ -1556,7 +1569,7 @@ type ShareRevocation struct {
 	Role *ShareRevocationRole `json:"role,omitempty"`
 
 	// Username A username, or `@` and the name of a group.
-	Username string `json:"username"`
+	Username Grantee `json:"username"`
 }
 
 // ShareRevocationRole defines model for ShareRevocation.Role.
@@ -1589,9 +1602,9 @@ type SnapshotList struct {
 
 // StoredPart defines model for StoredPart.
 type StoredPart struct {
-	Etag       string `json:"etag"`
-	PartNumber int32  `json:"partNumber"`
-	Size       int64  `json:"size"`
+	Etag       string     `json:"etag"`
+	PartNumber PartNumber `json:"partNumber"`
+	Size       int64      `json:"size"`
 }
 
 // SubError defines model for SubError.
@@ -1793,6 +1806,9 @@ type Username = AccountName
 
 // Internal defines model for Internal.
 type Internal = ErrorResponse
+
+// RowsStored defines model for RowsStored.
+type RowsStored = Indexed
 
 // Rows defines model for Rows.
 type Rows = NewRows
@@ -9811,7 +9827,7 @@ type AppendRowsResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Indexed
+	JSON200 *RowsStored
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Internal
 	// HeadersDefault the parsed response headers for an HTTP default response
@@ -9819,7 +9835,7 @@ type AppendRowsResponse struct {
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r AppendRowsResponse) GetJSON200() *Indexed {
+func (r AppendRowsResponse) GetJSON200() *RowsStored {
 	return r.JSON200
 }
 
@@ -10361,7 +10377,7 @@ type IngestRowsResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Indexed
+	JSON200 *RowsStored
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Internal
 	// HeadersDefault the parsed response headers for an HTTP default response
@@ -10369,7 +10385,7 @@ type IngestRowsResponse struct {
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r IngestRowsResponse) GetJSON200() *Indexed {
+func (r IngestRowsResponse) GetJSON200() *RowsStored {
 	return r.JSON200
 }
 
@@ -14313,7 +14329,7 @@ func ParseAppendRowsResponse(rsp *http.Response) (*AppendRowsResponse, error) {
 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Indexed
+		var dest RowsStored
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -14773,7 +14789,7 @@ func ParseIngestRowsResponse(rsp *http.Response) (*IngestRowsResponse, error) {
 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Indexed
+		var dest RowsStored
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

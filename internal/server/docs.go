@@ -138,6 +138,7 @@ type docsOperation struct {
 	*openapi3.Operation
 
 	Method, Path string
+	Parameters   openapi3.Parameters // of the path and of the operation
 	Public       bool
 	Body         *openapi3.MediaType
 	Answers      []docsAnswer
@@ -157,7 +158,7 @@ func sections(document *openapi3.T) []docsSection {
 		for path, item := range document.Paths.Map() {
 			for method, operation := range item.Operations() {
 				if slices.Contains(operation.Tags, tag.Name) {
-					section.Operations = append(section.Operations, describeOperation(method, path, operation))
+					section.Operations = append(section.Operations, describeOperation(method, path, item, operation))
 				}
 			}
 		}
@@ -172,9 +173,9 @@ func sections(document *openapi3.T) []docsSection {
 	return list
 }
 
-func describeOperation(method, path string, operation *openapi3.Operation) docsOperation {
+func describeOperation(method, path string, item *openapi3.PathItem, operation *openapi3.Operation) docsOperation {
 	op := docsOperation{
-		Operation: operation, Method: method, Path: path,
+		Operation: operation, Method: method, Path: path, Parameters: slices.Concat(item.Parameters, operation.Parameters),
 		Public: operation.Security != nil && len(*operation.Security) == 0,
 	}
 
