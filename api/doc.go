@@ -4,7 +4,7 @@
 // Operations with x-quern-planned are part of the contract but not implemented: they are not in the served document and
 // not in the generated code. Operations with x-quern-raw have handwritten handlers, so they are in the document but not
 // in the generated code. Operations with x-quern-unread, whose body the server does not parse itself, are only missing
-// from the generated server.
+// from the generated server. The marks are for our own code, so Served removes them.
 //
 // Besides the generated client there are Connect, which returns a client that repeats requests where that is safe
 // (Retry), Read, which decodes a response, Pages for lists, Uploader for files, and AskEvents and RunEvents for streams
@@ -14,11 +14,44 @@
 //	me, err := api.Read[api.Me](client.GetMe(ctx))
 package api
 
-import _ "embed"
+import (
+	_ "embed"
+	"encoding/json"
+	"maps"
+	"strings"
+)
 
 //go:generate go run ./gen
 
-// Document is the served contract as JSON.
+// Document is the contract as JSON, with the marks that our own code reads.
 //
 //go:embed openapi.gen.json
 var Document []byte
+
+// Served returns the contract without the marks, as the tree of JSON values that clients get. A tree, because types would
+// lose what they do not know.
+func Served() (map[string]any, error) {
+	var tree map[string]any
+	if err := json.Unmarshal(Document, &tree); err != nil {
+		return nil, err
+	}
+
+	removeMarks(tree)
+
+	return tree, nil
+}
+
+func removeMarks(value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		maps.DeleteFunc(value, func(key string, _ any) bool { return strings.HasPrefix(key, "x-quern-") })
+
+		for _, member := range value {
+			removeMarks(member)
+		}
+	case []any:
+		for _, element := range value {
+			removeMarks(element)
+		}
+	}
+}

@@ -159,7 +159,7 @@ func requireError(t *testing.T, schema *openapi3.Schema, answer *answer) {
 	require.NoError(t, schema.VisitJSON(value), answer.body)
 }
 
-// contract returns the document that the service serves.
+// contract returns the document that the service serves, with the marks that it removes when it serves it.
 //
 //nolint:gochecknoglobals // read once and never changed
 var contract = sync.OnceValue(func() *openapi3.T {

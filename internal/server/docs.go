@@ -67,16 +67,15 @@ func newDocs(s *Server) (*docs, error) {
 }
 
 // document serves the contract with the authorization address of the issuer. Until Quern has read that address from the
-// issuer, the document contains the issuer's own URL instead. The document stays a tree of JSON values, because types would
-// lose what they do not know.
+// issuer, the document contains the issuer's own URL instead.
 func (d *docs) document(w http.ResponseWriter, _ *http.Request) error {
 	address, known := d.server.config.Authenticator.AuthorizationURL()
 	if !known {
 		address = d.server.config.Issuer
 	}
 
-	var document map[string]any
-	if err := json.Unmarshal(api.Document, &document); err != nil {
+	document, err := api.Served()
+	if err != nil {
 		return err
 	}
 
