@@ -2237,6 +2237,8 @@ type ClientInterface interface {
 
 	// PutInferDefinitionWithBody Create or update the inference definition
 	//
+	// Part of the interface specification.
+	//
 	// Needs the editor role. It creates or updates the definition, never the dataset.
 	// At least one field must be present (422). An absent field keeps its value, a present `schemaDefinition` replaces
 	// the whole map, and `""` and `{}` clear. With `If-Match` the change is made only if the definition is still the one named (412).
@@ -2247,6 +2249,8 @@ type ClientInterface interface {
 	PutInferDefinitionWithBody(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *PutInferDefinitionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// PutInferDefinition Create or update the inference definition
+	//
+	// Part of the interface specification.
 	//
 	// Needs the editor role. It creates or updates the definition, never the dataset.
 	// At least one field must be present (422). An absent field keeps its value, a present `schemaDefinition` replaces
@@ -2395,6 +2399,8 @@ type ClientInterface interface {
 
 	// PrepareUploadWithBody Prepare an upload session
 	//
+	// Part of the interface specification.
+	//
 	// Gives each file a list of presigned addresses, one per part. Send each part with PUT to its address, keep the `ETag` of each answer,
 	// and finish each file with them. Parts are 8 MiB, larger only where a file would need more than 10,000 of them; the last part is the rest.
 	// A request that would need more than 10,000 parts in one answer is 413. A session not finished within 24 hours is aborted by the service.
@@ -2405,6 +2411,8 @@ type ClientInterface interface {
 	PrepareUploadWithBody(ctx context.Context, params *PrepareUploadParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// PrepareUpload Prepare an upload session
+	//
+	// Part of the interface specification.
 	//
 	// Gives each file a list of presigned addresses, one per part. Send each part with PUT to its address, keep the `ETag` of each answer,
 	// and finish each file with them. Parts are 8 MiB, larger only where a file would need more than 10,000 of them; the last part is the rest.
@@ -2423,6 +2431,8 @@ type ClientInterface interface {
 	GetUpload(ctx context.Context, sessionID SessionID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// AbortUpload Abort an upload session or one of its files
+	//
+	// Part of the interface specification.
 	//
 	// The session becomes `aborted`, and its finished files are withdrawn at once. A repeat gives the same; a completed session is 422 INVALID_STATE.
 	// With `fileId` only that file is aborted: the session is then `preparing` while another file is open, `completed` when all the rest are finished,
@@ -2534,6 +2544,8 @@ type ClientInterface interface {
 
 	// ListDatasetShares List users with access to a dataset
 	//
+	// Part of the interface specification.
+	//
 	// Only the owner may list. Ordered by username. Grants on the namespace are not repeated here.
 	//
 	// Corresponds with GET /permissions/datasets/{username}/{namespace}/{datasetName}/shares (the `ListDatasetShares` operationId).
@@ -2561,6 +2573,8 @@ type ClientInterface interface {
 
 	// RevokeNamespaceShareWithBody Revoke a user's access to a namespace
 	//
+	// Part of the interface specification.
+	//
 	// Only the owner may revoke. `role` may be left out and need not match the grant. No such grant is 404. Grants on single datasets stay as they are.
 	//
 	// Takes any type of body and a specified content type.
@@ -2570,6 +2584,8 @@ type ClientInterface interface {
 
 	// RevokeNamespaceShare Revoke a user's access to a namespace
 	//
+	// Part of the interface specification.
+	//
 	// Only the owner may revoke. `role` may be left out and need not match the grant. No such grant is 404. Grants on single datasets stay as they are.
 	//
 	// Takes a body of the `application/json` content type.
@@ -2578,6 +2594,8 @@ type ClientInterface interface {
 	RevokeNamespaceShare(ctx context.Context, username Username, namespace Namespace, body RevokeNamespaceShareJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListNamespaceShares List users with access to a namespace
+	//
+	// Part of the interface specification.
 	//
 	// Only the owner may list. Ordered by username.
 	//
@@ -2734,6 +2752,8 @@ type ClientInterface interface {
 
 	// GetConversation Get a conversation and its turns
 	//
+	// Part of the interface specification.
+	//
 	// Turns are ordered oldest first. A conversation of another user looks exactly like one that never existed.
 	//
 	// Corresponds with GET /query/conversations/{conversationId} (the `GetConversation` operationId).
@@ -2826,6 +2846,8 @@ type ClientInterface interface {
 
 	// SubmitFeedbackWithBody Submit feedback on a completed run
 	//
+	// Part of the interface specification.
+	//
 	// Only the asker can rate, and only a completed run (422 RUN_NOT_COMPLETED). Submitting again overwrites the earlier rating, and its comment
 	// is cleared if the new one has none. 502 means that the tracing store could not be reached: nothing was recorded, the earlier rating stays in force.
 	//
@@ -2835,6 +2857,8 @@ type ClientInterface interface {
 	SubmitFeedbackWithBody(ctx context.Context, runID RunID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SubmitFeedback Submit feedback on a completed run
+	//
+	// Part of the interface specification.
 	//
 	// Only the asker can rate, and only a completed run (422 RUN_NOT_COMPLETED). Submitting again overwrites the earlier rating, and its comment
 	// is cleared if the new one has none. 502 means that the tracing store could not be reached: nothing was recorded, the earlier rating stays in force.
@@ -3125,6 +3149,8 @@ func (c *Client) GetInferDefinition(ctx context.Context, username Username, name
 
 // PutInferDefinitionWithBody Create or update the inference definition
 //
+// Part of the interface specification.
+//
 // Needs the editor role. It creates or updates the definition, never the dataset.
 // At least one field must be present (422). An absent field keeps its value, a present `schemaDefinition` replaces
 // the whole map, and `""` and `{}` clear. With `If-Match` the change is made only if the definition is still the one named (412).
@@ -3145,6 +3171,8 @@ func (c *Client) PutInferDefinitionWithBody(ctx context.Context, username Userna
 }
 
 // PutInferDefinition Create or update the inference definition
+//
+// Part of the interface specification.
 //
 // Needs the editor role. It creates or updates the definition, never the dataset.
 // At least one field must be present (422). An absent field keeps its value, a present `schemaDefinition` replaces
@@ -3443,6 +3471,8 @@ func (c *Client) RestoreSnapshot(ctx context.Context, username Username, namespa
 
 // PrepareUploadWithBody Prepare an upload session
 //
+// Part of the interface specification.
+//
 // Gives each file a list of presigned addresses, one per part. Send each part with PUT to its address, keep the `ETag` of each answer,
 // and finish each file with them. Parts are 8 MiB, larger only where a file would need more than 10,000 of them; the last part is the rest.
 // A request that would need more than 10,000 parts in one answer is 413. A session not finished within 24 hours is aborted by the service.
@@ -3463,6 +3493,8 @@ func (c *Client) PrepareUploadWithBody(ctx context.Context, params *PrepareUploa
 }
 
 // PrepareUpload Prepare an upload session
+//
+// Part of the interface specification.
 //
 // Gives each file a list of presigned addresses, one per part. Send each part with PUT to its address, keep the `ETag` of each answer,
 // and finish each file with them. Parts are 8 MiB, larger only where a file would need more than 10,000 of them; the last part is the rest.
@@ -3501,6 +3533,8 @@ func (c *Client) GetUpload(ctx context.Context, sessionID SessionID, reqEditors 
 }
 
 // AbortUpload Abort an upload session or one of its files
+//
+// Part of the interface specification.
 //
 // The session becomes `aborted`, and its finished files are withdrawn at once. A repeat gives the same; a completed session is 422 INVALID_STATE.
 // With `fileId` only that file is aborted: the session is then `preparing` while another file is open, `completed` when all the rest are finished,
@@ -3732,6 +3766,8 @@ func (c *Client) RevokeDatasetShare(ctx context.Context, username Username, name
 
 // ListDatasetShares List users with access to a dataset
 //
+// Part of the interface specification.
+//
 // Only the owner may list. Ordered by username. Grants on the namespace are not repeated here.
 //
 // Corresponds with GET /permissions/datasets/{username}/{namespace}/{datasetName}/shares (the `ListDatasetShares` operationId).
@@ -3789,6 +3825,8 @@ func (c *Client) GrantDatasetShare(ctx context.Context, username Username, names
 
 // RevokeNamespaceShareWithBody Revoke a user's access to a namespace
 //
+// Part of the interface specification.
+//
 // Only the owner may revoke. `role` may be left out and need not match the grant. No such grant is 404. Grants on single datasets stay as they are.
 //
 // Takes any type of body and a specified content type.
@@ -3808,6 +3846,8 @@ func (c *Client) RevokeNamespaceShareWithBody(ctx context.Context, username User
 
 // RevokeNamespaceShare Revoke a user's access to a namespace
 //
+// Part of the interface specification.
+//
 // Only the owner may revoke. `role` may be left out and need not match the grant. No such grant is 404. Grants on single datasets stay as they are.
 //
 // Takes a body of the `application/json` content type.
@@ -3826,6 +3866,8 @@ func (c *Client) RevokeNamespaceShare(ctx context.Context, username Username, na
 }
 
 // ListNamespaceShares List users with access to a namespace
+//
+// Part of the interface specification.
 //
 // Only the owner may list. Ordered by username.
 //
@@ -4072,6 +4114,8 @@ func (c *Client) DeleteConversation(ctx context.Context, conversationID Conversa
 
 // GetConversation Get a conversation and its turns
 //
+// Part of the interface specification.
+//
 // Turns are ordered oldest first. A conversation of another user looks exactly like one that never existed.
 //
 // Corresponds with GET /query/conversations/{conversationId} (the `GetConversation` operationId).
@@ -4274,6 +4318,8 @@ func (c *Client) GetFeedback(ctx context.Context, runID RunID, reqEditors ...Req
 
 // SubmitFeedbackWithBody Submit feedback on a completed run
 //
+// Part of the interface specification.
+//
 // Only the asker can rate, and only a completed run (422 RUN_NOT_COMPLETED). Submitting again overwrites the earlier rating, and its comment
 // is cleared if the new one has none. 502 means that the tracing store could not be reached: nothing was recorded, the earlier rating stays in force.
 //
@@ -4293,6 +4339,8 @@ func (c *Client) SubmitFeedbackWithBody(ctx context.Context, runID RunID, conten
 }
 
 // SubmitFeedback Submit feedback on a completed run
+//
+// Part of the interface specification.
 //
 // Only the asker can rate, and only a completed run (422 RUN_NOT_COMPLETED). Submitting again overwrites the earlier rating, and its comment
 // is cleared if the new one has none. 502 means that the tracing store could not be reached: nothing was recorded, the earlier rating stays in force.
@@ -8117,6 +8165,8 @@ type ClientWithResponsesInterface interface {
 
 	// PutInferDefinitionWithBodyWithResponse Create or update the inference definition
 	//
+	// Part of the interface specification.
+	//
 	// Needs the editor role. It creates or updates the definition, never the dataset.
 	// At least one field must be present (422). An absent field keeps its value, a present `schemaDefinition` replaces
 	// the whole map, and `""` and `{}` clear. With `If-Match` the change is made only if the definition is still the one named (412).
@@ -8127,6 +8177,8 @@ type ClientWithResponsesInterface interface {
 	PutInferDefinitionWithBodyWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *PutInferDefinitionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutInferDefinitionResponse, error)
 
 	// PutInferDefinitionWithResponse Create or update the inference definition
+	//
+	// Part of the interface specification.
 	//
 	// Needs the editor role. It creates or updates the definition, never the dataset.
 	// At least one field must be present (422). An absent field keeps its value, a present `schemaDefinition` replaces
@@ -8291,6 +8343,8 @@ type ClientWithResponsesInterface interface {
 
 	// PrepareUploadWithBodyWithResponse Prepare an upload session
 	//
+	// Part of the interface specification.
+	//
 	// Gives each file a list of presigned addresses, one per part. Send each part with PUT to its address, keep the `ETag` of each answer,
 	// and finish each file with them. Parts are 8 MiB, larger only where a file would need more than 10,000 of them; the last part is the rest.
 	// A request that would need more than 10,000 parts in one answer is 413. A session not finished within 24 hours is aborted by the service.
@@ -8301,6 +8355,8 @@ type ClientWithResponsesInterface interface {
 	PrepareUploadWithBodyWithResponse(ctx context.Context, params *PrepareUploadParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PrepareUploadResponse, error)
 
 	// PrepareUploadWithResponse Prepare an upload session
+	//
+	// Part of the interface specification.
 	//
 	// Gives each file a list of presigned addresses, one per part. Send each part with PUT to its address, keep the `ETag` of each answer,
 	// and finish each file with them. Parts are 8 MiB, larger only where a file would need more than 10,000 of them; the last part is the rest.
@@ -8321,6 +8377,8 @@ type ClientWithResponsesInterface interface {
 	GetUploadWithResponse(ctx context.Context, sessionID SessionID, reqEditors ...RequestEditorFn) (*GetUploadResponse, error)
 
 	// AbortUploadWithResponse Abort an upload session or one of its files
+	//
+	// Part of the interface specification.
 	//
 	// The session becomes `aborted`, and its finished files are withdrawn at once. A repeat gives the same; a completed session is 422 INVALID_STATE.
 	// With `fileId` only that file is aborted: the session is then `preparing` while another file is open, `completed` when all the rest are finished,
@@ -8436,6 +8494,8 @@ type ClientWithResponsesInterface interface {
 
 	// ListDatasetSharesWithResponse List users with access to a dataset
 	//
+	// Part of the interface specification.
+	//
 	// Only the owner may list. Ordered by username. Grants on the namespace are not repeated here.
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -8465,6 +8525,8 @@ type ClientWithResponsesInterface interface {
 
 	// RevokeNamespaceShareWithBodyWithResponse Revoke a user's access to a namespace
 	//
+	// Part of the interface specification.
+	//
 	// Only the owner may revoke. `role` may be left out and need not match the grant. No such grant is 404. Grants on single datasets stay as they are.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -8474,6 +8536,8 @@ type ClientWithResponsesInterface interface {
 
 	// RevokeNamespaceShareWithResponse Revoke a user's access to a namespace
 	//
+	// Part of the interface specification.
+	//
 	// Only the owner may revoke. `role` may be left out and need not match the grant. No such grant is 404. Grants on single datasets stay as they are.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
@@ -8482,6 +8546,8 @@ type ClientWithResponsesInterface interface {
 	RevokeNamespaceShareWithResponse(ctx context.Context, username Username, namespace Namespace, body RevokeNamespaceShareJSONRequestBody, reqEditors ...RequestEditorFn) (*RevokeNamespaceShareResponse, error)
 
 	// ListNamespaceSharesWithResponse List users with access to a namespace
+	//
+	// Part of the interface specification.
 	//
 	// Only the owner may list. Ordered by username.
 	//
@@ -8644,6 +8710,8 @@ type ClientWithResponsesInterface interface {
 
 	// GetConversationWithResponse Get a conversation and its turns
 	//
+	// Part of the interface specification.
+	//
 	// Turns are ordered oldest first. A conversation of another user looks exactly like one that never existed.
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -8750,6 +8818,8 @@ type ClientWithResponsesInterface interface {
 
 	// SubmitFeedbackWithBodyWithResponse Submit feedback on a completed run
 	//
+	// Part of the interface specification.
+	//
 	// Only the asker can rate, and only a completed run (422 RUN_NOT_COMPLETED). Submitting again overwrites the earlier rating, and its comment
 	// is cleared if the new one has none. 502 means that the tracing store could not be reached: nothing was recorded, the earlier rating stays in force.
 	//
@@ -8759,6 +8829,8 @@ type ClientWithResponsesInterface interface {
 	SubmitFeedbackWithBodyWithResponse(ctx context.Context, runID RunID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SubmitFeedbackResponse, error)
 
 	// SubmitFeedbackWithResponse Submit feedback on a completed run
+	//
+	// Part of the interface specification.
 	//
 	// Only the asker can rate, and only a completed run (422 RUN_NOT_COMPLETED). Submitting again overwrites the earlier rating, and its comment
 	// is cleared if the new one has none. 502 means that the tracing store could not be reached: nothing was recorded, the earlier rating stays in force.
@@ -12293,6 +12365,8 @@ func (c *ClientWithResponses) GetInferDefinitionWithResponse(ctx context.Context
 
 // PutInferDefinitionWithBodyWithResponse Create or update the inference definition
 //
+// Part of the interface specification.
+//
 // Needs the editor role. It creates or updates the definition, never the dataset.
 // At least one field must be present (422). An absent field keeps its value, a present `schemaDefinition` replaces
 // the whole map, and `""` and `{}` clear. With `If-Match` the change is made only if the definition is still the one named (412).
@@ -12309,6 +12383,8 @@ func (c *ClientWithResponses) PutInferDefinitionWithBodyWithResponse(ctx context
 }
 
 // PutInferDefinitionWithResponse Create or update the inference definition
+//
+// Part of the interface specification.
 //
 // Needs the editor role. It creates or updates the definition, never the dataset.
 // At least one field must be present (422). An absent field keeps its value, a present `schemaDefinition` replaces
@@ -12563,6 +12639,8 @@ func (c *ClientWithResponses) RestoreSnapshotWithResponse(ctx context.Context, u
 
 // PrepareUploadWithBodyWithResponse Prepare an upload session
 //
+// Part of the interface specification.
+//
 // Gives each file a list of presigned addresses, one per part. Send each part with PUT to its address, keep the `ETag` of each answer,
 // and finish each file with them. Parts are 8 MiB, larger only where a file would need more than 10,000 of them; the last part is the rest.
 // A request that would need more than 10,000 parts in one answer is 413. A session not finished within 24 hours is aborted by the service.
@@ -12579,6 +12657,8 @@ func (c *ClientWithResponses) PrepareUploadWithBodyWithResponse(ctx context.Cont
 }
 
 // PrepareUploadWithResponse Prepare an upload session
+//
+// Part of the interface specification.
 //
 // Gives each file a list of presigned addresses, one per part. Send each part with PUT to its address, keep the `ETag` of each answer,
 // and finish each file with them. Parts are 8 MiB, larger only where a file would need more than 10,000 of them; the last part is the rest.
@@ -12611,6 +12691,8 @@ func (c *ClientWithResponses) GetUploadWithResponse(ctx context.Context, session
 }
 
 // AbortUploadWithResponse Abort an upload session or one of its files
+//
+// Part of the interface specification.
 //
 // The session becomes `aborted`, and its finished files are withdrawn at once. A repeat gives the same; a completed session is 422 INVALID_STATE.
 // With `fileId` only that file is aborted: the session is then `preparing` while another file is open, `completed` when all the rest are finished,
@@ -12798,6 +12880,8 @@ func (c *ClientWithResponses) RevokeDatasetShareWithResponse(ctx context.Context
 
 // ListDatasetSharesWithResponse List users with access to a dataset
 //
+// Part of the interface specification.
+//
 // Only the owner may list. Ordered by username. Grants on the namespace are not repeated here.
 //
 // Returns a wrapper object for the known response body format(s).
@@ -12845,6 +12929,8 @@ func (c *ClientWithResponses) GrantDatasetShareWithResponse(ctx context.Context,
 
 // RevokeNamespaceShareWithBodyWithResponse Revoke a user's access to a namespace
 //
+// Part of the interface specification.
+//
 // Only the owner may revoke. `role` may be left out and need not match the grant. No such grant is 404. Grants on single datasets stay as they are.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -12860,6 +12946,8 @@ func (c *ClientWithResponses) RevokeNamespaceShareWithBodyWithResponse(ctx conte
 
 // RevokeNamespaceShareWithResponse Revoke a user's access to a namespace
 //
+// Part of the interface specification.
+//
 // Only the owner may revoke. `role` may be left out and need not match the grant. No such grant is 404. Grants on single datasets stay as they are.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
@@ -12874,6 +12962,8 @@ func (c *ClientWithResponses) RevokeNamespaceShareWithResponse(ctx context.Conte
 }
 
 // ListNamespaceSharesWithResponse List users with access to a namespace
+//
+// Part of the interface specification.
 //
 // Only the owner may list. Ordered by username.
 //
@@ -13090,6 +13180,8 @@ func (c *ClientWithResponses) DeleteConversationWithResponse(ctx context.Context
 
 // GetConversationWithResponse Get a conversation and its turns
 //
+// Part of the interface specification.
+//
 // Turns are ordered oldest first. A conversation of another user looks exactly like one that never existed.
 //
 // Returns a wrapper object for the known response body format(s).
@@ -13262,6 +13354,8 @@ func (c *ClientWithResponses) GetFeedbackWithResponse(ctx context.Context, runID
 
 // SubmitFeedbackWithBodyWithResponse Submit feedback on a completed run
 //
+// Part of the interface specification.
+//
 // Only the asker can rate, and only a completed run (422 RUN_NOT_COMPLETED). Submitting again overwrites the earlier rating, and its comment
 // is cleared if the new one has none. 502 means that the tracing store could not be reached: nothing was recorded, the earlier rating stays in force.
 //
@@ -13277,6 +13371,8 @@ func (c *ClientWithResponses) SubmitFeedbackWithBodyWithResponse(ctx context.Con
 }
 
 // SubmitFeedbackWithResponse Submit feedback on a completed run
+//
+// Part of the interface specification.
 //
 // Only the asker can rate, and only a completed run (422 RUN_NOT_COMPLETED). Submitting again overwrites the earlier rating, and its comment
 // is cleared if the new one has none. 502 means that the tracing store could not be reached: nothing was recorded, the earlier rating stays in force.
