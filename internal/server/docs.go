@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"html/template"
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -206,16 +207,26 @@ var (
 	weightMark = regexp.MustCompile(`\*\*([^*]+)\*\*`)
 )
 
+// example returns the example of a body, or the first one by name of several.
 func example(media *openapi3.MediaType) string {
-	if media == nil || media.Example == nil {
+	if media == nil {
 		return ""
 	}
 
-	if text, ok := media.Example.(string); ok {
+	value := media.Example
+	if names := slices.Sorted(maps.Keys(media.Examples)); value == nil && len(names) > 0 {
+		value = media.Examples[names[0]].Value.Value
+	}
+
+	if value == nil {
+		return ""
+	}
+
+	if text, ok := value.(string); ok {
 		return text
 	}
 
-	pretty, err := json.MarshalIndent(media.Example, "", "  ")
+	pretty, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {
 		return ""
 	}
