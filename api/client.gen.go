@@ -648,7 +648,7 @@ type AuditEntry struct {
 	Outcome   string             `json:"outcome"`
 	RequestID string             `json:"requestId"`
 
-	// Target The thing it happened to, by the names that it had then.
+	// Target What it happened to, with the names that it had then.
 	Target AuditTarget `json:"target"`
 
 	// TokenID The API token that was used, if one was.
@@ -664,7 +664,7 @@ type AuditList struct {
 	NextCursor *string      `json:"nextCursor,omitempty"`
 }
 
-// AuditTarget The thing it happened to, by the names that it had then.
+// AuditTarget What it happened to, with the names that it had then.
 type AuditTarget struct {
 	Dataset   *string            `json:"dataset,omitempty"`
 	ID        openapi_types.UUID `json:"id"`
@@ -675,8 +675,8 @@ type AuditTarget struct {
 // AuditTargetKind defines model for AuditTarget.Kind.
 type AuditTargetKind string
 
-// Checks Numbers, dates and quoted values that a model wrote, looked for in the rows of the steps. What is not there is listed, as it
-// stands in `response`. Without this member no model wrote the answer.
+// Checks The numbers, dates and quoted values of an answer that a model wrote, looked up in the rows of the steps. `unverified` lists
+// those that were not found, as written in `response`. Absent if no model wrote the answer.
 type Checks struct {
 	Claims     int32    `json:"claims"`
 	Unverified []string `json:"unverified"`
@@ -686,16 +686,16 @@ type Checks struct {
 // Citation Where a claim of the answer comes from, in the order of the claims. A claim that was calculated has one citation for each
 // cell or column that it was calculated from.
 type Citation struct {
-	// Calculation How the claim was calculated, if it is no cell. `0:2:orders` is step 0, row 2, column orders.
+	// Calculation How the claim was calculated, if it is not the value of a cell. `0:2:orders` is step 0, row 2, column orders.
 	Calculation *string `json:"calculation,omitempty"`
 
 	// Claim The number, date or quoted value as it stands in `response`.
 	Claim string `json:"claim"`
 
-	// Column Without one it is about the number of rows.
+	// Column If absent, the claim is about the number of rows.
 	Column *string `json:"column,omitempty"`
 
-	// Row Row of the step's `data`, from 0. Without one it is about all rows.
+	// Row Row of the step's `data`, from 0. If absent, the claim is about all rows.
 	Row *int64 `json:"row,omitempty"`
 
 	// Step `index` of the step.
@@ -717,7 +717,7 @@ type ColumnProfile struct {
 	Distinct      int64 `json:"distinct"`
 	DistinctExact bool  `json:"distinctExact"`
 
-	// Examples Some of the values, the frequent no more than the others.
+	// Examples Some of the values; frequent values are not preferred.
 	Examples []*interface{} `json:"examples"`
 
 	// Longest Characters of the longest text.
@@ -734,13 +734,13 @@ type ColumnProfile struct {
 	Name  string      `json:"name"`
 	Nulls int64       `json:"nulls"`
 
-	// Quartiles The values up to which a quarter, half and three quarters of the numbers go.
+	// Quartiles The first, second and third quartile of the numbers.
 	Quartiles *[]*interface{} `json:"quartiles,omitempty"`
 
-	// Shape What most of the values look like, as `AA-999`.
+	// Shape The shape of most of the values, such as `AA-999`.
 	Shape *string `json:"shape,omitempty"`
 
-	// Shapes What the values look like, the most frequent first.
+	// Shapes The shapes of the values, the most frequent first.
 	Shapes *[]ValueShape `json:"shapes,omitempty"`
 
 	// Shortest Characters of the shortest text.
@@ -844,7 +844,7 @@ type DatasetItem struct {
 	// DataDescription Its first 200 characters.
 	DataDescription string `json:"dataDescription"`
 
-	// Exposure What external models may see; the schema, also values, or whole rows.
+	// Exposure What external models may see: the schema, the schema with values, or whole rows.
 	Exposure Exposure `json:"exposure"`
 
 	// Name Name of a namespace or dataset. Kept as written, compared without case.
@@ -935,7 +935,7 @@ type ErrorResponse struct {
 	SubErrors *[]SubError `json:"sub_errors,omitempty"`
 }
 
-// Exposure What external models may see; the schema, also values, or whole rows.
+// Exposure What external models may see: the schema, the schema with values, or whole rows.
 type Exposure string
 
 // Failure Why something that was accepted failed later.
@@ -1016,7 +1016,7 @@ type Ingestion struct {
 	Accepted  *[]string `json:"accepted,omitempty"`
 	CreatedAt time.Time `json:"createdAt"`
 
-	// Doubts What could be meant in another way. A dry run has its doubts in `preview`.
+	// Doubts What can be read in more than one way. A dry run has its doubts in `preview`.
 	Doubts *[]Doubt `json:"doubts,omitempty"`
 	DryRun bool     `json:"dryRun"`
 
@@ -1038,13 +1038,13 @@ type Ingestion struct {
 	// SnapshotID The snapshot that it made.
 	SnapshotID *openapi_types.UUID `json:"snapshotId,omitempty"`
 
-	// StartedAt When a worker first took it up.
+	// StartedAt When a worker first started it.
 	StartedAt *time.Time `json:"startedAt,omitempty"`
 
 	// Status With `waiting` nothing is loaded yet; `doubts` says what has to be accepted.
 	Status IngestionStatus `json:"status"`
 
-	// Warnings What may not be meant.
+	// Warnings What may be a mistake.
 	Warnings *[]string `json:"warnings,omitempty"`
 }
 
@@ -1072,7 +1072,7 @@ type IngestionOptions struct {
 	// Encoding Example: utf-8
 	Encoding *string `json:"encoding,omitempty"`
 
-	// Header Whether the first row has the names.
+	// Header Whether the first row has the names of the columns.
 	Header *bool `json:"header,omitempty"`
 
 	// NullValues Texts that mean no value.
@@ -1082,7 +1082,7 @@ type IngestionOptions struct {
 	// RowsAt The member of a JSON object that has the rows, if one object wraps them.
 	RowsAt *string `json:"rowsAt,omitempty"`
 
-	// Sheet Sheet of a workbook, by name or by its number from 1. Without it the only one with something in it, or the first.
+	// Sheet Sheet of a workbook, by name or by its number from 1. If absent, the only sheet that is not empty, or the first sheet.
 	Sheet    *string `json:"sheet,omitempty"`
 	SkipRows *int32  `json:"skipRows,omitempty"`
 
@@ -1169,7 +1169,7 @@ type ModelUsage struct {
 
 // NamespaceChange defines model for NamespaceChange.
 type NamespaceChange struct {
-	// Exposure What external models may see; the schema, also values, or whole rows.
+	// Exposure What external models may see: the schema, the schema with values, or whole rows.
 	Exposure Exposure `json:"exposure"`
 }
 
@@ -1177,7 +1177,7 @@ type NamespaceChange struct {
 type NamespaceItem struct {
 	CreatedAt time.Time `json:"createdAt"`
 
-	// Exposure What external models may see; the schema, also values, or whole rows.
+	// Exposure What external models may see: the schema, the schema with values, or whole rows.
 	Exposure Exposure `json:"exposure"`
 
 	// Name Name of a namespace or dataset. Kept as written, compared without case.
@@ -1242,7 +1242,7 @@ type NewShare struct {
 
 // NewToken defines model for NewToken.
 type NewToken struct {
-	// AccessRestrictedTo What the token sees; everything that its maker sees if absent or empty. Given by name, kept by identity; a renamed target stays, a re-created one does not.
+	// AccessRestrictedTo What the token sees; everything that its creator sees if absent or empty. The token keeps a target that is renamed, and does not get a new target with an old name.
 	AccessRestrictedTo *[]TokenTarget `json:"accessRestrictedTo,omitempty"`
 
 	// ExpiresAt 90 days from now by default. The server has a maximum.
@@ -1317,7 +1317,7 @@ type ProbableJoin struct {
 	Namespace   string `json:"namespace"`
 	OtherColumn string `json:"otherColumn"`
 
-	// Share About which part of the values of the one column the other has too.
+	// Share Estimated share of the values of one column that the other also has.
 	Share    float64 `json:"share"`
 	Username string  `json:"username"`
 }
@@ -1329,7 +1329,7 @@ type Profile struct {
 	Columns       []ColumnProfile `json:"columns"`
 	ComputedAt    time.Time       `json:"computedAt"`
 
-	// Joins Columns of other datasets of the namespace that it probably joins with.
+	// Joins Columns of other datasets of the namespace with which a column of this one can probably be joined.
 	Joins      []ProbableJoin     `json:"joins"`
 	RowCount   int64              `json:"rowCount"`
 	SnapshotID openapi_types.UUID `json:"snapshotId"`
@@ -1397,7 +1397,7 @@ type Question struct {
 	// Datasets Limits the question to these datasets, named as in SQL, `dataset`, `namespace/dataset` or `owner/namespace/dataset`.
 	Datasets *[]string `json:"datasets,omitempty"`
 
-	// HelperPrompt Further words for the model.
+	// HelperPrompt Additional instructions for the model.
 	HelperPrompt *string `json:"helperPrompt,omitempty"`
 
 	// Model Name of a configured model. The service chooses one if it is absent.
@@ -1485,8 +1485,8 @@ type RunResult struct {
 	// AsOf The snapshots that were read.
 	AsOf *[]DatasetMoment `json:"asOf,omitempty"`
 
-	// Checks Numbers, dates and quoted values that a model wrote, looked for in the rows of the steps. What is not there is listed, as it
-	// stands in `response`. Without this member no model wrote the answer.
+	// Checks The numbers, dates and quoted values of an answer that a model wrote, looked up in the rows of the steps. `unverified` lists
+	// those that were not found, as written in `response`. Absent if no model wrote the answer.
 	Checks *Checks `json:"checks,omitempty"`
 
 	// Citations Where the numbers, dates and quoted values of `response` come from.
@@ -1504,7 +1504,7 @@ type RunResult struct {
 	// - `withheld`: a dataset that was read is no longer visible to the caller
 	Outcome Outcome `json:"outcome"`
 
-	// Reading In plain words how the question was understood.
+	// Reading How the question was understood, in plain words.
 	Reading *string `json:"reading,omitempty"`
 
 	// Response The answer in words, as markdown.
@@ -1585,13 +1585,13 @@ type Snapshot struct {
 	// Current Whether it is the one in force.
 	Current bool `json:"current"`
 
-	// Operation compact is housekeeping, the rows are those of the snapshot before it.
+	// Operation `compact` joins small data files in the background. It changes no rows: they are those of the snapshot before it.
 	Operation  SnapshotOperation  `json:"operation"`
 	RowCount   int64              `json:"rowCount"`
 	SnapshotID openapi_types.UUID `json:"snapshotId"`
 }
 
-// SnapshotOperation compact is housekeeping, the rows are those of the snapshot before it.
+// SnapshotOperation `compact` joins small data files in the background. It changes no rows: they are those of the snapshot before it.
 type SnapshotOperation string
 
 // SnapshotList defines model for SnapshotList.
@@ -1752,7 +1752,7 @@ type ValueShape struct {
 	// Shape The text with `A` and `a` for letters and `9` for digits.
 	Shape string `json:"shape"`
 
-	// Share Of the rows that have a value.
+	// Share Share of the rows that have a value.
 	Share float64 `json:"share"`
 }
 
@@ -1852,8 +1852,8 @@ type ListIngestionsParams struct {
 
 // CreateIngestionParams defines parameters for CreateIngestion.
 type CreateIngestionParams struct {
-	// IdempotencyKey Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and makes nothing new,
-	// with another request 422, and while the first is still being worked on 409.
+	// IdempotencyKey Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and creates nothing new. With another
+	// request the answer is 422, and while the first request is still running it is 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
@@ -1871,8 +1871,8 @@ type ListRowsParams struct {
 
 // AppendRowsParams defines parameters for AppendRows.
 type AppendRowsParams struct {
-	// IdempotencyKey Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and makes nothing new,
-	// with another request 422, and while the first is still being worked on 409.
+	// IdempotencyKey Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and creates nothing new. With another
+	// request the answer is 422, and while the first request is still running it is 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
@@ -1887,8 +1887,8 @@ type ListSnapshotsParams struct {
 
 // PrepareUploadParams defines parameters for PrepareUpload.
 type PrepareUploadParams struct {
-	// IdempotencyKey Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and makes nothing new,
-	// with another request 422, and while the first is still being worked on 409.
+	// IdempotencyKey Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and creates nothing new. With another
+	// request the answer is 422, and while the first request is still running it is 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
@@ -1900,29 +1900,29 @@ type AbortUploadParams struct {
 
 // CreateDatasetParams defines parameters for CreateDataset.
 type CreateDatasetParams struct {
-	// IdempotencyKey Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and makes nothing new,
-	// with another request 422, and while the first is still being worked on 409.
+	// IdempotencyKey Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and creates nothing new. With another
+	// request the answer is 422, and while the first request is still running it is 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
 // IngestRowsParams defines parameters for IngestRows.
 type IngestRowsParams struct {
-	// IdempotencyKey Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and makes nothing new,
-	// with another request 422, and while the first is still being worked on 409.
+	// IdempotencyKey Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and creates nothing new. With another
+	// request the answer is 422, and while the first request is still running it is 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
 // GrantDatasetShareParams defines parameters for GrantDatasetShare.
 type GrantDatasetShareParams struct {
-	// IdempotencyKey Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and makes nothing new,
-	// with another request 422, and while the first is still being worked on 409.
+	// IdempotencyKey Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and creates nothing new. With another
+	// request the answer is 422, and while the first request is still running it is 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
 // GrantNamespaceShareParams defines parameters for GrantNamespaceShare.
 type GrantNamespaceShareParams struct {
-	// IdempotencyKey Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and makes nothing new,
-	// with another request 422, and while the first is still being worked on 409.
+	// IdempotencyKey Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and creates nothing new. With another
+	// request the answer is 422, and while the first request is still running it is 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
@@ -1931,8 +1931,8 @@ type AskParams struct {
 	// Prefer `wait=N` or `respond-async`.
 	Prefer *string `json:"Prefer,omitempty"`
 
-	// IdempotencyKey Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and makes nothing new,
-	// with another request 422, and while the first is still being worked on 409.
+	// IdempotencyKey Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and creates nothing new. With another
+	// request the answer is 422, and while the first request is still running it is 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
@@ -1981,7 +1981,7 @@ type ListStepRowsParams struct {
 
 // SearchDatasetsParams defines parameters for SearchDatasets.
 type SearchDatasetsParams struct {
-	// Q Words to look for. A cursor belongs to the words that it was given for.
+	// Q Words to search for. A cursor is valid only with the words that it was returned for.
 	Q *string `form:"q,omitempty" json:"q,omitempty"`
 
 	// Cursor `nextCursor` of the page before.
@@ -2002,8 +2002,8 @@ type ListNamespacesParams struct {
 
 // CreateNamespaceParams defines parameters for CreateNamespace.
 type CreateNamespaceParams struct {
-	// IdempotencyKey Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and makes nothing new,
-	// with another request 422, and while the first is still being worked on 409.
+	// IdempotencyKey Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and creates nothing new. With another
+	// request the answer is 422, and while the first request is still running it is 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
@@ -2018,8 +2018,8 @@ type ListDatasetsParams struct {
 
 // CreateTokenParams defines parameters for CreateToken.
 type CreateTokenParams struct {
-	// IdempotencyKey Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and makes nothing new,
-	// with another request 422, and while the first is still being worked on 409.
+	// IdempotencyKey Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and creates nothing new. With another
+	// request the answer is 422, and while the first request is still running it is 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
@@ -2215,7 +2215,7 @@ type ClientInterface interface {
 	// ClearDataset Remove all rows of a dataset
 	//
 	// Needs the editor role. The history stays, so that an earlier snapshot can be restored.
-	// Ingestions and row posts accepted before it end with CONFLICT.
+	// Ingestions and posts of rows that were accepted before it end with CONFLICT.
 	//
 	// Corresponds with POST /data/{username}/{namespace}/{datasetName}/clear (the `ClearDataset` operationId).
 	ClearDataset(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -2241,7 +2241,7 @@ type ClientInterface interface {
 	//
 	// Needs the editor role. It creates or updates the definition, never the dataset.
 	// At least one field must be present (422). An absent field keeps its value, a present `schemaDefinition` replaces
-	// the whole map, and `""` and `{}` clear. With `If-Match` the change is made only if the definition is still the one named (412).
+	// the whole map, and `""` and `{}` clear a field. With `If-Match` the change is made only if the definition still has that ETag (412).
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -2254,7 +2254,7 @@ type ClientInterface interface {
 	//
 	// Needs the editor role. It creates or updates the definition, never the dataset.
 	// At least one field must be present (422). An absent field keeps its value, a present `schemaDefinition` replaces
-	// the whole map, and `""` and `{}` clear. With `If-Match` the change is made only if the definition is still the one named (412).
+	// the whole map, and `""` and `{}` clear a field. With `If-Match` the change is made only if the definition still has that ETag (412).
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -2263,8 +2263,8 @@ type ClientInterface interface {
 
 	// DraftInferDefinition Draft a definition from the profile
 	//
-	// Needs the viewer role. Made of sentences about the profile, without a model. Nothing is saved; send the draft, changed as you
-	// like, with PUT. 422 INVALID_STATE while there is no profile yet.
+	// Needs the viewer role. Writes sentences from the profile, without a model. The draft is not saved: change it as you like and send
+	// it with PUT. 422 INVALID_STATE while there is no profile.
 	//
 	// Corresponds with POST /data/{username}/{namespace}/{datasetName}/inferDefinition/draft (the `DraftInferDefinition` operationId).
 	DraftInferDefinition(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -2278,8 +2278,8 @@ type ClientInterface interface {
 
 	// CreateIngestionWithBody Load uploaded files into a dataset
 	//
-	// Needs the editor role. The upload session must be the caller's own. One ingestion is one snapshot: all its files or none.
-	// Without `fileIds` all completed files of the session are taken. With `dryRun` nothing is loaded; the finished ingestion then carries
+	// Needs the editor role. The upload session must be the caller's own. An ingestion loads all its files in one snapshot, or nothing.
+	// Without `fileIds` it loads all completed files of the session. With `dryRun` nothing is loaded; the finished ingestion then has
 	// `preview` with columns, types, sample rows and doubts.
 	//
 	// Under the caller's own name the dataset need not exist. It is created, with its namespace if necessary, together with its first
@@ -2295,8 +2295,8 @@ type ClientInterface interface {
 
 	// CreateIngestion Load uploaded files into a dataset
 	//
-	// Needs the editor role. The upload session must be the caller's own. One ingestion is one snapshot: all its files or none.
-	// Without `fileIds` all completed files of the session are taken. With `dryRun` nothing is loaded; the finished ingestion then carries
+	// Needs the editor role. The upload session must be the caller's own. An ingestion loads all its files in one snapshot, or nothing.
+	// Without `fileIds` it loads all completed files of the session. With `dryRun` nothing is loaded; the finished ingestion then has
 	// `preview` with columns, types, sample rows and doubts.
 	//
 	// Under the caller's own name the dataset need not exist. It is created, with its namespace if necessary, together with its first
@@ -2317,16 +2317,16 @@ type ClientInterface interface {
 
 	// CancelIngestion Cancel an ingestion
 	//
-	// Needs the editor role. Nothing of it is loaded. A repeat gives the same; a completed or failed ingestion is 422 INVALID_STATE.
+	// Needs the editor role. Nothing of the ingestion is loaded. A repeat gives the same answer. 422 INVALID_STATE if the ingestion is completed or failed.
 	//
 	// Corresponds with POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/cancel (the `CancelIngestion` operationId).
 	CancelIngestion(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// RetryIngestionWithBody Continue a waiting ingestion, or try a failed one again
 	//
-	// Needs the editor role. Only a waiting, failed or cancelled ingestion can be tried again (422 INVALID_STATE); 409 if the dataset was
-	// cleared after it was accepted. A waiting ingestion goes on if `accept` has the code of each of its doubts that has one, or `all`;
-	// otherwise it keeps waiting (422 INVALID_STATE).
+	// Needs the editor role. Only a waiting, failed or cancelled ingestion can be tried again; any other gives 422 INVALID_STATE. 409 if the
+	// dataset was cleared after the ingestion was accepted. A waiting ingestion continues if `accept` has `all`, or the code of every doubt
+	// that has one; otherwise it keeps waiting, and the answer is 422 INVALID_STATE.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -2335,9 +2335,9 @@ type ClientInterface interface {
 
 	// RetryIngestion Continue a waiting ingestion, or try a failed one again
 	//
-	// Needs the editor role. Only a waiting, failed or cancelled ingestion can be tried again (422 INVALID_STATE); 409 if the dataset was
-	// cleared after it was accepted. A waiting ingestion goes on if `accept` has the code of each of its doubts that has one, or `all`;
-	// otherwise it keeps waiting (422 INVALID_STATE).
+	// Needs the editor role. Only a waiting, failed or cancelled ingestion can be tried again; any other gives 422 INVALID_STATE. 409 if the
+	// dataset was cleared after the ingestion was accepted. A waiting ingestion continues if `accept` has `all`, or the code of every doubt
+	// that has one; otherwise it keeps waiting, and the answer is 422 INVALID_STATE.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -2346,16 +2346,16 @@ type ClientInterface interface {
 
 	// GetProfile Profile of a dataset's columns
 	//
-	// Computed when the dataset has been quiet for a while, so it may describe an earlier snapshot, which it names. 404 until the
-	// first one is there, and after rows were taken away (clear, replace, restore) until it is computed anew: it never shows values
-	// that are gone. Counts are exact up to 2,000,000 rows; `distinctExact` says where they are not.
+	// The profile is computed when the dataset has not changed for a while, so it may describe an earlier snapshot, which `snapshotId`
+	// names. 404 before the first profile, and after rows were removed (clear, replace, restore) until the profile is computed again,
+	// because it must not show removed values. Counts are exact up to 2,000,000 rows; `distinctExact` says where they are not.
 	//
 	// Corresponds with GET /data/{username}/{namespace}/{datasetName}/profile (the `GetProfile` operationId).
 	GetProfile(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListRows Preview the rows of a dataset
 	//
-	// All pages of one walk show the same snapshot, in the order in which the rows came.
+	// All pages that follow from one first page show the same snapshot, in the order in which the rows were added.
 	//
 	// Corresponds with GET /data/{username}/{namespace}/{datasetName}/rows (the `ListRows` operationId).
 	ListRows(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *ListRowsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -2382,8 +2382,8 @@ type ClientInterface interface {
 
 	// ListSnapshots History of a dataset
 	//
-	// Newest first. What was replaced longer ago than the operator keeps it (30 days unless said otherwise) is not listed,
-	// and cannot be read or restored any more.
+	// Newest first. A snapshot that was replaced more than 30 days ago (the operator can choose another time) is not listed, and can no
+	// longer be read or restored.
 	//
 	// Corresponds with GET /data/{username}/{namespace}/{datasetName}/snapshots (the `ListSnapshots` operationId).
 	ListSnapshots(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *ListSnapshotsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -2392,7 +2392,7 @@ type ClientInterface interface {
 	//
 	// Only the owner may do this; others who can see the dataset get 403.
 	// Makes a new snapshot with the rows of the earlier one, so that the restore itself can be undone.
-	// Ingestions and row posts accepted before it end with CONFLICT.
+	// Ingestions and posts of rows that were accepted before it end with CONFLICT.
 	//
 	// Corresponds with POST /data/{username}/{namespace}/{datasetName}/snapshots/{snapshotId}/restore (the `RestoreSnapshot` operationId).
 	RestoreSnapshot(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, snapshotID SnapshotID, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -2403,7 +2403,7 @@ type ClientInterface interface {
 	//
 	// Gives each file a list of presigned addresses, one per part. Send each part with PUT to its address, keep the `ETag` of each answer,
 	// and finish each file with them. Parts are 8 MiB, larger only where a file would need more than 10,000 of them; the last part is the rest.
-	// A request that would need more than 10,000 parts in one answer is 413. A session not finished within 24 hours is aborted by the service.
+	// A request that would need more than 10,000 parts in one answer is 413. The service aborts a session that is not finished within 24 hours.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -2416,7 +2416,7 @@ type ClientInterface interface {
 	//
 	// Gives each file a list of presigned addresses, one per part. Send each part with PUT to its address, keep the `ETag` of each answer,
 	// and finish each file with them. Parts are 8 MiB, larger only where a file would need more than 10,000 of them; the last part is the rest.
-	// A request that would need more than 10,000 parts in one answer is 413. A session not finished within 24 hours is aborted by the service.
+	// A request that would need more than 10,000 parts in one answer is 413. The service aborts a session that is not finished within 24 hours.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -2425,7 +2425,7 @@ type ClientInterface interface {
 
 	// GetUpload State of an upload session
 	//
-	// Names the parts that the object store already has, so that a broken upload can go on where it stopped. Sessions of other users look absent.
+	// Lists the parts that the object store already has, so that an interrupted upload can continue. 404 for sessions of other users.
 	//
 	// Corresponds with GET /file-upload/{sessionId} (the `GetUpload` operationId).
 	GetUpload(ctx context.Context, sessionID SessionID, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -2434,9 +2434,9 @@ type ClientInterface interface {
 	//
 	// Part of the interface specification.
 	//
-	// The session becomes `aborted`, and its finished files are withdrawn at once. A repeat gives the same; a completed session is 422 INVALID_STATE.
-	// With `fileId` only that file is aborted: the session is then `preparing` while another file is open, `completed` when all the rest are finished,
-	// `aborted` when none is left. Sessions of other users look absent.
+	// The session becomes `aborted`, and its finished files are withdrawn at once. A repeat gives the same answer. 422 INVALID_STATE if the session
+	// is completed. With `fileId` only that file is aborted. The session is then `preparing` while another file is open, `completed` when all other
+	// files are finished, and `aborted` when no file is left. 404 for sessions of other users.
 	//
 	// Corresponds with POST /file-upload/{sessionId}/abort (the `AbortUpload` operationId).
 	AbortUpload(ctx context.Context, sessionID SessionID, params *AbortUploadParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -2468,18 +2468,18 @@ type ClientInterface interface {
 	// Corresponds with POST /file-upload/{sessionId}/files/{fileId}/finish (the `FinishUpload` operationId).
 	FinishUpload(ctx context.Context, sessionID SessionID, fileID FileID, body FinishUploadJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// RenewUploadUrlsWithBody Fresh addresses for parts of a file
+	// RenewUploadUrlsWithBody Get new addresses for parts of a file
 	//
-	// For addresses that have expired. A file that is no longer open is 422 INVALID_STATE.
+	// For addresses that have expired. 422 INVALID_STATE if the file is no longer open.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /file-upload/{sessionId}/files/{fileId}/urls (the `RenewUploadUrls` operationId).
 	RenewUploadUrlsWithBody(ctx context.Context, sessionID SessionID, fileID FileID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// RenewUploadUrls Fresh addresses for parts of a file
+	// RenewUploadUrls Get new addresses for parts of a file
 	//
-	// For addresses that have expired. A file that is no longer open is 422 INVALID_STATE.
+	// For addresses that have expired. 422 INVALID_STATE if the file is no longer open.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -2488,8 +2488,8 @@ type ClientInterface interface {
 
 	// CreateDatasetWithBody Create a dataset
 	//
-	// Under the caller's own name; the namespace is made if it is not there. The body, a definition, may be left out.
-	// An impossible name is answered with 422, an existing dataset with 409.
+	// Creates a dataset of the caller, and its namespace if there is none. The body, a definition, may be left out.
+	// 422 if a name is not allowed, 409 if the dataset exists.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -2498,8 +2498,8 @@ type ClientInterface interface {
 
 	// CreateDataset Create a dataset
 	//
-	// Under the caller's own name; the namespace is made if it is not there. The body, a definition, may be left out.
-	// An impossible name is answered with 422, an existing dataset with 409.
+	// Creates a dataset of the caller, and its namespace if there is none. The body, a definition, may be left out.
+	// 422 if a name is not allowed, 409 if the dataset exists.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -2627,9 +2627,9 @@ type ClientInterface interface {
 	// A bare name in the statement is a dataset of the namespace; `"namespace/dataset"` and `"owner/namespace/dataset"`, quoted, reach others that
 	// the caller may see. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
 	//
-	// A result has 10,000 rows at most, or as many as a LIMIT of the statement itself asks for up to 100,000; `metadata.truncated` tells when it
-	// was cut, `truncatedBy` by what. A statement may take 60 seconds (504). A statement that cannot be run is 422 QUERY_INVALID: `sub_errors` says
-	// where (`position`) and which names may have been meant (`candidate`).
+	// A result has at most 10,000 rows, or as many as the LIMIT of the statement asks for, up to 100,000. `metadata.truncated` says whether it was
+	// cut, and `truncatedBy` by which limit. A statement may take 60 seconds (504). A statement that cannot be run is 422 QUERY_INVALID: `sub_errors`
+	// says where (`position`) and which names may have been meant (`candidate`).
 	//
 	// A SELECT can have joins, subqueries, windows, PIVOT and UNPIVOT in FROM, DESCRIBE and SUMMARIZE of a dataset, and the table functions unnest,
 	// generate_series, range, json_each and json_tree. `explain` gives the plan. Everything that changes something is refused.
@@ -2647,9 +2647,9 @@ type ClientInterface interface {
 	// A bare name in the statement is a dataset of the namespace; `"namespace/dataset"` and `"owner/namespace/dataset"`, quoted, reach others that
 	// the caller may see. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
 	//
-	// A result has 10,000 rows at most, or as many as a LIMIT of the statement itself asks for up to 100,000; `metadata.truncated` tells when it
-	// was cut, `truncatedBy` by what. A statement may take 60 seconds (504). A statement that cannot be run is 422 QUERY_INVALID: `sub_errors` says
-	// where (`position`) and which names may have been meant (`candidate`).
+	// A result has at most 10,000 rows, or as many as the LIMIT of the statement asks for, up to 100,000. `metadata.truncated` says whether it was
+	// cut, and `truncatedBy` by which limit. A statement may take 60 seconds (504). A statement that cannot be run is 422 QUERY_INVALID: `sub_errors`
+	// says where (`position`) and which names may have been meant (`candidate`).
 	//
 	// A SELECT can have joins, subqueries, windows, PIVOT and UNPIVOT in FROM, DESCRIBE and SUMMARIZE of a dataset, and the table functions unnest,
 	// generate_series, range, json_each and json_tree. `explain` gives the plan. Everything that changes something is refused.
@@ -2670,8 +2670,8 @@ type ClientInterface interface {
 	// Three forms of answer:
 	//
 	// - `Accept: text/event-stream`, the default: a stream of events.
-	// - `Accept: application/json`: waits for the end of the run, by `Prefer: wait=N` for N seconds (60 by default, 110 at most), and
-	//   then gives 202 with the run as it is.
+	// - `Accept: application/json`: waits for the end of the run, with `Prefer: wait=N` for N seconds (60 by default, 110 at most). If the
+	//   run has not ended by then, the answer is 202 with the run as it is.
 	// - `Prefer: respond-async`: 202 with the run at once.
 	//
 	// Each event of the stream has an increasing `id:`, a name and JSON data:
@@ -2680,7 +2680,7 @@ type ClientInterface interface {
 	// |---|---|
 	// | `run-started` | `{runId, conversationId}` |
 	// | `planningStarted` | `{}` |
-	// | `plan` | `{steps, reasoning, reading, after, dropped, model}`; `after` has for each step those whose results it needs, if any does; `dropped` is how many steps were too many; `model` is `planner` if no model made it |
+	// | `plan` | `{steps, reasoning, reading, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
 	// | `stepStarted` | `{index, instruction, model}`; `model` is `planner` if no model wrote the query |
 	// | `queryExecuting` | `{index, query, attempt}`, once per attempt |
 	// | `step` | `{index, …}` with the fields of a step of the result |
@@ -2707,8 +2707,8 @@ type ClientInterface interface {
 	// Three forms of answer:
 	//
 	// - `Accept: text/event-stream`, the default: a stream of events.
-	// - `Accept: application/json`: waits for the end of the run, by `Prefer: wait=N` for N seconds (60 by default, 110 at most), and
-	//   then gives 202 with the run as it is.
+	// - `Accept: application/json`: waits for the end of the run, with `Prefer: wait=N` for N seconds (60 by default, 110 at most). If the
+	//   run has not ended by then, the answer is 202 with the run as it is.
 	// - `Prefer: respond-async`: 202 with the run at once.
 	//
 	// Each event of the stream has an increasing `id:`, a name and JSON data:
@@ -2717,7 +2717,7 @@ type ClientInterface interface {
 	// |---|---|
 	// | `run-started` | `{runId, conversationId}` |
 	// | `planningStarted` | `{}` |
-	// | `plan` | `{steps, reasoning, reading, after, dropped, model}`; `after` has for each step those whose results it needs, if any does; `dropped` is how many steps were too many; `model` is `planner` if no model made it |
+	// | `plan` | `{steps, reasoning, reading, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
 	// | `stepStarted` | `{index, instruction, model}`; `model` is `planner` if no model wrote the query |
 	// | `queryExecuting` | `{index, query, attempt}`, once per attempt |
 	// | `step` | `{index, …}` with the fields of a step of the result |
@@ -2738,7 +2738,7 @@ type ClientInterface interface {
 
 	// ListConversations List the caller's conversations
 	//
-	// The last active first. `username` and `namespace`, given together, limit the list to one namespace; one alone is 422.
+	// Most recently active first. `username` and `namespace`, given together, limit the list to one namespace; one alone is 422.
 	//
 	// Corresponds with GET /query/conversations (the `ListConversations` operationId).
 	ListConversations(ctx context.Context, params *ListConversationsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -2775,12 +2775,14 @@ type ClientInterface interface {
 
 	// LinkQuestionWithBody Find words of a question among the values of datasets
 	//
-	// Which values of text columns the words of a question may mean, the best first, without reading the rows: as they are written (`exact`), but
-	// for case, accents and signs (`folded`), but for the ending (`plural`), but for one letter (`typo`), or as one of several words (`part`).
+	// Finds the values of text columns that the words of a question may mean, best match first, without reading the rows. `match` says how the words
+	// match the value: as written (`exact`), except for case, accents and signs (`folded`), except for the ending (`plural`), except for one letter
+	// (`typo`), or as one of several words (`part`).
 	//
-	// The datasets of the namespace that the caller may see are looked at, or those named: the first 50. They are looked at by an index that is
-	// computed when a dataset has been quiet for a while: rows added since are not in it, and values that may be gone are not shown. `incomplete`
-	// names datasets that have no index yet. Columns with more than 1,000,000 values are sampled; values of more than 100 characters are left out.
+	// The search covers the first 50 datasets of the namespace that the caller may see, or those in `datasets`. It uses an index of values, which is
+	// computed when a dataset has not changed for a while: rows that were added since are not in it, and values that may have been removed are not
+	// returned. `incomplete` lists datasets that have no index yet. Columns with more than 1,000,000 values are sampled; values of more than 100
+	// characters are left out.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -2789,12 +2791,14 @@ type ClientInterface interface {
 
 	// LinkQuestion Find words of a question among the values of datasets
 	//
-	// Which values of text columns the words of a question may mean, the best first, without reading the rows: as they are written (`exact`), but
-	// for case, accents and signs (`folded`), but for the ending (`plural`), but for one letter (`typo`), or as one of several words (`part`).
+	// Finds the values of text columns that the words of a question may mean, best match first, without reading the rows. `match` says how the words
+	// match the value: as written (`exact`), except for case, accents and signs (`folded`), except for the ending (`plural`), except for one letter
+	// (`typo`), or as one of several words (`part`).
 	//
-	// The datasets of the namespace that the caller may see are looked at, or those named: the first 50. They are looked at by an index that is
-	// computed when a dataset has been quiet for a while: rows added since are not in it, and values that may be gone are not shown. `incomplete`
-	// names datasets that have no index yet. Columns with more than 1,000,000 values are sampled; values of more than 100 characters are left out.
+	// The search covers the first 50 datasets of the namespace that the caller may see, or those in `datasets`. It uses an index of values, which is
+	// computed when a dataset has not changed for a while: rows that were added since are not in it, and values that may have been removed are not
+	// returned. `incomplete` lists datasets that have no index yet. Columns with more than 1,000,000 values are sampled; values of more than 100
+	// characters are left out.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -2803,14 +2807,14 @@ type ClientInterface interface {
 
 	// DeleteRun Delete a run
 	//
-	// A run that is still going on is 409; cancel it first. A conversation goes with its last run.
+	// 409 while the run has not ended; cancel it first. Deleting the last run of a conversation deletes the conversation.
 	//
 	// Corresponds with DELETE /query/runs/{runId} (the `DeleteRun` operationId).
 	DeleteRun(ctx context.Context, runID RunID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetRun Read a run
 	//
-	// Runs of other users look absent. Access is checked again at every read: if a dataset that the run read is no longer visible to the caller,
+	// 404 for runs of other users. Access is checked again at every read: if a dataset that the run read is no longer visible to the caller,
 	// the question stays and the result has the outcome `withheld`.
 	//
 	// Corresponds with GET /query/runs/{runId} (the `GetRun` operationId).
@@ -2818,26 +2822,25 @@ type ClientInterface interface {
 
 	// CancelRun Cancel a run
 	//
-	// A repeat gives the same; a run that ended otherwise is 422 INVALID_STATE.
+	// A repeat gives the same answer. 422 INVALID_STATE if the run ended in another way.
 	//
 	// Corresponds with POST /query/runs/{runId}/cancel (the `CancelRun` operationId).
 	CancelRun(ctx context.Context, runID RunID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// StreamRunEvents Follow the events of a run
 	//
-	// The same events as the stream of POST /query/ask, from the beginning or, with `Last-Event-ID`, after the one named; after the end none,
-	// and the stream ends at once.
-	// Events are kept for 7 days after the end of the run; later the stream has only the end.
+	// Sends the events that POST /query/ask streams: from the first one or, with `Last-Event-ID`, after that event. After the last event the
+	// stream ends at once. Events are kept for 7 days after the end of the run; later the stream has only the last event.
 	//
 	// Corresponds with GET /query/runs/{runId}/events (the `StreamRunEvents` operationId).
 	StreamRunEvents(ctx context.Context, runID RunID, params *StreamRunEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// DeleteFeedback Withdraw one's rating of a run
+	// DeleteFeedback Withdraw the caller's rating of a run
 	//
 	// Corresponds with DELETE /query/runs/{runId}/feedback (the `DeleteFeedback` operationId).
 	DeleteFeedback(ctx context.Context, runID RunID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetFeedback Read one's rating of a run
+	// GetFeedback Read the caller's rating of a run
 	//
 	// 404 if the run was not rated.
 	//
@@ -2870,44 +2873,44 @@ type ClientInterface interface {
 
 	// ExportStep All rows of a step as a file
 	//
-	// The rows within the result limit, without `__metadata`. Values in CSV and Parquet are those of POST /query, but for what is nested,
-	// which is JSON in Parquet. Access is checked as for the rows.
+	// Exports the rows of the step within the result limit, without `__metadata`. Values in CSV and Parquet are those of POST /query, except that
+	// nested values are JSON in Parquet. Access is checked as for the rows.
 	//
 	// Corresponds with GET /query/runs/{runId}/steps/{n}/export (the `ExportStep` operationId).
 	ExportStep(ctx context.Context, runID RunID, n StepIndex, params *ExportStepParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListStepRows All rows of a step
 	//
-	// The rows within the result limit, also those left out of the run because of `truncated`. A page of large rows is shorter than `limit`.
-	// Access is checked again: a step of a run whose result is `withheld` looks absent. Steps of runs without a result are kept as long as events.
+	// Lists the rows of the step within the result limit, also those that the run leaves out (`truncated`). A page of large rows is shorter than
+	// `limit`. Access is checked again: 404 if the result of the run is `withheld`. Steps of runs without a result are kept as long as events.
 	//
 	// Corresponds with GET /query/runs/{runId}/steps/{n}/rows (the `ListStepRows` operationId).
 	ListStepRows(ctx context.Context, runID RunID, n StepIndex, params *ListStepRowsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SearchDatasets List everything the caller may see, or search it
 	//
-	// Without `q`: first what is the caller's own, then what is shared with the caller.
+	// Without `q`: first the caller's own datasets, then those that are shared with the caller.
 	//
-	// With `q`: what has the words in its name, its columns, its descriptions or its values, the best first, and at most
-	// 200 datasets over all pages. A dataset that is called so comes first; then it counts how many of the words are found,
-	// how many of them as they are written and not only with a typing error, and where they stand: in the name, in columns,
-	// in descriptions, in values. Case, accents, the order of the words and the ending of a plural do not matter. Names are
-	// also found by the beginning of a word. Of more than eight words the longest eight count, and of what is shared with
-	// the caller the first 10,000 namespaces and datasets.
+	// With `q`: the datasets that have the words in their name, columns, descriptions or values, best match first, at most
+	// 200 over all pages. A dataset with exactly that name comes first. The others are ordered by how many of the words were
+	// found, by how many of these were found as written and not with a typing error, and by where: the name counts more than
+	// columns, columns more than descriptions, descriptions more than values. Case, accents, the order of the words and
+	// plural endings do not matter. Names are also found by the beginning of a word. Of more than eight words, the longest
+	// eight count. Of what is shared with the caller, the first 10,000 namespaces and datasets are searched.
 	//
 	// Corresponds with GET /schema/datasets/all (the `SearchDatasets` operationId).
 	SearchDatasets(ctx context.Context, params *SearchDatasetsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListNamespaces List a user's namespaces
 	//
-	// Those that the caller may see, in the order in which they were made. A user of whom the caller may see nothing gives an empty list, whether or not the user exists.
+	// Lists the namespaces that the caller may see, in order of creation. The list is empty if there are none, whether or not the user exists.
 	//
 	// Corresponds with GET /schema/{username}/namespaces (the `ListNamespaces` operationId).
 	ListNamespaces(ctx context.Context, username Username, params *ListNamespacesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CreateNamespaceWithBody Create a namespace
 	//
-	// Only under the caller's own name. A namespace also appears with its first dataset.
+	// Only under the caller's own name. Creating the first dataset of a namespace creates the namespace too.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -2916,7 +2919,7 @@ type ClientInterface interface {
 
 	// CreateNamespace Create a namespace
 	//
-	// Only under the caller's own name. A namespace also appears with its first dataset.
+	// Only under the caller's own name. Creating the first dataset of a namespace creates the namespace too.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -2925,7 +2928,7 @@ type ClientInterface interface {
 
 	// DeleteNamespace Delete an empty namespace
 	//
-	// A namespace that still holds datasets is answered with 409.
+	// 409 if the namespace still contains datasets.
 	//
 	// Corresponds with DELETE /schema/{username}/namespaces/{namespace} (the `DeleteNamespace` operationId).
 	DeleteNamespace(ctx context.Context, username Username, namespace Namespace, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -2946,25 +2949,25 @@ type ClientInterface interface {
 
 	// ListDatasets List the datasets of a namespace
 	//
-	// Those that the caller may see, in the order in which they were made.
+	// Lists the datasets that the caller may see, in order of creation.
 	//
 	// Corresponds with GET /schema/{username}/{namespace}/datasets (the `ListDatasets` operationId).
 	ListDatasets(ctx context.Context, username Username, namespace Namespace, params *ListDatasetsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetMe Who the caller is
 	//
-	// The account is made at the first request with a valid token; its username is fixed from then on.
+	// The first request with a valid token creates the account. Its username is fixed from then on.
 	//
 	// Corresponds with GET /user/me (the `GetMe` operationId).
 	GetMe(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CreateTokenWithBody Create an API token
 	//
-	// The value of the token is in this answer and nowhere else; only its hash is kept.
+	// Only this answer contains the value of the token. The service keeps its hash.
 	//
-	// `role` is a ceiling: the token never allows more than its maker's own rights. With `accessRestrictedTo` the token sees only
-	// the named namespaces and datasets, has at most editor rights, and cannot share, rename, delete or manage tokens.
-	// A token made with a token never outlives or exceeds it.
+	// `role` is the most that the token allows; it never allows more than its creator may do. With `accessRestrictedTo` the token sees
+	// only the named namespaces and datasets, has at most editor rights, and cannot share, rename, delete or manage tokens.
+	// A token that was created with another token expires no later than that token and allows no more.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -2973,11 +2976,11 @@ type ClientInterface interface {
 
 	// CreateToken Create an API token
 	//
-	// The value of the token is in this answer and nowhere else; only its hash is kept.
+	// Only this answer contains the value of the token. The service keeps its hash.
 	//
-	// `role` is a ceiling: the token never allows more than its maker's own rights. With `accessRestrictedTo` the token sees only
-	// the named namespaces and datasets, has at most editor rights, and cannot share, rename, delete or manage tokens.
-	// A token made with a token never outlives or exceeds it.
+	// `role` is the most that the token allows; it never allows more than its creator may do. With `accessRestrictedTo` the token sees
+	// only the named namespaces and datasets, has at most editor rights, and cannot share, rename, delete or manage tokens.
+	// A token that was created with another token expires no later than that token and allows no more.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -2986,14 +2989,14 @@ type ClientInterface interface {
 
 	// DeleteToken Revoke an API token
 	//
-	// The token stops working with the next request. Tokens of other users look absent.
+	// The token stops working with the next request. 404 for tokens of other users.
 	//
 	// Corresponds with DELETE /user/token/{id} (the `DeleteToken` operationId).
 	DeleteToken(ctx context.Context, id TokenID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListTokens List the caller's API tokens
 	//
-	// The value of a token is never shown again.
+	// The list does not contain the values of the tokens.
 	//
 	// Corresponds with GET /user/tokens (the `ListTokens` operationId).
 	ListTokens(ctx context.Context, params *ListTokensParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -3097,7 +3100,7 @@ func (c *Client) UpdateDataset(ctx context.Context, username Username, namespace
 // ClearDataset Remove all rows of a dataset
 //
 // Needs the editor role. The history stays, so that an earlier snapshot can be restored.
-// Ingestions and row posts accepted before it end with CONFLICT.
+// Ingestions and posts of rows that were accepted before it end with CONFLICT.
 //
 // Corresponds with POST /data/{username}/{namespace}/{datasetName}/clear (the `ClearDataset` operationId).
 func (c *Client) ClearDataset(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -3153,7 +3156,7 @@ func (c *Client) GetInferDefinition(ctx context.Context, username Username, name
 //
 // Needs the editor role. It creates or updates the definition, never the dataset.
 // At least one field must be present (422). An absent field keeps its value, a present `schemaDefinition` replaces
-// the whole map, and `""` and `{}` clear. With `If-Match` the change is made only if the definition is still the one named (412).
+// the whole map, and `""` and `{}` clear a field. With `If-Match` the change is made only if the definition still has that ETag (412).
 //
 // Takes any type of body and a specified content type.
 //
@@ -3176,7 +3179,7 @@ func (c *Client) PutInferDefinitionWithBody(ctx context.Context, username Userna
 //
 // Needs the editor role. It creates or updates the definition, never the dataset.
 // At least one field must be present (422). An absent field keeps its value, a present `schemaDefinition` replaces
-// the whole map, and `""` and `{}` clear. With `If-Match` the change is made only if the definition is still the one named (412).
+// the whole map, and `""` and `{}` clear a field. With `If-Match` the change is made only if the definition still has that ETag (412).
 //
 // Takes a body of the `application/json` content type.
 //
@@ -3195,8 +3198,8 @@ func (c *Client) PutInferDefinition(ctx context.Context, username Username, name
 
 // DraftInferDefinition Draft a definition from the profile
 //
-// Needs the viewer role. Made of sentences about the profile, without a model. Nothing is saved; send the draft, changed as you
-// like, with PUT. 422 INVALID_STATE while there is no profile yet.
+// Needs the viewer role. Writes sentences from the profile, without a model. The draft is not saved: change it as you like and send
+// it with PUT. 422 INVALID_STATE while there is no profile.
 //
 // Corresponds with POST /data/{username}/{namespace}/{datasetName}/inferDefinition/draft (the `DraftInferDefinition` operationId).
 func (c *Client) DraftInferDefinition(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -3230,8 +3233,8 @@ func (c *Client) ListIngestions(ctx context.Context, username Username, namespac
 
 // CreateIngestionWithBody Load uploaded files into a dataset
 //
-// Needs the editor role. The upload session must be the caller's own. One ingestion is one snapshot: all its files or none.
-// Without `fileIds` all completed files of the session are taken. With `dryRun` nothing is loaded; the finished ingestion then carries
+// Needs the editor role. The upload session must be the caller's own. An ingestion loads all its files in one snapshot, or nothing.
+// Without `fileIds` it loads all completed files of the session. With `dryRun` nothing is loaded; the finished ingestion then has
 // `preview` with columns, types, sample rows and doubts.
 //
 // Under the caller's own name the dataset need not exist. It is created, with its namespace if necessary, together with its first
@@ -3257,8 +3260,8 @@ func (c *Client) CreateIngestionWithBody(ctx context.Context, username Username,
 
 // CreateIngestion Load uploaded files into a dataset
 //
-// Needs the editor role. The upload session must be the caller's own. One ingestion is one snapshot: all its files or none.
-// Without `fileIds` all completed files of the session are taken. With `dryRun` nothing is loaded; the finished ingestion then carries
+// Needs the editor role. The upload session must be the caller's own. An ingestion loads all its files in one snapshot, or nothing.
+// Without `fileIds` it loads all completed files of the session. With `dryRun` nothing is loaded; the finished ingestion then has
 // `preview` with columns, types, sample rows and doubts.
 //
 // Under the caller's own name the dataset need not exist. It is created, with its namespace if necessary, together with its first
@@ -3299,7 +3302,7 @@ func (c *Client) GetIngestion(ctx context.Context, username Username, namespace 
 
 // CancelIngestion Cancel an ingestion
 //
-// Needs the editor role. Nothing of it is loaded. A repeat gives the same; a completed or failed ingestion is 422 INVALID_STATE.
+// Needs the editor role. Nothing of the ingestion is loaded. A repeat gives the same answer. 422 INVALID_STATE if the ingestion is completed or failed.
 //
 // Corresponds with POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/cancel (the `CancelIngestion` operationId).
 func (c *Client) CancelIngestion(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -3316,9 +3319,9 @@ func (c *Client) CancelIngestion(ctx context.Context, username Username, namespa
 
 // RetryIngestionWithBody Continue a waiting ingestion, or try a failed one again
 //
-// Needs the editor role. Only a waiting, failed or cancelled ingestion can be tried again (422 INVALID_STATE); 409 if the dataset was
-// cleared after it was accepted. A waiting ingestion goes on if `accept` has the code of each of its doubts that has one, or `all`;
-// otherwise it keeps waiting (422 INVALID_STATE).
+// Needs the editor role. Only a waiting, failed or cancelled ingestion can be tried again; any other gives 422 INVALID_STATE. 409 if the
+// dataset was cleared after the ingestion was accepted. A waiting ingestion continues if `accept` has `all`, or the code of every doubt
+// that has one; otherwise it keeps waiting, and the answer is 422 INVALID_STATE.
 //
 // Takes any type of body and a specified content type.
 //
@@ -3337,9 +3340,9 @@ func (c *Client) RetryIngestionWithBody(ctx context.Context, username Username, 
 
 // RetryIngestion Continue a waiting ingestion, or try a failed one again
 //
-// Needs the editor role. Only a waiting, failed or cancelled ingestion can be tried again (422 INVALID_STATE); 409 if the dataset was
-// cleared after it was accepted. A waiting ingestion goes on if `accept` has the code of each of its doubts that has one, or `all`;
-// otherwise it keeps waiting (422 INVALID_STATE).
+// Needs the editor role. Only a waiting, failed or cancelled ingestion can be tried again; any other gives 422 INVALID_STATE. 409 if the
+// dataset was cleared after the ingestion was accepted. A waiting ingestion continues if `accept` has `all`, or the code of every doubt
+// that has one; otherwise it keeps waiting, and the answer is 422 INVALID_STATE.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -3358,9 +3361,9 @@ func (c *Client) RetryIngestion(ctx context.Context, username Username, namespac
 
 // GetProfile Profile of a dataset's columns
 //
-// Computed when the dataset has been quiet for a while, so it may describe an earlier snapshot, which it names. 404 until the
-// first one is there, and after rows were taken away (clear, replace, restore) until it is computed anew: it never shows values
-// that are gone. Counts are exact up to 2,000,000 rows; `distinctExact` says where they are not.
+// The profile is computed when the dataset has not changed for a while, so it may describe an earlier snapshot, which `snapshotId`
+// names. 404 before the first profile, and after rows were removed (clear, replace, restore) until the profile is computed again,
+// because it must not show removed values. Counts are exact up to 2,000,000 rows; `distinctExact` says where they are not.
 //
 // Corresponds with GET /data/{username}/{namespace}/{datasetName}/profile (the `GetProfile` operationId).
 func (c *Client) GetProfile(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -3377,7 +3380,7 @@ func (c *Client) GetProfile(ctx context.Context, username Username, namespace Na
 
 // ListRows Preview the rows of a dataset
 //
-// All pages of one walk show the same snapshot, in the order in which the rows came.
+// All pages that follow from one first page show the same snapshot, in the order in which the rows were added.
 //
 // Corresponds with GET /data/{username}/{namespace}/{datasetName}/rows (the `ListRows` operationId).
 func (c *Client) ListRows(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *ListRowsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -3434,8 +3437,8 @@ func (c *Client) AppendRows(ctx context.Context, username Username, namespace Na
 
 // ListSnapshots History of a dataset
 //
-// Newest first. What was replaced longer ago than the operator keeps it (30 days unless said otherwise) is not listed,
-// and cannot be read or restored any more.
+// Newest first. A snapshot that was replaced more than 30 days ago (the operator can choose another time) is not listed, and can no
+// longer be read or restored.
 //
 // Corresponds with GET /data/{username}/{namespace}/{datasetName}/snapshots (the `ListSnapshots` operationId).
 func (c *Client) ListSnapshots(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *ListSnapshotsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -3454,7 +3457,7 @@ func (c *Client) ListSnapshots(ctx context.Context, username Username, namespace
 //
 // Only the owner may do this; others who can see the dataset get 403.
 // Makes a new snapshot with the rows of the earlier one, so that the restore itself can be undone.
-// Ingestions and row posts accepted before it end with CONFLICT.
+// Ingestions and posts of rows that were accepted before it end with CONFLICT.
 //
 // Corresponds with POST /data/{username}/{namespace}/{datasetName}/snapshots/{snapshotId}/restore (the `RestoreSnapshot` operationId).
 func (c *Client) RestoreSnapshot(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, snapshotID SnapshotID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -3475,7 +3478,7 @@ func (c *Client) RestoreSnapshot(ctx context.Context, username Username, namespa
 //
 // Gives each file a list of presigned addresses, one per part. Send each part with PUT to its address, keep the `ETag` of each answer,
 // and finish each file with them. Parts are 8 MiB, larger only where a file would need more than 10,000 of them; the last part is the rest.
-// A request that would need more than 10,000 parts in one answer is 413. A session not finished within 24 hours is aborted by the service.
+// A request that would need more than 10,000 parts in one answer is 413. The service aborts a session that is not finished within 24 hours.
 //
 // Takes any type of body and a specified content type.
 //
@@ -3498,7 +3501,7 @@ func (c *Client) PrepareUploadWithBody(ctx context.Context, params *PrepareUploa
 //
 // Gives each file a list of presigned addresses, one per part. Send each part with PUT to its address, keep the `ETag` of each answer,
 // and finish each file with them. Parts are 8 MiB, larger only where a file would need more than 10,000 of them; the last part is the rest.
-// A request that would need more than 10,000 parts in one answer is 413. A session not finished within 24 hours is aborted by the service.
+// A request that would need more than 10,000 parts in one answer is 413. The service aborts a session that is not finished within 24 hours.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -3517,7 +3520,7 @@ func (c *Client) PrepareUpload(ctx context.Context, params *PrepareUploadParams,
 
 // GetUpload State of an upload session
 //
-// Names the parts that the object store already has, so that a broken upload can go on where it stopped. Sessions of other users look absent.
+// Lists the parts that the object store already has, so that an interrupted upload can continue. 404 for sessions of other users.
 //
 // Corresponds with GET /file-upload/{sessionId} (the `GetUpload` operationId).
 func (c *Client) GetUpload(ctx context.Context, sessionID SessionID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -3536,9 +3539,9 @@ func (c *Client) GetUpload(ctx context.Context, sessionID SessionID, reqEditors 
 //
 // Part of the interface specification.
 //
-// The session becomes `aborted`, and its finished files are withdrawn at once. A repeat gives the same; a completed session is 422 INVALID_STATE.
-// With `fileId` only that file is aborted: the session is then `preparing` while another file is open, `completed` when all the rest are finished,
-// `aborted` when none is left. Sessions of other users look absent.
+// The session becomes `aborted`, and its finished files are withdrawn at once. A repeat gives the same answer. 422 INVALID_STATE if the session
+// is completed. With `fileId` only that file is aborted. The session is then `preparing` while another file is open, `completed` when all other
+// files are finished, and `aborted` when no file is left. 404 for sessions of other users.
 //
 // Corresponds with POST /file-upload/{sessionId}/abort (the `AbortUpload` operationId).
 func (c *Client) AbortUpload(ctx context.Context, sessionID SessionID, params *AbortUploadParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -3610,9 +3613,9 @@ func (c *Client) FinishUpload(ctx context.Context, sessionID SessionID, fileID F
 	return c.Client.Do(req)
 }
 
-// RenewUploadUrlsWithBody Fresh addresses for parts of a file
+// RenewUploadUrlsWithBody Get new addresses for parts of a file
 //
-// For addresses that have expired. A file that is no longer open is 422 INVALID_STATE.
+// For addresses that have expired. 422 INVALID_STATE if the file is no longer open.
 //
 // Takes any type of body and a specified content type.
 //
@@ -3629,9 +3632,9 @@ func (c *Client) RenewUploadUrlsWithBody(ctx context.Context, sessionID SessionI
 	return c.Client.Do(req)
 }
 
-// RenewUploadUrls Fresh addresses for parts of a file
+// RenewUploadUrls Get new addresses for parts of a file
 //
-// For addresses that have expired. A file that is no longer open is 422 INVALID_STATE.
+// For addresses that have expired. 422 INVALID_STATE if the file is no longer open.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -3650,8 +3653,8 @@ func (c *Client) RenewUploadUrls(ctx context.Context, sessionID SessionID, fileI
 
 // CreateDatasetWithBody Create a dataset
 //
-// Under the caller's own name; the namespace is made if it is not there. The body, a definition, may be left out.
-// An impossible name is answered with 422, an existing dataset with 409.
+// Creates a dataset of the caller, and its namespace if there is none. The body, a definition, may be left out.
+// 422 if a name is not allowed, 409 if the dataset exists.
 //
 // Takes any type of body and a specified content type.
 //
@@ -3670,8 +3673,8 @@ func (c *Client) CreateDatasetWithBody(ctx context.Context, namespace string, da
 
 // CreateDataset Create a dataset
 //
-// Under the caller's own name; the namespace is made if it is not there. The body, a definition, may be left out.
-// An impossible name is answered with 422, an existing dataset with 409.
+// Creates a dataset of the caller, and its namespace if there is none. The body, a definition, may be left out.
+// 422 if a name is not allowed, 409 if the dataset exists.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -3929,9 +3932,9 @@ func (c *Client) GrantNamespaceShare(ctx context.Context, username Username, nam
 // A bare name in the statement is a dataset of the namespace; `"namespace/dataset"` and `"owner/namespace/dataset"`, quoted, reach others that
 // the caller may see. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
 //
-// A result has 10,000 rows at most, or as many as a LIMIT of the statement itself asks for up to 100,000; `metadata.truncated` tells when it
-// was cut, `truncatedBy` by what. A statement may take 60 seconds (504). A statement that cannot be run is 422 QUERY_INVALID: `sub_errors` says
-// where (`position`) and which names may have been meant (`candidate`).
+// A result has at most 10,000 rows, or as many as the LIMIT of the statement asks for, up to 100,000. `metadata.truncated` says whether it was
+// cut, and `truncatedBy` by which limit. A statement may take 60 seconds (504). A statement that cannot be run is 422 QUERY_INVALID: `sub_errors`
+// says where (`position`) and which names may have been meant (`candidate`).
 //
 // A SELECT can have joins, subqueries, windows, PIVOT and UNPIVOT in FROM, DESCRIBE and SUMMARIZE of a dataset, and the table functions unnest,
 // generate_series, range, json_each and json_tree. `explain` gives the plan. Everything that changes something is refused.
@@ -3959,9 +3962,9 @@ func (c *Client) RunQueryWithBody(ctx context.Context, contentType string, body 
 // A bare name in the statement is a dataset of the namespace; `"namespace/dataset"` and `"owner/namespace/dataset"`, quoted, reach others that
 // the caller may see. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
 //
-// A result has 10,000 rows at most, or as many as a LIMIT of the statement itself asks for up to 100,000; `metadata.truncated` tells when it
-// was cut, `truncatedBy` by what. A statement may take 60 seconds (504). A statement that cannot be run is 422 QUERY_INVALID: `sub_errors` says
-// where (`position`) and which names may have been meant (`candidate`).
+// A result has at most 10,000 rows, or as many as the LIMIT of the statement asks for, up to 100,000. `metadata.truncated` says whether it was
+// cut, and `truncatedBy` by which limit. A statement may take 60 seconds (504). A statement that cannot be run is 422 QUERY_INVALID: `sub_errors`
+// says where (`position`) and which names may have been meant (`candidate`).
 //
 // A SELECT can have joins, subqueries, windows, PIVOT and UNPIVOT in FROM, DESCRIBE and SUMMARIZE of a dataset, and the table functions unnest,
 // generate_series, range, json_each and json_tree. `explain` gives the plan. Everything that changes something is refused.
@@ -3992,8 +3995,8 @@ func (c *Client) RunQuery(ctx context.Context, body RunQueryJSONRequestBody, req
 // Three forms of answer:
 //
 //   - `Accept: text/event-stream`, the default: a stream of events.
-//   - `Accept: application/json`: waits for the end of the run, by `Prefer: wait=N` for N seconds (60 by default, 110 at most), and
-//     then gives 202 with the run as it is.
+//   - `Accept: application/json`: waits for the end of the run, with `Prefer: wait=N` for N seconds (60 by default, 110 at most). If the
+//     run has not ended by then, the answer is 202 with the run as it is.
 //   - `Prefer: respond-async`: 202 with the run at once.
 //
 // Each event of the stream has an increasing `id:`, a name and JSON data:
@@ -4002,7 +4005,7 @@ func (c *Client) RunQuery(ctx context.Context, body RunQueryJSONRequestBody, req
 // |---|---|
 // | `run-started` | `{runId, conversationId}` |
 // | `planningStarted` | `{}` |
-// | `plan` | `{steps, reasoning, reading, after, dropped, model}`; `after` has for each step those whose results it needs, if any does; `dropped` is how many steps were too many; `model` is `planner` if no model made it |
+// | `plan` | `{steps, reasoning, reading, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
 // | `stepStarted` | `{index, instruction, model}`; `model` is `planner` if no model wrote the query |
 // | `queryExecuting` | `{index, query, attempt}`, once per attempt |
 // | `step` | `{index, …}` with the fields of a step of the result |
@@ -4039,8 +4042,8 @@ func (c *Client) AskWithBody(ctx context.Context, params *AskParams, contentType
 // Three forms of answer:
 //
 //   - `Accept: text/event-stream`, the default: a stream of events.
-//   - `Accept: application/json`: waits for the end of the run, by `Prefer: wait=N` for N seconds (60 by default, 110 at most), and
-//     then gives 202 with the run as it is.
+//   - `Accept: application/json`: waits for the end of the run, with `Prefer: wait=N` for N seconds (60 by default, 110 at most). If the
+//     run has not ended by then, the answer is 202 with the run as it is.
 //   - `Prefer: respond-async`: 202 with the run at once.
 //
 // Each event of the stream has an increasing `id:`, a name and JSON data:
@@ -4049,7 +4052,7 @@ func (c *Client) AskWithBody(ctx context.Context, params *AskParams, contentType
 // |---|---|
 // | `run-started` | `{runId, conversationId}` |
 // | `planningStarted` | `{}` |
-// | `plan` | `{steps, reasoning, reading, after, dropped, model}`; `after` has for each step those whose results it needs, if any does; `dropped` is how many steps were too many; `model` is `planner` if no model made it |
+// | `plan` | `{steps, reasoning, reading, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
 // | `stepStarted` | `{index, instruction, model}`; `model` is `planner` if no model wrote the query |
 // | `queryExecuting` | `{index, query, attempt}`, once per attempt |
 // | `step` | `{index, …}` with the fields of a step of the result |
@@ -4080,7 +4083,7 @@ func (c *Client) Ask(ctx context.Context, params *AskParams, body AskJSONRequest
 
 // ListConversations List the caller's conversations
 //
-// The last active first. `username` and `namespace`, given together, limit the list to one namespace; one alone is 422.
+// Most recently active first. `username` and `namespace`, given together, limit the list to one namespace; one alone is 422.
 //
 // Corresponds with GET /query/conversations (the `ListConversations` operationId).
 func (c *Client) ListConversations(ctx context.Context, params *ListConversationsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -4167,12 +4170,14 @@ func (c *Client) RenameConversation(ctx context.Context, conversationID Conversa
 
 // LinkQuestionWithBody Find words of a question among the values of datasets
 //
-// Which values of text columns the words of a question may mean, the best first, without reading the rows: as they are written (`exact`), but
-// for case, accents and signs (`folded`), but for the ending (`plural`), but for one letter (`typo`), or as one of several words (`part`).
+// Finds the values of text columns that the words of a question may mean, best match first, without reading the rows. `match` says how the words
+// match the value: as written (`exact`), except for case, accents and signs (`folded`), except for the ending (`plural`), except for one letter
+// (`typo`), or as one of several words (`part`).
 //
-// The datasets of the namespace that the caller may see are looked at, or those named: the first 50. They are looked at by an index that is
-// computed when a dataset has been quiet for a while: rows added since are not in it, and values that may be gone are not shown. `incomplete`
-// names datasets that have no index yet. Columns with more than 1,000,000 values are sampled; values of more than 100 characters are left out.
+// The search covers the first 50 datasets of the namespace that the caller may see, or those in `datasets`. It uses an index of values, which is
+// computed when a dataset has not changed for a while: rows that were added since are not in it, and values that may have been removed are not
+// returned. `incomplete` lists datasets that have no index yet. Columns with more than 1,000,000 values are sampled; values of more than 100
+// characters are left out.
 //
 // Takes any type of body and a specified content type.
 //
@@ -4191,12 +4196,14 @@ func (c *Client) LinkQuestionWithBody(ctx context.Context, contentType string, b
 
 // LinkQuestion Find words of a question among the values of datasets
 //
-// Which values of text columns the words of a question may mean, the best first, without reading the rows: as they are written (`exact`), but
-// for case, accents and signs (`folded`), but for the ending (`plural`), but for one letter (`typo`), or as one of several words (`part`).
+// Finds the values of text columns that the words of a question may mean, best match first, without reading the rows. `match` says how the words
+// match the value: as written (`exact`), except for case, accents and signs (`folded`), except for the ending (`plural`), except for one letter
+// (`typo`), or as one of several words (`part`).
 //
-// The datasets of the namespace that the caller may see are looked at, or those named: the first 50. They are looked at by an index that is
-// computed when a dataset has been quiet for a while: rows added since are not in it, and values that may be gone are not shown. `incomplete`
-// names datasets that have no index yet. Columns with more than 1,000,000 values are sampled; values of more than 100 characters are left out.
+// The search covers the first 50 datasets of the namespace that the caller may see, or those in `datasets`. It uses an index of values, which is
+// computed when a dataset has not changed for a while: rows that were added since are not in it, and values that may have been removed are not
+// returned. `incomplete` lists datasets that have no index yet. Columns with more than 1,000,000 values are sampled; values of more than 100
+// characters are left out.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -4215,7 +4222,7 @@ func (c *Client) LinkQuestion(ctx context.Context, body LinkQuestionJSONRequestB
 
 // DeleteRun Delete a run
 //
-// A run that is still going on is 409; cancel it first. A conversation goes with its last run.
+// 409 while the run has not ended; cancel it first. Deleting the last run of a conversation deletes the conversation.
 //
 // Corresponds with DELETE /query/runs/{runId} (the `DeleteRun` operationId).
 func (c *Client) DeleteRun(ctx context.Context, runID RunID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -4232,7 +4239,7 @@ func (c *Client) DeleteRun(ctx context.Context, runID RunID, reqEditors ...Reque
 
 // GetRun Read a run
 //
-// Runs of other users look absent. Access is checked again at every read: if a dataset that the run read is no longer visible to the caller,
+// 404 for runs of other users. Access is checked again at every read: if a dataset that the run read is no longer visible to the caller,
 // the question stays and the result has the outcome `withheld`.
 //
 // Corresponds with GET /query/runs/{runId} (the `GetRun` operationId).
@@ -4250,7 +4257,7 @@ func (c *Client) GetRun(ctx context.Context, runID RunID, reqEditors ...RequestE
 
 // CancelRun Cancel a run
 //
-// A repeat gives the same; a run that ended otherwise is 422 INVALID_STATE.
+// A repeat gives the same answer. 422 INVALID_STATE if the run ended in another way.
 //
 // Corresponds with POST /query/runs/{runId}/cancel (the `CancelRun` operationId).
 func (c *Client) CancelRun(ctx context.Context, runID RunID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -4267,9 +4274,8 @@ func (c *Client) CancelRun(ctx context.Context, runID RunID, reqEditors ...Reque
 
 // StreamRunEvents Follow the events of a run
 //
-// The same events as the stream of POST /query/ask, from the beginning or, with `Last-Event-ID`, after the one named; after the end none,
-// and the stream ends at once.
-// Events are kept for 7 days after the end of the run; later the stream has only the end.
+// Sends the events that POST /query/ask streams: from the first one or, with `Last-Event-ID`, after that event. After the last event the
+// stream ends at once. Events are kept for 7 days after the end of the run; later the stream has only the last event.
 //
 // Corresponds with GET /query/runs/{runId}/events (the `StreamRunEvents` operationId).
 func (c *Client) StreamRunEvents(ctx context.Context, runID RunID, params *StreamRunEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -4284,7 +4290,7 @@ func (c *Client) StreamRunEvents(ctx context.Context, runID RunID, params *Strea
 	return c.Client.Do(req)
 }
 
-// DeleteFeedback Withdraw one's rating of a run
+// DeleteFeedback Withdraw the caller's rating of a run
 //
 // Corresponds with DELETE /query/runs/{runId}/feedback (the `DeleteFeedback` operationId).
 func (c *Client) DeleteFeedback(ctx context.Context, runID RunID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -4299,7 +4305,7 @@ func (c *Client) DeleteFeedback(ctx context.Context, runID RunID, reqEditors ...
 	return c.Client.Do(req)
 }
 
-// GetFeedback Read one's rating of a run
+// GetFeedback Read the caller's rating of a run
 //
 // 404 if the run was not rated.
 //
@@ -4362,8 +4368,8 @@ func (c *Client) SubmitFeedback(ctx context.Context, runID RunID, body SubmitFee
 
 // ExportStep All rows of a step as a file
 //
-// The rows within the result limit, without `__metadata`. Values in CSV and Parquet are those of POST /query, but for what is nested,
-// which is JSON in Parquet. Access is checked as for the rows.
+// Exports the rows of the step within the result limit, without `__metadata`. Values in CSV and Parquet are those of POST /query, except that
+// nested values are JSON in Parquet. Access is checked as for the rows.
 //
 // Corresponds with GET /query/runs/{runId}/steps/{n}/export (the `ExportStep` operationId).
 func (c *Client) ExportStep(ctx context.Context, runID RunID, n StepIndex, params *ExportStepParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -4380,8 +4386,8 @@ func (c *Client) ExportStep(ctx context.Context, runID RunID, n StepIndex, param
 
 // ListStepRows All rows of a step
 //
-// The rows within the result limit, also those left out of the run because of `truncated`. A page of large rows is shorter than `limit`.
-// Access is checked again: a step of a run whose result is `withheld` looks absent. Steps of runs without a result are kept as long as events.
+// Lists the rows of the step within the result limit, also those that the run leaves out (`truncated`). A page of large rows is shorter than
+// `limit`. Access is checked again: 404 if the result of the run is `withheld`. Steps of runs without a result are kept as long as events.
 //
 // Corresponds with GET /query/runs/{runId}/steps/{n}/rows (the `ListStepRows` operationId).
 func (c *Client) ListStepRows(ctx context.Context, runID RunID, n StepIndex, params *ListStepRowsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -4398,14 +4404,14 @@ func (c *Client) ListStepRows(ctx context.Context, runID RunID, n StepIndex, par
 
 // SearchDatasets List everything the caller may see, or search it
 //
-// Without `q`: first what is the caller's own, then what is shared with the caller.
+// Without `q`: first the caller's own datasets, then those that are shared with the caller.
 //
-// With `q`: what has the words in its name, its columns, its descriptions or its values, the best first, and at most
-// 200 datasets over all pages. A dataset that is called so comes first; then it counts how many of the words are found,
-// how many of them as they are written and not only with a typing error, and where they stand: in the name, in columns,
-// in descriptions, in values. Case, accents, the order of the words and the ending of a plural do not matter. Names are
-// also found by the beginning of a word. Of more than eight words the longest eight count, and of what is shared with
-// the caller the first 10,000 namespaces and datasets.
+// With `q`: the datasets that have the words in their name, columns, descriptions or values, best match first, at most
+// 200 over all pages. A dataset with exactly that name comes first. The others are ordered by how many of the words were
+// found, by how many of these were found as written and not with a typing error, and by where: the name counts more than
+// columns, columns more than descriptions, descriptions more than values. Case, accents, the order of the words and
+// plural endings do not matter. Names are also found by the beginning of a word. Of more than eight words, the longest
+// eight count. Of what is shared with the caller, the first 10,000 namespaces and datasets are searched.
 //
 // Corresponds with GET /schema/datasets/all (the `SearchDatasets` operationId).
 func (c *Client) SearchDatasets(ctx context.Context, params *SearchDatasetsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -4422,7 +4428,7 @@ func (c *Client) SearchDatasets(ctx context.Context, params *SearchDatasetsParam
 
 // ListNamespaces List a user's namespaces
 //
-// Those that the caller may see, in the order in which they were made. A user of whom the caller may see nothing gives an empty list, whether or not the user exists.
+// Lists the namespaces that the caller may see, in order of creation. The list is empty if there are none, whether or not the user exists.
 //
 // Corresponds with GET /schema/{username}/namespaces (the `ListNamespaces` operationId).
 func (c *Client) ListNamespaces(ctx context.Context, username Username, params *ListNamespacesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -4439,7 +4445,7 @@ func (c *Client) ListNamespaces(ctx context.Context, username Username, params *
 
 // CreateNamespaceWithBody Create a namespace
 //
-// Only under the caller's own name. A namespace also appears with its first dataset.
+// Only under the caller's own name. Creating the first dataset of a namespace creates the namespace too.
 //
 // Takes any type of body and a specified content type.
 //
@@ -4458,7 +4464,7 @@ func (c *Client) CreateNamespaceWithBody(ctx context.Context, username Username,
 
 // CreateNamespace Create a namespace
 //
-// Only under the caller's own name. A namespace also appears with its first dataset.
+// Only under the caller's own name. Creating the first dataset of a namespace creates the namespace too.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -4477,7 +4483,7 @@ func (c *Client) CreateNamespace(ctx context.Context, username Username, params 
 
 // DeleteNamespace Delete an empty namespace
 //
-// A namespace that still holds datasets is answered with 409.
+// 409 if the namespace still contains datasets.
 //
 // Corresponds with DELETE /schema/{username}/namespaces/{namespace} (the `DeleteNamespace` operationId).
 func (c *Client) DeleteNamespace(ctx context.Context, username Username, namespace Namespace, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -4528,7 +4534,7 @@ func (c *Client) UpdateNamespace(ctx context.Context, username Username, namespa
 
 // ListDatasets List the datasets of a namespace
 //
-// Those that the caller may see, in the order in which they were made.
+// Lists the datasets that the caller may see, in order of creation.
 //
 // Corresponds with GET /schema/{username}/{namespace}/datasets (the `ListDatasets` operationId).
 func (c *Client) ListDatasets(ctx context.Context, username Username, namespace Namespace, params *ListDatasetsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -4545,7 +4551,7 @@ func (c *Client) ListDatasets(ctx context.Context, username Username, namespace 
 
 // GetMe Who the caller is
 //
-// The account is made at the first request with a valid token; its username is fixed from then on.
+// The first request with a valid token creates the account. Its username is fixed from then on.
 //
 // Corresponds with GET /user/me (the `GetMe` operationId).
 func (c *Client) GetMe(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -4562,11 +4568,11 @@ func (c *Client) GetMe(ctx context.Context, reqEditors ...RequestEditorFn) (*htt
 
 // CreateTokenWithBody Create an API token
 //
-// The value of the token is in this answer and nowhere else; only its hash is kept.
+// Only this answer contains the value of the token. The service keeps its hash.
 //
-// `role` is a ceiling: the token never allows more than its maker's own rights. With `accessRestrictedTo` the token sees only
-// the named namespaces and datasets, has at most editor rights, and cannot share, rename, delete or manage tokens.
-// A token made with a token never outlives or exceeds it.
+// `role` is the most that the token allows; it never allows more than its creator may do. With `accessRestrictedTo` the token sees
+// only the named namespaces and datasets, has at most editor rights, and cannot share, rename, delete or manage tokens.
+// A token that was created with another token expires no later than that token and allows no more.
 //
 // Takes any type of body and a specified content type.
 //
@@ -4585,11 +4591,11 @@ func (c *Client) CreateTokenWithBody(ctx context.Context, params *CreateTokenPar
 
 // CreateToken Create an API token
 //
-// The value of the token is in this answer and nowhere else; only its hash is kept.
+// Only this answer contains the value of the token. The service keeps its hash.
 //
-// `role` is a ceiling: the token never allows more than its maker's own rights. With `accessRestrictedTo` the token sees only
-// the named namespaces and datasets, has at most editor rights, and cannot share, rename, delete or manage tokens.
-// A token made with a token never outlives or exceeds it.
+// `role` is the most that the token allows; it never allows more than its creator may do. With `accessRestrictedTo` the token sees
+// only the named namespaces and datasets, has at most editor rights, and cannot share, rename, delete or manage tokens.
+// A token that was created with another token expires no later than that token and allows no more.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -4608,7 +4614,7 @@ func (c *Client) CreateToken(ctx context.Context, params *CreateTokenParams, bod
 
 // DeleteToken Revoke an API token
 //
-// The token stops working with the next request. Tokens of other users look absent.
+// The token stops working with the next request. 404 for tokens of other users.
 //
 // Corresponds with DELETE /user/token/{id} (the `DeleteToken` operationId).
 func (c *Client) DeleteToken(ctx context.Context, id TokenID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -4625,7 +4631,7 @@ func (c *Client) DeleteToken(ctx context.Context, id TokenID, reqEditors ...Requ
 
 // ListTokens List the caller's API tokens
 //
-// The value of a token is never shown again.
+// The list does not contain the values of the tokens.
 //
 // Corresponds with GET /user/tokens (the `ListTokens` operationId).
 func (c *Client) ListTokens(ctx context.Context, params *ListTokensParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -8137,7 +8143,7 @@ type ClientWithResponsesInterface interface {
 	// ClearDatasetWithResponse Remove all rows of a dataset
 	//
 	// Needs the editor role. The history stays, so that an earlier snapshot can be restored.
-	// Ingestions and row posts accepted before it end with CONFLICT.
+	// Ingestions and posts of rows that were accepted before it end with CONFLICT.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -8169,7 +8175,7 @@ type ClientWithResponsesInterface interface {
 	//
 	// Needs the editor role. It creates or updates the definition, never the dataset.
 	// At least one field must be present (422). An absent field keeps its value, a present `schemaDefinition` replaces
-	// the whole map, and `""` and `{}` clear. With `If-Match` the change is made only if the definition is still the one named (412).
+	// the whole map, and `""` and `{}` clear a field. With `If-Match` the change is made only if the definition still has that ETag (412).
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -8182,7 +8188,7 @@ type ClientWithResponsesInterface interface {
 	//
 	// Needs the editor role. It creates or updates the definition, never the dataset.
 	// At least one field must be present (422). An absent field keeps its value, a present `schemaDefinition` replaces
-	// the whole map, and `""` and `{}` clear. With `If-Match` the change is made only if the definition is still the one named (412).
+	// the whole map, and `""` and `{}` clear a field. With `If-Match` the change is made only if the definition still has that ETag (412).
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -8191,8 +8197,8 @@ type ClientWithResponsesInterface interface {
 
 	// DraftInferDefinitionWithResponse Draft a definition from the profile
 	//
-	// Needs the viewer role. Made of sentences about the profile, without a model. Nothing is saved; send the draft, changed as you
-	// like, with PUT. 422 INVALID_STATE while there is no profile yet.
+	// Needs the viewer role. Writes sentences from the profile, without a model. The draft is not saved: change it as you like and send
+	// it with PUT. 422 INVALID_STATE while there is no profile.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -8210,8 +8216,8 @@ type ClientWithResponsesInterface interface {
 
 	// CreateIngestionWithBodyWithResponse Load uploaded files into a dataset
 	//
-	// Needs the editor role. The upload session must be the caller's own. One ingestion is one snapshot: all its files or none.
-	// Without `fileIds` all completed files of the session are taken. With `dryRun` nothing is loaded; the finished ingestion then carries
+	// Needs the editor role. The upload session must be the caller's own. An ingestion loads all its files in one snapshot, or nothing.
+	// Without `fileIds` it loads all completed files of the session. With `dryRun` nothing is loaded; the finished ingestion then has
 	// `preview` with columns, types, sample rows and doubts.
 	//
 	// Under the caller's own name the dataset need not exist. It is created, with its namespace if necessary, together with its first
@@ -8227,8 +8233,8 @@ type ClientWithResponsesInterface interface {
 
 	// CreateIngestionWithResponse Load uploaded files into a dataset
 	//
-	// Needs the editor role. The upload session must be the caller's own. One ingestion is one snapshot: all its files or none.
-	// Without `fileIds` all completed files of the session are taken. With `dryRun` nothing is loaded; the finished ingestion then carries
+	// Needs the editor role. The upload session must be the caller's own. An ingestion loads all its files in one snapshot, or nothing.
+	// Without `fileIds` it loads all completed files of the session. With `dryRun` nothing is loaded; the finished ingestion then has
 	// `preview` with columns, types, sample rows and doubts.
 	//
 	// Under the caller's own name the dataset need not exist. It is created, with its namespace if necessary, together with its first
@@ -8251,7 +8257,7 @@ type ClientWithResponsesInterface interface {
 
 	// CancelIngestionWithResponse Cancel an ingestion
 	//
-	// Needs the editor role. Nothing of it is loaded. A repeat gives the same; a completed or failed ingestion is 422 INVALID_STATE.
+	// Needs the editor role. Nothing of the ingestion is loaded. A repeat gives the same answer. 422 INVALID_STATE if the ingestion is completed or failed.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -8260,9 +8266,9 @@ type ClientWithResponsesInterface interface {
 
 	// RetryIngestionWithBodyWithResponse Continue a waiting ingestion, or try a failed one again
 	//
-	// Needs the editor role. Only a waiting, failed or cancelled ingestion can be tried again (422 INVALID_STATE); 409 if the dataset was
-	// cleared after it was accepted. A waiting ingestion goes on if `accept` has the code of each of its doubts that has one, or `all`;
-	// otherwise it keeps waiting (422 INVALID_STATE).
+	// Needs the editor role. Only a waiting, failed or cancelled ingestion can be tried again; any other gives 422 INVALID_STATE. 409 if the
+	// dataset was cleared after the ingestion was accepted. A waiting ingestion continues if `accept` has `all`, or the code of every doubt
+	// that has one; otherwise it keeps waiting, and the answer is 422 INVALID_STATE.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -8271,9 +8277,9 @@ type ClientWithResponsesInterface interface {
 
 	// RetryIngestionWithResponse Continue a waiting ingestion, or try a failed one again
 	//
-	// Needs the editor role. Only a waiting, failed or cancelled ingestion can be tried again (422 INVALID_STATE); 409 if the dataset was
-	// cleared after it was accepted. A waiting ingestion goes on if `accept` has the code of each of its doubts that has one, or `all`;
-	// otherwise it keeps waiting (422 INVALID_STATE).
+	// Needs the editor role. Only a waiting, failed or cancelled ingestion can be tried again; any other gives 422 INVALID_STATE. 409 if the
+	// dataset was cleared after the ingestion was accepted. A waiting ingestion continues if `accept` has `all`, or the code of every doubt
+	// that has one; otherwise it keeps waiting, and the answer is 422 INVALID_STATE.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -8282,9 +8288,9 @@ type ClientWithResponsesInterface interface {
 
 	// GetProfileWithResponse Profile of a dataset's columns
 	//
-	// Computed when the dataset has been quiet for a while, so it may describe an earlier snapshot, which it names. 404 until the
-	// first one is there, and after rows were taken away (clear, replace, restore) until it is computed anew: it never shows values
-	// that are gone. Counts are exact up to 2,000,000 rows; `distinctExact` says where they are not.
+	// The profile is computed when the dataset has not changed for a while, so it may describe an earlier snapshot, which `snapshotId`
+	// names. 404 before the first profile, and after rows were removed (clear, replace, restore) until the profile is computed again,
+	// because it must not show removed values. Counts are exact up to 2,000,000 rows; `distinctExact` says where they are not.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -8293,7 +8299,7 @@ type ClientWithResponsesInterface interface {
 
 	// ListRowsWithResponse Preview the rows of a dataset
 	//
-	// All pages of one walk show the same snapshot, in the order in which the rows came.
+	// All pages that follow from one first page show the same snapshot, in the order in which the rows were added.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -8322,8 +8328,8 @@ type ClientWithResponsesInterface interface {
 
 	// ListSnapshotsWithResponse History of a dataset
 	//
-	// Newest first. What was replaced longer ago than the operator keeps it (30 days unless said otherwise) is not listed,
-	// and cannot be read or restored any more.
+	// Newest first. A snapshot that was replaced more than 30 days ago (the operator can choose another time) is not listed, and can no
+	// longer be read or restored.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -8334,7 +8340,7 @@ type ClientWithResponsesInterface interface {
 	//
 	// Only the owner may do this; others who can see the dataset get 403.
 	// Makes a new snapshot with the rows of the earlier one, so that the restore itself can be undone.
-	// Ingestions and row posts accepted before it end with CONFLICT.
+	// Ingestions and posts of rows that were accepted before it end with CONFLICT.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -8347,7 +8353,7 @@ type ClientWithResponsesInterface interface {
 	//
 	// Gives each file a list of presigned addresses, one per part. Send each part with PUT to its address, keep the `ETag` of each answer,
 	// and finish each file with them. Parts are 8 MiB, larger only where a file would need more than 10,000 of them; the last part is the rest.
-	// A request that would need more than 10,000 parts in one answer is 413. A session not finished within 24 hours is aborted by the service.
+	// A request that would need more than 10,000 parts in one answer is 413. The service aborts a session that is not finished within 24 hours.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -8360,7 +8366,7 @@ type ClientWithResponsesInterface interface {
 	//
 	// Gives each file a list of presigned addresses, one per part. Send each part with PUT to its address, keep the `ETag` of each answer,
 	// and finish each file with them. Parts are 8 MiB, larger only where a file would need more than 10,000 of them; the last part is the rest.
-	// A request that would need more than 10,000 parts in one answer is 413. A session not finished within 24 hours is aborted by the service.
+	// A request that would need more than 10,000 parts in one answer is 413. The service aborts a session that is not finished within 24 hours.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -8369,7 +8375,7 @@ type ClientWithResponsesInterface interface {
 
 	// GetUploadWithResponse State of an upload session
 	//
-	// Names the parts that the object store already has, so that a broken upload can go on where it stopped. Sessions of other users look absent.
+	// Lists the parts that the object store already has, so that an interrupted upload can continue. 404 for sessions of other users.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -8380,9 +8386,9 @@ type ClientWithResponsesInterface interface {
 	//
 	// Part of the interface specification.
 	//
-	// The session becomes `aborted`, and its finished files are withdrawn at once. A repeat gives the same; a completed session is 422 INVALID_STATE.
-	// With `fileId` only that file is aborted: the session is then `preparing` while another file is open, `completed` when all the rest are finished,
-	// `aborted` when none is left. Sessions of other users look absent.
+	// The session becomes `aborted`, and its finished files are withdrawn at once. A repeat gives the same answer. 422 INVALID_STATE if the session
+	// is completed. With `fileId` only that file is aborted. The session is then `preparing` while another file is open, `completed` when all other
+	// files are finished, and `aborted` when no file is left. 404 for sessions of other users.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -8418,18 +8424,18 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /file-upload/{sessionId}/files/{fileId}/finish (the `FinishUpload` operationId).
 	FinishUploadWithResponse(ctx context.Context, sessionID SessionID, fileID FileID, body FinishUploadJSONRequestBody, reqEditors ...RequestEditorFn) (*FinishUploadResponse, error)
 
-	// RenewUploadUrlsWithBodyWithResponse Fresh addresses for parts of a file
+	// RenewUploadUrlsWithBodyWithResponse Get new addresses for parts of a file
 	//
-	// For addresses that have expired. A file that is no longer open is 422 INVALID_STATE.
+	// For addresses that have expired. 422 INVALID_STATE if the file is no longer open.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /file-upload/{sessionId}/files/{fileId}/urls (the `RenewUploadUrls` operationId).
 	RenewUploadUrlsWithBodyWithResponse(ctx context.Context, sessionID SessionID, fileID FileID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RenewUploadUrlsResponse, error)
 
-	// RenewUploadUrlsWithResponse Fresh addresses for parts of a file
+	// RenewUploadUrlsWithResponse Get new addresses for parts of a file
 	//
-	// For addresses that have expired. A file that is no longer open is 422 INVALID_STATE.
+	// For addresses that have expired. 422 INVALID_STATE if the file is no longer open.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -8438,8 +8444,8 @@ type ClientWithResponsesInterface interface {
 
 	// CreateDatasetWithBodyWithResponse Create a dataset
 	//
-	// Under the caller's own name; the namespace is made if it is not there. The body, a definition, may be left out.
-	// An impossible name is answered with 422, an existing dataset with 409.
+	// Creates a dataset of the caller, and its namespace if there is none. The body, a definition, may be left out.
+	// 422 if a name is not allowed, 409 if the dataset exists.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -8448,8 +8454,8 @@ type ClientWithResponsesInterface interface {
 
 	// CreateDatasetWithResponse Create a dataset
 	//
-	// Under the caller's own name; the namespace is made if it is not there. The body, a definition, may be left out.
-	// An impossible name is answered with 422, an existing dataset with 409.
+	// Creates a dataset of the caller, and its namespace if there is none. The body, a definition, may be left out.
+	// 422 if a name is not allowed, 409 if the dataset exists.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -8581,9 +8587,9 @@ type ClientWithResponsesInterface interface {
 	// A bare name in the statement is a dataset of the namespace; `"namespace/dataset"` and `"owner/namespace/dataset"`, quoted, reach others that
 	// the caller may see. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
 	//
-	// A result has 10,000 rows at most, or as many as a LIMIT of the statement itself asks for up to 100,000; `metadata.truncated` tells when it
-	// was cut, `truncatedBy` by what. A statement may take 60 seconds (504). A statement that cannot be run is 422 QUERY_INVALID: `sub_errors` says
-	// where (`position`) and which names may have been meant (`candidate`).
+	// A result has at most 10,000 rows, or as many as the LIMIT of the statement asks for, up to 100,000. `metadata.truncated` says whether it was
+	// cut, and `truncatedBy` by which limit. A statement may take 60 seconds (504). A statement that cannot be run is 422 QUERY_INVALID: `sub_errors`
+	// says where (`position`) and which names may have been meant (`candidate`).
 	//
 	// A SELECT can have joins, subqueries, windows, PIVOT and UNPIVOT in FROM, DESCRIBE and SUMMARIZE of a dataset, and the table functions unnest,
 	// generate_series, range, json_each and json_tree. `explain` gives the plan. Everything that changes something is refused.
@@ -8601,9 +8607,9 @@ type ClientWithResponsesInterface interface {
 	// A bare name in the statement is a dataset of the namespace; `"namespace/dataset"` and `"owner/namespace/dataset"`, quoted, reach others that
 	// the caller may see. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
 	//
-	// A result has 10,000 rows at most, or as many as a LIMIT of the statement itself asks for up to 100,000; `metadata.truncated` tells when it
-	// was cut, `truncatedBy` by what. A statement may take 60 seconds (504). A statement that cannot be run is 422 QUERY_INVALID: `sub_errors` says
-	// where (`position`) and which names may have been meant (`candidate`).
+	// A result has at most 10,000 rows, or as many as the LIMIT of the statement asks for, up to 100,000. `metadata.truncated` says whether it was
+	// cut, and `truncatedBy` by which limit. A statement may take 60 seconds (504). A statement that cannot be run is 422 QUERY_INVALID: `sub_errors`
+	// says where (`position`) and which names may have been meant (`candidate`).
 	//
 	// A SELECT can have joins, subqueries, windows, PIVOT and UNPIVOT in FROM, DESCRIBE and SUMMARIZE of a dataset, and the table functions unnest,
 	// generate_series, range, json_each and json_tree. `explain` gives the plan. Everything that changes something is refused.
@@ -8624,8 +8630,8 @@ type ClientWithResponsesInterface interface {
 	// Three forms of answer:
 	//
 	// - `Accept: text/event-stream`, the default: a stream of events.
-	// - `Accept: application/json`: waits for the end of the run, by `Prefer: wait=N` for N seconds (60 by default, 110 at most), and
-	//   then gives 202 with the run as it is.
+	// - `Accept: application/json`: waits for the end of the run, with `Prefer: wait=N` for N seconds (60 by default, 110 at most). If the
+	//   run has not ended by then, the answer is 202 with the run as it is.
 	// - `Prefer: respond-async`: 202 with the run at once.
 	//
 	// Each event of the stream has an increasing `id:`, a name and JSON data:
@@ -8634,7 +8640,7 @@ type ClientWithResponsesInterface interface {
 	// |---|---|
 	// | `run-started` | `{runId, conversationId}` |
 	// | `planningStarted` | `{}` |
-	// | `plan` | `{steps, reasoning, reading, after, dropped, model}`; `after` has for each step those whose results it needs, if any does; `dropped` is how many steps were too many; `model` is `planner` if no model made it |
+	// | `plan` | `{steps, reasoning, reading, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
 	// | `stepStarted` | `{index, instruction, model}`; `model` is `planner` if no model wrote the query |
 	// | `queryExecuting` | `{index, query, attempt}`, once per attempt |
 	// | `step` | `{index, …}` with the fields of a step of the result |
@@ -8661,8 +8667,8 @@ type ClientWithResponsesInterface interface {
 	// Three forms of answer:
 	//
 	// - `Accept: text/event-stream`, the default: a stream of events.
-	// - `Accept: application/json`: waits for the end of the run, by `Prefer: wait=N` for N seconds (60 by default, 110 at most), and
-	//   then gives 202 with the run as it is.
+	// - `Accept: application/json`: waits for the end of the run, with `Prefer: wait=N` for N seconds (60 by default, 110 at most). If the
+	//   run has not ended by then, the answer is 202 with the run as it is.
 	// - `Prefer: respond-async`: 202 with the run at once.
 	//
 	// Each event of the stream has an increasing `id:`, a name and JSON data:
@@ -8671,7 +8677,7 @@ type ClientWithResponsesInterface interface {
 	// |---|---|
 	// | `run-started` | `{runId, conversationId}` |
 	// | `planningStarted` | `{}` |
-	// | `plan` | `{steps, reasoning, reading, after, dropped, model}`; `after` has for each step those whose results it needs, if any does; `dropped` is how many steps were too many; `model` is `planner` if no model made it |
+	// | `plan` | `{steps, reasoning, reading, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
 	// | `stepStarted` | `{index, instruction, model}`; `model` is `planner` if no model wrote the query |
 	// | `queryExecuting` | `{index, query, attempt}`, once per attempt |
 	// | `step` | `{index, …}` with the fields of a step of the result |
@@ -8692,7 +8698,7 @@ type ClientWithResponsesInterface interface {
 
 	// ListConversationsWithResponse List the caller's conversations
 	//
-	// The last active first. `username` and `namespace`, given together, limit the list to one namespace; one alone is 422.
+	// Most recently active first. `username` and `namespace`, given together, limit the list to one namespace; one alone is 422.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -8735,12 +8741,14 @@ type ClientWithResponsesInterface interface {
 
 	// LinkQuestionWithBodyWithResponse Find words of a question among the values of datasets
 	//
-	// Which values of text columns the words of a question may mean, the best first, without reading the rows: as they are written (`exact`), but
-	// for case, accents and signs (`folded`), but for the ending (`plural`), but for one letter (`typo`), or as one of several words (`part`).
+	// Finds the values of text columns that the words of a question may mean, best match first, without reading the rows. `match` says how the words
+	// match the value: as written (`exact`), except for case, accents and signs (`folded`), except for the ending (`plural`), except for one letter
+	// (`typo`), or as one of several words (`part`).
 	//
-	// The datasets of the namespace that the caller may see are looked at, or those named: the first 50. They are looked at by an index that is
-	// computed when a dataset has been quiet for a while: rows added since are not in it, and values that may be gone are not shown. `incomplete`
-	// names datasets that have no index yet. Columns with more than 1,000,000 values are sampled; values of more than 100 characters are left out.
+	// The search covers the first 50 datasets of the namespace that the caller may see, or those in `datasets`. It uses an index of values, which is
+	// computed when a dataset has not changed for a while: rows that were added since are not in it, and values that may have been removed are not
+	// returned. `incomplete` lists datasets that have no index yet. Columns with more than 1,000,000 values are sampled; values of more than 100
+	// characters are left out.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -8749,12 +8757,14 @@ type ClientWithResponsesInterface interface {
 
 	// LinkQuestionWithResponse Find words of a question among the values of datasets
 	//
-	// Which values of text columns the words of a question may mean, the best first, without reading the rows: as they are written (`exact`), but
-	// for case, accents and signs (`folded`), but for the ending (`plural`), but for one letter (`typo`), or as one of several words (`part`).
+	// Finds the values of text columns that the words of a question may mean, best match first, without reading the rows. `match` says how the words
+	// match the value: as written (`exact`), except for case, accents and signs (`folded`), except for the ending (`plural`), except for one letter
+	// (`typo`), or as one of several words (`part`).
 	//
-	// The datasets of the namespace that the caller may see are looked at, or those named: the first 50. They are looked at by an index that is
-	// computed when a dataset has been quiet for a while: rows added since are not in it, and values that may be gone are not shown. `incomplete`
-	// names datasets that have no index yet. Columns with more than 1,000,000 values are sampled; values of more than 100 characters are left out.
+	// The search covers the first 50 datasets of the namespace that the caller may see, or those in `datasets`. It uses an index of values, which is
+	// computed when a dataset has not changed for a while: rows that were added since are not in it, and values that may have been removed are not
+	// returned. `incomplete` lists datasets that have no index yet. Columns with more than 1,000,000 values are sampled; values of more than 100
+	// characters are left out.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -8763,7 +8773,7 @@ type ClientWithResponsesInterface interface {
 
 	// DeleteRunWithResponse Delete a run
 	//
-	// A run that is still going on is 409; cancel it first. A conversation goes with its last run.
+	// 409 while the run has not ended; cancel it first. Deleting the last run of a conversation deletes the conversation.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -8772,7 +8782,7 @@ type ClientWithResponsesInterface interface {
 
 	// GetRunWithResponse Read a run
 	//
-	// Runs of other users look absent. Access is checked again at every read: if a dataset that the run read is no longer visible to the caller,
+	// 404 for runs of other users. Access is checked again at every read: if a dataset that the run read is no longer visible to the caller,
 	// the question stays and the result has the outcome `withheld`.
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -8782,7 +8792,7 @@ type ClientWithResponsesInterface interface {
 
 	// CancelRunWithResponse Cancel a run
 	//
-	// A repeat gives the same; a run that ended otherwise is 422 INVALID_STATE.
+	// A repeat gives the same answer. 422 INVALID_STATE if the run ended in another way.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -8791,23 +8801,22 @@ type ClientWithResponsesInterface interface {
 
 	// StreamRunEventsWithResponse Follow the events of a run
 	//
-	// The same events as the stream of POST /query/ask, from the beginning or, with `Last-Event-ID`, after the one named; after the end none,
-	// and the stream ends at once.
-	// Events are kept for 7 days after the end of the run; later the stream has only the end.
+	// Sends the events that POST /query/ask streams: from the first one or, with `Last-Event-ID`, after that event. After the last event the
+	// stream ends at once. Events are kept for 7 days after the end of the run; later the stream has only the last event.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /query/runs/{runId}/events (the `StreamRunEvents` operationId).
 	StreamRunEventsWithResponse(ctx context.Context, runID RunID, params *StreamRunEventsParams, reqEditors ...RequestEditorFn) (*StreamRunEventsResponse, error)
 
-	// DeleteFeedbackWithResponse Withdraw one's rating of a run
+	// DeleteFeedbackWithResponse Withdraw the caller's rating of a run
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with DELETE /query/runs/{runId}/feedback (the `DeleteFeedback` operationId).
 	DeleteFeedbackWithResponse(ctx context.Context, runID RunID, reqEditors ...RequestEditorFn) (*DeleteFeedbackResponse, error)
 
-	// GetFeedbackWithResponse Read one's rating of a run
+	// GetFeedbackWithResponse Read the caller's rating of a run
 	//
 	// 404 if the run was not rated.
 	//
@@ -8842,8 +8851,8 @@ type ClientWithResponsesInterface interface {
 
 	// ExportStepWithResponse All rows of a step as a file
 	//
-	// The rows within the result limit, without `__metadata`. Values in CSV and Parquet are those of POST /query, but for what is nested,
-	// which is JSON in Parquet. Access is checked as for the rows.
+	// Exports the rows of the step within the result limit, without `__metadata`. Values in CSV and Parquet are those of POST /query, except that
+	// nested values are JSON in Parquet. Access is checked as for the rows.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -8852,8 +8861,8 @@ type ClientWithResponsesInterface interface {
 
 	// ListStepRowsWithResponse All rows of a step
 	//
-	// The rows within the result limit, also those left out of the run because of `truncated`. A page of large rows is shorter than `limit`.
-	// Access is checked again: a step of a run whose result is `withheld` looks absent. Steps of runs without a result are kept as long as events.
+	// Lists the rows of the step within the result limit, also those that the run leaves out (`truncated`). A page of large rows is shorter than
+	// `limit`. Access is checked again: 404 if the result of the run is `withheld`. Steps of runs without a result are kept as long as events.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -8862,14 +8871,14 @@ type ClientWithResponsesInterface interface {
 
 	// SearchDatasetsWithResponse List everything the caller may see, or search it
 	//
-	// Without `q`: first what is the caller's own, then what is shared with the caller.
+	// Without `q`: first the caller's own datasets, then those that are shared with the caller.
 	//
-	// With `q`: what has the words in its name, its columns, its descriptions or its values, the best first, and at most
-	// 200 datasets over all pages. A dataset that is called so comes first; then it counts how many of the words are found,
-	// how many of them as they are written and not only with a typing error, and where they stand: in the name, in columns,
-	// in descriptions, in values. Case, accents, the order of the words and the ending of a plural do not matter. Names are
-	// also found by the beginning of a word. Of more than eight words the longest eight count, and of what is shared with
-	// the caller the first 10,000 namespaces and datasets.
+	// With `q`: the datasets that have the words in their name, columns, descriptions or values, best match first, at most
+	// 200 over all pages. A dataset with exactly that name comes first. The others are ordered by how many of the words were
+	// found, by how many of these were found as written and not with a typing error, and by where: the name counts more than
+	// columns, columns more than descriptions, descriptions more than values. Case, accents, the order of the words and
+	// plural endings do not matter. Names are also found by the beginning of a word. Of more than eight words, the longest
+	// eight count. Of what is shared with the caller, the first 10,000 namespaces and datasets are searched.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -8878,7 +8887,7 @@ type ClientWithResponsesInterface interface {
 
 	// ListNamespacesWithResponse List a user's namespaces
 	//
-	// Those that the caller may see, in the order in which they were made. A user of whom the caller may see nothing gives an empty list, whether or not the user exists.
+	// Lists the namespaces that the caller may see, in order of creation. The list is empty if there are none, whether or not the user exists.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -8887,7 +8896,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateNamespaceWithBodyWithResponse Create a namespace
 	//
-	// Only under the caller's own name. A namespace also appears with its first dataset.
+	// Only under the caller's own name. Creating the first dataset of a namespace creates the namespace too.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -8896,7 +8905,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateNamespaceWithResponse Create a namespace
 	//
-	// Only under the caller's own name. A namespace also appears with its first dataset.
+	// Only under the caller's own name. Creating the first dataset of a namespace creates the namespace too.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -8905,7 +8914,7 @@ type ClientWithResponsesInterface interface {
 
 	// DeleteNamespaceWithResponse Delete an empty namespace
 	//
-	// A namespace that still holds datasets is answered with 409.
+	// 409 if the namespace still contains datasets.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -8928,7 +8937,7 @@ type ClientWithResponsesInterface interface {
 
 	// ListDatasetsWithResponse List the datasets of a namespace
 	//
-	// Those that the caller may see, in the order in which they were made.
+	// Lists the datasets that the caller may see, in order of creation.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -8937,7 +8946,7 @@ type ClientWithResponsesInterface interface {
 
 	// GetMeWithResponse Who the caller is
 	//
-	// The account is made at the first request with a valid token; its username is fixed from then on.
+	// The first request with a valid token creates the account. Its username is fixed from then on.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -8946,11 +8955,11 @@ type ClientWithResponsesInterface interface {
 
 	// CreateTokenWithBodyWithResponse Create an API token
 	//
-	// The value of the token is in this answer and nowhere else; only its hash is kept.
+	// Only this answer contains the value of the token. The service keeps its hash.
 	//
-	// `role` is a ceiling: the token never allows more than its maker's own rights. With `accessRestrictedTo` the token sees only
-	// the named namespaces and datasets, has at most editor rights, and cannot share, rename, delete or manage tokens.
-	// A token made with a token never outlives or exceeds it.
+	// `role` is the most that the token allows; it never allows more than its creator may do. With `accessRestrictedTo` the token sees
+	// only the named namespaces and datasets, has at most editor rights, and cannot share, rename, delete or manage tokens.
+	// A token that was created with another token expires no later than that token and allows no more.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -8959,11 +8968,11 @@ type ClientWithResponsesInterface interface {
 
 	// CreateTokenWithResponse Create an API token
 	//
-	// The value of the token is in this answer and nowhere else; only its hash is kept.
+	// Only this answer contains the value of the token. The service keeps its hash.
 	//
-	// `role` is a ceiling: the token never allows more than its maker's own rights. With `accessRestrictedTo` the token sees only
-	// the named namespaces and datasets, has at most editor rights, and cannot share, rename, delete or manage tokens.
-	// A token made with a token never outlives or exceeds it.
+	// `role` is the most that the token allows; it never allows more than its creator may do. With `accessRestrictedTo` the token sees
+	// only the named namespaces and datasets, has at most editor rights, and cannot share, rename, delete or manage tokens.
+	// A token that was created with another token expires no later than that token and allows no more.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -8972,7 +8981,7 @@ type ClientWithResponsesInterface interface {
 
 	// DeleteTokenWithResponse Revoke an API token
 	//
-	// The token stops working with the next request. Tokens of other users look absent.
+	// The token stops working with the next request. 404 for tokens of other users.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -8981,7 +8990,7 @@ type ClientWithResponsesInterface interface {
 
 	// ListTokensWithResponse List the caller's API tokens
 	//
-	// The value of a token is never shown again.
+	// The list does not contain the values of the tokens.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -12319,7 +12328,7 @@ func (c *ClientWithResponses) UpdateDatasetWithResponse(ctx context.Context, use
 // ClearDatasetWithResponse Remove all rows of a dataset
 //
 // Needs the editor role. The history stays, so that an earlier snapshot can be restored.
-// Ingestions and row posts accepted before it end with CONFLICT.
+// Ingestions and posts of rows that were accepted before it end with CONFLICT.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -12369,7 +12378,7 @@ func (c *ClientWithResponses) GetInferDefinitionWithResponse(ctx context.Context
 //
 // Needs the editor role. It creates or updates the definition, never the dataset.
 // At least one field must be present (422). An absent field keeps its value, a present `schemaDefinition` replaces
-// the whole map, and `""` and `{}` clear. With `If-Match` the change is made only if the definition is still the one named (412).
+// the whole map, and `""` and `{}` clear a field. With `If-Match` the change is made only if the definition still has that ETag (412).
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -12388,7 +12397,7 @@ func (c *ClientWithResponses) PutInferDefinitionWithBodyWithResponse(ctx context
 //
 // Needs the editor role. It creates or updates the definition, never the dataset.
 // At least one field must be present (422). An absent field keeps its value, a present `schemaDefinition` replaces
-// the whole map, and `""` and `{}` clear. With `If-Match` the change is made only if the definition is still the one named (412).
+// the whole map, and `""` and `{}` clear a field. With `If-Match` the change is made only if the definition still has that ETag (412).
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -12403,8 +12412,8 @@ func (c *ClientWithResponses) PutInferDefinitionWithResponse(ctx context.Context
 
 // DraftInferDefinitionWithResponse Draft a definition from the profile
 //
-// Needs the viewer role. Made of sentences about the profile, without a model. Nothing is saved; send the draft, changed as you
-// like, with PUT. 422 INVALID_STATE while there is no profile yet.
+// Needs the viewer role. Writes sentences from the profile, without a model. The draft is not saved: change it as you like and send
+// it with PUT. 422 INVALID_STATE while there is no profile.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -12434,8 +12443,8 @@ func (c *ClientWithResponses) ListIngestionsWithResponse(ctx context.Context, us
 
 // CreateIngestionWithBodyWithResponse Load uploaded files into a dataset
 //
-// Needs the editor role. The upload session must be the caller's own. One ingestion is one snapshot: all its files or none.
-// Without `fileIds` all completed files of the session are taken. With `dryRun` nothing is loaded; the finished ingestion then carries
+// Needs the editor role. The upload session must be the caller's own. An ingestion loads all its files in one snapshot, or nothing.
+// Without `fileIds` it loads all completed files of the session. With `dryRun` nothing is loaded; the finished ingestion then has
 // `preview` with columns, types, sample rows and doubts.
 //
 // Under the caller's own name the dataset need not exist. It is created, with its namespace if necessary, together with its first
@@ -12457,8 +12466,8 @@ func (c *ClientWithResponses) CreateIngestionWithBodyWithResponse(ctx context.Co
 
 // CreateIngestionWithResponse Load uploaded files into a dataset
 //
-// Needs the editor role. The upload session must be the caller's own. One ingestion is one snapshot: all its files or none.
-// Without `fileIds` all completed files of the session are taken. With `dryRun` nothing is loaded; the finished ingestion then carries
+// Needs the editor role. The upload session must be the caller's own. An ingestion loads all its files in one snapshot, or nothing.
+// Without `fileIds` it loads all completed files of the session. With `dryRun` nothing is loaded; the finished ingestion then has
 // `preview` with columns, types, sample rows and doubts.
 //
 // Under the caller's own name the dataset need not exist. It is created, with its namespace if necessary, together with its first
@@ -12493,7 +12502,7 @@ func (c *ClientWithResponses) GetIngestionWithResponse(ctx context.Context, user
 
 // CancelIngestionWithResponse Cancel an ingestion
 //
-// Needs the editor role. Nothing of it is loaded. A repeat gives the same; a completed or failed ingestion is 422 INVALID_STATE.
+// Needs the editor role. Nothing of the ingestion is loaded. A repeat gives the same answer. 422 INVALID_STATE if the ingestion is completed or failed.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -12508,9 +12517,9 @@ func (c *ClientWithResponses) CancelIngestionWithResponse(ctx context.Context, u
 
 // RetryIngestionWithBodyWithResponse Continue a waiting ingestion, or try a failed one again
 //
-// Needs the editor role. Only a waiting, failed or cancelled ingestion can be tried again (422 INVALID_STATE); 409 if the dataset was
-// cleared after it was accepted. A waiting ingestion goes on if `accept` has the code of each of its doubts that has one, or `all`;
-// otherwise it keeps waiting (422 INVALID_STATE).
+// Needs the editor role. Only a waiting, failed or cancelled ingestion can be tried again; any other gives 422 INVALID_STATE. 409 if the
+// dataset was cleared after the ingestion was accepted. A waiting ingestion continues if `accept` has `all`, or the code of every doubt
+// that has one; otherwise it keeps waiting, and the answer is 422 INVALID_STATE.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -12525,9 +12534,9 @@ func (c *ClientWithResponses) RetryIngestionWithBodyWithResponse(ctx context.Con
 
 // RetryIngestionWithResponse Continue a waiting ingestion, or try a failed one again
 //
-// Needs the editor role. Only a waiting, failed or cancelled ingestion can be tried again (422 INVALID_STATE); 409 if the dataset was
-// cleared after it was accepted. A waiting ingestion goes on if `accept` has the code of each of its doubts that has one, or `all`;
-// otherwise it keeps waiting (422 INVALID_STATE).
+// Needs the editor role. Only a waiting, failed or cancelled ingestion can be tried again; any other gives 422 INVALID_STATE. 409 if the
+// dataset was cleared after the ingestion was accepted. A waiting ingestion continues if `accept` has `all`, or the code of every doubt
+// that has one; otherwise it keeps waiting, and the answer is 422 INVALID_STATE.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -12542,9 +12551,9 @@ func (c *ClientWithResponses) RetryIngestionWithResponse(ctx context.Context, us
 
 // GetProfileWithResponse Profile of a dataset's columns
 //
-// Computed when the dataset has been quiet for a while, so it may describe an earlier snapshot, which it names. 404 until the
-// first one is there, and after rows were taken away (clear, replace, restore) until it is computed anew: it never shows values
-// that are gone. Counts are exact up to 2,000,000 rows; `distinctExact` says where they are not.
+// The profile is computed when the dataset has not changed for a while, so it may describe an earlier snapshot, which `snapshotId`
+// names. 404 before the first profile, and after rows were removed (clear, replace, restore) until the profile is computed again,
+// because it must not show removed values. Counts are exact up to 2,000,000 rows; `distinctExact` says where they are not.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -12559,7 +12568,7 @@ func (c *ClientWithResponses) GetProfileWithResponse(ctx context.Context, userna
 
 // ListRowsWithResponse Preview the rows of a dataset
 //
-// All pages of one walk show the same snapshot, in the order in which the rows came.
+// All pages that follow from one first page show the same snapshot, in the order in which the rows were added.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -12606,8 +12615,8 @@ func (c *ClientWithResponses) AppendRowsWithResponse(ctx context.Context, userna
 
 // ListSnapshotsWithResponse History of a dataset
 //
-// Newest first. What was replaced longer ago than the operator keeps it (30 days unless said otherwise) is not listed,
-// and cannot be read or restored any more.
+// Newest first. A snapshot that was replaced more than 30 days ago (the operator can choose another time) is not listed, and can no
+// longer be read or restored.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -12624,7 +12633,7 @@ func (c *ClientWithResponses) ListSnapshotsWithResponse(ctx context.Context, use
 //
 // Only the owner may do this; others who can see the dataset get 403.
 // Makes a new snapshot with the rows of the earlier one, so that the restore itself can be undone.
-// Ingestions and row posts accepted before it end with CONFLICT.
+// Ingestions and posts of rows that were accepted before it end with CONFLICT.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -12643,7 +12652,7 @@ func (c *ClientWithResponses) RestoreSnapshotWithResponse(ctx context.Context, u
 //
 // Gives each file a list of presigned addresses, one per part. Send each part with PUT to its address, keep the `ETag` of each answer,
 // and finish each file with them. Parts are 8 MiB, larger only where a file would need more than 10,000 of them; the last part is the rest.
-// A request that would need more than 10,000 parts in one answer is 413. A session not finished within 24 hours is aborted by the service.
+// A request that would need more than 10,000 parts in one answer is 413. The service aborts a session that is not finished within 24 hours.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -12662,7 +12671,7 @@ func (c *ClientWithResponses) PrepareUploadWithBodyWithResponse(ctx context.Cont
 //
 // Gives each file a list of presigned addresses, one per part. Send each part with PUT to its address, keep the `ETag` of each answer,
 // and finish each file with them. Parts are 8 MiB, larger only where a file would need more than 10,000 of them; the last part is the rest.
-// A request that would need more than 10,000 parts in one answer is 413. A session not finished within 24 hours is aborted by the service.
+// A request that would need more than 10,000 parts in one answer is 413. The service aborts a session that is not finished within 24 hours.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -12677,7 +12686,7 @@ func (c *ClientWithResponses) PrepareUploadWithResponse(ctx context.Context, par
 
 // GetUploadWithResponse State of an upload session
 //
-// Names the parts that the object store already has, so that a broken upload can go on where it stopped. Sessions of other users look absent.
+// Lists the parts that the object store already has, so that an interrupted upload can continue. 404 for sessions of other users.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -12694,9 +12703,9 @@ func (c *ClientWithResponses) GetUploadWithResponse(ctx context.Context, session
 //
 // Part of the interface specification.
 //
-// The session becomes `aborted`, and its finished files are withdrawn at once. A repeat gives the same; a completed session is 422 INVALID_STATE.
-// With `fileId` only that file is aborted: the session is then `preparing` while another file is open, `completed` when all the rest are finished,
-// `aborted` when none is left. Sessions of other users look absent.
+// The session becomes `aborted`, and its finished files are withdrawn at once. A repeat gives the same answer. 422 INVALID_STATE if the session
+// is completed. With `fileId` only that file is aborted. The session is then `preparing` while another file is open, `completed` when all other
+// files are finished, and `aborted` when no file is left. 404 for sessions of other users.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -12756,9 +12765,9 @@ func (c *ClientWithResponses) FinishUploadWithResponse(ctx context.Context, sess
 	return ParseFinishUploadResponse(rsp)
 }
 
-// RenewUploadUrlsWithBodyWithResponse Fresh addresses for parts of a file
+// RenewUploadUrlsWithBodyWithResponse Get new addresses for parts of a file
 //
-// For addresses that have expired. A file that is no longer open is 422 INVALID_STATE.
+// For addresses that have expired. 422 INVALID_STATE if the file is no longer open.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -12771,9 +12780,9 @@ func (c *ClientWithResponses) RenewUploadUrlsWithBodyWithResponse(ctx context.Co
 	return ParseRenewUploadUrlsResponse(rsp)
 }
 
-// RenewUploadUrlsWithResponse Fresh addresses for parts of a file
+// RenewUploadUrlsWithResponse Get new addresses for parts of a file
 //
-// For addresses that have expired. A file that is no longer open is 422 INVALID_STATE.
+// For addresses that have expired. 422 INVALID_STATE if the file is no longer open.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -12788,8 +12797,8 @@ func (c *ClientWithResponses) RenewUploadUrlsWithResponse(ctx context.Context, s
 
 // CreateDatasetWithBodyWithResponse Create a dataset
 //
-// Under the caller's own name; the namespace is made if it is not there. The body, a definition, may be left out.
-// An impossible name is answered with 422, an existing dataset with 409.
+// Creates a dataset of the caller, and its namespace if there is none. The body, a definition, may be left out.
+// 422 if a name is not allowed, 409 if the dataset exists.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -12804,8 +12813,8 @@ func (c *ClientWithResponses) CreateDatasetWithBodyWithResponse(ctx context.Cont
 
 // CreateDatasetWithResponse Create a dataset
 //
-// Under the caller's own name; the namespace is made if it is not there. The body, a definition, may be left out.
-// An impossible name is answered with 422, an existing dataset with 409.
+// Creates a dataset of the caller, and its namespace if there is none. The body, a definition, may be left out.
+// 422 if a name is not allowed, 409 if the dataset exists.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -13015,9 +13024,9 @@ func (c *ClientWithResponses) GrantNamespaceShareWithResponse(ctx context.Contex
 // A bare name in the statement is a dataset of the namespace; `"namespace/dataset"` and `"owner/namespace/dataset"`, quoted, reach others that
 // the caller may see. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
 //
-// A result has 10,000 rows at most, or as many as a LIMIT of the statement itself asks for up to 100,000; `metadata.truncated` tells when it
-// was cut, `truncatedBy` by what. A statement may take 60 seconds (504). A statement that cannot be run is 422 QUERY_INVALID: `sub_errors` says
-// where (`position`) and which names may have been meant (`candidate`).
+// A result has at most 10,000 rows, or as many as the LIMIT of the statement asks for, up to 100,000. `metadata.truncated` says whether it was
+// cut, and `truncatedBy` by which limit. A statement may take 60 seconds (504). A statement that cannot be run is 422 QUERY_INVALID: `sub_errors`
+// says where (`position`) and which names may have been meant (`candidate`).
 //
 // A SELECT can have joins, subqueries, windows, PIVOT and UNPIVOT in FROM, DESCRIBE and SUMMARIZE of a dataset, and the table functions unnest,
 // generate_series, range, json_each and json_tree. `explain` gives the plan. Everything that changes something is refused.
@@ -13041,9 +13050,9 @@ func (c *ClientWithResponses) RunQueryWithBodyWithResponse(ctx context.Context, 
 // A bare name in the statement is a dataset of the namespace; `"namespace/dataset"` and `"owner/namespace/dataset"`, quoted, reach others that
 // the caller may see. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
 //
-// A result has 10,000 rows at most, or as many as a LIMIT of the statement itself asks for up to 100,000; `metadata.truncated` tells when it
-// was cut, `truncatedBy` by what. A statement may take 60 seconds (504). A statement that cannot be run is 422 QUERY_INVALID: `sub_errors` says
-// where (`position`) and which names may have been meant (`candidate`).
+// A result has at most 10,000 rows, or as many as the LIMIT of the statement asks for, up to 100,000. `metadata.truncated` says whether it was
+// cut, and `truncatedBy` by which limit. A statement may take 60 seconds (504). A statement that cannot be run is 422 QUERY_INVALID: `sub_errors`
+// says where (`position`) and which names may have been meant (`candidate`).
 //
 // A SELECT can have joins, subqueries, windows, PIVOT and UNPIVOT in FROM, DESCRIBE and SUMMARIZE of a dataset, and the table functions unnest,
 // generate_series, range, json_each and json_tree. `explain` gives the plan. Everything that changes something is refused.
@@ -13070,8 +13079,8 @@ func (c *ClientWithResponses) RunQueryWithResponse(ctx context.Context, body Run
 // Three forms of answer:
 //
 //   - `Accept: text/event-stream`, the default: a stream of events.
-//   - `Accept: application/json`: waits for the end of the run, by `Prefer: wait=N` for N seconds (60 by default, 110 at most), and
-//     then gives 202 with the run as it is.
+//   - `Accept: application/json`: waits for the end of the run, with `Prefer: wait=N` for N seconds (60 by default, 110 at most). If the
+//     run has not ended by then, the answer is 202 with the run as it is.
 //   - `Prefer: respond-async`: 202 with the run at once.
 //
 // Each event of the stream has an increasing `id:`, a name and JSON data:
@@ -13080,7 +13089,7 @@ func (c *ClientWithResponses) RunQueryWithResponse(ctx context.Context, body Run
 // |---|---|
 // | `run-started` | `{runId, conversationId}` |
 // | `planningStarted` | `{}` |
-// | `plan` | `{steps, reasoning, reading, after, dropped, model}`; `after` has for each step those whose results it needs, if any does; `dropped` is how many steps were too many; `model` is `planner` if no model made it |
+// | `plan` | `{steps, reasoning, reading, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
 // | `stepStarted` | `{index, instruction, model}`; `model` is `planner` if no model wrote the query |
 // | `queryExecuting` | `{index, query, attempt}`, once per attempt |
 // | `step` | `{index, …}` with the fields of a step of the result |
@@ -13113,8 +13122,8 @@ func (c *ClientWithResponses) AskWithBodyWithResponse(ctx context.Context, param
 // Three forms of answer:
 //
 //   - `Accept: text/event-stream`, the default: a stream of events.
-//   - `Accept: application/json`: waits for the end of the run, by `Prefer: wait=N` for N seconds (60 by default, 110 at most), and
-//     then gives 202 with the run as it is.
+//   - `Accept: application/json`: waits for the end of the run, with `Prefer: wait=N` for N seconds (60 by default, 110 at most). If the
+//     run has not ended by then, the answer is 202 with the run as it is.
 //   - `Prefer: respond-async`: 202 with the run at once.
 //
 // Each event of the stream has an increasing `id:`, a name and JSON data:
@@ -13123,7 +13132,7 @@ func (c *ClientWithResponses) AskWithBodyWithResponse(ctx context.Context, param
 // |---|---|
 // | `run-started` | `{runId, conversationId}` |
 // | `planningStarted` | `{}` |
-// | `plan` | `{steps, reasoning, reading, after, dropped, model}`; `after` has for each step those whose results it needs, if any does; `dropped` is how many steps were too many; `model` is `planner` if no model made it |
+// | `plan` | `{steps, reasoning, reading, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
 // | `stepStarted` | `{index, instruction, model}`; `model` is `planner` if no model wrote the query |
 // | `queryExecuting` | `{index, query, attempt}`, once per attempt |
 // | `step` | `{index, …}` with the fields of a step of the result |
@@ -13150,7 +13159,7 @@ func (c *ClientWithResponses) AskWithResponse(ctx context.Context, params *AskPa
 
 // ListConversationsWithResponse List the caller's conversations
 //
-// The last active first. `username` and `namespace`, given together, limit the list to one namespace; one alone is 422.
+// Most recently active first. `username` and `namespace`, given together, limit the list to one namespace; one alone is 422.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -13223,12 +13232,14 @@ func (c *ClientWithResponses) RenameConversationWithResponse(ctx context.Context
 
 // LinkQuestionWithBodyWithResponse Find words of a question among the values of datasets
 //
-// Which values of text columns the words of a question may mean, the best first, without reading the rows: as they are written (`exact`), but
-// for case, accents and signs (`folded`), but for the ending (`plural`), but for one letter (`typo`), or as one of several words (`part`).
+// Finds the values of text columns that the words of a question may mean, best match first, without reading the rows. `match` says how the words
+// match the value: as written (`exact`), except for case, accents and signs (`folded`), except for the ending (`plural`), except for one letter
+// (`typo`), or as one of several words (`part`).
 //
-// The datasets of the namespace that the caller may see are looked at, or those named: the first 50. They are looked at by an index that is
-// computed when a dataset has been quiet for a while: rows added since are not in it, and values that may be gone are not shown. `incomplete`
-// names datasets that have no index yet. Columns with more than 1,000,000 values are sampled; values of more than 100 characters are left out.
+// The search covers the first 50 datasets of the namespace that the caller may see, or those in `datasets`. It uses an index of values, which is
+// computed when a dataset has not changed for a while: rows that were added since are not in it, and values that may have been removed are not
+// returned. `incomplete` lists datasets that have no index yet. Columns with more than 1,000,000 values are sampled; values of more than 100
+// characters are left out.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -13243,12 +13254,14 @@ func (c *ClientWithResponses) LinkQuestionWithBodyWithResponse(ctx context.Conte
 
 // LinkQuestionWithResponse Find words of a question among the values of datasets
 //
-// Which values of text columns the words of a question may mean, the best first, without reading the rows: as they are written (`exact`), but
-// for case, accents and signs (`folded`), but for the ending (`plural`), but for one letter (`typo`), or as one of several words (`part`).
+// Finds the values of text columns that the words of a question may mean, best match first, without reading the rows. `match` says how the words
+// match the value: as written (`exact`), except for case, accents and signs (`folded`), except for the ending (`plural`), except for one letter
+// (`typo`), or as one of several words (`part`).
 //
-// The datasets of the namespace that the caller may see are looked at, or those named: the first 50. They are looked at by an index that is
-// computed when a dataset has been quiet for a while: rows added since are not in it, and values that may be gone are not shown. `incomplete`
-// names datasets that have no index yet. Columns with more than 1,000,000 values are sampled; values of more than 100 characters are left out.
+// The search covers the first 50 datasets of the namespace that the caller may see, or those in `datasets`. It uses an index of values, which is
+// computed when a dataset has not changed for a while: rows that were added since are not in it, and values that may have been removed are not
+// returned. `incomplete` lists datasets that have no index yet. Columns with more than 1,000,000 values are sampled; values of more than 100
+// characters are left out.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -13263,7 +13276,7 @@ func (c *ClientWithResponses) LinkQuestionWithResponse(ctx context.Context, body
 
 // DeleteRunWithResponse Delete a run
 //
-// A run that is still going on is 409; cancel it first. A conversation goes with its last run.
+// 409 while the run has not ended; cancel it first. Deleting the last run of a conversation deletes the conversation.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -13278,7 +13291,7 @@ func (c *ClientWithResponses) DeleteRunWithResponse(ctx context.Context, runID R
 
 // GetRunWithResponse Read a run
 //
-// Runs of other users look absent. Access is checked again at every read: if a dataset that the run read is no longer visible to the caller,
+// 404 for runs of other users. Access is checked again at every read: if a dataset that the run read is no longer visible to the caller,
 // the question stays and the result has the outcome `withheld`.
 //
 // Returns a wrapper object for the known response body format(s).
@@ -13294,7 +13307,7 @@ func (c *ClientWithResponses) GetRunWithResponse(ctx context.Context, runID RunI
 
 // CancelRunWithResponse Cancel a run
 //
-// A repeat gives the same; a run that ended otherwise is 422 INVALID_STATE.
+// A repeat gives the same answer. 422 INVALID_STATE if the run ended in another way.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -13309,9 +13322,8 @@ func (c *ClientWithResponses) CancelRunWithResponse(ctx context.Context, runID R
 
 // StreamRunEventsWithResponse Follow the events of a run
 //
-// The same events as the stream of POST /query/ask, from the beginning or, with `Last-Event-ID`, after the one named; after the end none,
-// and the stream ends at once.
-// Events are kept for 7 days after the end of the run; later the stream has only the end.
+// Sends the events that POST /query/ask streams: from the first one or, with `Last-Event-ID`, after that event. After the last event the
+// stream ends at once. Events are kept for 7 days after the end of the run; later the stream has only the last event.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -13324,7 +13336,7 @@ func (c *ClientWithResponses) StreamRunEventsWithResponse(ctx context.Context, r
 	return ParseStreamRunEventsResponse(rsp)
 }
 
-// DeleteFeedbackWithResponse Withdraw one's rating of a run
+// DeleteFeedbackWithResponse Withdraw the caller's rating of a run
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -13337,7 +13349,7 @@ func (c *ClientWithResponses) DeleteFeedbackWithResponse(ctx context.Context, ru
 	return ParseDeleteFeedbackResponse(rsp)
 }
 
-// GetFeedbackWithResponse Read one's rating of a run
+// GetFeedbackWithResponse Read the caller's rating of a run
 //
 // 404 if the run was not rated.
 //
@@ -13390,8 +13402,8 @@ func (c *ClientWithResponses) SubmitFeedbackWithResponse(ctx context.Context, ru
 
 // ExportStepWithResponse All rows of a step as a file
 //
-// The rows within the result limit, without `__metadata`. Values in CSV and Parquet are those of POST /query, but for what is nested,
-// which is JSON in Parquet. Access is checked as for the rows.
+// Exports the rows of the step within the result limit, without `__metadata`. Values in CSV and Parquet are those of POST /query, except that
+// nested values are JSON in Parquet. Access is checked as for the rows.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -13406,8 +13418,8 @@ func (c *ClientWithResponses) ExportStepWithResponse(ctx context.Context, runID 
 
 // ListStepRowsWithResponse All rows of a step
 //
-// The rows within the result limit, also those left out of the run because of `truncated`. A page of large rows is shorter than `limit`.
-// Access is checked again: a step of a run whose result is `withheld` looks absent. Steps of runs without a result are kept as long as events.
+// Lists the rows of the step within the result limit, also those that the run leaves out (`truncated`). A page of large rows is shorter than
+// `limit`. Access is checked again: 404 if the result of the run is `withheld`. Steps of runs without a result are kept as long as events.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -13422,14 +13434,14 @@ func (c *ClientWithResponses) ListStepRowsWithResponse(ctx context.Context, runI
 
 // SearchDatasetsWithResponse List everything the caller may see, or search it
 //
-// Without `q`: first what is the caller's own, then what is shared with the caller.
+// Without `q`: first the caller's own datasets, then those that are shared with the caller.
 //
-// With `q`: what has the words in its name, its columns, its descriptions or its values, the best first, and at most
-// 200 datasets over all pages. A dataset that is called so comes first; then it counts how many of the words are found,
-// how many of them as they are written and not only with a typing error, and where they stand: in the name, in columns,
-// in descriptions, in values. Case, accents, the order of the words and the ending of a plural do not matter. Names are
-// also found by the beginning of a word. Of more than eight words the longest eight count, and of what is shared with
-// the caller the first 10,000 namespaces and datasets.
+// With `q`: the datasets that have the words in their name, columns, descriptions or values, best match first, at most
+// 200 over all pages. A dataset with exactly that name comes first. The others are ordered by how many of the words were
+// found, by how many of these were found as written and not with a typing error, and by where: the name counts more than
+// columns, columns more than descriptions, descriptions more than values. Case, accents, the order of the words and
+// plural endings do not matter. Names are also found by the beginning of a word. Of more than eight words, the longest
+// eight count. Of what is shared with the caller, the first 10,000 namespaces and datasets are searched.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -13444,7 +13456,7 @@ func (c *ClientWithResponses) SearchDatasetsWithResponse(ctx context.Context, pa
 
 // ListNamespacesWithResponse List a user's namespaces
 //
-// Those that the caller may see, in the order in which they were made. A user of whom the caller may see nothing gives an empty list, whether or not the user exists.
+// Lists the namespaces that the caller may see, in order of creation. The list is empty if there are none, whether or not the user exists.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -13459,7 +13471,7 @@ func (c *ClientWithResponses) ListNamespacesWithResponse(ctx context.Context, us
 
 // CreateNamespaceWithBodyWithResponse Create a namespace
 //
-// Only under the caller's own name. A namespace also appears with its first dataset.
+// Only under the caller's own name. Creating the first dataset of a namespace creates the namespace too.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -13474,7 +13486,7 @@ func (c *ClientWithResponses) CreateNamespaceWithBodyWithResponse(ctx context.Co
 
 // CreateNamespaceWithResponse Create a namespace
 //
-// Only under the caller's own name. A namespace also appears with its first dataset.
+// Only under the caller's own name. Creating the first dataset of a namespace creates the namespace too.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -13489,7 +13501,7 @@ func (c *ClientWithResponses) CreateNamespaceWithResponse(ctx context.Context, u
 
 // DeleteNamespaceWithResponse Delete an empty namespace
 //
-// A namespace that still holds datasets is answered with 409.
+// 409 if the namespace still contains datasets.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -13530,7 +13542,7 @@ func (c *ClientWithResponses) UpdateNamespaceWithResponse(ctx context.Context, u
 
 // ListDatasetsWithResponse List the datasets of a namespace
 //
-// Those that the caller may see, in the order in which they were made.
+// Lists the datasets that the caller may see, in order of creation.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -13545,7 +13557,7 @@ func (c *ClientWithResponses) ListDatasetsWithResponse(ctx context.Context, user
 
 // GetMeWithResponse Who the caller is
 //
-// The account is made at the first request with a valid token; its username is fixed from then on.
+// The first request with a valid token creates the account. Its username is fixed from then on.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -13560,11 +13572,11 @@ func (c *ClientWithResponses) GetMeWithResponse(ctx context.Context, reqEditors 
 
 // CreateTokenWithBodyWithResponse Create an API token
 //
-// The value of the token is in this answer and nowhere else; only its hash is kept.
+// Only this answer contains the value of the token. The service keeps its hash.
 //
-// `role` is a ceiling: the token never allows more than its maker's own rights. With `accessRestrictedTo` the token sees only
-// the named namespaces and datasets, has at most editor rights, and cannot share, rename, delete or manage tokens.
-// A token made with a token never outlives or exceeds it.
+// `role` is the most that the token allows; it never allows more than its creator may do. With `accessRestrictedTo` the token sees
+// only the named namespaces and datasets, has at most editor rights, and cannot share, rename, delete or manage tokens.
+// A token that was created with another token expires no later than that token and allows no more.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -13579,11 +13591,11 @@ func (c *ClientWithResponses) CreateTokenWithBodyWithResponse(ctx context.Contex
 
 // CreateTokenWithResponse Create an API token
 //
-// The value of the token is in this answer and nowhere else; only its hash is kept.
+// Only this answer contains the value of the token. The service keeps its hash.
 //
-// `role` is a ceiling: the token never allows more than its maker's own rights. With `accessRestrictedTo` the token sees only
-// the named namespaces and datasets, has at most editor rights, and cannot share, rename, delete or manage tokens.
-// A token made with a token never outlives or exceeds it.
+// `role` is the most that the token allows; it never allows more than its creator may do. With `accessRestrictedTo` the token sees
+// only the named namespaces and datasets, has at most editor rights, and cannot share, rename, delete or manage tokens.
+// A token that was created with another token expires no later than that token and allows no more.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -13598,7 +13610,7 @@ func (c *ClientWithResponses) CreateTokenWithResponse(ctx context.Context, param
 
 // DeleteTokenWithResponse Revoke an API token
 //
-// The token stops working with the next request. Tokens of other users look absent.
+// The token stops working with the next request. 404 for tokens of other users.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -13613,7 +13625,7 @@ func (c *ClientWithResponses) DeleteTokenWithResponse(ctx context.Context, id To
 
 // ListTokensWithResponse List the caller's API tokens
 //
-// The value of a token is never shown again.
+// The list does not contain the values of the tokens.
 //
 // Returns a wrapper object for the known response body format(s).
 //

@@ -82,7 +82,7 @@ type ServerInterface interface {
 	// FinishUpload Finish one file from its parts
 	// (POST /file-upload/{sessionId}/files/{fileId}/finish)
 	FinishUpload(w http.ResponseWriter, r *http.Request, sessionID SessionID, fileID FileID)
-	// RenewUploadUrls Fresh addresses for parts of a file
+	// RenewUploadUrls Get new addresses for parts of a file
 	// (POST /file-upload/{sessionId}/files/{fileId}/urls)
 	RenewUploadUrls(w http.ResponseWriter, r *http.Request, sessionID SessionID, fileID FileID)
 	// CreateDataset Create a dataset
@@ -121,10 +121,10 @@ type ServerInterface interface {
 	// DeleteRun Delete a run
 	// (DELETE /query/runs/{runId})
 	DeleteRun(w http.ResponseWriter, r *http.Request, runID RunID)
-	// DeleteFeedback Withdraw one's rating of a run
+	// DeleteFeedback Withdraw the caller's rating of a run
 	// (DELETE /query/runs/{runId}/feedback)
 	DeleteFeedback(w http.ResponseWriter, r *http.Request, runID RunID)
-	// GetFeedback Read one's rating of a run
+	// GetFeedback Read the caller's rating of a run
 	// (GET /query/runs/{runId}/feedback)
 	GetFeedback(w http.ResponseWriter, r *http.Request, runID RunID)
 	// SubmitFeedback Submit feedback on a completed run
@@ -4591,7 +4591,7 @@ type StrictServerInterface interface {
 	// FinishUpload Finish one file from its parts
 	// (POST /file-upload/{sessionId}/files/{fileId}/finish)
 	FinishUpload(ctx context.Context, request FinishUploadRequestObject) (FinishUploadResponseObject, error)
-	// RenewUploadUrls Fresh addresses for parts of a file
+	// RenewUploadUrls Get new addresses for parts of a file
 	// (POST /file-upload/{sessionId}/files/{fileId}/urls)
 	RenewUploadUrls(ctx context.Context, request RenewUploadUrlsRequestObject) (RenewUploadUrlsResponseObject, error)
 	// CreateDataset Create a dataset
@@ -4630,10 +4630,10 @@ type StrictServerInterface interface {
 	// DeleteRun Delete a run
 	// (DELETE /query/runs/{runId})
 	DeleteRun(ctx context.Context, request DeleteRunRequestObject) (DeleteRunResponseObject, error)
-	// DeleteFeedback Withdraw one's rating of a run
+	// DeleteFeedback Withdraw the caller's rating of a run
 	// (DELETE /query/runs/{runId}/feedback)
 	DeleteFeedback(ctx context.Context, request DeleteFeedbackRequestObject) (DeleteFeedbackResponseObject, error)
-	// GetFeedback Read one's rating of a run
+	// GetFeedback Read the caller's rating of a run
 	// (GET /query/runs/{runId}/feedback)
 	GetFeedback(ctx context.Context, request GetFeedbackRequestObject) (GetFeedbackResponseObject, error)
 	// SubmitFeedback Submit feedback on a completed run
