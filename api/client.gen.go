@@ -2965,7 +2965,7 @@ type ClientInterface interface {
 	//
 	// Only this answer contains the value of the token. The service keeps its hash.
 	//
-	// `role` is the most that the token allows; it never allows more than its creator may do. With `accessRestrictedTo` the token sees
+	// `role` is the most that the token allows. No token allows more than its creator may do. With `accessRestrictedTo` the token sees
 	// only the named namespaces and datasets, has at most editor rights, and cannot share, rename, delete or manage tokens.
 	// A token that was created with another token expires no later than that token and allows no more.
 	//
@@ -2978,7 +2978,7 @@ type ClientInterface interface {
 	//
 	// Only this answer contains the value of the token. The service keeps its hash.
 	//
-	// `role` is the most that the token allows; it never allows more than its creator may do. With `accessRestrictedTo` the token sees
+	// `role` is the most that the token allows. No token allows more than its creator may do. With `accessRestrictedTo` the token sees
 	// only the named namespaces and datasets, has at most editor rights, and cannot share, rename, delete or manage tokens.
 	// A token that was created with another token expires no later than that token and allows no more.
 	//
@@ -4570,7 +4570,7 @@ func (c *Client) GetMe(ctx context.Context, reqEditors ...RequestEditorFn) (*htt
 //
 // Only this answer contains the value of the token. The service keeps its hash.
 //
-// `role` is the most that the token allows; it never allows more than its creator may do. With `accessRestrictedTo` the token sees
+// `role` is the most that the token allows. No token allows more than its creator may do. With `accessRestrictedTo` the token sees
 // only the named namespaces and datasets, has at most editor rights, and cannot share, rename, delete or manage tokens.
 // A token that was created with another token expires no later than that token and allows no more.
 //
@@ -4593,7 +4593,7 @@ func (c *Client) CreateTokenWithBody(ctx context.Context, params *CreateTokenPar
 //
 // Only this answer contains the value of the token. The service keeps its hash.
 //
-// `role` is the most that the token allows; it never allows more than its creator may do. With `accessRestrictedTo` the token sees
+// `role` is the most that the token allows. No token allows more than its creator may do. With `accessRestrictedTo` the token sees
 // only the named namespaces and datasets, has at most editor rights, and cannot share, rename, delete or manage tokens.
 // A token that was created with another token expires no later than that token and allows no more.
 //
@@ -8957,7 +8957,7 @@ type ClientWithResponsesInterface interface {
 	//
 	// Only this answer contains the value of the token. The service keeps its hash.
 	//
-	// `role` is the most that the token allows; it never allows more than its creator may do. With `accessRestrictedTo` the token sees
+	// `role` is the most that the token allows. No token allows more than its creator may do. With `accessRestrictedTo` the token sees
 	// only the named namespaces and datasets, has at most editor rights, and cannot share, rename, delete or manage tokens.
 	// A token that was created with another token expires no later than that token and allows no more.
 	//
@@ -8970,7 +8970,7 @@ type ClientWithResponsesInterface interface {
 	//
 	// Only this answer contains the value of the token. The service keeps its hash.
 	//
-	// `role` is the most that the token allows; it never allows more than its creator may do. With `accessRestrictedTo` the token sees
+	// `role` is the most that the token allows. No token allows more than its creator may do. With `accessRestrictedTo` the token sees
 	// only the named namespaces and datasets, has at most editor rights, and cannot share, rename, delete or manage tokens.
 	// A token that was created with another token expires no later than that token and allows no more.
 	//
@@ -13574,7 +13574,7 @@ func (c *ClientWithResponses) GetMeWithResponse(ctx context.Context, reqEditors 
 //
 // Only this answer contains the value of the token. The service keeps its hash.
 //
-// `role` is the most that the token allows; it never allows more than its creator may do. With `accessRestrictedTo` the token sees
+// `role` is the most that the token allows. No token allows more than its creator may do. With `accessRestrictedTo` the token sees
 // only the named namespaces and datasets, has at most editor rights, and cannot share, rename, delete or manage tokens.
 // A token that was created with another token expires no later than that token and allows no more.
 //
@@ -13593,7 +13593,7 @@ func (c *ClientWithResponses) CreateTokenWithBodyWithResponse(ctx context.Contex
 //
 // Only this answer contains the value of the token. The service keeps its hash.
 //
-// `role` is the most that the token allows; it never allows more than its creator may do. With `accessRestrictedTo` the token sees
+// `role` is the most that the token allows. No token allows more than its creator may do. With `accessRestrictedTo` the token sees
 // only the named namespaces and datasets, has at most editor rights, and cannot share, rename, delete or manage tokens.
 // A token that was created with another token expires no later than that token and allows no more.
 //
