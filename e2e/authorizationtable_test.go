@@ -267,7 +267,7 @@ type authorizationRow struct {
 // finishBody is for the file of a thing, ingestionBody for a session of the caller. The other bodies name the dataset or its
 // namespace.
 const (
-	finishBody    = `{"uploadId": "<uploadId>", "key": "<key>", "parts": [{"partNumber": 1, "etag": "x"}]}`
+	finishBody    = `{"uploadId": "<uploadId>", "key": "<key>", "parts": [{"partNumber": 1, "etag": "9dd4e461268c8034f5c8564e155c67a6"}]}` // the MD5 of the file
 	ingestionBody = `{"sessionId": "<session>"}`
 	rowsBody      = `{"data": [{"a": 1}]}`
 	queryBody     = `{"username": "owner", "namespace": "<namespace>", "query": "FROM orders"}`

@@ -3,7 +3,9 @@ package e2e
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -118,7 +120,24 @@ func put(t *testing.T, address, content string) *answer {
 	answer, err := try(request)
 	require.NoError(t, err)
 
+	if answer.status == http.StatusOK {
+		sentParts.Store(identityOf(t, address), answer.header.Get("ETag"))
+	}
+
 	return answer
+}
+
+// sentParts has the ETags that the store returned, by part.
+var sentParts sync.Map //nolint:gochecknoglobals // put has no other place to keep them for finish
+
+// identityOf identifies the part that a presigned address is for. Renewed addresses of a part have the same identity.
+func identityOf(t *testing.T, address string) string {
+	t.Helper()
+
+	parsed, err := url.Parse(address)
+	require.NoError(t, err)
+
+	return parsed.Query().Get("uploadId") + "/" + parsed.Query().Get("partNumber")
 }
 
 // putPart uploads a part directly, without the service and its presigned addresses.

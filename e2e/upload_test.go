@@ -98,9 +98,9 @@ func TestUploadScenarios(t *testing.T) {
 		refused := session.finish(t, shared, bearer, 0)
 		require.Equal(t, http.StatusUnprocessableEntity, refused.status)
 		require.JSONEq(t, `{"error_code": "VALIDATION_FAILED", "message": "The request is not valid.", "error_message": "", "sub_errors": [
-			{"code": "parts.2", "message": "has not been uploaded"},
-			{"code": "parts.3", "message": "has 8388607 bytes instead of 8388608"},
-			{"code": "parts.4", "message": "is not a part of this file"}]}`, refused.body)
+			{"code": "parts", "message": "part 2 has not been uploaded"},
+			{"code": "parts", "message": "part 3 has 8388607 bytes instead of 8388608"},
+			{"code": "parts", "message": "part 4 was uploaded, but the file has 3 parts"}]}`, refused.body)
 		require.NotContains(t, shared.place.objects(), file.Key)
 	})
 
@@ -274,7 +274,7 @@ func TestUploadResume(t *testing.T) {
 		answer := put(t, session.Files[0].PresignedURLs[0].URL, "longer than five")
 		t.Logf("the store answers %d", answer.status)
 
-		want := []string{"parts.1"} // missing if the object store refused the part, else of the wrong size
+		want := []string{"parts"} // missing if the object store refused the part, else of the wrong size
 		require.Equal(t, want, requireFault(t, "too large", session.finish(t, s, bearer, 0), http.StatusUnprocessableEntity, "VALIDATION_FAILED"))
 
 		session.Files[0].send(t, 5)

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"crypto/md5"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,14 +29,15 @@ func sessionState(status string, files ...string) string {
 		"files": [%s]}`, status, strings.Join(files, ", "))
 }
 
-func finishOf(x string) (do, body string) {
+// finishOf is the request that finishes a file of one part with this content.
+func finishOf(x, content string) (do, body string) {
 	return "POST /file-upload/<s>/files/<" + x + ">/finish",
-		`{"uploadId": "<` + x + `-upload>", "key": "<` + x + `-key>", "parts": [{"partNumber": 1, "etag": "x"}]}`
+		fmt.Sprintf(`{"uploadId": "<%[1]s-upload>", "key": "<%[1]s-key>", "parts": [{"partNumber": 1, "etag": "%[2]x"}]}`, x, md5.Sum([]byte(content)))
 }
 
 // uploaded returns the steps that upload and finish a file of the session s.
 func uploaded(as, x, content, status string) []step {
-	do, body := finishOf(x)
+	do, body := finishOf(x, content)
 
 	return []step{
 		{do: "PUT <" + x + "-url>", body: content, status: 200},
@@ -49,7 +51,7 @@ func abortedBody(status string) string {
 
 func uploadScenarios() []scenario {
 	var (
-		finish, finishA = finishOf("a")
+		finish, finishA = finishOf("a", "again")
 		abort           = "POST /file-upload/<s>/abort"
 		two             = `{"filesToUpload": [{"filename": "a", "size": 1}, {"filename": "b", "size": 2}]}`
 		preparedTwo     = preparedBody("s", smallFile("a", "a", 1), smallFile("b", "b", 2))
@@ -71,12 +73,15 @@ func uploadScenarios() []scenario {
 			},
 			{as: "one", do: "GET /file-upload/<s>", status: 200, want: sessionState("preparing", fileState("a", "orders.csv", 5, "preparing", "")), shows: []string{"Cache-Control: no-store"}},
 			{as: "one", do: "GET /file-upload/<s>/files", status: 200, want: `{"data": []}`},
-			{as: "one", do: finish, body: finishA, status: 422, want: invalid("parts.1", "has not been uploaded")},
+			{as: "one", do: finish, body: finishA, status: 422, want: invalid("parts", "part 1 has not been uploaded")},
 			{do: "PUT <a-url>", body: "first", status: 200},
 			{
 				as: "one", do: "GET /file-upload/<s>", status: 200,
 				want: sessionState("preparing", fileState("a", "orders.csv", 5, "preparing", `{"partNumber": 1, "etag": "<etag any>", "size": 5}`)),
 			},
+			{as: "one", do: finish, body: finishA, status: 422, want: invalid("parts.0.etag", "is not the ETag of part 1 in the object store; upload the part again and send the ETag of the response")},
+			{as: "one", do: finish, body: strings.Replace(finishA, `"partNumber": 1`, `"partNumber": 2`, 1), status: 422, want: `{"error_code": "VALIDATION_FAILED", "message": "The request is not valid.", "error_message": "", "sub_errors": [
+				{"code": "parts.0.partNumber", "message": "the file has 1 parts"}, {"code": "parts", "message": "part 1 is not listed"}]}`},
 			{
 				as: "one", do: "POST /file-upload/<s>/files/<a>/urls", body: `{"partNumbers": [1]}`, status: 200,
 				want: `{"fileId": "<a>", "presignedUrls": [{"partNumber": 1, "url": "<a-url signed>", "partSize": 5}]}`, shows: []string{"Cache-Control: no-store"},

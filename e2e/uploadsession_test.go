@@ -72,7 +72,7 @@ func (f preparedFile) send(t *testing.T, size int64) {
 	}
 }
 
-// finish finishes a file. The service ignores the client's list of parts.
+// finish finishes a file from the parts that put has sent.
 func (p prepared) finish(t *testing.T, s *service, bearer string, file int) *answer {
 	t.Helper()
 
@@ -84,8 +84,19 @@ func (p prepared) finishRequest(t *testing.T, url, bearer string, file int) *htt
 
 	f := p.Files[file]
 
+	var parts []string
+
+	for i, part := range f.PresignedURLs {
+		etag, ok := sentParts.Load(identityOf(t, part.URL))
+		if !ok {
+			etag = "not sent"
+		}
+
+		parts = append(parts, fmt.Sprintf(`{"partNumber": %d, "etag": %q}`, i+1, etag))
+	}
+
 	return newRequest(t, http.MethodPost, url+"/file-upload/"+p.SessionID+"/files/"+f.FileID+"/finish", bearer,
-		fmt.Sprintf(`{"uploadId": %q, "key": %q, "parts": [{"partNumber": 1, "etag": "x"}]}`, f.UploadID, f.Key))
+		fmt.Sprintf(`{"uploadId": %q, "key": %q, "parts": [%s]}`, f.UploadID, f.Key, strings.Join(parts, ", ")))
 }
 
 // requireFinished checks that the file is completed, and that its session has the status.

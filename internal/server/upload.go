@@ -107,7 +107,12 @@ func (h handlers) RenewUploadUrls(ctx context.Context, request api.RenewUploadUr
 }
 
 func (h handlers) FinishUpload(ctx context.Context, request api.FinishUploadRequestObject) (api.FinishUploadResponseObject, error) {
-	done, err := h.uploads.Finish(ctx, callOf(ctx).who, request.SessionID, request.FileID, request.Body.UploadID, request.Body.Key)
+	parts := upload.Parts{UploadID: request.Body.UploadID, Key: request.Body.Key}
+	for _, part := range request.Body.Parts {
+		parts.Sent = append(parts.Sent, upload.SentPart{Number: int(part.PartNumber), ETag: part.Etag})
+	}
+
+	done, err := h.uploads.Finish(ctx, callOf(ctx).who, request.SessionID, request.FileID, parts)
 	if err != nil {
 		return nil, err
 	}

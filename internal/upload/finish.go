@@ -3,6 +3,9 @@ package upload
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -21,17 +24,31 @@ type Finished struct {
 	File    Status
 }
 
-// Finish assembles a file from its parts, as the store has them. A repeated call returns the same result.
+// Parts are the parts of a file as the caller has uploaded them.
+type Parts struct {
+	UploadID string
+	Key      string
+	Sent     []SentPart
+}
+
+// SentPart is a part with the ETag that the store returned to the caller.
+type SentPart struct {
+	Number int
+	ETag   string
+}
+
+// Finish assembles a file. The caller's parts must be those that the store has. A repeated call returns the same
+// result.
 //
-// Faults: NotFound, Forbidden, ValidationFailed naming a part that is missing or has the wrong size, InvalidState for
-// a file that was aborted, Unavailable.
-func (u Uploads) Finish(ctx context.Context, who auth.Principal, session, file uuid.UUID, uploadID, key string) (Finished, error) {
+// Faults: NotFound, Forbidden, ValidationFailed naming a part that is missing, has the wrong size or another ETag,
+// InvalidState for a file that was aborted, Unavailable.
+func (u Uploads) Finish(ctx context.Context, who auth.Principal, session, file uuid.UUID, parts Parts) (Finished, error) {
 	found, wanted, err := u.own(ctx, who, session, file)
 
 	switch {
 	case err != nil:
 		return Finished{}, err
-	case wanted.UploadID != uploadID || wanted.Key != key:
+	case wanted.UploadID != parts.UploadID || wanted.Key != parts.Key:
 		return Finished{}, fault.InvalidFields(
 			fault.Sub{Code: "uploadId", Message: "uploadId and key must be those that prepare returned for this file"})
 	case wanted.Status == Completed:
@@ -40,7 +57,7 @@ func (u Uploads) Finish(ctx context.Context, who auth.Principal, session, file u
 		return Finished{}, fault.New(fault.InvalidState, "The file was aborted.")
 	}
 
-	if err := u.assemble(ctx, wanted); err != nil {
+	if err := u.assemble(ctx, wanted, parts.Sent); err != nil {
 		return u.afterRace(ctx, who, session, file, err)
 	}
 
@@ -77,8 +94,8 @@ func (u Uploads) afterRace(ctx context.Context, who auth.Principal, session, fil
 
 // assemble creates the object. While another request does so, the store may list parts that are being removed, so a
 // failed check of the parts is repeated once.
-func (u Uploads) assemble(ctx context.Context, file File) error {
-	err := u.tryAssemble(ctx, file)
+func (u Uploads) assemble(ctx context.Context, file File, sent []SentPart) error {
+	err := u.tryAssemble(ctx, file, sent)
 	if !fault.Is(err, fault.ValidationFailed) && !fault.Is(err, fault.Conflict) {
 		return err
 	}
@@ -87,20 +104,20 @@ func (u Uploads) assemble(ctx context.Context, file File) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-time.After(assembleTime / 20):
-		return u.tryAssemble(ctx, file)
+		return u.tryAssemble(ctx, file, sent)
 	}
 }
 
 // tryAssemble creates the object once. It also succeeds if the object already exists, from a request whose response
 // was lost or that runs at the same time.
-func (u Uploads) tryAssemble(ctx context.Context, file File) error {
-	parts, err := u.Store.ListParts(ctx, file.Key, file.UploadID)
+func (u Uploads) tryAssemble(ctx context.Context, file File, sent []SentPart) error {
+	stored, err := u.Store.ListParts(ctx, file.Key, file.UploadID)
 	if err == nil {
-		if err := checkParts(file, parts); err != nil {
+		if err := checkParts(file, stored, sent); err != nil {
 			return err
 		}
 
-		err = u.Store.CompleteUpload(ctx, file.Key, file.UploadID, parts, file.Size)
+		err = u.Store.CompleteUpload(ctx, file.Key, file.UploadID, stored, file.Size)
 	}
 
 	if err != nil && !fault.Is(err, fault.NotFound) {
@@ -110,29 +127,52 @@ func (u Uploads) tryAssemble(ctx context.Context, file File) error {
 	return u.checkObject(ctx, file)
 }
 
-// checkParts compares the parts in the store with the declared size of the file.
-func checkParts(file File, parts []blob.UploadedPart) error {
+// checkParts compares the parts in the store with the declared size of the file and with the parts that the caller
+// has sent. A part that was overwritten in between has another ETag, so the caller does not finish a file with bytes
+// that it did not send.
+func checkParts(file File, stored []blob.UploadedPart, sent []SentPart) error {
 	var subs []fault.Sub
 
-	sizes := map[int]int64{}
-	for _, part := range parts {
-		sizes[part.Number] = part.Size
+	report := func(code, format string, args ...any) {
+		subs = append(subs, fault.Sub{Code: code, Message: fmt.Sprintf(format, args...)})
+	}
+
+	there := map[int]blob.UploadedPart{}
+	for _, part := range stored {
+		there[part.Number] = part
+	}
+
+	listed := map[int]int{} // index in sent, by number
+
+	for i, part := range sent {
+		if part.Number > file.parts() {
+			report(fmt.Sprintf("parts.%d.partNumber", i), "the file has %d parts", file.parts())
+		} else if _, twice := listed[part.Number]; twice {
+			report(fmt.Sprintf("parts.%d.partNumber", i), "part %d is listed twice", part.Number)
+		}
+
+		listed[part.Number] = i
 	}
 
 	for number := 1; number <= file.parts(); number++ {
-		size, there := sizes[number]
-		delete(sizes, number)
+		part, uploaded := there[number]
+		i, isListed := listed[number]
+		delete(there, number)
 
 		switch {
-		case !there:
-			subs = append(subs, fault.Sub{Code: fmt.Sprintf("parts.%d", number), Message: "has not been uploaded"})
-		case size != file.partLength(number):
-			subs = append(subs, fault.Sub{Code: fmt.Sprintf("parts.%d", number), Message: fmt.Sprintf("has %d bytes instead of %d", size, file.partLength(number))})
+		case !uploaded:
+			report("parts", "part %d has not been uploaded", number)
+		case part.Size != file.partLength(number):
+			report("parts", "part %d has %d bytes instead of %d", number, part.Size, file.partLength(number))
+		case !isListed:
+			report("parts", "part %d is not listed", number)
+		case !sameETag(sent[i].ETag, part.ETag):
+			report(fmt.Sprintf("parts.%d.etag", i), "is not the ETag of part %d in the object store; upload the part again and send the ETag of the response", number)
 		}
 	}
 
-	for number := range sizes {
-		subs = append(subs, fault.Sub{Code: fmt.Sprintf("parts.%d", number), Message: "is not a part of this file"})
+	for _, number := range slices.Sorted(maps.Keys(there)) {
+		report("parts", "part %d was uploaded, but the file has %d parts", number, file.parts())
 	}
 
 	if len(subs) > maxSubs {
@@ -145,6 +185,9 @@ func checkParts(file File, parts []blob.UploadedPart) error {
 
 	return nil
 }
+
+// sameETag compares without quotes, which clients of the store often remove.
+func sameETag(a, b string) bool { return strings.Trim(a, `"`) == strings.Trim(b, `"`) }
 
 // assembleTime is how long a store may take to show an object that it has assembled.
 const assembleTime = 2 * time.Second

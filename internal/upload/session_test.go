@@ -58,18 +58,34 @@ func TestCheckParts(t *testing.T) {
 	t.Parallel()
 
 	file := File{Size: 20 * mebibyte, PartSize: 8 * mebibyte}
-	parts := []blob.UploadedPart{{Number: 1, Size: 8 * mebibyte}, {Number: 2, Size: 8 * mebibyte}, {Number: 3, Size: 4 * mebibyte}}
-	require.NoError(t, checkParts(file, parts))
+	stored := []blob.UploadedPart{{Number: 1, Size: 8 * mebibyte, ETag: `"a"`}, {Number: 2, Size: 8 * mebibyte, ETag: `"b"`}, {Number: 3, Size: 4 * mebibyte, ETag: `"c"`}}
+	sent := []SentPart{{1, `"a"`}, {2, "b"}, {3, `"c"`}}
 
-	err := checkParts(file, []blob.UploadedPart{{Number: 1, Size: 8 * mebibyte}, {Number: 3, Size: 5 * mebibyte}, {Number: 4, Size: 1}})
+	require.NoError(t, checkParts(file, stored, sent))
+
+	subs := func(stored []blob.UploadedPart, sent ...SentPart) []fault.Sub {
+		return fault.From(checkParts(file, stored, sent)).Subs
+	}
+
 	require.Equal(t, []fault.Sub{
-		{Code: "parts.2", Message: "has not been uploaded"},
-		{Code: "parts.3", Message: "has 5242880 bytes instead of 4194304"},
-		{Code: "parts.4", Message: "is not a part of this file"},
-	}, fault.From(err).Subs)
+		{Code: "parts", Message: "part 2 has not been uploaded"},
+		{Code: "parts", Message: "part 3 has 5242880 bytes instead of 4194304"},
+		{Code: "parts", Message: "part 4 was uploaded, but the file has 3 parts"},
+	}, subs([]blob.UploadedPart{{Number: 1, Size: 8 * mebibyte, ETag: "a"}, {Number: 3, Size: 5 * mebibyte}, {Number: 4, Size: 1}}, sent...))
+
+	require.Equal(t, []fault.Sub{
+		{Code: "parts.1.partNumber", Message: "part 1 is listed twice"},
+		{Code: "parts.2.partNumber", Message: "the file has 3 parts"},
+		{Code: "parts", Message: "part 2 is not listed"},
+		{Code: "parts", Message: "part 3 is not listed"},
+	}, subs(stored, SentPart{1, "a"}, SentPart{1, "a"}, SentPart{4, "d"}))
+
+	require.Equal(t, []fault.Sub{
+		{Code: "parts.1.etag", Message: "is not the ETag of part 2 in the object store; upload the part again and send the ETag of the response"},
+	}, subs(stored, sent[0], SentPart{2, "x"}, sent[2]))
 
 	many := File{Size: 10_000 * 8 * mebibyte, PartSize: 8 * mebibyte}
-	require.Len(t, fault.From(checkParts(many, nil)).Subs, maxSubs+1)
+	require.Len(t, fault.From(checkParts(many, nil, nil)).Subs, maxSubs+1)
 }
 
 func TestDraft(t *testing.T) {
