@@ -125,6 +125,7 @@ const (
 	BADREQUEST           ErrorCode = "BAD_REQUEST"
 	CONFLICT             ErrorCode = "CONFLICT"
 	FORBIDDEN            ErrorCode = "FORBIDDEN"
+	INPROGRESS           ErrorCode = "IN_PROGRESS"
 	INTERNAL             ErrorCode = "INTERNAL"
 	INVALIDSTATE         ErrorCode = "INVALID_STATE"
 	LIMITEXCEEDED        ErrorCode = "LIMIT_EXCEEDED"
@@ -152,6 +153,8 @@ func (e ErrorCode) Valid() bool {
 	case CONFLICT:
 		return true
 	case FORBIDDEN:
+		return true
+	case INPROGRESS:
 		return true
 	case INTERNAL:
 		return true
@@ -471,6 +474,21 @@ func (e ShareRole) Valid() bool {
 	}
 }
 
+// Defines values for ShareVia.
+const (
+	ShareViaNamespace ShareVia = "namespace"
+)
+
+// Valid indicates whether the value is a known member of the ShareVia enum.
+func (e ShareVia) Valid() bool {
+	switch e {
+	case ShareViaNamespace:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for SnapshotOperation.
 const (
 	SnapshotOperationAppend  SnapshotOperation = "append"
@@ -761,11 +779,17 @@ type CompletedFile struct {
 
 // Conversation defines model for Conversation.
 type Conversation struct {
-	ID    openapi_types.UUID `json:"id"`
-	Title string             `json:"title"`
+	ID openapi_types.UUID `json:"id"`
+
+	// Namespace Name of a namespace or dataset. Kept as written, compared without case.
+	Namespace ObjectName `json:"namespace"`
+	Title     string     `json:"title"`
 
 	// Turns Oldest first.
 	Turns []Turn `json:"turns"`
+
+	// Username A username. Compared without case; `self` stands for the caller.
+	Username AccountName `json:"username"`
 }
 
 // ConversationChange defines model for ConversationChange.
@@ -1559,6 +1583,9 @@ type Share struct {
 
 	// Username A username, or `@` and the name of a group.
 	Username string `json:"username"`
+
+	// Via `namespace` if the grant is on the namespace of the dataset; absent if it is on the dataset itself.
+	Via *ShareVia `json:"via,omitempty"`
 }
 
 // ShareList defines model for ShareList.
@@ -1577,6 +1604,9 @@ type ShareRevocationRole string
 
 // ShareRole A viewer reads and queries, an editor also loads and changes data.
 type ShareRole string
+
+// ShareVia `namespace` if the grant is on the namespace of the dataset; absent if it is on the dataset itself.
+type ShareVia string
 
 // Snapshot defines model for Snapshot.
 type Snapshot struct {
@@ -1651,7 +1681,11 @@ type TokenTarget struct {
 
 // Turn defines model for Turn.
 type Turn struct {
-	Question string `json:"question"`
+	Agent AgentName `json:"agent"`
+
+	// Error Why something that was accepted failed later.
+	Error    *Failure `json:"error,omitempty"`
+	Question string   `json:"question"`
 
 	// Result Present for completed runs. With the outcome `withheld` it has only the required fields.
 	Result *RunResult         `json:"result,omitempty"`
@@ -2450,8 +2484,9 @@ type ClientInterface interface {
 
 	// FinishUploadWithBody Finish one file from its parts
 	//
-	// The session completes with its last file. A repeat gives the same answer. A missing or wrong part is named in the error (422),
-	// and the file stays open. A completed file that is not loaded within 7 days is removed.
+	// Lists every part of the file with the ETag that the object store returned for it. The session completes with its last file.
+	// A repeat gives the same answer. A part that is missing, has the wrong size or another ETag is named in the error (422), and the
+	// file stays open. A completed file that is not loaded within 7 days is removed.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -2460,8 +2495,9 @@ type ClientInterface interface {
 
 	// FinishUpload Finish one file from its parts
 	//
-	// The session completes with its last file. A repeat gives the same answer. A missing or wrong part is named in the error (422),
-	// and the file stays open. A completed file that is not loaded within 7 days is removed.
+	// Lists every part of the file with the ETag that the object store returned for it. The session completes with its last file.
+	// A repeat gives the same answer. A part that is missing, has the wrong size or another ETag is named in the error (422), and the
+	// file stays open. A completed file that is not loaded within 7 days is removed.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -2546,7 +2582,7 @@ type ClientInterface interface {
 	//
 	// Part of the interface specification.
 	//
-	// Only the owner may list. Ordered by username. Grants on the namespace are not repeated here.
+	// Only the owner may list. Ordered by username. Grants on the namespace have `via`; a user with two grants has two entries.
 	//
 	// Corresponds with GET /permissions/datasets/{username}/{namespace}/{datasetName}/shares (the `ListDatasetShares` operationId).
 	ListDatasetShares(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -2665,12 +2701,13 @@ type ClientInterface interface {
 	// AskWithBody Ask a question in plain language
 	//
 	// Starts a run, in a new conversation or as the next turn of `conversationId`. A conversation belongs to one namespace (another one is 422)
-	// and has at most 200 turns (then 409). An entry of `datasets` that the caller may not see is 404. A client that leaves does not stop the run.
+	// and has at most 200 turns (then 409). A namespace or an entry of `datasets` that the caller may not see is 404, and a model that is
+	// not configured is 422; then no run is made. A client that leaves does not stop the run.
 	//
 	// Three forms of answer:
 	//
-	// - `Accept: text/event-stream`, the default: a stream of events.
-	// - `Accept: application/json`: waits for the end of the run, with `Prefer: wait=N` for N seconds (60 by default, 110 at most). If the
+	// - `Accept: text/event-stream`: a stream of events.
+	// - `Accept: application/json`, `*/*` or none: waits for the end of the run, with `Prefer: wait=N` for N seconds (60 by default, 110 at most). If the
 	//   run has not ended by then, the answer is 202 with the run as it is.
 	// - `Prefer: respond-async`: 202 with the run at once.
 	//
@@ -2702,12 +2739,13 @@ type ClientInterface interface {
 	// Ask Ask a question in plain language
 	//
 	// Starts a run, in a new conversation or as the next turn of `conversationId`. A conversation belongs to one namespace (another one is 422)
-	// and has at most 200 turns (then 409). An entry of `datasets` that the caller may not see is 404. A client that leaves does not stop the run.
+	// and has at most 200 turns (then 409). A namespace or an entry of `datasets` that the caller may not see is 404, and a model that is
+	// not configured is 422; then no run is made. A client that leaves does not stop the run.
 	//
 	// Three forms of answer:
 	//
-	// - `Accept: text/event-stream`, the default: a stream of events.
-	// - `Accept: application/json`: waits for the end of the run, with `Prefer: wait=N` for N seconds (60 by default, 110 at most). If the
+	// - `Accept: text/event-stream`: a stream of events.
+	// - `Accept: application/json`, `*/*` or none: waits for the end of the run, with `Prefer: wait=N` for N seconds (60 by default, 110 at most). If the
 	//   run has not ended by then, the answer is 202 with the run as it is.
 	// - `Prefer: respond-async`: 202 with the run at once.
 	//
@@ -3575,8 +3613,9 @@ func (c *Client) ListUploadFiles(ctx context.Context, sessionID SessionID, reqEd
 
 // FinishUploadWithBody Finish one file from its parts
 //
-// The session completes with its last file. A repeat gives the same answer. A missing or wrong part is named in the error (422),
-// and the file stays open. A completed file that is not loaded within 7 days is removed.
+// Lists every part of the file with the ETag that the object store returned for it. The session completes with its last file.
+// A repeat gives the same answer. A part that is missing, has the wrong size or another ETag is named in the error (422), and the
+// file stays open. A completed file that is not loaded within 7 days is removed.
 //
 // Takes any type of body and a specified content type.
 //
@@ -3595,8 +3634,9 @@ func (c *Client) FinishUploadWithBody(ctx context.Context, sessionID SessionID, 
 
 // FinishUpload Finish one file from its parts
 //
-// The session completes with its last file. A repeat gives the same answer. A missing or wrong part is named in the error (422),
-// and the file stays open. A completed file that is not loaded within 7 days is removed.
+// Lists every part of the file with the ETag that the object store returned for it. The session completes with its last file.
+// A repeat gives the same answer. A part that is missing, has the wrong size or another ETag is named in the error (422), and the
+// file stays open. A completed file that is not loaded within 7 days is removed.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -3771,7 +3811,7 @@ func (c *Client) RevokeDatasetShare(ctx context.Context, username Username, name
 //
 // Part of the interface specification.
 //
-// Only the owner may list. Ordered by username. Grants on the namespace are not repeated here.
+// Only the owner may list. Ordered by username. Grants on the namespace have `via`; a user with two grants has two entries.
 //
 // Corresponds with GET /permissions/datasets/{username}/{namespace}/{datasetName}/shares (the `ListDatasetShares` operationId).
 func (c *Client) ListDatasetShares(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -3990,12 +4030,13 @@ func (c *Client) RunQuery(ctx context.Context, body RunQueryJSONRequestBody, req
 // AskWithBody Ask a question in plain language
 //
 // Starts a run, in a new conversation or as the next turn of `conversationId`. A conversation belongs to one namespace (another one is 422)
-// and has at most 200 turns (then 409). An entry of `datasets` that the caller may not see is 404. A client that leaves does not stop the run.
+// and has at most 200 turns (then 409). A namespace or an entry of `datasets` that the caller may not see is 404, and a model that is
+// not configured is 422; then no run is made. A client that leaves does not stop the run.
 //
 // Three forms of answer:
 //
-//   - `Accept: text/event-stream`, the default: a stream of events.
-//   - `Accept: application/json`: waits for the end of the run, with `Prefer: wait=N` for N seconds (60 by default, 110 at most). If the
+//   - `Accept: text/event-stream`: a stream of events.
+//   - `Accept: application/json`, `*/*` or none: waits for the end of the run, with `Prefer: wait=N` for N seconds (60 by default, 110 at most). If the
 //     run has not ended by then, the answer is 202 with the run as it is.
 //   - `Prefer: respond-async`: 202 with the run at once.
 //
@@ -4037,12 +4078,13 @@ func (c *Client) AskWithBody(ctx context.Context, params *AskParams, contentType
 // Ask Ask a question in plain language
 //
 // Starts a run, in a new conversation or as the next turn of `conversationId`. A conversation belongs to one namespace (another one is 422)
-// and has at most 200 turns (then 409). An entry of `datasets` that the caller may not see is 404. A client that leaves does not stop the run.
+// and has at most 200 turns (then 409). A namespace or an entry of `datasets` that the caller may not see is 404, and a model that is
+// not configured is 422; then no run is made. A client that leaves does not stop the run.
 //
 // Three forms of answer:
 //
-//   - `Accept: text/event-stream`, the default: a stream of events.
-//   - `Accept: application/json`: waits for the end of the run, with `Prefer: wait=N` for N seconds (60 by default, 110 at most). If the
+//   - `Accept: text/event-stream`: a stream of events.
+//   - `Accept: application/json`, `*/*` or none: waits for the end of the run, with `Prefer: wait=N` for N seconds (60 by default, 110 at most). If the
 //     run has not ended by then, the answer is 202 with the run as it is.
 //   - `Prefer: respond-async`: 202 with the run at once.
 //
@@ -8406,8 +8448,9 @@ type ClientWithResponsesInterface interface {
 
 	// FinishUploadWithBodyWithResponse Finish one file from its parts
 	//
-	// The session completes with its last file. A repeat gives the same answer. A missing or wrong part is named in the error (422),
-	// and the file stays open. A completed file that is not loaded within 7 days is removed.
+	// Lists every part of the file with the ETag that the object store returned for it. The session completes with its last file.
+	// A repeat gives the same answer. A part that is missing, has the wrong size or another ETag is named in the error (422), and the
+	// file stays open. A completed file that is not loaded within 7 days is removed.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -8416,8 +8459,9 @@ type ClientWithResponsesInterface interface {
 
 	// FinishUploadWithResponse Finish one file from its parts
 	//
-	// The session completes with its last file. A repeat gives the same answer. A missing or wrong part is named in the error (422),
-	// and the file stays open. A completed file that is not loaded within 7 days is removed.
+	// Lists every part of the file with the ETag that the object store returned for it. The session completes with its last file.
+	// A repeat gives the same answer. A part that is missing, has the wrong size or another ETag is named in the error (422), and the
+	// file stays open. A completed file that is not loaded within 7 days is removed.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -8502,7 +8546,7 @@ type ClientWithResponsesInterface interface {
 	//
 	// Part of the interface specification.
 	//
-	// Only the owner may list. Ordered by username. Grants on the namespace are not repeated here.
+	// Only the owner may list. Ordered by username. Grants on the namespace have `via`; a user with two grants has two entries.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -8625,12 +8669,13 @@ type ClientWithResponsesInterface interface {
 	// AskWithBodyWithResponse Ask a question in plain language
 	//
 	// Starts a run, in a new conversation or as the next turn of `conversationId`. A conversation belongs to one namespace (another one is 422)
-	// and has at most 200 turns (then 409). An entry of `datasets` that the caller may not see is 404. A client that leaves does not stop the run.
+	// and has at most 200 turns (then 409). A namespace or an entry of `datasets` that the caller may not see is 404, and a model that is
+	// not configured is 422; then no run is made. A client that leaves does not stop the run.
 	//
 	// Three forms of answer:
 	//
-	// - `Accept: text/event-stream`, the default: a stream of events.
-	// - `Accept: application/json`: waits for the end of the run, with `Prefer: wait=N` for N seconds (60 by default, 110 at most). If the
+	// - `Accept: text/event-stream`: a stream of events.
+	// - `Accept: application/json`, `*/*` or none: waits for the end of the run, with `Prefer: wait=N` for N seconds (60 by default, 110 at most). If the
 	//   run has not ended by then, the answer is 202 with the run as it is.
 	// - `Prefer: respond-async`: 202 with the run at once.
 	//
@@ -8662,12 +8707,13 @@ type ClientWithResponsesInterface interface {
 	// AskWithResponse Ask a question in plain language
 	//
 	// Starts a run, in a new conversation or as the next turn of `conversationId`. A conversation belongs to one namespace (another one is 422)
-	// and has at most 200 turns (then 409). An entry of `datasets` that the caller may not see is 404. A client that leaves does not stop the run.
+	// and has at most 200 turns (then 409). A namespace or an entry of `datasets` that the caller may not see is 404, and a model that is
+	// not configured is 422; then no run is made. A client that leaves does not stop the run.
 	//
 	// Three forms of answer:
 	//
-	// - `Accept: text/event-stream`, the default: a stream of events.
-	// - `Accept: application/json`: waits for the end of the run, with `Prefer: wait=N` for N seconds (60 by default, 110 at most). If the
+	// - `Accept: text/event-stream`: a stream of events.
+	// - `Accept: application/json`, `*/*` or none: waits for the end of the run, with `Prefer: wait=N` for N seconds (60 by default, 110 at most). If the
 	//   run has not ended by then, the answer is 202 with the run as it is.
 	// - `Prefer: respond-async`: 202 with the run at once.
 	//
@@ -12735,8 +12781,9 @@ func (c *ClientWithResponses) ListUploadFilesWithResponse(ctx context.Context, s
 
 // FinishUploadWithBodyWithResponse Finish one file from its parts
 //
-// The session completes with its last file. A repeat gives the same answer. A missing or wrong part is named in the error (422),
-// and the file stays open. A completed file that is not loaded within 7 days is removed.
+// Lists every part of the file with the ETag that the object store returned for it. The session completes with its last file.
+// A repeat gives the same answer. A part that is missing, has the wrong size or another ETag is named in the error (422), and the
+// file stays open. A completed file that is not loaded within 7 days is removed.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -12751,8 +12798,9 @@ func (c *ClientWithResponses) FinishUploadWithBodyWithResponse(ctx context.Conte
 
 // FinishUploadWithResponse Finish one file from its parts
 //
-// The session completes with its last file. A repeat gives the same answer. A missing or wrong part is named in the error (422),
-// and the file stays open. A completed file that is not loaded within 7 days is removed.
+// Lists every part of the file with the ETag that the object store returned for it. The session completes with its last file.
+// A repeat gives the same answer. A part that is missing, has the wrong size or another ETag is named in the error (422), and the
+// file stays open. A completed file that is not loaded within 7 days is removed.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -12891,7 +12939,7 @@ func (c *ClientWithResponses) RevokeDatasetShareWithResponse(ctx context.Context
 //
 // Part of the interface specification.
 //
-// Only the owner may list. Ordered by username. Grants on the namespace are not repeated here.
+// Only the owner may list. Ordered by username. Grants on the namespace have `via`; a user with two grants has two entries.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -13074,12 +13122,13 @@ func (c *ClientWithResponses) RunQueryWithResponse(ctx context.Context, body Run
 // AskWithBodyWithResponse Ask a question in plain language
 //
 // Starts a run, in a new conversation or as the next turn of `conversationId`. A conversation belongs to one namespace (another one is 422)
-// and has at most 200 turns (then 409). An entry of `datasets` that the caller may not see is 404. A client that leaves does not stop the run.
+// and has at most 200 turns (then 409). A namespace or an entry of `datasets` that the caller may not see is 404, and a model that is
+// not configured is 422; then no run is made. A client that leaves does not stop the run.
 //
 // Three forms of answer:
 //
-//   - `Accept: text/event-stream`, the default: a stream of events.
-//   - `Accept: application/json`: waits for the end of the run, with `Prefer: wait=N` for N seconds (60 by default, 110 at most). If the
+//   - `Accept: text/event-stream`: a stream of events.
+//   - `Accept: application/json`, `*/*` or none: waits for the end of the run, with `Prefer: wait=N` for N seconds (60 by default, 110 at most). If the
 //     run has not ended by then, the answer is 202 with the run as it is.
 //   - `Prefer: respond-async`: 202 with the run at once.
 //
@@ -13117,12 +13166,13 @@ func (c *ClientWithResponses) AskWithBodyWithResponse(ctx context.Context, param
 // AskWithResponse Ask a question in plain language
 //
 // Starts a run, in a new conversation or as the next turn of `conversationId`. A conversation belongs to one namespace (another one is 422)
-// and has at most 200 turns (then 409). An entry of `datasets` that the caller may not see is 404. A client that leaves does not stop the run.
+// and has at most 200 turns (then 409). A namespace or an entry of `datasets` that the caller may not see is 404, and a model that is
+// not configured is 422; then no run is made. A client that leaves does not stop the run.
 //
 // Three forms of answer:
 //
-//   - `Accept: text/event-stream`, the default: a stream of events.
-//   - `Accept: application/json`: waits for the end of the run, with `Prefer: wait=N` for N seconds (60 by default, 110 at most). If the
+//   - `Accept: text/event-stream`: a stream of events.
+//   - `Accept: application/json`, `*/*` or none: waits for the end of the run, with `Prefer: wait=N` for N seconds (60 by default, 110 at most). If the
 //     run has not ended by then, the answer is 202 with the run as it is.
 //   - `Prefer: respond-async`: 202 with the run at once.
 //

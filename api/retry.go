@@ -12,8 +12,8 @@ import (
 )
 
 // Retry sends requests and repeats those with a temporary failure: too many requests (429), a server or a system behind
-// it that is not reachable (502, 503, 504), or a broken connection. It waits as long as Retry-After says, else longer
-// each time.
+// it that is not reachable (502, 503, 504), an earlier attempt that is still in progress (409), or a broken connection.
+// It waits as long as Retry-After says, else longer each time.
 //
 // No operation is executed twice. Every POST has an Idempotency-Key, the same for all its attempts. Requests for which
 // the service ignores the key, DELETE and the few operations in actsAgain, are repeated only if the response says that
@@ -130,6 +130,12 @@ func (r *Retry) wait(request *http.Request, response *http.Response, err error, 
 	switch response.StatusCode {
 	case http.StatusTooManyRequests:
 		reason = "too many requests"
+	case http.StatusConflict:
+		if response.Header.Get("Retry-After") == "" { // only IN_PROGRESS has it
+			return 0, ""
+		}
+
+		reason = "the first attempt is still in progress"
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		// 502 and 504 from the service itself are final: the tracing store is not reachable, or the query took too
 		// long.

@@ -53,6 +53,8 @@ func followEach(t *testing.T, request *http.Request, take func(event) bool) {
 	ctx, cancel := context.WithCancel(request.Context())
 	defer cancel()
 
+	request.Header.Set("Accept", "text/event-stream")
+
 	response, err := http.DefaultClient.Do(request.WithContext(ctx))
 	require.NoError(t, err)
 

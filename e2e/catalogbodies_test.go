@@ -50,6 +50,11 @@ func pendingBody(username, role string) string {
 	return `{"username": "` + username + `", "role": "` + role + `", "pending": true}`
 }
 
+// viaBody is a grant on the namespace in the list of a dataset.
+func viaBody(username, role string) string {
+	return `{"username": "` + username + `", "role": "` + role + `", "via": "namespace"}`
+}
+
 func shares(items ...string) string { return "[" + strings.Join(items, ", ") + "]" }
 
 func plainFault(code, message string) string {
@@ -69,6 +74,7 @@ func auditBody(username, action, target, detail string) string {
 const (
 	ownerOnly     = `{"error_code": "FORBIDDEN", "message": "Only the owner may do this.", "error_message": ""}`
 	changedSince  = `{"error_code": "PRECONDITION_FAILED", "message": "The definition has changed. Read it again, then repeat the change.", "error_message": ""}`
+	noSession     = `{"error_code": "NOT_FOUND", "message": "You have no upload session with this id and these files. Prepare an upload first, and use the ids that it returns.", "error_message": ""}`
 	namespaceHere = `{"error_code": "CONFLICT", "message": "A namespace with this name already exists.", "error_message": ""}`
 	datasetHere   = `{"error_code": "CONFLICT", "message": "A dataset with this name already exists.", "error_message": ""}`
 	badName       = "must match ^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$"

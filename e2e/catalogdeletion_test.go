@@ -95,12 +95,12 @@ func deletionScenarios() []scenario {
 			{do: "quernd user release rita", want: "rita is free; the account that had this name is now released-<rita>, is disabled, and keeps what it owns\n"},
 			{as: "new:rita", do: "GET /data/rob/n/d", status: 404, want: absent},
 			{as: "new:rita", do: "GET /schema/datasets/all", status: 200, want: page()},
-			{as: "rob", do: "GET /permissions/datasets/self/n/d/shares", status: 200, want: shares(`{"username": "<released text>", "role": "viewer"}`)},
+			{as: "rob", do: "GET /permissions/datasets/self/n/d/shares", status: 200, want: shares(`{"username": "<released text>", "role": "viewer"}`, viaBody("<released>", "editor"))},
 			{as: "rob", do: "GET /permissions/namespaces/self/n/shares", status: 200, want: shares(`{"username": "<released>", "role": "editor"}`)},
 			{as: "rob", do: "POST /permissions/datasets/self/n/d/shares", body: shareBody("rita", "viewer"), status: 200},
 			{as: "new:rita", do: "GET /data/rob/n/d", status: 200, want: datasetBody("rob/n/d", "", "{}")},
 			{as: "rob", do: "DELETE /permissions/datasets/self/n/d/shares", body: `{"username": "<released>"}`, status: 200},
-			{as: "rob", do: "GET /permissions/datasets/self/n/d/shares", status: 200, want: shares(shareBody("rita", "viewer"))},
+			{as: "rob", do: "GET /permissions/datasets/self/n/d/shares", status: 200, want: shares(viaBody("<released>", "editor"), shareBody("rita", "viewer"))},
 
 			// The released account keeps what it owns.
 			{as: "rex", do: "POST /ingest/new/n/d", status: 201, want: datasetBody("rex/n/d", "", "{}")},

@@ -14,6 +14,10 @@ func shareScenarios() []scenario {
 			{as: "sue", do: "POST /permissions/namespaces/SUE/SHOP/shares", body: shareBody("@guests", "viewer"), status: 200},
 			{as: "sue", do: "POST /permissions/namespaces/sue/shop/shares", body: shareBody("Max.Late", "editor"), status: 200},
 			{as: "sue", do: "GET /permissions/namespaces/self/shop/shares", status: 200, want: shares(shareBody("@guests", "viewer"), pendingBody("max.late", "editor"), shareBody("nina", "viewer"))},
+			{
+				as: "sue", do: "GET /permissions/datasets/self/shop/goods/shares", status: 200,
+				want: shares(viaBody("@guests", "viewer"), `{"username": "max.late", "role": "editor", "pending": true, "via": "namespace"}`, viaBody("nina", "viewer")),
+			},
 
 			{as: "nina", do: "GET /data/SUE/shop/goods", status: 200, want: datasetBody("sue/Shop/goods", "", "{}")},
 			{as: "nina", do: "PUT /data/sue/shop/goods/inferDefinition", body: `{"dataDescription": "x"}`, status: 403, want: lacksRole("editor", "viewer")},

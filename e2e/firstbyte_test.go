@@ -71,6 +71,8 @@ func clock(t *testing.T, request *http.Request) (wait func() clocked) {
 
 	var c clocked
 
+	request.Header.Set("Accept", "text/event-stream")
+
 	began := time.Now()
 	response, err := impatient().Do(request)
 	require.NoError(t, err)
@@ -206,7 +208,7 @@ func TestStreamsRefused(t *testing.T) {
 	p, stranger := newPeer(d, "nl2ql"), newPeer(other, "nl2ql")
 
 	ask := func(bearer, body string) *http.Request {
-		return newRequest(t, http.MethodPost, s.url+"/query/ask", bearer, body)
+		return newRequest(t, http.MethodPost, s.url+"/query/ask", bearer, body, "Accept: text/event-stream")
 	}
 	events := func(bearer, run string, headers ...string) *http.Request {
 		return newRequest(t, http.MethodGet, s.url+"/query/runs/"+run+"/events", bearer, "", headers...)

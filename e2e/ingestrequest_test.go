@@ -50,7 +50,7 @@ func ingestByEditor(t *testing.T, s *service, key *signer) {
 	share(t, s, d.bearer, "datasets/"+d.path(), "watcher", "viewer")
 
 	session := uploadFiles(t, s, editor, "n\n1\n")
-	require.JSONEq(t, absent, d.create(session, "").body, "it is the editor's")
+	require.JSONEq(t, noSession, d.create(session, "").body, "it is the editor's")
 
 	byEditor := &filled{t, s, editor, d.owner, d.namespace, d.name}
 	made := byEditor.accepted(byEditor.create(session, ""))

@@ -75,13 +75,13 @@ func TestPlanner(t *testing.T) {
 	require.Equal(t, "1 row.", d.asks("How many orders are late?", within).Result.Response)
 	require.Equal(t, "1 row.", d.asks("How many of those orders are late?", "").Result.Response, "there is no earlier question")
 
-	// A named model is not available.
-	named := d.asks("How many orders are there?", `"model": "large"`)
-	require.Equal(t, "failed", named.Status)
-	require.Equal(t, "UNAVAILABLE", named.Error.Code)
+	// A model that is not configured is refused before a run is made.
+	body := fmt.Sprintf(`{"username": "ada", "namespace": %q, "query": "How many orders are there?", "model": "large"}`, d.namespace)
+	named := call(t, http.MethodPost, s.url+"/query/ask", d.bearer, body)
+	require.Equal(t, []string{"model"}, requireFault(t, "a model", named, http.StatusUnprocessableEntity, "VALIDATION_FAILED"))
 
 	// The events are the same as with a model.
-	body := fmt.Sprintf(`{"username": "ada", "namespace": %q, "agent": "assistant", "query": "How many orders are there?"}`, d.namespace)
+	body = fmt.Sprintf(`{"username": "ada", "namespace": %q, "agent": "assistant", "query": "How many orders are there?"}`, d.namespace)
 	stream := call(t, http.MethodPost, s.url+"/query/ask", d.bearer, body, "Accept: text/event-stream")
 
 	last := -1

@@ -216,12 +216,12 @@ func querySharing(t *testing.T, s *service, key *signer) {
 			require.Equal(t, [][]any{{"yes"}}, d.resultOf(named).rows())
 		} else {
 			require.Equal(t, http.StatusNotFound, answer.status)
-			require.JSONEq(t, absent, answer.body)
+			require.JSONEq(t, noNamespace(d), answer.body)
 			require.Equal(t, http.StatusUnprocessableEntity, named.status)
 			require.JSONEq(t, noDataset(d.path(), at(29)), named.body)
 		}
 
-		require.JSONEq(t, absent, alone.ask("SELECT n FROM orders", "").body)
+		require.JSONEq(t, noNamespace(d), alone.ask("SELECT n FROM orders", "").body)
 	}
 
 	for _, path := range []string{"namespaces/self/" + d.namespace, "datasets/self/" + d.namespace + "/orders"} {
@@ -258,8 +258,8 @@ func queryTokens(t *testing.T, s *service, key *signer) {
 	require.Equal(t, [][]any{{3.0}}, all.result(both, "").rows())
 	require.Equal(t, [][]any{{1.0}}, one.result("FROM orders", "").rows())
 	require.JSONEq(t, strings.Replace(noDataset("notes", at(38)), "see.", "see. You can see: orders.", 1), one.ask(both, "").body)
-	require.JSONEq(t, absent, other.ask("FROM orders", "").body)
-	require.JSONEq(t, absent, other.ask("SELECT 1", "").body)
+	require.JSONEq(t, noNamespace(d, elsewhere.namespace), other.ask("FROM orders", "").body)
+	require.JSONEq(t, noNamespace(d, elsewhere.namespace), other.ask("SELECT 1", "").body)
 
 	far := fmt.Sprintf(`FROM "%s/orders"`, elsewhere.namespace)
 	require.Equal(t, [][]any{{3.0}}, d.result(far, "").rows())
@@ -298,7 +298,7 @@ func queryOneOfMany(t *testing.T, s *service, key *signer) {
 		require.Equal(t, unseen.body, strings.ReplaceAll(seen.body, hidden+`\"`, missing+`\"`), "but for the name that was asked for")
 	}
 
-	require.JSONEq(t, absent, guest.ask("SELECT hidden FROM orders", `"dataset": "orderx"`).body)
+	require.JSONEq(t, plainFault("NOT_FOUND", `There is no dataset \"orderx\" that you can see. Did you mean orders?`), guest.ask("SELECT hidden FROM orders", `"dataset": "orderx"`).body)
 	require.NotContains(t, guest.ask("SELECT hiddem FROM orders", "").body, `"hidden"`)
 }
 
@@ -320,12 +320,26 @@ func queryLimited(t *testing.T, s *service, key *signer) {
 	}
 
 	require.Equal(t, [][]any{{2.0}}, d.result("WITH orders AS (FROM notes) FROM orders", `"dataset": "notes"`).rows())
-	require.JSONEq(t, absent, d.ask("SELECT 1", `"dataset": "missing"`).body)
+	require.JSONEq(t, plainFault("NOT_FOUND", `There is no dataset \"missing\" that you can see. You can see: orders, notes.`), d.ask("SELECT 1", `"dataset": "missing"`).body)
 
 	self := *d
 	self.owner = "self"
 	found := self.result("SELECT n FROM orders", "")
 	require.Equal(t, [][]any{{1.0}}, found.rows())
 	require.Equal(t, d.path(), found.Metadata.Snapshots[0].Dataset, "answers give the real name")
-	require.JSONEq(t, absent, self.by(key.token("another")).ask("SELECT n FROM orders", "").body)
+
+	another := self.by(key.token("another"))
+	another.owner = "self"
+	message := strings.Replace(noNamespace(d), " of "+d.owner+" ", " of another ", 1)
+	require.JSONEq(t, message, another.ask("SELECT n FROM orders", "").body)
+}
+
+// noNamespace is the error for a namespace that the caller cannot see. seen are those that the caller can see.
+func noNamespace(d *filled, seen ...string) string {
+	message := fmt.Sprintf(`There is no namespace \"%s\" of %s that you can see.`, d.namespace, d.owner)
+	if len(seen) > 0 {
+		message += " You can see: " + strings.Join(seen, ", ") + "."
+	}
+
+	return plainFault("NOT_FOUND", message)
 }

@@ -157,7 +157,8 @@ func rowsRepeated(t *testing.T, s *service, key *signer) {
 		return newRequest(t, http.MethodPost, d.url()+"/rows", d.bearer, `{"data": [{"n": 1}, {"n": 2}]}`, header)
 	}) {
 		if answer.status == http.StatusConflict {
-			require.Contains(t, answer.body, "still in progress")
+			require.Contains(t, answer.body, `"error_code":"IN_PROGRESS"`)
+			require.Equal(t, "1", answer.header.Get("Retry-After"))
 
 			continue
 		}

@@ -173,7 +173,7 @@ func (l *askLoop) ask(asker, i int) {
 			return
 		}
 
-		request := newRequest(l.t, http.MethodPost, l.replicas[rand.IntN(2)].url+"/query/ask", l.filled.bearer, l.filled.script(agent, script, ""), key)
+		request := newRequest(l.t, http.MethodPost, l.replicas[rand.IntN(2)].url+"/query/ask", l.filled.bearer, l.filled.script(agent, script, ""), key, "Accept: text/event-stream")
 		if i%3 == 0 {
 			request.Header.Set("Prefer", "respond-async")
 		}

@@ -191,6 +191,8 @@ type watched struct {
 func watch(t *testing.T, request *http.Request) *watched {
 	t.Helper()
 
+	request.Header.Set("Accept", "text/event-stream")
+
 	response, err := http.DefaultClient.Do(request)
 	require.NoError(t, err)
 	require.Equal(t, "text/event-stream", response.Header.Get("Content-Type"))

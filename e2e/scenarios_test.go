@@ -121,12 +121,14 @@ func scenarios() []scenario {
 			{as: "giver", do: "POST /user/token", body: `{"name": "x", "expires_at": "tomorrow"}`, status: 422, want: invalid("expires_at", "is not a valid date-time")},
 		}},
 		{name: "names of tokens", steps: []step{
-			{as: "namer", do: "POST /user/token", body: `{"name": "Nächtlicher Bericht 🌙 한국어", "x": 1, "Name": "other"}`, status: 200, want: created("u", "Nächtlicher Bericht 🌙 한국어", "editor", "<u-expires now+2160h>")},
+			{as: "namer", do: "POST /user/token", body: `{"name": "Nächtlicher Bericht 🌙 한국어"}`, status: 200, want: created("u", "Nächtlicher Bericht 🌙 한국어", "editor", "<u-expires now+2160h>")},
 			{as: "namer", do: "POST /user/token", body: `{"name": "\ud83c\udf19\u200f"}`, status: 200, want: created("s", "🌙\u200f", "editor", "<s-expires now+2160h>")},
 			{as: "namer", do: "POST /user/token", body: `{"name": "` + strings.Repeat("🌙", 100) + `"}`, status: 200, want: created("l", strings.Repeat("🌙", 100), "editor", "<l-expires now+2160h>")},
 			{as: "namer", do: "POST /user/token", body: `{"name": "` + strings.Repeat("🌙", 101) + `"}`, status: 422, want: invalid("name", "must have at most 100 characters")},
 			{as: "namer", do: "POST /user/token", body: `{"name": ""}`, status: 422, want: invalid("name", "must have at least 1 character")},
-			{as: "namer", do: "POST /user/token", body: `{"Name": "x"}`, status: 422, want: invalid("name", "is required")},
+			{as: "namer", do: "POST /user/token", body: `{"Name": "x"}`, status: 422, want: `{"error_code": "VALIDATION_FAILED", "message": "The request is not valid.", "error_message": "", "sub_errors": [
+				{"code": "Name", "message": "is not a field of this request; did you mean \"name\"?"}, {"code": "name", "message": "is required"}]}`},
+			{as: "namer", do: "POST /user/token", body: `{"name": "x", "expiresAt": "2030-01-01T00:00:00Z"}`, status: 422, want: invalid("expiresAt", `is not a field of this request; did you mean \"expires_at\"?`)},
 			{
 				as: "namer", do: "POST /user/token", body: `{"role": 7, "expires_at": false}`, status: 422,
 				want: `{"error_code": "VALIDATION_FAILED", "message": "The request is not valid.", "error_message": "", "sub_errors": [
@@ -155,7 +157,7 @@ func scenarios() []scenario {
 			{as: "pager", do: "GET /user/tokens?limit=abc", status: 422, want: invalid("limit", "is not a whole number")},
 			{as: "pager", do: "GET /user/tokens?limit=", status: 422, want: invalid("limit", "is not a whole number")},
 			{as: "pager", do: "GET /user/tokens?limit=1&limit=2", status: 422, want: invalid("limit", "is given more than once")},
-			{as: "pager", do: "GET /user/tokens?cursor=nonsense", status: 422, want: invalid("cursor", "is not a cursor of an earlier page")},
+			{as: "pager", do: "GET /user/tokens?cursor=nonsense", status: 422, want: invalid("cursor", "is not a cursor of an earlier page of this list")},
 			{as: "pager", do: "GET /user/tokens?cursor=", status: 422, want: invalid("cursor", "must have at least 1 character")},
 			{as: "pager", do: "GET /user/tokens?cursor=%00", status: 422, want: invalid("cursor", "is not text")},
 			{as: "pager", do: "GET /user/tokens?unknown=1&limit=1", status: 200, want: `{"data": [` + listed("c", "3", "editor", "") + `], "nextCursor": "<after-c>"}`},

@@ -29,7 +29,7 @@ func allowed() map[string][]string {
 
 		"internal/app": {"*"},
 
-		"internal/server": {"api", "internal/audit", "internal/auth", "internal/catalog", "internal/fault", "internal/ingest", "internal/query", "internal/run", "internal/upload"},
+		"internal/server": {"api", "internal/audit", "internal/auth", "internal/catalog", "internal/fault", "internal/ingest", "internal/lexicon", "internal/query", "internal/run", "internal/upload"},
 
 		"internal/a2a": {"internal/auth", "internal/catalog", "internal/fault", "internal/run"},
 
@@ -41,7 +41,7 @@ func allowed() map[string][]string {
 		"internal/agent":   {"internal/auth", "internal/catalog", "internal/fault", "internal/grounding", "internal/llm", "internal/planner", "internal/query"},
 		"internal/query": {
 			"internal/audit", "internal/auth", "internal/blob", "internal/catalog", "internal/disk", "internal/engine", "internal/fault", "internal/job",
-			"internal/lake", "internal/postgres", "internal/values",
+			"internal/lake", "internal/lexicon", "internal/postgres", "internal/values",
 		},
 		"internal/ingest": {
 			"internal/audit", "internal/auth", "internal/blob", "internal/catalog", "internal/disk", "internal/engine", "internal/fault", "internal/job",

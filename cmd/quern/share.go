@@ -103,11 +103,17 @@ func (p *program) sharesCommand() *cobra.Command {
 			column[api.Share]{"user", func(s api.Share) any { return s.Username }},
 			column[api.Share]{"role", func(s api.Share) any { return string(s.Role) }},
 			column[api.Share]{"note", func(s api.Share) any {
-				if s.Pending != nil && *s.Pending {
-					return "has not signed in yet"
+				var notes []string
+
+				if s.Via != nil {
+					notes = append(notes, "through the namespace")
 				}
 
-				return ""
+				if s.Pending != nil && *s.Pending {
+					notes = append(notes, "has not signed in yet")
+				}
+
+				return strings.Join(notes, ", ")
 			}},
 		)
 	})

@@ -40,6 +40,7 @@ func faults() map[fault.Code]error {
 		fault.MethodNotAllowed:     protocol.ErrMethodNotFound,
 		fault.NotAcceptable:        protocol.ErrUnsupportedContentType,
 		fault.Conflict:             protocol.ErrServerError,
+		fault.InProgress:           protocol.ErrServerError,
 		fault.PreconditionFailed:   protocol.ErrServerError,
 		fault.PayloadTooLarge:      protocol.ErrInvalidRequest,
 		fault.UnsupportedMediaType: protocol.ErrUnsupportedContentType,

@@ -26,6 +26,11 @@ func (a *App) newRuns(asking *query.Query) *run.Runs {
 
 	return run.New(run.Config{
 		DB: a.db, Store: a.store, Catalog: a.catalog(), Credentials: a.credentials(), Folder: a.folder, Agents: agents, Jobs: func() *job.Client { return a.jobs },
+		CheckModel: func(model, provider string) error {
+			_, err := a.models.Choose(model, provider)
+
+			return err
+		},
 		Tracing: a.tracing, Log: a.log, Now: time.Now, Timeout: c.Timeout, MaxPerUser: c.MaxPerUser, MaxStreamsPerUser: c.MaxStreamsPerUser, PollInterval: c.PollInterval, Retention: c.Retention,
 	})
 }

@@ -29,7 +29,7 @@ func (o Once) Given() bool { return o.Key != "" }
 // returns the id of what was created then and repeated = true; the calling method returns that object and creates
 // nothing. Of two concurrent requests, the second waits until the first commits or rolls back.
 //
-// Faults: ValidationFailed if the key was used with another request, Conflict if the first request is still running
+// Faults: ValidationFailed if the key was used with another request, InProgress if the first request is still running
 // when the lock timeout ends.
 func (o Once) ClaimTx(ctx context.Context, tx postgres.Tx, account uuid.UUID, who Principal, made uuid.UUID, now time.Time) (_ uuid.UUID, repeated bool, _ error) {
 	if !o.Given() {
@@ -44,7 +44,11 @@ func (o Once) ClaimTx(ctx context.Context, tx postgres.Tx, account uuid.UUID, wh
 
 	tag, err := tx.Exec(ctx, sqlOnceClaim,
 		account, caller, o.Operation, o.Key, o.RequestHash[:], made, now, now.Add(-onceKept))
-	if err != nil || tag.RowsAffected() == 1 {
+
+	switch {
+	case postgres.LockTimedOut(err):
+		return uuid.Nil, false, InProgress()
+	case err != nil || tag.RowsAffected() == 1:
 		return made, false, err
 	}
 
@@ -88,6 +92,14 @@ func (o Once) same(hash []byte) error {
 	}
 
 	return nil
+}
+
+// InProgress returns the fault for a repeated request whose first request has not ended.
+func InProgress() *fault.Error {
+	e := fault.New(fault.InProgress, "The first request with this Idempotency-Key is still in progress. Repeat the request after the time in Retry-After.")
+	e.RetryAfter = time.Second
+
+	return e
 }
 
 // ForgetTx frees a key whose effect was undone. A repeated request is then a first request again.

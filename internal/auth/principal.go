@@ -2,6 +2,7 @@ package auth
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -80,6 +81,15 @@ func (p Principal) Subjects() []Subject {
 	}
 
 	return subjects
+}
+
+// NameOf returns the username that a request means: Self is the caller, and usernames are lower case.
+func (p Principal) NameOf(username string) string {
+	if strings.EqualFold(username, Self) {
+		return p.Username
+	}
+
+	return strings.ToLower(username)
 }
 
 // Administers reports whether the caller may do what only the owner of the account may do.

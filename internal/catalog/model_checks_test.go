@@ -111,9 +111,12 @@ func (r *round) checkShares(who caller, at Path) {
 	}
 
 	var want []Share
-	for grantee, role := range found.grants {
-		newcomer := slices.ContainsFunc(r.m.people, func(p *person) bool { return p.Username == grantee && !p.signedIn })
-		want = append(want, Share{Grantee: grantee, Role: role, Pending: newcomer})
+
+	for n := found; n != nil; n = n.parent {
+		for grantee, role := range n.grants {
+			newcomer := slices.ContainsFunc(r.m.people, func(p *person) bool { return p.Username == grantee && !p.signedIn })
+			want = append(want, Share{Grantee: grantee, Role: role, Pending: newcomer, ViaNamespace: n != found})
+		}
 	}
 
 	require.ElementsMatch(r, want, list)

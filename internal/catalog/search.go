@@ -152,7 +152,7 @@ func (c Catalog) scope(ctx context.Context, q postgres.Querier, who auth.Princip
 
 // namespaceScope returns the part of a namespace that the caller may see.
 func (c Catalog) namespaceScope(ctx context.Context, q postgres.Querier, who auth.Principal, in Path) (scope, error) {
-	namespace, err := c.Visible(ctx, q, who, in)
+	namespace, err := c.Lookup(ctx, q, who, in)
 	if err != nil {
 		return scope{}, err
 	}

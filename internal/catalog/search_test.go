@@ -248,7 +248,13 @@ func TestSearchWithin(t *testing.T) {
 	require.Empty(t, b.found(t, bob, Search{Words: "customers", In: n, Limit: 20}))
 
 	_, _, err := b.catalog.Search(t.Context(), cyd, Search{Words: "orders", In: n, Limit: 20})
-	require.Equal(t, fault.Absent(), err)
+	require.ErrorContains(t, err, `There is no namespace "n" of ada that you can see.`)
+
+	_, _, err = b.catalog.Search(t.Context(), cyd, Search{Words: "orders", In: Path{Username: "ada", Namespace: "absent"}, Limit: 20})
+	require.ErrorContains(t, err, `There is no namespace "absent" of ada that you can see.`)
+
+	_, _, err = b.catalog.Search(t.Context(), ada, Search{Words: "orders", In: Path{Username: "ada", Namespace: "nn"}, Limit: 20})
+	require.ErrorContains(t, err, `There is no namespace "nn" of ada that you can see. Did you mean n?`)
 
 	require.Len(t, b.found(t, b.token(t, ada, auth.Viewer, n), Search{Words: "orders", Limit: 20}), 3)
 	require.Len(t, b.found(t, b.token(t, ada, auth.Viewer, one), Search{Words: "orders", Limit: 20}), 1)

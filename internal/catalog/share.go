@@ -21,6 +21,8 @@ type Share struct {
 	Grantee string // a username, or @ and the name of a group
 	Role    auth.Role
 	Pending bool // no account has that username yet
+	// ViaNamespace means that the grant is on the namespace of the dataset.
+	ViaNamespace bool
 }
 
 // grant is a row of the table grants.
@@ -160,7 +162,8 @@ func (c Catalog) Unshare(ctx context.Context, who auth.Principal, at Path, grant
 	})
 }
 
-// Shares lists the grants on the namespace or dataset itself, ordered by name.
+// Shares lists the grants on a namespace, or those on a dataset and on its namespace, ordered by name. A user with both has
+// two entries.
 func (c Catalog) Shares(ctx context.Context, who auth.Principal, at Path) (list []Share, err error) {
 	err = c.DB.Do(ctx, func(q postgres.Querier) error {
 		target, _, err := c.shared(ctx, q, who, at)
@@ -173,12 +176,24 @@ func (c Catalog) Shares(ctx context.Context, who auth.Principal, at Path) (list 
 			return err
 		}
 
-		list, err = c.name(ctx, q, grants)
+		if list, err = c.name(ctx, q, grants); err != nil || at.Dataset == "" {
+			return err
+		}
+
+		if grants, err = selectGrants(ctx, q, access{account: target.account, namespace: target.namespace}); err != nil {
+			return err
+		}
+
+		above, err := c.name(ctx, q, grants)
+		for _, share := range above {
+			share.ViaNamespace = true
+			list = append(list, share)
+		}
 
 		return err
 	})
 
-	slices.SortFunc(list, func(a, b Share) int { return cmp.Compare(a.Grantee, b.Grantee) })
+	slices.SortStableFunc(list, func(a, b Share) int { return cmp.Compare(a.Grantee, b.Grantee) })
 
 	return list, err
 }

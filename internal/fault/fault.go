@@ -22,6 +22,7 @@ const (
 	MethodNotAllowed     Code = "METHOD_NOT_ALLOWED"
 	NotAcceptable        Code = "NOT_ACCEPTABLE"
 	Conflict             Code = "CONFLICT"
+	InProgress           Code = "IN_PROGRESS"
 	PreconditionFailed   Code = "PRECONDITION_FAILED"
 	PayloadTooLarge      Code = "PAYLOAD_TOO_LARGE"
 	UnsupportedMediaType Code = "UNSUPPORTED_MEDIA_TYPE"
@@ -40,7 +41,7 @@ const (
 // Codes returns every code, so that tests can check that a table of codes is complete.
 func Codes() []Code {
 	return []Code{
-		BadRequest, Unauthorized, Forbidden, NotFound, MethodNotAllowed, NotAcceptable, Conflict,
+		BadRequest, Unauthorized, Forbidden, NotFound, MethodNotAllowed, NotAcceptable, Conflict, InProgress,
 		PreconditionFailed, PayloadTooLarge, UnsupportedMediaType, ValidationFailed, InvalidState,
 		RunNotCompleted, QueryInvalid, LimitExceeded, RateLimited, Internal, UpstreamUnavailable,
 		Unavailable, Timeout,

@@ -129,6 +129,12 @@ type Request struct {
 	Once    auth.Once
 }
 
+// noSession returns the fault for an upload session in a body that does not exist, belongs to another user or has no such
+// file.
+func noSession() error {
+	return fault.New(fault.NotFound, "You have no upload session with this id and these files. Prepare an upload first, and use the ids that it returns.")
+}
+
 // Create creates an ingestion of uploaded files. A dataset of the caller's own account need not exist: it is created
 // with its first snapshot.
 //
@@ -151,6 +157,10 @@ func (g *Ingest) Create(ctx context.Context, who auth.Principal, at catalog.Path
 	binding := upload.Binding{Account: dataset.Account, Dataset: dataset.ID, Ingestion: made.ID}
 
 	files, err := g.Uploads.Reserve(ctx, who, request.Session, request.Files, binding, request.DryRun)
+	if fault.Is(err, fault.NotFound) {
+		err = noSession()
+	}
+
 	if err != nil {
 		return Ingestion{}, err
 	}

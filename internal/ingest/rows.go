@@ -111,7 +111,7 @@ func (g *Ingest) claim(ctx context.Context, who auth.Principal, dataset catalog.
 			case err != nil:
 				return err
 			case now.status == Running || now.status == Queued:
-				return fault.New(fault.Conflict, "The same request is still in progress.")
+				return auth.InProgress()
 			case now.status == Completed:
 				before = &now
 

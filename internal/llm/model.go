@@ -143,7 +143,10 @@ func (m *Models) Configured() bool { return len(m.providers) > 0 }
 //
 // Faults: ValidationFailed if the model or provider does not exist, Unavailable if no model is configured.
 func (m *Models) Choose(model, from string) (Model, error) {
-	if !m.Configured() {
+	switch {
+	case !m.Configured() && (model != "" || from != ""):
+		return Model{}, fault.Invalid("model", "no model is configured on this server; leave out model and provider")
+	case !m.Configured():
 		return Model{}, fault.New(fault.Unavailable, "No model is configured. Ask the operator to set QUERN_MODELS.")
 	}
 

@@ -84,5 +84,12 @@ func ViolatesUnique(err error) (constraint string, ok bool) {
 	return "", false
 }
 
+// LockTimedOut reports whether a statement waited too long for a lock that another transaction holds.
+func LockTimedOut(err error) bool {
+	var server *pgconn.PgError
+
+	return errors.As(err, &server) && server.Code == codeLockNotHad
+}
+
 // NoRows reports whether a statement that should return one row returned none.
 func NoRows(err error) bool { return errors.Is(err, pgx.ErrNoRows) }

@@ -1,7 +1,6 @@
 package query
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -11,6 +10,7 @@ import (
 
 	"quern.dev/quern/internal/engine"
 	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/lexicon"
 )
 
 // positioned is a fault at a position in a statement.
@@ -53,10 +53,10 @@ func locate(err error, statement string, before int) error {
 	return p.fault
 }
 
-// withCandidates adds up to maxCandidates suggested names to a positioned fault.
+// withCandidates adds up to lexicon.MaxNearest suggested names to a positioned fault.
 func withCandidates(err error, names []string) error {
 	if p, ok := errors.AsType[*positioned](err); ok {
-		for _, candidate := range names[:min(len(names), maxCandidates)] {
+		for _, candidate := range names[:min(len(names), lexicon.MaxNearest)] {
 			p.fault.Subs = append(p.fault.Subs, fault.Sub{Code: "candidate", Message: candidate})
 		}
 	}
@@ -97,7 +97,7 @@ func refused(err error, reads []resolved) error {
 	case strings.HasPrefix(said.Name, "`"):
 		return invalid(said.Position, "The statement is not valid SQL: names are quoted with double quotes, not with backticks.")
 	case said.Subtype == "MISSING_ENTRY" && strings.Contains(strings.ToLower(said.Message), "function"):
-		return withCandidates(invalid(said.Position, fmt.Sprintf("There is no function %s.", said.Name)), nearest(said.Name, said.Candidates))
+		return withCandidates(invalid(said.Position, fmt.Sprintf("There is no function %s.", said.Name)), lexicon.Nearest(said.Name, said.Candidates))
 	}
 
 	if slices.Contains([]string{"binder", "catalog", "conversion", "invalid input", "out of range", "mismatch type", "invalid type", "not implemented", "syntax", "expression", "sequence", "decimal", "divide by zero", "parameter not resolved", "parameter not allowed"}, said.Kind) {
@@ -171,7 +171,7 @@ func noColumn(at int, name, of string, reads []resolved) error {
 		message = fmt.Sprintf("There is no column %q in %s.", name, of)
 	}
 
-	near := nearest(name, columnNames(reads))
+	near := lexicon.Nearest(name, columnNames(reads))
 
 	for _, one := range reads {
 		columns := columnNames([]resolved{one})
@@ -239,76 +239,4 @@ func reservedHint(message string) string {
 	}
 
 	return " If it is a name, put it in double quotes."
-}
-
-const (
-	maxCandidates = 3
-	partLength    = 3 // shortest name that is compared as a part of another
-)
-
-// nearest returns the names that are most similar to the wanted one, the best first; none if no name is similar.
-func nearest(wanted string, names []string) []string {
-	type scored struct {
-		name     string
-		distance int
-	}
-
-	var (
-		found []scored
-		key   = strings.ToLower(wanted)
-	)
-
-	for _, name := range names {
-		other := strings.ToLower(name)
-		distance := editDistance(key, other)
-
-		if min(len(key), len(other)) >= partLength && (strings.Contains(other, key) || strings.Contains(key, other)) {
-			distance = min(distance, 1)
-		}
-
-		if distance <= max(1, len(key)/3) {
-			found = append(found, scored{name, distance})
-		}
-	}
-
-	slices.SortStableFunc(found, func(a, b scored) int {
-		return cmp.Or(cmp.Compare(a.distance, b.distance), strings.Compare(a.name, b.name))
-	})
-
-	list := make([]string, 0, maxCandidates)
-	for _, s := range found[:min(len(found), maxCandidates)] {
-		list = append(list, s.name)
-	}
-
-	return list
-}
-
-// editDistance returns how many characters must be added, removed, changed or swapped with the next to turn a into b.
-func editDistance(a, b string) int {
-	x, y := []rune(a), []rune(b)
-
-	before, last, row := make([]int, len(y)+1), make([]int, len(y)+1), make([]int, len(y)+1)
-	for j := range last {
-		last[j] = j
-	}
-
-	for i := range x {
-		row[0] = i + 1
-
-		for j := range y {
-			cost := 1
-			if x[i] == y[j] {
-				cost = 0
-			}
-
-			row[j+1] = min(last[j+1]+1, row[j]+1, last[j]+cost)
-			if i > 0 && j > 0 && x[i] == y[j-1] && x[i-1] == y[j] {
-				row[j+1] = min(row[j+1], before[j-1]+1)
-			}
-		}
-
-		before, last, row = last, row, before
-	}
-
-	return last[len(y)]
 }

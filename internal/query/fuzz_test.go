@@ -161,30 +161,6 @@ func FuzzTrace(f *testing.F) {
 	})
 }
 
-func FuzzNearest(f *testing.F) {
-	f.Add("custmer", "customer,customs,id")
-	f.Add("", "a,,b")
-	f.Add("größe", "grösse,\xff")
-
-	f.Fuzz(func(t *testing.T, wanted, names string) {
-		if len(wanted)+len(names) > 1000 {
-			return
-		}
-
-		known := strings.Split(names, ",")
-		found := nearest(wanted, known)
-		require.LessOrEqual(t, len(found), maxCandidates)
-		require.Subset(t, known, found)
-
-		for _, name := range known {
-			distance := editDistance(wanted, name)
-			require.Equal(t, distance, editDistance(name, wanted))
-			require.Equal(t, []rune(wanted) == nil && []rune(name) == nil || string([]rune(wanted)) == string([]rune(name)), distance == 0)
-			require.LessOrEqual(t, distance, max(len([]rune(wanted)), len([]rune(name))))
-		}
-	})
-}
-
 func FuzzLocate(f *testing.F) {
 	f.Add("SELECT\n 'ä'", 9)
 

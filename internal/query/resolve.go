@@ -13,6 +13,7 @@ import (
 	"quern.dev/quern/internal/engine"
 	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/lake"
+	"quern.dev/quern/internal/lexicon"
 	"quern.dev/quern/internal/postgres"
 )
 
@@ -99,7 +100,7 @@ func (q *Query) resolve(ctx context.Context, who auth.Principal, want Statement,
 			return nil
 		}
 
-		_, err := q.Catalog.Visible(ctx, db, who, catalog.Path{Username: want.Username, Namespace: want.Namespace})
+		_, err := q.Catalog.Lookup(ctx, db, who, catalog.Path{Username: want.Username, Namespace: want.Namespace})
 
 		return err
 	})
@@ -143,7 +144,13 @@ func (r *resolver) restrict(ctx context.Context, db postgres.Querier) error {
 		return nil
 	}
 
-	found, err := r.Catalog.Allow(ctx, db, r.who, auth.Viewer, catalog.Path{Username: r.want.Username, Namespace: r.want.Namespace, Dataset: r.want.Dataset})
+	path := catalog.Path{Username: r.want.Username, Namespace: r.want.Namespace, Dataset: r.want.Dataset}
+
+	found, err := r.Catalog.Allow(ctx, db, r.who, auth.Viewer, path)
+	if fault.Is(err, fault.NotFound) {
+		err = r.Catalog.NoDataset(ctx, db, r.who, path)
+	}
+
 	r.only = found.ID
 
 	return err
@@ -165,7 +172,7 @@ func (r *resolver) dataset(ctx context.Context, db postgres.Querier, t table) (r
 		return resolved{}, invalid(t.at, fmt.Sprintf("The request limits the statement to the dataset %s, but the statement also reads %s.", r.want.Dataset, t.name))
 	}
 
-	one := resolved{Dataset: dataset, owner: ownerName(r.who, path.Username), name: t.name}
+	one := resolved{Dataset: dataset, owner: r.who.NameOf(path.Username), name: t.name}
 
 	err = r.fix(ctx, db, &one, t.at)
 
@@ -224,15 +231,6 @@ func (r *resolver) pinned(ctx context.Context, db postgres.Querier, t lake.Table
 	return &snapshot, nil, err
 }
 
-// ownerName returns the username of the account that a path begins with.
-func ownerName(who auth.Principal, username string) string {
-	if strings.EqualFold(username, auth.Self) {
-		return who.Username
-	}
-
-	return strings.ToLower(username)
-}
-
 const maxNames = 200
 
 // absent returns the fault for a dataset that does not exist or that the caller may not see; the message is the same for
@@ -240,7 +238,9 @@ const maxNames = 200
 func (r *resolver) absent(ctx context.Context, db postgres.Querier, t table, path catalog.Path) error {
 	names, err := r.Catalog.Names(ctx, db, r.who, path, maxNames)
 	if fault.Is(err, fault.NotFound) && !strings.Contains(t.name, "/") {
-		return err // about the namespace of the request itself
+		_, err = r.Catalog.Lookup(ctx, db, r.who, path) // about the namespace of the request itself
+
+		return err
 	}
 
 	if err != nil && !fault.Is(err, fault.NotFound) {
@@ -252,7 +252,7 @@ func (r *resolver) absent(ctx context.Context, db postgres.Querier, t table, pat
 		names[i] = prefix + names[i]
 	}
 
-	message, near := fmt.Sprintf("There is no dataset %q that you can see.", t.name), nearest(t.name, names)
+	message, near := fmt.Sprintf("There is no dataset %q that you can see.", t.name), lexicon.Nearest(t.name, names)
 	if len(near) == 0 && len(names) > 0 {
 		message += " You can see: " + strings.Join(names[:min(len(names), maxListed)], ", ") + "."
 	}

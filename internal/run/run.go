@@ -28,10 +28,12 @@ type Config struct {
 	Store   *blob.Store
 	Catalog catalog.Catalog
 	Agents  map[string]agent.Agent
-	Jobs    func() *job.Client // a function because the client is created after Runs
-	Tracing *tracing.Tracing   // nil means no tracing
-	Log     *slog.Logger
-	Now     func() time.Time
+	// CheckModel returns ValidationFailed for a model or a provider that is not configured.
+	CheckModel func(model, provider string) error
+	Jobs       func() *job.Client // a function because the client is created after Runs
+	Tracing    *tracing.Tracing   // nil means no tracing
+	Log        *slog.Logger
+	Now        func() time.Time
 
 	Folder *disk.Watch // the work folder
 
@@ -130,7 +132,7 @@ type Ask struct {
 // Ask accepts a question and creates its run. From then on the run is processed even if this process ends.
 //
 // Faults: NotFound for a namespace, a dataset or a conversation that the caller cannot see; ValidationFailed for an unknown
-// agent or time zone and for a conversation about another namespace; Conflict if the conversation has too many turns;
+// agent, model or time zone and for a conversation about another namespace; Conflict if the conversation has too many turns;
 // RateLimited if the account has too many runs in progress.
 func (r *Runs) Ask(ctx context.Context, who auth.Principal, want Ask) (made Run, err error) {
 	if _, known := r.Agents[want.Agent]; !known {
@@ -141,10 +143,18 @@ func (r *Runs) Ask(ctx context.Context, who auth.Principal, want Ask) (made Run,
 		return Run{}, fault.Invalid("timeZone", "is not the name of a time zone such as Europe/Vienna")
 	}
 
+	if want.Question.Model != "" || want.Question.Provider != "" {
+		if err := r.CheckModel(want.Question.Model, want.Question.Provider); err != nil {
+			return Run{}, err
+		}
+	}
+
 	namespace, err := r.reach(ctx, who, want.Question)
 	if err != nil {
 		return Run{}, err
 	}
+
+	want.Question.Username, want.Question.Namespace = who.NameOf(want.Question.Username), namespace.Name
 
 	now := r.now()
 	draft := Run{
@@ -188,12 +198,16 @@ func (r *Runs) reach(ctx context.Context, who auth.Principal, q agent.Question) 
 	at := catalog.Path{Username: q.Username, Namespace: q.Namespace}
 
 	err = r.DB.Do(ctx, func(db postgres.Querier) error {
-		if namespace, err = r.Catalog.Visible(ctx, db, who, at); err != nil {
+		if namespace, err = r.Catalog.Lookup(ctx, db, who, at); err != nil {
 			return err
 		}
 
 		for _, name := range q.Datasets {
 			if _, err := r.Catalog.Allow(ctx, db, who, auth.Viewer, at.Named(name)); err != nil {
+				if fault.Is(err, fault.NotFound) {
+					err = r.Catalog.NoDataset(ctx, db, who, at.Named(name))
+				}
+
 				return err
 			}
 		}
@@ -260,7 +274,7 @@ func (r *Runs) turnTx(ctx context.Context, tx postgres.Tx, draft *Run, namespace
 	case err != nil:
 		return err
 	case found == nil:
-		return fault.Absent()
+		return noConversation()
 	}
 
 	if err := r.reachesAll(ctx, tx, draft.caller, found.ID); err != nil {
@@ -275,6 +289,11 @@ func (r *Runs) turnTx(ctx context.Context, tx postgres.Tx, draft *Run, namespace
 	default:
 		return touchConversation(ctx, tx, *found, draft.CreatedAt)
 	}
+}
+
+// noConversation returns the fault for a conversation in a body that does not exist or belongs to another user.
+func noConversation() error {
+	return fault.New(fault.NotFound, "You have no conversation with this id. Leave out conversationId to start a new one.")
 }
 
 func titleOf(question string) string {

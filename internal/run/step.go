@@ -239,4 +239,6 @@ func split(text []byte, limit int) (rows []json.RawMessage, length int64) {
 	return rows, length
 }
 
-func badCursor() error { return fault.Invalid("cursor", "is not a cursor of an earlier page") }
+func badCursor() error {
+	return fault.Invalid("cursor", "is not a cursor of an earlier page of this list")
+}

@@ -17,7 +17,7 @@ func (h handlers) ListAudit(ctx context.Context, request api.ListAuditRequestObj
 		return nil, fault.New(fault.Forbidden, "This requires an unrestricted token with the role owner.")
 	}
 
-	after, err := cursorMoment(request.Params.Cursor)
+	after, err := cursorMoment(ctx, request.Params.Cursor)
 	if err != nil {
 		return nil, err
 	}
@@ -27,7 +27,7 @@ func (h handlers) ListAudit(ctx context.Context, request api.ListAuditRequestObj
 		return nil, err
 	}
 
-	page := api.ListAudit200JSONResponse{Data: make([]api.AuditEntry, 0, len(list)), NextCursor: nextMoment(next)}
+	page := api.ListAudit200JSONResponse{Data: make([]api.AuditEntry, 0, len(list)), NextCursor: nextMoment(ctx, next)}
 	for _, entry := range list {
 		page.Data = append(page.Data, auditEntry(entry))
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/lexicon"
 )
 
 const maxDepth = 64
@@ -119,33 +121,63 @@ func syntaxError(err error) error {
 	}
 }
 
-// prune removes the fields that the schema does not name, and null values of fields that may be absent.
-func prune(schema *openapi3.Schema, value any) any {
+// prune removes the fields that the schema does not name, and null values of fields that may be absent. It calls unknown
+// with the path of each field that the schema does not name, and with the names that are known there.
+func prune(schema *openapi3.Schema, value any, path []string, unknown func(path, known []string)) any {
 	switch value := value.(type) {
 	case map[string]any:
 		for key, field := range value {
 			property := schema.Properties[key]
+			inside := append(slices.Clip(path), key)
 
 			switch {
 			case property != nil && field == nil && !property.Value.Nullable && !slices.Contains(schema.Required, key):
 				delete(value, key)
 			case property != nil:
-				value[key] = prune(property.Value, field)
+				value[key] = prune(property.Value, field, inside, unknown)
 			case schema.AdditionalProperties.Schema != nil:
-				value[key] = prune(schema.AdditionalProperties.Schema.Value, field)
+				value[key] = prune(schema.AdditionalProperties.Schema.Value, field, inside, unknown)
 			case len(schema.Properties) > 0:
+				unknown(inside, slices.Sorted(maps.Keys(schema.Properties)))
 				delete(value, key)
 			}
 		}
 	case []any:
 		if schema.Items != nil {
 			for i, item := range value {
-				value[i] = prune(schema.Items.Value, item)
+				value[i] = prune(schema.Items.Value, item, append(slices.Clip(path), strconv.Itoa(i)), unknown)
 			}
 		}
 	}
 
 	return value
+}
+
+// maxFieldName limits how much of an unknown name is repeated in an error.
+const maxFieldName = 64
+
+// unknownField says what the caller may have meant.
+func unknownField(path, known []string) fault.Sub {
+	name, message := path[len(path)-1], "is not a field of this request"
+	if utf8.RuneCountInString(name) > maxFieldName {
+		name = string([]rune(name)[:maxFieldName-1]) + "…"
+	}
+
+	if near := lexicon.Nearest(name, known); len(near) > 0 {
+		message += `; did you mean "` + near[0] + `"?`
+	} else {
+		message += "; known fields: " + strings.Join(known, ", ")
+	}
+
+	return fault.Sub{Code: strings.Join(append(slices.Clip(path[:len(path)-1]), name), "."), Message: message}
+}
+
+// merge joins the faults of a body in the order of their fields.
+func merge(a, b []fault.Sub) []fault.Sub {
+	all := slices.Concat(a, b)
+	slices.SortStableFunc(all, func(a, b fault.Sub) int { return strings.Compare(a.Code, b.Code) })
+
+	return all
 }
 
 // violations returns what breaks the schema, at most one entry for each field, in Quern's own words.
@@ -168,9 +200,7 @@ func violations(schema *openapi3.Schema, value any) []fault.Sub {
 		report(problem.JSONPointer(), describe(problem))
 	})
 
-	slices.SortFunc(subs, func(a, b fault.Sub) int { return strings.Compare(a.Code, b.Code) })
-
-	return subs
+	return merge(subs, nil)
 }
 
 func collect(err error, each func(*openapi3.SchemaError)) {

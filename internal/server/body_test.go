@@ -64,13 +64,21 @@ func TestPrune(t *testing.T) {
 		"map":{"type":"object","additionalProperties":{"type":"string"}},
 		"any":{"type":"object"}}}`)
 
-	value, err := parseJSON([]byte(`{"name":null,"NAME":"x","role":null,"note":null,"other":1,
-		"list":[{"a":"1","b":"2"}],"map":{"x":"1"},"any":{"free":1}}`))
+	value, err := parseJSON([]byte(`{"name":null,"NAME":"x","role":null,"note":null,"other":null,
+		"list":[{"a":"1","b":"2"}],"map":{"x":"1"},"any":{"free":1},"` + strings.Repeat("k", 100) + `":1}`))
 	require.NoError(t, err)
 
-	got, err := json.Marshal(prune(s, value))
+	var unknown []fault.Sub
+
+	got, err := json.Marshal(prune(s, value, nil, func(path, known []string) { unknown = append(unknown, unknownField(path, known)) }))
 	require.NoError(t, err)
 	require.JSONEq(t, `{"name":null,"note":null,"list":[{"a":"1"}],"map":{"x":"1"},"any":{"free":1}}`, string(got))
+	require.Equal(t, []fault.Sub{
+		{Code: "NAME", Message: `is not a field of this request; did you mean "name"?`},
+		{Code: strings.Repeat("k", 63) + "…", Message: "is not a field of this request; known fields: any, list, map, name, note, role"},
+		{Code: "list.0.b", Message: `is not a field of this request; did you mean "a"?`},
+		{Code: "other", Message: "is not a field of this request; known fields: any, list, map, name, note, role"},
+	}, merge(unknown, nil))
 }
 
 func TestViolations(t *testing.T) {
@@ -108,7 +116,7 @@ func TestViolations(t *testing.T) {
 	} {
 		value, err := parseJSON([]byte(text))
 		require.NoError(t, err)
-		require.Equal(t, want, violations(s, prune(s, value)), text)
+		require.Equal(t, want, violations(s, prune(s, value, nil, func(_, _ []string) {})), text)
 	}
 }
 

@@ -29,7 +29,9 @@ type operation struct {
 	public    bool
 	ownerOnly bool
 	params    []*openapi3.Parameter
+	paged     bool             // the operation reads a list with a cursor
 	body      *openapi3.Schema // nil if the operation has no JSON body to check
+	tolerant  bool             // fields of the body that the contract does not define are ignored
 	bodyless  bool             // the body may be omitted
 	rows      bool             // the body contains rows, which a sealed process parses
 	statement bool             // the operation runs a statement
@@ -52,6 +54,7 @@ func loadContract() (*contract, error) {
 				pattern:   method + " " + basePath + path,
 				public:    source.Security != nil && len(*source.Security) == 0,
 				ownerOnly: source.Extensions["x-quern-owner-only"] == true,
+				tolerant:  source.Extensions["x-quern-tolerant"] == true,
 				lasting:   slices.Contains([]string{"ask", "streamRunEvents", "callAgent"}, source.OperationID),
 				rpc:       source.OperationID == "callAgent",
 				statement: slices.Contains([]string{"runQuery", "listRows", "exportDataset", "exportStep"}, source.OperationID),
@@ -62,6 +65,8 @@ func loadContract() (*contract, error) {
 					op.params = append(op.params, reference.Value)
 				}
 			}
+
+			op.paged = slices.ContainsFunc(op.params, func(p *openapi3.Parameter) bool { return p.Name == "cursor" })
 
 			if source.RequestBody != nil && len(source.RequestBody.Value.Content) > 1 {
 				op.rows = true

@@ -22,6 +22,7 @@ func statuses() map[fault.Code]int {
 		fault.MethodNotAllowed:     http.StatusMethodNotAllowed,
 		fault.NotAcceptable:        http.StatusNotAcceptable,
 		fault.Conflict:             http.StatusConflict,
+		fault.InProgress:           http.StatusConflict,
 		fault.PreconditionFailed:   http.StatusPreconditionFailed,
 		fault.PayloadTooLarge:      http.StatusRequestEntityTooLarge,
 		fault.UnsupportedMediaType: http.StatusUnsupportedMediaType,
@@ -95,7 +96,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		w.Header().Set("WWW-Authenticate", challenge(r))
 	}
 
-	if e.Code == fault.RateLimited || e.Code == fault.Unavailable {
+	if e.Code == fault.RateLimited || e.Code == fault.Unavailable || e.Code == fault.InProgress {
 		w.Header().Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(e.RetryAfter.Seconds())))))
 	}
 

@@ -77,6 +77,10 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request, op *operation, c 
 		return err
 	}
 
+	if op.paged {
+		c.list = listTag(r, op, c.who)
+	}
+
 	if op.ownerOnly && !isCaller(r.PathValue("username"), c.who) {
 		return fault.New(fault.Forbidden, "Only the owner may do this.")
 	}
@@ -199,8 +203,11 @@ func checkParameter(schema *openapi3.Schema, text string) error {
 	return nil
 }
 
-// readBody checks the body and replaces it by the same values without the fields that the contract does not define: the
-// decoder of the handlers ignores case, so it must not see unchecked fields.
+// maxUnknown limits how many unknown fields of a body are reported.
+const maxUnknown = 20
+
+// readBody checks the body and replaces it by the same values without the fields that the contract does not define, which
+// only tolerant operations accept: the decoder of the handlers ignores case, so it must not see unchecked fields.
 func (s *Server) readBody(w http.ResponseWriter, r *http.Request, op *operation) ([]byte, error) {
 	if err := checkContentType(r); err != nil {
 		return nil, err
@@ -228,8 +235,15 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request, op *operation)
 		return nil, fault.Wrap(err, fault.BadRequest, "The body is not valid JSON: "+err.Error()+".")
 	}
 
-	value = prune(op.body, value)
-	if subs := violations(op.body, value); len(subs) > 0 {
+	var unknown []fault.Sub
+
+	value = prune(op.body, value, nil, func(path, known []string) {
+		if !op.tolerant && len(unknown) < maxUnknown {
+			unknown = append(unknown, unknownField(path, known))
+		}
+	})
+
+	if subs := merge(unknown, violations(op.body, value)); len(subs) > 0 {
 		return nil, fault.InvalidFields(subs...)
 	}
 

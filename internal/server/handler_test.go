@@ -257,9 +257,12 @@ func TestConversationBody(t *testing.T) {
 	id := uuid.MustParse("0199c0de-1a2b-7c3d-8e4f-5a6b7c8d9e01")
 
 	for want, c := range map[string]run.Conversation{
-		`{"id":"` + id.String() + `","title":"x","turns":[]}`: {ID: id, Title: "x"},
-		`{"id":"` + id.String() + `","title":"a \u003c b","turns":[{"runId":"` + id.String() + `","question":"How many?","status":"running"}]}`: {
-			ID: id, Title: "a < b", Turns: []run.Run{{ID: id, Question: run.Question{Text: "How many?"}, Status: run.Running}},
+		`{"id":"` + id.String() + `","title":"x","username":"ada","namespace":"n","turns":[]}`: {ID: id, Title: "x", Username: "ada", Namespace: "n"},
+		`{"id":"` + id.String() + `","title":"a \u003c b","username":"ada","namespace":"n","turns":[{"runId":"` + id.String() + `","agent":"nl2ql","question":"How many?","status":"failed",` +
+			`"error":{"code":"TIMEOUT","message":"It took too long."}}]}`: {
+			ID: id, Title: "a < b", Username: "ada", Namespace: "n", Turns: []run.Run{{
+				ID: id, Agent: "nl2ql", Question: run.Question{Text: "How many?"}, Status: run.Failed, Error: fault.New(fault.Timeout, "It took too long."),
+			}},
 		},
 	} {
 		recorder := httptest.NewRecorder()

@@ -58,7 +58,7 @@ func (h handlers) GetIngestion(ctx context.Context, request api.GetIngestionRequ
 }
 
 func (h handlers) ListIngestions(ctx context.Context, request api.ListIngestionsRequestObject) (api.ListIngestionsResponseObject, error) {
-	before, err := cursorID(request.Params.Cursor)
+	before, err := cursorID(ctx, request.Params.Cursor)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (h handlers) ListIngestions(ctx context.Context, request api.ListIngestions
 	}
 
 	if len(list) == limit {
-		page.NextCursor = nextCursor(list[limit-1].ID)
+		page.NextCursor = nextCursor(ctx, list[limit-1].ID)
 	}
 
 	return page, nil
@@ -110,7 +110,7 @@ func (h handlers) CancelIngestion(ctx context.Context, request api.CancelIngesti
 }
 
 func (h handlers) ListSnapshots(ctx context.Context, request api.ListSnapshotsRequestObject) (api.ListSnapshotsResponseObject, error) {
-	position, err := decodeCursor(request.Params.Cursor, sequenceBytes)
+	position, err := decodeCursor(ctx, request.Params.Cursor, sequenceBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ func (h handlers) ListSnapshots(ctx context.Context, request api.ListSnapshotsRe
 	}
 
 	if len(list) == limit {
-		page.NextCursor = encodeCursor(binary.BigEndian.AppendUint64(nil, uint64(list[limit-1].Sequence))) //nolint:gosec // counted from 1
+		page.NextCursor = encodeCursor(ctx, binary.BigEndian.AppendUint64(nil, uint64(list[limit-1].Sequence))) //nolint:gosec // counted from 1
 	}
 
 	return page, nil

@@ -9,7 +9,7 @@ import (
 )
 
 func (h handlers) ListNamespaces(ctx context.Context, request api.ListNamespacesRequestObject) (api.ListNamespacesResponseObject, error) {
-	after, err := cursorID(request.Params.Cursor)
+	after, err := cursorID(ctx, request.Params.Cursor)
 	if err != nil {
 		return nil, err
 	}
@@ -21,7 +21,7 @@ func (h handlers) ListNamespaces(ctx context.Context, request api.ListNamespaces
 		return nil, err
 	}
 
-	page := api.ListNamespaces200JSONResponse{Data: make([]api.NamespaceItem, 0, len(list)), NextCursor: nextCursor(next)}
+	page := api.ListNamespaces200JSONResponse{Data: make([]api.NamespaceItem, 0, len(list)), NextCursor: nextCursor(ctx, next)}
 	for _, item := range list {
 		page.Data = append(page.Data, h.namespaceItem(item.Namespace, item.Owner, who))
 	}
@@ -67,7 +67,7 @@ func (h handlers) DeleteNamespace(ctx context.Context, request api.DeleteNamespa
 }
 
 func (h handlers) ListDatasets(ctx context.Context, request api.ListDatasetsRequestObject) (api.ListDatasetsResponseObject, error) {
-	after, err := cursorID(request.Params.Cursor)
+	after, err := cursorID(ctx, request.Params.Cursor)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (h handlers) ListDatasets(ctx context.Context, request api.ListDatasetsRequ
 		return nil, err
 	}
 
-	return api.ListDatasets200JSONResponse{Data: h.datasetItems(list, who), NextCursor: nextCursor(next)}, nil
+	return api.ListDatasets200JSONResponse{Data: h.datasetItems(list, who), NextCursor: nextCursor(ctx, next)}, nil
 }
 
 func (h handlers) SearchDatasets(ctx context.Context, request api.SearchDatasetsRequestObject) (api.SearchDatasetsResponseObject, error) {
@@ -88,7 +88,7 @@ func (h handlers) SearchDatasets(ctx context.Context, request api.SearchDatasets
 		return h.searchDatasets(ctx, *request.Params.Q, request.Params)
 	}
 
-	after, err := cursorPosition(request.Params.Cursor)
+	after, err := cursorPosition(ctx, request.Params.Cursor)
 	if err != nil {
 		return nil, err
 	}
@@ -100,11 +100,11 @@ func (h handlers) SearchDatasets(ctx context.Context, request api.SearchDatasets
 		return nil, err
 	}
 
-	return api.SearchDatasets200JSONResponse{Data: h.datasetItems(list, who), NextCursor: nextPosition(next)}, nil
+	return api.SearchDatasets200JSONResponse{Data: h.datasetItems(list, who), NextCursor: nextPosition(ctx, next)}, nil
 }
 
 func (h handlers) searchDatasets(ctx context.Context, words string, params api.SearchDatasetsParams) (api.SearchDatasetsResponseObject, error) {
-	after, err := cursorRank(params.Cursor)
+	after, err := cursorRank(ctx, params.Cursor)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ func (h handlers) searchDatasets(ctx context.Context, words string, params api.S
 		return nil, err
 	}
 
-	return api.SearchDatasets200JSONResponse{Data: h.datasetItems(list, who), NextCursor: nextRank(next)}, nil
+	return api.SearchDatasets200JSONResponse{Data: h.datasetItems(list, who), NextCursor: nextRank(ctx, next)}, nil
 }
 
 func (h handlers) namespaceItem(n catalog.Namespace, owner string, who auth.Principal) api.NamespaceItem {

@@ -27,7 +27,8 @@ type call struct {
 	operation   string // operationId; empty until the route is known
 	who         auth.Principal
 	requestHash [32]byte
-	probe       bool // a health check, which is logged at debug level only
+	list        []byte // what listTag returned
+	probe       bool   // a health check, which is logged at debug level only
 	response    *recordedResponse
 	err         error
 }

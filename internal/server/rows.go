@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"net/http"
@@ -29,7 +30,7 @@ func (s *Server) listRows(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	writePage(w, found.Columns, found.Rows, nextRow(found))
+	writePage(w, found.Columns, found.Rows, nextRow(r.Context(), found))
 
 	return nil
 }
@@ -83,7 +84,7 @@ func readPage(r *http.Request) (page query.Page, err error) {
 		return page, nil
 	}
 
-	position, err := decodeCursor(new(values.Get("cursor")), idBytes+offsetBytes)
+	position, err := decodeCursor(r.Context(), new(values.Get("cursor")), idBytes+offsetBytes)
 	if err != nil {
 		return page, err
 	}
@@ -109,10 +110,10 @@ func limitOf(values url.Values) (int, error) {
 
 const offsetBytes = 8
 
-func nextRow(found query.Preview) *string {
+func nextRow(ctx context.Context, found query.Preview) *string {
 	if found.Next == 0 {
 		return nil
 	}
 
-	return encodeCursor(binary.BigEndian.AppendUint64(found.Snapshot[:], uint64(found.Next)<<1)) //nolint:gosec // positive
+	return encodeCursor(ctx, binary.BigEndian.AppendUint64(found.Snapshot[:], uint64(found.Next)<<1)) //nolint:gosec // positive
 }

@@ -44,16 +44,19 @@ type shownFailure struct {
 }
 
 func showRun(r run.Run) shownRun {
-	shown := shownRun{
+	return shownRun{
 		RunID: r.ID, ConversationID: r.Conversation, Agent: r.Agent, Username: r.Question.Username, Namespace: r.Question.Namespace,
 		Question: r.Question.Text, Status: r.Status, CreatedAt: r.CreatedAt, FinishedAt: optionalTime(r.FinishedAt), Result: r.Result,
+		Error: showFailure(r.Error),
+	}
+}
+
+func showFailure(e *fault.Error) *shownFailure {
+	if e == nil {
+		return nil
 	}
 
-	if r.Error != nil {
-		shown.Error = &shownFailure{r.Error.Code, r.Error.Message}
-	}
-
-	return shown
+	return &shownFailure{e.Code, e.Message}
 }
 
 // ask handles POST /query/ask.
@@ -63,7 +66,7 @@ func (s *Server) ask(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	asJSON := quality(r.Header.Values("Accept"), "application/json") > quality(streamed(r.Header.Values("Accept")), eventStream)
+	asJSON := !wantsStream(r.Header.Values("Accept"))
 
 	var body api.Question
 	if err := decode(r, &body); err != nil {
@@ -97,13 +100,12 @@ func (s *Server) startRun(w http.ResponseWriter, r *http.Request, want run.Ask, 
 	}
 }
 
-// streamed returns accept, or the media type of event streams if the client sent no Accept header.
-func streamed(accept []string) []string {
-	if len(accept) == 0 {
-		return []string{eventStream}
-	}
+// wantsStream reports whether the client names event streams and does not prefer JSON. A client that accepts anything
+// gets JSON, which every HTTP client can read.
+func wantsStream(accept []string) bool {
+	named := strings.Contains(strings.ToLower(strings.Join(accept, ",")), eventStream)
 
-	return accept
+	return named && quality(accept, eventStream) > 0 && quality(accept, eventStream) >= quality(accept, "application/json")
 }
 
 // preferredWait returns how long the client wants to wait; zero means not at all.
@@ -237,22 +239,26 @@ func (s *Server) getConversation(w http.ResponseWriter, r *http.Request) error {
 
 // shownConversation is a conversation with its turns in its form in the API.
 type shownConversation struct {
-	ID    uuid.UUID   `json:"id"`
-	Title string      `json:"title"`
-	Turns []shownTurn `json:"turns"`
+	ID        uuid.UUID   `json:"id"`
+	Title     string      `json:"title"`
+	Username  string      `json:"username"`
+	Namespace string      `json:"namespace"`
+	Turns     []shownTurn `json:"turns"`
 }
 
 type shownTurn struct {
-	RunID    uuid.UUID   `json:"runId"`
-	Question string      `json:"question"`
-	Status   run.Status  `json:"status"`
-	Result   *run.Result `json:"result,omitempty"`
+	RunID    uuid.UUID     `json:"runId"`
+	Agent    string        `json:"agent"`
+	Question string        `json:"question"`
+	Status   run.Status    `json:"status"`
+	Result   *run.Result   `json:"result,omitempty"`
+	Error    *shownFailure `json:"error,omitempty"`
 }
 
 func showConversation(c run.Conversation) shownConversation {
-	shown := shownConversation{ID: c.ID, Title: c.Title, Turns: make([]shownTurn, len(c.Turns))}
+	shown := shownConversation{ID: c.ID, Title: c.Title, Username: c.Username, Namespace: c.Namespace, Turns: make([]shownTurn, len(c.Turns))}
 	for i, t := range c.Turns {
-		shown.Turns[i] = shownTurn{RunID: t.ID, Question: t.Question.Text, Status: t.Status, Result: t.Result}
+		shown.Turns[i] = shownTurn{RunID: t.ID, Agent: t.Agent, Question: t.Question.Text, Status: t.Status, Result: t.Result, Error: showFailure(t.Error)}
 	}
 
 	return shown
@@ -276,7 +282,7 @@ func (h handlers) ListConversations(ctx context.Context, request api.ListConvers
 		return nil, fault.Invalid("username", "is required with namespace")
 	}
 
-	after, err := cursorMoment(request.Params.Cursor)
+	after, err := cursorMoment(ctx, request.Params.Cursor)
 	if err != nil {
 		return nil, err
 	}
@@ -287,7 +293,7 @@ func (h handlers) ListConversations(ctx context.Context, request api.ListConvers
 	}
 
 	page := api.ListConversations200JSONResponse{
-		Conversations: make([]api.ConversationItem, len(found)), NextCursor: nextMoment(audit.Position{At: next.ActiveAt, ID: next.ID}),
+		Conversations: make([]api.ConversationItem, len(found)), NextCursor: nextMoment(ctx, audit.Position{At: next.ActiveAt, ID: next.ID}),
 	}
 	for i, c := range found {
 		page.Conversations[i] = conversationItem(c)

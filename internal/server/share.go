@@ -30,6 +30,10 @@ func (h handlers) shares(ctx context.Context, at catalog.Path) (api.ShareList, e
 			entry.Pending = new(true)
 		}
 
+		if share.ViaNamespace {
+			entry.Via = new(api.ShareViaNamespace)
+		}
+
 		list = append(list, entry)
 	}
 

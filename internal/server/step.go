@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strconv"
 
 	"quern.dev/quern/internal/fault"
@@ -17,7 +16,7 @@ func (s *Server) listStepRows(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	offset, limit, err := stepPage(r.URL.Query())
+	offset, limit, err := stepPage(r)
 	if err != nil {
 		return err
 	}
@@ -29,7 +28,7 @@ func (s *Server) listStepRows(w http.ResponseWriter, r *http.Request) error {
 
 	var next *string
 	if found.Next > 0 {
-		next = encodeCursor(binary.BigEndian.AppendUint64(nil, uint64(found.Next)))
+		next = encodeCursor(r.Context(), binary.BigEndian.AppendUint64(nil, uint64(found.Next)))
 	}
 
 	writePage(w, found.Columns, found.Rows, next)
@@ -49,12 +48,14 @@ func stepIndex(r *http.Request) (int, error) {
 }
 
 // stepPage parses the query parameters, which the guard has checked: the byte offset of the page, and its number of rows.
-func stepPage(values url.Values) (offset int64, limit int, err error) {
+func stepPage(r *http.Request) (offset int64, limit int, err error) {
+	values := r.URL.Query()
+
 	if limit, err = limitOf(values); err != nil || !values.Has("cursor") {
 		return 0, limit, err
 	}
 
-	position, err := decodeCursor(new(values.Get("cursor")), offsetBytes)
+	position, err := decodeCursor(r.Context(), new(values.Get("cursor")), offsetBytes)
 	if err != nil {
 		return 0, 0, err
 	}

@@ -20,7 +20,7 @@ func (h handlers) GetMe(ctx context.Context, _ api.GetMeRequestObject) (api.GetM
 }
 
 func (h handlers) ListTokens(ctx context.Context, request api.ListTokensRequestObject) (api.ListTokensResponseObject, error) {
-	after, err := cursorID(request.Params.Cursor)
+	after, err := cursorID(ctx, request.Params.Cursor)
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +30,7 @@ func (h handlers) ListTokens(ctx context.Context, request api.ListTokensRequestO
 		return nil, err
 	}
 
-	page := api.ListTokens200JSONResponse{Data: make([]api.Token, 0, len(tokens)), NextCursor: nextCursor(next)}
+	page := api.ListTokens200JSONResponse{Data: make([]api.Token, 0, len(tokens)), NextCursor: nextCursor(ctx, next)}
 
 	for _, token := range tokens {
 		targets, err := h.targets(ctx, token)

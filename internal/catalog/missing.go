@@ -1,0 +1,72 @@
+package catalog
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"quern.dev/quern/internal/auth"
+	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/lexicon"
+	"quern.dev/quern/internal/postgres"
+)
+
+const (
+	maxSuggested = 200 // names that are compared with a missing one
+	maxShown     = 10  // names that a message lists
+)
+
+// Lookup is Visible for a namespace that a body names: its fault says which one, because the address of the request does
+// not.
+func (c Catalog) Lookup(ctx context.Context, q postgres.Querier, who auth.Principal, at Path) (Namespace, error) {
+	namespace, err := c.Visible(ctx, q, who, at)
+	if fault.Is(err, fault.NotFound) {
+		err = c.noNamespace(ctx, q, who, at)
+	}
+
+	return namespace, err
+}
+
+// noNamespace returns the fault for a namespace that does not exist or that the caller may not see; the message is the
+// same for both. It suggests a similar name, or lists what the caller may see.
+func (c Catalog) noNamespace(ctx context.Context, q postgres.Querier, who auth.Principal, at Path) error {
+	owner, err := c.owner(ctx, q, who, at.Username)
+	if err != nil {
+		return err
+	}
+
+	seen, err := c.namespaces(ctx, q, who, owner, uuid.Nil, maxSuggested)
+	if err != nil {
+		return err
+	}
+
+	names := make([]string, len(seen))
+	for i, n := range seen {
+		names[i] = n.Name
+	}
+
+	return missing(fmt.Sprintf("There is no namespace %q of %s that you can see.", at.Namespace, who.NameOf(at.Username)), at.Namespace, names)
+}
+
+// NoDataset returns the fault for a dataset in a body that does not exist or that the caller may not see; the message is
+// the same for both.
+func (c Catalog) NoDataset(ctx context.Context, q postgres.Querier, who auth.Principal, at Path) error {
+	names, err := c.Names(ctx, q, who, at, maxSuggested)
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return err
+	}
+
+	return missing(fmt.Sprintf("There is no dataset %q that you can see.", at.Dataset), at.Dataset, names)
+}
+
+func missing(message, name string, seen []string) error {
+	if near := lexicon.Nearest(name, seen); len(near) > 0 {
+		message += " Did you mean " + near[0] + "?"
+	} else if len(seen) > 0 {
+		message += " You can see: " + strings.Join(seen[:min(len(seen), maxShown)], ", ") + "."
+	}
+
+	return fault.New(fault.NotFound, message)
+}
