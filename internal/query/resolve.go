@@ -237,13 +237,13 @@ const maxNames = 200
 // both. It suggests similar names in the same namespace, or lists the datasets that the caller may see there.
 func (r *resolver) absent(ctx context.Context, db postgres.Querier, t table, path catalog.Path) error {
 	names, err := r.Catalog.Names(ctx, db, r.who, path, maxNames)
-	if fault.Is(err, fault.NotFound) && !strings.Contains(t.name, "/") {
-		_, err = r.Catalog.Lookup(ctx, db, r.who, path) // about the namespace of the request itself
 
-		return err
-	}
-
-	if err != nil && !fault.Is(err, fault.NotFound) {
+	switch {
+	case fault.Is(err, fault.NotFound) && !strings.Contains(t.name, "/"): // about the namespace of the request itself
+		if _, err := r.Catalog.Lookup(ctx, db, r.who, path); err != nil {
+			return err
+		}
+	case err != nil && !fault.Is(err, fault.NotFound):
 		return err
 	}
 
