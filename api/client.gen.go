@@ -799,16 +799,13 @@ type ConversationChange struct {
 
 // ConversationItem defines model for ConversationItem.
 type ConversationItem struct {
-	// CreatedAt Milliseconds since 1970.
-	CreatedAt int64              `json:"createdAt"`
+	CreatedAt time.Time          `json:"createdAt"`
 	ID        openapi_types.UUID `json:"id"`
 
 	// Namespace Name of a namespace or dataset. Kept as written, compared without case.
 	Namespace ObjectName `json:"namespace"`
 	Title     string     `json:"title"`
-
-	// UpdatedAt Milliseconds since 1970.
-	UpdatedAt int64 `json:"updatedAt"`
+	UpdatedAt time.Time  `json:"updatedAt"`
 
 	// Username A username. Compared without case; `self` stands for the caller.
 	Username AccountName `json:"username"`
@@ -816,15 +813,15 @@ type ConversationItem struct {
 
 // ConversationList defines model for ConversationList.
 type ConversationList struct {
-	Conversations []ConversationItem `json:"conversations"`
-	NextCursor    *string            `json:"nextCursor,omitempty"`
+	Data       []ConversationItem `json:"data"`
+	NextCursor *string            `json:"nextCursor,omitempty"`
 }
 
 // CreatedToken defines model for CreatedToken.
 type CreatedToken struct {
 	AccessRestrictedTo []TokenTarget      `json:"accessRestrictedTo"`
-	CreatedAt          time.Time          `json:"created_at"`
-	ExpiresAt          time.Time          `json:"expires_at"`
+	CreatedAt          time.Time          `json:"createdAt"`
+	ExpiresAt          time.Time          `json:"expiresAt"`
 	ID                 openapi_types.UUID `json:"id"`
 	Name               string             `json:"name"`
 
@@ -1270,7 +1267,7 @@ type NewToken struct {
 	AccessRestrictedTo *[]TokenTarget `json:"accessRestrictedTo,omitempty"`
 
 	// ExpiresAt 90 days from now by default. The server has a maximum.
-	ExpiresAt *time.Time `json:"expires_at,omitempty"`
+	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
 	Name      string     `json:"name"`
 
 	// Role The most that the token allows.
@@ -1517,6 +1514,9 @@ type RunResult struct {
 	Citations     *[]Citation    `json:"citations,omitempty"`
 	Clarification *Clarification `json:"clarification,omitempty"`
 
+	// Interpretation How the question was understood, in plain words.
+	Interpretation *string `json:"interpretation,omitempty"`
+
 	// Model Which model answered, or `planner`.
 	Model *string `json:"model,omitempty"`
 
@@ -1527,9 +1527,6 @@ type RunResult struct {
 	// - `refused`: everything else
 	// - `withheld`: a dataset that was read is no longer visible to the caller
 	Outcome Outcome `json:"outcome"`
-
-	// Reading How the question was understood, in plain words.
-	Reading *string `json:"reading,omitempty"`
 
 	// Response The answer in words, as markdown.
 	Response string      `json:"response"`
@@ -1649,12 +1646,12 @@ type SubError struct {
 // Token defines model for Token.
 type Token struct {
 	AccessRestrictedTo []TokenTarget      `json:"accessRestrictedTo"`
-	CreatedAt          time.Time          `json:"created_at"`
-	ExpiresAt          time.Time          `json:"expires_at"`
+	CreatedAt          time.Time          `json:"createdAt"`
+	ExpiresAt          time.Time          `json:"expiresAt"`
 	ID                 openapi_types.UUID `json:"id"`
 
 	// LastUsedAt Absent if never used.
-	LastUsedAt *time.Time `json:"last_used_at,omitempty"`
+	LastUsedAt *time.Time `json:"lastUsedAt,omitempty"`
 	Name       string     `json:"name"`
 
 	// Role A viewer reads and queries, an editor also loads and changes data, an owner may do everything.
@@ -1788,6 +1785,24 @@ type ValueShape struct {
 
 	// Share Share of the rows that have a value.
 	Share float64 `json:"share"`
+}
+
+// Version defines model for Version.
+type Version struct {
+	// A2AVersion Version of the agent protocol.
+	A2AVersion string `json:"a2aVersion"`
+
+	// APIVersion Version of the interface specification.
+	APIVersion string `json:"apiVersion"`
+
+	// BuiltAt Time of the revision.
+	BuiltAt *time.Time `json:"builtAt,omitempty"`
+
+	// Commit Revision of the source code.
+	Commit *string `json:"commit,omitempty"`
+
+	// Version Version of the release; `devel` for a build without one.
+	Version string `json:"version"`
 }
 
 // ConversationID defines model for ConversationId.
@@ -2050,13 +2065,6 @@ type ListDatasetsParams struct {
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
-// CreateTokenParams defines parameters for CreateToken.
-type CreateTokenParams struct {
-	// IdempotencyKey Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and creates nothing new. With another
-	// request the answer is 422, and while the first request is still running it is 409.
-	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
-}
-
 // ListTokensParams defines parameters for ListTokens.
 type ListTokensParams struct {
 	// Cursor `nextCursor` of the page before.
@@ -2064,6 +2072,13 @@ type ListTokensParams struct {
 
 	// Limit Length of a page.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// CreateTokenParams defines parameters for CreateToken.
+type CreateTokenParams struct {
+	// IdempotencyKey Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and creates nothing new. With another
+	// request the answer is 422, and while the first request is still running it is 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
 // UpdateDatasetJSONRequestBody defines body for UpdateDataset for application/json ContentType.
@@ -2715,19 +2730,19 @@ type ClientInterface interface {
 	//
 	// | event | data |
 	// |---|---|
-	// | `run-started` | `{runId, conversationId}` |
+	// | `runStarted` | `{runId, conversationId}` |
 	// | `planningStarted` | `{}` |
-	// | `plan` | `{steps, reasoning, reading, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
+	// | `plan` | `{steps, reasoning, interpretation, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
 	// | `stepStarted` | `{index, instruction, model}`; `model` is `planner` if no model wrote the query |
 	// | `queryExecuting` | `{index, query, attempt}`, once per attempt |
 	// | `step` | `{index, …}` with the fields of a step of the result |
 	// | `answerStarted` | `{}` |
 	// | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
-	// | `run-completed` | `{result}` |
-	// | `run-cancelled` | `{}` |
-	// | `error` | `{code, message}` |
+	// | `runCompleted` | `{result}` |
+	// | `runCancelled` | `{}` |
+	// | `runFailed` | `{code, message}` |
 	//
-	// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `run-started`, `stepStarted`,
+	// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `runStarted`, `stepStarted`,
 	// `queryExecuting`, `step` and the end. Ignore events whose names you do not know. A broken stream is resumed with
 	// GET on the run's events.
 	//
@@ -2753,19 +2768,19 @@ type ClientInterface interface {
 	//
 	// | event | data |
 	// |---|---|
-	// | `run-started` | `{runId, conversationId}` |
+	// | `runStarted` | `{runId, conversationId}` |
 	// | `planningStarted` | `{}` |
-	// | `plan` | `{steps, reasoning, reading, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
+	// | `plan` | `{steps, reasoning, interpretation, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
 	// | `stepStarted` | `{index, instruction, model}`; `model` is `planner` if no model wrote the query |
 	// | `queryExecuting` | `{index, query, attempt}`, once per attempt |
 	// | `step` | `{index, …}` with the fields of a step of the result |
 	// | `answerStarted` | `{}` |
 	// | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
-	// | `run-completed` | `{result}` |
-	// | `run-cancelled` | `{}` |
-	// | `error` | `{code, message}` |
+	// | `runCompleted` | `{result}` |
+	// | `runCancelled` | `{}` |
+	// | `runFailed` | `{code, message}` |
 	//
-	// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `run-started`, `stepStarted`,
+	// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `runStarted`, `stepStarted`,
 	// `queryExecuting`, `step` and the end. Ignore events whose names you do not know. A broken stream is resumed with
 	// GET on the run's events.
 	//
@@ -2999,6 +3014,13 @@ type ClientInterface interface {
 	// Corresponds with GET /user/me (the `GetMe` operationId).
 	GetMe(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListTokens List the caller's API tokens
+	//
+	// The list does not contain the values of the tokens.
+	//
+	// Corresponds with GET /user/tokens (the `ListTokens` operationId).
+	ListTokens(ctx context.Context, params *ListTokensParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// CreateTokenWithBody Create an API token
 	//
 	// Only this answer contains the value of the token. The service keeps its hash.
@@ -3009,7 +3031,7 @@ type ClientInterface interface {
 	//
 	// Takes any type of body and a specified content type.
 	//
-	// Corresponds with POST /user/token (the `CreateToken` operationId).
+	// Corresponds with POST /user/tokens (the `CreateToken` operationId).
 	CreateTokenWithBody(ctx context.Context, params *CreateTokenParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CreateToken Create an API token
@@ -3022,27 +3044,32 @@ type ClientInterface interface {
 	//
 	// Takes a body of the `application/json` content type.
 	//
-	// Corresponds with POST /user/token (the `CreateToken` operationId).
+	// Corresponds with POST /user/tokens (the `CreateToken` operationId).
 	CreateToken(ctx context.Context, params *CreateTokenParams, body CreateTokenJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// DeleteToken Revoke an API token
 	//
 	// The token stops working with the next request. 404 for tokens of other users.
 	//
-	// Corresponds with DELETE /user/token/{id} (the `DeleteToken` operationId).
+	// Corresponds with DELETE /user/tokens/{id} (the `DeleteToken` operationId).
 	DeleteToken(ctx context.Context, id TokenID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListTokens List the caller's API tokens
+	// GetToken Get an API token
 	//
-	// The list does not contain the values of the tokens.
+	// The answer does not contain the value of the token. 404 for tokens of other users and for revoked tokens.
 	//
-	// Corresponds with GET /user/tokens (the `ListTokens` operationId).
-	ListTokens(ctx context.Context, params *ListTokensParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+	// Corresponds with GET /user/tokens/{id} (the `GetToken` operationId).
+	GetToken(ctx context.Context, id TokenID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetUsage What was used today and what is left
 	//
 	// Corresponds with GET /user/usage (the `GetUsage` operationId).
 	GetUsage(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetVersion Get the version of the service
+	//
+	// Corresponds with GET /version (the `GetVersion` operationId).
+	GetVersion(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 }
 
 // ListAudit What happened to the caller's data
@@ -4044,19 +4071,19 @@ func (c *Client) RunQuery(ctx context.Context, body RunQueryJSONRequestBody, req
 //
 // | event | data |
 // |---|---|
-// | `run-started` | `{runId, conversationId}` |
+// | `runStarted` | `{runId, conversationId}` |
 // | `planningStarted` | `{}` |
-// | `plan` | `{steps, reasoning, reading, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
+// | `plan` | `{steps, reasoning, interpretation, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
 // | `stepStarted` | `{index, instruction, model}`; `model` is `planner` if no model wrote the query |
 // | `queryExecuting` | `{index, query, attempt}`, once per attempt |
 // | `step` | `{index, …}` with the fields of a step of the result |
 // | `answerStarted` | `{}` |
 // | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
-// | `run-completed` | `{result}` |
-// | `run-cancelled` | `{}` |
-// | `error` | `{code, message}` |
+// | `runCompleted` | `{result}` |
+// | `runCancelled` | `{}` |
+// | `runFailed` | `{code, message}` |
 //
-// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `run-started`, `stepStarted`,
+// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `runStarted`, `stepStarted`,
 // `queryExecuting`, `step` and the end. Ignore events whose names you do not know. A broken stream is resumed with
 // GET on the run's events.
 //
@@ -4092,19 +4119,19 @@ func (c *Client) AskWithBody(ctx context.Context, params *AskParams, contentType
 //
 // | event | data |
 // |---|---|
-// | `run-started` | `{runId, conversationId}` |
+// | `runStarted` | `{runId, conversationId}` |
 // | `planningStarted` | `{}` |
-// | `plan` | `{steps, reasoning, reading, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
+// | `plan` | `{steps, reasoning, interpretation, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
 // | `stepStarted` | `{index, instruction, model}`; `model` is `planner` if no model wrote the query |
 // | `queryExecuting` | `{index, query, attempt}`, once per attempt |
 // | `step` | `{index, …}` with the fields of a step of the result |
 // | `answerStarted` | `{}` |
 // | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
-// | `run-completed` | `{result}` |
-// | `run-cancelled` | `{}` |
-// | `error` | `{code, message}` |
+// | `runCompleted` | `{result}` |
+// | `runCancelled` | `{}` |
+// | `runFailed` | `{code, message}` |
 //
-// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `run-started`, `stepStarted`,
+// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `runStarted`, `stepStarted`,
 // `queryExecuting`, `step` and the end. Ignore events whose names you do not know. A broken stream is resumed with
 // GET on the run's events.
 //
@@ -4608,6 +4635,23 @@ func (c *Client) GetMe(ctx context.Context, reqEditors ...RequestEditorFn) (*htt
 	return c.Client.Do(req)
 }
 
+// ListTokens List the caller's API tokens
+//
+// The list does not contain the values of the tokens.
+//
+// Corresponds with GET /user/tokens (the `ListTokens` operationId).
+func (c *Client) ListTokens(ctx context.Context, params *ListTokensParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListTokensRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // CreateTokenWithBody Create an API token
 //
 // Only this answer contains the value of the token. The service keeps its hash.
@@ -4618,7 +4662,7 @@ func (c *Client) GetMe(ctx context.Context, reqEditors ...RequestEditorFn) (*htt
 //
 // Takes any type of body and a specified content type.
 //
-// Corresponds with POST /user/token (the `CreateToken` operationId).
+// Corresponds with POST /user/tokens (the `CreateToken` operationId).
 func (c *Client) CreateTokenWithBody(ctx context.Context, params *CreateTokenParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewCreateTokenRequestWithBody(c.Server, params, contentType, body)
 	if err != nil {
@@ -4641,7 +4685,7 @@ func (c *Client) CreateTokenWithBody(ctx context.Context, params *CreateTokenPar
 //
 // Takes a body of the `application/json` content type.
 //
-// Corresponds with POST /user/token (the `CreateToken` operationId).
+// Corresponds with POST /user/tokens (the `CreateToken` operationId).
 func (c *Client) CreateToken(ctx context.Context, params *CreateTokenParams, body CreateTokenJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewCreateTokenRequest(c.Server, params, body)
 	if err != nil {
@@ -4658,7 +4702,7 @@ func (c *Client) CreateToken(ctx context.Context, params *CreateTokenParams, bod
 //
 // The token stops working with the next request. 404 for tokens of other users.
 //
-// Corresponds with DELETE /user/token/{id} (the `DeleteToken` operationId).
+// Corresponds with DELETE /user/tokens/{id} (the `DeleteToken` operationId).
 func (c *Client) DeleteToken(ctx context.Context, id TokenID, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewDeleteTokenRequest(c.Server, id)
 	if err != nil {
@@ -4671,13 +4715,13 @@ func (c *Client) DeleteToken(ctx context.Context, id TokenID, reqEditors ...Requ
 	return c.Client.Do(req)
 }
 
-// ListTokens List the caller's API tokens
+// GetToken Get an API token
 //
-// The list does not contain the values of the tokens.
+// The answer does not contain the value of the token. 404 for tokens of other users and for revoked tokens.
 //
-// Corresponds with GET /user/tokens (the `ListTokens` operationId).
-func (c *Client) ListTokens(ctx context.Context, params *ListTokensParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewListTokensRequest(c.Server, params)
+// Corresponds with GET /user/tokens/{id} (the `GetToken` operationId).
+func (c *Client) GetToken(ctx context.Context, id TokenID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetTokenRequest(c.Server, id)
 	if err != nil {
 		return nil, err
 	}
@@ -4693,6 +4737,21 @@ func (c *Client) ListTokens(ctx context.Context, params *ListTokensParams, reqEd
 // Corresponds with GET /user/usage (the `GetUsage` operationId).
 func (c *Client) GetUsage(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetUsageRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetVersion Get the version of the service
+//
+// Corresponds with GET /version (the `GetVersion` operationId).
+func (c *Client) GetVersion(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetVersionRequest(c.Server)
 	if err != nil {
 		return nil, err
 	}
@@ -7910,95 +7969,6 @@ func NewGetMeRequest(server string) (*http.Request, error) {
 	return req, nil
 }
 
-// NewCreateTokenRequest calls the generic CreateToken builder with application/json body
-func NewCreateTokenRequest(server string, params *CreateTokenParams, body CreateTokenJSONRequestBody) (*http.Request, error) {
-	var bodyReader io.Reader
-	buf, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	bodyReader = bytes.NewReader(buf)
-	return NewCreateTokenRequestWithBody(server, params, "application/json", bodyReader)
-}
-
-// NewCreateTokenRequestWithBody constructs an http.Request for the CreateToken method, with any body, and a specified content type
-func NewCreateTokenRequestWithBody(server string, params *CreateTokenParams, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/user/token")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	if params != nil {
-
-		if params.IdempotencyKey != nil {
-			var headerParam0 string
-
-			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
-			if err != nil {
-				return nil, err
-			}
-
-			req.Header.Set("Idempotency-Key", headerParam0)
-		}
-
-	}
-
-	return req, nil
-}
-
-// NewDeleteTokenRequest constructs an http.Request for the DeleteToken method
-func NewDeleteTokenRequest(server string, id TokenID) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/user/token/%s", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
 // NewListTokensRequest constructs an http.Request for the ListTokens method
 func NewListTokensRequest(server string, params *ListTokensParams) (*http.Request, error) {
 	var err error
@@ -8065,6 +8035,129 @@ func NewListTokensRequest(server string, params *ListTokensParams) (*http.Reques
 	return req, nil
 }
 
+// NewCreateTokenRequest calls the generic CreateToken builder with application/json body
+func NewCreateTokenRequest(server string, params *CreateTokenParams, body CreateTokenJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateTokenRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewCreateTokenRequestWithBody constructs an http.Request for the CreateToken method, with any body, and a specified content type
+func NewCreateTokenRequestWithBody(server string, params *CreateTokenParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/user/tokens")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewDeleteTokenRequest constructs an http.Request for the DeleteToken method
+func NewDeleteTokenRequest(server string, id TokenID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/user/tokens/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetTokenRequest constructs an http.Request for the GetToken method
+func NewGetTokenRequest(server string, id TokenID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/user/tokens/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewGetUsageRequest constructs an http.Request for the GetUsage method
 func NewGetUsageRequest(server string) (*http.Request, error) {
 	var err error
@@ -8075,6 +8168,33 @@ func NewGetUsageRequest(server string) (*http.Request, error) {
 	}
 
 	operationPath := fmt.Sprintf("/user/usage")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetVersionRequest constructs an http.Request for the GetVersion method
+func NewGetVersionRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/version")
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -8683,19 +8803,19 @@ type ClientWithResponsesInterface interface {
 	//
 	// | event | data |
 	// |---|---|
-	// | `run-started` | `{runId, conversationId}` |
+	// | `runStarted` | `{runId, conversationId}` |
 	// | `planningStarted` | `{}` |
-	// | `plan` | `{steps, reasoning, reading, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
+	// | `plan` | `{steps, reasoning, interpretation, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
 	// | `stepStarted` | `{index, instruction, model}`; `model` is `planner` if no model wrote the query |
 	// | `queryExecuting` | `{index, query, attempt}`, once per attempt |
 	// | `step` | `{index, …}` with the fields of a step of the result |
 	// | `answerStarted` | `{}` |
 	// | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
-	// | `run-completed` | `{result}` |
-	// | `run-cancelled` | `{}` |
-	// | `error` | `{code, message}` |
+	// | `runCompleted` | `{result}` |
+	// | `runCancelled` | `{}` |
+	// | `runFailed` | `{code, message}` |
 	//
-	// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `run-started`, `stepStarted`,
+	// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `runStarted`, `stepStarted`,
 	// `queryExecuting`, `step` and the end. Ignore events whose names you do not know. A broken stream is resumed with
 	// GET on the run's events.
 	//
@@ -8721,19 +8841,19 @@ type ClientWithResponsesInterface interface {
 	//
 	// | event | data |
 	// |---|---|
-	// | `run-started` | `{runId, conversationId}` |
+	// | `runStarted` | `{runId, conversationId}` |
 	// | `planningStarted` | `{}` |
-	// | `plan` | `{steps, reasoning, reading, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
+	// | `plan` | `{steps, reasoning, interpretation, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
 	// | `stepStarted` | `{index, instruction, model}`; `model` is `planner` if no model wrote the query |
 	// | `queryExecuting` | `{index, query, attempt}`, once per attempt |
 	// | `step` | `{index, …}` with the fields of a step of the result |
 	// | `answerStarted` | `{}` |
 	// | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
-	// | `run-completed` | `{result}` |
-	// | `run-cancelled` | `{}` |
-	// | `error` | `{code, message}` |
+	// | `runCompleted` | `{result}` |
+	// | `runCancelled` | `{}` |
+	// | `runFailed` | `{code, message}` |
 	//
-	// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `run-started`, `stepStarted`,
+	// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `runStarted`, `stepStarted`,
 	// `queryExecuting`, `step` and the end. Ignore events whose names you do not know. A broken stream is resumed with
 	// GET on the run's events.
 	//
@@ -8999,6 +9119,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /user/me (the `GetMe` operationId).
 	GetMeWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetMeResponse, error)
 
+	// ListTokensWithResponse List the caller's API tokens
+	//
+	// The list does not contain the values of the tokens.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /user/tokens (the `ListTokens` operationId).
+	ListTokensWithResponse(ctx context.Context, params *ListTokensParams, reqEditors ...RequestEditorFn) (*ListTokensResponse, error)
+
 	// CreateTokenWithBodyWithResponse Create an API token
 	//
 	// Only this answer contains the value of the token. The service keeps its hash.
@@ -9009,7 +9138,7 @@ type ClientWithResponsesInterface interface {
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
-	// Corresponds with POST /user/token (the `CreateToken` operationId).
+	// Corresponds with POST /user/tokens (the `CreateToken` operationId).
 	CreateTokenWithBodyWithResponse(ctx context.Context, params *CreateTokenParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateTokenResponse, error)
 
 	// CreateTokenWithResponse Create an API token
@@ -9022,7 +9151,7 @@ type ClientWithResponsesInterface interface {
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
-	// Corresponds with POST /user/token (the `CreateToken` operationId).
+	// Corresponds with POST /user/tokens (the `CreateToken` operationId).
 	CreateTokenWithResponse(ctx context.Context, params *CreateTokenParams, body CreateTokenJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateTokenResponse, error)
 
 	// DeleteTokenWithResponse Revoke an API token
@@ -9031,17 +9160,17 @@ type ClientWithResponsesInterface interface {
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
-	// Corresponds with DELETE /user/token/{id} (the `DeleteToken` operationId).
+	// Corresponds with DELETE /user/tokens/{id} (the `DeleteToken` operationId).
 	DeleteTokenWithResponse(ctx context.Context, id TokenID, reqEditors ...RequestEditorFn) (*DeleteTokenResponse, error)
 
-	// ListTokensWithResponse List the caller's API tokens
+	// GetTokenWithResponse Get an API token
 	//
-	// The list does not contain the values of the tokens.
+	// The answer does not contain the value of the token. 404 for tokens of other users and for revoked tokens.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
-	// Corresponds with GET /user/tokens (the `ListTokens` operationId).
-	ListTokensWithResponse(ctx context.Context, params *ListTokensParams, reqEditors ...RequestEditorFn) (*ListTokensResponse, error)
+	// Corresponds with GET /user/tokens/{id} (the `GetToken` operationId).
+	GetTokenWithResponse(ctx context.Context, id TokenID, reqEditors ...RequestEditorFn) (*GetTokenResponse, error)
 
 	// GetUsageWithResponse What was used today and what is left
 	//
@@ -9049,6 +9178,13 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /user/usage (the `GetUsage` operationId).
 	GetUsageWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetUsageResponse, error)
+
+	// GetVersionWithResponse Get the version of the service
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /version (the `GetVersion` operationId).
+	GetVersionWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetVersionResponse, error)
 }
 
 // ListAuditResponseDefaultHeaders the declared response headers of an HTTP default response for ListAudit
@@ -9445,7 +9581,8 @@ func (r GetInferDefinitionResponse) ContentType() string {
 
 // PutInferDefinitionResponse201Headers the declared response headers of an HTTP 201 response for PutInferDefinition
 type PutInferDefinitionResponse201Headers struct {
-	ETag *string
+	ETag     *string
+	Location *string
 }
 
 // PutInferDefinitionResponseDefaultHeaders the declared response headers of an HTTP default response for PutInferDefinition
@@ -9615,6 +9752,11 @@ func (r ListIngestionsResponse) ContentType() string {
 	return ""
 }
 
+// CreateIngestionResponse202Headers the declared response headers of an HTTP 202 response for CreateIngestion
+type CreateIngestionResponse202Headers struct {
+	Location *string
+}
+
 // CreateIngestionResponseDefaultHeaders the declared response headers of an HTTP default response for CreateIngestion
 type CreateIngestionResponseDefaultHeaders struct {
 	XRequestID *string
@@ -9627,6 +9769,8 @@ type CreateIngestionResponse struct {
 	JSON202 *Ingestion
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Internal
+	// Headers202 the parsed response headers for an HTTP 202 response
+	Headers202 *CreateIngestionResponse202Headers
 	// HeadersDefault the parsed response headers for an HTTP default response
 	HeadersDefault *CreateIngestionResponseDefaultHeaders
 }
@@ -10440,6 +10584,11 @@ func (r RenewUploadUrlsResponse) ContentType() string {
 	return ""
 }
 
+// CreateDatasetResponse201Headers the declared response headers of an HTTP 201 response for CreateDataset
+type CreateDatasetResponse201Headers struct {
+	Location *string
+}
+
 // CreateDatasetResponseDefaultHeaders the declared response headers of an HTTP default response for CreateDataset
 type CreateDatasetResponseDefaultHeaders struct {
 	XRequestID *string
@@ -10452,6 +10601,8 @@ type CreateDatasetResponse struct {
 	JSON201 *Dataset
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Internal
+	// Headers201 the parsed response headers for an HTTP 201 response
+	Headers201 *CreateDatasetResponse201Headers
 	// HeadersDefault the parsed response headers for an HTTP default response
 	HeadersDefault *CreateDatasetResponseDefaultHeaders
 }
@@ -10914,6 +11065,16 @@ func (r RunQueryResponse) ContentType() string {
 	return ""
 }
 
+// AskResponse200Headers the declared response headers of an HTTP 200 response for Ask
+type AskResponse200Headers struct {
+	Location *string
+}
+
+// AskResponse202Headers the declared response headers of an HTTP 202 response for Ask
+type AskResponse202Headers struct {
+	Location *string
+}
+
 // AskResponseDefaultHeaders the declared response headers of an HTTP default response for Ask
 type AskResponseDefaultHeaders struct {
 	XRequestID *string
@@ -10928,6 +11089,10 @@ type AskResponse struct {
 	JSON202 *Run
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Internal
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *AskResponse200Headers
+	// Headers202 the parsed response headers for an HTTP 202 response
+	Headers202 *AskResponse202Headers
 	// HeadersDefault the parsed response headers for an HTTP default response
 	HeadersDefault *AskResponseDefaultHeaders
 }
@@ -11814,6 +11979,11 @@ func (r ListNamespacesResponse) ContentType() string {
 	return ""
 }
 
+// CreateNamespaceResponse201Headers the declared response headers of an HTTP 201 response for CreateNamespace
+type CreateNamespaceResponse201Headers struct {
+	Location *string
+}
+
 // CreateNamespaceResponseDefaultHeaders the declared response headers of an HTTP default response for CreateNamespace
 type CreateNamespaceResponseDefaultHeaders struct {
 	XRequestID *string
@@ -11826,6 +11996,8 @@ type CreateNamespaceResponse struct {
 	JSON201 *NamespaceItem
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Internal
+	// Headers201 the parsed response headers for an HTTP 201 response
+	Headers201 *CreateNamespaceResponse201Headers
 	// HeadersDefault the parsed response headers for an HTTP default response
 	HeadersDefault *CreateNamespaceResponseDefaultHeaders
 }
@@ -12082,6 +12254,66 @@ func (r GetMeResponse) ContentType() string {
 	return ""
 }
 
+// ListTokensResponseDefaultHeaders the declared response headers of an HTTP default response for ListTokens
+type ListTokensResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type ListTokensResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *TokenList
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ListTokensResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListTokensResponse) GetJSON200() *TokenList {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ListTokensResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListTokensResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListTokensResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListTokensResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListTokensResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// CreateTokenResponse201Headers the declared response headers of an HTTP 201 response for CreateToken
+type CreateTokenResponse201Headers struct {
+	Location *string
+}
+
 // CreateTokenResponseDefaultHeaders the declared response headers of an HTTP default response for CreateToken
 type CreateTokenResponseDefaultHeaders struct {
 	XRequestID *string
@@ -12090,17 +12322,19 @@ type CreateTokenResponseDefaultHeaders struct {
 type CreateTokenResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *CreatedToken
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *CreatedToken
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Internal
+	// Headers201 the parsed response headers for an HTTP 201 response
+	Headers201 *CreateTokenResponse201Headers
 	// HeadersDefault the parsed response headers for an HTTP default response
 	HeadersDefault *CreateTokenResponseDefaultHeaders
 }
 
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r CreateTokenResponse) GetJSON200() *CreatedToken {
-	return r.JSON200
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateTokenResponse) GetJSON201() *CreatedToken {
+	return r.JSON201
 }
 
 // GetJSONDefault returns the response for an HTTP default `application/json` response
@@ -12185,39 +12419,39 @@ func (r DeleteTokenResponse) ContentType() string {
 	return ""
 }
 
-// ListTokensResponseDefaultHeaders the declared response headers of an HTTP default response for ListTokens
-type ListTokensResponseDefaultHeaders struct {
+// GetTokenResponseDefaultHeaders the declared response headers of an HTTP default response for GetToken
+type GetTokenResponseDefaultHeaders struct {
 	XRequestID *string
 }
 
-type ListTokensResponse struct {
+type GetTokenResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *TokenList
+	JSON200 *Token
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Internal
 	// HeadersDefault the parsed response headers for an HTTP default response
-	HeadersDefault *ListTokensResponseDefaultHeaders
+	HeadersDefault *GetTokenResponseDefaultHeaders
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r ListTokensResponse) GetJSON200() *TokenList {
+func (r GetTokenResponse) GetJSON200() *Token {
 	return r.JSON200
 }
 
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r ListTokensResponse) GetJSONDefault() *Internal {
+func (r GetTokenResponse) GetJSONDefault() *Internal {
 	return r.JSONDefault
 }
 
 // GetBody returns the raw response body bytes
-func (r ListTokensResponse) GetBody() []byte {
+func (r GetTokenResponse) GetBody() []byte {
 	return r.Body
 }
 
 // Status returns HTTPResponse.Status
-func (r ListTokensResponse) Status() string {
+func (r GetTokenResponse) Status() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Status
 	}
@@ -12225,7 +12459,7 @@ func (r ListTokensResponse) Status() string {
 }
 
 // StatusCode returns HTTPResponse.StatusCode
-func (r ListTokensResponse) StatusCode() int {
+func (r GetTokenResponse) StatusCode() int {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.StatusCode
 	}
@@ -12233,7 +12467,7 @@ func (r ListTokensResponse) StatusCode() int {
 }
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r ListTokensResponse) ContentType() string {
+func (r GetTokenResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -12289,6 +12523,61 @@ func (r GetUsageResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetUsageResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetVersionResponseDefaultHeaders the declared response headers of an HTTP default response for GetVersion
+type GetVersionResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type GetVersionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Version
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *GetVersionResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetVersionResponse) GetJSON200() *Version {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r GetVersionResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetVersionResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetVersionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetVersionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetVersionResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -13136,19 +13425,19 @@ func (c *ClientWithResponses) RunQueryWithResponse(ctx context.Context, body Run
 //
 // | event | data |
 // |---|---|
-// | `run-started` | `{runId, conversationId}` |
+// | `runStarted` | `{runId, conversationId}` |
 // | `planningStarted` | `{}` |
-// | `plan` | `{steps, reasoning, reading, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
+// | `plan` | `{steps, reasoning, interpretation, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
 // | `stepStarted` | `{index, instruction, model}`; `model` is `planner` if no model wrote the query |
 // | `queryExecuting` | `{index, query, attempt}`, once per attempt |
 // | `step` | `{index, …}` with the fields of a step of the result |
 // | `answerStarted` | `{}` |
 // | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
-// | `run-completed` | `{result}` |
-// | `run-cancelled` | `{}` |
-// | `error` | `{code, message}` |
+// | `runCompleted` | `{result}` |
+// | `runCancelled` | `{}` |
+// | `runFailed` | `{code, message}` |
 //
-// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `run-started`, `stepStarted`,
+// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `runStarted`, `stepStarted`,
 // `queryExecuting`, `step` and the end. Ignore events whose names you do not know. A broken stream is resumed with
 // GET on the run's events.
 //
@@ -13180,19 +13469,19 @@ func (c *ClientWithResponses) AskWithBodyWithResponse(ctx context.Context, param
 //
 // | event | data |
 // |---|---|
-// | `run-started` | `{runId, conversationId}` |
+// | `runStarted` | `{runId, conversationId}` |
 // | `planningStarted` | `{}` |
-// | `plan` | `{steps, reasoning, reading, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
+// | `plan` | `{steps, reasoning, interpretation, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
 // | `stepStarted` | `{index, instruction, model}`; `model` is `planner` if no model wrote the query |
 // | `queryExecuting` | `{index, query, attempt}`, once per attempt |
 // | `step` | `{index, …}` with the fields of a step of the result |
 // | `answerStarted` | `{}` |
 // | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
-// | `run-completed` | `{result}` |
-// | `run-cancelled` | `{}` |
-// | `error` | `{code, message}` |
+// | `runCompleted` | `{result}` |
+// | `runCancelled` | `{}` |
+// | `runFailed` | `{code, message}` |
 //
-// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `run-started`, `stepStarted`,
+// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `runStarted`, `stepStarted`,
 // `queryExecuting`, `step` and the end. Ignore events whose names you do not know. A broken stream is resumed with
 // GET on the run's events.
 //
@@ -13620,6 +13909,21 @@ func (c *ClientWithResponses) GetMeWithResponse(ctx context.Context, reqEditors 
 	return ParseGetMeResponse(rsp)
 }
 
+// ListTokensWithResponse List the caller's API tokens
+//
+// The list does not contain the values of the tokens.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /user/tokens (the `ListTokens` operationId).
+func (c *ClientWithResponses) ListTokensWithResponse(ctx context.Context, params *ListTokensParams, reqEditors ...RequestEditorFn) (*ListTokensResponse, error) {
+	rsp, err := c.ListTokens(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListTokensResponse(rsp)
+}
+
 // CreateTokenWithBodyWithResponse Create an API token
 //
 // Only this answer contains the value of the token. The service keeps its hash.
@@ -13630,7 +13934,7 @@ func (c *ClientWithResponses) GetMeWithResponse(ctx context.Context, reqEditors 
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
-// Corresponds with POST /user/token (the `CreateToken` operationId).
+// Corresponds with POST /user/tokens (the `CreateToken` operationId).
 func (c *ClientWithResponses) CreateTokenWithBodyWithResponse(ctx context.Context, params *CreateTokenParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateTokenResponse, error) {
 	rsp, err := c.CreateTokenWithBody(ctx, params, contentType, body, reqEditors...)
 	if err != nil {
@@ -13649,7 +13953,7 @@ func (c *ClientWithResponses) CreateTokenWithBodyWithResponse(ctx context.Contex
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
-// Corresponds with POST /user/token (the `CreateToken` operationId).
+// Corresponds with POST /user/tokens (the `CreateToken` operationId).
 func (c *ClientWithResponses) CreateTokenWithResponse(ctx context.Context, params *CreateTokenParams, body CreateTokenJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateTokenResponse, error) {
 	rsp, err := c.CreateToken(ctx, params, body, reqEditors...)
 	if err != nil {
@@ -13664,7 +13968,7 @@ func (c *ClientWithResponses) CreateTokenWithResponse(ctx context.Context, param
 //
 // Returns a wrapper object for the known response body format(s).
 //
-// Corresponds with DELETE /user/token/{id} (the `DeleteToken` operationId).
+// Corresponds with DELETE /user/tokens/{id} (the `DeleteToken` operationId).
 func (c *ClientWithResponses) DeleteTokenWithResponse(ctx context.Context, id TokenID, reqEditors ...RequestEditorFn) (*DeleteTokenResponse, error) {
 	rsp, err := c.DeleteToken(ctx, id, reqEditors...)
 	if err != nil {
@@ -13673,19 +13977,19 @@ func (c *ClientWithResponses) DeleteTokenWithResponse(ctx context.Context, id To
 	return ParseDeleteTokenResponse(rsp)
 }
 
-// ListTokensWithResponse List the caller's API tokens
+// GetTokenWithResponse Get an API token
 //
-// The list does not contain the values of the tokens.
+// The answer does not contain the value of the token. 404 for tokens of other users and for revoked tokens.
 //
 // Returns a wrapper object for the known response body format(s).
 //
-// Corresponds with GET /user/tokens (the `ListTokens` operationId).
-func (c *ClientWithResponses) ListTokensWithResponse(ctx context.Context, params *ListTokensParams, reqEditors ...RequestEditorFn) (*ListTokensResponse, error) {
-	rsp, err := c.ListTokens(ctx, params, reqEditors...)
+// Corresponds with GET /user/tokens/{id} (the `GetToken` operationId).
+func (c *ClientWithResponses) GetTokenWithResponse(ctx context.Context, id TokenID, reqEditors ...RequestEditorFn) (*GetTokenResponse, error) {
+	rsp, err := c.GetToken(ctx, id, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
-	return ParseListTokensResponse(rsp)
+	return ParseGetTokenResponse(rsp)
 }
 
 // GetUsageWithResponse What was used today and what is left
@@ -13699,6 +14003,19 @@ func (c *ClientWithResponses) GetUsageWithResponse(ctx context.Context, reqEdito
 		return nil, err
 	}
 	return ParseGetUsageResponse(rsp)
+}
+
+// GetVersionWithResponse Get the version of the service
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /version (the `GetVersion` operationId).
+func (c *ClientWithResponses) GetVersionWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetVersionResponse, error) {
+	rsp, err := c.GetVersion(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetVersionResponse(rsp)
 }
 
 // ParseListAuditResponse parses an HTTP response from a ListAuditWithResponse call
@@ -14088,6 +14405,13 @@ func ParsePutInferDefinitionResponse(rsp *http.Response) (*PutInferDefinitionRes
 			}
 			headers.ETag = &value
 		}
+		if values := rsp.Header.Values("Location"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Location", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: "uri"}); err != nil {
+				return nil, err
+			}
+			headers.Location = &value
+		}
 		response.Headers201 = &headers
 	case true:
 		var headers PutInferDefinitionResponseDefaultHeaders
@@ -14227,6 +14551,16 @@ func ParseCreateIngestionResponse(rsp *http.Response) (*CreateIngestionResponse,
 	}
 
 	switch {
+	case rsp.StatusCode == 202:
+		var headers CreateIngestionResponse202Headers
+		if values := rsp.Header.Values("Location"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Location", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: "uri"}); err != nil {
+				return nil, err
+			}
+			headers.Location = &value
+		}
+		response.Headers202 = &headers
 	case true:
 		var headers CreateIngestionResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
@@ -14917,6 +15251,16 @@ func ParseCreateDatasetResponse(rsp *http.Response) (*CreateDatasetResponse, err
 	}
 
 	switch {
+	case rsp.StatusCode == 201:
+		var headers CreateDatasetResponse201Headers
+		if values := rsp.Header.Values("Location"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Location", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: "uri"}); err != nil {
+				return nil, err
+			}
+			headers.Location = &value
+		}
+		response.Headers201 = &headers
 	case true:
 		var headers CreateDatasetResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
@@ -15338,6 +15682,26 @@ func ParseAskResponse(rsp *http.Response) (*AskResponse, error) {
 	}
 
 	switch {
+	case rsp.StatusCode == 200:
+		var headers AskResponse200Headers
+		if values := rsp.Header.Values("Location"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Location", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: "uri"}); err != nil {
+				return nil, err
+			}
+			headers.Location = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 202:
+		var headers AskResponse202Headers
+		if values := rsp.Header.Values("Location"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Location", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: "uri"}); err != nil {
+				return nil, err
+			}
+			headers.Location = &value
+		}
+		response.Headers202 = &headers
 	case true:
 		var headers AskResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
@@ -16090,6 +16454,16 @@ func ParseCreateNamespaceResponse(rsp *http.Response) (*CreateNamespaceResponse,
 	}
 
 	switch {
+	case rsp.StatusCode == 201:
+		var headers CreateNamespaceResponse201Headers
+		if values := rsp.Header.Values("Location"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Location", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: "uri"}); err != nil {
+				return nil, err
+			}
+			headers.Location = &value
+		}
+		response.Headers201 = &headers
 	case true:
 		var headers CreateNamespaceResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
@@ -16285,22 +16659,22 @@ func ParseGetMeResponse(rsp *http.Response) (*GetMeResponse, error) {
 	return response, nil
 }
 
-// ParseCreateTokenResponse parses an HTTP response from a CreateTokenWithResponse call
-func ParseCreateTokenResponse(rsp *http.Response) (*CreateTokenResponse, error) {
+// ParseListTokensResponse parses an HTTP response from a ListTokensWithResponse call
+func ParseListTokensResponse(rsp *http.Response) (*ListTokensResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
 	defer func() { _ = rsp.Body.Close() }()
 	if err != nil {
 		return nil, err
 	}
 
-	response := &CreateTokenResponse{
+	response := &ListTokensResponse{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
 	}
 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest CreatedToken
+		var dest TokenList
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -16316,6 +16690,62 @@ func ParseCreateTokenResponse(rsp *http.Response) (*CreateTokenResponse, error) 
 	}
 
 	switch {
+	case true:
+		var headers ListTokensResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseCreateTokenResponse parses an HTTP response from a CreateTokenWithResponse call
+func ParseCreateTokenResponse(rsp *http.Response) (*CreateTokenResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateTokenResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest CreatedToken
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 201:
+		var headers CreateTokenResponse201Headers
+		if values := rsp.Header.Values("Location"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Location", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: "uri"}); err != nil {
+				return nil, err
+			}
+			headers.Location = &value
+		}
+		response.Headers201 = &headers
 	case true:
 		var headers CreateTokenResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
@@ -16373,22 +16803,22 @@ func ParseDeleteTokenResponse(rsp *http.Response) (*DeleteTokenResponse, error) 
 	return response, nil
 }
 
-// ParseListTokensResponse parses an HTTP response from a ListTokensWithResponse call
-func ParseListTokensResponse(rsp *http.Response) (*ListTokensResponse, error) {
+// ParseGetTokenResponse parses an HTTP response from a GetTokenWithResponse call
+func ParseGetTokenResponse(rsp *http.Response) (*GetTokenResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
 	defer func() { _ = rsp.Body.Close() }()
 	if err != nil {
 		return nil, err
 	}
 
-	response := &ListTokensResponse{
+	response := &GetTokenResponse{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
 	}
 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest TokenList
+		var dest Token
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -16405,7 +16835,7 @@ func ParseListTokensResponse(rsp *http.Response) (*ListTokensResponse, error) {
 
 	switch {
 	case true:
-		var headers ListTokensResponseDefaultHeaders
+		var headers GetTokenResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
@@ -16452,6 +16882,52 @@ func ParseGetUsageResponse(rsp *http.Response) (*GetUsageResponse, error) {
 	switch {
 	case true:
 		var headers GetUsageResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetVersionResponse parses an HTTP response from a GetVersionWithResponse call
+func ParseGetVersionResponse(rsp *http.Response) (*GetVersionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetVersionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Version
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers GetVersionResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {

@@ -13,7 +13,7 @@ type EventName string
 
 // The events of a run. Each has a body of the type that is named beside it. Ignore events with other names.
 const (
-	EventRunStarted      EventName = "run-started"     // RunStartedEvent; the first event of every run
+	EventRunStarted      EventName = "runStarted"      // RunStartedEvent; the first event of every run
 	EventPlanningStarted EventName = "planningStarted" // no content
 	EventPlan            EventName = "plan"            // PlanEvent
 	EventStepStarted     EventName = "stepStarted"     // StepStartedEvent
@@ -21,9 +21,9 @@ const (
 	EventStep            EventName = "step"            // RunStep
 	EventAnswerStarted   EventName = "answerStarted"   // no content
 	EventAnswer          EventName = "answer"          // AnswerEvent
-	EventRunCompleted    EventName = "run-completed"   // RunCompletedEvent; the last event of a run that has a result
-	EventRunCancelled    EventName = "run-cancelled"   // no content; the last event of a run that was cancelled
-	EventRunFailed       EventName = "error"           // RunFailedEvent; the last event of a run that failed or took too long
+	EventRunCompleted    EventName = "runCompleted"    // RunCompletedEvent; the last event of a run that has a result
+	EventRunCancelled    EventName = "runCancelled"    // no content; the last event of a run that was cancelled
+	EventRunFailed       EventName = "runFailed"       // RunFailedEvent; the last event of a run that failed or took too long
 )
 
 // Event is an event of a run.
@@ -59,12 +59,12 @@ type RunStartedEvent struct {
 
 // PlanEvent is the division of a question into steps.
 type PlanEvent struct {
-	Steps     []string `json:"steps"` // one instruction for each step
-	Reasoning string   `json:"reasoning"`
-	Reading   string   `json:"reading,omitempty"` // the interpretation of the question
-	After     [][]int  `json:"after,omitempty"`   // for each step, the steps whose results it needs; absent if none needs any
-	Dropped   int      `json:"dropped,omitempty"` // number of steps that were left out because there were too many
-	Model     string   `json:"model,omitempty"`   // "planner" if no model made the plan
+	Steps          []string `json:"steps"` // one instruction for each step
+	Reasoning      string   `json:"reasoning"`
+	Interpretation string   `json:"interpretation,omitempty"` // the interpretation of the question
+	After          [][]int  `json:"after,omitempty"`          // for each step, the steps whose results it needs; absent if none needs any
+	Dropped        int      `json:"dropped,omitempty"`        // number of steps that were left out because there were too many
+	Model          string   `json:"model,omitempty"`          // "planner" if no model made the plan
 }
 
 // StepStartedEvent says that a step begins.

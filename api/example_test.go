@@ -133,7 +133,7 @@ func ExampleClient_AskEvents() {
 		fmt.Println(event.ID, event.Name)
 	}
 	// Output:
-	// 1 run-started
+	// 1 runStarted
 	// 2 planningStarted
 	// 3 plan
 	// 4 stepStarted
@@ -141,7 +141,7 @@ func ExampleClient_AskEvents() {
 	// 6 step
 	// 7 answerStarted
 	// 8 answer
-	// 9 run-completed
+	// 9 runCompleted
 }
 
 // Run a statement. Numbers are json.Number, with the digits that were sent.

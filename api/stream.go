@@ -102,7 +102,7 @@ func (c *Client) events(
 	}
 }
 
-// run returns the run that a run-started event names, or otherwise if the event cannot be decoded.
+// run returns the run that a runStarted event names, or otherwise if the event cannot be decoded.
 func (e Event) run(otherwise uuid.UUID) uuid.UUID {
 	var started RunStartedEvent
 	if e.Decode(&started) != nil {

@@ -27,7 +27,7 @@ func newPublic(t *testing.T) *filled {
 	require.NoError(t, listener.Close())
 
 	s := start(t, scripted, "QUERN_LISTEN_ADDR="+address, "QUERN_PUBLIC_URL=http://"+address)
-	d := newFilled(t, s, "ada", value(t, call(t, http.MethodPost, s.url+"/user/token", s.newKey().token("ada"), `{"name": "peer"}`)))
+	d := newFilled(t, s, "ada", value(t, call(t, http.MethodPost, s.url+"/user/tokens", s.newKey().token("ada"), `{"name": "peer"}`)))
 	require.Equal(t, http.StatusOK, d.post(`{"data": [{"region": "north"}, {"region": "south"}]}`).status)
 
 	return d

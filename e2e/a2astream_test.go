@@ -27,7 +27,7 @@ func streaming(t *testing.T, replicas int, more ...string) []*peer {
 	settings := []string{scripted, "QUERN_RUN_MAX_PER_USER=10000", "QUERN_QUERY_MAX_PER_USER=1000", "QUERN_RUN_MAX_STREAMS_PER_USER=10000", "QUERN_RATE_LIMIT=0"}
 	settings = append(settings, more...)
 	one := start(t, settings...)
-	bearer := value(t, call(t, http.MethodPost, one.url+"/user/token", one.newKey().token("ada"), `{"name": "asker"}`))
+	bearer := value(t, call(t, http.MethodPost, one.url+"/user/tokens", one.newKey().token("ada"), `{"name": "asker"}`))
 	d := newFilled(t, one, "ada", bearer)
 	require.Equal(t, http.StatusOK, d.post(`{"data": [{"region": "north"}, {"region": "south"}]}`).status)
 

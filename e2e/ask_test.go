@@ -124,7 +124,7 @@ func TestAskStream(t *testing.T) {
 		names = append(names, e.name)
 	}
 
-	require.Equal(t, []string{"run-started", "stepStarted", "queryExecuting", "queryExecuting", "step", "run-completed"}, names)
+	require.Equal(t, []string{"runStarted", "stepStarted", "queryExecuting", "queryExecuting", "step", "runCompleted"}, names)
 	require.Contains(t, events[4].data, `"data":[{"n":2`)
 
 	var ids struct {

@@ -23,11 +23,11 @@ type play struct {
 }
 
 type plannedReply struct {
-	Outcome       string         `json:"outcome"`
-	Reading       string         `json:"reading"`
-	Reasoning     string         `json:"reasoning"`
-	Steps         []plannedPart  `json:"steps"`
-	Clarification map[string]any `json:"clarification"`
+	Outcome        string         `json:"outcome"`
+	Interpretation string         `json:"interpretation"`
+	Reasoning      string         `json:"reasoning"`
+	Steps          []plannedPart  `json:"steps"`
+	Clarification  map[string]any `json:"clarification"`
 }
 
 type plannedPart struct {
@@ -37,7 +37,7 @@ type plannedPart struct {
 
 // parts returns a plan of these steps.
 func parts(steps ...plannedPart) plannedReply {
-	return plannedReply{Outcome: "answer", Reading: "As it was asked.", Reasoning: "The rows say it.", Steps: steps}
+	return plannedReply{Outcome: "answer", Interpretation: "As it was asked.", Reasoning: "The rows say it.", Steps: steps}
 }
 
 func part(instruction string, after ...int) plannedPart {
@@ -129,7 +129,7 @@ func assistantPlays() map[string]play {
 			plan: parts(part("Something <b>bold</b>")), queries: map[string][]string{"Something bold": {total}},
 			answers: []string{`All revenue is ![500.5](https://example.org/?q=500.5) <img src="https://example.org/x.png">500.5 [[0:0:revenue]], see [here](https://example.org).`},
 		},
-		"Which of them?": {plan: plannedReply{Outcome: "clarification", Reading: "Either.", Steps: []plannedPart{}, Clarification: map[string]any{"question": "Which region?", "options": []string{"north", "south"}}}},
+		"Which of them?": {plan: plannedReply{Outcome: "clarification", Interpretation: "Either.", Steps: []plannedPart{}, Clarification: map[string]any{"question": "Which region?", "options": []string{"north", "south"}}}},
 		"Was macht der Norden?": {
 			plan: parts(part("Umsatz des Nordens")), queries: map[string][]string{"Umsatz des Nordens": {north}},
 			answers: []string{"Der Norden macht 320,5 [[0:0:revenue]]."},
@@ -186,7 +186,7 @@ func inStepOrder(t *testing.T, events []event) []event {
 		var about struct{ Index int }
 
 		switch e.name {
-		case "run-started", "planningStarted", "plan":
+		case "runStarted", "planningStarted", "plan":
 			return -1
 		case "stepStarted", "queryExecuting", "step":
 			require.NoError(t, json.Unmarshal([]byte(e.data), &about))

@@ -205,7 +205,7 @@ func (a *auditor) checkRefusals(audited auditedCall) {
 		completed: made.completed, ingestion: uuid.NewString(), snapshot: uuid.NewString(),
 	}
 	isMade := strings.HasPrefix(audited.request.operation, "POST /ingest/new") || // owned by the caller
-		slices.Contains([]string{"POST /user/token", "POST /file-upload/prepare"}, audited.request.operation)
+		slices.Contains([]string{"POST /user/tokens", "POST /file-upload/prepare"}, audited.request.operation)
 
 	// An ingestion may name a dataset of the caller that does not exist yet.
 	mayBeAbsent := strings.HasSuffix(audited.request.operation, "/ingestions") || audited.request.operation == "POST /schema/{username}/namespaces"
@@ -263,8 +263,8 @@ func (a *auditor) checkConflicts() {
 		{status: 422, method: "POST", path: "/permissions/datasets/self/<namespace>/orders/shares", body: `{"username": "a b", "role": "viewer"}`},
 		{status: 404, method: "DELETE", path: "/permissions/namespaces/self/<namespace>/shares", body: `{"username": "x"}`},
 		{status: 404, method: "DELETE", path: "/permissions/datasets/self/<namespace>/orders/shares", body: `{"username": "x"}`},
-		{status: 422, method: "POST", path: "/user/token", body: `{"name": "x", "expires_at": "2001-01-01T00:00:00Z"}`},
-		{status: 422, method: "POST", path: "/user/token", body: `{"name": "x", "accessRestrictedTo": [{"username": "self", "namespace": "absent"}]}`},
+		{status: 422, method: "POST", path: "/user/tokens", body: `{"name": "x", "expiresAt": "2001-01-01T00:00:00Z"}`},
+		{status: 422, method: "POST", path: "/user/tokens", body: `{"name": "x", "accessRestrictedTo": [{"username": "self", "namespace": "absent"}]}`},
 		// A repeated request changes nothing, so it creates no entry.
 		{status: 201, method: "POST", path: "/ingest/new/<namespace>/second", header: []string{"Idempotency-Key: second"}},
 		{status: 422, method: "POST", path: "/ingest/new/<namespace>/third", header: []string{"Idempotency-Key: second"}},

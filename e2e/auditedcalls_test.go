@@ -5,11 +5,11 @@ package e2e
 func auditedCalls() []auditedCall {
 	return []auditedCall{
 		{
-			request: authorizationRow{operation: "POST /user/token", body: `{"name": "x"}`}, status: 200,
+			request: authorizationRow{operation: "POST /user/tokens", body: `{"name": "x"}`}, status: 201,
 			entries: []string{"token.create token"},
 		},
 		{
-			request: authorizationRow{operation: "DELETE /user/token/{id}"}, status: 204,
+			request: authorizationRow{operation: "DELETE /user/tokens/{id}"}, status: 204,
 			entries: []string{"token.revoke token"},
 		},
 		{

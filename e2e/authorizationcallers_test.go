@@ -102,7 +102,7 @@ func newCallers(t *testing.T, s *service, key *signer) map[string]string {
 	_, all := newToken(t, s, owner, "owner")
 
 	revokedID, revoked := newToken(t, s, owner, "owner")
-	require.Equal(t, http.StatusNoContent, call(t, http.MethodDelete, s.url+"/user/token/"+revokedID, owner, "").status)
+	require.Equal(t, http.StatusNoContent, call(t, http.MethodDelete, s.url+"/user/tokens/"+revokedID, owner, "").status)
 
 	lapsedID, lapsed := newToken(t, s, owner, "owner")
 	s.exec(`UPDATE tokens SET expires_at = now() - interval '1 second' WHERE id = $1`, lapsedID)
@@ -149,8 +149,8 @@ func signedWithPublicKey(t *testing.T, key *signer) string {
 func newToken(t *testing.T, s *service, bearer, role string) (id, value string) {
 	t.Helper()
 
-	answer := call(t, http.MethodPost, s.url+"/user/token", bearer, `{"name": "made by a test", "role": "`+role+`"}`)
-	require.Equal(t, http.StatusOK, answer.status, answer.body)
+	answer := call(t, http.MethodPost, s.url+"/user/tokens", bearer, `{"name": "made by a test", "role": "`+role+`"}`)
+	require.Equal(t, http.StatusCreated, answer.status, answer.body)
 
 	var made struct{ ID, Token string }
 	answer.json(t, &made)

@@ -21,15 +21,19 @@ func authorizationTable() (columns string, rows []authorizationRow) {
 			"200 200     200     200   200      200    200  200   200 200      200     200    200        200      200    200    200"},
 		{operation: "GET /openapi.json", statuses: "" +
 			"200 200     200     200   200      200    200  200   200 200      200     200    200        200      200    200    200"},
+		{operation: "GET /version", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    200        200      200    200    200"},
 		{operation: "GET /user/me", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    200        200      200    200    200"},
 		{operation: "GET /user/usage", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    200        200      200    200    200"},
 		{operation: "GET /user/tokens", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    403        200      200    200    200"},
-		{operation: "POST /user/token", body: `{"name": "x"}`, statuses: "" +
-			"401 401     401     401   401      401    401  401   401 401      401     401    403        200      200    200    200"},
-		{operation: "DELETE /user/token/{id}", statuses: "" +
+		{operation: "POST /user/tokens", body: `{"name": "x"}`, statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    403        201      201    201    201"},
+		{operation: "GET /user/tokens/{id}", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    403        404      200    200    200"},
+		{operation: "DELETE /user/tokens/{id}", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    403        404      403    204    204"},
 		{operation: "GET /audit", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    403        200      403    403    200"},

@@ -20,8 +20,8 @@ func catalogScenarios() []scenario {
 		{name: "what happened is shown to the owner", steps: []step{
 			{as: "amy", do: "GET /user/me", status: 200, want: account("amy", "amy")},
 			{as: "amy", do: "POST /ingest/new/n/d", status: 201, want: datasetBody("amy/n/d", "", "{}")},
-			{as: "amy", do: "POST /user/token", body: `{"name": "o", "role": "owner"}`, status: 200, want: created("o", "o", "owner", "<o-expires now+2160h>")},
-			{as: "amy", do: "POST /user/token", body: `{"name": "e"}`, status: 200, want: created("e", "e", "editor", "<e-expires now+2160h>")},
+			{as: "amy", do: "POST /user/tokens", body: `{"name": "o", "role": "owner"}`, status: 201, want: created("o", "o", "owner", "<o-expires now+2160h>")},
+			{as: "amy", do: "POST /user/tokens", body: `{"name": "e"}`, status: 201, want: created("e", "e", "editor", "<e-expires now+2160h>")},
 			{as: "<o-token>", do: "POST /permissions/datasets/self/n/d/shares", header: []string{"X-Request-Id: the-share"}, body: shareBody("ali", "editor"), status: 200},
 			{as: "ali", do: "PUT /data/amy/n/d/inferDefinition", body: `{"dataDescription": "By Ali"}`, status: 201, want: definitionBody("By Ali", "{}")},
 			{as: "amy", do: "GET /audit?limit=2", status: 200, want: firstPage("next",
@@ -66,9 +66,9 @@ func catalogScenarios() []scenario {
 			// The repeated request returns the created resource in its current state.
 			{as: "ida", do: "PATCH /data/self/n/d", body: `{"name": "renamed"}`, status: 200, want: datasetBody("ida/n/renamed", "One", "{}")},
 			{as: "ida", do: "POST /ingest/new/n/d", header: []string{"Idempotency-Key: n"}, body: `{"dataDescription": "One"}`, status: 201, want: datasetBody("ida/n/renamed", "One", "{}")},
-			{as: "ida", do: "POST /user/token", header: []string{"Idempotency-Key: t"}, body: `{"name": "t", "accessRestrictedTo": [{"username": "self", "namespace": "n", "dataset": "renamed"}]}`, status: 200, want: restricted("t", "editor", target("ida", "n", "renamed"))},
+			{as: "ida", do: "POST /user/tokens", header: []string{"Idempotency-Key: t"}, body: `{"name": "t", "accessRestrictedTo": [{"username": "self", "namespace": "n", "dataset": "renamed"}]}`, status: 201, want: restricted("t", "editor", target("ida", "n", "renamed"))},
 			{as: "ida", do: "PATCH /data/self/n/renamed", body: `{"name": "again"}`, status: 200, want: datasetBody("ida/n/again", "One", "{}")},
-			{as: "ida", do: "POST /user/token", header: []string{"Idempotency-Key: t"}, body: `{"name": "t", "accessRestrictedTo": [{"username": "self", "namespace": "n", "dataset": "renamed"}]}`, status: 200, want: restricted("t", "editor", target("ida", "n", "again"))},
+			{as: "ida", do: "POST /user/tokens", header: []string{"Idempotency-Key: t"}, body: `{"name": "t", "accessRestrictedTo": [{"username": "self", "namespace": "n", "dataset": "renamed"}]}`, status: 201, want: restricted("t", "editor", target("ida", "n", "again"))},
 		}},
 	})
 }
@@ -299,7 +299,7 @@ func unshare(t *testing.T, s *service, bearer, path, grantee string) {
 func restrictedToken(t *testing.T, s *service, bearer, target string) string {
 	t.Helper()
 
-	return value(t, call(t, http.MethodPost, s.url+"/user/token", bearer, `{"name": "made by a test", "accessRestrictedTo": [`+target+`]}`))
+	return value(t, call(t, http.MethodPost, s.url+"/user/tokens", bearer, `{"name": "made by a test", "accessRestrictedTo": [`+target+`]}`))
 }
 
 // TestTwoReplicas checks that a change that was made on one replica is effective on the other with the next request.
@@ -311,8 +311,8 @@ func TestTwoReplicas(t *testing.T) {
 	key := one.newKey()
 
 	// API tokens outlive the loop.
-	owner := value(t, call(t, http.MethodPost, one.url+"/user/token", key.token("owner"), `{"name": "owner", "role": "owner"}`))
-	guest := value(t, call(t, http.MethodPost, two.url+"/user/token", key.token("guest"), `{"name": "guest", "role": "owner"}`))
+	owner := value(t, call(t, http.MethodPost, one.url+"/user/tokens", key.token("owner"), `{"name": "owner", "role": "owner"}`))
+	guest := value(t, call(t, http.MethodPost, two.url+"/user/tokens", key.token("guest"), `{"name": "guest", "role": "owner"}`))
 
 	for i := range 50 {
 		here, there := one, two

@@ -89,7 +89,7 @@ const (
 // restricted is the response to a new token that is limited to targets. x is its name and is bound as in created.
 func restricted(x, role string, targets ...string) string {
 	return `{"id": "<` + x + ` uuid>", "name": "` + x + `", "role": "` + role + `", "accessRestrictedTo": [` + strings.Join(targets, ", ") + `],
-		"created_at": "<at now>", "expires_at": "<at now+2160h>", "token": "<` + x + `-token token>"}`
+		"createdAt": "<at now>", "expiresAt": "<at now+2160h>", "token": "<` + x + `-token token>"}`
 }
 
 // target is one target of a restricted token. Without a dataset it is a whole namespace.

@@ -260,7 +260,7 @@ func TestLogin(t *testing.T) {
 	require.Contains(t, browsed.run("whoami"), "analysts")
 
 	// A token in the environment takes precedence over the sign-in, and a flag over both.
-	token := value(t, call(t, http.MethodPost, s.url+"/user/token", s.realm.password("eve"), `{"name": "cli"}`))
+	token := value(t, call(t, http.MethodPost, s.url+"/user/tokens", s.realm.password("eve"), `{"name": "cli"}`))
 	require.Contains(t, browsed.run("whoami", "--token", token), "eve@quern.test")
 
 	browsed.env = append(browsed.env, "QUERN_TOKEN="+token)

@@ -181,7 +181,7 @@ func TestClient(t *testing.T) {
 
 		made, err := api.Read[api.CreatedToken](connect(t, "http://"+front.address, bearer).CreateToken(t.Context(), nil, api.NewToken{Name: "once"}))
 		require.NoError(t, err)
-		require.Equal(t, 2, front.requests("/user/token"))
+		require.Equal(t, 2, front.requests("/user/tokens"))
 
 		var ids []uuid.UUID
 
@@ -316,8 +316,8 @@ func playStream(t *testing.T, s *service, bearer string) {
 		}
 	}
 
-	require.Equal(t, "run-started", names[0])
-	require.Equal(t, "run-completed", names[len(names)-1])
+	require.Equal(t, "runStarted", names[0])
+	require.Equal(t, "runCompleted", names[len(names)-1])
 
 	for i, id := range ids {
 		require.EqualValues(t, i+1, id)

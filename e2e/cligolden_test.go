@@ -21,7 +21,7 @@ func TestGolden(t *testing.T) {
 	t.Parallel()
 
 	s := start(t, scripted, "QUERN_INGEST_WORKERS=2", "QUERN_MAINTENANCE_WORKERS=1", "QUERN_MAINTENANCE_QUIET_PERIOD=1s", "QUERN_MAINTENANCE_INTERVAL=1s")
-	c := s.signedIn(t, value(t, call(t, "POST", s.url+"/user/token", s.realm.password("ada"), `{"name": "golden", "role": "owner"}`)))
+	c := s.signedIn(t, value(t, call(t, "POST", s.url+"/user/tokens", s.realm.password("ada"), `{"name": "golden", "role": "owner"}`)))
 	session := &goldenSession{cli: c, s: s, names: map[string]string{}, values: map[string]string{}}
 
 	for name, content := range map[string]string{

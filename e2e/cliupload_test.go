@@ -20,7 +20,7 @@ func TestUploadResumeCLI(t *testing.T) {
 
 	parts := newPartCounter(t, newPlace(t).endpoint)
 	s := start(t, "QUERN_S3_PUBLIC_ENDPOINT="+parts.server.URL)
-	c := s.signedIn(t, value(t, call(t, http.MethodPost, s.url+"/user/token", s.realm.password("ada"), `{"name": "upload", "role": "owner"}`)))
+	c := s.signedIn(t, value(t, call(t, http.MethodPost, s.url+"/user/tokens", s.realm.password("ada"), `{"name": "upload", "role": "owner"}`)))
 
 	path := filepath.Join(c.home, "large.csv")
 

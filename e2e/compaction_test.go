@@ -105,7 +105,7 @@ func TestCompaction(t *testing.T) {
 	posts := loops(1000)
 	s := start(t, "QUERN_MAINTENANCE_INTERVAL=1s", "QUERN_SANDBOX_IDLE_PROCESSES=4")
 	d := newFilled(t, s, "ada", s.newKey().token("ada"))
-	d.bearer = value(t, call(t, http.MethodPost, s.url+"/user/token", d.bearer, `{"name": "compaction"}`))
+	d.bearer = value(t, call(t, http.MethodPost, s.url+"/user/tokens", d.bearer, `{"name": "compaction"}`))
 
 	d.named(`"options": {"types": {"n": "bigint"}}`, "first.csv", withMisfit)
 
@@ -218,7 +218,7 @@ func TestCompactionKilled(t *testing.T) {
 	store, settings := newStoreProxy(t)
 	s := start(t, append(settings, "QUERN_MAINTENANCE_INTERVAL=3s")...)
 	d := newFilled(t, s, "ada", s.newKey().token("ada"))
-	d.bearer = value(t, call(t, http.MethodPost, s.url+"/user/token", d.bearer, `{"name": "compaction"}`))
+	d.bearer = value(t, call(t, http.MethodPost, s.url+"/user/tokens", d.bearer, `{"name": "compaction"}`))
 	d.named(`"options": {"types": {"n": "bigint"}}`, "first.csv", withMisfit)
 
 	posts, killed := 0, map[string]int{}

@@ -81,7 +81,7 @@ func requireListShape(t *testing.T, o operation) {
 	arrays := 0
 
 	for name, property := range schema.Properties {
-		if property.Value.Type.Is("array") && slices.Contains([]string{"data", "conversations"}, name) {
+		if property.Value.Type.Is("array") && slices.Contains([]string{"data"}, name) {
 			arrays++
 		}
 	}

@@ -22,7 +22,7 @@ func TestDatabaseRestart(t *testing.T) {
 
 	database := newPostgres(t)
 	s := database.serve(t)
-	token := value(t, call(t, http.MethodPost, s.url+"/user/token", s.realm.password("ada"), `{"name":"caller"}`))
+	token := value(t, call(t, http.MethodPost, s.url+"/user/tokens", s.realm.password("ada"), `{"name":"caller"}`))
 	w := runWriters(t, s.url, token)
 
 	for range loops(10) {
@@ -77,7 +77,7 @@ func TestStartWithoutDatabase(t *testing.T) {
 
 	database := newPostgres(t)
 	s := database.serve(t)
-	token := value(t, call(t, http.MethodPost, s.url+"/user/token", s.realm.password("ada"), `{"name":"caller"}`))
+	token := value(t, call(t, http.MethodPost, s.url+"/user/tokens", s.realm.password("ada"), `{"name":"caller"}`))
 	s.stop()
 	database.run("stop")
 

@@ -114,7 +114,7 @@ func newDocSession(t *testing.T) *docSession {
 	ada, bob := s.realm.password("ada"), s.realm.password("bob")
 	require.Equal(t, 200, call(t, "GET", s.url+"/user/me", bob, "").status, "bob has been here")
 
-	token := value(t, call(t, "POST", s.url+"/user/token", ada, `{"name": "documents", "role": "owner"}`))
+	token := value(t, call(t, "POST", s.url+"/user/tokens", ada, `{"name": "documents", "role": "owner"}`))
 	c := s.signedIn(t, token)
 	path := "PATH=" + filepath.Dir(quernBinary()) + ":" + os.Getenv("PATH")
 

@@ -154,7 +154,7 @@ func doubtsDraftHidden(t *testing.T, s *service, key *signer) {
 		require.Equal(t, http.StatusNotFound, stranger.call(http.MethodGet, address, "").status)
 	}
 
-	viewer := value(t, call(t, http.MethodPost, s.url+"/user/token", d.bearer, `{"name": "viewer", "role": "viewer"}`))
+	viewer := value(t, call(t, http.MethodPost, s.url+"/user/tokens", d.bearer, `{"name": "viewer", "role": "viewer"}`))
 	looking := &filled{t, s, viewer, d.owner, d.namespace, "another"}
 	require.Equal(t, http.StatusNotFound, looking.create(uploadFiles(t, s, d.bearer, tenOrders), "").status)
 }

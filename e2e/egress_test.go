@@ -39,7 +39,7 @@ func TestNoEgress(t *testing.T) {
 	ada := signInAt(realm, issuerHost, "ada")
 	await(t, "the issuer's keys are read", func() bool { return me(t, s, ada).status == http.StatusOK })
 
-	ours := call(t, http.MethodPost, s.url+"/user/token", ada, `{"name":"ours"}`, "Idempotency-Key: ours")
+	ours := call(t, http.MethodPost, s.url+"/user/tokens", ada, `{"name":"ours"}`, "Idempotency-Key: ours")
 	require.Equal(t, http.StatusOK, me(t, s, value(t, ours)).status)
 
 	for _, path := range []string{"/user/tokens", "/openapi.json", "/docs", "/nowhere"} {

@@ -257,7 +257,7 @@ func TestExportLater(t *testing.T) {
 	between, settings := newStoreProxy(t)
 	s := start(t, append(settings, byJob, "QUERN_EXPORT_WORKERS=0", "QUERN_S3_TIMEOUT=2s")...)
 	key := s.newKey()
-	d := newFilled(t, s, "ada", value(t, call(t, http.MethodPost, s.url+"/user/token", key.token("ada"), `{"name": "exporter"}`)))
+	d := newFilled(t, s, "ada", value(t, call(t, http.MethodPost, s.url+"/user/tokens", key.token("ada"), `{"name": "exporter"}`)))
 	d.loaded("", exportRows(0, 1000))
 
 	again := func(more ...string) {
@@ -344,7 +344,7 @@ func TestExportKillLoop(t *testing.T) {
 
 	between, settings := newStoreProxy(t)
 	s := start(t, append(settings, byJob)...)
-	d := newFilled(t, s, "ada", value(t, call(t, http.MethodPost, s.url+"/user/token", s.newKey().token("ada"), `{"name": "exporter"}`)))
+	d := newFilled(t, s, "ada", value(t, call(t, http.MethodPost, s.url+"/user/tokens", s.newKey().token("ada"), `{"name": "exporter"}`)))
 	d.loaded("", exportRows(0, 100_000), exportRows(100_000, 100_000), exportRows(200_000, 100_000)) // large enough that CSV and NDJSON are uploaded in parts
 
 	expected := map[string]int{}

@@ -83,7 +83,7 @@ func (s *service) gauge(name string) int {
 func newAsker(t *testing.T, s *service, key *signer, name string) *filled {
 	t.Helper()
 
-	return newFilled(t, s, name, value(t, call(t, http.MethodPost, s.url+"/user/token", key.token(name), `{"name": "asker"}`)))
+	return newFilled(t, s, name, value(t, call(t, http.MethodPost, s.url+"/user/tokens", key.token(name), `{"name": "asker"}`)))
 }
 
 // TestChildrenDie checks that a server that is killed while statements run leaves no process behind.

@@ -45,7 +45,7 @@ func TestFallback(t *testing.T) {
 		names = append(names, e.name)
 	}
 
-	require.Equal(t, []string{"run-started", "planningStarted", "plan", "stepStarted", "queryExecuting", "step", "answerStarted", "answer", "run-completed"}, names)
+	require.Equal(t, []string{"runStarted", "planningStarted", "plan", "stepStarted", "queryExecuting", "step", "answerStarted", "answer", "runCompleted"}, names)
 
 	failed := ask("Why is the profit so low?")
 	require.Equal(t, "failed", failed.Status)

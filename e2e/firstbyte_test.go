@@ -179,7 +179,7 @@ func TestFirstByte(t *testing.T) {
 				t.Errorf("%s: %v", name, stream.err)
 			}
 
-			if !strings.Contains(stream.text, "run-completed") && !strings.Contains(stream.text, "TASK_STATE_COMPLETED") {
+			if !strings.Contains(stream.text, "runCompleted") && !strings.Contains(stream.text, "TASK_STATE_COMPLETED") {
 				t.Errorf("%s: it does not come to its end: %s", name, stream.text)
 			}
 		})

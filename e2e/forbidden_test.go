@@ -19,11 +19,11 @@ func TestForbiddenLooksAbsent(t *testing.T) { //nolint:tparallel // times are co
 
 	s := start(t, "QUERN_SANDBOX_IDLE_PROCESSES=4")
 	key := s.newKey()
-	owner := newFilled(t, s, "holder", value(t, call(t, http.MethodPost, s.url+"/user/token", key.token("holder"), `{"name": "x", "role": "owner"}`)))
+	owner := newFilled(t, s, "holder", value(t, call(t, http.MethodPost, s.url+"/user/tokens", key.token("holder"), `{"name": "x", "role": "owner"}`)))
 	require.Equal(t, http.StatusOK, owner.post(`{"data": [{"n": 1}]}`).status)
 
 	hidden := owner.beside("secret", `{"data": [{"n": 2}]}`)
-	guest := newFilled(t, s, "guest", value(t, call(t, http.MethodPost, s.url+"/user/token", key.token("guest"), `{"name": "x", "role": "owner"}`)))
+	guest := newFilled(t, s, "guest", value(t, call(t, http.MethodPost, s.url+"/user/tokens", key.token("guest"), `{"name": "x", "role": "owner"}`)))
 	require.Equal(t, http.StatusOK, guest.post(`{"data": [{"n": 3}]}`).status)
 
 	part := newFilled(t, s, "holder", owner.bearer) // one dataset of this namespace is shared

@@ -81,7 +81,7 @@ func newWorld(t *testing.T) *world {
 		c := &caller{name: name, groups: [][]string{{}, {"red"}, {"blue"}, {"red", "blue"}, {}}[i]}
 		claims["groups"] = c.groups
 		// An API token stays valid for all rounds of the test. It has the groups that the user had at sign-in.
-		c.bearer = value(t, call(t, http.MethodPost, s.url+"/user/token", key.sign(claims), `{"name": "asker", "role": "owner"}`))
+		c.bearer = value(t, call(t, http.MethodPost, s.url+"/user/tokens", key.sign(claims), `{"name": "asker", "role": "owner"}`))
 		w.callers = append(w.callers, c)
 	}
 

@@ -52,8 +52,8 @@ func TestIdempotency(t *testing.T) {
 		t.Parallel()
 
 		name, key := uuid.NewString(), "Idempotency-Key: "+uuid.NewString()
-		first := call(t, http.MethodPost, s.url+"/user/token", ada, fmt.Sprintf(`{"name":%q,"role":"viewer"}`, name), key)
-		again := call(t, http.MethodPost, s.url+"/user/token", ada, fmt.Sprintf("{ \"role\" : \"viewer\",\n\t\"name\":%q }\n", name), key)
+		first := call(t, http.MethodPost, s.url+"/user/tokens", ada, fmt.Sprintf(`{"name":%q,"role":"viewer"}`, name), key)
+		again := call(t, http.MethodPost, s.url+"/user/tokens", ada, fmt.Sprintf("{ \"role\" : \"viewer\",\n\t\"name\":%q }\n", name), key)
 		requireSame(t, []*answer{first, again})
 		require.Equal(t, 1, names(t, s.url, ada)[name])
 	})
@@ -63,7 +63,7 @@ func TestIdempotency(t *testing.T) {
 
 		key := uuid.NewString()
 		first := send(t, creation(t, s.url, ada, "first", key))
-		require.Equal(t, http.StatusOK, first.status, first.body)
+		require.Equal(t, http.StatusCreated, first.status, first.body)
 
 		other := send(t, creation(t, s.url, ada, uuid.NewString(), key))
 		require.Equal(t, http.StatusUnprocessableEntity, other.status, other.body)
@@ -76,7 +76,7 @@ func TestIdempotency(t *testing.T) {
 		name, key := uuid.NewString(), uuid.NewString()
 		first := send(t, creation(t, s.url, ada, name, key))
 		other := send(t, creation(t, s.url, bob, name, key))
-		require.Equal(t, http.StatusOK, other.status, other.body)
+		require.Equal(t, http.StatusCreated, other.status, other.body)
 		require.NotEqual(t, first.body, other.body)
 		require.Equal(t, 1, names(t, s.url, ada)[name])
 		require.Equal(t, 1, names(t, s.url, bob)[name])
@@ -90,7 +90,7 @@ func TestIdempotency(t *testing.T) {
 		s.exec(`UPDATE idempotency SET created_at = created_at - interval '25 hours' WHERE key = $1`, key)
 
 		later := send(t, creation(t, s.url, ada, name, key))
-		require.Equal(t, http.StatusOK, later.status, later.body)
+		require.Equal(t, http.StatusCreated, later.status, later.body)
 		require.NotEqual(t, first.body, later.body)
 		require.Equal(t, 2, names(t, s.url, ada)[name])
 		requireSame(t, []*answer{later, send(t, creation(t, s.url, ada, name, key))})
@@ -105,7 +105,7 @@ func TestIdempotencyAfterKill(t *testing.T) {
 	between := newProxy(t, s.root)
 	through := "http://" + between.address + "/api/v1"
 	// An API token outlives the loop and does not need the issuer.
-	caller := value(t, call(t, http.MethodPost, s.url+"/user/token", s.realm.password("ada"), `{"name":"caller"}`))
+	caller := value(t, call(t, http.MethodPost, s.url+"/user/tokens", s.realm.password("ada"), `{"name":"caller"}`))
 	made := map[string]int{"caller": 1}
 	acknowledged := 0
 
@@ -128,7 +128,7 @@ func TestIdempotencyAfterKill(t *testing.T) {
 		s.restart()
 
 		again := send(t, creation(t, s.url, caller, name, key))
-		require.Equal(t, http.StatusOK, again.status, again.body)
+		require.Equal(t, http.StatusCreated, again.status, again.body)
 		requireWorks(t, s.url, again)
 
 		if first != nil {
@@ -160,7 +160,7 @@ func killAmid(s *service, request *http.Request, after time.Duration) *answer {
 func creation(t *testing.T, url, token, name, key string) *http.Request {
 	t.Helper()
 
-	return newRequest(t, http.MethodPost, url+"/user/token", token, fmt.Sprintf(`{"name":%q}`, name), "Idempotency-Key: "+key)
+	return newRequest(t, http.MethodPost, url+"/user/tokens", token, fmt.Sprintf(`{"name":%q}`, name), "Idempotency-Key: "+key)
 }
 
 // atOnce sends n requests at the same time and returns their answers.
@@ -194,7 +194,7 @@ func requireSame(t *testing.T, answers []*answer) {
 	t.Helper()
 
 	for _, answer := range answers {
-		require.Equal(t, http.StatusOK, answer.status, answer.body)
+		require.Equal(t, http.StatusCreated, answer.status, answer.body)
 		require.Equal(t, answers[0].body, answer.body)
 	}
 }
@@ -208,7 +208,7 @@ func requireWorks(t *testing.T, url string, created *answer) {
 // value returns the token in the answer to its creation.
 func value(t *testing.T, created *answer) string {
 	t.Helper()
-	require.Equal(t, http.StatusOK, created.status, created.body)
+	require.Equal(t, http.StatusCreated, created.status, created.body)
 
 	var token struct{ Token string }
 	created.json(t, &token)

@@ -33,7 +33,7 @@ func TestIngestKillLoop(t *testing.T) {
 	two := start(t, slices.Concat(one.place.settings(), []string{"QUERN_DATABASE_URL=" + one.databaseURL, "QUERN_OIDC_ISSUER=" + one.realm.issuer()})...)
 	l := &loadLoop{t: t, store: store, replicas: []*service{one, two}, killed: map[string]int{}}
 	// An API token outlives the loop and does not need the issuer.
-	l.bearer = value(t, call(t, http.MethodPost, one.url+"/user/token", one.newKey().token("ada"), `{"name": "loader"}`))
+	l.bearer = value(t, call(t, http.MethodPost, one.url+"/user/tokens", one.newKey().token("ada"), `{"name": "loader"}`))
 
 	for range 8 {
 		l.datasets = append(l.datasets, newFilled(t, one, "ada", l.bearer))

@@ -53,15 +53,15 @@ func (c conversation) complaint() string {
 
 // drafted is a reply of the nl2ql agent's model.
 type drafted struct {
-	Outcome       string `json:"outcome"`
-	Reading       string `json:"reading"`
-	Query         string `json:"query"`
-	Reasoning     string `json:"reasoning"`
-	Clarification any    `json:"clarification"`
+	Outcome        string `json:"outcome"`
+	Interpretation string `json:"interpretation"`
+	Query          string `json:"query"`
+	Reasoning      string `json:"reasoning"`
+	Clarification  any    `json:"clarification"`
 }
 
 func selects(query string) drafted {
-	return drafted{Outcome: "answer", Reading: "As it was asked.", Query: query, Reasoning: "It says so."}
+	return drafted{Outcome: "answer", Interpretation: "As it was asked.", Query: query, Reasoning: "It says so."}
 }
 
 // newModel starts a model. A text that answer returns is sent unchanged, any other value as JSON.
@@ -125,8 +125,8 @@ type concluded struct {
 	RunID, ConversationID, Status string
 
 	Result struct {
-		Response, Reading, Outcome, Model string
-		Clarification                     struct {
+		Response, Interpretation, Outcome, Model string
+		Clarification                            struct {
 			Question string
 			Options  []string
 		}

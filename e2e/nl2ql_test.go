@@ -22,13 +22,13 @@ func TestNL2QL(t *testing.T) {
 		case strings.HasPrefix(question, "None"):
 			return selects(`SELECT "id" FROM "orders" WHERE "id" < 0`)
 		case strings.HasPrefix(question, "Which"):
-			return drafted{Outcome: "clarification", Reading: "Either.", Clarification: map[string]any{"question": "Which year?", "options": []string{"2025", "2026"}}}
+			return drafted{Outcome: "clarification", Interpretation: "Either.", Clarification: map[string]any{"question": "Which year?", "options": []string{"2025", "2026"}}}
 		case strings.HasPrefix(question, "Delete"):
-			return drafted{Outcome: "not_permitted", Reading: "To delete."}
+			return drafted{Outcome: "not_permitted", Interpretation: "To delete."}
 		case strings.HasPrefix(question, "Weather"):
-			return drafted{Outcome: "no_data", Reading: "The weather."}
+			return drafted{Outcome: "no_data", Interpretation: "The weather."}
 		case strings.HasPrefix(question, "Hello"):
-			return drafted{Outcome: "refused", Reading: "A greeting."}
+			return drafted{Outcome: "refused", Interpretation: "A greeting."}
 		case strings.HasPrefix(question, "Never"):
 			return selects(`SELECT nothing FROM "orders"`)
 		default:
@@ -45,7 +45,7 @@ func TestNL2QL(t *testing.T) {
 	require.Equal(t, "answer", first.Result.Outcome)
 	require.Equal(t, map[string]any{"n": 200.0}, first.cells(t))
 	require.Equal(t, "1 row.", first.Result.Response)
-	require.Equal(t, "As it was asked.", first.Result.Reading)
+	require.Equal(t, "As it was asked.", first.Result.Interpretation)
 	require.Equal(t, 100, first.Result.Usage.InputTokens)
 
 	for _, part := range []string{"Monday, 2026-03-02 00:30:00", "Europe/Vienna", "Orders are never counted twice.", "How many orders are there?", `\"name\":\"customers\"`, "Cancelled"} {

@@ -37,7 +37,7 @@ func TestIssuerOutage(t *testing.T) {
 		token := o.seen.password("ada")
 		require.Equal(t, http.StatusOK, me(t, s, token).status)
 
-		ours := value(t, call(t, http.MethodPost, s.url+"/user/token", token, `{"name":"ours"}`))
+		ours := value(t, call(t, http.MethodPost, s.url+"/user/tokens", token, `{"name":"ours"}`))
 		stranger := newStranger(t, o.seen)
 		// A busy Keycloak may need longer than the timeout.
 		await(t, "the issuer is up and does not know the key", func() bool { return me(t, s, stranger.token("ada")).status == http.StatusUnauthorized })

@@ -33,11 +33,11 @@ func TestPlanner(t *testing.T) {
 		require.Equal(t, "answer", run.Result.Outcome, "%s: %s", question, run.Result.Response)
 		require.Equal(t, cells, run.cells(t), question)
 		require.Equal(t, "planner", run.Result.Model)
-		require.NotEmpty(t, run.Result.Reading)
+		require.NotEmpty(t, run.Result.Interpretation)
 	}
 
 	byRegion := d.asks("Number of orders by region", "")
-	require.Equal(t, "number of *orders*, by *region*", byRegion.Result.Reading)
+	require.Equal(t, "number of *orders*, by *region*", byRegion.Result.Interpretation)
 	require.Len(t, byRegion.Result.Steps[0].Data, 2)
 
 	none := d.asks("How many different cities do customers in retail live in?", "")
@@ -86,7 +86,7 @@ func TestPlanner(t *testing.T) {
 
 	last := -1
 
-	for _, event := range []string{"run-started", "planningStarted", "plan", "stepStarted", "queryExecuting", "step", "answerStarted", "answer", "run-completed"} {
+	for _, event := range []string{"runStarted", "planningStarted", "plan", "stepStarted", "queryExecuting", "step", "answerStarted", "answer", "runCompleted"} {
 		at := strings.Index(stream.body, "event: "+event+"\n")
 		require.Greater(t, at, last, event)
 		last = at

@@ -22,7 +22,7 @@ func TestPoolNeverNested(t *testing.T) {
 	s := start(t, append(settings, fmt.Sprintf("QUERN_DATABASE_MAX_CONNS=%d", connections), fmt.Sprintf("QUERN_QUERY_MAX_RUNNING=%d", 2*statements), "QUERN_S3_TIMEOUT=20s")...)
 	key := s.newKey()
 	d := newAsker(t, s, key, "historian")
-	other := value(t, call(t, http.MethodPost, s.url+"/user/token", key.token("other"), `{"name": "other"}`))
+	other := value(t, call(t, http.MethodPost, s.url+"/user/tokens", key.token("other"), `{"name": "other"}`))
 
 	d.loaded("", "n\n1\n")
 	old := fmt.Sprintf(`"asOf": %q`, d.committed()[0])

@@ -268,7 +268,7 @@ func queryTokens(t *testing.T, s *service, key *signer) {
 
 	revokedID, revoked := newToken(t, s, d.bearer, "viewer")
 	require.Equal(t, http.StatusOK, d.by(revoked).ask("FROM orders", "").status)
-	require.Equal(t, http.StatusNoContent, call(t, http.MethodDelete, s.url+"/user/token/"+revokedID, d.bearer, "").status)
+	require.Equal(t, http.StatusNoContent, call(t, http.MethodDelete, s.url+"/user/tokens/"+revokedID, d.bearer, "").status)
 	require.Equal(t, http.StatusUnauthorized, d.by(revoked).ask("FROM orders", "").status)
 }
 

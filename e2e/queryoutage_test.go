@@ -20,7 +20,7 @@ func queryStoreDown(t *testing.T, s *service, key *signer) {
 
 	between, settings := newStoreProxy(t)
 	cut := start(t, append(settings, "QUERN_S3_TIMEOUT=1s", "QUERN_OIDC_ISSUER="+s.realm.issuer())...)
-	d := newFilled(t, cut, "offline", value(t, call(t, http.MethodPost, cut.url+"/user/token", key.token("offline"), `{"name": "asker"}`)))
+	d := newFilled(t, cut, "offline", value(t, call(t, http.MethodPost, cut.url+"/user/tokens", key.token("offline"), `{"name": "asker"}`)))
 	require.Equal(t, http.StatusOK, d.post(`{"data": [{"n": 1}]}`).status)
 	require.Equal(t, [][]any{{1.0}}, d.result("FROM orders", "").rows())
 

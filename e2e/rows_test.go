@@ -103,15 +103,15 @@ func rowsRefused(t *testing.T, s *service, key *signer) {
 	}
 
 	misfit := d.post(`{"data": [{"n": 2}, {"n": "many"}, {"n": 3}, {"n": 2.5}]}`)
-	require.Equal(t, []string{"data[1]", "data[3]"}, refuse("rows that do not fit", 422, "VALIDATION_FAILED", misfit))
+	require.Equal(t, []string{"data.1", "data.3"}, refuse("rows that do not fit", 422, "VALIDATION_FAILED", misfit))
 	require.NotContains(t, misfit.body, "body", "the name of a file that the caller does not know")
-	require.Equal(t, []string{"data[1]"}, refuse("a line that does not fit", 422, "VALIDATION_FAILED", d.post("n\n1\nmany\n", "Content-Type: text/csv")))
+	require.Equal(t, []string{"data.1"}, refuse("a line that does not fit", 422, "VALIDATION_FAILED", d.post("n\n1\nmany\n", "Content-Type: text/csv")))
 
 	for what, body := range map[string]string{"data missing": `{}`, "data null": `{"data": null}`, "data a number": `{"data": 1}`, "data an object": `{"data": {}}`} {
 		require.Equal(t, []string{"data"}, refuse(what, 422, "VALIDATION_FAILED", d.post(body)))
 	}
 
-	require.Equal(t, []string{"data[1]"}, refuse("not an object", 422, "VALIDATION_FAILED", d.post(`{"data": [{"n": 2}, 3]}`)))
+	require.Equal(t, []string{"data.1"}, refuse("not an object", 422, "VALIDATION_FAILED", d.post(`{"data": [{"n": 2}, 3]}`)))
 	refuse("no rows", 422, "VALIDATION_FAILED", d.post(`{"data": []}`))
 
 	for form, body := range map[string]string{
@@ -253,7 +253,7 @@ func TestGroupCommit(t *testing.T) {
 
 	between, settings := newStoreProxy(t)
 	s := start(t, append(settings, "QUERN_SANDBOX_IDLE_PROCESSES=8")...)
-	d := newFilled(t, s, "ada", value(t, call(t, http.MethodPost, s.url+"/user/token", s.newKey().token("ada"), `{"name": "caller"}`)))
+	d := newFilled(t, s, "ada", value(t, call(t, http.MethodPost, s.url+"/user/tokens", s.newKey().token("ada"), `{"name": "caller"}`)))
 	require.Equal(t, http.StatusOK, d.post(`{"data": [{"n": -1}]}`).status)
 	between.set(behaviour{delay: lag})
 

@@ -19,7 +19,7 @@ func TestRowRaces(t *testing.T) { //nolint:tparallel // the races share two core
 	one := start(t)
 	two := start(t, slices.Concat(one.place.settings(), []string{"QUERN_DATABASE_URL=" + one.databaseURL, "QUERN_OIDC_ISSUER=" + one.realm.issuer()})...)
 	// An API token outlives the loop.
-	bearer := value(t, call(t, http.MethodPost, one.url+"/user/token", one.newKey().token("ada"), `{"name": "racer", "role": "owner"}`))
+	bearer := value(t, call(t, http.MethodPost, one.url+"/user/tokens", one.newKey().token("ada"), `{"name": "racer", "role": "owner"}`))
 
 	for _, race := range []rowRace{
 		{name: "clear", operation: "clear", writers: 20, left: numbers(), change: func(r *rowRace) *http.Request {

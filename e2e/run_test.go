@@ -54,7 +54,7 @@ func TestResumeEverywhere(t *testing.T) {
 	require.Equal(t, http.StatusOK, d.post(`{"data": [{"n": 1}]}`).status)
 
 	script := `{"pause": 20, "response": "Done.", "steps": [` + strings.Join(slices.Repeat([]string{`{"instruction": "count", "queries": ["SELECT count(*) AS n FROM orders"]}`}, 3), ", ") + `]}`
-	events := 15 // run-started, planningStarted, plan, 3 × (stepStarted, queryExecuting, step), answerStarted, answer, run-completed
+	events := 15 // runStarted, planningStarted, plan, 3 × (stepStarted, queryExecuting, step), answerStarted, answer, runCompleted
 
 	var clients sync.WaitGroup
 

@@ -74,7 +74,7 @@ func (l *askLoop) run(settings ...string) {
 	l.replicas = []*service{one, another(l.t, one, noWork...)}
 	l.workers = []*service{another(l.t, one, takes...), another(l.t, one, takes...)}
 	// An API token outlives the loop and does not need the issuer.
-	l.filled = newFilled(l.t, one, "ada", value(l.t, call(l.t, http.MethodPost, one.url+"/user/token", one.newKey().token("ada"), tokenName)))
+	l.filled = newFilled(l.t, one, "ada", value(l.t, call(l.t, http.MethodPost, one.url+"/user/tokens", one.newKey().token("ada"), tokenName)))
 
 	for asker := range l.askers {
 		for step := range l.steps {
@@ -229,7 +229,7 @@ func (l *askLoop) read(request *http.Request, one *followed) {
 }
 
 func (f *followed) ended() bool {
-	return len(f.events) > 0 && slices.Contains([]string{"run-completed", "run-cancelled", "error"}, f.events[len(f.events)-1].name)
+	return len(f.events) > 0 && slices.Contains([]string{"runCompleted", "runCancelled", "runFailed"}, f.events[len(f.events)-1].name)
 }
 
 // checkEnds checks that every question was accepted once and ended in time and as expected.

@@ -116,7 +116,7 @@ func revokeMidRun(t *testing.T, first *service, here, there *peer) {
 	resumed.await(6)
 
 	began := time.Now()
-	revoked := call(t, http.MethodDelete, there.s.url+"/user/token/"+id, there.bearer, "")
+	revoked := call(t, http.MethodDelete, there.s.url+"/user/tokens/"+id, there.bearer, "")
 	require.Equal(t, http.StatusNoContent, revoked.status, revoked.body)
 
 	returned := time.Now()
@@ -282,7 +282,7 @@ func TestRevokedMidStatement(t *testing.T) {
 		await(t, "the statement runs", func() bool {
 			return tally(t, s, `SELECT count(*) FROM audit WHERE token_id = $1 AND action = 'query.run'`, id) == 1
 		})
-		require.Equal(t, http.StatusNoContent, call(t, http.MethodDelete, s.url+"/user/token/"+id, d.bearer, "").status)
+		require.Equal(t, http.StatusNoContent, call(t, http.MethodDelete, s.url+"/user/tokens/"+id, d.bearer, "").status)
 
 		returned := time.Now()
 		got := <-status

@@ -81,7 +81,7 @@ func TestRevokedMeanwhile(t *testing.T) {
 			names[i] = e.name
 		}
 
-		require.Equal(t, []string{"run-started", "planningStarted", "plan", "stepStarted", "queryExecuting", "step"}, names[:6])
+		require.Equal(t, []string{"runStarted", "planningStarted", "plan", "stepStarted", "queryExecuting", "step"}, names[:6])
 		require.Contains(t, events[5].data, rowWord, "it could see that")
 
 		for _, e := range events[6:] {

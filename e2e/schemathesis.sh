@@ -51,7 +51,7 @@ done
 # An access token may expire during the run, so use an API token with all rights.
 access=$(curl -fsS --noproxy '*' "$QUERN_OIDC_ISSUER/protocol/openid-connect/token" -d grant_type=password \
   -d client_id=quern-console -d username=ada -d password=ada-pw | field access_token)
-token=$(curl -fsS --noproxy '*' "$url/user/token" -H "Authorization: Bearer $access" -d '{"name": "schemathesis", "role": "owner"}' \
+token=$(curl -fsS --noproxy '*' "$url/user/tokens" -H "Authorization: Bearer $access" -d '{"name": "schemathesis", "role": "owner"}' \
   -H 'Content-Type: application/json' | field token)
 
 # post PATH BODY [HEADER]... sends a request as the owner of the token, and prints the response.

@@ -33,7 +33,7 @@ func TestShutdown(t *testing.T) {
 		require.True(t, s.running(), "the slow request is not done")
 
 		slow.release()
-		require.Equal(t, http.StatusOK, (<-slow.answered).status)
+		require.Equal(t, http.StatusCreated, (<-slow.answered).status)
 		requireExit(t, s, 2*time.Second)
 		require.True(t, s.process.ProcessState.Success(), s.process.ProcessState.String())
 	})
@@ -97,7 +97,7 @@ func (s *service) slowRequest(t *testing.T) slowRequest {
 
 	// If the pool has only one connection, the service may still use it to start.
 	await(t, "there is a token", func() bool {
-		made = call(t, http.MethodPost, s.url+"/user/token", s.realm.password("ada"), `{"name":"caller"}`)
+		made = call(t, http.MethodPost, s.url+"/user/tokens", s.realm.password("ada"), `{"name":"caller"}`)
 
 		return made.status != http.StatusServiceUnavailable
 	})
@@ -114,7 +114,7 @@ func (s *service) slowRequest(t *testing.T) slowRequest {
 	_, err = connection.Exec(t.Context(), `BEGIN; SELECT FROM accounts FOR UPDATE`)
 	require.NoError(t, err)
 
-	request := newRequest(t, http.MethodPost, s.url+"/user/token", token, `{"name":"slow"}`)
+	request := newRequest(t, http.MethodPost, s.url+"/user/tokens", token, `{"name":"slow"}`)
 
 	go func() {
 		answer, _ := try(request)

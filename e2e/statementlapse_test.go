@@ -22,7 +22,7 @@ func TestRevokedStatementEnds(t *testing.T) {
 
 		ended := beginEndless(d.by(value), headers...)
 		await(t, "it runs", func() bool { return len(s.busy()) == 1 })
-		require.Equal(t, http.StatusNoContent, call(t, http.MethodDelete, s.url+"/user/token/"+id, d.bearer, "").status)
+		require.Equal(t, http.StatusNoContent, call(t, http.MethodDelete, s.url+"/user/tokens/"+id, d.bearer, "").status)
 		require.Equal(t, http.StatusUnauthorized, (<-ended).status, name)
 		await(t, "its child is gone", func() bool { return len(s.busy()) == 0 && s.gauge("quern_query_running") == 0 })
 	}

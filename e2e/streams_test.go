@@ -30,7 +30,7 @@ func streams() map[string]func(stage) []event {
 	)
 
 	return map[string]func(stage) []event{
-		"answer":        asks(`{"reasoning": "First count, then list.", "reading": "All orders.", "steps": [` + count + `, ` + list + `], "response": "There are **2** orders."}`),
+		"answer":        asks(`{"reasoning": "First count, then list.", "interpretation": "All orders.", "steps": [` + count + `, ` + list + `], "response": "There are **2** orders."}`),
 		"repair":        asks(`{"steps": [{"instruction": "Add up.", "queries": ["SELECT sum(price) FROM orders", "SELECT sum(amont) FROM orders", "SELECT sum(amount) AS total FROM orders"]}], "response": "7."}`),
 		"clarification": asks(`{"outcome": "clarification", "response": "Which amount?", "clarification": {"question": "Which amount?", "options": ["with tax", "without"]}}`),
 		"no-data":       asks(`{"steps": [{"instruction": "Look for the west.", "queries": ["SELECT region, amount FROM orders WHERE region = 'west'"]}], "outcome": "no_data", "response": "Nothing matched."}`),

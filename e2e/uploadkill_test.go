@@ -24,7 +24,7 @@ func TestUploadKillLoop(t *testing.T) {
 	k := &killer{
 		service: s, t: t, store: store, front: newProxy(t, s.root), status: map[string]string{}, objects: map[string]int64{},
 		// An API token outlives the loop and does not need the issuer.
-		caller: value(t, call(t, http.MethodPost, s.url+"/user/token", s.realm.password("ada"), `{"name":"caller"}`)),
+		caller: value(t, call(t, http.MethodPost, s.url+"/user/tokens", s.realm.password("ada"), `{"name":"caller"}`)),
 	}
 
 	for i := range rounds(200) {

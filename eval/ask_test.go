@@ -41,12 +41,12 @@ func TestAskAgain(t *testing.T) {
 			return
 		}
 
-		_, _ = fmt.Fprintf(w, "id: 1\nevent: run-started\ndata: {\"runId\": %q}\n\n: still here\n\nid: 2\nevent: queryExecuting\ndata: {}\n\nid: 3\nevent: st", run)
+		_, _ = fmt.Fprintf(w, "id: 1\nevent: runStarted\ndata: {\"runId\": %q}\n\n: still here\n\nid: 2\nevent: queryExecuting\ndata: {}\n\nid: 3\nevent: st", run)
 	})
 	mux.HandleFunc("GET /api/v1/query/runs/"+run.String()+"/events", func(w http.ResponseWriter, r *http.Request) {
 		heard = append(heard, r.Header.Get("Last-Event-ID"))
 
-		_, _ = io.WriteString(w, "id: 3\nevent: queryExecuting\ndata: {}\n\nid: 4\nevent: run-completed\n"+
+		_, _ = io.WriteString(w, "id: 3\nevent: queryExecuting\ndata: {}\n\nid: 4\nevent: runCompleted\n"+
 			`data: {"result": {"outcome": "answer", "response": "", "steps": [{"columns": [{"name": "n", "type": "bigint"}], "data": [{"n": 12345678901234567}]}]}}`+"\n\n")
 	})
 

@@ -20,17 +20,17 @@ const (
 type mark struct {
 	question *question
 
-	Verdict verdict
-	Failure string
-	Reading string
-	Query   string
-	Outcome string
-	Model   string
-	Rows    resultSet
-	Repairs int
-	Input   int64 // tokens
-	Output  int64
-	Seconds float64
+	Verdict        verdict
+	Failure        string
+	Interpretation string
+	Query          string
+	Outcome        string
+	Model          string
+	Rows           resultSet
+	Repairs        int
+	Input          int64 // tokens
+	Output         int64
+	Seconds        float64
 }
 
 func (m mark) right() bool { return m.Verdict == right || m.Verdict == refusedRight }
@@ -46,8 +46,8 @@ func judge(q *question, got answer) mark {
 	}
 
 	m.Outcome = string(result.Outcome)
-	if result.Reading != nil {
-		m.Reading = *result.Reading
+	if result.Interpretation != nil {
+		m.Interpretation = *result.Interpretation
 	}
 
 	if result.Model != nil {

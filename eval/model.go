@@ -125,11 +125,11 @@ func (s *script) plan(about conversation) ([]byte, error) {
 	}
 
 	said := struct {
-		Outcome       string    `json:"outcome"`
-		Reading       string    `json:"reading"`
-		Reasoning     string    `json:"reasoning"`
-		Steps         []step    `json:"steps"`
-		Clarification *struct{} `json:"clarification"`
+		Outcome        string    `json:"outcome"`
+		Interpretation string    `json:"interpretation"`
+		Reasoning      string    `json:"reasoning"`
+		Steps          []step    `json:"steps"`
+		Clarification  *struct{} `json:"clarification"`
 	}{Outcome: "refused", Steps: []step{}}
 
 	if q := s.find(about); q != nil {
@@ -138,7 +138,7 @@ func (s *script) plan(about conversation) ([]byte, error) {
 			return nil, err
 		}
 
-		said.Outcome, said.Reading, said.Steps = known.Outcome, q.Text, append(said.Steps, step{q.Text, []int{}})
+		said.Outcome, said.Interpretation, said.Steps = known.Outcome, q.Text, append(said.Steps, step{q.Text, []int{}})
 	}
 
 	return json.Marshal(said)
@@ -147,12 +147,12 @@ func (s *script) plan(about conversation) ([]byte, error) {
 // statement returns the completion for the agent nl2ql. Each turn returns the next known statement.
 func (s *script) statement(about conversation) ([]byte, error) {
 	said := struct {
-		Outcome       string    `json:"outcome"`
-		Reading       string    `json:"reading"`
-		Query         string    `json:"query"`
-		Reasoning     string    `json:"reasoning"`
-		Clarification *struct{} `json:"clarification"`
-	}{Outcome: "refused", Reading: "It is not a question of the set.", Reasoning: "The answers of the set are known."}
+		Outcome        string    `json:"outcome"`
+		Interpretation string    `json:"interpretation"`
+		Query          string    `json:"query"`
+		Reasoning      string    `json:"reasoning"`
+		Clarification  *struct{} `json:"clarification"`
+	}{Outcome: "refused", Interpretation: "It is not a question of the set.", Reasoning: "The answers of the set are known."}
 
 	q := s.find(about)
 	if q == nil {
@@ -164,7 +164,7 @@ func (s *script) statement(about conversation) ([]byte, error) {
 		return nil, err
 	}
 
-	said.Outcome, said.Reading = known.Outcome, q.Text
+	said.Outcome, said.Interpretation = known.Outcome, q.Text
 
 	turns := 0
 

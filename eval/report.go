@@ -30,20 +30,20 @@ type report struct {
 
 // line is a question in the report.
 type line struct {
-	ID       string      `json:"id"`
-	Suite    string      `json:"suite"`
-	Category string      `json:"category"`
-	Strict   bool        `json:"strict"`
-	Verdict  verdict     `json:"verdict"`
-	Question string      `json:"question"`
-	Reading  string      `json:"reading,omitempty"`
-	Query    string      `json:"query,omitempty"`
-	Outcome  string      `json:"outcome,omitempty"`
-	Failure  string      `json:"failure,omitempty"`
-	Rows     *resultSet  `json:"rows,omitempty"`     // if the answer is not right
-	Expected []resultSet `json:"expected,omitempty"` // if the answer is not right
-	Repairs  int         `json:"repairs"`
-	Seconds  float64     `json:"seconds"`
+	ID             string      `json:"id"`
+	Suite          string      `json:"suite"`
+	Category       string      `json:"category"`
+	Strict         bool        `json:"strict"`
+	Verdict        verdict     `json:"verdict"`
+	Question       string      `json:"question"`
+	Interpretation string      `json:"interpretation,omitempty"`
+	Query          string      `json:"query,omitempty"`
+	Outcome        string      `json:"outcome,omitempty"`
+	Failure        string      `json:"failure,omitempty"`
+	Rows           *resultSet  `json:"rows,omitempty"`     // if the answer is not right
+	Expected       []resultSet `json:"expected,omitempty"` // if the answer is not right
+	Repairs        int         `json:"repairs"`
+	Seconds        float64     `json:"seconds"`
 }
 
 func newReport(o options, marks []mark) *report {
@@ -99,7 +99,7 @@ func classesOf(q *question) []string {
 func newLine(m mark) line {
 	l := line{
 		ID: m.question.ID, Suite: m.question.Suite, Category: m.question.Category, Strict: m.question.strict(), Verdict: m.Verdict,
-		Question: m.question.Text, Reading: m.Reading, Query: m.Query, Outcome: m.Outcome, Failure: m.Failure, Repairs: m.Repairs, Seconds: m.Seconds,
+		Question: m.question.Text, Interpretation: m.Interpretation, Query: m.Query, Outcome: m.Outcome, Failure: m.Failure, Repairs: m.Repairs, Seconds: m.Seconds,
 	}
 
 	if !m.right() {

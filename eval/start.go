@@ -236,9 +236,9 @@ func signIn(ctx context.Context, issuer, address string) (string, error) {
 		return "", err
 	}
 
-	if made.JSON200 == nil {
+	if made.JSON201 == nil {
 		return "", refusal("creating a token", made.HTTPResponse, made.Body)
 	}
 
-	return made.JSON200.Token, nil
+	return made.JSON201.Token, nil
 }

@@ -24,12 +24,12 @@ const module = "quern.dev/quern/"
 // not listed fails the test, so that adding one is a deliberate decision. "*" means every package.
 func allowed() map[string][]string {
 	return map[string][]string{
-		"cmd/quernd": {"internal/app"},
-		"cmd/quern":  {"api", "internal/signin"},
+		"cmd/quernd": {"internal/app", "internal/build"},
+		"cmd/quern":  {"api", "internal/build", "internal/signin"},
 
 		"internal/app": {"*"},
 
-		"internal/server": {"api", "internal/audit", "internal/auth", "internal/catalog", "internal/fault", "internal/ingest", "internal/lexicon", "internal/query", "internal/run", "internal/upload"},
+		"internal/server": {"api", "internal/audit", "internal/auth", "internal/build", "internal/catalog", "internal/fault", "internal/ingest", "internal/lexicon", "internal/query", "internal/run", "internal/upload"},
 
 		"internal/a2a": {"internal/auth", "internal/catalog", "internal/fault", "internal/run"},
 
@@ -67,6 +67,7 @@ func allowed() map[string][]string {
 		"internal/dev":    {"api", "internal/signin"}, // only for `quernd dev`
 		"internal/signin": {},
 
+		"internal/build":     {},
 		"internal/config":    {},
 		"internal/grounding": {"internal/lexicon"},
 		"internal/planner":   {"internal/lexicon"},
@@ -111,7 +112,7 @@ func systems() map[string][]string {
 		"golang.org/x/sync":                        {"internal/agent", "internal/auth", "internal/blob", "internal/lake", "internal/upload", "eval"},
 		"golang.org/x/sys":                         {"internal/sandbox"},
 		"golang.org/x/text":                        {"internal/engine/duckdb", "internal/lexicon", "eval", "cmd/quern"},
-		"github.com/klauspost/compress":            {"internal/engine/duckdb"},
+		"github.com/klauspost/compress":            {"internal/engine/duckdb", "internal/server"},
 		"github.com/duckdb/duckdb-go-bindings":     {"internal/engine/duckdb"},
 		"github.com/landlock-lsm/go-landlock":      {"internal/sandbox"},
 		"github.com/elastic/go-seccomp-bpf":        {"internal/sandbox"},

@@ -160,7 +160,7 @@ func (t target) release(ctx context.Context, tool, out, version string, date tim
 
 func (t target) build(ctx context.Context, binary, version string) error {
 	// No path of this machine, no state of its git repository and no build ID: the same commit produces the same bytes.
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w -buildid= -X main.release="+version, //nolint:gosec // whoever runs it says which
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w -buildid= -X quern.dev/quern/internal/build.release="+version, //nolint:gosec // whoever runs it says which
 		"-o", binary, "./cmd/"+t.program)
 	build.Env = append(os.Environ(), "GOOS="+t.system, "GOARCH="+t.processor, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=", "CGO_ENABLED=0")
 	build.Stderr = os.Stderr

@@ -28,7 +28,7 @@ func invite(ctx context.Context, s *rig.Service, count int) (names []string, err
 
 	for i := range count {
 		var made api.CreatedToken
-		if err := s.Ask(ctx, "ada", http.MethodPost, "/user/token", api.NewToken{Name: "bench", Role: new(api.NewTokenRoleOwner)}, &made); err != nil {
+		if err := s.Ask(ctx, "ada", http.MethodPost, "/user/tokens", api.NewToken{Name: "bench", Role: new(api.NewTokenRoleOwner)}, &made); err != nil {
 			return nil, err
 		}
 

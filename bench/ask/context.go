@@ -24,7 +24,7 @@ func Context(ctx context.Context, b *rig.Bench) ([]rig.Result, error) {
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprint(w, `{"id": "1", "object": "chat.completion", "created": 1, "model": "m", "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
 			"choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant",
-				"content": "{\"outcome\": \"no_data\", \"reading\": \"\", \"query\": \"\", \"reasoning\": \"\", \"clarification\": null}"}}]}`)
+				"content": "{\"outcome\": \"no_data\", \"interpretation\": \"\", \"query\": \"\", \"reasoning\": \"\", \"clarification\": null}"}}]}`)
 	}))
 	defer model.Close()
 

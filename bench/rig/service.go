@@ -70,7 +70,7 @@ func (s *Service) signIn(ctx context.Context, user string) error {
 	}
 
 	var made api.CreatedToken
-	if err := s.Ask(ctx, user, http.MethodPost, "/user/token", api.NewToken{Name: "bench", Role: new(api.NewTokenRoleOwner)}, &made); err != nil {
+	if err := s.Ask(ctx, user, http.MethodPost, "/user/tokens", api.NewToken{Name: "bench", Role: new(api.NewTokenRoleOwner)}, &made); err != nil {
 		return err
 	}
 

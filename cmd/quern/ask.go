@@ -295,8 +295,8 @@ func (a *asking) clarify(result api.RunResult) {
 func (a *asking) provenance(result api.RunResult) {
 	var notes []string
 
-	if result.Reading != nil && *result.Reading != "" && result.Outcome == api.OutcomeAnswer {
-		notes = append(notes, "interpretation: "+*result.Reading)
+	if result.Interpretation != nil && *result.Interpretation != "" && result.Outcome == api.OutcomeAnswer {
+		notes = append(notes, "interpretation: "+*result.Interpretation)
 	}
 
 	if result.Model != nil && *result.Model != "" {

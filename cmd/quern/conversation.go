@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -50,11 +49,11 @@ func (p *program) conversationList() *cobra.Command {
 			parameters.Cursor = cursor
 			page, err := api.Read[api.ConversationList](client.ListConversations(ctx, &parameters))
 
-			return page.Conversations, page.NextCursor, err
+			return page.Data, page.NextCursor, err
 		}), limit, "No conversations yet. `quern ask` starts one.",
 			column[api.ConversationItem]{"conversation", func(c api.ConversationItem) any { return c.ID }},
 			column[api.ConversationItem]{"about", func(c api.ConversationItem) any { return c.Username + "/" + c.Namespace }},
-			column[api.ConversationItem]{"last", func(c api.ConversationItem) any { return time.UnixMilli(c.UpdatedAt) }},
+			column[api.ConversationItem]{"last", func(c api.ConversationItem) any { return c.UpdatedAt }},
 			column[api.ConversationItem]{"title", func(c api.ConversationItem) any { return c.Title }},
 		)
 	})

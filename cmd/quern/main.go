@@ -3,20 +3,18 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"os/signal"
 	"runtime"
-	"runtime/debug"
 	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"quern.dev/quern/api"
+	"quern.dev/quern/internal/build"
 	"quern.dev/quern/internal/signin"
 )
 
@@ -57,7 +55,7 @@ Datasets are named NAMESPACE/DATASET, or OWNER/NAMESPACE/DATASET if another pers
 The server comes from --server, from QUERN_SERVER, or from the last ` + "`quern login`" + `.`,
 		SilenceUsage:      true,
 		SilenceErrors:     true,
-		Version:           buildVersion() + " " + runtime.Version(),
+		Version:           build.Read().Version + " " + runtime.Version(),
 		PersistentPreRunE: func(*cobra.Command, []string) error { return p.prepare() },
 	}
 	root.SetOut(os.Stdout)
@@ -122,7 +120,7 @@ func (p *program) connect() (*api.Client, error) {
 	}
 
 	return api.Connect(api.Settings{
-		Server: p.server, Token: token, UserAgent: "quern/" + buildVersion(), Retry: api.Retry{Waiting: p.waiting},
+		Server: p.server, Token: token, UserAgent: "quern/" + build.Read().Version, Retry: api.Retry{Waiting: p.waiting},
 	})
 }
 
@@ -171,16 +169,7 @@ func version() *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
 		Run: func(cmd *cobra.Command, _ []string) {
-			_, _ = fmt.Fprintln(cmd.OutOrStdout(), "quern", buildVersion(), runtime.Version())
+			_, _ = fmt.Fprintln(cmd.OutOrStdout(), "quern", build.Read().Version, runtime.Version())
 		},
 	}
-}
-
-// release is the version that `make release` sets; any other build uses the version of its module.
-var release string //nolint:gochecknoglobals // set by the linker
-
-func buildVersion() string {
-	build, _ := debug.ReadBuildInfo()
-
-	return cmp.Or(release, strings.Trim(build.Main.Version, "()"))
 }

@@ -1,16 +1,12 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
-	"runtime/debug"
-	"strings"
 
 	"github.com/spf13/cobra"
-)
 
-// release is the version that `make release` sets; any other build uses the version of its module.
-var release string //nolint:gochecknoglobals // set by the linker
+	"quern.dev/quern/internal/build"
+)
 
 func version() *cobra.Command {
 	return &cobra.Command{
@@ -25,7 +21,7 @@ func version() *cobra.Command {
 
 // stamped returns the version of the program and of Go.
 func stamped() string {
-	build, _ := debug.ReadBuildInfo()
+	info := build.Read()
 
-	return cmp.Or(release, strings.Trim(build.Main.Version, "()")) + " " + build.GoVersion
+	return info.Version + " " + info.Go
 }

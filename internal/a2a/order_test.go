@@ -24,7 +24,7 @@ func logged(text string) (e run.Event) {
 	e.Body, e.At = json.RawMessage(body), time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
 
 	switch kind {
-	case "run-started":
+	case "runStarted":
 		e.Kind = run.EventStarted
 	case "begun":
 		e.Kind = run.EventBegun
@@ -34,11 +34,11 @@ func logged(text string) (e run.Event) {
 		e.Kind = run.EventStepStarted
 	case "step":
 		e.Kind = run.EventStep
-	case "run-completed":
+	case "runCompleted":
 		e.Kind = run.EventCompleted
-	case "run-cancelled":
+	case "runCancelled":
 		e.Kind = run.EventCancelled
-	case "error":
+	case "runFailed":
 		e.Kind = run.EventFailed
 	default: // a kind that this package does not use
 	}
@@ -67,9 +67,9 @@ func TestOrders(t *testing.T) {
 	t.Parallel()
 
 	const (
-		done     = `run-completed {"result": {"response": "Yes.", "outcome": "answer", "steps": [{"index": 0, "instruction": "a", "query": "A"}, {"index": 1, "instruction": "b", "query": "B"}]}}`
-		empty    = `run-completed {"result": {"response": "No.", "outcome": "refused", "steps": []}}`
-		withheld = `run-completed {"result": {"response": "", "outcome": "withheld", "steps": []}}`
+		done     = `runCompleted {"result": {"response": "Yes.", "outcome": "answer", "steps": [{"index": 0, "instruction": "a", "query": "A"}, {"index": 1, "instruction": "b", "query": "B"}]}}`
+		empty    = `runCompleted {"result": {"response": "No.", "outcome": "refused", "steps": []}}`
+		withheld = `runCompleted {"result": {"response": "", "outcome": "withheld", "steps": []}}`
 		plan     = `plan {"steps": ["a", "b"], "reasoning": "why"}`
 		step0    = `step {"index": 0, "instruction": "a", "query": "A"}`
 		step1    = `step {"index": 1, "instruction": "b", "query": "B"}`
@@ -81,26 +81,26 @@ func TestOrders(t *testing.T) {
 		log   []string
 		want  string
 	}{
-		"nl2ql":                               {0, []string{"run-started", "stepStarted", "queryExecuting", "queryExecuting", step0, done}, "working, generated-query, result-data, completed:Yes."},
-		"nl2ql, a worker has begun":           {0, []string{"run-started", "begun", "stepStarted", step0, done}, "working, generated-query, result-data, completed:Yes."},
-		"nl2ql thinks":                        {0, []string{"run-started", "begun"}, "working"},
-		"assistant, a worker has begun":       {1, []string{"run-started", "begun", "planningStarted"}, "task, working"},
-		"nl2ql takes several steps":           {0, []string{"run-started", "stepStarted", step0, "stepStarted", step1, done}, "working, generated-query, result-data, completed:Yes."},
-		"nl2ql makes no query":                {0, []string{"run-started", empty}, "working, generated-query, result-data, completed:No."},
+		"nl2ql":                               {0, []string{"runStarted", "stepStarted", "queryExecuting", "queryExecuting", step0, done}, "working, generated-query, result-data, completed:Yes."},
+		"nl2ql, a worker has begun":           {0, []string{"runStarted", "begun", "stepStarted", step0, done}, "working, generated-query, result-data, completed:Yes."},
+		"nl2ql thinks":                        {0, []string{"runStarted", "begun"}, "working"},
+		"assistant, a worker has begun":       {1, []string{"runStarted", "begun", "planningStarted"}, "task, working"},
+		"nl2ql takes several steps":           {0, []string{"runStarted", "stepStarted", step0, "stepStarted", step1, done}, "working, generated-query, result-data, completed:Yes."},
+		"nl2ql makes no query":                {0, []string{"runStarted", empty}, "working, generated-query, result-data, completed:No."},
 		"nl2ql, the log is gone":              {0, []string{done}, "working, generated-query, result-data, completed:Yes."},
-		"nl2ql fails":                         {0, []string{"run-started", "stepStarted", `error {"code": "X", "message": "Broken."}`}, "working, failed:Broken."},
-		"nl2ql fails without words":           {0, []string{"run-started", "error"}, "failed:The question could not be answered."},
-		"nl2ql is cancelled while it waits":   {0, []string{"run-started", "run-cancelled"}, "canceled"},
-		"nl2ql, withheld":                     {0, []string{"run-started", "planningStarted", withheld}, "working, generated-query, result-data, completed:" + hidden},
-		"assistant":                           {1, []string{"run-started", "planningStarted", plan, "stepStarted", step0, "stepStarted", step1, "answerStarted", "answer", done}, "task, working, working:why, working:a, working:b, step-0, step-1, answer, completed:Yes."},
-		"assistant, the second is done first": {1, []string{"run-started", plan, step1, step0, done}, "task, working, working:why, working:a, working:b, step-0, step-1, answer, completed:Yes."},
-		"assistant, the first is never done":  {1, []string{"run-started", plan, step1, `run-completed {"result": {"response": "Yes.", "outcome": "answer", "steps": [{"index": 1, "instruction": "b"}]}}`}, "task, working, working:why, working:a, working:b, step-1, answer, completed:Yes."},
-		"assistant without a plan":            {1, []string{"run-started", `stepStarted {"index": 0, "instruction": "a"}`, step0, done}, "task, working, working:Steps to the answer: 1., working:a, step-0, step-1, answer, completed:Yes."},
-		"assistant says nothing before":       {1, []string{"run-started", empty}, "task, working, working:Steps to the answer: 0., answer, completed:No."},
+		"nl2ql fails":                         {0, []string{"runStarted", "stepStarted", `runFailed {"code": "X", "message": "Broken."}`}, "working, failed:Broken."},
+		"nl2ql fails without words":           {0, []string{"runStarted", "runFailed"}, "failed:The question could not be answered."},
+		"nl2ql is cancelled while it waits":   {0, []string{"runStarted", "runCancelled"}, "canceled"},
+		"nl2ql, withheld":                     {0, []string{"runStarted", "planningStarted", withheld}, "working, generated-query, result-data, completed:" + hidden},
+		"assistant":                           {1, []string{"runStarted", "planningStarted", plan, "stepStarted", step0, "stepStarted", step1, "answerStarted", "answer", done}, "task, working, working:why, working:a, working:b, step-0, step-1, answer, completed:Yes."},
+		"assistant, the second is done first": {1, []string{"runStarted", plan, step1, step0, done}, "task, working, working:why, working:a, working:b, step-0, step-1, answer, completed:Yes."},
+		"assistant, the first is never done":  {1, []string{"runStarted", plan, step1, `runCompleted {"result": {"response": "Yes.", "outcome": "answer", "steps": [{"index": 1, "instruction": "b"}]}}`}, "task, working, working:why, working:a, working:b, step-1, answer, completed:Yes."},
+		"assistant without a plan":            {1, []string{"runStarted", `stepStarted {"index": 0, "instruction": "a"}`, step0, done}, "task, working, working:Steps to the answer: 1., working:a, step-0, step-1, answer, completed:Yes."},
+		"assistant says nothing before":       {1, []string{"runStarted", empty}, "task, working, working:Steps to the answer: 0., answer, completed:No."},
 		"assistant, the log is gone":          {1, []string{done}, "working, working:Steps to the answer: 2., working:a, working:b, step-0, step-1, answer, completed:Yes."},
-		"assistant, withheld amid it":         {1, []string{"run-started", plan, step1, withheld}, "task, working, working:why, working:a, working:b, answer, completed:" + hidden},
-		"assistant fails":                     {1, []string{"run-started", plan, step0, `error {"message": "Broken."}`}, "task, working, working:why, working:a, working:b, step-0, failed:Broken."},
-		"assistant is cancelled":              {1, []string{"run-started", plan, "run-cancelled"}, "task, working, working:why, working:a, working:b, canceled"},
+		"assistant, withheld amid it":         {1, []string{"runStarted", plan, step1, withheld}, "task, working, working:why, working:a, working:b, answer, completed:" + hidden},
+		"assistant fails":                     {1, []string{"runStarted", plan, step0, `runFailed {"message": "Broken."}`}, "task, working, working:why, working:a, working:b, step-0, failed:Broken."},
+		"assistant is cancelled":              {1, []string{"runStarted", plan, "runCancelled"}, "task, working, working:why, working:a, working:b, canceled"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -63,7 +63,7 @@ func outcomeOf(result run.Result) map[string]any {
 	}
 
 	if result.Interpretation != "" {
-		known["reading"] = result.Interpretation
+		known["interpretation"] = result.Interpretation
 	}
 
 	if result.ByRules() {

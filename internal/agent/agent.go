@@ -88,7 +88,7 @@ const (
 // Result is the result of answering a question.
 type Result struct {
 	Response       string     `json:"response"`
-	Interpretation string     `json:"reading,omitempty"`
+	Interpretation string     `json:"interpretation,omitempty"`
 	Steps          []Step     `json:"steps"`
 	Outcome        Outcome    `json:"outcome"`
 	Clarification  *Choice    `json:"clarification,omitempty"`

@@ -15,7 +15,7 @@ type Kind string
 // The events of a run. Each has a body of the type that is named beside it. Stored logs and clients depend on the names
 // and on the JSON of the bodies, including the order of the keys. The package api declares the same for clients.
 const (
-	EventRunStarted      Kind = "run-started"     // RunStarted
+	EventRunStarted      Kind = "runStarted"      // RunStarted
 	EventPlanningStarted Kind = "planningStarted" // Empty
 	EventPlan            Kind = "plan"            // Plan
 	EventStepStarted     Kind = "stepStarted"     // StepStarted
@@ -23,9 +23,9 @@ const (
 	EventStep            Kind = "step"            // Step
 	EventAnswerStarted   Kind = "answerStarted"   // Empty
 	EventAnswer          Kind = "answer"          // Conclusion
-	EventRunCompleted    Kind = "run-completed"   // RunCompleted
-	EventRunCancelled    Kind = "run-cancelled"   // Empty
-	EventRunFailed       Kind = "error"           // RunFailed
+	EventRunCompleted    Kind = "runCompleted"    // RunCompleted
+	EventRunCancelled    Kind = "runCancelled"    // Empty
+	EventRunFailed       Kind = "runFailed"       // RunFailed
 )
 
 // Event is one entry in the log of a run. Its body is the JSON that clients receive.
@@ -48,7 +48,7 @@ type RunStarted struct {
 type Plan struct {
 	Steps          []string `json:"steps"`
 	Reasoning      string   `json:"reasoning"`
-	Interpretation string   `json:"reading,omitempty"`
+	Interpretation string   `json:"interpretation,omitempty"`
 	After          [][]int  `json:"after,omitempty"`   // by step, the indexes of the steps whose results it needs
 	Dropped        int      `json:"dropped,omitempty"` // number of steps left out because the plan had too many
 	Model          string   `json:"model,omitempty"`   // "planner" if the planner made the plan, else empty

@@ -26,7 +26,7 @@ const (
 // planDraft is the completion of a model that plans.
 type planDraft struct {
 	Outcome        Outcome       `json:"outcome"`
-	Interpretation string        `json:"reading"`
+	Interpretation string        `json:"interpretation"`
 	Reasoning      string        `json:"reasoning"`
 	Steps          []plannedStep `json:"steps"`
 	Clarification  *Choice       `json:"clarification"`

@@ -24,7 +24,7 @@ type script struct {
 	Reasoning      string       `json:"reasoning"`
 	Steps          []scriptStep `json:"steps"`
 	Response       string       `json:"response"`
-	Interpretation string       `json:"reading"`
+	Interpretation string       `json:"interpretation"`
 	Outcome        Outcome      `json:"outcome"`
 	Clarification  *Choice      `json:"clarification"`
 	Pause          int          `json:"pause"` // milliseconds before each step

@@ -32,7 +32,7 @@ func newWriter(d *dialogue, index int, instruction, prompt string) *writer {
 // draft is a completion of the model.
 type draft struct {
 	Outcome        Outcome `json:"outcome"`
-	Interpretation string  `json:"reading"`
+	Interpretation string  `json:"interpretation"`
 	Query          string  `json:"query"`
 	Reasoning      string  `json:"reasoning"`
 	Clarification  *Choice `json:"clarification"`

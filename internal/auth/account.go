@@ -47,7 +47,7 @@ const Self = "self"
 // waits for the first and returns its account.
 func (a *Authenticator) createAccount(ctx context.Context, id identity, origin Origin) (*account, error) {
 	if !usernamePattern.MatchString(id.username) || id.username == Self {
-		return nil, unusableName("USERNAME_INVALID", "The username from the identity provider is not valid here. Ask the operator of the service.")
+		return nil, unusableName("username.invalid", "The username from the identity provider is not valid here. Ask the operator of the service.")
 	}
 
 	now := a.now()
@@ -79,7 +79,7 @@ func (a *Authenticator) createAccount(ctx context.Context, id identity, origin O
 				return err
 			}
 
-			return unusableName("USERNAME_TAKEN", "Another account has this username. Ask the operator of the service.")
+			return unusableName("username.taken", "Another account has this username. Ask the operator of the service.")
 		}
 
 		if err := insertAccount(ctx, tx, *made, now); err != nil {

@@ -41,7 +41,7 @@ func TestUsernames(t *testing.T) {
 	b := newBundle(t)
 
 	for username, code := range map[string]string{
-		"ada": "USERNAME_TAKEN", "": "USERNAME_INVALID", "self": "USERNAME_INVALID", "-x": "USERNAME_INVALID", "a b": "USERNAME_INVALID", "ä": "USERNAME_INVALID",
+		"ada": "username.taken", "": "username.invalid", "self": "username.invalid", "-x": "username.invalid", "a b": "username.invalid", "ä": "username.invalid",
 	} {
 		id := b.identity(username)
 		id.subject = "somebody else"
@@ -99,7 +99,7 @@ func TestDisableEnableRelease(t *testing.T) {
 
 	require.NoError(t, b.accounts.Enable(t.Context(), "released-"+b.ada.Account.String()))
 	bySignIn, _ = works()
-	require.Equal(t, "USERNAME_TAKEN", fault.From(bySignIn).Subs[0].Code, "the old identity no longer leads to the old account")
+	require.Equal(t, "username.taken", fault.From(bySignIn).Subs[0].Code, "the old identity no longer leads to the old account")
 	require.NoError(t, b.accounts.Disable(t.Context(), "released-"+b.ada.Account.String()))
 
 	list, err := b.accounts.List(t.Context(), "", 10)

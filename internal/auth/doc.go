@@ -12,6 +12,6 @@
 //     not answer, this cannot be decided, and the fault is Unavailable.
 //   - Work that outlives its request checks the credential again with Credentials.
 //
-// Faults: Unauthorized, Unavailable, Forbidden (USERNAME_TAKEN, USERNAME_INVALID, a token beyond its rights),
+// Faults: Unauthorized, Unavailable, Forbidden (username.taken, username.invalid, a token beyond its rights),
 // NotFound, ValidationFailed, Conflict, RateLimited.
 package auth

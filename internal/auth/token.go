@@ -199,13 +199,13 @@ func (s Tokens) draft(who Principal, id uuid.UUID, want NewToken, targets []Targ
 func (s Tokens) check(who Principal, token Token, now time.Time) error {
 	switch {
 	case !token.ExpiresAt.After(now):
-		return fault.Invalid("expires_at", "must be in the future")
+		return fault.Invalid("expiresAt", "must be in the future")
 	case token.ExpiresAt.After(now.Add(s.MaxLifetime)):
-		return fault.Invalid("expires_at", fmt.Sprintf("must be at most %.0f hours from now", s.MaxLifetime.Hours()))
+		return fault.Invalid("expiresAt", fmt.Sprintf("must be at most %.0f hours from now", s.MaxLifetime.Hours()))
 	case token.Role.Exceeds(who.Ceiling()):
 		return beyondRights("role", fmt.Sprintf("The token in use allows %s at most.", who.Ceiling()))
 	case who.Token != nil && token.ExpiresAt.After(who.Token.ExpiresAt):
-		return beyondRights("expires_at", "A token cannot expire later than the token that creates it.")
+		return beyondRights("expiresAt", "A token cannot expire later than the token that creates it.")
 	case token.Restricted && token.Role == Owner:
 		return beyondRights("role", "A restricted token allows editor at most.")
 	default:
@@ -280,6 +280,33 @@ func (s Tokens) List(ctx context.Context, who Principal, after uuid.UUID, limit 
 	}
 
 	return list, next, err
+}
+
+// Get returns a token of the account.
+//
+// Faults: NotFound, also for a revoked token.
+func (s Tokens) Get(ctx context.Context, who Principal, id uuid.UUID) (Token, error) {
+	if err := mayManage(who); err != nil {
+		return Token{}, err
+	}
+
+	list := make([]Token, 1)
+	err := s.DB.Do(ctx, func(q postgres.Querier) error {
+		found, err := selectToken(ctx, q, who.Account, id)
+		if err != nil {
+			return err
+		}
+
+		if found == nil || found.revoked {
+			return fault.Absent()
+		}
+
+		list[0] = *found
+
+		return s.loadTargets(ctx, q, who.Account, list)
+	})
+
+	return list[0], err
 }
 
 // Delete revokes a token and every token that was created with it.

@@ -215,7 +215,7 @@ type Connection struct {
 
 // Token limits the lifetime of API tokens.
 type Token struct {
-	DefaultLifetime time.Duration `env:"DEFAULT_LIFETIME" default:"2160h" min:"1s" max:"87600h" help:"Lifetime of an API token created without expires_at."`
+	DefaultLifetime time.Duration `env:"DEFAULT_LIFETIME" default:"2160h" min:"1s" max:"87600h" help:"Lifetime of an API token created without expiresAt."`
 	MaxLifetime     time.Duration `env:"MAX_LIFETIME" default:"8760h" min:"1s" max:"87600h" help:"Longest lifetime of an API token."`
 }
 

@@ -263,7 +263,7 @@ func (w *working) judge() error {
 
 	var subs []fault.Sub
 	for _, s := range w.aside[0][:min(len(w.aside[0]), shownSetAside)] {
-		subs = append(subs, fault.Sub{Code: fmt.Sprintf("data[%d]", s.Row-1), Message: s.Reason})
+		subs = append(subs, fault.Sub{Code: fmt.Sprintf("data.%d", s.Row-1), Message: s.Reason})
 	}
 
 	return fault.InvalidFields(subs...)

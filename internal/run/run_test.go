@@ -154,10 +154,10 @@ func TestRunIsItsLog(t *testing.T) {
 	o.let <- 3
 	o.let <- 0
 
-	began := fmt.Sprintf(`run-started {"runId":"%s","conversationId":"%s"}`, run.ID, run.Conversation)
+	began := fmt.Sprintf(`runStarted {"runId":"%s","conversationId":"%s"}`, run.ID, run.Conversation)
 	all := []string{
 		began, `stepStarted {"index":0}`, `stepStarted {"index":1}`, `stepStarted {"index":2}`,
-		`run-completed {"result":{"response":"1 before","steps":[],"outcome":"answer"}}`,
+		`runCompleted {"result":{"response":"1 before","steps":[],"outcome":"answer"}}`,
 	}
 
 	for after := range int64(len(all)) {
@@ -201,7 +201,7 @@ func TestCancelEndsTheWork(t *testing.T) {
 	require.Equal(t, cancelled, again)
 
 	seen := o.events(run.ID, 0)
-	require.Equal(t, "run-cancelled {}", seen[len(seen)-1])
+	require.Equal(t, "runCancelled {}", seen[len(seen)-1])
 
 	// The agent has ended: nothing receives from let.
 	require.Eventually(t, func() bool {
@@ -226,7 +226,7 @@ func TestDeadline(t *testing.T) {
 
 	seen := o.events(run.ID, 1)
 	require.Len(t, seen, 1)
-	require.Contains(t, seen[0], `error {"code":"TIMEOUT"`)
+	require.Contains(t, seen[0], `runFailed {"code":"TIMEOUT"`)
 
 	late, err := o.Get(t.Context(), o.who, run.ID)
 	require.NoError(t, err)

@@ -20,7 +20,9 @@ func (h handlers) CreateDataset(ctx context.Context, request api.CreateDatasetRe
 		return nil, err
 	}
 
-	return api.CreateDataset201JSONResponse(showDataset(made)), nil
+	return api.CreateDataset201JSONResponse{
+		Body: showDataset(made), Headers: api.CreateDataset201ResponseHeaders{Location: h.address("data", made.Owner, made.Namespace, made.Name)},
+	}, nil
 }
 
 func (h handlers) GetDataset(ctx context.Context, request api.GetDatasetRequestObject) (api.GetDatasetResponseObject, error) {
@@ -92,7 +94,9 @@ func (h handlers) PutInferDefinition(ctx context.Context, request api.PutInferDe
 	}
 
 	return api.PutInferDefinition201JSONResponse{
-		Body: definition(saved), Headers: api.PutInferDefinition201ResponseHeaders{ETag: new(etag(saved.Revision))},
+		Body: definition(saved), Headers: api.PutInferDefinition201ResponseHeaders{
+			ETag: new(etag(saved.Revision)), Location: h.address("data", callOf(ctx).who.NameOf(request.Username), request.Namespace, request.DatasetName, "inferDefinition"),
+		},
 	}, nil
 }
 

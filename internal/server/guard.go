@@ -25,7 +25,7 @@ import (
 // guard runs the checks that every operation has before its handler, in the order that the package comment describes, and
 // reports the failure of a check or of the handler.
 func (s *Server) guard(op *operation, next handlerFunc) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := callOf(r.Context())
 		c.operation = op.id
 
@@ -45,6 +45,12 @@ func (s *Server) guard(op *operation, next handlerFunc) http.Handler {
 			s.report(w, r, err)
 		}
 	})
+
+	if op.lasting { // streams of events must not wait in a buffer
+		return handler
+	}
+
+	return s.compress(handler)
 }
 
 // timeout returns how long a request may take. A request that runs a statement may take longer than the write timeout
@@ -68,7 +74,7 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request, op *operation, c 
 
 		c.who = who
 
-		if err := s.limiter.allow(who.Account); err != nil {
+		if err := s.limiter.allow(who.Account, w.Header()); err != nil {
 			return err
 		}
 	}

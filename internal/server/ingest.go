@@ -43,7 +43,9 @@ func (h handlers) CreateIngestion(ctx context.Context, request api.CreateIngesti
 		return nil, err
 	}
 
-	return api.CreateIngestion202JSONResponse(showIngestion(made)), nil
+	return api.CreateIngestion202JSONResponse{Body: showIngestion(made), Headers: api.CreateIngestion202ResponseHeaders{
+		Location: h.address("data", callOf(ctx).who.NameOf(request.Username), request.Namespace, request.DatasetName, "ingestions", made.ID.String()),
+	}}, nil
 }
 
 func (h handlers) GetIngestion(ctx context.Context, request api.GetIngestionRequestObject) (api.GetIngestionResponseObject, error) {

@@ -1,6 +1,9 @@
 package server
 
 import (
+	"fmt"
+	"math"
+	"net/http"
 	"time"
 
 	"github.com/google/uuid"
@@ -34,7 +37,8 @@ func newLimiter(perSecond float64, burst int) *limiter {
 	return &limiter{rate: rate.Limit(perSecond), burst: max(1, burst), callers: callers}
 }
 
-func (l *limiter) allow(caller uuid.UUID) error {
+// allow takes one request from the caller's bucket, and sets the headers that say how much is left.
+func (l *limiter) allow(caller uuid.UUID, header http.Header) error {
 	if l == nil {
 		return nil
 	}
@@ -46,9 +50,15 @@ func (l *limiter) allow(caller uuid.UUID) error {
 	}
 
 	reservation := bucket.Reserve()
-	if wait := reservation.Delay(); wait > 0 {
-		reservation.Cancel()
+	wait := reservation.Delay()
 
+	if wait > 0 {
+		reservation.Cancel()
+	}
+
+	l.describe(bucket.Tokens(), header)
+
+	if wait > 0 {
 		e := fault.New(fault.RateLimited, "Too many requests. Wait for the time in Retry-After.")
 		e.RetryAfter = wait.Round(time.Millisecond)
 
@@ -56,4 +66,14 @@ func (l *limiter) allow(caller uuid.UUID) error {
 	}
 
 	return nil
+}
+
+// describe sets the fields of draft-ietf-httpapi-ratelimit-headers: the size of a bucket with the time in which it fills,
+// and what is left with the time until it is full.
+func (l *limiter) describe(left float64, header http.Header) {
+	left = max(0, math.Floor(left))
+	seconds := func(requests float64) int { return int(math.Ceil(requests / float64(l.rate))) }
+
+	header.Set("RateLimit-Policy", fmt.Sprintf(`"requests";q=%d;w=%d`, l.burst, seconds(float64(l.burst))))
+	header.Set("RateLimit", fmt.Sprintf(`"requests";r=%d;t=%d`, int(left), seconds(float64(l.burst)-left)))
 }

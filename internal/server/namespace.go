@@ -42,7 +42,9 @@ func (h handlers) CreateNamespace(ctx context.Context, request api.CreateNamespa
 		return nil, err
 	}
 
-	return api.CreateNamespace201JSONResponse(h.namespaceItem(made, who.Username, who)), nil
+	return api.CreateNamespace201JSONResponse{
+		Body: h.namespaceItem(made, who.Username, who), Headers: api.CreateNamespace201ResponseHeaders{Location: h.address("schema", who.Username, "namespaces", made.Name)},
+	}, nil
 }
 
 func (h handlers) UpdateNamespace(ctx context.Context, request api.UpdateNamespaceRequestObject) (api.UpdateNamespaceResponseObject, error) {

@@ -85,6 +85,9 @@ func (s *Server) ask(w http.ResponseWriter, r *http.Request) error {
 // startRun starts a run and writes it in the form that the client requested.
 func (s *Server) startRun(w http.ResponseWriter, r *http.Request, want run.Ask, wait time.Duration, asJSON bool) error {
 	made, err := s.config.Runs.Ask(r.Context(), callOf(r.Context()).who, want)
+	if err == nil {
+		w.Header().Set("Location", *address(s.config.PublicURL, "query", "runs", made.ID.String()))
+	}
 
 	switch {
 	case err != nil:
@@ -293,10 +296,10 @@ func (h handlers) ListConversations(ctx context.Context, request api.ListConvers
 	}
 
 	page := api.ListConversations200JSONResponse{
-		Conversations: make([]api.ConversationItem, len(found)), NextCursor: nextMoment(ctx, audit.Position{At: next.ActiveAt, ID: next.ID}),
+		Data: make([]api.ConversationItem, len(found)), NextCursor: nextMoment(ctx, audit.Position{At: next.ActiveAt, ID: next.ID}),
 	}
 	for i, c := range found {
-		page.Conversations[i] = conversationItem(c)
+		page.Data[i] = conversationItem(c)
 	}
 
 	return page, nil
@@ -304,7 +307,7 @@ func (h handlers) ListConversations(ctx context.Context, request api.ListConvers
 
 func conversationItem(c run.Conversation) api.ConversationItem {
 	return api.ConversationItem{
-		ID: c.ID, Title: c.Title, Username: c.Username, Namespace: c.Namespace, CreatedAt: c.CreatedAt.UnixMilli(), UpdatedAt: c.ActiveAt.UnixMilli(),
+		ID: c.ID, Title: c.Title, Username: c.Username, Namespace: c.Namespace, CreatedAt: c.CreatedAt, UpdatedAt: c.ActiveAt,
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"strings"
 	"time"
 
@@ -53,6 +54,7 @@ type Server struct {
 	config   Config
 	contract *contract
 	limiter  *limiter
+	compress func(http.Handler) http.HandlerFunc
 	metrics  metrics
 	handler  http.Handler
 }
@@ -73,6 +75,10 @@ func New(c Config) (*Server, error) {
 		config: c, contract: contract, limiter: newLimiter(c.RateLimit, c.RateBurst), metrics: newMetrics(c.Metrics),
 	}
 
+	if s.compress, err = newCompressor(); err != nil {
+		return nil, err
+	}
+
 	router, err := s.newRouter()
 	if err != nil {
 		return nil, err
@@ -88,16 +94,30 @@ func (s *Server) Handler() http.Handler { return s.handler }
 
 // handlers implements the generated interface, in one file for each resource.
 type handlers struct {
-	tokens  auth.Tokens
-	catalog catalog.Catalog
-	uploads upload.Uploads
-	ingest  *ingest.Ingest
-	query   *query.Query
-	runs    *run.Runs
-	audit   audit.Log
+	tokens     auth.Tokens
+	catalog    catalog.Catalog
+	uploads    upload.Uploads
+	ingest     *ingest.Ingest
+	query      *query.Query
+	runs       *run.Runs
+	audit      audit.Log
+	public     string // address of the service
+	apiVersion string // of the interface specification
 }
 
 var _ api.StrictServerInterface = handlers{}
+
+// address returns the address of a resource, from the elements of its path.
+func (h handlers) address(elements ...string) *string { return address(h.public, elements...) }
+
+func address(public string, elements ...string) *string {
+	var path strings.Builder
+	for _, element := range elements {
+		path.WriteString("/" + url.PathEscape(element))
+	}
+
+	return new(public + basePath + path.String())
+}
 
 // secure sets the headers that every response has. The documentation page replaces the content security policy.
 func (s *Server) secure(next http.Handler) http.Handler {

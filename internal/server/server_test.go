@@ -187,17 +187,22 @@ func TestLimiter(t *testing.T) {
 	t.Parallel()
 
 	l := newLimiter(0.001, 2)
-	one, two := uuid.New(), uuid.New()
+	one, two, header := uuid.New(), uuid.New(), http.Header{}
 
-	require.NoError(t, l.allow(one))
-	require.NoError(t, l.allow(one))
+	require.NoError(t, l.allow(one, header))
+	require.Equal(t, `"requests";q=2;w=2000`, header.Get("RateLimit-Policy"))
+	require.Equal(t, `"requests";r=1;t=1000`, header.Get("RateLimit"))
+	require.NoError(t, l.allow(one, header))
 
-	err := l.allow(one)
+	err := l.allow(one, header)
 	require.True(t, fault.Is(err, fault.RateLimited))
 	require.Positive(t, fault.From(err).RetryAfter)
-	require.NoError(t, l.allow(two), "another caller has a bucket of their own")
+	require.Equal(t, `"requests";r=0;t=2000`, header.Get("RateLimit"))
+	require.NoError(t, l.allow(two, header), "another caller has a bucket of their own")
 
-	require.NoError(t, newLimiter(0, 0).allow(one), "no limit")
+	header = http.Header{}
+	require.NoError(t, newLimiter(0, 0).allow(one, header), "no limit")
+	require.Empty(t, header)
 }
 
 func TestReadiness(t *testing.T) {

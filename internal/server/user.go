@@ -33,15 +33,12 @@ func (h handlers) ListTokens(ctx context.Context, request api.ListTokensRequestO
 	page := api.ListTokens200JSONResponse{Data: make([]api.Token, 0, len(tokens)), NextCursor: nextCursor(ctx, next)}
 
 	for _, token := range tokens {
-		targets, err := h.targets(ctx, token)
+		shown, err := h.showToken(ctx, token)
 		if err != nil {
 			return nil, err
 		}
 
-		page.Data = append(page.Data, api.Token{
-			ID: token.ID, Name: token.Name, Role: api.Role(token.Role), AccessRestrictedTo: targets,
-			CreatedAt: token.CreatedAt, ExpiresAt: token.ExpiresAt, LastUsedAt: optionalTime(token.LastUsedAt),
-		})
+		page.Data = append(page.Data, shown)
 	}
 
 	return page, nil
@@ -68,10 +65,21 @@ func (h handlers) CreateToken(ctx context.Context, request api.CreateTokenReques
 		return nil, err
 	}
 
-	return api.CreateToken200JSONResponse{
+	return api.CreateToken201JSONResponse{Headers: api.CreateToken201ResponseHeaders{Location: h.address("user", "tokens", token.ID.String())}, Body: api.CreatedToken{
 		ID: token.ID, Name: token.Name, Role: api.Role(token.Role), AccessRestrictedTo: targets,
 		CreatedAt: token.CreatedAt, ExpiresAt: token.ExpiresAt, Token: value,
-	}, nil
+	}}, nil
+}
+
+func (h handlers) GetToken(ctx context.Context, request api.GetTokenRequestObject) (api.GetTokenResponseObject, error) {
+	token, err := h.tokens.Get(ctx, callOf(ctx).who, request.ID)
+	if err != nil {
+		return nil, err
+	}
+
+	shown, err := h.showToken(ctx, token)
+
+	return api.GetToken200JSONResponse(shown), err
 }
 
 func (h handlers) DeleteToken(ctx context.Context, request api.DeleteTokenRequestObject) (api.DeleteTokenResponseObject, error) {
@@ -100,6 +108,15 @@ func (h handlers) GetUsage(ctx context.Context, _ api.GetUsageRequestObject) (ap
 	}
 
 	return response, nil
+}
+
+func (h handlers) showToken(ctx context.Context, token auth.Token) (api.Token, error) {
+	targets, err := h.targets(ctx, token)
+
+	return api.Token{
+		ID: token.ID, Name: token.Name, Role: api.Role(token.Role), AccessRestrictedTo: targets,
+		CreatedAt: token.CreatedAt, ExpiresAt: token.ExpiresAt, LastUsedAt: optionalTime(token.LastUsedAt),
+	}, err
 }
 
 // targets returns the names of what a token is restricted to.
