@@ -148,7 +148,7 @@ check: lint verify build race e2e fuzz schemathesis ## Run all checks that must 
 
 .PHONY: tools
 tools: $(GOLANGCI_LINT) $(OAPI_CODEGEN) $(SCHEMATHESIS) ## Install the tools that the other targets use
-	for peer in js python; do e2e/peers/install $$peer >/dev/null; done
+	for peer in js python typescript openapi-python-client openapi-generator; do e2e/peers/install $$peer >/dev/null; done
 	CGO_ENABLED=0 go build -C release/tool -trimpath -o /dev/null github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod
 
 .PHONY: release

@@ -1081,39 +1081,6 @@ type IngestionList struct {
 	NextCursor *string     `json:"nextCursor,omitempty"`
 }
 
-// IngestionOptions How to read the files. What is absent is detected.
-type IngestionOptions struct {
-	// DateFormat Example: dd.mm.yyyy
-	DateFormat *string `json:"dateFormat,omitempty"`
-
-	// Decimal The decimal sign.
-	Decimal   *string `json:"decimal,omitempty"`
-	Delimiter *string `json:"delimiter,omitempty"`
-
-	// Encoding Example: utf-8
-	Encoding *string `json:"encoding,omitempty"`
-
-	// Header Whether the first row has the names of the columns.
-	Header *bool `json:"header,omitempty"`
-
-	// NullValues Texts that mean no value.
-	NullValues *[]string `json:"nullValues,omitempty"`
-	Quote      *string   `json:"quote,omitempty"`
-
-	// RowsAt The member of a JSON object that has the rows, if one object wraps them.
-	RowsAt *string `json:"rowsAt,omitempty"`
-
-	// Sheet Sheet of a workbook, by name or by its number from 1. If absent, the only sheet that is not empty, or the first sheet.
-	Sheet    *string `json:"sheet,omitempty"`
-	SkipRows *int32  `json:"skipRows,omitempty"`
-
-	// Thousands What groups the digits; `""` for nothing.
-	Thousands *string `json:"thousands,omitempty"`
-
-	// Types Types by column name, instead of the detected ones.
-	Types *map[string]string `json:"types,omitempty"`
-}
-
 // IngestionPreview Outcome of a dry run.
 type IngestionPreview struct {
 	Columns []ResultColumn `json:"columns"`
@@ -1234,6 +1201,39 @@ type NewIngestion struct {
 
 // NewIngestionMode Add to the rows or replace them all.
 type NewIngestionMode string
+
+// IngestionOptions How to read the files. What is absent is detected.
+type IngestionOptions struct {
+	// DateFormat Example: dd.mm.yyyy
+	DateFormat *string `json:"dateFormat,omitempty"`
+
+	// Decimal The decimal sign.
+	Decimal   *string `json:"decimal,omitempty"`
+	Delimiter *string `json:"delimiter,omitempty"`
+
+	// Encoding Example: utf-8
+	Encoding *string `json:"encoding,omitempty"`
+
+	// Header Whether the first row has the names of the columns.
+	Header *bool `json:"header,omitempty"`
+
+	// NullValues Texts that mean no value.
+	NullValues *[]string `json:"nullValues,omitempty"`
+	Quote      *string   `json:"quote,omitempty"`
+
+	// RowsAt The member of a JSON object that has the rows, if one object wraps them.
+	RowsAt *string `json:"rowsAt,omitempty"`
+
+	// Sheet Sheet of a workbook, by name or by its number from 1. If absent, the only sheet that is not empty, or the first sheet.
+	Sheet    *string `json:"sheet,omitempty"`
+	SkipRows *int32  `json:"skipRows,omitempty"`
+
+	// Thousands What groups the digits; `""` for nothing.
+	Thousands *string `json:"thousands,omitempty"`
+
+	// Types Types by column name, instead of the detected ones.
+	Types *map[string]string `json:"types,omitempty"`
+}
 
 // NewNamespace defines model for NewNamespace.
 type NewNamespace struct {

@@ -127,7 +127,7 @@ func TestServedDocument(t *testing.T) {
 	require.False(t, bytes.Contains(api.Document, []byte("x-quern-planned")))
 
 	document, text := served(t)
-	require.NotContains(t, text, `"x-`)
+	require.NotContains(t, strings.ReplaceAll(text, `"x-go-type-name"`, ""), `"x-`, "generators of Go clients read only this mark")
 
 	requireExample := func(content openapi3.Content, body string) {
 		if media := content["application/json"]; media != nil {

@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
@@ -265,6 +266,8 @@ func goFiles(t *testing.T) []string {
 			return err
 		case entry.IsDir() && (name == "testdata" || name == "node_modules" || (strings.HasPrefix(name, ".") && name != "..")):
 			return filepath.SkipDir
+		case entry.IsDir() && name != ".." && isModule(file):
+			return filepath.SkipDir
 		case entry.IsDir() || !strings.HasSuffix(name, ".go"):
 			return nil
 		}
@@ -277,6 +280,13 @@ func goFiles(t *testing.T) []string {
 	require.NoError(t, err)
 
 	return list
+}
+
+// isModule reports whether a folder is a module of its own.
+func isModule(folder string) bool {
+	_, err := os.Stat(filepath.Join(folder, "go.mod"))
+
+	return err == nil
 }
 
 type source struct {
