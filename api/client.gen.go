@@ -1388,14 +1388,14 @@ type QueryRequest struct {
 	// Explain Give the plan as rows instead of running the statement.
 	Explain *bool `json:"explain,omitempty"`
 
-	// Namespace Name of a namespace or dataset. Kept as written, compared without case.
-	Namespace ObjectName `json:"namespace"`
+	// Namespace The namespace of the names that have none. It can be absent if every name in the statement has its namespace.
+	Namespace *string `json:"namespace,omitempty"`
 
 	// Query One read-only SQL statement.
 	Query string `json:"query"`
 
-	// Username A username. Compared without case; `self` stands for the caller.
-	Username AccountName `json:"username"`
+	// Username The owner of the namespaces that the statement names without an owner; the caller if absent.
+	Username *string `json:"username,omitempty"`
 }
 
 // QueryResult defines model for QueryResult.
@@ -2675,8 +2675,9 @@ type ClientInterface interface {
 
 	// RunQueryWithBody Run one read-only SQL statement
 	//
-	// A bare name in the statement is a dataset of the namespace; `"namespace/dataset"` and `"owner/namespace/dataset"`, quoted, reach others that
-	// the caller may see. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
+	// A dataset is named `dataset`, `namespace.dataset` or `owner.namespace.dataset`. A part that contains a dot or a hyphen needs double quotes:
+	// `"my.shop".orders`. The quoted paths `"namespace/dataset"` and `"owner/namespace/dataset"` mean the same. `namespace` is where names without a
+	// namespace are looked up. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
 	//
 	// A result has at most 10,000 rows, or as many as the LIMIT of the statement asks for, up to 100,000. `metadata.truncated` says whether it was
 	// cut, and `truncatedBy` by which limit. A statement may take 60 seconds (504). A statement that cannot be run is 422 QUERY_INVALID: `sub_errors`
@@ -2695,8 +2696,9 @@ type ClientInterface interface {
 
 	// RunQuery Run one read-only SQL statement
 	//
-	// A bare name in the statement is a dataset of the namespace; `"namespace/dataset"` and `"owner/namespace/dataset"`, quoted, reach others that
-	// the caller may see. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
+	// A dataset is named `dataset`, `namespace.dataset` or `owner.namespace.dataset`. A part that contains a dot or a hyphen needs double quotes:
+	// `"my.shop".orders`. The quoted paths `"namespace/dataset"` and `"owner/namespace/dataset"` mean the same. `namespace` is where names without a
+	// namespace are looked up. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
 	//
 	// A result has at most 10,000 rows, or as many as the LIMIT of the statement asks for, up to 100,000. `metadata.truncated` says whether it was
 	// cut, and `truncatedBy` by which limit. A statement may take 60 seconds (504). A statement that cannot be run is 422 QUERY_INVALID: `sub_errors`
@@ -3996,8 +3998,9 @@ func (c *Client) GrantNamespaceShare(ctx context.Context, username Username, nam
 
 // RunQueryWithBody Run one read-only SQL statement
 //
-// A bare name in the statement is a dataset of the namespace; `"namespace/dataset"` and `"owner/namespace/dataset"`, quoted, reach others that
-// the caller may see. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
+// A dataset is named `dataset`, `namespace.dataset` or `owner.namespace.dataset`. A part that contains a dot or a hyphen needs double quotes:
+// `"my.shop".orders`. The quoted paths `"namespace/dataset"` and `"owner/namespace/dataset"` mean the same. `namespace` is where names without a
+// namespace are looked up. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
 //
 // A result has at most 10,000 rows, or as many as the LIMIT of the statement asks for, up to 100,000. `metadata.truncated` says whether it was
 // cut, and `truncatedBy` by which limit. A statement may take 60 seconds (504). A statement that cannot be run is 422 QUERY_INVALID: `sub_errors`
@@ -4026,8 +4029,9 @@ func (c *Client) RunQueryWithBody(ctx context.Context, contentType string, body 
 
 // RunQuery Run one read-only SQL statement
 //
-// A bare name in the statement is a dataset of the namespace; `"namespace/dataset"` and `"owner/namespace/dataset"`, quoted, reach others that
-// the caller may see. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
+// A dataset is named `dataset`, `namespace.dataset` or `owner.namespace.dataset`. A part that contains a dot or a hyphen needs double quotes:
+// `"my.shop".orders`. The quoted paths `"namespace/dataset"` and `"owner/namespace/dataset"` mean the same. `namespace` is where names without a
+// namespace are looked up. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
 //
 // A result has at most 10,000 rows, or as many as the LIMIT of the statement asks for, up to 100,000. `metadata.truncated` says whether it was
 // cut, and `truncatedBy` by which limit. A statement may take 60 seconds (504). A statement that cannot be run is 422 QUERY_INVALID: `sub_errors`
@@ -8748,8 +8752,9 @@ type ClientWithResponsesInterface interface {
 
 	// RunQueryWithBodyWithResponse Run one read-only SQL statement
 	//
-	// A bare name in the statement is a dataset of the namespace; `"namespace/dataset"` and `"owner/namespace/dataset"`, quoted, reach others that
-	// the caller may see. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
+	// A dataset is named `dataset`, `namespace.dataset` or `owner.namespace.dataset`. A part that contains a dot or a hyphen needs double quotes:
+	// `"my.shop".orders`. The quoted paths `"namespace/dataset"` and `"owner/namespace/dataset"` mean the same. `namespace` is where names without a
+	// namespace are looked up. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
 	//
 	// A result has at most 10,000 rows, or as many as the LIMIT of the statement asks for, up to 100,000. `metadata.truncated` says whether it was
 	// cut, and `truncatedBy` by which limit. A statement may take 60 seconds (504). A statement that cannot be run is 422 QUERY_INVALID: `sub_errors`
@@ -8768,8 +8773,9 @@ type ClientWithResponsesInterface interface {
 
 	// RunQueryWithResponse Run one read-only SQL statement
 	//
-	// A bare name in the statement is a dataset of the namespace; `"namespace/dataset"` and `"owner/namespace/dataset"`, quoted, reach others that
-	// the caller may see. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
+	// A dataset is named `dataset`, `namespace.dataset` or `owner.namespace.dataset`. A part that contains a dot or a hyphen needs double quotes:
+	// `"my.shop".orders`. The quoted paths `"namespace/dataset"` and `"owner/namespace/dataset"` mean the same. `namespace` is where names without a
+	// namespace are looked up. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
 	//
 	// A result has at most 10,000 rows, or as many as the LIMIT of the statement asks for, up to 100,000. `metadata.truncated` says whether it was
 	// cut, and `truncatedBy` by which limit. A statement may take 60 seconds (504). A statement that cannot be run is 422 QUERY_INVALID: `sub_errors`
@@ -13358,8 +13364,9 @@ func (c *ClientWithResponses) GrantNamespaceShareWithResponse(ctx context.Contex
 
 // RunQueryWithBodyWithResponse Run one read-only SQL statement
 //
-// A bare name in the statement is a dataset of the namespace; `"namespace/dataset"` and `"owner/namespace/dataset"`, quoted, reach others that
-// the caller may see. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
+// A dataset is named `dataset`, `namespace.dataset` or `owner.namespace.dataset`. A part that contains a dot or a hyphen needs double quotes:
+// `"my.shop".orders`. The quoted paths `"namespace/dataset"` and `"owner/namespace/dataset"` mean the same. `namespace` is where names without a
+// namespace are looked up. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
 //
 // A result has at most 10,000 rows, or as many as the LIMIT of the statement asks for, up to 100,000. `metadata.truncated` says whether it was
 // cut, and `truncatedBy` by which limit. A statement may take 60 seconds (504). A statement that cannot be run is 422 QUERY_INVALID: `sub_errors`
@@ -13384,8 +13391,9 @@ func (c *ClientWithResponses) RunQueryWithBodyWithResponse(ctx context.Context, 
 
 // RunQueryWithResponse Run one read-only SQL statement
 //
-// A bare name in the statement is a dataset of the namespace; `"namespace/dataset"` and `"owner/namespace/dataset"`, quoted, reach others that
-// the caller may see. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
+// A dataset is named `dataset`, `namespace.dataset` or `owner.namespace.dataset`. A part that contains a dot or a hyphen needs double quotes:
+// `"my.shop".orders`. The quoted paths `"namespace/dataset"` and `"owner/namespace/dataset"` mean the same. `namespace` is where names without a
+// namespace are looked up. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
 //
 // A result has at most 10,000 rows, or as many as the LIMIT of the statement asks for, up to 100,000. `metadata.truncated` says whether it was
 // cut, and `truncatedBy` by which limit. A statement may take 60 seconds (504). A statement that cannot be run is 422 QUERY_INVALID: `sub_errors`

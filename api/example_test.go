@@ -149,7 +149,7 @@ func ExampleClient_RunQuery() {
 	ctx, client := context.Background(), connect()
 
 	result, err := api.Read[api.QueryResult](client.RunQuery(ctx, api.QueryRequest{
-		Username: "self", Namespace: "shop", Query: "SELECT region, sum(amount) AS total FROM orders GROUP BY region ORDER BY region",
+		Query: "SELECT region, sum(amount) AS total FROM shop.orders GROUP BY region ORDER BY region",
 	}))
 	if err != nil {
 		log.Fatal(err)
@@ -170,7 +170,7 @@ func ExampleClient_RunQuery() {
 func ExampleClient_RunQuery_stream() {
 	ctx, client := context.Background(), connect()
 
-	request := api.QueryRequest{Username: "self", Namespace: "shop", Query: "SELECT region, amount FROM orders ORDER BY amount"}
+	request := api.QueryRequest{Query: "SELECT region, amount FROM shop.orders ORDER BY amount"}
 	asCSV := func(_ context.Context, request *http.Request) error {
 		request.Header.Set("Accept", "text/csv")
 

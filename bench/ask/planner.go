@@ -42,7 +42,7 @@ func Planner(ctx context.Context, b *rig.Bench) ([]rig.Result, error) {
 
 		var rows api.QueryResult
 		if err := l.Ask(ctx, "ada", http.MethodPost, "/query", api.QueryRequest{
-			Username: "ada", Namespace: "bench", Query: fmt.Sprintf(`SELECT "region" AS "region", sum("amount") AS "total amount" FROM %q GROUP BY "region" ORDER BY "region"`, table),
+			Username: new("ada"), Namespace: new("bench"), Query: fmt.Sprintf(`SELECT "region" AS "region", sum("amount") AS "total amount" FROM %q GROUP BY "region" ORDER BY "region"`, table),
 		}, &rows); err != nil {
 			return nil, err
 		}

@@ -208,7 +208,7 @@ func (a Answered) String() string {
 
 // Run runs a statement as ada.
 func (q *Queries) Run(ctx context.Context, statement string) (Answered, error) {
-	request, err := q.Request(ctx, "ada", http.MethodPost, "/query", api.QueryRequest{Username: "ada", Namespace: "bench", Query: statement})
+	request, err := q.Request(ctx, "ada", http.MethodPost, "/query", api.QueryRequest{Username: new("ada"), Namespace: new("bench"), Query: statement})
 	if err != nil {
 		return Answered{}, err
 	}

@@ -23,16 +23,20 @@ func (p *program) queryCommand() *cobra.Command {
 	)
 
 	command := p.act("query [SQL]", "Run one SELECT statement", cobra.MaximumNArgs(1), func(ctx context.Context, client *api.Client, args []string) error {
-		at, err := chosenNamespace(namespace)
-		if err != nil {
-			return err
-		}
-
+		var err error
 		if request.Query, err = statement(args, file); err != nil {
 			return err
 		}
 
-		request.Username, request.Namespace = at.owner, at.namespace
+		if namespace != "" {
+			at, err := namespaceName(namespace)
+			if err != nil {
+				return err
+			}
+
+			request.Username, request.Namespace = &at.owner, &at.namespace
+		}
+
 		if explain {
 			request.Explain = &explain
 		}
@@ -73,8 +77,9 @@ func (p *program) queryCommand() *cobra.Command {
 	})
 	command.Long = `Run one SELECT statement from the argument, from a file, or from standard input.
 
-A bare name is a dataset of the namespace; "namespace/dataset" and "owner/namespace/dataset", quoted, name other datasets that you can see.`
-	command.Example = `  quern query -n shop 'SELECT region, count(*) FROM orders GROUP BY region'
+A dataset is named dataset, namespace.dataset or owner.namespace.dataset. A part with a dot or a hyphen needs double quotes.
+--namespace is needed only for names without a namespace.`
+	command.Example = `  quern query 'SELECT region, count(*) FROM shop.orders GROUP BY region'
   quern query -n shop --file report.sql --output csv > report.csv`
 	inNamespace(command, &namespace)
 	command.Flags().StringVar(&file, "file", "", "file with the statement; - for standard input")

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/google/uuid"
-
 	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/lexicon"
@@ -32,19 +30,9 @@ func (c Catalog) Lookup(ctx context.Context, q postgres.Querier, who auth.Princi
 // noNamespace returns the fault for a namespace that does not exist or that the caller may not see; the message is the
 // same for both. It suggests a similar name, or lists what the caller may see.
 func (c Catalog) noNamespace(ctx context.Context, q postgres.Querier, who auth.Principal, at Path) error {
-	owner, err := c.owner(ctx, q, who, at.Username)
+	names, err := c.NamespaceNames(ctx, q, who, at.Username, maxSuggested)
 	if err != nil {
 		return err
-	}
-
-	seen, err := c.namespaces(ctx, q, who, owner, uuid.Nil, maxSuggested)
-	if err != nil {
-		return err
-	}
-
-	names := make([]string, len(seen))
-	for i, n := range seen {
-		names[i] = n.Name
 	}
 
 	return missing(fmt.Sprintf("There is no namespace %q of %s that you can see.", at.Namespace, who.NameOf(at.Username)), at.Namespace, names)

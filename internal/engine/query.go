@@ -33,6 +33,7 @@ const (
 
 // View is a dataset under the name that the statement uses for it.
 type View struct {
+	Schema  string   `json:"schema,omitempty"` // is created if it does not exist; empty means that of the query
 	Name    string   `json:"name"`
 	Files   []string `json:"files"` // names under which the files were mounted
 	Columns []Column `json:"columns"`
@@ -43,6 +44,7 @@ type View struct {
 // Query is a checked statement with everything that the child needs to run it. It is plain data.
 type Query struct {
 	Statement string `json:"statement"`
+	Schema    string `json:"schema,omitempty"` // of names without a schema; is created if it does not exist
 	Views     []View `json:"views"`
 	// ProvenanceTree is the same statement as a tree that reads ProvenanceView and returns the file and row of each row
 	// in addition to the statement's own columns. If DuckDB cannot build a query with exactly these columns from it,

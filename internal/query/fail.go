@@ -88,6 +88,8 @@ func refused(err error, reads []resolved) error {
 	first = types(strings.TrimRight(strings.TrimSpace(first), ".!"))
 
 	switch {
+	case said.Kind == "parser" && strings.HasPrefix(first, "NameListToString"): // DuckDB's message for a name with four parts
+		return invalid(said.Position, "A name has at most three parts: owner.namespace.dataset. A part that contains a dot needs double quotes.")
 	case said.Kind == "parser":
 		return invalid(said.Position, "The statement is not valid SQL: "+first+"."+reservedHint(first))
 	case said.Kind == "not implemented" && strings.Contains(first, "Only SELECT"):
@@ -179,11 +181,11 @@ func noColumn(at int, name, of string, reads []resolved) error {
 
 		switch {
 		case isThere && of != "":
-			message += fmt.Sprintf(" %s has it.", one.name)
+			message += fmt.Sprintf(" %s has it.", one.shown)
 		case len(near) == 0 && len(columns) > maxListed:
-			message += fmt.Sprintf(" %s has %s and %d more.", one.name, strings.Join(columns[:maxListed], ", "), len(columns)-maxListed)
+			message += fmt.Sprintf(" %s has %s and %d more.", one.shown, strings.Join(columns[:maxListed], ", "), len(columns)-maxListed)
 		case len(near) == 0:
-			message += fmt.Sprintf(" %s has %s.", one.name, strings.Join(columns, ", "))
+			message += fmt.Sprintf(" %s has %s.", one.shown, strings.Join(columns, ", "))
 		}
 	}
 

@@ -21,6 +21,8 @@ func seedTrees(f *testing.F) {
 	for _, text := range []string{
 		"FROM orders", "WITH RECURSIVE a AS (SELECT * FROM a UNION ALL SELECT * FROM a) SELECT * FROM a", "SELECT * FROM (DESCRIBE orders)",
 		"SELECT (SELECT max(id) FROM items), EXISTS (SELECT 1 FROM people), 1 IN (SELECT id FROM goods) FROM orders", "SELECT unnest(tags) FROM orders",
+		"SELECT orders.id, shop.orders.id, ada.shop.orders.id FROM shop . orders", "SELECT * FROM bob.sales.leads l", `SELECT * FROM "my.shop"."a-b"`,
+		"WITH orders AS (SELECT 1) SELECT * FROM orders, shop.orders", "DESCRIBE shop.orders", "SELECT * FROM information_schema.tables",
 	} {
 		f.Add([]byte(known[text]))
 	}
@@ -44,6 +46,7 @@ func FuzzCheck(f *testing.F) {
 		names := map[string]bool{}
 		for _, found := range s.tables {
 			names[found.name] = true
+			names[dotted(found.owner, found.namespace, found.name)] = true
 		}
 
 		for _, cte := range named(s.tree) {
@@ -53,7 +56,13 @@ func FuzzCheck(f *testing.F) {
 		checked := withoutConstants(s.tree)
 
 		require.False(t, contains(checked, func(o object) bool {
+			owner, _ := o["catalog_name"].(string)
+			namespace, _ := o["schema_name"].(string)
 			name, _ := o["table_name"].(string)
+
+			if namespace != "" { // nothing hides such a name
+				return o["type"] == "BASE_TABLE" && o["class"] == nil && isReference(o) && !names[dotted(owner, namespace, name)]
+			}
 
 			return o["type"] == "BASE_TABLE" && o["class"] == nil && isReference(o) && !names[folded(name)] && !names[name]
 		}), "a table that was not found")
@@ -140,7 +149,7 @@ func FuzzTrace(f *testing.F) {
 		before, err := json.Marshal(s.tree)
 		require.NoError(t, err)
 
-		made, name := s.withProvenance()
+		made, of := s.withProvenance()
 
 		after, err := json.Marshal(s.tree)
 		require.NoError(t, err)
@@ -150,7 +159,7 @@ func FuzzTrace(f *testing.F) {
 			return
 		}
 
-		require.True(t, slices.ContainsFunc(s.tables, func(found table) bool { return found.name == name }))
+		require.True(t, slices.ContainsFunc(s.tables, func(found table) bool { return found.name == of.name }))
 
 		var changed object
 		require.NoError(t, json.Unmarshal(made, &changed))

@@ -97,7 +97,7 @@ func (q *Query) one(ctx context.Context, who auth.Principal, at catalog.Path, sn
 			return err
 		}
 
-		one = resolved{Dataset: dataset, owner: who.NameOf(at.Username), name: dataset.Name}
+		one = resolved{Dataset: dataset, owner: who.NameOf(at.Username), name: dataset.Name, shown: dataset.Name}
 
 		current, files, err := q.Lake.Current(ctx, db, one.table())
 		if err != nil || current == nil {

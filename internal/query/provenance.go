@@ -69,14 +69,15 @@ func (s *statement) names(from object) bool {
 }
 
 // withProvenance returns the tree of the statement with two more columns, the data file and the row in it that each row
-// comes from, and the name of the dataset that it reads. The tree is nil if the rows are not rows of one dataset.
-func (s *statement) withProvenance() (tree json.RawMessage, name string) {
+// comes from, and the dataset that it reads. The tree is nil if the rows are not rows of one dataset.
+func (s *statement) withProvenance() (tree json.RawMessage, of table) {
 	from, ok := s.plain()
 	if !ok {
-		return nil, ""
+		return nil, of
 	}
 
-	name, _ = from["table_name"].(string)
+	name, _ := from["table_name"].(string)
+	schema, _ := from["schema_name"].(string)
 
 	alias, _ := from["alias"].(string)
 	if alias == "" {
@@ -87,18 +88,18 @@ func (s *statement) withProvenance() (tree json.RawMessage, name string) {
 
 	switch {
 	case contains(s.root["modifiers"], isStar): // ORDER BY ALL would also order by the added columns
-		return nil, ""
+		return nil, of
 	case contains(s.root, func(o object) bool { return isStar(o) && (o["columns"] == true || o["expr"] != nil) }):
-		return nil, ""
+		return nil, of
 	case slices.ContainsFunc(items(s.root["select_list"]), func(o object) bool { return !isStar(o) && contains(o, isStar) }): // * LIKE '%'
-		return nil, ""
-	case contains(s.root, func(o object) bool { return isWholeRow(o, alias) || isOurs(o) }):
-		return nil, ""
+		return nil, of
+	case contains(s.root, func(o object) bool { return isWholeRow(o, schema, alias) || isOurs(o) }):
+		return nil, of
 	}
 
 	changed, err := s.copy()
 	if err != nil {
-		return nil, ""
+		return nil, of
 	}
 
 	root := child(items(changed["statements"])[0], "node")
@@ -117,27 +118,52 @@ func (s *statement) withProvenance() (tree json.RawMessage, name string) {
 	}
 
 	root["select_list"] = columns
-	table := child(root, "from_table")
-	table["table_name"], table["alias"] = engine.ProvenanceView, alias
+	view := child(root, "from_table")
+	view["table_name"], view["schema_name"], view["catalog_name"], view["alias"] = engine.ProvenanceView, "", "", alias
+
+	if schema != "" {
+		unqualify(root, schema, alias)
+	}
 
 	tree, err = json.Marshal(changed)
 	if err != nil {
-		return nil, ""
+		return nil, of
 	}
 
-	return tree, name
+	at := slices.IndexFunc(s.tables, func(t table) bool { return t.at == position(from) })
+
+	return tree, s.tables[at]
+}
+
+// unqualify removes the schema from the columns of a table: a view without a schema takes the place of the table.
+func unqualify(root object, schema, table string) {
+	contains(root, func(o object) bool {
+		if names := list(o["column_names"]); o["class"] == "COLUMN_REF" && len(names) > 2 && isName(names[0], schema) && isName(names[1], table) {
+			o["column_names"] = names[1:]
+		}
+
+		return false
+	})
 }
 
 // isWholeRow reports whether a column reference is the name of the table, which SQL accepts for all its columns together.
-func isWholeRow(o object, alias string) bool {
+func isWholeRow(o object, schema, alias string) bool {
 	names := list(o["column_names"])
-	if o["class"] != "COLUMN_REF" || len(names) != 1 {
+
+	switch {
+	case o["class"] != "COLUMN_REF":
 		return false
+	case len(names) == 2:
+		return schema != "" && isName(names[0], schema) && isName(names[1], alias)
+	default:
+		return len(names) == 1 && isName(names[0], alias)
 	}
+}
 
-	name, _ := names[0].(string)
+func isName(value any, name string) bool {
+	text, _ := value.(string)
 
-	return strings.EqualFold(name, alias)
+	return strings.EqualFold(text, name)
 }
 
 // isOurs reports whether a column reference names one of the added columns. A statement must not be able to read them.
@@ -155,10 +181,7 @@ func (s *statement) copy() (tree object, err error) {
 		return nil, err
 	}
 
-	decoder := json.NewDecoder(strings.NewReader(string(text)))
-	decoder.UseNumber()
-
-	return tree, decoder.Decode(&tree)
+	return decoded(text)
 }
 
 // limit returns the LIMIT and OFFSET of the statement. ok is false if there is no LIMIT or either is not a constant.

@@ -21,9 +21,9 @@ func TestTrace(t *testing.T) {
 		before, err := json.Marshal(s.tree)
 		require.NoError(t, err)
 
-		made, name := s.withProvenance()
+		made, of := s.withProvenance()
 		require.NotNil(t, made, text)
-		require.Contains(t, text, name)
+		require.Contains(t, text, of.name)
 
 		after, err := json.Marshal(s.tree)
 		require.NoError(t, err)

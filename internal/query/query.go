@@ -130,7 +130,15 @@ func (q *Query) Run(ctx context.Context, who auth.Principal, want Statement) (*R
 			return nil, err
 		}
 
-		query := engine.Query{Statement: text, Explain: want.Explain, Form: want.Form, Rows: r.rows(checked), Bytes: r.MaxBytes}
+		if r.local, err = localize(checked, text, reads); err != nil {
+			return nil, err
+		}
+
+		if err := r.verify(r.local, checked); err != nil {
+			return nil, err
+		}
+
+		query := engine.Query{Statement: r.local.text, Schema: r.local.home, Explain: want.Explain, Form: want.Form, Rows: r.rows(checked), Bytes: r.MaxBytes}
 		r.action = "query.run"
 
 		return r.run(ctx, who, checked, reads, query)
@@ -221,6 +229,7 @@ type running struct {
 	releases []func()
 	began    time.Time
 	action   string // for the audit
+	local    *local // nil if the statement is the server's own
 }
 
 // close releases the resources. It does not wait for the sealed process to end, because that would delay the end of the
@@ -331,12 +340,16 @@ func (r *running) run(ctx context.Context, who auth.Principal, s *statement, rea
 	}
 
 	for _, one := range reads {
-		query.Views = append(query.Views, one.view(func(file lake.File) string { return numbers[file.Key] }))
+		view := one.view(func(file lake.File) string { return numbers[file.Key] })
+		if r.local != nil {
+			view = r.local.view(one, view)
+		}
+
+		query.Views = append(query.Views, view)
 	}
 
-	if tree, name := s.withProvenance(); tree != nil && query.Form == Rows && !query.Explain {
-		query.ProvenanceTree = tree
-		query.Source = slices.IndexFunc(reads, func(one resolved) bool { return strings.EqualFold(one.name, name) })
+	if tree, of := s.withProvenance(); tree != nil && query.Form == Rows && !query.Explain {
+		query.ProvenanceTree, query.Source = tree, of.read
 	}
 
 	if err := r.Credentials.Check(ctx, who); err != nil {
@@ -353,6 +366,10 @@ func (r *running) run(ctx context.Context, who auth.Principal, s *statement, rea
 	}
 
 	if err != nil {
+		if r.local != nil {
+			err = r.local.spelled(err)
+		}
+
 		return nil, refused(err, reads)
 	}
 

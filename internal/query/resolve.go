@@ -22,7 +22,8 @@ type resolved struct {
 	catalog.Dataset
 
 	owner    string
-	name     string // as written in the statement
+	name     string // of its view in the sealed process
+	shown    string // as written in the statement
 	snapshot lake.Snapshot
 	files    []lake.File // the files that the statement needs
 	unlisted bool        // the files must still be listed from the store
@@ -69,38 +70,32 @@ func (q *Query) resolve(ctx context.Context, who auth.Principal, want Statement,
 			return err
 		}
 
-		met := map[string]bool{}
-		inNamespace := r.only != uuid.Nil
+		met := map[table]int{}
+		inNamespace := r.only != uuid.Nil || want.Namespace == ""
 
-		for _, t := range tables {
-			key := folded(t.name)
-			if met[key] {
-				continue
-			}
+		for i, t := range tables {
+			key := t.key()
 
-			met[key] = true
-
-			one, err := r.dataset(ctx, db, t)
-			if err != nil {
-				return err
-			}
-
-			// A dataset with two names must have one snapshot.
-			for _, other := range found {
-				if other.ID == one.ID {
-					one.snapshot, one.files, one.unlisted = other.snapshot, other.files, other.unlisted
+			read, isMet := met[key]
+			if !isMet {
+				one, err := r.dataset(ctx, db, t)
+				if err != nil {
+					return err
 				}
+
+				found, read = with(found, one)
+				met[key] = read
 			}
 
-			inNamespace = inNamespace || !strings.Contains(t.name, "/")
-			found = append(found, one)
+			tables[i].read = read
+			inNamespace = inNamespace || t.isBare()
 		}
 
 		if inNamespace {
 			return nil
 		}
 
-		_, err := q.Catalog.Lookup(ctx, db, who, catalog.Path{Username: want.Username, Namespace: want.Namespace})
+		_, err := q.Catalog.Lookup(ctx, db, who, want.in())
 
 		return err
 	})
@@ -109,6 +104,24 @@ func (q *Query) resolve(ctx context.Context, who auth.Principal, want Statement,
 	}
 
 	return found, q.list(ctx, found)
+}
+
+// with adds a dataset to those that a statement reads, unless it has the same view as one of them, and returns its index.
+func with(found []resolved, one resolved) (all []resolved, index int) {
+	for i, other := range found {
+		if other.ID != one.ID {
+			continue
+		}
+
+		if folded(other.name) == folded(one.name) {
+			return found, i
+		}
+
+		// A dataset with two names must have one snapshot.
+		one.snapshot, one.files, one.unlisted = other.snapshot, other.files, other.unlisted
+	}
+
+	return append(found, one), len(found)
 }
 
 // list lists the files of snapshots that are not current. These lists are in the object store, so list runs without
@@ -144,7 +157,12 @@ func (r *resolver) restrict(ctx context.Context, db postgres.Querier) error {
 		return nil
 	}
 
-	path := catalog.Path{Username: r.want.Username, Namespace: r.want.Namespace, Dataset: r.want.Dataset}
+	if r.want.Namespace == "" {
+		return fault.Invalid("namespace", "is needed to find the dataset")
+	}
+
+	path := r.want.in()
+	path.Dataset = r.want.Dataset
 
 	found, err := r.Catalog.Allow(ctx, db, r.who, auth.Viewer, path)
 	if fault.Is(err, fault.NotFound) {
@@ -157,7 +175,12 @@ func (r *resolver) restrict(ctx context.Context, db postgres.Querier) error {
 }
 
 func (r *resolver) dataset(ctx context.Context, db postgres.Querier, t table) (resolved, error) {
-	path := catalog.Path{Username: r.want.Username, Namespace: r.want.Namespace}.Named(t.name)
+	if t.isBare() && r.want.Namespace == "" {
+		return resolved{}, invalid(t.at, fmt.Sprintf("The name %s has no namespace, and neither has the request. Write %s, or name the namespace in the request (quern query -n NAMESPACE).",
+			t, dotted("namespace", t.name)))
+	}
+
+	path := t.path(r.want.in())
 
 	dataset, err := r.Catalog.Allow(ctx, db, r.who, auth.Viewer, path)
 	if fault.Is(err, fault.NotFound) {
@@ -169,10 +192,10 @@ func (r *resolver) dataset(ctx context.Context, db postgres.Querier, t table) (r
 	}
 
 	if r.only != uuid.Nil && dataset.ID != r.only {
-		return resolved{}, invalid(t.at, fmt.Sprintf("The request limits the statement to the dataset %s, but the statement also reads %s.", r.want.Dataset, t.name))
+		return resolved{}, invalid(t.at, fmt.Sprintf("The request limits the statement to the dataset %s, but the statement also reads %s.", r.want.Dataset, t))
 	}
 
-	one := resolved{Dataset: dataset, owner: r.who.NameOf(path.Username), name: t.name}
+	one := resolved{Dataset: dataset, owner: r.who.NameOf(path.Username), name: t.name, shown: t.String()}
 
 	err = r.fix(ctx, db, &one, t.at)
 
@@ -197,7 +220,7 @@ func (r *resolver) fix(ctx context.Context, db postgres.Querier, one *resolved, 
 	}
 
 	if errors.Is(err, lake.ErrExpired) {
-		return invalid(at, fmt.Sprintf("The snapshot of the dataset %s at that time has expired.", one.name))
+		return invalid(at, fmt.Sprintf("The snapshot of the dataset %s at that time has expired.", one.shown))
 	}
 
 	if err != nil {
@@ -210,7 +233,7 @@ func (r *resolver) fix(ctx context.Context, db postgres.Querier, one *resolved, 
 			message = "The dataset %s had no rows at that time."
 		}
 
-		return invalid(at, fmt.Sprintf(message, one.name))
+		return invalid(at, fmt.Sprintf(message, one.shown))
 	}
 
 	one.snapshot, one.files, one.unlisted = *snapshot, files, !snapshot.Current
@@ -239,23 +262,60 @@ func (r *resolver) absent(ctx context.Context, db postgres.Querier, t table, pat
 	names, err := r.Catalog.Names(ctx, db, r.who, path, maxNames)
 
 	switch {
-	case fault.Is(err, fault.NotFound) && !strings.Contains(t.name, "/"): // about the namespace of the request itself
+	case fault.Is(err, fault.NotFound) && t.isBare(): // about the namespace of the request itself
 		if _, err := r.Catalog.Lookup(ctx, db, r.who, path); err != nil {
 			return err
 		}
+	case fault.Is(err, fault.NotFound) && t.namespace != "":
+		return r.absentNamespace(ctx, db, t, path)
 	case err != nil && !fault.Is(err, fault.NotFound):
 		return err
 	}
 
-	prefix := t.name[:strings.LastIndexByte(t.name, '/')+1]
-	for i := range names {
-		names[i] = prefix + names[i]
+	near := lexicon.Nearest(t.name[strings.LastIndexByte(t.name, '/')+1:], names)
+	for _, list := range [][]string{names, near} {
+		for i := range list {
+			list[i] = t.beside(list[i]).String()
+		}
 	}
 
-	message, near := fmt.Sprintf("There is no dataset %q that you can see.", t.name), lexicon.Nearest(t.name, names)
+	message := noDataset(t)
 	if len(near) == 0 && len(names) > 0 {
 		message += " You can see: " + strings.Join(names[:min(len(names), maxListed)], ", ") + "."
 	}
 
 	return withCandidates(invalid(t.at, message), near)
+}
+
+// absentNamespace is absent for a name whose namespace does not exist or is not visible. It suggests the dataset in
+// namespaces with similar names.
+func (r *resolver) absentNamespace(ctx context.Context, db postgres.Querier, t table, path catalog.Path) error {
+	seen, err := r.Catalog.NamespaceNames(ctx, db, r.who, path.Username, maxNames)
+	if err != nil {
+		return err
+	}
+
+	var near []string
+
+	for _, namespace := range lexicon.Nearest(t.namespace, seen) {
+		path.Namespace = namespace
+
+		switch found, err := r.Catalog.Allow(ctx, db, r.who, auth.Viewer, path); {
+		case err == nil:
+			near = append(near, dotted(t.owner, namespace, found.Name))
+		case !fault.Is(err, fault.NotFound):
+			return err
+		}
+	}
+
+	message := noDataset(t)
+	if len(near) == 0 && len(seen) > 0 {
+		message += " Of " + r.who.NameOf(path.Username) + " you can see the namespaces " + strings.Join(seen[:min(len(seen), maxListed)], ", ") + "."
+	}
+
+	return withCandidates(invalid(t.at, message), near)
+}
+
+func noDataset(t table) string {
+	return fmt.Sprintf("There is no dataset %s that you can see.", t.quoted())
 }

@@ -1,7 +1,6 @@
 package query
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -18,26 +17,18 @@ type object = map[string]any
 
 // statement is a checked statement.
 type statement struct {
-	tree   object // the whole tree, with the list of statements
-	root   object // the node of the only statement
-	tables []table
-}
-
-// table is a name in the statement that must be a dataset.
-type table struct {
-	name string
-	at   int
+	tree    object // the whole tree, with the list of statements
+	root    object // the node of the only statement
+	tables  []table
+	columns []column // the column references with several parts
 }
 
 // check reads the tree of a statement and refuses everything except a single query that reads datasets by their names.
 //
 // Faults: QueryInvalid.
 func check(tree json.RawMessage) (*statement, error) {
-	decoder := json.NewDecoder(bytes.NewReader(tree))
-	decoder.UseNumber()
-
-	var whole object
-	if err := decoder.Decode(&whole); err != nil {
+	whole, err := decoded(tree)
+	if err != nil {
 		return nil, fault.Wrap(err, fault.Internal, "The server could not check the statement because of an internal error.")
 	}
 
@@ -68,7 +59,7 @@ func check(tree json.RawMessage) (*statement, error) {
 	}
 
 	slices.SortStableFunc(w.tables, func(a, b table) int { return cmp.Compare(a.at, b.at) })
-	s.tables = w.tables
+	s.tables, s.columns = w.tables, w.columns
 
 	return s, nil
 }
@@ -76,8 +67,9 @@ func check(tree json.RawMessage) (*statement, error) {
 // walker visits and checks every part of a tree, always in the same order, so that of several faults the same one is
 // always reported.
 type walker struct {
-	tables []table
-	met    tally
+	tables  []table
+	columns []column
+	met     tally
 }
 
 // tally counts the parts of a tree that must be checked.
@@ -187,24 +179,20 @@ func (w *walker) reference(r object, names []string) error {
 
 func (w *walker) table(r object, names []string) error {
 	name, _ := r["table_name"].(string)
-	schema, _ := r["schema_name"].(string)
-	catalog, _ := r["catalog_name"].(string)
+	namespace, _ := r["schema_name"].(string)
+	owner, _ := r["catalog_name"].(string)
+	alias, _ := r["alias"].(string)
 
 	switch {
 	case name == "":
 		return unsupported(r, "A table without a name")
-	case schema != "" || catalog != "":
-		parts := slices.DeleteFunc([]string{catalog, schema, name}, func(s string) bool { return s == "" })
-
-		return withCandidates(invalid(position(r), fmt.Sprintf("%s is not the name of a dataset. Write %q, %q or %q, in double quotes if the name has a slash, a dot or a hyphen.",
-			strings.Join(parts, "."), "dataset", "namespace/dataset", "owner/namespace/dataset")), []string{identifier(strings.Join(parts, "/"))})
 	case r["at_clause"] != nil:
 		return invalid(position(r), "AT is not supported. Use asOf to read the data of an earlier time.")
-	case slices.Contains(names, folded(name)):
+	case namespace == "" && slices.Contains(names, folded(name)):
 		return w.anything(r["sample"], names)
 	}
 
-	w.tables = append(w.tables, table{name: name, at: position(r)})
+	w.tables = append(w.tables, table{owner: owner, namespace: namespace, name: name, at: position(r), isAliased: alias != ""})
 
 	return nil
 }
@@ -257,6 +245,8 @@ func (w *walker) anything(value any, names []string) error {
 			if err := w.call(value); err != nil {
 				return err
 			}
+		case "COLUMN_REF":
+			w.column(value)
 		case "PARAMETER":
 			return invalid(position(value), "The statement has parameters. Write the values into it.")
 		}

@@ -174,6 +174,13 @@ func (p *program) settle(memory int64, threads int, disk int64) error {
 
 // prepareQuery creates the views that the statement reads, and one view of the statement itself.
 func (p *program) prepareQuery(q engine.Query) (d described, err error) {
+	// The schema is a setting too, so it is chosen before the settings are locked.
+	if q.Schema != "" {
+		if err := p.db.exec(`CREATE SCHEMA ` + name(q.Schema) + `; USE ` + name(q.Schema)); err != nil {
+			return d, err
+		}
+	}
+
 	if err := p.settle(q.Memory, q.Threads, q.Disk); err != nil {
 		return d, err
 	}
@@ -214,7 +221,11 @@ func (p *program) make(view engine.View) error {
 		}
 	}
 
-	return p.db.exec(`CREATE VIEW ` + name(view.Name) + ` AS ` + from)
+	if view.Schema == "" {
+		return p.db.exec(`CREATE VIEW ` + name(view.Name) + ` AS ` + from)
+	}
+
+	return p.db.exec(`CREATE SCHEMA IF NOT EXISTS ` + name(view.Schema) + `; CREATE VIEW ` + name(view.Schema) + `.` + name(view.Name) + ` AS ` + from)
 }
 
 // addProvenance creates the result view from the provenance tree. It reports false if DuckDB does not write and bind
