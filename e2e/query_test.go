@@ -176,7 +176,7 @@ func queryStory(t *testing.T, s *service, key *signer) {
 	for statement, words := range map[string]string{
 		"SELECT regoin FROM orders":         `"region"`,
 		"SELECT * FROM ordres":              `"orders"`,
-		"DELETE FROM orders":                "Only a single SELECT",
+		"DELETE FROM orders":                "DELETE is not allowed",
 		"SELECT 1; SELECT 2":                "several statements",
 		"SELECT * FROM read_text('/x')":     "read_text",
 		"SELECT region::int FROM orders":    "north",

@@ -223,7 +223,7 @@ func sqlNamesRefused(t *testing.T, d *sqlNames, _ *signer) {
 		{"", `SELECT idd FROM bob.shop.orders`, `There is no column "idd". | line 1, column 8 | id`},
 		{"", `SELECT 1 FROM bob.shop.orders WHERE ada.shop.orders.id = 1`, `FROM has no dataset or alias "ada.shop.orders". | line 1, column 37 | bob.shop.orders`},
 		{"", `SELECT orders.id FROM ada.shop.orders, bob.shop.orders`, `The name "orders" refers to several datasets in FROM. Give each its own alias.`},
-		{"", `SELECT orders.id FROM main.orders, main.orders`, `The name "main.orders" refers to several datasets in FROM. Give each its own alias.`},
+		{"", `SELECT orders.id FROM main.orders, main.orders`, `The name "orders" refers to several datasets in FROM. Give each its own alias.`},
 		{"", `SELECT orders.nothing FROM shop.orders`, `There is no column "nothing" in orders. shop.orders has id, is, st. | line 1, column 8`},
 		{"", "SELECT 1 FROM ada.main.orders\nWHERE nothing = 1", `There is no column "nothing". ada.main.orders has id, is, st. | line 2, column 7`},
 	} {

@@ -93,7 +93,7 @@ func refused(err error, reads []resolved) error {
 	case said.Kind == "parser":
 		return invalid(said.Position, "The statement is not valid SQL: "+first+"."+reservedHint(first))
 	case said.Kind == "not implemented" && strings.Contains(first, "Only SELECT"):
-		return invalid(said.Position, `Only a single SELECT is allowed, and it cannot change data. For the plan, set "explain": true in the request. For PIVOT, write FROM dataset PIVOT (sum(x) FOR y IN (1, 2)).`)
+		return invalid(said.Position, `Only a single SELECT is allowed, and it cannot change data. For PIVOT, write FROM dataset PIVOT (sum(x) FOR y IN (1, 2)).`)
 	case said.Subtype == "COLUMN_NOT_FOUND":
 		return noColumn(said.Position, said.Name, "", reads)
 	case strings.HasPrefix(said.Name, "`"):

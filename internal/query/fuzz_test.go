@@ -22,7 +22,7 @@ func seedTrees(f *testing.F) {
 		"FROM orders", "WITH RECURSIVE a AS (SELECT * FROM a UNION ALL SELECT * FROM a) SELECT * FROM a", "SELECT * FROM (DESCRIBE orders)",
 		"SELECT (SELECT max(id) FROM items), EXISTS (SELECT 1 FROM people), 1 IN (SELECT id FROM goods) FROM orders", "SELECT unnest(tags) FROM orders",
 		"SELECT orders.id, shop.orders.id, ada.shop.orders.id FROM shop . orders", "SELECT * FROM bob.sales.leads l", `SELECT * FROM "my.shop"."a-b"`,
-		"WITH orders AS (SELECT 1) SELECT * FROM orders, shop.orders", "DESCRIBE shop.orders", "SELECT * FROM information_schema.tables",
+		"WITH orders AS (SELECT 1) SELECT * FROM orders, shop.orders", "DESCRIBE shop.orders", "SELECT * FROM information_schema.tables", "SHOW TABLES", "SHOW TABLES FROM ada.shop",
 	} {
 		f.Add([]byte(known[text]))
 	}
@@ -41,6 +41,10 @@ func FuzzCheck(f *testing.F) {
 		s, err := check(tree)
 		if err != nil {
 			return
+		}
+
+		if s.show != nil {
+			return // it does not run as written
 		}
 
 		names := map[string]bool{}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"quern.dev/quern/internal/catalog"
 	"quern.dev/quern/internal/engine"
 )
 
@@ -32,7 +33,7 @@ type splice struct {
 }
 
 // invented is the prefix of invented names. The name of a namespace cannot begin with it.
-const invented = "__n"
+const invented = "__"
 
 // reserved are the names that mean something else in the database of the sealed process.
 var reserved = []string{"main", "temp", "system", "memory", "pg_catalog", "information_schema"} //nolint:gochecknoglobals // read only
@@ -46,7 +47,10 @@ func localize(s *statement, text string, reads []resolved) (*local, error) {
 	}
 
 	for _, t := range s.tables {
-		if t.namespace != "" || t.isBare() {
+		switch {
+		case t.isInfo():
+			l.written[infoSchema] = informationSchema
+		case t.namespace != "" || t.isBare():
 			l.add(t, reads[t.read])
 		}
 	}
@@ -93,7 +97,7 @@ func (l *local) add(t table, one resolved) {
 		}
 
 		if schema == "" || slices.Contains(reserved, folded(schema)) {
-			schema = fmt.Sprintf("%s%d", invented, len(l.schemas))
+			schema = fmt.Sprintf("%sn%d", invented, len(l.schemas))
 		}
 
 		l.schemas[one.NamespaceID], l.written[schema] = schema, dotted(t.owner, one.Namespace)
@@ -104,6 +108,15 @@ func (l *local) add(t table, one resolved) {
 	}
 }
 
+// schema returns the schema of a table.
+func (l *local) schema(t table, reads []resolved) string {
+	if t.isInfo() {
+		return infoSchema
+	}
+
+	return l.schemas[reads[t.read].NamespaceID]
+}
+
 // addTables notes the changes of the names of datasets.
 func (l *local) addTables(s *statement, reads []resolved, changes map[int][]string) error {
 	for _, t := range s.tables {
@@ -111,7 +124,7 @@ func (l *local) addTables(s *statement, reads []resolved, changes map[int][]stri
 			continue
 		}
 
-		schema, parts := l.schemas[reads[t.read].NamespaceID], []string{t.namespace, t.name}
+		schema, parts := l.schema(t, reads), []string{t.namespace, t.name}
 		if t.owner != "" {
 			parts = append([]string{t.owner}, parts...)
 		}
@@ -128,7 +141,7 @@ func (l *local) addTables(s *statement, reads []resolved, changes map[int][]stri
 func (l *local) addColumns(s *statement, reads []resolved, changes map[int][]string) {
 	for _, c := range s.columns {
 		if t, parts := s.qualifier(c, reads); parts > 0 {
-			l.change(c.at, c.parts, parts, l.schemas[reads[t.read].NamespaceID], changes)
+			l.change(c.at, c.parts, parts, l.schema(t, reads), changes)
 		}
 	}
 }
@@ -137,11 +150,14 @@ func (l *local) addColumns(s *statement, reads []resolved, changes map[int][]str
 // namespace, or the owner and the namespace. It returns 0 if the reference does not begin like this.
 func (s *statement) qualifier(c column, reads []resolved) (of table, parts int) {
 	for _, t := range s.tables {
-		one := reads[t.read]
+		one := resolved{Dataset: catalog.Dataset{Namespace: informationSchema}}
+		if !t.isInfo() {
+			one = reads[t.read]
+		}
 
 		switch n := len(c.parts); {
 		case t.isAliased || (t.namespace == "" && !t.isBare()):
-		case n > 2 && strings.EqualFold(c.parts[0], one.owner) && strings.EqualFold(c.parts[1], one.Namespace) && strings.EqualFold(c.parts[2], t.name):
+		case n > 2 && !t.isInfo() && strings.EqualFold(c.parts[0], one.owner) && strings.EqualFold(c.parts[1], one.Namespace) && strings.EqualFold(c.parts[2], t.name):
 			return t, 2
 		case n > 1 && strings.EqualFold(c.parts[0], one.Namespace) && strings.EqualFold(c.parts[1], t.name) && (n > 2 || !s.isTable(c.parts[0])):
 			return t, 1
@@ -334,107 +350,6 @@ func (l *local) spelled(err error) error {
 	said.Position = l.original(said.Position)
 
 	return err
-}
-
-// token is one part of a name in the text.
-type token struct{ from, to int }
-
-// chain returns the parts of a name in the text, which are separated by dots; nil if the text has other parts at the
-// position.
-func chain(text string, at int, parts []string) (tokens []token) {
-	for i, part := range parts {
-		if i > 0 {
-			at = blank(text, at)
-			if at >= len(text) || text[at] != '.' {
-				return nil
-			}
-
-			at = blank(text, at+1)
-		}
-
-		to, name := word(text, at)
-		if to < 0 || name != part {
-			return nil
-		}
-
-		tokens = append(tokens, token{at, to})
-		at = to
-	}
-
-	return tokens
-}
-
-// word returns the end and the value of the name at a position; -1 if there is none.
-func word(text string, at int) (to int, name string) {
-	if at < 0 || at >= len(text) {
-		return -1, ""
-	}
-
-	if text[at] != '"' {
-		for to = at; to < len(text) && isNameByte(text[to]); {
-			to++
-		}
-
-		if to == at {
-			return -1, ""
-		}
-
-		return to, text[at:to]
-	}
-
-	for to = at + 1; to < len(text); to++ {
-		if text[to] != '"' {
-			continue
-		}
-
-		if to++; to == len(text) || text[to] != '"' {
-			return to, strings.ReplaceAll(text[at+1:to-1], `""`, `"`)
-		}
-	}
-
-	return -1, ""
-}
-
-// blank returns the position after white space and comments.
-func blank(text string, at int) int {
-	for at < len(text) {
-		switch rest := text[at:]; {
-		case strings.ContainsRune(" \t\n\r\f\v", rune(rest[0])):
-			at++
-		case strings.HasPrefix(rest, "--"):
-			end := strings.IndexByte(rest, '\n')
-			if end < 0 {
-				return len(text)
-			}
-
-			at += end
-		case strings.HasPrefix(rest, "/*"):
-			at = commentEnd(text, at)
-		default:
-			return at
-		}
-	}
-
-	return at
-}
-
-// commentEnd returns the end of the comment at a position. Comments can contain comments.
-func commentEnd(text string, at int) int {
-	for depth := 0; at < len(text); at++ {
-		switch rest := text[at:]; {
-		case strings.HasPrefix(rest, "/*"):
-			depth++
-			at++
-		case strings.HasPrefix(rest, "*/"):
-			at++
-
-			if depth--; depth == 0 {
-				return at + 1
-			}
-		}
-	}
-
-	return len(text)
 }
 
 // decoded returns the tree of a statement. Numbers keep their text.

@@ -76,6 +76,10 @@ func (s *statement) withProvenance() (tree json.RawMessage, of table) {
 		return nil, of
 	}
 
+	if of = s.tables[slices.IndexFunc(s.tables, func(t table) bool { return t.at == position(from) })]; of.isInfo() {
+		return nil, of
+	}
+
 	name, _ := from["table_name"].(string)
 	schema, _ := from["schema_name"].(string)
 
@@ -130,9 +134,7 @@ func (s *statement) withProvenance() (tree json.RawMessage, of table) {
 		return nil, of
 	}
 
-	at := slices.IndexFunc(s.tables, func(t table) bool { return t.at == position(from) })
-
-	return tree, s.tables[at]
+	return tree, of
 }
 
 // unqualify removes the schema from the columns of a table: a view without a schema takes the place of the table.

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"slices"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -106,8 +105,8 @@ func (q *Query) Run(ctx context.Context, who auth.Principal, want Statement) (*R
 	}
 
 	result, err := q.begin(ctx, who, waits, func(r *running) (*Result, error) {
-		checked, text, err := r.read(want.Text)
-		if text != want.Text {
+		checked, text, err := r.read(&want)
+		if len(text) != len(want.Text) {
 			before = len(wrapped)
 		}
 
@@ -130,15 +129,11 @@ func (q *Query) Run(ctx context.Context, who auth.Principal, want Statement) (*R
 			return nil, err
 		}
 
-		if r.local, err = localize(checked, text, reads); err != nil {
+		query, err := r.prepare(ctx, who, want, checked, text, reads)
+		if err != nil {
 			return nil, err
 		}
 
-		if err := r.verify(r.local, checked); err != nil {
-			return nil, err
-		}
-
-		query := engine.Query{Statement: r.local.text, Schema: r.local.home, Explain: want.Explain, Form: want.Form, Rows: r.rows(checked), Bytes: r.MaxBytes}
 		r.action = "query.run"
 
 		return r.run(ctx, who, checked, reads, query)
@@ -254,32 +249,6 @@ func (r *running) close() {
 	}()
 }
 
-const wrapped = "FROM ("
-
-// read parses the text of a statement. DuckDB accepts DESCRIBE and SUMMARIZE as queries only inside of a query, so read
-// wraps them. It returns the text to run.
-func (r *running) read(text string) (*statement, string, error) {
-	checked, err := r.parse(text)
-	if err != nil || child(checked.root, "from_table")["type"] != "SHOW_REF" {
-		return checked, text, err
-	}
-
-	text = wrapped + strings.TrimRight(text, "; \t\r\n") + "\n)"
-	checked, err = r.parse(text)
-
-	return checked, text, err
-}
-
-// parse parses a statement in the sealed process and checks its tree.
-func (r *running) parse(text string) (*statement, error) {
-	tree, err := r.session.Parse(text)
-	if err != nil {
-		return nil, refused(err, nil)
-	}
-
-	return check(tree)
-}
-
 // rows returns the largest number of rows of the result: the default, or a larger LIMIT of the statement up to MaxRows.
 func (r *running) rows(s *statement) int64 {
 	if limit, _, ok := s.limit(); ok && limit > r.DefaultRows {
@@ -339,14 +308,18 @@ func (r *running) run(ctx context.Context, who auth.Principal, s *statement, rea
 		return nil, err
 	}
 
+	var views []engine.View
+
 	for _, one := range reads {
 		view := one.view(func(file lake.File) string { return numbers[file.Key] })
 		if r.local != nil {
 			view = r.local.view(one, view)
 		}
 
-		query.Views = append(query.Views, view)
+		views = append(views, view)
 	}
+
+	query.Views = append(views, query.Views...) // the datasets come first: Source is an index among them
 
 	if tree, of := s.withProvenance(); tree != nil && query.Form == Rows && !query.Explain {
 		query.ProvenanceTree, query.Source = tree, of.read

@@ -74,6 +74,14 @@ func (q *Query) resolve(ctx context.Context, who auth.Principal, want Statement,
 		inNamespace := r.only != uuid.Nil || want.Namespace == ""
 
 		for i, t := range tables {
+			if t.isInfo() {
+				if r.only != uuid.Nil {
+					return r.beyond(t)
+				}
+
+				continue
+			}
+
 			key := t.key()
 
 			read, isMet := met[key]
@@ -192,7 +200,7 @@ func (r *resolver) dataset(ctx context.Context, db postgres.Querier, t table) (r
 	}
 
 	if r.only != uuid.Nil && dataset.ID != r.only {
-		return resolved{}, invalid(t.at, fmt.Sprintf("The request limits the statement to the dataset %s, but the statement also reads %s.", r.want.Dataset, t))
+		return resolved{}, r.beyond(t)
 	}
 
 	one := resolved{Dataset: dataset, owner: r.who.NameOf(path.Username), name: t.name, shown: t.String()}
@@ -200,6 +208,11 @@ func (r *resolver) dataset(ctx context.Context, db postgres.Querier, t table) (r
 	err = r.fix(ctx, db, &one, t.at)
 
 	return one, err
+}
+
+// beyond returns the fault for a name in a statement that the request limits to another dataset.
+func (r *resolver) beyond(t table) error {
+	return invalid(t.at, fmt.Sprintf("The request limits the statement to the dataset %s, but the statement also reads %s.", r.want.Dataset, t))
 }
 
 // fix sets the snapshot: the pinned one, the one at the requested moment, or the current one.

@@ -21,6 +21,7 @@ type statement struct {
 	root    object // the node of the only statement
 	tables  []table
 	columns []column // the column references with several parts
+	show    *show    // nil unless the statement is SHOW TABLES, which has no tables and does not run as written
 }
 
 // check reads the tree of a statement and refuses everything except a single query that reads datasets by their names.
@@ -48,6 +49,10 @@ func check(tree json.RawMessage) (*statement, error) {
 
 	s := &statement{tree: whole, root: child(list[0], "node")}
 	w := walker{}
+
+	if s.show = showOf(s.root); s.show != nil {
+		return s, nil
+	}
 
 	if err := w.node(s.root, nil); err != nil {
 		return nil, err
@@ -153,7 +158,7 @@ func (w *walker) reference(r object, names []string) error {
 	case "SUBQUERY", "EXPRESSION_LIST", "EMPTY", "EMPTY_FROM", "JOIN", "PIVOT":
 	case "SHOW_REF":
 		if show, _ := r["show_type"].(string); (show != "DESCRIBE" && show != "SUMMARY") || r["query"] == nil {
-			return invalid(position(r), "SHOW is not supported. GET /schema lists the datasets; DESCRIBE and SUMMARIZE work on a dataset.")
+			return invalid(position(r), "This form of SHOW is not supported. SHOW TABLES, SHOW TABLES FROM namespace and SHOW ALL TABLES list datasets, DESCRIBE lists the columns of one. In a FROM, read information_schema.tables or information_schema.columns.")
 		}
 	default:
 		return unsupported(r, "This item in FROM")
@@ -192,7 +197,12 @@ func (w *walker) table(r object, names []string) error {
 		return w.anything(r["sample"], names)
 	}
 
-	w.tables = append(w.tables, table{owner: owner, namespace: namespace, name: name, at: position(r), isAliased: alias != ""})
+	found := table{owner: owner, namespace: namespace, name: name, at: position(r), isAliased: alias != ""}
+	if found.isInfo() && folded(name) != infoTables && folded(name) != infoColumns {
+		return noInfo(found)
+	}
+
+	w.tables = append(w.tables, found)
 
 	return nil
 }
