@@ -2684,7 +2684,8 @@ type ClientInterface interface {
 	// says where (`position`) and which names may have been meant (`candidate`).
 	//
 	// A SELECT can have joins, subqueries, windows, PIVOT and UNPIVOT in FROM, DESCRIBE and SUMMARIZE of a dataset, and the table functions unnest,
-	// generate_series, range, json_each and json_tree. `explain` gives the plan. Everything that changes something is refused.
+	// generate_series, range, json_each and json_tree. `SHOW TABLES`, `information_schema.tables` and `information_schema.columns` list what the
+	// caller may see. `explain`, or EXPLAIN in the statement, gives the plan. Everything that changes something is refused.
 	//
 	// The answer is JSON, or by `Accept` an Arrow IPC stream, CSV or Parquet; these carry `count`, `truncated` and `snapshots` as JSON in
 	// the header `X-Quern-Result`. An answer in JSON that breaks off is not complete.
@@ -2705,7 +2706,8 @@ type ClientInterface interface {
 	// says where (`position`) and which names may have been meant (`candidate`).
 	//
 	// A SELECT can have joins, subqueries, windows, PIVOT and UNPIVOT in FROM, DESCRIBE and SUMMARIZE of a dataset, and the table functions unnest,
-	// generate_series, range, json_each and json_tree. `explain` gives the plan. Everything that changes something is refused.
+	// generate_series, range, json_each and json_tree. `SHOW TABLES`, `information_schema.tables` and `information_schema.columns` list what the
+	// caller may see. `explain`, or EXPLAIN in the statement, gives the plan. Everything that changes something is refused.
 	//
 	// The answer is JSON, or by `Accept` an Arrow IPC stream, CSV or Parquet; these carry `count`, `truncated` and `snapshots` as JSON in
 	// the header `X-Quern-Result`. An answer in JSON that breaks off is not complete.
@@ -4007,7 +4009,8 @@ func (c *Client) GrantNamespaceShare(ctx context.Context, username Username, nam
 // says where (`position`) and which names may have been meant (`candidate`).
 //
 // A SELECT can have joins, subqueries, windows, PIVOT and UNPIVOT in FROM, DESCRIBE and SUMMARIZE of a dataset, and the table functions unnest,
-// generate_series, range, json_each and json_tree. `explain` gives the plan. Everything that changes something is refused.
+// generate_series, range, json_each and json_tree. `SHOW TABLES`, `information_schema.tables` and `information_schema.columns` list what the
+// caller may see. `explain`, or EXPLAIN in the statement, gives the plan. Everything that changes something is refused.
 //
 // The answer is JSON, or by `Accept` an Arrow IPC stream, CSV or Parquet; these carry `count`, `truncated` and `snapshots` as JSON in
 // the header `X-Quern-Result`. An answer in JSON that breaks off is not complete.
@@ -4038,7 +4041,8 @@ func (c *Client) RunQueryWithBody(ctx context.Context, contentType string, body 
 // says where (`position`) and which names may have been meant (`candidate`).
 //
 // A SELECT can have joins, subqueries, windows, PIVOT and UNPIVOT in FROM, DESCRIBE and SUMMARIZE of a dataset, and the table functions unnest,
-// generate_series, range, json_each and json_tree. `explain` gives the plan. Everything that changes something is refused.
+// generate_series, range, json_each and json_tree. `SHOW TABLES`, `information_schema.tables` and `information_schema.columns` list what the
+// caller may see. `explain`, or EXPLAIN in the statement, gives the plan. Everything that changes something is refused.
 //
 // The answer is JSON, or by `Accept` an Arrow IPC stream, CSV or Parquet; these carry `count`, `truncated` and `snapshots` as JSON in
 // the header `X-Quern-Result`. An answer in JSON that breaks off is not complete.
@@ -8761,7 +8765,8 @@ type ClientWithResponsesInterface interface {
 	// says where (`position`) and which names may have been meant (`candidate`).
 	//
 	// A SELECT can have joins, subqueries, windows, PIVOT and UNPIVOT in FROM, DESCRIBE and SUMMARIZE of a dataset, and the table functions unnest,
-	// generate_series, range, json_each and json_tree. `explain` gives the plan. Everything that changes something is refused.
+	// generate_series, range, json_each and json_tree. `SHOW TABLES`, `information_schema.tables` and `information_schema.columns` list what the
+	// caller may see. `explain`, or EXPLAIN in the statement, gives the plan. Everything that changes something is refused.
 	//
 	// The answer is JSON, or by `Accept` an Arrow IPC stream, CSV or Parquet; these carry `count`, `truncated` and `snapshots` as JSON in
 	// the header `X-Quern-Result`. An answer in JSON that breaks off is not complete.
@@ -8782,7 +8787,8 @@ type ClientWithResponsesInterface interface {
 	// says where (`position`) and which names may have been meant (`candidate`).
 	//
 	// A SELECT can have joins, subqueries, windows, PIVOT and UNPIVOT in FROM, DESCRIBE and SUMMARIZE of a dataset, and the table functions unnest,
-	// generate_series, range, json_each and json_tree. `explain` gives the plan. Everything that changes something is refused.
+	// generate_series, range, json_each and json_tree. `SHOW TABLES`, `information_schema.tables` and `information_schema.columns` list what the
+	// caller may see. `explain`, or EXPLAIN in the statement, gives the plan. Everything that changes something is refused.
 	//
 	// The answer is JSON, or by `Accept` an Arrow IPC stream, CSV or Parquet; these carry `count`, `truncated` and `snapshots` as JSON in
 	// the header `X-Quern-Result`. An answer in JSON that breaks off is not complete.
@@ -13373,7 +13379,8 @@ func (c *ClientWithResponses) GrantNamespaceShareWithResponse(ctx context.Contex
 // says where (`position`) and which names may have been meant (`candidate`).
 //
 // A SELECT can have joins, subqueries, windows, PIVOT and UNPIVOT in FROM, DESCRIBE and SUMMARIZE of a dataset, and the table functions unnest,
-// generate_series, range, json_each and json_tree. `explain` gives the plan. Everything that changes something is refused.
+// generate_series, range, json_each and json_tree. `SHOW TABLES`, `information_schema.tables` and `information_schema.columns` list what the
+// caller may see. `explain`, or EXPLAIN in the statement, gives the plan. Everything that changes something is refused.
 //
 // The answer is JSON, or by `Accept` an Arrow IPC stream, CSV or Parquet; these carry `count`, `truncated` and `snapshots` as JSON in
 // the header `X-Quern-Result`. An answer in JSON that breaks off is not complete.
@@ -13400,7 +13407,8 @@ func (c *ClientWithResponses) RunQueryWithBodyWithResponse(ctx context.Context, 
 // says where (`position`) and which names may have been meant (`candidate`).
 //
 // A SELECT can have joins, subqueries, windows, PIVOT and UNPIVOT in FROM, DESCRIBE and SUMMARIZE of a dataset, and the table functions unnest,
-// generate_series, range, json_each and json_tree. `explain` gives the plan. Everything that changes something is refused.
+// generate_series, range, json_each and json_tree. `SHOW TABLES`, `information_schema.tables` and `information_schema.columns` list what the
+// caller may see. `explain`, or EXPLAIN in the statement, gives the plan. Everything that changes something is refused.
 //
 // The answer is JSON, or by `Accept` an Arrow IPC stream, CSV or Parquet; these carry `count`, `truncated` and `snapshots` as JSON in
 // the header `X-Quern-Result`. An answer in JSON that breaks off is not complete.
