@@ -212,24 +212,6 @@ func (c Catalog) Names(ctx context.Context, q postgres.Querier, who auth.Princip
 	return names, err
 }
 
-// NamespaceNames returns the names of the first namespaces of a user that the caller may see; none if the caller may see
-// nothing of the user, whether or not the user exists.
-func (c Catalog) NamespaceNames(ctx context.Context, q postgres.Querier, who auth.Principal, username string, limit int) ([]string, error) {
-	owner, err := c.owner(ctx, q, who, username)
-	if err != nil {
-		return nil, err
-	}
-
-	found, err := c.namespaces(ctx, q, who, owner, uuid.Nil, limit)
-	names := make([]string, len(found))
-
-	for i, n := range found {
-		names[i] = n.Name
-	}
-
-	return names, err
-}
-
 // Seen returns those of the given datasets of an account that the caller may see, with their current names.
 func (c Catalog) Seen(ctx context.Context, q postgres.Querier, who auth.Principal, account uuid.UUID, ids []uuid.UUID) ([]Item, error) {
 	found, err := selectDatasetsByID(ctx, q, account, who, ids)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/lexicon"
@@ -36,6 +38,24 @@ func (c Catalog) noNamespace(ctx context.Context, q postgres.Querier, who auth.P
 	}
 
 	return missing(fmt.Sprintf("There is no namespace %q of %s that you can see.", at.Namespace, who.NameOf(at.Username)), at.Namespace, names)
+}
+
+// NamespaceNames returns the names of the first namespaces of a user that the caller may see; none if the caller may see
+// nothing of the user, whether or not the user exists.
+func (c Catalog) NamespaceNames(ctx context.Context, q postgres.Querier, who auth.Principal, username string, limit int) ([]string, error) {
+	owner, err := c.owner(ctx, q, who, username)
+	if err != nil {
+		return nil, err
+	}
+
+	found, err := c.namespaces(ctx, q, who, owner, uuid.Nil, limit)
+	names := make([]string, len(found))
+
+	for i, n := range found {
+		names[i] = n.Name
+	}
+
+	return names, err
 }
 
 // NoDataset returns the fault for a dataset in a body that does not exist or that the caller may not see; the message is
