@@ -32,6 +32,20 @@ func a2aMessageRules() map[string]func(r *ruled) {
 				require.Equal(r.t, -32602, r.code("SendMessage", `{"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "x"}], "metadata": {`+more+`}}}`), more)
 			}
 		},
+		"a namespace beside the metadata of the message does not count": func(r *ruled) {
+			message := `"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "{}"}]`
+			for _, params := range []string{
+				`{"message": {` + message + `}, "metadata": {"namespace": "` + r.namespace + `"}}`,
+				`{"message": {` + message + `}, "namespace": "` + r.namespace + `"}`,
+				`{"message": {` + message + `, "namespace": "` + r.namespace + `"}}`,
+			} {
+				request := r.request("SendMessage", params)
+				request.URL.RawQuery = "namespace=" + r.namespace
+				code, said := rpcError(r.t, send(r.t, request))
+				require.Equal(r.t, -32602, code, params)
+				require.Equal(r.t, "message metadata.namespace is required", said)
+			}
+		},
 		"a namespace has three spellings": func(r *ruled) {
 			for _, name := range []string{r.namespace, "self/" + r.namespace, r.owner + "/" + r.namespace, strings.ToUpper(r.owner) + "/" + r.namespace} {
 				r.result("SendMessage", `{"message": {"messageId": "`+uuid.NewString()+`", "role": "ROLE_USER", "parts": [{"text": "{}"}], "metadata": {"namespace": "`+name+`"}}}`)

@@ -115,7 +115,8 @@ func TestAskStream(t *testing.T) {
 		return follow(t, newRequest(t, http.MethodPost, s.url+"/query/ask", d.bearer, d.script(agent, script, "")), 1000)
 	}
 
-	events := ask("nl2ql", `{"steps": [{"instruction": "count", "queries": ["SELECT nothing FROM `+d.name+`", "SELECT count(*) AS n FROM `+d.name+`"]}], "response": "1 row."}`)
+	counting := `{"steps": [{"instruction": "count", "queries": ["SELECT nothing FROM ` + d.name + `", "SELECT count(*) AS n FROM ` + d.name + `"]}], "response": "1 row."}`
+	events := ask("nl2ql", counting)
 
 	var names []string
 
@@ -147,9 +148,41 @@ func TestAskStream(t *testing.T) {
 	require.Equal(t, http.StatusOK, waited.status, waited.body)
 	require.Contains(t, waited.body, `"response":"Yes."`)
 
-	conversation := call(t, http.MethodGet, s.url+"/query/conversations/"+ids.ConversationID.String(), d.bearer, "")
-	require.Equal(t, http.StatusOK, conversation.status, conversation.body)
-	require.Equal(t, 2, strings.Count(conversation.body, `"status":"completed"`))
+	type turn struct {
+		RunID                      uuid.UUID
+		Question, Status, Response string
+	}
+
+	var (
+		second       struct{ RunID uuid.UUID }
+		conversation struct {
+			ID    uuid.UUID
+			Title string
+			Turns []struct {
+				turn
+				Result struct{ Response string }
+			}
+		}
+	)
+
+	waited.json(t, &second)
+
+	read := call(t, http.MethodGet, s.url+"/query/conversations/"+ids.ConversationID.String(), d.bearer, "")
+	require.Equal(t, http.StatusOK, read.status, read.body)
+	read.json(t, &conversation)
+	require.Equal(t, ids.ConversationID, conversation.ID)
+	require.NotEmpty(t, conversation.Title)
+
+	turns := make([]turn, len(conversation.Turns))
+	for i, one := range conversation.Turns {
+		turns[i] = one.turn
+		turns[i].Response = one.Result.Response
+	}
+
+	require.Equal(t, []turn{
+		{ids.RunID, counting, "completed", "1 row."},
+		{second.RunID, `{"response": "Yes."}`, "completed", "Yes."},
+	}, turns, "oldest first")
 
 	playStreams(t, s, d, key)
 }

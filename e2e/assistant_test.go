@@ -229,7 +229,12 @@ func TestAssistant(t *testing.T) {
 		return run
 	}
 
+	saved := d.call(http.MethodPut, "/inferDefinition", `{"dataDescription": "Sales of the wholesale shop.", "schemaDefinition": {"region": "Where the customer lives."}}`)
+	require.Equal(t, http.StatusCreated, saved.status, saved.body)
+
 	first := ask("What is corrected?", "")
+	require.Contains(t, m.requests()[0], "Sales of the wholesale shop.", "the request for a plan")
+	require.Contains(t, m.requests()[0], "Where the customer lives.", "the request for a plan")
 	require.Equal(t, "All revenue is 500.5.", first.Result.Response)
 	require.Len(t, m.requests(), 4, "a plan, a statement, an answer and its correction")
 	require.Equal(t, 400, first.Result.Usage.InputTokens)

@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -114,6 +115,9 @@ func TestFeedback(t *testing.T) {
 	d.inForce(run, true, "Exactly.")
 	store.has(trace, 1, "Exactly.")
 
+	longest := strings.Repeat("é", 2000)
+	d.rated(other, `{"thumbsUp": false, "comment": "`+longest+`"}`)
+	d.inForce(other, false, longest)
 	d.rated(other, `{"thumbsUp": false, "comment": "No."}`)
 
 	d.rated(run, `{"thumbsUp": false, "comment": null}`)
@@ -180,7 +184,7 @@ func (d *filled) refusals(key *signer, run string) {
 		d.refused(d.rate(unknown, body), http.StatusBadRequest, "BAD_REQUEST")
 	}
 
-	for _, body := range []string{`{}`, `[]`, `{"thumbsUp": null}`, `{"thumbsUp": "yes"}`, `{"thumbsUp": 1}`, `{"thumbsUp": true, "comment": 1}`} {
+	for _, body := range []string{`{}`, `[]`, `{"thumbsUp": null}`, `{"thumbsUp": "yes"}`, `{"thumbsUp": 1}`, `{"thumbsUp": true, "comment": 1}`, `{"thumbsUp": true, "comment": "` + strings.Repeat("é", 2001) + `"}`} {
 		d.refused(d.rate(run, body), http.StatusUnprocessableEntity, "VALIDATION_FAILED")
 		d.refused(d.rate(unknown, body), http.StatusUnprocessableEntity, "VALIDATION_FAILED")
 	}
@@ -194,12 +198,16 @@ func (d *filled) refusals(key *signer, run string) {
 	failed := call(d.t, http.MethodPost, d.s.url+"/query/ask", d.bearer, d.script("nl2ql", `{"fail": true}`, ""), "Accept: application/json")
 	running := call(d.t, http.MethodPost, d.s.url+"/query/ask", d.bearer, d.script("nl2ql", `{"pause": 60000, "steps": [{}]}`, ""), "Prefer: respond-async")
 
-	for _, asked := range []*answer{failed, running} {
-		var made struct{ RunID string }
+	var made struct{ RunID string }
 
+	for _, asked := range []*answer{failed, running} {
 		asked.json(d.t, &made)
 		d.refused(d.rate(made.RunID, `{"thumbsUp": true}`), http.StatusUnprocessableEntity, "RUN_NOT_COMPLETED")
 	}
+
+	cancelled := call(d.t, http.MethodPost, d.s.url+"/query/runs/"+made.RunID+"/cancel", d.bearer, "")
+	require.Equal(d.t, http.StatusOK, cancelled.status, cancelled.body)
+	d.refused(d.rate(made.RunID, `{"thumbsUp": true}`), http.StatusUnprocessableEntity, "RUN_NOT_COMPLETED")
 
 	d.refused(call(d.t, http.MethodGet, d.feedback(run), d.bearer, ""), http.StatusNotFound, "NOT_FOUND")
 }

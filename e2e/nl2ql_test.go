@@ -39,6 +39,9 @@ func TestNL2QL(t *testing.T) {
 	key := s.newKey()
 	d := newTrade(t, s, "ada", key.token("ada"))
 
+	saved := d.call(http.MethodPut, "/inferDefinition", `{"dataDescription": "Orders of the wholesale shop.", "schemaDefinition": {"status": "Late means after the promised day."}}`)
+	require.Equal(t, http.StatusCreated, saved.status, saved.body)
+
 	last := func() string { return m.requests()[len(m.requests())-1] }
 
 	first := d.asks("How many orders are there?", `"asOf": "2026-03-01T23:30:00Z", "timeZone": "Europe/Vienna", "helperPrompt": "Orders are never counted twice."`)
@@ -48,7 +51,10 @@ func TestNL2QL(t *testing.T) {
 	require.Equal(t, "As it was asked.", first.Result.Interpretation)
 	require.Equal(t, 100, first.Result.Usage.InputTokens)
 
-	for _, part := range []string{"Monday, 2026-03-02 00:30:00", "Europe/Vienna", "Orders are never counted twice.", "How many orders are there?", `\"name\":\"customers\"`, "Cancelled"} {
+	for _, part := range []string{
+		"Monday, 2026-03-02 00:30:00", "Europe/Vienna", "Orders are never counted twice.", "How many orders are there?", `\"name\":\"customers\"`, "Cancelled",
+		"Orders of the wholesale shop.", "Late means after the promised day.",
+	} {
 		require.Contains(t, last(), part)
 	}
 

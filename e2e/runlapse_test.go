@@ -48,6 +48,34 @@ func TestRevokedMidRun(t *testing.T) {
 	}
 }
 
+// TestRevokedStreamEnds checks the last line of an A2A stream whose token was revoked: it has an error and no result.
+func TestRevokedStreamEnds(t *testing.T) {
+	t.Parallel()
+
+	s := start(t, scripted)
+	d := newFilled(t, s, "ada", s.newKey().token("ada"))
+	id, value := newToken(t, s, d.bearer, "viewer")
+	p := newPeer(d.by(value), "assistant")
+	stream := openStream(t, p.request("SendStreamingMessage", p.ask(uuid.NewString(), waiting, "")))
+
+	for planned := false; !planned; {
+		event, more := stream.next()
+		require.True(t, more)
+
+		planned = event.String() == "plan"
+	}
+
+	require.Equal(t, http.StatusNoContent, call(t, http.MethodDelete, s.url+"/user/token/"+id, d.bearer, "").status)
+
+	rest, err := io.ReadAll(stream.lines)
+	require.NoError(t, err)
+
+	last := string(rest[bytes.LastIndex(rest, []byte("data: ")):])
+	require.Contains(t, last, `"error":{"code":-32000`)
+	require.Contains(t, last, `"reason":"UNAUTHORIZED"`)
+	require.NotContains(t, last, `"result"`)
+}
+
 // TestRevokedMidRunKilled is TestRevokedMidRun with separate workers, one of which is killed every few seconds. A worker that
 // takes over a run of a revoked token must start no statement.
 func TestRevokedMidRunKilled(t *testing.T) {

@@ -43,7 +43,8 @@ func TestRestrictedRuns(t *testing.T) {
 	t.Parallel()
 
 	s := start(t, scripted)
-	d := newFilled(t, s, "ada", s.newKey().token("ada"))
+	key := s.newKey()
+	d := newFilled(t, s, "ada", key.token("ada"))
 	require.Equal(t, http.StatusOK, d.post(`{"data": [{"n": 1}]}`).status)
 	d.beside("notes", `{"data": [{"n": 2}]}`)
 
@@ -61,15 +62,10 @@ func TestRestrictedRuns(t *testing.T) {
 	mixed := d.answered(reading(t, "SELECT n FROM orders", 0), `"conversationId": "`+others["another dataset"].ConversationID+`"`)
 	require.Equal(t, http.StatusOK, call(t, http.MethodGet, s.url+"/query/runs/"+mixed.RunID, one.bearer, "").status, "it read what the token may read")
 
-	for name, run := range others {
-		nothing := runDoors(asked{RunID: uuid.NewString(), ConversationID: uuid.NewString()})
+	d.by(key.token("stranger")).missing("another user", same)
 
-		for i, door := range runDoors(run) {
-			got := call(t, door.method, s.url+door.path, one.bearer, door.body)
-			absent := call(t, door.method, s.url+nothing[i].path, one.bearer, door.body)
-			require.Equal(t, http.StatusNotFound, got.status, "%s: %s %s: %s", name, door.method, door.path, got.body)
-			require.Equal(t, absent.body, got.body, "%s: %s %s", name, door.method, door.path)
-		}
+	for name, run := range others {
+		one.missing(name, run)
 
 		agent := newPeer(one, "assistant")
 		for _, method := range []string{"GetTask", "CancelTask", "SubscribeToTask"} {
@@ -105,6 +101,28 @@ func TestRestrictedRuns(t *testing.T) {
 				require.Less(t, got.status, 300, "%s: %s %s: %s", name, door.method, door.path, got.body)
 			}
 		}
+	}
+}
+
+// missing requires that no operation on a run and its conversation tells the caller that they exist: every answer has the status,
+// the headers and the bytes of the answer for ids that nobody has.
+func (d *filled) missing(name string, run asked) {
+	d.t.Helper()
+
+	nothing := runDoors(asked{RunID: uuid.NewString(), ConversationID: uuid.NewString()})
+
+	for i, door := range runDoors(run) {
+		got := call(d.t, door.method, d.s.url+door.path, d.bearer, door.body)
+		absent := call(d.t, door.method, d.s.url+nothing[i].path, d.bearer, door.body)
+
+		for _, header := range []string{"X-Request-Id", "Date"} { // they differ in every answer
+			got.header.Del(header)
+			absent.header.Del(header)
+		}
+
+		require.Equal(d.t, http.StatusNotFound, got.status, "%s: %s %s: %s", name, door.method, door.path, got.body)
+		require.Equal(d.t, absent.body, got.body, "%s: %s %s", name, door.method, door.path)
+		require.Equal(d.t, absent.header, got.header, "%s: %s %s", name, door.method, door.path)
 	}
 }
 

@@ -85,6 +85,16 @@ func TestUploadScenarios(t *testing.T) {
 		}
 	})
 
+	t.Run("a name is a text", func(t *testing.T) {
+		t.Parallel()
+
+		for _, name := range []string{`"filename": 1, `, `"filename": null, `, `"filename": ["x"], `, ``} {
+			body := `{"filesToUpload": [{` + name + `"size": 1}]}`
+			answer := call(t, http.MethodPost, shared.url+"/file-upload/prepare", key.token("sizes"), body)
+			requireFault(t, body, answer, http.StatusUnprocessableEntity, "VALIDATION_FAILED")
+		}
+	})
+
 	t.Run("parts that do not fit are named", func(t *testing.T) {
 		t.Parallel()
 

@@ -95,6 +95,15 @@ func TestReferenceBeginsWithWhatIsNeeded(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// TestNoLimitOfA2A checks that no setting is about A2A alone: the limits of REST apply to both.
+func TestNoLimitOfA2A(t *testing.T) {
+	t.Parallel()
+
+	settings := regexp.MustCompile("(?m)^\\| `(QUERN_[A-Z0-9_]+)` \\|").FindAllString(config.Reference(), -1)
+	require.Greater(t, len(settings), 50)
+	require.NotContains(t, strings.Join(settings, " "), "A2A")
+}
+
 func TestDefaultsAndValues(t *testing.T) {
 	t.Parallel()
 

@@ -92,6 +92,23 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// TestDescribedColumn checks that the description of a column explains a word that no name does.
+func TestDescribedColumn(t *testing.T) {
+	t.Parallel()
+
+	for description, want := range map[string]planner.Outcome{"": planner.Refuse, "postage of the order": planner.Answer} {
+		data := orders()
+		data.Columns[len(data.Columns)-1] = planner.Column{Name: "amt", Type: "double", Description: description, Distinct: 190, Min: 3.0, Max: 9000.0}
+
+		plan := planner.Make(planner.Request{Question: "What is the total postage of orders?", Today: time.Date(2026, 6, 30, 12, 0, 0, 0, time.UTC), Datasets: []planner.Dataset{data}})
+		require.Equal(t, want, plan.Outcome(), "%q: %+v", description, plan)
+
+		if want == planner.Answer {
+			require.Contains(t, plan.Candidates[0].SQL, `sum("amt")`)
+		}
+	}
+}
+
 // TestRefusals checks that a question about something that is not in the data is refused.
 func TestRefusals(t *testing.T) {
 	t.Parallel()

@@ -255,7 +255,7 @@ func TestConversationsTakeTurns(t *testing.T) {
 	require.True(t, fault.Is(err, fault.ValidationFailed))
 
 	o.want.Question.Namespace = "shop"
-	o.ask()
+	third := o.ask()
 
 	_, err = o.Ask(t.Context(), o.who, o.want)
 	require.True(t, fault.Is(err, fault.RateLimited))
@@ -264,7 +264,7 @@ func TestConversationsTakeTurns(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "How many?", found.Title)
 	require.Len(t, found.Turns, 3)
-	require.Equal(t, first.ID, found.Turns[0].ID)
+	require.Equal(t, []uuid.UUID{first.ID, second.ID, third.ID}, []uuid.UUID{found.Turns[0].ID, found.Turns[1].ID, found.Turns[2].ID}, "oldest first")
 
 	require.NoError(t, o.DB.Do(t.Context(), func(q postgres.Querier) error {
 		_, err := q.Exec(t.Context(), `UPDATE runs SET status = 'cancelled'; UPDATE conversations SET turns = 200`)
