@@ -606,6 +606,27 @@ func (e ExportDatasetParamsFormat) Valid() bool {
 	}
 }
 
+// Defines values for ExportSetAsideRowsParamsFormat.
+const (
+	ExportSetAsideRowsParamsFormatCsv     ExportSetAsideRowsParamsFormat = "csv"
+	ExportSetAsideRowsParamsFormatNdjson  ExportSetAsideRowsParamsFormat = "ndjson"
+	ExportSetAsideRowsParamsFormatParquet ExportSetAsideRowsParamsFormat = "parquet"
+)
+
+// Valid indicates whether the value is a known member of the ExportSetAsideRowsParamsFormat enum.
+func (e ExportSetAsideRowsParamsFormat) Valid() bool {
+	switch e {
+	case ExportSetAsideRowsParamsFormatCsv:
+		return true
+	case ExportSetAsideRowsParamsFormatNdjson:
+		return true
+	case ExportSetAsideRowsParamsFormatParquet:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ExportStepParamsFormat.
 const (
 	ExportStepParamsFormatCsv     ExportStepParamsFormat = "csv"
@@ -1053,7 +1074,7 @@ type Ingestion struct {
 	Progress  IngestionProgress  `json:"progress"`
 	SessionID openapi_types.UUID `json:"sessionId"`
 
-	// SetAside The first rows that did not fit; `progress` has their number.
+	// SetAside The first rows that did not fit; `progress` has their number, and `listSetAsideRows` all of them.
 	SetAside *[]SetAsideRow `json:"setAside,omitempty"`
 
 	// SnapshotID The snapshot that it made.
@@ -1565,9 +1586,18 @@ type SampledColumn struct {
 
 // SetAsideRow defines model for SetAsideRow.
 type SetAsideRow struct {
+	// File Name of the uploaded file.
 	File   string `json:"file"`
 	Reason string `json:"reason"`
-	Row    int64  `json:"row"`
+
+	// Row Number of the row in the file, counted from 1 after the header.
+	Row int64 `json:"row"`
+}
+
+// SetAsideRowList defines model for SetAsideRowList.
+type SetAsideRowList struct {
+	Data       []SetAsideRow `json:"data"`
+	NextCursor *string       `json:"nextCursor,omitempty"`
 }
 
 // Share defines model for Share.
@@ -1905,6 +1935,28 @@ type CreateIngestionParams struct {
 	// request the answer is 422, and while the first request is still running it is 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
+
+// ListSetAsideRowsParams defines parameters for ListSetAsideRows.
+type ListSetAsideRowsParams struct {
+	// Cursor `nextCursor` of the page before.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit Length of a page.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// ExportSetAsideRowsParams defines parameters for ExportSetAsideRows.
+type ExportSetAsideRowsParams struct {
+	// Format Format of the file.
+	Format *ExportSetAsideRowsParamsFormat `form:"format,omitempty" json:"format,omitempty"`
+
+	// EscapeFormulas For CSV that is opened in a spreadsheet: texts and column names that begin with `=`, `+`, `-`, `@`, a tab or a line end get an
+	// apostrophe before them, so that they are not run as formulas. Numbers stay as they are. Other formats do not change.
+	EscapeFormulas *EscapeFormulas `form:"escapeFormulas,omitempty" json:"escapeFormulas,omitempty"`
+}
+
+// ExportSetAsideRowsParamsFormat defines parameters for ExportSetAsideRows.
+type ExportSetAsideRowsParamsFormat string
 
 // ListRowsParams defines parameters for ListRows.
 type ListRowsParams struct {
@@ -2392,6 +2444,21 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/retry (the `RetryIngestion` operationId).
 	RetryIngestion(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, body RetryIngestionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListSetAsideRows Rows that an ingestion set aside
+	//
+	// Needs the viewer role. In the order of the files and their rows. The list is empty until the ingestion has converted its files, and after a
+	// retry until they are converted again. Of an ingestion that failed because too many rows did not fit, each file has its first 10,000.
+	//
+	// Corresponds with GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/setAside (the `ListSetAsideRows` operationId).
+	ListSetAsideRows(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, params *ListSetAsideRowsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ExportSetAsideRows All rows that an ingestion set aside, as a file
+	//
+	// Needs the viewer role. The file has the columns `file`, `row` and `reason`. 409 if the ingestion is retried while the file is written.
+	//
+	// Corresponds with GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/setAside/export (the `ExportSetAsideRows` operationId).
+	ExportSetAsideRows(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, params *ExportSetAsideRowsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetProfile Profile of a dataset's columns
 	//
@@ -3418,6 +3485,41 @@ func (c *Client) RetryIngestionWithBody(ctx context.Context, username Username, 
 // Corresponds with POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/retry (the `RetryIngestion` operationId).
 func (c *Client) RetryIngestion(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, body RetryIngestionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewRetryIngestionRequest(c.Server, username, namespace, datasetName, ingestionID, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListSetAsideRows Rows that an ingestion set aside
+//
+// Needs the viewer role. In the order of the files and their rows. The list is empty until the ingestion has converted its files, and after a
+// retry until they are converted again. Of an ingestion that failed because too many rows did not fit, each file has its first 10,000.
+//
+// Corresponds with GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/setAside (the `ListSetAsideRows` operationId).
+func (c *Client) ListSetAsideRows(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, params *ListSetAsideRowsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListSetAsideRowsRequest(c.Server, username, namespace, datasetName, ingestionID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ExportSetAsideRows All rows that an ingestion set aside, as a file
+//
+// Needs the viewer role. The file has the columns `file`, `row` and `reason`. 409 if the ingestion is retried while the file is written.
+//
+// Corresponds with GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/setAside/export (the `ExportSetAsideRows` operationId).
+func (c *Client) ExportSetAsideRows(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, params *ExportSetAsideRowsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewExportSetAsideRowsRequest(c.Server, username, namespace, datasetName, ingestionID, params)
 	if err != nil {
 		return nil, err
 	}
@@ -5637,6 +5739,194 @@ func NewRetryIngestionRequestWithBody(server string, username Username, namespac
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListSetAsideRowsRequest constructs an http.Request for the ListSetAsideRows method
+func NewListSetAsideRowsRequest(server string, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, params *ListSetAsideRowsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "username", username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "namespace", namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam2 string
+
+	pathParam2, err = runtime.StyleParamWithOptions("simple", false, "datasetName", datasetName, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam3 string
+
+	pathParam3, err = runtime.StyleParamWithOptions("simple", false, "ingestionId", ingestionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/data/%s/%s/%s/ingestions/%s/setAside", pathParam0, pathParam1, pathParam2, pathParam3)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewExportSetAsideRowsRequest constructs an http.Request for the ExportSetAsideRows method
+func NewExportSetAsideRowsRequest(server string, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, params *ExportSetAsideRowsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "username", username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "namespace", namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam2 string
+
+	pathParam2, err = runtime.StyleParamWithOptions("simple", false, "datasetName", datasetName, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam3 string
+
+	pathParam3, err = runtime.StyleParamWithOptions("simple", false, "ingestionId", ingestionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/data/%s/%s/%s/ingestions/%s/setAside/export", pathParam0, pathParam1, pathParam2, pathParam3)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Format != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "format", *params.Format, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.EscapeFormulas != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "escapeFormulas", *params.EscapeFormulas, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
 
 	return req, nil
 }
@@ -8456,6 +8746,25 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/retry (the `RetryIngestion` operationId).
 	RetryIngestionWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, body RetryIngestionJSONRequestBody, reqEditors ...RequestEditorFn) (*RetryIngestionResponse, error)
 
+	// ListSetAsideRowsWithResponse Rows that an ingestion set aside
+	//
+	// Needs the viewer role. In the order of the files and their rows. The list is empty until the ingestion has converted its files, and after a
+	// retry until they are converted again. Of an ingestion that failed because too many rows did not fit, each file has its first 10,000.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/setAside (the `ListSetAsideRows` operationId).
+	ListSetAsideRowsWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, params *ListSetAsideRowsParams, reqEditors ...RequestEditorFn) (*ListSetAsideRowsResponse, error)
+
+	// ExportSetAsideRowsWithResponse All rows that an ingestion set aside, as a file
+	//
+	// Needs the viewer role. The file has the columns `file`, `row` and `reason`. 409 if the ingestion is retried while the file is written.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/setAside/export (the `ExportSetAsideRows` operationId).
+	ExportSetAsideRowsWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, params *ExportSetAsideRowsParams, reqEditors ...RequestEditorFn) (*ExportSetAsideRowsResponse, error)
+
 	// GetProfileWithResponse Profile of a dataset's columns
 	//
 	// The profile is computed when the dataset has not changed for a while, so it may describe an earlier snapshot, which `snapshotId`
@@ -9985,6 +10294,109 @@ func (r RetryIngestionResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r RetryIngestionResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListSetAsideRowsResponseDefaultHeaders the declared response headers of an HTTP default response for ListSetAsideRows
+type ListSetAsideRowsResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type ListSetAsideRowsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *SetAsideRowList
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ListSetAsideRowsResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListSetAsideRowsResponse) GetJSON200() *SetAsideRowList {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ListSetAsideRowsResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListSetAsideRowsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListSetAsideRowsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListSetAsideRowsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListSetAsideRowsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ExportSetAsideRowsResponseDefaultHeaders the declared response headers of an HTTP default response for ExportSetAsideRows
+type ExportSetAsideRowsResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type ExportSetAsideRowsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ExportSetAsideRowsResponseDefaultHeaders
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ExportSetAsideRowsResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ExportSetAsideRowsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ExportSetAsideRowsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ExportSetAsideRowsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ExportSetAsideRowsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -12896,6 +13308,37 @@ func (c *ClientWithResponses) RetryIngestionWithResponse(ctx context.Context, us
 	return ParseRetryIngestionResponse(rsp)
 }
 
+// ListSetAsideRowsWithResponse Rows that an ingestion set aside
+//
+// Needs the viewer role. In the order of the files and their rows. The list is empty until the ingestion has converted its files, and after a
+// retry until they are converted again. Of an ingestion that failed because too many rows did not fit, each file has its first 10,000.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/setAside (the `ListSetAsideRows` operationId).
+func (c *ClientWithResponses) ListSetAsideRowsWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, params *ListSetAsideRowsParams, reqEditors ...RequestEditorFn) (*ListSetAsideRowsResponse, error) {
+	rsp, err := c.ListSetAsideRows(ctx, username, namespace, datasetName, ingestionID, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListSetAsideRowsResponse(rsp)
+}
+
+// ExportSetAsideRowsWithResponse All rows that an ingestion set aside, as a file
+//
+// Needs the viewer role. The file has the columns `file`, `row` and `reason`. 409 if the ingestion is retried while the file is written.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/setAside/export (the `ExportSetAsideRows` operationId).
+func (c *ClientWithResponses) ExportSetAsideRowsWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, params *ExportSetAsideRowsParams, reqEditors ...RequestEditorFn) (*ExportSetAsideRowsResponse, error) {
+	rsp, err := c.ExportSetAsideRows(ctx, username, namespace, datasetName, ingestionID, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseExportSetAsideRowsResponse(rsp)
+}
+
 // GetProfileWithResponse Profile of a dataset's columns
 //
 // The profile is computed when the dataset has not changed for a while, so it may describe an earlier snapshot, which `snapshotId`
@@ -14717,6 +15160,91 @@ func ParseRetryIngestionResponse(rsp *http.Response) (*RetryIngestionResponse, e
 	switch {
 	case true:
 		var headers RetryIngestionResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListSetAsideRowsResponse parses an HTTP response from a ListSetAsideRowsWithResponse call
+func ParseListSetAsideRowsResponse(rsp *http.Response) (*ListSetAsideRowsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListSetAsideRowsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest SetAsideRowList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ListSetAsideRowsResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseExportSetAsideRowsResponse parses an HTTP response from a ExportSetAsideRowsWithResponse call
+func ParseExportSetAsideRowsResponse(rsp *http.Response) (*ExportSetAsideRowsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ExportSetAsideRowsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ExportSetAsideRowsResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {

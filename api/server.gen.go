@@ -58,6 +58,9 @@ type ServerInterface interface {
 	// RetryIngestion Continue a waiting ingestion, or try a failed one again
 	// (POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/retry)
 	RetryIngestion(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID)
+	// ListSetAsideRows Rows that an ingestion set aside
+	// (GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/setAside)
+	ListSetAsideRows(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, params ListSetAsideRowsParams)
 	// GetProfile Profile of a dataset's columns
 	// (GET /data/{username}/{namespace}/{datasetName}/profile)
 	GetProfile(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, datasetName DatasetName)
@@ -849,6 +852,88 @@ func (siw *ServerInterfaceWrapper) RetryIngestion(w http.ResponseWriter, r *http
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.RetryIngestion(w, r, username, namespace, datasetName, ingestionID)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListSetAsideRows operation middleware
+func (siw *ServerInterfaceWrapper) ListSetAsideRows(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "username" -------------
+	var username Username
+
+	err = runtime.BindStyledParameterWithOptions("simple", "username", r.PathValue("username"), &username, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "username", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "namespace" -------------
+	var namespace Namespace
+
+	err = runtime.BindStyledParameterWithOptions("simple", "namespace", r.PathValue("namespace"), &namespace, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "namespace", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "datasetName" -------------
+	var datasetName DatasetName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "datasetName", r.PathValue("datasetName"), &datasetName, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "datasetName", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "ingestionId" -------------
+	var ingestionID IngestionID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "ingestionId", r.PathValue("ingestionId"), &ingestionID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "ingestionId", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListSetAsideRowsParams
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: "int32"})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListSetAsideRows(w, r, username, namespace, datasetName, ingestionID, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -2431,6 +2516,7 @@ func HandlerWithOptions(si ServerInterface, options StdHTTPServerOptions) http.H
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}", wrapper.GetIngestion)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/cancel", wrapper.CancelIngestion)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/retry", wrapper.RetryIngestion)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/setAside", wrapper.ListSetAsideRows)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/data/{username}/{namespace}/{datasetName}/profile", wrapper.GetProfile)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/data/{username}/{namespace}/{datasetName}/snapshots", wrapper.ListSnapshots)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/data/{username}/{namespace}/{datasetName}/snapshots/{snapshotId}/restore", wrapper.RestoreSnapshot)
@@ -3088,6 +3174,53 @@ type RetryIngestiondefaultJSONResponse struct {
 }
 
 func (response RetryIngestiondefaultJSONResponse) VisitRetryIngestionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListSetAsideRowsRequestObject struct {
+	Username    Username    `json:"username"`
+	Namespace   Namespace   `json:"namespace"`
+	DatasetName DatasetName `json:"datasetName"`
+	IngestionID IngestionID `json:"ingestionId"`
+	Params      ListSetAsideRowsParams
+}
+
+type ListSetAsideRowsResponseObject interface {
+	VisitListSetAsideRowsResponse(w http.ResponseWriter) error
+}
+
+type ListSetAsideRows200JSONResponse SetAsideRowList
+
+func (response ListSetAsideRows200JSONResponse) VisitListSetAsideRowsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListSetAsideRowsdefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response ListSetAsideRowsdefaultJSONResponse) VisitListSetAsideRowsResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -4744,6 +4877,9 @@ type StrictServerInterface interface {
 	// RetryIngestion Continue a waiting ingestion, or try a failed one again
 	// (POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/retry)
 	RetryIngestion(ctx context.Context, request RetryIngestionRequestObject) (RetryIngestionResponseObject, error)
+	// ListSetAsideRows Rows that an ingestion set aside
+	// (GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/setAside)
+	ListSetAsideRows(ctx context.Context, request ListSetAsideRowsRequestObject) (ListSetAsideRowsResponseObject, error)
 	// GetProfile Profile of a dataset's columns
 	// (GET /data/{username}/{namespace}/{datasetName}/profile)
 	GetProfile(ctx context.Context, request GetProfileRequestObject) (GetProfileResponseObject, error)
@@ -5288,6 +5424,36 @@ func (sh *strictHandler) RetryIngestion(w http.ResponseWriter, r *http.Request, 
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(RetryIngestionResponseObject); ok {
 		if err := validResponse.VisitRetryIngestionResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListSetAsideRows operation middleware
+func (sh *strictHandler) ListSetAsideRows(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, params ListSetAsideRowsParams) {
+	var request ListSetAsideRowsRequestObject
+
+	request.Username = username
+	request.Namespace = namespace
+	request.DatasetName = datasetName
+	request.IngestionID = ingestionID
+	request.Params = params
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListSetAsideRows(ctx, request.(ListSetAsideRowsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListSetAsideRows")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListSetAsideRowsResponseObject); ok {
+		if err := validResponse.VisitListSetAsideRowsResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

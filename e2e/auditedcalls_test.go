@@ -130,6 +130,14 @@ func auditedCalls() []auditedCall {
 			entries: []string{"ingestion.create dataset <namespace>/orders append <id>, 1 files"},
 		},
 		{
+			request: authorizationRow{operation: "GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/setAside"}, status: 200,
+			entries: []string{"setAside.read dataset <namespace>/orders <ingestion>"},
+		},
+		{
+			request: authorizationRow{operation: "GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/setAside/export"}, status: 200,
+			entries: []string{"setAside.export dataset <namespace>/orders <ingestion>"},
+		},
+		{
 			request: authorizationRow{operation: "POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/retry"}, status: 202,
 			entries: []string{"ingestion.retry dataset <namespace>/orders <ingestion>"},
 		},

@@ -107,7 +107,7 @@ func namesNamespace(operation string) bool {
 
 // readsRows reports whether the operation returns rows of a dataset, or values of rows.
 func readsRows(operation string) bool {
-	return operation == "POST /query" || operation == "POST /query/link" || strings.HasPrefix(operation, "GET ") && (strings.HasSuffix(operation, "/rows") || strings.HasSuffix(operation, "/export"))
+	return operation == "POST /query" || operation == "POST /query/link" || strings.HasPrefix(operation, "GET ") && (strings.HasSuffix(operation, "/rows") || strings.HasSuffix(operation, "/export") || strings.HasSuffix(operation, "/setAside"))
 }
 
 // readsProfile reports whether the operation needs a profile.

@@ -142,6 +142,10 @@ func authorizationTable() (columns string, rows []authorizationRow) {
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      403    202    202"},
 		{operation: "GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
+		{operation: "GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/setAside", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
+		{operation: "GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/setAside/export", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
 		{operation: "POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/retry", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      403    202    202"},
 		{operation: "POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/cancel", statuses: "" +
@@ -229,6 +233,10 @@ func sharingTable() (columns string, rows []authorizationRow) {
 		{operation: "POST /data/{username}/{namespace}/{datasetName}/ingestions", body: ingestionBody, statuses: "" + // a caller with a limited token has no uploads
 			"403      202      403      202      202       202  202    404    403  403   403      202      404  404  404  404"},
 		{operation: "GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}", statuses: "" +
+			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
+		{operation: "GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/setAside", statuses: "" +
+			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
+		{operation: "GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/setAside/export", statuses: "" +
 			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
 		{operation: "POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/retry", statuses: "" +
 			"403      202      403      202      202       202  202    404    403  403   403      202      202  202  404  202"},

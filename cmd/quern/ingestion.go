@@ -10,7 +10,7 @@ import (
 )
 
 func (p *program) ingestionCommand() *cobra.Command {
-	return group("ingestion", "List, show, retry and cancel ingestions", p.ingestionList(), p.ingestionShow(), p.ingestionRetry(), p.ingestionCancel())
+	return group("ingestion", "List, show, retry and cancel ingestions", p.ingestionList(), p.ingestionShow(), p.ingestionAside(), p.ingestionRetry(), p.ingestionCancel())
 }
 
 // onIngestion returns a command on one ingestion of a dataset.
@@ -92,7 +92,7 @@ func (p *program) showIngestion(at name, i api.Ingestion) {
 		fact{"snapshot", snapshot}, fact{"created", i.CreatedAt}, fact{"started", i.StartedAt}, fact{"finished", i.FinishedAt},
 	)
 
-	about := &loading{program: p}
+	about := &loading{program: p, at: at}
 	if i.Doubts != nil {
 		about.tell(*i.Doubts)
 	}

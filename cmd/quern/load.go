@@ -173,7 +173,7 @@ func (l *loading) setAside(about api.Ingestion) {
 	}
 
 	if more := max(about.Progress.RowsSetAside, int64(len(rows))) - 5; more > 0 {
-		l.err.printf("  and %s more\n", grouped(more))
+		l.err.printf("  and %s more; `quern ingestion aside %s %s` shows all\n", grouped(more), l.at, about.ID)
 	}
 }
 

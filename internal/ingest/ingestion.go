@@ -92,13 +92,6 @@ type File struct {
 	Key  string
 }
 
-// SetAside is a row set aside.
-type SetAside struct {
-	File   string
-	Row    int64
-	Reason string
-}
-
 func (i Ingestion) table() lake.Table { return lake.Table{Account: i.Account, Dataset: i.Dataset} }
 
 func (i Ingestion) work() job.Work {

@@ -39,9 +39,10 @@ const (
 		SELECT ingestion_id, file_id, filename, size, object_key FROM ingestion_files
 		WHERE account_id = $1 AND dataset_id = $2 AND ingestion_id = ANY($3) ORDER BY ingestion_id, position`
 	sqlSelectSetAside = `
-		SELECT s.ingestion_id, coalesce(f.filename, ''), s.row_number, s.reason
+		SELECT s.position, coalesce(f.filename, ''), s.row_number, s.reason
 		FROM set_aside_rows s LEFT JOIN ingestion_files f USING (account_id, dataset_id, ingestion_id, position)
-		WHERE s.account_id = $1 AND s.dataset_id = $2 AND s.ingestion_id = $3 ORDER BY s.position, s.row_number LIMIT $4`
+		WHERE s.account_id = $1 AND s.dataset_id = $2 AND s.ingestion_id = $3 AND (s.position, s.row_number) > ($4, $5)
+		ORDER BY s.position, s.row_number LIMIT $6`
 	sqlSelectStatus = `SELECT status, rows_done, error_code, error_message FROM ingestions WHERE account_id = $1 AND dataset_id = $2 AND id = $3`
 
 	sqlRequeue = `
@@ -190,20 +191,23 @@ func selectIngestion(ctx context.Context, q postgres.Querier, account, dataset, 
 		return found, err
 	}
 
-	rows, err := q.Query(ctx, sqlSelectSetAside, account, dataset, id, shownSetAside)
+	found.SetAside, err = selectSetAside(ctx, q, *found, Place{}, shownSetAside)
+
+	return found, err
+}
+
+// selectSetAside returns the rows set aside that follow a place, in the order of the files.
+func selectSetAside(ctx context.Context, q postgres.Querier, i Ingestion, after Place, limit int) ([]SetAside, error) {
+	rows, err := q.Query(ctx, sqlSelectSetAside, i.Account, i.Dataset, i.ID, after.File, after.Row, limit)
 	if err != nil {
 		return nil, err
 	}
 
-	found.SetAside, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (s SetAside, err error) {
-		var owner uuid.UUID
-
-		err = row.Scan(&owner, &s.File, &s.Row, &s.Reason)
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (s SetAside, err error) {
+		err = row.Scan(&s.position, &s.File, &s.Row, &s.Reason)
 
 		return s, err
 	})
-
-	return found, err
 }
 
 func lockIngestion(ctx context.Context, tx pgx.Tx, account, dataset, id uuid.UUID) (*Ingestion, error) {
@@ -243,7 +247,12 @@ func met(ctx context.Context, tx pgx.Tx, statement string, args ...any) (bool, e
 	return tag.RowsAffected() > 0, err
 }
 
+// requeue also deletes the rows that the earlier attempt set aside: the next one decides again.
 func requeue(ctx context.Context, tx pgx.Tx, i Ingestion) error {
+	if _, err := tx.Exec(ctx, sqlDeleteSetAside, i.Account, i.Dataset, i.ID); err != nil {
+		return err
+	}
+
 	_, err := tx.Exec(ctx, sqlRequeue, i.Account, i.Dataset, i.ID, append([]string{}, i.Accepted...))
 
 	return err

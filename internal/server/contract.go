@@ -57,7 +57,7 @@ func loadContract() (*contract, error) {
 				tolerant:  source.Extensions["x-quern-tolerant"] == true,
 				lasting:   slices.Contains([]string{"ask", "streamRunEvents", "callAgent"}, source.OperationID),
 				rpc:       source.OperationID == "callAgent",
-				statement: slices.Contains([]string{"runQuery", "listRows", "exportDataset", "exportStep"}, source.OperationID),
+				statement: slices.Contains([]string{"runQuery", "listRows", "exportDataset", "exportStep", "exportSetAsideRows"}, source.OperationID),
 			}
 
 			for _, reference := range slices.Concat(item.Parameters, source.Parameters) {

@@ -228,7 +228,7 @@ func showIngestion(i ingest.Ingestion) api.Ingestion {
 	if len(i.SetAside) > 0 {
 		aside := make([]api.SetAsideRow, len(i.SetAside))
 		for n, s := range i.SetAside {
-			aside[n] = api.SetAsideRow{File: s.File, Row: s.Row, Reason: s.Reason}
+			aside[n] = showSetAside(s)
 		}
 
 		shown.SetAside = &aside

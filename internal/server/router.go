@@ -54,20 +54,21 @@ func (s *Server) newRouter() (http.Handler, error) {
 // stream, return files or read the request themselves. The contract marks them with x-quern-raw or x-quern-unread.
 func (s *Server) rawHandlers(docs *docs) map[string]handlerFunc {
 	return map[string]handlerFunc{
-		"appendRows":      s.appendRows,
-		"ingestRows":      s.appendRows,
-		"listRows":        s.listRows,
-		"exportDataset":   s.exportDataset,
-		"runQuery":        s.runQuery,
-		"ask":             s.ask,
-		"getRun":          s.getRun,
-		"cancelRun":       s.cancelRun,
-		"streamRunEvents": s.streamRunEvents,
-		"listStepRows":    s.listStepRows,
-		"exportStep":      s.exportStep,
-		"getConversation": s.getConversation,
-		"getOpenAPI":      docs.document,
-		"getDocs":         docs.page,
+		"appendRows":         s.appendRows,
+		"ingestRows":         s.appendRows,
+		"listRows":           s.listRows,
+		"exportDataset":      s.exportDataset,
+		"runQuery":           s.runQuery,
+		"ask":                s.ask,
+		"getRun":             s.getRun,
+		"cancelRun":          s.cancelRun,
+		"streamRunEvents":    s.streamRunEvents,
+		"listStepRows":       s.listStepRows,
+		"exportStep":         s.exportStep,
+		"exportSetAsideRows": s.exportSetAsideRows,
+		"getConversation":    s.getConversation,
+		"getOpenAPI":         docs.document,
+		"getDocs":            docs.page,
 	}
 }
 
