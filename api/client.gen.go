@@ -3098,6 +3098,7 @@ type ClientInterface interface {
 	//
 	// `role` is the most that the token allows. No token allows more than its creator may do. With `accessRestrictedTo` the token sees
 	// only the named namespaces and datasets, has at most editor rights, and cannot share, rename, delete or manage tokens.
+	// It can upload files for them, and sees only the upload sessions that it prepared itself.
 	// A token that was created with another token expires no later than that token and allows no more.
 	//
 	// Takes any type of body and a specified content type.
@@ -3111,6 +3112,7 @@ type ClientInterface interface {
 	//
 	// `role` is the most that the token allows. No token allows more than its creator may do. With `accessRestrictedTo` the token sees
 	// only the named namespaces and datasets, has at most editor rights, and cannot share, rename, delete or manage tokens.
+	// It can upload files for them, and sees only the upload sessions that it prepared itself.
 	// A token that was created with another token expires no later than that token and allows no more.
 	//
 	// Takes a body of the `application/json` content type.
@@ -4768,6 +4770,7 @@ func (c *Client) ListTokens(ctx context.Context, params *ListTokensParams, reqEd
 //
 // `role` is the most that the token allows. No token allows more than its creator may do. With `accessRestrictedTo` the token sees
 // only the named namespaces and datasets, has at most editor rights, and cannot share, rename, delete or manage tokens.
+// It can upload files for them, and sees only the upload sessions that it prepared itself.
 // A token that was created with another token expires no later than that token and allows no more.
 //
 // Takes any type of body and a specified content type.
@@ -4791,6 +4794,7 @@ func (c *Client) CreateTokenWithBody(ctx context.Context, params *CreateTokenPar
 //
 // `role` is the most that the token allows. No token allows more than its creator may do. With `accessRestrictedTo` the token sees
 // only the named namespaces and datasets, has at most editor rights, and cannot share, rename, delete or manage tokens.
+// It can upload files for them, and sees only the upload sessions that it prepared itself.
 // A token that was created with another token expires no later than that token and allows no more.
 //
 // Takes a body of the `application/json` content type.
@@ -9455,6 +9459,7 @@ type ClientWithResponsesInterface interface {
 	//
 	// `role` is the most that the token allows. No token allows more than its creator may do. With `accessRestrictedTo` the token sees
 	// only the named namespaces and datasets, has at most editor rights, and cannot share, rename, delete or manage tokens.
+	// It can upload files for them, and sees only the upload sessions that it prepared itself.
 	// A token that was created with another token expires no later than that token and allows no more.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -9468,6 +9473,7 @@ type ClientWithResponsesInterface interface {
 	//
 	// `role` is the most that the token allows. No token allows more than its creator may do. With `accessRestrictedTo` the token sees
 	// only the named namespaces and datasets, has at most editor rights, and cannot share, rename, delete or manage tokens.
+	// It can upload files for them, and sees only the upload sessions that it prepared itself.
 	// A token that was created with another token expires no later than that token and allows no more.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
@@ -14389,6 +14395,7 @@ func (c *ClientWithResponses) ListTokensWithResponse(ctx context.Context, params
 //
 // `role` is the most that the token allows. No token allows more than its creator may do. With `accessRestrictedTo` the token sees
 // only the named namespaces and datasets, has at most editor rights, and cannot share, rename, delete or manage tokens.
+// It can upload files for them, and sees only the upload sessions that it prepared itself.
 // A token that was created with another token expires no later than that token and allows no more.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -14408,6 +14415,7 @@ func (c *ClientWithResponses) CreateTokenWithBodyWithResponse(ctx context.Contex
 //
 // `role` is the most that the token allows. No token allows more than its creator may do. With `accessRestrictedTo` the token sees
 // only the named namespaces and datasets, has at most editor rights, and cannot share, rename, delete or manage tokens.
+// It can upload files for them, and sees only the upload sessions that it prepared itself.
 // A token that was created with another token expires no later than that token and allows no more.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).

@@ -39,7 +39,7 @@ func authorizationTable() (columns string, rows []authorizationRow) {
 			"401 401     401     401   401      401    401  401   401 401      401     401    403        200      403    403    200"},
 
 		{operation: "POST /file-upload/prepare", body: `{"filesToUpload": [{"filename": "x", "size": 1}]}`, statuses: "" +
-			"401 401     401     401   401      401    401  401   401 401      401     401    403        200      403    200    200"},
+			"401 401     401     401   401      401    401  401   401 401      401     401    200        200      403    200    200"},
 		{operation: "GET /file-upload/{sessionId}", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
 		{operation: "POST /file-upload/{sessionId}/abort", statuses: "" +
@@ -230,8 +230,8 @@ func sharingTable() (columns string, rows []authorizationRow) {
 			"200      200      200      200      200       200  200    -32602 200  200   200      200      200  200  -32602 200"},
 		{operation: "GET /data/{username}/{namespace}/{datasetName}/ingestions", statuses: "" +
 			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
-		{operation: "POST /data/{username}/{namespace}/{datasetName}/ingestions", body: ingestionBody, statuses: "" + // a caller with a limited token has no uploads
-			"403      202      403      202      202       202  202    404    403  403   403      202      404  404  404  404"},
+		{operation: "POST /data/{username}/{namespace}/{datasetName}/ingestions", body: ingestionBody, statuses: "" + // a limited token loads what it uploaded itself, into its targets
+			"403      202      403      202      202       202  202    404    403  403   403      202      202  202  404  202"},
 		{operation: "GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}", statuses: "" +
 			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
 		{operation: "GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/setAside", statuses: "" +

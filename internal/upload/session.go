@@ -56,6 +56,14 @@ type Session struct {
 	CreatedAt time.Time
 	ExpiresAt time.Time
 	Files     []File
+
+	token uuid.UUID // API token that prepared it; uuid.Nil for a person who signed in
+}
+
+// reachedBy reports whether the caller's credential may use the session. A restricted token uses only the sessions that it
+// prepared: a file of another one can be about anything.
+func (s Session) reachedBy(who auth.Principal) bool {
+	return who.Token == nil || !who.Token.Restricted || s.token == who.Token.ID
 }
 
 // File is one file of a session.
@@ -172,6 +180,9 @@ func (u Uploads) draft(who auth.Principal, files []NewFile) (Session, error) {
 	now := u.now()
 	session := Session{
 		Account: who.Account, ID: uuid.Must(uuid.NewV7()), Status: Preparing, CreatedAt: now, ExpiresAt: now.Add(sessionTime),
+	}
+	if who.Token != nil {
+		session.token = who.Token.ID
 	}
 
 	var (
@@ -389,18 +400,14 @@ func (u Uploads) Parts(ctx context.Context, session Session) ([][]blob.UploadedP
 	return parts, calls.Wait()
 }
 
-// load returns a session of the caller. For a restricted token it returns NotFound.
+// load returns a session of the caller. For a session that the caller's token does not reach it returns NotFound.
 func (u Uploads) load(ctx context.Context, q postgres.Querier, who auth.Principal, id uuid.UUID) (Session, error) {
-	if who.Token != nil && who.Token.Restricted {
-		return Session{}, fault.Absent()
-	}
-
 	found, err := selectSession(ctx, q, who.Account, id)
 	if err != nil {
 		return Session{}, err
 	}
 
-	if found == nil {
+	if found == nil || !found.reachedBy(who) {
 		return Session{}, fault.Absent()
 	}
 
@@ -448,12 +455,9 @@ func (s Session) audit() audit.Target { return audit.Target{Kind: "upload", ID: 
 func (u Uploads) now() time.Time { return u.Now().UTC().Truncate(time.Millisecond) }
 
 func mayUpload(who auth.Principal) error {
-	switch {
-	case who.Token != nil && who.Token.Restricted:
-		return fault.New(fault.Forbidden, "A restricted token cannot upload files, because it could not see them.")
-	case auth.Editor.Exceeds(who.Ceiling()):
+	if auth.Editor.Exceeds(who.Ceiling()) {
 		return fault.New(fault.Forbidden, "The token in use allows viewer at most.")
-	default:
-		return nil
 	}
+
+	return nil
 }

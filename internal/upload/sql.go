@@ -21,12 +21,15 @@ const (
 		FROM upload_sessions s LEFT JOIN upload_files f ON f.account_id = s.account_id AND f.session_id = s.id AND f.status = 'preparing'
 		WHERE s.account_id = $1 AND s.status = 'preparing'`
 	sqlInsertSession = `
-		INSERT INTO upload_sessions (account_id, id, status, created_at, expires_at) VALUES ($1, $2, $3, $4, $5)`
+		INSERT INTO upload_sessions (account_id, id, status, created_at, expires_at, token_id)
+		VALUES ($1, $2, $3, $4, $5, nullif($6, '00000000-0000-0000-0000-000000000000'::uuid))`
 	sqlInsertFile = `
 		INSERT INTO upload_files (account_id, session_id, id, position, filename, size, part_size, object_key, upload_id, status)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, '', $9)`
 	sqlLockSession   = `SELECT id FROM upload_sessions WHERE account_id = $1 AND id = $2 FOR UPDATE`
-	sqlSelectSession = `SELECT status, created_at, expires_at FROM upload_sessions WHERE account_id = $1 AND id = $2`
+	sqlSelectSession = `
+		SELECT status, created_at, expires_at, coalesce(token_id, '00000000-0000-0000-0000-000000000000'::uuid)
+		FROM upload_sessions WHERE account_id = $1 AND id = $2`
 	sqlSelectFiles   = `
 		SELECT id, position, filename, size, part_size, object_key, upload_id, status, completed_at FROM upload_files
 		WHERE account_id = $1 AND session_id = $2 ORDER BY position`
@@ -88,7 +91,7 @@ func countOpen(ctx context.Context, tx pgx.Tx, account uuid.UUID) (sessions int,
 }
 
 func insertSession(ctx context.Context, tx pgx.Tx, s Session) error {
-	if _, err := tx.Exec(ctx, sqlInsertSession, s.Account, s.ID, s.Status, s.CreatedAt, s.ExpiresAt); err != nil {
+	if _, err := tx.Exec(ctx, sqlInsertSession, s.Account, s.ID, s.Status, s.CreatedAt, s.ExpiresAt, s.token); err != nil {
 		return err
 	}
 
@@ -110,7 +113,7 @@ func lockSession(ctx context.Context, tx pgx.Tx, s Session) error {
 func selectSession(ctx context.Context, q postgres.Querier, account, id uuid.UUID) (*Session, error) {
 	s := Session{Account: account, ID: id}
 
-	err := q.QueryRow(ctx, sqlSelectSession, account, id).Scan(&s.Status, &s.CreatedAt, &s.ExpiresAt)
+	err := q.QueryRow(ctx, sqlSelectSession, account, id).Scan(&s.Status, &s.CreatedAt, &s.ExpiresAt, &s.token)
 	if postgres.NoRows(err) {
 		return nil, nil //nolint:nilnil // absence is not a failure here
 	}
