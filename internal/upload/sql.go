@@ -30,7 +30,7 @@ const (
 	sqlSelectSession = `
 		SELECT status, created_at, expires_at, coalesce(token_id, '00000000-0000-0000-0000-000000000000'::uuid)
 		FROM upload_sessions WHERE account_id = $1 AND id = $2`
-	sqlSelectFiles   = `
+	sqlSelectFiles = `
 		SELECT id, position, filename, size, part_size, object_key, upload_id, status, completed_at FROM upload_files
 		WHERE account_id = $1 AND session_id = $2 ORDER BY position`
 	sqlUpdateUploadID = `
