@@ -57,7 +57,7 @@ type goldenSession struct {
 	*cli
 
 	s             *service
-	names, values map[string]string // names of ids by value, and values by name
+	names, values map[string]string // names of ids by the longest known form of the id, and the reverse
 }
 
 // play runs the commands of a session and returns it with the actual output: lines of standard error begin with "! ", and an exit
@@ -126,7 +126,8 @@ type variation struct {
 }
 
 var (
-	uuidPattern = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	// uuidPattern matches ids, and their beginnings as lists show them.
+	uuidPattern = regexp.MustCompile(`\b[0-9a-f]{8}-[0-9a-f]{4}(-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})?\b`)
 	varying     = []variation{ //nolint:gochecknoglobals // never changed
 		{regexp.MustCompile(`\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d+)?Z?`), "<moment of the day>"},
 		{regexp.MustCompile(`quern_\w+`), "<token>"},
@@ -136,17 +137,33 @@ var (
 	}
 )
 
+// nameOf returns the name of an id, or of an id that begins with the text.
+func (g *goldenSession) nameOf(id string) string {
+	for known, name := range g.names {
+		if strings.HasPrefix(known, id) || strings.HasPrefix(id, known) {
+			if len(id) > len(known) {
+				delete(g.names, known)
+				g.names[id], g.values[name] = name, id
+			}
+
+			return name
+		}
+	}
+
+	name := fmt.Sprintf("<id %d>", len(g.names)+1)
+	g.names[id], g.values[name] = name, id
+
+	return name
+}
+
 // normal replaces text that differs from run to run by names.
 func (g *goldenSession) normal(text string) string {
 	text = strings.ReplaceAll(text, g.s.root, "<server>")
 	text = uuidPattern.ReplaceAllStringFunc(text, func(id string) string {
-		if g.names[id] == "" {
-			g.names[id] = fmt.Sprintf("<id %d>", len(g.names)+1)
-			g.values[g.names[id]] = id
-		}
+		name := g.nameOf(id)
 
 		// Pad the name to the width of the id, so that columns stay aligned.
-		return g.names[id] + strings.Repeat("_", len(id)-len(g.names[id]))
+		return name + strings.Repeat("_", len(id)-len(name))
 	})
 
 	for _, one := range varying {

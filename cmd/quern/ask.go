@@ -36,7 +36,7 @@ func (p *program) askCommand() *cobra.Command {
 		}
 
 		if conversation != "" {
-			id, err := parseID(conversation, "`quern conversation list` shows the ids")
+			id, err := conversationID(ctx, client, conversation)
 			if err != nil {
 				return err
 			}

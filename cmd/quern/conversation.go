@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"iter"
 	"strings"
 
+	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"quern.dev/quern/api"
@@ -13,7 +15,7 @@ import (
 func (p *program) conversationCommand() *cobra.Command {
 	return group("conversation", "List, show, rename and delete conversations", p.conversationList(), p.conversationShow(),
 		p.act("rename ID TITLE", "Rename a conversation", cobra.ExactArgs(2), func(ctx context.Context, client *api.Client, args []string) error {
-			id, err := parseID(args[0], "`quern conversation list` shows the ids")
+			id, err := conversationID(ctx, client, args[0])
 			if err != nil {
 				return err
 			}
@@ -45,12 +47,7 @@ func (p *program) conversationList() *cobra.Command {
 			parameters.Username, parameters.Namespace = &at.owner, &at.namespace
 		}
 
-		return list(p, api.Pages(func(cursor *string) ([]api.ConversationItem, *string, error) {
-			parameters.Cursor = cursor
-			page, err := api.Read[api.ConversationList](client.ListConversations(ctx, &parameters))
-
-			return page.Data, page.NextCursor, err
-		}), limit, "No conversations yet. `quern ask` starts one.",
+		return list(p, allConversations(ctx, client, parameters), limit, "No conversations yet. `quern ask` starts one.",
 			column[api.ConversationItem]{"conversation", func(c api.ConversationItem) any { return c.ID }},
 			column[api.ConversationItem]{"about", func(c api.ConversationItem) any { return c.Username + "/" + c.Namespace }},
 			column[api.ConversationItem]{"last", func(c api.ConversationItem) any { return c.UpdatedAt }},
@@ -63,9 +60,24 @@ func (p *program) conversationList() *cobra.Command {
 	return command
 }
 
+func allConversations(ctx context.Context, client *api.Client, parameters api.ListConversationsParams) iter.Seq2[api.ConversationItem, error] {
+	return api.Pages(func(cursor *string) ([]api.ConversationItem, *string, error) {
+		parameters.Cursor = cursor
+		page, err := api.Read[api.ConversationList](client.ListConversations(ctx, &parameters))
+
+		return page.Data, page.NextCursor, err
+	})
+}
+
+func conversationID(ctx context.Context, client *api.Client, text string) (uuid.UUID, error) {
+	all := allConversations(ctx, client, api.ListConversationsParams{Limit: new(int32(100))})
+
+	return findID(text, "`quern conversation list` shows the ids", all, func(c api.ConversationItem) listed { return listed{c.ID, c.Title} })
+}
+
 func (p *program) conversationShow() *cobra.Command {
 	return p.act("show ID", "Show the questions and answers of a conversation", cobra.ExactArgs(1), func(ctx context.Context, client *api.Client, args []string) error {
-		id, err := parseID(args[0], "`quern conversation list` shows the ids")
+		id, err := conversationID(ctx, client, args[0])
 		if err != nil {
 			return err
 		}
@@ -123,7 +135,7 @@ func (p *program) conversationDelete() *cobra.Command {
 	var yes bool
 
 	command := p.act("delete ID", "Delete a conversation with its questions and answers", cobra.ExactArgs(1), func(ctx context.Context, client *api.Client, args []string) error {
-		id, err := parseID(args[0], "`quern conversation list` shows the ids")
+		id, err := conversationID(ctx, client, args[0])
 		if err != nil {
 			return err
 		}

@@ -5,7 +5,6 @@ import (
 	"iter"
 	"strings"
 
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"quern.dev/quern/api"
@@ -177,11 +176,7 @@ func (p *program) datasetHistory() *cobra.Command {
 	var limit int
 
 	command := p.onDataset("history DATASET", "Show the snapshots, newest first", 1, func(ctx context.Context, client *api.Client, at name, _ []string) error {
-		return list(p, api.Pages(func(cursor *string) ([]api.Snapshot, *string, error) {
-			page, err := api.Read[api.SnapshotList](client.ListSnapshots(ctx, at.owner, at.namespace, at.dataset, &api.ListSnapshotsParams{Cursor: cursor, Limit: new(int32(100))}))
-
-			return page.Data, page.NextCursor, err
-		}), limit, "No snapshots yet.",
+		return list(p, allSnapshots(ctx, client, at), limit, "No snapshots yet.",
 			column[api.Snapshot]{"snapshot", func(s api.Snapshot) any { return s.SnapshotID }},
 			column[api.Snapshot]{"at", func(s api.Snapshot) any { return s.CommittedAt }},
 			column[api.Snapshot]{"what", func(s api.Snapshot) any { return string(s.Operation) }},
@@ -200,9 +195,19 @@ func (p *program) datasetHistory() *cobra.Command {
 	return command
 }
 
+func allSnapshots(ctx context.Context, client *api.Client, at name) iter.Seq2[api.Snapshot, error] {
+	return api.Pages(func(cursor *string) ([]api.Snapshot, *string, error) {
+		page, err := api.Read[api.SnapshotList](client.ListSnapshots(ctx, at.owner, at.namespace, at.dataset, &api.ListSnapshotsParams{Cursor: cursor, Limit: new(int32(100))}))
+
+		return page.Data, page.NextCursor, err
+	})
+}
+
 func (p *program) datasetRestore() *cobra.Command {
 	return p.onDataset("restore DATASET SNAPSHOT", "Restore an earlier snapshot", 2, func(ctx context.Context, client *api.Client, at name, args []string) error {
-		id, err := parseID(args[0], "`quern dataset history` lists the snapshots")
+		id, err := findID(args[0], "`quern dataset history` lists the snapshots", allSnapshots(ctx, client, at), func(s api.Snapshot) listed {
+			return listed{s.SnapshotID, moment(s.CommittedAt) + ", " + string(s.Operation)}
+		})
 		if err != nil {
 			return err
 		}
@@ -214,13 +219,4 @@ func (p *program) datasetRestore() *cobra.Command {
 
 		return p.done("Restored %s with %s. The new snapshot is %s.", at, counted(made.RowCount, "row", "rows"), made.SnapshotID)
 	})
-}
-
-func parseID(text, hint string) (uuid.UUID, error) {
-	id, err := uuid.Parse(text)
-	if err != nil {
-		return id, exitError{exitNotFound, "\"" + text + "\" is not an id", hint + "."}
-	}
-
-	return id, nil
 }

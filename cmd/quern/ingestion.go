@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"iter"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -16,7 +17,9 @@ func (p *program) ingestionCommand() *cobra.Command {
 // onIngestion returns a command on one ingestion of a dataset.
 func (p *program) onIngestion(use, short string, run func(ctx context.Context, client *api.Client, at name, id uuid.UUID) error) *cobra.Command {
 	return p.onDataset(use+" DATASET ID", short, 2, func(ctx context.Context, client *api.Client, at name, args []string) error {
-		id, err := parseID(args[0], "`quern ingestion list` shows the ids")
+		id, err := findID(args[0], "`quern ingestion list` shows the ids", allIngestions(ctx, client, at), func(i api.Ingestion) listed {
+			return listed{i.ID, moment(i.CreatedAt) + ", " + string(i.Status)}
+		})
 		if err != nil {
 			return err
 		}
@@ -29,15 +32,19 @@ func (p *program) ingestionList() *cobra.Command {
 	var limit int
 
 	command := p.onDataset("list DATASET", "List the ingestions of a dataset, newest first", 1, func(ctx context.Context, client *api.Client, at name, _ []string) error {
-		return list(p, api.Pages(func(cursor *string) ([]api.Ingestion, *string, error) {
-			page, err := api.Read[api.IngestionList](client.ListIngestions(ctx, at.owner, at.namespace, at.dataset, &api.ListIngestionsParams{Cursor: cursor, Limit: new(int32(100))}))
-
-			return page.Data, page.NextCursor, err
-		}), limit, "No ingestions yet. `quern upload` creates one.", ingestionColumns()...)
+		return list(p, allIngestions(ctx, client, at), limit, "No ingestions yet. `quern upload` creates one.", ingestionColumns()...)
 	})
 	limitFlag(command, &limit)
 
 	return command
+}
+
+func allIngestions(ctx context.Context, client *api.Client, at name) iter.Seq2[api.Ingestion, error] {
+	return api.Pages(func(cursor *string) ([]api.Ingestion, *string, error) {
+		page, err := api.Read[api.IngestionList](client.ListIngestions(ctx, at.owner, at.namespace, at.dataset, &api.ListIngestionsParams{Cursor: cursor, Limit: new(int32(100))}))
+
+		return page.Data, page.NextCursor, err
+	})
 }
 
 func ingestionColumns() []column[api.Ingestion] {

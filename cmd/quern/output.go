@@ -55,7 +55,7 @@ func list[T any](p *program, items iter.Seq2[T, error], limit int, none string, 
 	case len(rows) == 0:
 		p.out.printf("%s\n", none)
 	default:
-		p.table(heads, rows)
+		p.table(heads, shortened(rows))
 	}
 
 	if more {

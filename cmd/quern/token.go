@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"iter"
 	"strconv"
 	"strings"
 	"time"
@@ -15,7 +16,7 @@ import (
 func (p *program) tokenCommand() *cobra.Command {
 	return group("token", "List, create and revoke API tokens", p.tokenList(), p.tokenCreate(),
 		p.act("revoke ID", "Revoke an API token", cobra.ExactArgs(1), func(ctx context.Context, client *api.Client, args []string) error {
-			id, err := parseID(args[0], "`quern token list` shows the ids")
+			id, err := findID(args[0], "`quern token list` shows the ids", allTokens(ctx, client), func(t api.Token) listed { return listed{t.ID, t.Name} })
 			if err != nil {
 				return err
 			}
@@ -32,11 +33,7 @@ func (p *program) tokenList() *cobra.Command {
 	var limit int
 
 	command := p.act("list", "List your API tokens", cobra.NoArgs, func(ctx context.Context, client *api.Client, _ []string) error {
-		return list(p, api.Pages(func(cursor *string) ([]api.Token, *string, error) {
-			page, err := api.Read[api.TokenList](client.ListTokens(ctx, &api.ListTokensParams{Cursor: cursor, Limit: new(int32(100))}))
-
-			return page.Data, page.NextCursor, err
-		}), limit, "No API tokens. `quern token create NAME` creates one.",
+		return list(p, allTokens(ctx, client), limit, "No API tokens. `quern token create NAME` creates one.",
 			column[api.Token]{"id", func(t api.Token) any { return t.ID }},
 			column[api.Token]{"name", func(t api.Token) any { return t.Name }},
 			column[api.Token]{"role", func(t api.Token) any { return string(t.Role) }},
@@ -48,6 +45,14 @@ func (p *program) tokenList() *cobra.Command {
 	limitFlag(command, &limit)
 
 	return command
+}
+
+func allTokens(ctx context.Context, client *api.Client) iter.Seq2[api.Token, error] {
+	return api.Pages(func(cursor *string) ([]api.Token, *string, error) {
+		page, err := api.Read[api.TokenList](client.ListTokens(ctx, &api.ListTokensParams{Cursor: cursor, Limit: new(int32(100))}))
+
+		return page.Data, page.NextCursor, err
+	})
 }
 
 func targets(all []api.TokenTarget) string {
