@@ -606,27 +606,6 @@ func (e ExportDatasetParamsFormat) Valid() bool {
 	}
 }
 
-// Defines values for ExportSetAsideRowsParamsFormat.
-const (
-	ExportSetAsideRowsParamsFormatCsv     ExportSetAsideRowsParamsFormat = "csv"
-	ExportSetAsideRowsParamsFormatNdjson  ExportSetAsideRowsParamsFormat = "ndjson"
-	ExportSetAsideRowsParamsFormatParquet ExportSetAsideRowsParamsFormat = "parquet"
-)
-
-// Valid indicates whether the value is a known member of the ExportSetAsideRowsParamsFormat enum.
-func (e ExportSetAsideRowsParamsFormat) Valid() bool {
-	switch e {
-	case ExportSetAsideRowsParamsFormatCsv:
-		return true
-	case ExportSetAsideRowsParamsFormatNdjson:
-		return true
-	case ExportSetAsideRowsParamsFormatParquet:
-		return true
-	default:
-		return false
-	}
-}
-
 // Defines values for ExportStepParamsFormat.
 const (
 	ExportStepParamsFormatCsv     ExportStepParamsFormat = "csv"
@@ -820,13 +799,16 @@ type ConversationChange struct {
 
 // ConversationItem defines model for ConversationItem.
 type ConversationItem struct {
-	CreatedAt time.Time          `json:"createdAt"`
+	// CreatedAt Milliseconds since 1970.
+	CreatedAt int64              `json:"createdAt"`
 	ID        openapi_types.UUID `json:"id"`
 
 	// Namespace Name of a namespace or dataset. Kept as written, compared without case.
 	Namespace ObjectName `json:"namespace"`
 	Title     string     `json:"title"`
-	UpdatedAt time.Time  `json:"updatedAt"`
+
+	// UpdatedAt Milliseconds since 1970.
+	UpdatedAt int64 `json:"updatedAt"`
 
 	// Username A username. Compared without case; `self` stands for the caller.
 	Username AccountName `json:"username"`
@@ -834,15 +816,15 @@ type ConversationItem struct {
 
 // ConversationList defines model for ConversationList.
 type ConversationList struct {
-	Data       []ConversationItem `json:"data"`
-	NextCursor *string            `json:"nextCursor,omitempty"`
+	Conversations []ConversationItem `json:"conversations"`
+	NextCursor    *string            `json:"nextCursor,omitempty"`
 }
 
 // CreatedToken defines model for CreatedToken.
 type CreatedToken struct {
 	AccessRestrictedTo []TokenTarget      `json:"accessRestrictedTo"`
-	CreatedAt          time.Time          `json:"createdAt"`
-	ExpiresAt          time.Time          `json:"expiresAt"`
+	CreatedAt          time.Time          `json:"created_at"`
+	ExpiresAt          time.Time          `json:"expires_at"`
 	ID                 openapi_types.UUID `json:"id"`
 	Name               string             `json:"name"`
 
@@ -1074,7 +1056,7 @@ type Ingestion struct {
 	Progress  IngestionProgress  `json:"progress"`
 	SessionID openapi_types.UUID `json:"sessionId"`
 
-	// SetAside The first rows that did not fit; `progress` has their number, and `listSetAsideRows` all of them.
+	// SetAside The first rows that did not fit; `progress` has their number.
 	SetAside *[]SetAsideRow `json:"setAside,omitempty"`
 
 	// SnapshotID The snapshot that it made.
@@ -1100,6 +1082,39 @@ type IngestionStatus string
 type IngestionList struct {
 	Data       []Ingestion `json:"data"`
 	NextCursor *string     `json:"nextCursor,omitempty"`
+}
+
+// IngestionOptions How to read the files. What is absent is detected.
+type IngestionOptions struct {
+	// DateFormat Example: dd.mm.yyyy
+	DateFormat *string `json:"dateFormat,omitempty"`
+
+	// Decimal The decimal sign.
+	Decimal   *string `json:"decimal,omitempty"`
+	Delimiter *string `json:"delimiter,omitempty"`
+
+	// Encoding Example: utf-8
+	Encoding *string `json:"encoding,omitempty"`
+
+	// Header Whether the first row has the names of the columns.
+	Header *bool `json:"header,omitempty"`
+
+	// NullValues Texts that mean no value.
+	NullValues *[]string `json:"nullValues,omitempty"`
+	Quote      *string   `json:"quote,omitempty"`
+
+	// RowsAt The member of a JSON object that has the rows, if one object wraps them.
+	RowsAt *string `json:"rowsAt,omitempty"`
+
+	// Sheet Sheet of a workbook, by name or by its number from 1. If absent, the only sheet that is not empty, or the first sheet.
+	Sheet    *string `json:"sheet,omitempty"`
+	SkipRows *int32  `json:"skipRows,omitempty"`
+
+	// Thousands What groups the digits; `""` for nothing.
+	Thousands *string `json:"thousands,omitempty"`
+
+	// Types Types by column name, instead of the detected ones.
+	Types *map[string]string `json:"types,omitempty"`
 }
 
 // IngestionPreview Outcome of a dry run.
@@ -1170,6 +1185,25 @@ type Me struct {
 	Username AccountName `json:"username"`
 }
 
+// Model defines model for Model.
+type Model struct {
+	Default bool `json:"default"`
+
+	// Exposure What external models may see: the schema, the schema with values, or whole rows.
+	Exposure Exposure `json:"exposure"`
+
+	// Name For `model` of a question.
+	Name string `json:"name"`
+
+	// Provider For `provider` of a question, where several providers have a model with this name.
+	Provider string `json:"provider"`
+}
+
+// ModelList defines model for ModelList.
+type ModelList struct {
+	Data []Model `json:"data"`
+}
+
 // ModelUsage defines model for ModelUsage.
 type ModelUsage struct {
 	InputTokens  int64 `json:"inputTokens"`
@@ -1223,39 +1257,6 @@ type NewIngestion struct {
 // NewIngestionMode Add to the rows or replace them all.
 type NewIngestionMode string
 
-// IngestionOptions How to read the files. What is absent is detected.
-type IngestionOptions struct {
-	// DateFormat Example: dd.mm.yyyy
-	DateFormat *string `json:"dateFormat,omitempty"`
-
-	// Decimal The decimal sign.
-	Decimal   *string `json:"decimal,omitempty"`
-	Delimiter *string `json:"delimiter,omitempty"`
-
-	// Encoding Example: utf-8
-	Encoding *string `json:"encoding,omitempty"`
-
-	// Header Whether the first row has the names of the columns.
-	Header *bool `json:"header,omitempty"`
-
-	// NullValues Texts that mean no value.
-	NullValues *[]string `json:"nullValues,omitempty"`
-	Quote      *string   `json:"quote,omitempty"`
-
-	// RowsAt The member of a JSON object that has the rows, if one object wraps them.
-	RowsAt *string `json:"rowsAt,omitempty"`
-
-	// Sheet Sheet of a workbook, by name or by its number from 1. If absent, the only sheet that is not empty, or the first sheet.
-	Sheet    *string `json:"sheet,omitempty"`
-	SkipRows *int32  `json:"skipRows,omitempty"`
-
-	// Thousands What groups the digits; `""` for nothing.
-	Thousands *string `json:"thousands,omitempty"`
-
-	// Types Types by column name, instead of the detected ones.
-	Types *map[string]string `json:"types,omitempty"`
-}
-
 // NewNamespace defines model for NewNamespace.
 type NewNamespace struct {
 	// Exposure What external models may see; set by the server's configuration if absent.
@@ -1288,7 +1289,7 @@ type NewToken struct {
 	AccessRestrictedTo *[]TokenTarget `json:"accessRestrictedTo,omitempty"`
 
 	// ExpiresAt 90 days from now by default. The server has a maximum.
-	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
+	ExpiresAt *time.Time `json:"expires_at,omitempty"`
 	Name      string     `json:"name"`
 
 	// Role The most that the token allows.
@@ -1409,14 +1410,14 @@ type QueryRequest struct {
 	// Explain Give the plan as rows instead of running the statement.
 	Explain *bool `json:"explain,omitempty"`
 
-	// Namespace The namespace of the names that have none. It can be absent if every name in the statement has its namespace.
-	Namespace *string `json:"namespace,omitempty"`
+	// Namespace Name of a namespace or dataset. Kept as written, compared without case.
+	Namespace ObjectName `json:"namespace"`
 
 	// Query One read-only SQL statement.
 	Query string `json:"query"`
 
-	// Username The owner of the namespaces that the statement names without an owner; the caller if absent.
-	Username *string `json:"username,omitempty"`
+	// Username A username. Compared without case; `self` stands for the caller.
+	Username AccountName `json:"username"`
 }
 
 // QueryResult defines model for QueryResult.
@@ -1522,6 +1523,31 @@ type Run struct {
 	Username AccountName `json:"username"`
 }
 
+// RunItem defines model for RunItem.
+type RunItem struct {
+	Agent          AgentName          `json:"agent"`
+	ConversationID openapi_types.UUID `json:"conversationId"`
+	CreatedAt      time.Time          `json:"createdAt"`
+	FinishedAt     *time.Time         `json:"finishedAt,omitempty"`
+
+	// Namespace Name of a namespace or dataset. Kept as written, compared without case.
+	Namespace ObjectName         `json:"namespace"`
+	Question  string             `json:"question"`
+	RunID     openapi_types.UUID `json:"runId"`
+
+	// Status `running` from acceptance on, also while queued; `expired` if its deadline of 10 minutes passed.
+	Status RunStatus `json:"status"`
+
+	// Username A username. Compared without case; `self` stands for the caller.
+	Username AccountName `json:"username"`
+}
+
+// RunList defines model for RunList.
+type RunList struct {
+	Data       []RunItem `json:"data"`
+	NextCursor *string   `json:"nextCursor,omitempty"`
+}
+
 // RunResult Present for completed runs. With the outcome `withheld` it has only the required fields.
 type RunResult struct {
 	// AsOf The snapshots that were read.
@@ -1535,9 +1561,6 @@ type RunResult struct {
 	Citations     *[]Citation    `json:"citations,omitempty"`
 	Clarification *Clarification `json:"clarification,omitempty"`
 
-	// Interpretation How the question was understood, in plain words.
-	Interpretation *string `json:"interpretation,omitempty"`
-
 	// Model Which model answered, or `planner`.
 	Model *string `json:"model,omitempty"`
 
@@ -1548,6 +1571,9 @@ type RunResult struct {
 	// - `refused`: everything else
 	// - `withheld`: a dataset that was read is no longer visible to the caller
 	Outcome Outcome `json:"outcome"`
+
+	// Reading How the question was understood, in plain words.
+	Reading *string `json:"reading,omitempty"`
 
 	// Response The answer in words, as markdown.
 	Response string      `json:"response"`
@@ -1586,18 +1612,9 @@ type SampledColumn struct {
 
 // SetAsideRow defines model for SetAsideRow.
 type SetAsideRow struct {
-	// File Name of the uploaded file.
 	File   string `json:"file"`
 	Reason string `json:"reason"`
-
-	// Row Number of the row in the file, counted from 1 after the header.
-	Row int64 `json:"row"`
-}
-
-// SetAsideRowList defines model for SetAsideRowList.
-type SetAsideRowList struct {
-	Data       []SetAsideRow `json:"data"`
-	NextCursor *string       `json:"nextCursor,omitempty"`
+	Row    int64  `json:"row"`
 }
 
 // Share defines model for Share.
@@ -1676,12 +1693,12 @@ type SubError struct {
 // Token defines model for Token.
 type Token struct {
 	AccessRestrictedTo []TokenTarget      `json:"accessRestrictedTo"`
-	CreatedAt          time.Time          `json:"createdAt"`
-	ExpiresAt          time.Time          `json:"expiresAt"`
+	CreatedAt          time.Time          `json:"created_at"`
+	ExpiresAt          time.Time          `json:"expires_at"`
 	ID                 openapi_types.UUID `json:"id"`
 
 	// LastUsedAt Absent if never used.
-	LastUsedAt *time.Time `json:"lastUsedAt,omitempty"`
+	LastUsedAt *time.Time `json:"last_used_at,omitempty"`
 	Name       string     `json:"name"`
 
 	// Role A viewer reads and queries, an editor also loads and changes data, an owner may do everything.
@@ -1752,6 +1769,34 @@ type UploadFileList struct {
 	Data []CompletedFile `json:"data"`
 }
 
+// UploadItem defines model for UploadItem.
+type UploadItem struct {
+	CreatedAt time.Time `json:"createdAt"`
+
+	// ExpiresAt When the service aborts the session if it is not finished.
+	ExpiresAt     time.Time          `json:"expiresAt"`
+	Files         []UploadItemFile   `json:"files"`
+	SessionID     openapi_types.UUID `json:"sessionId"`
+	SessionStatus UploadStatus       `json:"sessionStatus"`
+}
+
+// UploadItemFile defines model for UploadItemFile.
+type UploadItemFile struct {
+	CompletedAt *time.Time         `json:"completedAt,omitempty"`
+	FileID      openapi_types.UUID `json:"fileId"`
+	FileStatus  UploadStatus       `json:"fileStatus"`
+	Filename    string             `json:"filename"`
+
+	// Size Bytes.
+	Size int64 `json:"size"`
+}
+
+// UploadList defines model for UploadList.
+type UploadList struct {
+	Data       []UploadItem `json:"data"`
+	NextCursor *string      `json:"nextCursor,omitempty"`
+}
+
 // UploadStatus defines model for UploadStatus.
 type UploadStatus string
 
@@ -1817,23 +1862,11 @@ type ValueShape struct {
 	Share float64 `json:"share"`
 }
 
-// Version defines model for Version.
-type Version struct {
-	// A2AVersion Version of the agent protocol.
-	A2AVersion string `json:"a2aVersion"`
+// AboutNamespace Name of a namespace or dataset. Kept as written, compared without case.
+type AboutNamespace = ObjectName
 
-	// APIVersion Version of the interface specification.
-	APIVersion string `json:"apiVersion"`
-
-	// BuiltAt Time of the revision.
-	BuiltAt *time.Time `json:"builtAt,omitempty"`
-
-	// Commit Revision of the source code.
-	Commit *string `json:"commit,omitempty"`
-
-	// Version Version of the release; `devel` for a build without one.
-	Version string `json:"version"`
-}
+// AboutUsername A username. Compared without case; `self` stands for the caller.
+type AboutUsername = AccountName
 
 // ConversationID defines model for ConversationId.
 type ConversationID = openapi_types.UUID
@@ -1936,28 +1969,6 @@ type CreateIngestionParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
-// ListSetAsideRowsParams defines parameters for ListSetAsideRows.
-type ListSetAsideRowsParams struct {
-	// Cursor `nextCursor` of the page before.
-	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
-
-	// Limit Length of a page.
-	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
-}
-
-// ExportSetAsideRowsParams defines parameters for ExportSetAsideRows.
-type ExportSetAsideRowsParams struct {
-	// Format Format of the file.
-	Format *ExportSetAsideRowsParamsFormat `form:"format,omitempty" json:"format,omitempty"`
-
-	// EscapeFormulas For CSV that is opened in a spreadsheet: texts and column names that begin with `=`, `+`, `-`, `@`, a tab or a line end get an
-	// apostrophe before them, so that they are not run as formulas. Numbers stay as they are. Other formats do not change.
-	EscapeFormulas *EscapeFormulas `form:"escapeFormulas,omitempty" json:"escapeFormulas,omitempty"`
-}
-
-// ExportSetAsideRowsParamsFormat defines parameters for ExportSetAsideRows.
-type ExportSetAsideRowsParamsFormat string
-
 // ListRowsParams defines parameters for ListRows.
 type ListRowsParams struct {
 	// Columns Names of the columns to show, separated by commas; all if absent.
@@ -1979,6 +1990,15 @@ type AppendRowsParams struct {
 
 // ListSnapshotsParams defines parameters for ListSnapshots.
 type ListSnapshotsParams struct {
+	// Cursor `nextCursor` of the page before.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit Length of a page.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// ListUploadsParams defines parameters for ListUploads.
+type ListUploadsParams struct {
 	// Cursor `nextCursor` of the page before.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
@@ -2040,10 +2060,31 @@ type AskParams struct {
 // ListConversationsParams defines parameters for ListConversations.
 type ListConversationsParams struct {
 	// Username Owner of the namespace.
-	Username *AccountName `form:"username,omitempty" json:"username,omitempty"`
+	Username *AboutUsername `form:"username,omitempty" json:"username,omitempty"`
 
 	// Namespace The namespace asked about.
-	Namespace *ObjectName `form:"namespace,omitempty" json:"namespace,omitempty"`
+	Namespace *AboutNamespace `form:"namespace,omitempty" json:"namespace,omitempty"`
+
+	// Cursor `nextCursor` of the page before.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit Length of a page.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// ListRunsParams defines parameters for ListRuns.
+type ListRunsParams struct {
+	// Status Only runs with this status.
+	Status *RunStatus `form:"status,omitempty" json:"status,omitempty"`
+
+	// ConversationID Only runs of this conversation. An unknown one has no runs.
+	ConversationID *openapi_types.UUID `form:"conversationId,omitempty" json:"conversationId,omitempty"`
+
+	// Username Owner of the namespace.
+	Username *AboutUsername `form:"username,omitempty" json:"username,omitempty"`
+
+	// Namespace The namespace asked about.
+	Namespace *AboutNamespace `form:"namespace,omitempty" json:"namespace,omitempty"`
 
 	// Cursor `nextCursor` of the page before.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
@@ -2117,6 +2158,13 @@ type ListDatasetsParams struct {
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
+// CreateTokenParams defines parameters for CreateToken.
+type CreateTokenParams struct {
+	// IdempotencyKey Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and creates nothing new. With another
+	// request the answer is 422, and while the first request is still running it is 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // ListTokensParams defines parameters for ListTokens.
 type ListTokensParams struct {
 	// Cursor `nextCursor` of the page before.
@@ -2124,13 +2172,6 @@ type ListTokensParams struct {
 
 	// Limit Length of a page.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
-}
-
-// CreateTokenParams defines parameters for CreateToken.
-type CreateTokenParams struct {
-	// IdempotencyKey Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and creates nothing new. With another
-	// request the answer is 422, and while the first request is still running it is 409.
-	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
 // UpdateDatasetJSONRequestBody defines body for UpdateDataset for application/json ContentType.
@@ -2445,21 +2486,6 @@ type ClientInterface interface {
 	// Corresponds with POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/retry (the `RetryIngestion` operationId).
 	RetryIngestion(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, body RetryIngestionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListSetAsideRows Rows that an ingestion set aside
-	//
-	// Needs the viewer role. In the order of the files and their rows. The list is empty until the ingestion has converted its files, and after a
-	// retry until they are converted again. Of an ingestion that failed because too many rows did not fit, each file has its first 10,000.
-	//
-	// Corresponds with GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/setAside (the `ListSetAsideRows` operationId).
-	ListSetAsideRows(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, params *ListSetAsideRowsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// ExportSetAsideRows All rows that an ingestion set aside, as a file
-	//
-	// Needs the viewer role. The file has the columns `file`, `row` and `reason`. 409 if the ingestion is retried while the file is written.
-	//
-	// Corresponds with GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/setAside/export (the `ExportSetAsideRows` operationId).
-	ExportSetAsideRows(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, params *ExportSetAsideRowsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
-
 	// GetProfile Profile of a dataset's columns
 	//
 	// The profile is computed when the dataset has not changed for a while, so it may describe an earlier snapshot, which `snapshotId`
@@ -2512,6 +2538,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /data/{username}/{namespace}/{datasetName}/snapshots/{snapshotId}/restore (the `RestoreSnapshot` operationId).
 	RestoreSnapshot(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, snapshotID SnapshotID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListUploads List the caller's upload sessions
+	//
+	// Newest first, without addresses and without the parts that the object store has; GET /file-upload/{sessionId} returns those.
+	//
+	// Corresponds with GET /file-upload (the `ListUploads` operationId).
+	ListUploads(ctx context.Context, params *ListUploadsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// PrepareUploadWithBody Prepare an upload session
 	//
@@ -2742,17 +2775,15 @@ type ClientInterface interface {
 
 	// RunQueryWithBody Run one read-only SQL statement
 	//
-	// A dataset is named `dataset`, `namespace.dataset` or `owner.namespace.dataset`. A part that contains a dot or a hyphen needs double quotes:
-	// `"my.shop".orders`. The quoted paths `"namespace/dataset"` and `"owner/namespace/dataset"` mean the same. `namespace` is where names without a
-	// namespace are looked up. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
+	// A bare name in the statement is a dataset of the namespace; `"namespace/dataset"` and `"owner/namespace/dataset"`, quoted, reach others that
+	// the caller may see. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
 	//
 	// A result has at most 10,000 rows, or as many as the LIMIT of the statement asks for, up to 100,000. `metadata.truncated` says whether it was
 	// cut, and `truncatedBy` by which limit. A statement may take 60 seconds (504). A statement that cannot be run is 422 QUERY_INVALID: `sub_errors`
 	// says where (`position`) and which names may have been meant (`candidate`).
 	//
 	// A SELECT can have joins, subqueries, windows, PIVOT and UNPIVOT in FROM, DESCRIBE and SUMMARIZE of a dataset, and the table functions unnest,
-	// generate_series, range, json_each and json_tree. `SHOW TABLES`, `information_schema.tables` and `information_schema.columns` list what the
-	// caller may see. `explain`, or EXPLAIN in the statement, gives the plan. Everything that changes something is refused.
+	// generate_series, range, json_each and json_tree. `explain` gives the plan. Everything that changes something is refused.
 	//
 	// The answer is JSON, or by `Accept` an Arrow IPC stream, CSV or Parquet; these carry `count`, `truncated` and `snapshots` as JSON in
 	// the header `X-Quern-Result`. An answer in JSON that breaks off is not complete.
@@ -2764,17 +2795,15 @@ type ClientInterface interface {
 
 	// RunQuery Run one read-only SQL statement
 	//
-	// A dataset is named `dataset`, `namespace.dataset` or `owner.namespace.dataset`. A part that contains a dot or a hyphen needs double quotes:
-	// `"my.shop".orders`. The quoted paths `"namespace/dataset"` and `"owner/namespace/dataset"` mean the same. `namespace` is where names without a
-	// namespace are looked up. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
+	// A bare name in the statement is a dataset of the namespace; `"namespace/dataset"` and `"owner/namespace/dataset"`, quoted, reach others that
+	// the caller may see. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
 	//
 	// A result has at most 10,000 rows, or as many as the LIMIT of the statement asks for, up to 100,000. `metadata.truncated` says whether it was
 	// cut, and `truncatedBy` by which limit. A statement may take 60 seconds (504). A statement that cannot be run is 422 QUERY_INVALID: `sub_errors`
 	// says where (`position`) and which names may have been meant (`candidate`).
 	//
 	// A SELECT can have joins, subqueries, windows, PIVOT and UNPIVOT in FROM, DESCRIBE and SUMMARIZE of a dataset, and the table functions unnest,
-	// generate_series, range, json_each and json_tree. `SHOW TABLES`, `information_schema.tables` and `information_schema.columns` list what the
-	// caller may see. `explain`, or EXPLAIN in the statement, gives the plan. Everything that changes something is refused.
+	// generate_series, range, json_each and json_tree. `explain` gives the plan. Everything that changes something is refused.
 	//
 	// The answer is JSON, or by `Accept` an Arrow IPC stream, CSV or Parquet; these carry `count`, `truncated` and `snapshots` as JSON in
 	// the header `X-Quern-Result`. An answer in JSON that breaks off is not complete.
@@ -2801,19 +2830,19 @@ type ClientInterface interface {
 	//
 	// | event | data |
 	// |---|---|
-	// | `runStarted` | `{runId, conversationId}` |
+	// | `run-started` | `{runId, conversationId}` |
 	// | `planningStarted` | `{}` |
-	// | `plan` | `{steps, reasoning, interpretation, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
+	// | `plan` | `{steps, reasoning, reading, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
 	// | `stepStarted` | `{index, instruction, model}`; `model` is `planner` if no model wrote the query |
 	// | `queryExecuting` | `{index, query, attempt}`, once per attempt |
 	// | `step` | `{index, …}` with the fields of a step of the result |
 	// | `answerStarted` | `{}` |
 	// | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
-	// | `runCompleted` | `{result}` |
-	// | `runCancelled` | `{}` |
-	// | `runFailed` | `{code, message}` |
+	// | `run-completed` | `{result}` |
+	// | `run-cancelled` | `{}` |
+	// | `error` | `{code, message}` |
 	//
-	// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `runStarted`, `stepStarted`,
+	// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `run-started`, `stepStarted`,
 	// `queryExecuting`, `step` and the end. Ignore events whose names you do not know. A broken stream is resumed with
 	// GET on the run's events.
 	//
@@ -2839,19 +2868,19 @@ type ClientInterface interface {
 	//
 	// | event | data |
 	// |---|---|
-	// | `runStarted` | `{runId, conversationId}` |
+	// | `run-started` | `{runId, conversationId}` |
 	// | `planningStarted` | `{}` |
-	// | `plan` | `{steps, reasoning, interpretation, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
+	// | `plan` | `{steps, reasoning, reading, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
 	// | `stepStarted` | `{index, instruction, model}`; `model` is `planner` if no model wrote the query |
 	// | `queryExecuting` | `{index, query, attempt}`, once per attempt |
 	// | `step` | `{index, …}` with the fields of a step of the result |
 	// | `answerStarted` | `{}` |
 	// | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
-	// | `runCompleted` | `{result}` |
-	// | `runCancelled` | `{}` |
-	// | `runFailed` | `{code, message}` |
+	// | `run-completed` | `{result}` |
+	// | `run-cancelled` | `{}` |
+	// | `error` | `{code, message}` |
 	//
-	// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `runStarted`, `stepStarted`,
+	// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `run-started`, `stepStarted`,
 	// `queryExecuting`, `step` and the end. Ignore events whose names you do not know. A broken stream is resumed with
 	// GET on the run's events.
 	//
@@ -2928,6 +2957,23 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /query/link (the `LinkQuestion` operationId).
 	LinkQuestion(ctx context.Context, body LinkQuestionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListModels List the models that a question can name
+	//
+	// The first one is the default: it answers a question that names neither a model nor a provider. Without models the list is empty, and
+	// the service answers questions by rules.
+	//
+	// Corresponds with GET /query/models (the `ListModels` operationId).
+	ListModels(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListRuns List the caller's runs
+	//
+	// Newest first, without results; GET /query/runs/{runId} returns a run with its result. `username` and `namespace`, given together, limit
+	// the list to one namespace; one alone is 422. A restricted token sees only the runs that it can read one by one, and its pages can be
+	// shorter than `limit` although more follow.
+	//
+	// Corresponds with GET /query/runs (the `ListRuns` operationId).
+	ListRuns(ctx context.Context, params *ListRunsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// DeleteRun Delete a run
 	//
@@ -3085,25 +3131,17 @@ type ClientInterface interface {
 	// Corresponds with GET /user/me (the `GetMe` operationId).
 	GetMe(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListTokens List the caller's API tokens
-	//
-	// The list does not contain the values of the tokens.
-	//
-	// Corresponds with GET /user/tokens (the `ListTokens` operationId).
-	ListTokens(ctx context.Context, params *ListTokensParams, reqEditors ...RequestEditorFn) (*http.Response, error)
-
 	// CreateTokenWithBody Create an API token
 	//
 	// Only this answer contains the value of the token. The service keeps its hash.
 	//
 	// `role` is the most that the token allows. No token allows more than its creator may do. With `accessRestrictedTo` the token sees
 	// only the named namespaces and datasets, has at most editor rights, and cannot share, rename, delete or manage tokens.
-	// It can upload files for them, and sees only the upload sessions that it prepared itself.
 	// A token that was created with another token expires no later than that token and allows no more.
 	//
 	// Takes any type of body and a specified content type.
 	//
-	// Corresponds with POST /user/tokens (the `CreateToken` operationId).
+	// Corresponds with POST /user/token (the `CreateToken` operationId).
 	CreateTokenWithBody(ctx context.Context, params *CreateTokenParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CreateToken Create an API token
@@ -3112,37 +3150,31 @@ type ClientInterface interface {
 	//
 	// `role` is the most that the token allows. No token allows more than its creator may do. With `accessRestrictedTo` the token sees
 	// only the named namespaces and datasets, has at most editor rights, and cannot share, rename, delete or manage tokens.
-	// It can upload files for them, and sees only the upload sessions that it prepared itself.
 	// A token that was created with another token expires no later than that token and allows no more.
 	//
 	// Takes a body of the `application/json` content type.
 	//
-	// Corresponds with POST /user/tokens (the `CreateToken` operationId).
+	// Corresponds with POST /user/token (the `CreateToken` operationId).
 	CreateToken(ctx context.Context, params *CreateTokenParams, body CreateTokenJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// DeleteToken Revoke an API token
 	//
 	// The token stops working with the next request. 404 for tokens of other users.
 	//
-	// Corresponds with DELETE /user/tokens/{id} (the `DeleteToken` operationId).
+	// Corresponds with DELETE /user/token/{id} (the `DeleteToken` operationId).
 	DeleteToken(ctx context.Context, id TokenID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetToken Get an API token
+	// ListTokens List the caller's API tokens
 	//
-	// The answer does not contain the value of the token. 404 for tokens of other users and for revoked tokens.
+	// The list does not contain the values of the tokens.
 	//
-	// Corresponds with GET /user/tokens/{id} (the `GetToken` operationId).
-	GetToken(ctx context.Context, id TokenID, reqEditors ...RequestEditorFn) (*http.Response, error)
+	// Corresponds with GET /user/tokens (the `ListTokens` operationId).
+	ListTokens(ctx context.Context, params *ListTokensParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetUsage What was used today and what is left
 	//
 	// Corresponds with GET /user/usage (the `GetUsage` operationId).
 	GetUsage(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// GetVersion Get the version of the service
-	//
-	// Corresponds with GET /version (the `GetVersion` operationId).
-	GetVersion(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 }
 
 // ListAudit What happened to the caller's data
@@ -3497,41 +3529,6 @@ func (c *Client) RetryIngestion(ctx context.Context, username Username, namespac
 	return c.Client.Do(req)
 }
 
-// ListSetAsideRows Rows that an ingestion set aside
-//
-// Needs the viewer role. In the order of the files and their rows. The list is empty until the ingestion has converted its files, and after a
-// retry until they are converted again. Of an ingestion that failed because too many rows did not fit, each file has its first 10,000.
-//
-// Corresponds with GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/setAside (the `ListSetAsideRows` operationId).
-func (c *Client) ListSetAsideRows(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, params *ListSetAsideRowsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewListSetAsideRowsRequest(c.Server, username, namespace, datasetName, ingestionID, params)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// ExportSetAsideRows All rows that an ingestion set aside, as a file
-//
-// Needs the viewer role. The file has the columns `file`, `row` and `reason`. 409 if the ingestion is retried while the file is written.
-//
-// Corresponds with GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/setAside/export (the `ExportSetAsideRows` operationId).
-func (c *Client) ExportSetAsideRows(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, params *ExportSetAsideRowsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewExportSetAsideRowsRequest(c.Server, username, namespace, datasetName, ingestionID, params)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
 // GetProfile Profile of a dataset's columns
 //
 // The profile is computed when the dataset has not changed for a while, so it may describe an earlier snapshot, which `snapshotId`
@@ -3635,6 +3632,23 @@ func (c *Client) ListSnapshots(ctx context.Context, username Username, namespace
 // Corresponds with POST /data/{username}/{namespace}/{datasetName}/snapshots/{snapshotId}/restore (the `RestoreSnapshot` operationId).
 func (c *Client) RestoreSnapshot(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, snapshotID SnapshotID, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewRestoreSnapshotRequest(c.Server, username, namespace, datasetName, snapshotID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListUploads List the caller's upload sessions
+//
+// Newest first, without addresses and without the parts that the object store has; GET /file-upload/{sessionId} returns those.
+//
+// Corresponds with GET /file-upload (the `ListUploads` operationId).
+func (c *Client) ListUploads(ctx context.Context, params *ListUploadsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListUploadsRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -4104,17 +4118,15 @@ func (c *Client) GrantNamespaceShare(ctx context.Context, username Username, nam
 
 // RunQueryWithBody Run one read-only SQL statement
 //
-// A dataset is named `dataset`, `namespace.dataset` or `owner.namespace.dataset`. A part that contains a dot or a hyphen needs double quotes:
-// `"my.shop".orders`. The quoted paths `"namespace/dataset"` and `"owner/namespace/dataset"` mean the same. `namespace` is where names without a
-// namespace are looked up. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
+// A bare name in the statement is a dataset of the namespace; `"namespace/dataset"` and `"owner/namespace/dataset"`, quoted, reach others that
+// the caller may see. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
 //
 // A result has at most 10,000 rows, or as many as the LIMIT of the statement asks for, up to 100,000. `metadata.truncated` says whether it was
 // cut, and `truncatedBy` by which limit. A statement may take 60 seconds (504). A statement that cannot be run is 422 QUERY_INVALID: `sub_errors`
 // says where (`position`) and which names may have been meant (`candidate`).
 //
 // A SELECT can have joins, subqueries, windows, PIVOT and UNPIVOT in FROM, DESCRIBE and SUMMARIZE of a dataset, and the table functions unnest,
-// generate_series, range, json_each and json_tree. `SHOW TABLES`, `information_schema.tables` and `information_schema.columns` list what the
-// caller may see. `explain`, or EXPLAIN in the statement, gives the plan. Everything that changes something is refused.
+// generate_series, range, json_each and json_tree. `explain` gives the plan. Everything that changes something is refused.
 //
 // The answer is JSON, or by `Accept` an Arrow IPC stream, CSV or Parquet; these carry `count`, `truncated` and `snapshots` as JSON in
 // the header `X-Quern-Result`. An answer in JSON that breaks off is not complete.
@@ -4136,17 +4148,15 @@ func (c *Client) RunQueryWithBody(ctx context.Context, contentType string, body 
 
 // RunQuery Run one read-only SQL statement
 //
-// A dataset is named `dataset`, `namespace.dataset` or `owner.namespace.dataset`. A part that contains a dot or a hyphen needs double quotes:
-// `"my.shop".orders`. The quoted paths `"namespace/dataset"` and `"owner/namespace/dataset"` mean the same. `namespace` is where names without a
-// namespace are looked up. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
+// A bare name in the statement is a dataset of the namespace; `"namespace/dataset"` and `"owner/namespace/dataset"`, quoted, reach others that
+// the caller may see. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
 //
 // A result has at most 10,000 rows, or as many as the LIMIT of the statement asks for, up to 100,000. `metadata.truncated` says whether it was
 // cut, and `truncatedBy` by which limit. A statement may take 60 seconds (504). A statement that cannot be run is 422 QUERY_INVALID: `sub_errors`
 // says where (`position`) and which names may have been meant (`candidate`).
 //
 // A SELECT can have joins, subqueries, windows, PIVOT and UNPIVOT in FROM, DESCRIBE and SUMMARIZE of a dataset, and the table functions unnest,
-// generate_series, range, json_each and json_tree. `SHOW TABLES`, `information_schema.tables` and `information_schema.columns` list what the
-// caller may see. `explain`, or EXPLAIN in the statement, gives the plan. Everything that changes something is refused.
+// generate_series, range, json_each and json_tree. `explain` gives the plan. Everything that changes something is refused.
 //
 // The answer is JSON, or by `Accept` an Arrow IPC stream, CSV or Parquet; these carry `count`, `truncated` and `snapshots` as JSON in
 // the header `X-Quern-Result`. An answer in JSON that breaks off is not complete.
@@ -4183,19 +4193,19 @@ func (c *Client) RunQuery(ctx context.Context, body RunQueryJSONRequestBody, req
 //
 // | event | data |
 // |---|---|
-// | `runStarted` | `{runId, conversationId}` |
+// | `run-started` | `{runId, conversationId}` |
 // | `planningStarted` | `{}` |
-// | `plan` | `{steps, reasoning, interpretation, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
+// | `plan` | `{steps, reasoning, reading, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
 // | `stepStarted` | `{index, instruction, model}`; `model` is `planner` if no model wrote the query |
 // | `queryExecuting` | `{index, query, attempt}`, once per attempt |
 // | `step` | `{index, …}` with the fields of a step of the result |
 // | `answerStarted` | `{}` |
 // | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
-// | `runCompleted` | `{result}` |
-// | `runCancelled` | `{}` |
-// | `runFailed` | `{code, message}` |
+// | `run-completed` | `{result}` |
+// | `run-cancelled` | `{}` |
+// | `error` | `{code, message}` |
 //
-// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `runStarted`, `stepStarted`,
+// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `run-started`, `stepStarted`,
 // `queryExecuting`, `step` and the end. Ignore events whose names you do not know. A broken stream is resumed with
 // GET on the run's events.
 //
@@ -4231,19 +4241,19 @@ func (c *Client) AskWithBody(ctx context.Context, params *AskParams, contentType
 //
 // | event | data |
 // |---|---|
-// | `runStarted` | `{runId, conversationId}` |
+// | `run-started` | `{runId, conversationId}` |
 // | `planningStarted` | `{}` |
-// | `plan` | `{steps, reasoning, interpretation, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
+// | `plan` | `{steps, reasoning, reading, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
 // | `stepStarted` | `{index, instruction, model}`; `model` is `planner` if no model wrote the query |
 // | `queryExecuting` | `{index, query, attempt}`, once per attempt |
 // | `step` | `{index, …}` with the fields of a step of the result |
 // | `answerStarted` | `{}` |
 // | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
-// | `runCompleted` | `{result}` |
-// | `runCancelled` | `{}` |
-// | `runFailed` | `{code, message}` |
+// | `run-completed` | `{result}` |
+// | `run-cancelled` | `{}` |
+// | `error` | `{code, message}` |
 //
-// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `runStarted`, `stepStarted`,
+// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `run-started`, `stepStarted`,
 // `queryExecuting`, `step` and the end. Ignore events whose names you do not know. A broken stream is resumed with
 // GET on the run's events.
 //
@@ -4391,6 +4401,43 @@ func (c *Client) LinkQuestionWithBody(ctx context.Context, contentType string, b
 // Corresponds with POST /query/link (the `LinkQuestion` operationId).
 func (c *Client) LinkQuestion(ctx context.Context, body LinkQuestionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewLinkQuestionRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListModels List the models that a question can name
+//
+// The first one is the default: it answers a question that names neither a model nor a provider. Without models the list is empty, and
+// the service answers questions by rules.
+//
+// Corresponds with GET /query/models (the `ListModels` operationId).
+func (c *Client) ListModels(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListModelsRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListRuns List the caller's runs
+//
+// Newest first, without results; GET /query/runs/{runId} returns a run with its result. `username` and `namespace`, given together, limit
+// the list to one namespace; one alone is 422. A restricted token sees only the runs that it can read one by one, and its pages can be
+// shorter than `limit` although more follow.
+//
+// Corresponds with GET /query/runs (the `ListRuns` operationId).
+func (c *Client) ListRuns(ctx context.Context, params *ListRunsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListRunsRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -4747,35 +4794,17 @@ func (c *Client) GetMe(ctx context.Context, reqEditors ...RequestEditorFn) (*htt
 	return c.Client.Do(req)
 }
 
-// ListTokens List the caller's API tokens
-//
-// The list does not contain the values of the tokens.
-//
-// Corresponds with GET /user/tokens (the `ListTokens` operationId).
-func (c *Client) ListTokens(ctx context.Context, params *ListTokensParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewListTokensRequest(c.Server, params)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
 // CreateTokenWithBody Create an API token
 //
 // Only this answer contains the value of the token. The service keeps its hash.
 //
 // `role` is the most that the token allows. No token allows more than its creator may do. With `accessRestrictedTo` the token sees
 // only the named namespaces and datasets, has at most editor rights, and cannot share, rename, delete or manage tokens.
-// It can upload files for them, and sees only the upload sessions that it prepared itself.
 // A token that was created with another token expires no later than that token and allows no more.
 //
 // Takes any type of body and a specified content type.
 //
-// Corresponds with POST /user/tokens (the `CreateToken` operationId).
+// Corresponds with POST /user/token (the `CreateToken` operationId).
 func (c *Client) CreateTokenWithBody(ctx context.Context, params *CreateTokenParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewCreateTokenRequestWithBody(c.Server, params, contentType, body)
 	if err != nil {
@@ -4794,12 +4823,11 @@ func (c *Client) CreateTokenWithBody(ctx context.Context, params *CreateTokenPar
 //
 // `role` is the most that the token allows. No token allows more than its creator may do. With `accessRestrictedTo` the token sees
 // only the named namespaces and datasets, has at most editor rights, and cannot share, rename, delete or manage tokens.
-// It can upload files for them, and sees only the upload sessions that it prepared itself.
 // A token that was created with another token expires no later than that token and allows no more.
 //
 // Takes a body of the `application/json` content type.
 //
-// Corresponds with POST /user/tokens (the `CreateToken` operationId).
+// Corresponds with POST /user/token (the `CreateToken` operationId).
 func (c *Client) CreateToken(ctx context.Context, params *CreateTokenParams, body CreateTokenJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewCreateTokenRequest(c.Server, params, body)
 	if err != nil {
@@ -4816,7 +4844,7 @@ func (c *Client) CreateToken(ctx context.Context, params *CreateTokenParams, bod
 //
 // The token stops working with the next request. 404 for tokens of other users.
 //
-// Corresponds with DELETE /user/tokens/{id} (the `DeleteToken` operationId).
+// Corresponds with DELETE /user/token/{id} (the `DeleteToken` operationId).
 func (c *Client) DeleteToken(ctx context.Context, id TokenID, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewDeleteTokenRequest(c.Server, id)
 	if err != nil {
@@ -4829,13 +4857,13 @@ func (c *Client) DeleteToken(ctx context.Context, id TokenID, reqEditors ...Requ
 	return c.Client.Do(req)
 }
 
-// GetToken Get an API token
+// ListTokens List the caller's API tokens
 //
-// The answer does not contain the value of the token. 404 for tokens of other users and for revoked tokens.
+// The list does not contain the values of the tokens.
 //
-// Corresponds with GET /user/tokens/{id} (the `GetToken` operationId).
-func (c *Client) GetToken(ctx context.Context, id TokenID, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewGetTokenRequest(c.Server, id)
+// Corresponds with GET /user/tokens (the `ListTokens` operationId).
+func (c *Client) ListTokens(ctx context.Context, params *ListTokensParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListTokensRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -4851,21 +4879,6 @@ func (c *Client) GetToken(ctx context.Context, id TokenID, reqEditors ...Request
 // Corresponds with GET /user/usage (the `GetUsage` operationId).
 func (c *Client) GetUsage(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetUsageRequest(c.Server)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// GetVersion Get the version of the service
-//
-// Corresponds with GET /version (the `GetVersion` operationId).
-func (c *Client) GetVersion(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewGetVersionRequest(c.Server)
 	if err != nil {
 		return nil, err
 	}
@@ -5747,194 +5760,6 @@ func NewRetryIngestionRequestWithBody(server string, username Username, namespac
 	return req, nil
 }
 
-// NewListSetAsideRowsRequest constructs an http.Request for the ListSetAsideRows method
-func NewListSetAsideRowsRequest(server string, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, params *ListSetAsideRowsParams) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "username", username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
-	if err != nil {
-		return nil, err
-	}
-
-	var pathParam1 string
-
-	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "namespace", namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
-	if err != nil {
-		return nil, err
-	}
-
-	var pathParam2 string
-
-	pathParam2, err = runtime.StyleParamWithOptions("simple", false, "datasetName", datasetName, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
-	if err != nil {
-		return nil, err
-	}
-
-	var pathParam3 string
-
-	pathParam3, err = runtime.StyleParamWithOptions("simple", false, "ingestionId", ingestionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/data/%s/%s/%s/ingestions/%s/setAside", pathParam0, pathParam1, pathParam2, pathParam3)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	if params != nil {
-		// queryValues collects non-styled parameters (passthrough, JSON)
-		// that are safe to round-trip through url.Values.Encode().
-		queryValues := queryURL.Query()
-		// rawQueryFragments collects pre-encoded query fragments from
-		// styled parameters, preserving literal commas as delimiters
-		// per the OpenAPI spec (e.g. "color=blue,black,brown").
-		var rawQueryFragments []string
-
-		if params.Cursor != nil {
-
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-
-		}
-
-		if params.Limit != nil {
-
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-
-		}
-
-		if encoded := queryValues.Encode(); encoded != "" {
-			rawQueryFragments = append(rawQueryFragments, encoded)
-		}
-		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewExportSetAsideRowsRequest constructs an http.Request for the ExportSetAsideRows method
-func NewExportSetAsideRowsRequest(server string, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, params *ExportSetAsideRowsParams) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "username", username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
-	if err != nil {
-		return nil, err
-	}
-
-	var pathParam1 string
-
-	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "namespace", namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
-	if err != nil {
-		return nil, err
-	}
-
-	var pathParam2 string
-
-	pathParam2, err = runtime.StyleParamWithOptions("simple", false, "datasetName", datasetName, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
-	if err != nil {
-		return nil, err
-	}
-
-	var pathParam3 string
-
-	pathParam3, err = runtime.StyleParamWithOptions("simple", false, "ingestionId", ingestionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/data/%s/%s/%s/ingestions/%s/setAside/export", pathParam0, pathParam1, pathParam2, pathParam3)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	if params != nil {
-		// queryValues collects non-styled parameters (passthrough, JSON)
-		// that are safe to round-trip through url.Values.Encode().
-		queryValues := queryURL.Query()
-		// rawQueryFragments collects pre-encoded query fragments from
-		// styled parameters, preserving literal commas as delimiters
-		// per the OpenAPI spec (e.g. "color=blue,black,brown").
-		var rawQueryFragments []string
-
-		if params.Format != nil {
-
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "format", *params.Format, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-
-		}
-
-		if params.EscapeFormulas != nil {
-
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "escapeFormulas", *params.EscapeFormulas, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-
-		}
-
-		if encoded := queryValues.Encode(); encoded != "" {
-			rawQueryFragments = append(rawQueryFragments, encoded)
-		}
-		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
 // NewGetProfileRequest constructs an http.Request for the GetProfile method
 func NewGetProfileRequest(server string, username Username, namespace Namespace, datasetName DatasetName) (*http.Request, error) {
 	var err error
@@ -6293,6 +6118,72 @@ func NewRestoreSnapshotRequest(server string, username Username, namespace Names
 	}
 
 	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListUploadsRequest constructs an http.Request for the ListUploads method
+func NewListUploadsRequest(server string, params *ListUploadsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/file-upload")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -7430,6 +7321,147 @@ func NewLinkQuestionRequestWithBody(server string, contentType string, body io.R
 	return req, nil
 }
 
+// NewListModelsRequest constructs an http.Request for the ListModels method
+func NewListModelsRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/query/models")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListRunsRequest constructs an http.Request for the ListRuns method
+func NewListRunsRequest(server string, params *ListRunsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/query/runs")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Status != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "status", *params.Status, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.ConversationID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "conversationId", *params.ConversationID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "uuid"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Username != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "username", *params.Username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Namespace != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "namespace", *params.Namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewDeleteRunRequest constructs an http.Request for the DeleteRun method
 func NewDeleteRunRequest(server string, runID RunID) (*http.Request, error) {
 	var err error
@@ -8271,6 +8303,95 @@ func NewGetMeRequest(server string) (*http.Request, error) {
 	return req, nil
 }
 
+// NewCreateTokenRequest calls the generic CreateToken builder with application/json body
+func NewCreateTokenRequest(server string, params *CreateTokenParams, body CreateTokenJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateTokenRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewCreateTokenRequestWithBody constructs an http.Request for the CreateToken method, with any body, and a specified content type
+func NewCreateTokenRequestWithBody(server string, params *CreateTokenParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/user/token")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewDeleteTokenRequest constructs an http.Request for the DeleteToken method
+func NewDeleteTokenRequest(server string, id TokenID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/user/token/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListTokensRequest constructs an http.Request for the ListTokens method
 func NewListTokensRequest(server string, params *ListTokensParams) (*http.Request, error) {
 	var err error
@@ -8337,129 +8458,6 @@ func NewListTokensRequest(server string, params *ListTokensParams) (*http.Reques
 	return req, nil
 }
 
-// NewCreateTokenRequest calls the generic CreateToken builder with application/json body
-func NewCreateTokenRequest(server string, params *CreateTokenParams, body CreateTokenJSONRequestBody) (*http.Request, error) {
-	var bodyReader io.Reader
-	buf, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	bodyReader = bytes.NewReader(buf)
-	return NewCreateTokenRequestWithBody(server, params, "application/json", bodyReader)
-}
-
-// NewCreateTokenRequestWithBody constructs an http.Request for the CreateToken method, with any body, and a specified content type
-func NewCreateTokenRequestWithBody(server string, params *CreateTokenParams, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/user/tokens")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	if params != nil {
-
-		if params.IdempotencyKey != nil {
-			var headerParam0 string
-
-			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
-			if err != nil {
-				return nil, err
-			}
-
-			req.Header.Set("Idempotency-Key", headerParam0)
-		}
-
-	}
-
-	return req, nil
-}
-
-// NewDeleteTokenRequest constructs an http.Request for the DeleteToken method
-func NewDeleteTokenRequest(server string, id TokenID) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/user/tokens/%s", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewGetTokenRequest constructs an http.Request for the GetToken method
-func NewGetTokenRequest(server string, id TokenID) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/user/tokens/%s", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
 // NewGetUsageRequest constructs an http.Request for the GetUsage method
 func NewGetUsageRequest(server string) (*http.Request, error) {
 	var err error
@@ -8470,33 +8468,6 @@ func NewGetUsageRequest(server string) (*http.Request, error) {
 	}
 
 	operationPath := fmt.Sprintf("/user/usage")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewGetVersionRequest constructs an http.Request for the GetVersion method
-func NewGetVersionRequest(server string) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/version")
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -8750,25 +8721,6 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/retry (the `RetryIngestion` operationId).
 	RetryIngestionWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, body RetryIngestionJSONRequestBody, reqEditors ...RequestEditorFn) (*RetryIngestionResponse, error)
 
-	// ListSetAsideRowsWithResponse Rows that an ingestion set aside
-	//
-	// Needs the viewer role. In the order of the files and their rows. The list is empty until the ingestion has converted its files, and after a
-	// retry until they are converted again. Of an ingestion that failed because too many rows did not fit, each file has its first 10,000.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/setAside (the `ListSetAsideRows` operationId).
-	ListSetAsideRowsWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, params *ListSetAsideRowsParams, reqEditors ...RequestEditorFn) (*ListSetAsideRowsResponse, error)
-
-	// ExportSetAsideRowsWithResponse All rows that an ingestion set aside, as a file
-	//
-	// Needs the viewer role. The file has the columns `file`, `row` and `reason`. 409 if the ingestion is retried while the file is written.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/setAside/export (the `ExportSetAsideRows` operationId).
-	ExportSetAsideRowsWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, params *ExportSetAsideRowsParams, reqEditors ...RequestEditorFn) (*ExportSetAsideRowsResponse, error)
-
 	// GetProfileWithResponse Profile of a dataset's columns
 	//
 	// The profile is computed when the dataset has not changed for a while, so it may describe an earlier snapshot, which `snapshotId`
@@ -8829,6 +8781,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /data/{username}/{namespace}/{datasetName}/snapshots/{snapshotId}/restore (the `RestoreSnapshot` operationId).
 	RestoreSnapshotWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, snapshotID SnapshotID, reqEditors ...RequestEditorFn) (*RestoreSnapshotResponse, error)
+
+	// ListUploadsWithResponse List the caller's upload sessions
+	//
+	// Newest first, without addresses and without the parts that the object store has; GET /file-upload/{sessionId} returns those.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /file-upload (the `ListUploads` operationId).
+	ListUploadsWithResponse(ctx context.Context, params *ListUploadsParams, reqEditors ...RequestEditorFn) (*ListUploadsResponse, error)
 
 	// PrepareUploadWithBodyWithResponse Prepare an upload session
 	//
@@ -9069,17 +9030,15 @@ type ClientWithResponsesInterface interface {
 
 	// RunQueryWithBodyWithResponse Run one read-only SQL statement
 	//
-	// A dataset is named `dataset`, `namespace.dataset` or `owner.namespace.dataset`. A part that contains a dot or a hyphen needs double quotes:
-	// `"my.shop".orders`. The quoted paths `"namespace/dataset"` and `"owner/namespace/dataset"` mean the same. `namespace` is where names without a
-	// namespace are looked up. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
+	// A bare name in the statement is a dataset of the namespace; `"namespace/dataset"` and `"owner/namespace/dataset"`, quoted, reach others that
+	// the caller may see. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
 	//
 	// A result has at most 10,000 rows, or as many as the LIMIT of the statement asks for, up to 100,000. `metadata.truncated` says whether it was
 	// cut, and `truncatedBy` by which limit. A statement may take 60 seconds (504). A statement that cannot be run is 422 QUERY_INVALID: `sub_errors`
 	// says where (`position`) and which names may have been meant (`candidate`).
 	//
 	// A SELECT can have joins, subqueries, windows, PIVOT and UNPIVOT in FROM, DESCRIBE and SUMMARIZE of a dataset, and the table functions unnest,
-	// generate_series, range, json_each and json_tree. `SHOW TABLES`, `information_schema.tables` and `information_schema.columns` list what the
-	// caller may see. `explain`, or EXPLAIN in the statement, gives the plan. Everything that changes something is refused.
+	// generate_series, range, json_each and json_tree. `explain` gives the plan. Everything that changes something is refused.
 	//
 	// The answer is JSON, or by `Accept` an Arrow IPC stream, CSV or Parquet; these carry `count`, `truncated` and `snapshots` as JSON in
 	// the header `X-Quern-Result`. An answer in JSON that breaks off is not complete.
@@ -9091,17 +9050,15 @@ type ClientWithResponsesInterface interface {
 
 	// RunQueryWithResponse Run one read-only SQL statement
 	//
-	// A dataset is named `dataset`, `namespace.dataset` or `owner.namespace.dataset`. A part that contains a dot or a hyphen needs double quotes:
-	// `"my.shop".orders`. The quoted paths `"namespace/dataset"` and `"owner/namespace/dataset"` mean the same. `namespace` is where names without a
-	// namespace are looked up. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
+	// A bare name in the statement is a dataset of the namespace; `"namespace/dataset"` and `"owner/namespace/dataset"`, quoted, reach others that
+	// the caller may see. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
 	//
 	// A result has at most 10,000 rows, or as many as the LIMIT of the statement asks for, up to 100,000. `metadata.truncated` says whether it was
 	// cut, and `truncatedBy` by which limit. A statement may take 60 seconds (504). A statement that cannot be run is 422 QUERY_INVALID: `sub_errors`
 	// says where (`position`) and which names may have been meant (`candidate`).
 	//
 	// A SELECT can have joins, subqueries, windows, PIVOT and UNPIVOT in FROM, DESCRIBE and SUMMARIZE of a dataset, and the table functions unnest,
-	// generate_series, range, json_each and json_tree. `SHOW TABLES`, `information_schema.tables` and `information_schema.columns` list what the
-	// caller may see. `explain`, or EXPLAIN in the statement, gives the plan. Everything that changes something is refused.
+	// generate_series, range, json_each and json_tree. `explain` gives the plan. Everything that changes something is refused.
 	//
 	// The answer is JSON, or by `Accept` an Arrow IPC stream, CSV or Parquet; these carry `count`, `truncated` and `snapshots` as JSON in
 	// the header `X-Quern-Result`. An answer in JSON that breaks off is not complete.
@@ -9128,19 +9085,19 @@ type ClientWithResponsesInterface interface {
 	//
 	// | event | data |
 	// |---|---|
-	// | `runStarted` | `{runId, conversationId}` |
+	// | `run-started` | `{runId, conversationId}` |
 	// | `planningStarted` | `{}` |
-	// | `plan` | `{steps, reasoning, interpretation, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
+	// | `plan` | `{steps, reasoning, reading, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
 	// | `stepStarted` | `{index, instruction, model}`; `model` is `planner` if no model wrote the query |
 	// | `queryExecuting` | `{index, query, attempt}`, once per attempt |
 	// | `step` | `{index, …}` with the fields of a step of the result |
 	// | `answerStarted` | `{}` |
 	// | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
-	// | `runCompleted` | `{result}` |
-	// | `runCancelled` | `{}` |
-	// | `runFailed` | `{code, message}` |
+	// | `run-completed` | `{result}` |
+	// | `run-cancelled` | `{}` |
+	// | `error` | `{code, message}` |
 	//
-	// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `runStarted`, `stepStarted`,
+	// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `run-started`, `stepStarted`,
 	// `queryExecuting`, `step` and the end. Ignore events whose names you do not know. A broken stream is resumed with
 	// GET on the run's events.
 	//
@@ -9166,19 +9123,19 @@ type ClientWithResponsesInterface interface {
 	//
 	// | event | data |
 	// |---|---|
-	// | `runStarted` | `{runId, conversationId}` |
+	// | `run-started` | `{runId, conversationId}` |
 	// | `planningStarted` | `{}` |
-	// | `plan` | `{steps, reasoning, interpretation, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
+	// | `plan` | `{steps, reasoning, reading, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
 	// | `stepStarted` | `{index, instruction, model}`; `model` is `planner` if no model wrote the query |
 	// | `queryExecuting` | `{index, query, attempt}`, once per attempt |
 	// | `step` | `{index, …}` with the fields of a step of the result |
 	// | `answerStarted` | `{}` |
 	// | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
-	// | `runCompleted` | `{result}` |
-	// | `runCancelled` | `{}` |
-	// | `runFailed` | `{code, message}` |
+	// | `run-completed` | `{result}` |
+	// | `run-cancelled` | `{}` |
+	// | `error` | `{code, message}` |
 	//
-	// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `runStarted`, `stepStarted`,
+	// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `run-started`, `stepStarted`,
 	// `queryExecuting`, `step` and the end. Ignore events whose names you do not know. A broken stream is resumed with
 	// GET on the run's events.
 	//
@@ -9261,6 +9218,27 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /query/link (the `LinkQuestion` operationId).
 	LinkQuestionWithResponse(ctx context.Context, body LinkQuestionJSONRequestBody, reqEditors ...RequestEditorFn) (*LinkQuestionResponse, error)
+
+	// ListModelsWithResponse List the models that a question can name
+	//
+	// The first one is the default: it answers a question that names neither a model nor a provider. Without models the list is empty, and
+	// the service answers questions by rules.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /query/models (the `ListModels` operationId).
+	ListModelsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListModelsResponse, error)
+
+	// ListRunsWithResponse List the caller's runs
+	//
+	// Newest first, without results; GET /query/runs/{runId} returns a run with its result. `username` and `namespace`, given together, limit
+	// the list to one namespace; one alone is 422. A restricted token sees only the runs that it can read one by one, and its pages can be
+	// shorter than `limit` although more follow.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /query/runs (the `ListRuns` operationId).
+	ListRunsWithResponse(ctx context.Context, params *ListRunsParams, reqEditors ...RequestEditorFn) (*ListRunsResponse, error)
 
 	// DeleteRunWithResponse Delete a run
 	//
@@ -9444,6 +9422,41 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /user/me (the `GetMe` operationId).
 	GetMeWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetMeResponse, error)
 
+	// CreateTokenWithBodyWithResponse Create an API token
+	//
+	// Only this answer contains the value of the token. The service keeps its hash.
+	//
+	// `role` is the most that the token allows. No token allows more than its creator may do. With `accessRestrictedTo` the token sees
+	// only the named namespaces and datasets, has at most editor rights, and cannot share, rename, delete or manage tokens.
+	// A token that was created with another token expires no later than that token and allows no more.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /user/token (the `CreateToken` operationId).
+	CreateTokenWithBodyWithResponse(ctx context.Context, params *CreateTokenParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateTokenResponse, error)
+
+	// CreateTokenWithResponse Create an API token
+	//
+	// Only this answer contains the value of the token. The service keeps its hash.
+	//
+	// `role` is the most that the token allows. No token allows more than its creator may do. With `accessRestrictedTo` the token sees
+	// only the named namespaces and datasets, has at most editor rights, and cannot share, rename, delete or manage tokens.
+	// A token that was created with another token expires no later than that token and allows no more.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /user/token (the `CreateToken` operationId).
+	CreateTokenWithResponse(ctx context.Context, params *CreateTokenParams, body CreateTokenJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateTokenResponse, error)
+
+	// DeleteTokenWithResponse Revoke an API token
+	//
+	// The token stops working with the next request. 404 for tokens of other users.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /user/token/{id} (the `DeleteToken` operationId).
+	DeleteTokenWithResponse(ctx context.Context, id TokenID, reqEditors ...RequestEditorFn) (*DeleteTokenResponse, error)
+
 	// ListTokensWithResponse List the caller's API tokens
 	//
 	// The list does not contain the values of the tokens.
@@ -9453,65 +9466,12 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /user/tokens (the `ListTokens` operationId).
 	ListTokensWithResponse(ctx context.Context, params *ListTokensParams, reqEditors ...RequestEditorFn) (*ListTokensResponse, error)
 
-	// CreateTokenWithBodyWithResponse Create an API token
-	//
-	// Only this answer contains the value of the token. The service keeps its hash.
-	//
-	// `role` is the most that the token allows. No token allows more than its creator may do. With `accessRestrictedTo` the token sees
-	// only the named namespaces and datasets, has at most editor rights, and cannot share, rename, delete or manage tokens.
-	// It can upload files for them, and sees only the upload sessions that it prepared itself.
-	// A token that was created with another token expires no later than that token and allows no more.
-	//
-	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /user/tokens (the `CreateToken` operationId).
-	CreateTokenWithBodyWithResponse(ctx context.Context, params *CreateTokenParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateTokenResponse, error)
-
-	// CreateTokenWithResponse Create an API token
-	//
-	// Only this answer contains the value of the token. The service keeps its hash.
-	//
-	// `role` is the most that the token allows. No token allows more than its creator may do. With `accessRestrictedTo` the token sees
-	// only the named namespaces and datasets, has at most editor rights, and cannot share, rename, delete or manage tokens.
-	// It can upload files for them, and sees only the upload sessions that it prepared itself.
-	// A token that was created with another token expires no later than that token and allows no more.
-	//
-	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /user/tokens (the `CreateToken` operationId).
-	CreateTokenWithResponse(ctx context.Context, params *CreateTokenParams, body CreateTokenJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateTokenResponse, error)
-
-	// DeleteTokenWithResponse Revoke an API token
-	//
-	// The token stops working with the next request. 404 for tokens of other users.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with DELETE /user/tokens/{id} (the `DeleteToken` operationId).
-	DeleteTokenWithResponse(ctx context.Context, id TokenID, reqEditors ...RequestEditorFn) (*DeleteTokenResponse, error)
-
-	// GetTokenWithResponse Get an API token
-	//
-	// The answer does not contain the value of the token. 404 for tokens of other users and for revoked tokens.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /user/tokens/{id} (the `GetToken` operationId).
-	GetTokenWithResponse(ctx context.Context, id TokenID, reqEditors ...RequestEditorFn) (*GetTokenResponse, error)
-
 	// GetUsageWithResponse What was used today and what is left
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /user/usage (the `GetUsage` operationId).
 	GetUsageWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetUsageResponse, error)
-
-	// GetVersionWithResponse Get the version of the service
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /version (the `GetVersion` operationId).
-	GetVersionWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetVersionResponse, error)
 }
 
 // ListAuditResponseDefaultHeaders the declared response headers of an HTTP default response for ListAudit
@@ -9908,8 +9868,7 @@ func (r GetInferDefinitionResponse) ContentType() string {
 
 // PutInferDefinitionResponse201Headers the declared response headers of an HTTP 201 response for PutInferDefinition
 type PutInferDefinitionResponse201Headers struct {
-	ETag     *string
-	Location *string
+	ETag *string
 }
 
 // PutInferDefinitionResponseDefaultHeaders the declared response headers of an HTTP default response for PutInferDefinition
@@ -10079,11 +10038,6 @@ func (r ListIngestionsResponse) ContentType() string {
 	return ""
 }
 
-// CreateIngestionResponse202Headers the declared response headers of an HTTP 202 response for CreateIngestion
-type CreateIngestionResponse202Headers struct {
-	Location *string
-}
-
 // CreateIngestionResponseDefaultHeaders the declared response headers of an HTTP default response for CreateIngestion
 type CreateIngestionResponseDefaultHeaders struct {
 	XRequestID *string
@@ -10096,8 +10050,6 @@ type CreateIngestionResponse struct {
 	JSON202 *Ingestion
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Internal
-	// Headers202 the parsed response headers for an HTTP 202 response
-	Headers202 *CreateIngestionResponse202Headers
 	// HeadersDefault the parsed response headers for an HTTP default response
 	HeadersDefault *CreateIngestionResponseDefaultHeaders
 }
@@ -10300,109 +10252,6 @@ func (r RetryIngestionResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r RetryIngestionResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-// ListSetAsideRowsResponseDefaultHeaders the declared response headers of an HTTP default response for ListSetAsideRows
-type ListSetAsideRowsResponseDefaultHeaders struct {
-	XRequestID *string
-}
-
-type ListSetAsideRowsResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *SetAsideRowList
-	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *Internal
-	// HeadersDefault the parsed response headers for an HTTP default response
-	HeadersDefault *ListSetAsideRowsResponseDefaultHeaders
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r ListSetAsideRowsResponse) GetJSON200() *SetAsideRowList {
-	return r.JSON200
-}
-
-// GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r ListSetAsideRowsResponse) GetJSONDefault() *Internal {
-	return r.JSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r ListSetAsideRowsResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r ListSetAsideRowsResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r ListSetAsideRowsResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r ListSetAsideRowsResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-// ExportSetAsideRowsResponseDefaultHeaders the declared response headers of an HTTP default response for ExportSetAsideRows
-type ExportSetAsideRowsResponseDefaultHeaders struct {
-	XRequestID *string
-}
-
-type ExportSetAsideRowsResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *Internal
-	// HeadersDefault the parsed response headers for an HTTP default response
-	HeadersDefault *ExportSetAsideRowsResponseDefaultHeaders
-}
-
-// GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r ExportSetAsideRowsResponse) GetJSONDefault() *Internal {
-	return r.JSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r ExportSetAsideRowsResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r ExportSetAsideRowsResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r ExportSetAsideRowsResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r ExportSetAsideRowsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -10678,6 +10527,61 @@ func (r RestoreSnapshotResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r RestoreSnapshotResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListUploadsResponseDefaultHeaders the declared response headers of an HTTP default response for ListUploads
+type ListUploadsResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type ListUploadsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *UploadList
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ListUploadsResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListUploadsResponse) GetJSON200() *UploadList {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ListUploadsResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListUploadsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListUploadsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListUploadsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListUploadsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -11014,11 +10918,6 @@ func (r RenewUploadUrlsResponse) ContentType() string {
 	return ""
 }
 
-// CreateDatasetResponse201Headers the declared response headers of an HTTP 201 response for CreateDataset
-type CreateDatasetResponse201Headers struct {
-	Location *string
-}
-
 // CreateDatasetResponseDefaultHeaders the declared response headers of an HTTP default response for CreateDataset
 type CreateDatasetResponseDefaultHeaders struct {
 	XRequestID *string
@@ -11031,8 +10930,6 @@ type CreateDatasetResponse struct {
 	JSON201 *Dataset
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Internal
-	// Headers201 the parsed response headers for an HTTP 201 response
-	Headers201 *CreateDatasetResponse201Headers
 	// HeadersDefault the parsed response headers for an HTTP default response
 	HeadersDefault *CreateDatasetResponseDefaultHeaders
 }
@@ -11495,16 +11392,6 @@ func (r RunQueryResponse) ContentType() string {
 	return ""
 }
 
-// AskResponse200Headers the declared response headers of an HTTP 200 response for Ask
-type AskResponse200Headers struct {
-	Location *string
-}
-
-// AskResponse202Headers the declared response headers of an HTTP 202 response for Ask
-type AskResponse202Headers struct {
-	Location *string
-}
-
 // AskResponseDefaultHeaders the declared response headers of an HTTP default response for Ask
 type AskResponseDefaultHeaders struct {
 	XRequestID *string
@@ -11519,10 +11406,6 @@ type AskResponse struct {
 	JSON202 *Run
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Internal
-	// Headers200 the parsed response headers for an HTTP 200 response
-	Headers200 *AskResponse200Headers
-	// Headers202 the parsed response headers for an HTTP 202 response
-	Headers202 *AskResponse202Headers
 	// HeadersDefault the parsed response headers for an HTTP default response
 	HeadersDefault *AskResponseDefaultHeaders
 }
@@ -11833,6 +11716,116 @@ func (r LinkQuestionResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r LinkQuestionResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListModelsResponseDefaultHeaders the declared response headers of an HTTP default response for ListModels
+type ListModelsResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type ListModelsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ModelList
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ListModelsResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListModelsResponse) GetJSON200() *ModelList {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ListModelsResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListModelsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListModelsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListModelsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListModelsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListRunsResponseDefaultHeaders the declared response headers of an HTTP default response for ListRuns
+type ListRunsResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type ListRunsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *RunList
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ListRunsResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListRunsResponse) GetJSON200() *RunList {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ListRunsResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListRunsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListRunsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListRunsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListRunsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -12409,11 +12402,6 @@ func (r ListNamespacesResponse) ContentType() string {
 	return ""
 }
 
-// CreateNamespaceResponse201Headers the declared response headers of an HTTP 201 response for CreateNamespace
-type CreateNamespaceResponse201Headers struct {
-	Location *string
-}
-
 // CreateNamespaceResponseDefaultHeaders the declared response headers of an HTTP default response for CreateNamespace
 type CreateNamespaceResponseDefaultHeaders struct {
 	XRequestID *string
@@ -12426,8 +12414,6 @@ type CreateNamespaceResponse struct {
 	JSON201 *NamespaceItem
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Internal
-	// Headers201 the parsed response headers for an HTTP 201 response
-	Headers201 *CreateNamespaceResponse201Headers
 	// HeadersDefault the parsed response headers for an HTTP default response
 	HeadersDefault *CreateNamespaceResponseDefaultHeaders
 }
@@ -12684,66 +12670,6 @@ func (r GetMeResponse) ContentType() string {
 	return ""
 }
 
-// ListTokensResponseDefaultHeaders the declared response headers of an HTTP default response for ListTokens
-type ListTokensResponseDefaultHeaders struct {
-	XRequestID *string
-}
-
-type ListTokensResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *TokenList
-	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *Internal
-	// HeadersDefault the parsed response headers for an HTTP default response
-	HeadersDefault *ListTokensResponseDefaultHeaders
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r ListTokensResponse) GetJSON200() *TokenList {
-	return r.JSON200
-}
-
-// GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r ListTokensResponse) GetJSONDefault() *Internal {
-	return r.JSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r ListTokensResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r ListTokensResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r ListTokensResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r ListTokensResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-// CreateTokenResponse201Headers the declared response headers of an HTTP 201 response for CreateToken
-type CreateTokenResponse201Headers struct {
-	Location *string
-}
-
 // CreateTokenResponseDefaultHeaders the declared response headers of an HTTP default response for CreateToken
 type CreateTokenResponseDefaultHeaders struct {
 	XRequestID *string
@@ -12752,19 +12678,17 @@ type CreateTokenResponseDefaultHeaders struct {
 type CreateTokenResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
-	// JSON201 the response for an HTTP 201 `application/json` response
-	JSON201 *CreatedToken
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *CreatedToken
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Internal
-	// Headers201 the parsed response headers for an HTTP 201 response
-	Headers201 *CreateTokenResponse201Headers
 	// HeadersDefault the parsed response headers for an HTTP default response
 	HeadersDefault *CreateTokenResponseDefaultHeaders
 }
 
-// GetJSON201 returns the response for an HTTP 201 `application/json` response
-func (r CreateTokenResponse) GetJSON201() *CreatedToken {
-	return r.JSON201
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CreateTokenResponse) GetJSON200() *CreatedToken {
+	return r.JSON200
 }
 
 // GetJSONDefault returns the response for an HTTP default `application/json` response
@@ -12849,39 +12773,39 @@ func (r DeleteTokenResponse) ContentType() string {
 	return ""
 }
 
-// GetTokenResponseDefaultHeaders the declared response headers of an HTTP default response for GetToken
-type GetTokenResponseDefaultHeaders struct {
+// ListTokensResponseDefaultHeaders the declared response headers of an HTTP default response for ListTokens
+type ListTokensResponseDefaultHeaders struct {
 	XRequestID *string
 }
 
-type GetTokenResponse struct {
+type ListTokensResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Token
+	JSON200 *TokenList
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Internal
 	// HeadersDefault the parsed response headers for an HTTP default response
-	HeadersDefault *GetTokenResponseDefaultHeaders
+	HeadersDefault *ListTokensResponseDefaultHeaders
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r GetTokenResponse) GetJSON200() *Token {
+func (r ListTokensResponse) GetJSON200() *TokenList {
 	return r.JSON200
 }
 
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r GetTokenResponse) GetJSONDefault() *Internal {
+func (r ListTokensResponse) GetJSONDefault() *Internal {
 	return r.JSONDefault
 }
 
 // GetBody returns the raw response body bytes
-func (r GetTokenResponse) GetBody() []byte {
+func (r ListTokensResponse) GetBody() []byte {
 	return r.Body
 }
 
 // Status returns HTTPResponse.Status
-func (r GetTokenResponse) Status() string {
+func (r ListTokensResponse) Status() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Status
 	}
@@ -12889,7 +12813,7 @@ func (r GetTokenResponse) Status() string {
 }
 
 // StatusCode returns HTTPResponse.StatusCode
-func (r GetTokenResponse) StatusCode() int {
+func (r ListTokensResponse) StatusCode() int {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.StatusCode
 	}
@@ -12897,7 +12821,7 @@ func (r GetTokenResponse) StatusCode() int {
 }
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r GetTokenResponse) ContentType() string {
+func (r ListTokensResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -12953,61 +12877,6 @@ func (r GetUsageResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetUsageResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-// GetVersionResponseDefaultHeaders the declared response headers of an HTTP default response for GetVersion
-type GetVersionResponseDefaultHeaders struct {
-	XRequestID *string
-}
-
-type GetVersionResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Version
-	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *Internal
-	// HeadersDefault the parsed response headers for an HTTP default response
-	HeadersDefault *GetVersionResponseDefaultHeaders
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r GetVersionResponse) GetJSON200() *Version {
-	return r.JSON200
-}
-
-// GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r GetVersionResponse) GetJSONDefault() *Internal {
-	return r.JSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r GetVersionResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r GetVersionResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r GetVersionResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r GetVersionResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -13314,37 +13183,6 @@ func (c *ClientWithResponses) RetryIngestionWithResponse(ctx context.Context, us
 	return ParseRetryIngestionResponse(rsp)
 }
 
-// ListSetAsideRowsWithResponse Rows that an ingestion set aside
-//
-// Needs the viewer role. In the order of the files and their rows. The list is empty until the ingestion has converted its files, and after a
-// retry until they are converted again. Of an ingestion that failed because too many rows did not fit, each file has its first 10,000.
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/setAside (the `ListSetAsideRows` operationId).
-func (c *ClientWithResponses) ListSetAsideRowsWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, params *ListSetAsideRowsParams, reqEditors ...RequestEditorFn) (*ListSetAsideRowsResponse, error) {
-	rsp, err := c.ListSetAsideRows(ctx, username, namespace, datasetName, ingestionID, params, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseListSetAsideRowsResponse(rsp)
-}
-
-// ExportSetAsideRowsWithResponse All rows that an ingestion set aside, as a file
-//
-// Needs the viewer role. The file has the columns `file`, `row` and `reason`. 409 if the ingestion is retried while the file is written.
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/setAside/export (the `ExportSetAsideRows` operationId).
-func (c *ClientWithResponses) ExportSetAsideRowsWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, params *ExportSetAsideRowsParams, reqEditors ...RequestEditorFn) (*ExportSetAsideRowsResponse, error) {
-	rsp, err := c.ExportSetAsideRows(ctx, username, namespace, datasetName, ingestionID, params, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseExportSetAsideRowsResponse(rsp)
-}
-
 // GetProfileWithResponse Profile of a dataset's columns
 //
 // The profile is computed when the dataset has not changed for a while, so it may describe an earlier snapshot, which `snapshotId`
@@ -13440,6 +13278,21 @@ func (c *ClientWithResponses) RestoreSnapshotWithResponse(ctx context.Context, u
 		return nil, err
 	}
 	return ParseRestoreSnapshotResponse(rsp)
+}
+
+// ListUploadsWithResponse List the caller's upload sessions
+//
+// Newest first, without addresses and without the parts that the object store has; GET /file-upload/{sessionId} returns those.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /file-upload (the `ListUploads` operationId).
+func (c *ClientWithResponses) ListUploadsWithResponse(ctx context.Context, params *ListUploadsParams, reqEditors ...RequestEditorFn) (*ListUploadsResponse, error) {
+	rsp, err := c.ListUploads(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListUploadsResponse(rsp)
 }
 
 // PrepareUploadWithBodyWithResponse Prepare an upload session
@@ -13819,17 +13672,15 @@ func (c *ClientWithResponses) GrantNamespaceShareWithResponse(ctx context.Contex
 
 // RunQueryWithBodyWithResponse Run one read-only SQL statement
 //
-// A dataset is named `dataset`, `namespace.dataset` or `owner.namespace.dataset`. A part that contains a dot or a hyphen needs double quotes:
-// `"my.shop".orders`. The quoted paths `"namespace/dataset"` and `"owner/namespace/dataset"` mean the same. `namespace` is where names without a
-// namespace are looked up. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
+// A bare name in the statement is a dataset of the namespace; `"namespace/dataset"` and `"owner/namespace/dataset"`, quoted, reach others that
+// the caller may see. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
 //
 // A result has at most 10,000 rows, or as many as the LIMIT of the statement asks for, up to 100,000. `metadata.truncated` says whether it was
 // cut, and `truncatedBy` by which limit. A statement may take 60 seconds (504). A statement that cannot be run is 422 QUERY_INVALID: `sub_errors`
 // says where (`position`) and which names may have been meant (`candidate`).
 //
 // A SELECT can have joins, subqueries, windows, PIVOT and UNPIVOT in FROM, DESCRIBE and SUMMARIZE of a dataset, and the table functions unnest,
-// generate_series, range, json_each and json_tree. `SHOW TABLES`, `information_schema.tables` and `information_schema.columns` list what the
-// caller may see. `explain`, or EXPLAIN in the statement, gives the plan. Everything that changes something is refused.
+// generate_series, range, json_each and json_tree. `explain` gives the plan. Everything that changes something is refused.
 //
 // The answer is JSON, or by `Accept` an Arrow IPC stream, CSV or Parquet; these carry `count`, `truncated` and `snapshots` as JSON in
 // the header `X-Quern-Result`. An answer in JSON that breaks off is not complete.
@@ -13847,17 +13698,15 @@ func (c *ClientWithResponses) RunQueryWithBodyWithResponse(ctx context.Context, 
 
 // RunQueryWithResponse Run one read-only SQL statement
 //
-// A dataset is named `dataset`, `namespace.dataset` or `owner.namespace.dataset`. A part that contains a dot or a hyphen needs double quotes:
-// `"my.shop".orders`. The quoted paths `"namespace/dataset"` and `"owner/namespace/dataset"` mean the same. `namespace` is where names without a
-// namespace are looked up. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
+// A bare name in the statement is a dataset of the namespace; `"namespace/dataset"` and `"owner/namespace/dataset"`, quoted, reach others that
+// the caller may see. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
 //
 // A result has at most 10,000 rows, or as many as the LIMIT of the statement asks for, up to 100,000. `metadata.truncated` says whether it was
 // cut, and `truncatedBy` by which limit. A statement may take 60 seconds (504). A statement that cannot be run is 422 QUERY_INVALID: `sub_errors`
 // says where (`position`) and which names may have been meant (`candidate`).
 //
 // A SELECT can have joins, subqueries, windows, PIVOT and UNPIVOT in FROM, DESCRIBE and SUMMARIZE of a dataset, and the table functions unnest,
-// generate_series, range, json_each and json_tree. `SHOW TABLES`, `information_schema.tables` and `information_schema.columns` list what the
-// caller may see. `explain`, or EXPLAIN in the statement, gives the plan. Everything that changes something is refused.
+// generate_series, range, json_each and json_tree. `explain` gives the plan. Everything that changes something is refused.
 //
 // The answer is JSON, or by `Accept` an Arrow IPC stream, CSV or Parquet; these carry `count`, `truncated` and `snapshots` as JSON in
 // the header `X-Quern-Result`. An answer in JSON that breaks off is not complete.
@@ -13890,19 +13739,19 @@ func (c *ClientWithResponses) RunQueryWithResponse(ctx context.Context, body Run
 //
 // | event | data |
 // |---|---|
-// | `runStarted` | `{runId, conversationId}` |
+// | `run-started` | `{runId, conversationId}` |
 // | `planningStarted` | `{}` |
-// | `plan` | `{steps, reasoning, interpretation, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
+// | `plan` | `{steps, reasoning, reading, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
 // | `stepStarted` | `{index, instruction, model}`; `model` is `planner` if no model wrote the query |
 // | `queryExecuting` | `{index, query, attempt}`, once per attempt |
 // | `step` | `{index, …}` with the fields of a step of the result |
 // | `answerStarted` | `{}` |
 // | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
-// | `runCompleted` | `{result}` |
-// | `runCancelled` | `{}` |
-// | `runFailed` | `{code, message}` |
+// | `run-completed` | `{result}` |
+// | `run-cancelled` | `{}` |
+// | `error` | `{code, message}` |
 //
-// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `runStarted`, `stepStarted`,
+// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `run-started`, `stepStarted`,
 // `queryExecuting`, `step` and the end. Ignore events whose names you do not know. A broken stream is resumed with
 // GET on the run's events.
 //
@@ -13934,19 +13783,19 @@ func (c *ClientWithResponses) AskWithBodyWithResponse(ctx context.Context, param
 //
 // | event | data |
 // |---|---|
-// | `runStarted` | `{runId, conversationId}` |
+// | `run-started` | `{runId, conversationId}` |
 // | `planningStarted` | `{}` |
-// | `plan` | `{steps, reasoning, interpretation, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
+// | `plan` | `{steps, reasoning, reading, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
 // | `stepStarted` | `{index, instruction, model}`; `model` is `planner` if no model wrote the query |
 // | `queryExecuting` | `{index, query, attempt}`, once per attempt |
 // | `step` | `{index, …}` with the fields of a step of the result |
 // | `answerStarted` | `{}` |
 // | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
-// | `runCompleted` | `{result}` |
-// | `runCancelled` | `{}` |
-// | `runFailed` | `{code, message}` |
+// | `run-completed` | `{result}` |
+// | `run-cancelled` | `{}` |
+// | `error` | `{code, message}` |
 //
-// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `runStarted`, `stepStarted`,
+// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `run-started`, `stepStarted`,
 // `queryExecuting`, `step` and the end. Ignore events whose names you do not know. A broken stream is resumed with
 // GET on the run's events.
 //
@@ -14076,6 +13925,39 @@ func (c *ClientWithResponses) LinkQuestionWithResponse(ctx context.Context, body
 		return nil, err
 	}
 	return ParseLinkQuestionResponse(rsp)
+}
+
+// ListModelsWithResponse List the models that a question can name
+//
+// The first one is the default: it answers a question that names neither a model nor a provider. Without models the list is empty, and
+// the service answers questions by rules.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /query/models (the `ListModels` operationId).
+func (c *ClientWithResponses) ListModelsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListModelsResponse, error) {
+	rsp, err := c.ListModels(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListModelsResponse(rsp)
+}
+
+// ListRunsWithResponse List the caller's runs
+//
+// Newest first, without results; GET /query/runs/{runId} returns a run with its result. `username` and `namespace`, given together, limit
+// the list to one namespace; one alone is 422. A restricted token sees only the runs that it can read one by one, and its pages can be
+// shorter than `limit` although more follow.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /query/runs (the `ListRuns` operationId).
+func (c *ClientWithResponses) ListRunsWithResponse(ctx context.Context, params *ListRunsParams, reqEditors ...RequestEditorFn) (*ListRunsResponse, error) {
+	rsp, err := c.ListRuns(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListRunsResponse(rsp)
 }
 
 // DeleteRunWithResponse Delete a run
@@ -14374,6 +14256,59 @@ func (c *ClientWithResponses) GetMeWithResponse(ctx context.Context, reqEditors 
 	return ParseGetMeResponse(rsp)
 }
 
+// CreateTokenWithBodyWithResponse Create an API token
+//
+// Only this answer contains the value of the token. The service keeps its hash.
+//
+// `role` is the most that the token allows. No token allows more than its creator may do. With `accessRestrictedTo` the token sees
+// only the named namespaces and datasets, has at most editor rights, and cannot share, rename, delete or manage tokens.
+// A token that was created with another token expires no later than that token and allows no more.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /user/token (the `CreateToken` operationId).
+func (c *ClientWithResponses) CreateTokenWithBodyWithResponse(ctx context.Context, params *CreateTokenParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateTokenResponse, error) {
+	rsp, err := c.CreateTokenWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateTokenResponse(rsp)
+}
+
+// CreateTokenWithResponse Create an API token
+//
+// Only this answer contains the value of the token. The service keeps its hash.
+//
+// `role` is the most that the token allows. No token allows more than its creator may do. With `accessRestrictedTo` the token sees
+// only the named namespaces and datasets, has at most editor rights, and cannot share, rename, delete or manage tokens.
+// A token that was created with another token expires no later than that token and allows no more.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /user/token (the `CreateToken` operationId).
+func (c *ClientWithResponses) CreateTokenWithResponse(ctx context.Context, params *CreateTokenParams, body CreateTokenJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateTokenResponse, error) {
+	rsp, err := c.CreateToken(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateTokenResponse(rsp)
+}
+
+// DeleteTokenWithResponse Revoke an API token
+//
+// The token stops working with the next request. 404 for tokens of other users.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /user/token/{id} (the `DeleteToken` operationId).
+func (c *ClientWithResponses) DeleteTokenWithResponse(ctx context.Context, id TokenID, reqEditors ...RequestEditorFn) (*DeleteTokenResponse, error) {
+	rsp, err := c.DeleteToken(ctx, id, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteTokenResponse(rsp)
+}
+
 // ListTokensWithResponse List the caller's API tokens
 //
 // The list does not contain the values of the tokens.
@@ -14389,76 +14324,6 @@ func (c *ClientWithResponses) ListTokensWithResponse(ctx context.Context, params
 	return ParseListTokensResponse(rsp)
 }
 
-// CreateTokenWithBodyWithResponse Create an API token
-//
-// Only this answer contains the value of the token. The service keeps its hash.
-//
-// `role` is the most that the token allows. No token allows more than its creator may do. With `accessRestrictedTo` the token sees
-// only the named namespaces and datasets, has at most editor rights, and cannot share, rename, delete or manage tokens.
-// It can upload files for them, and sees only the upload sessions that it prepared itself.
-// A token that was created with another token expires no later than that token and allows no more.
-//
-// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /user/tokens (the `CreateToken` operationId).
-func (c *ClientWithResponses) CreateTokenWithBodyWithResponse(ctx context.Context, params *CreateTokenParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateTokenResponse, error) {
-	rsp, err := c.CreateTokenWithBody(ctx, params, contentType, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseCreateTokenResponse(rsp)
-}
-
-// CreateTokenWithResponse Create an API token
-//
-// Only this answer contains the value of the token. The service keeps its hash.
-//
-// `role` is the most that the token allows. No token allows more than its creator may do. With `accessRestrictedTo` the token sees
-// only the named namespaces and datasets, has at most editor rights, and cannot share, rename, delete or manage tokens.
-// It can upload files for them, and sees only the upload sessions that it prepared itself.
-// A token that was created with another token expires no later than that token and allows no more.
-//
-// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /user/tokens (the `CreateToken` operationId).
-func (c *ClientWithResponses) CreateTokenWithResponse(ctx context.Context, params *CreateTokenParams, body CreateTokenJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateTokenResponse, error) {
-	rsp, err := c.CreateToken(ctx, params, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseCreateTokenResponse(rsp)
-}
-
-// DeleteTokenWithResponse Revoke an API token
-//
-// The token stops working with the next request. 404 for tokens of other users.
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with DELETE /user/tokens/{id} (the `DeleteToken` operationId).
-func (c *ClientWithResponses) DeleteTokenWithResponse(ctx context.Context, id TokenID, reqEditors ...RequestEditorFn) (*DeleteTokenResponse, error) {
-	rsp, err := c.DeleteToken(ctx, id, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseDeleteTokenResponse(rsp)
-}
-
-// GetTokenWithResponse Get an API token
-//
-// The answer does not contain the value of the token. 404 for tokens of other users and for revoked tokens.
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with GET /user/tokens/{id} (the `GetToken` operationId).
-func (c *ClientWithResponses) GetTokenWithResponse(ctx context.Context, id TokenID, reqEditors ...RequestEditorFn) (*GetTokenResponse, error) {
-	rsp, err := c.GetToken(ctx, id, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseGetTokenResponse(rsp)
-}
-
 // GetUsageWithResponse What was used today and what is left
 //
 // Returns a wrapper object for the known response body format(s).
@@ -14470,19 +14335,6 @@ func (c *ClientWithResponses) GetUsageWithResponse(ctx context.Context, reqEdito
 		return nil, err
 	}
 	return ParseGetUsageResponse(rsp)
-}
-
-// GetVersionWithResponse Get the version of the service
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with GET /version (the `GetVersion` operationId).
-func (c *ClientWithResponses) GetVersionWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetVersionResponse, error) {
-	rsp, err := c.GetVersion(ctx, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseGetVersionResponse(rsp)
 }
 
 // ParseListAuditResponse parses an HTTP response from a ListAuditWithResponse call
@@ -14872,13 +14724,6 @@ func ParsePutInferDefinitionResponse(rsp *http.Response) (*PutInferDefinitionRes
 			}
 			headers.ETag = &value
 		}
-		if values := rsp.Header.Values("Location"); len(values) > 0 {
-			var value string
-			if err := runtime.BindStyledParameterWithOptions("simple", "Location", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: "uri"}); err != nil {
-				return nil, err
-			}
-			headers.Location = &value
-		}
 		response.Headers201 = &headers
 	case true:
 		var headers PutInferDefinitionResponseDefaultHeaders
@@ -15018,16 +14863,6 @@ func ParseCreateIngestionResponse(rsp *http.Response) (*CreateIngestionResponse,
 	}
 
 	switch {
-	case rsp.StatusCode == 202:
-		var headers CreateIngestionResponse202Headers
-		if values := rsp.Header.Values("Location"); len(values) > 0 {
-			var value string
-			if err := runtime.BindStyledParameterWithOptions("simple", "Location", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: "uri"}); err != nil {
-				return nil, err
-			}
-			headers.Location = &value
-		}
-		response.Headers202 = &headers
 	case true:
 		var headers CreateIngestionResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
@@ -15168,91 +15003,6 @@ func ParseRetryIngestionResponse(rsp *http.Response) (*RetryIngestionResponse, e
 	switch {
 	case true:
 		var headers RetryIngestionResponseDefaultHeaders
-		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
-			var value string
-			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			}
-			headers.XRequestID = &value
-		}
-		response.HeadersDefault = &headers
-	}
-
-	return response, nil
-}
-
-// ParseListSetAsideRowsResponse parses an HTTP response from a ListSetAsideRowsWithResponse call
-func ParseListSetAsideRowsResponse(rsp *http.Response) (*ListSetAsideRowsResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &ListSetAsideRowsResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest SetAsideRowList
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Internal
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSONDefault = &dest
-
-	}
-
-	switch {
-	case true:
-		var headers ListSetAsideRowsResponseDefaultHeaders
-		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
-			var value string
-			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			}
-			headers.XRequestID = &value
-		}
-		response.HeadersDefault = &headers
-	}
-
-	return response, nil
-}
-
-// ParseExportSetAsideRowsResponse parses an HTTP response from a ExportSetAsideRowsWithResponse call
-func ParseExportSetAsideRowsResponse(rsp *http.Response) (*ExportSetAsideRowsResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &ExportSetAsideRowsResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Internal
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSONDefault = &dest
-
-	}
-
-	switch {
-	case true:
-		var headers ExportSetAsideRowsResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
@@ -15483,6 +15233,52 @@ func ParseRestoreSnapshotResponse(rsp *http.Response) (*RestoreSnapshotResponse,
 	switch {
 	case true:
 		var headers RestoreSnapshotResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListUploadsResponse parses an HTTP response from a ListUploadsWithResponse call
+func ParseListUploadsResponse(rsp *http.Response) (*ListUploadsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListUploadsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest UploadList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ListUploadsResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
@@ -15803,16 +15599,6 @@ func ParseCreateDatasetResponse(rsp *http.Response) (*CreateDatasetResponse, err
 	}
 
 	switch {
-	case rsp.StatusCode == 201:
-		var headers CreateDatasetResponse201Headers
-		if values := rsp.Header.Values("Location"); len(values) > 0 {
-			var value string
-			if err := runtime.BindStyledParameterWithOptions("simple", "Location", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: "uri"}); err != nil {
-				return nil, err
-			}
-			headers.Location = &value
-		}
-		response.Headers201 = &headers
 	case true:
 		var headers CreateDatasetResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
@@ -16234,26 +16020,6 @@ func ParseAskResponse(rsp *http.Response) (*AskResponse, error) {
 	}
 
 	switch {
-	case rsp.StatusCode == 200:
-		var headers AskResponse200Headers
-		if values := rsp.Header.Values("Location"); len(values) > 0 {
-			var value string
-			if err := runtime.BindStyledParameterWithOptions("simple", "Location", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: "uri"}); err != nil {
-				return nil, err
-			}
-			headers.Location = &value
-		}
-		response.Headers200 = &headers
-	case rsp.StatusCode == 202:
-		var headers AskResponse202Headers
-		if values := rsp.Header.Values("Location"); len(values) > 0 {
-			var value string
-			if err := runtime.BindStyledParameterWithOptions("simple", "Location", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: "uri"}); err != nil {
-				return nil, err
-			}
-			headers.Location = &value
-		}
-		response.Headers202 = &headers
 	case true:
 		var headers AskResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
@@ -16482,6 +16248,98 @@ func ParseLinkQuestionResponse(rsp *http.Response) (*LinkQuestionResponse, error
 	switch {
 	case true:
 		var headers LinkQuestionResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListModelsResponse parses an HTTP response from a ListModelsWithResponse call
+func ParseListModelsResponse(rsp *http.Response) (*ListModelsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListModelsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ModelList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ListModelsResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListRunsResponse parses an HTTP response from a ListRunsWithResponse call
+func ParseListRunsResponse(rsp *http.Response) (*ListRunsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListRunsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest RunList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ListRunsResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
@@ -17006,16 +16864,6 @@ func ParseCreateNamespaceResponse(rsp *http.Response) (*CreateNamespaceResponse,
 	}
 
 	switch {
-	case rsp.StatusCode == 201:
-		var headers CreateNamespaceResponse201Headers
-		if values := rsp.Header.Values("Location"); len(values) > 0 {
-			var value string
-			if err := runtime.BindStyledParameterWithOptions("simple", "Location", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: "uri"}); err != nil {
-				return nil, err
-			}
-			headers.Location = &value
-		}
-		response.Headers201 = &headers
 	case true:
 		var headers CreateNamespaceResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
@@ -17211,22 +17059,22 @@ func ParseGetMeResponse(rsp *http.Response) (*GetMeResponse, error) {
 	return response, nil
 }
 
-// ParseListTokensResponse parses an HTTP response from a ListTokensWithResponse call
-func ParseListTokensResponse(rsp *http.Response) (*ListTokensResponse, error) {
+// ParseCreateTokenResponse parses an HTTP response from a CreateTokenWithResponse call
+func ParseCreateTokenResponse(rsp *http.Response) (*CreateTokenResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
 	defer func() { _ = rsp.Body.Close() }()
 	if err != nil {
 		return nil, err
 	}
 
-	response := &ListTokensResponse{
+	response := &CreateTokenResponse{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
 	}
 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest TokenList
+		var dest CreatedToken
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -17242,62 +17090,6 @@ func ParseListTokensResponse(rsp *http.Response) (*ListTokensResponse, error) {
 	}
 
 	switch {
-	case true:
-		var headers ListTokensResponseDefaultHeaders
-		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
-			var value string
-			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			}
-			headers.XRequestID = &value
-		}
-		response.HeadersDefault = &headers
-	}
-
-	return response, nil
-}
-
-// ParseCreateTokenResponse parses an HTTP response from a CreateTokenWithResponse call
-func ParseCreateTokenResponse(rsp *http.Response) (*CreateTokenResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &CreateTokenResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
-		var dest CreatedToken
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON201 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Internal
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSONDefault = &dest
-
-	}
-
-	switch {
-	case rsp.StatusCode == 201:
-		var headers CreateTokenResponse201Headers
-		if values := rsp.Header.Values("Location"); len(values) > 0 {
-			var value string
-			if err := runtime.BindStyledParameterWithOptions("simple", "Location", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: "uri"}); err != nil {
-				return nil, err
-			}
-			headers.Location = &value
-		}
-		response.Headers201 = &headers
 	case true:
 		var headers CreateTokenResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
@@ -17355,22 +17147,22 @@ func ParseDeleteTokenResponse(rsp *http.Response) (*DeleteTokenResponse, error) 
 	return response, nil
 }
 
-// ParseGetTokenResponse parses an HTTP response from a GetTokenWithResponse call
-func ParseGetTokenResponse(rsp *http.Response) (*GetTokenResponse, error) {
+// ParseListTokensResponse parses an HTTP response from a ListTokensWithResponse call
+func ParseListTokensResponse(rsp *http.Response) (*ListTokensResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
 	defer func() { _ = rsp.Body.Close() }()
 	if err != nil {
 		return nil, err
 	}
 
-	response := &GetTokenResponse{
+	response := &ListTokensResponse{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
 	}
 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Token
+		var dest TokenList
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -17387,7 +17179,7 @@ func ParseGetTokenResponse(rsp *http.Response) (*GetTokenResponse, error) {
 
 	switch {
 	case true:
-		var headers GetTokenResponseDefaultHeaders
+		var headers ListTokensResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
@@ -17434,52 +17226,6 @@ func ParseGetUsageResponse(rsp *http.Response) (*GetUsageResponse, error) {
 	switch {
 	case true:
 		var headers GetUsageResponseDefaultHeaders
-		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
-			var value string
-			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			}
-			headers.XRequestID = &value
-		}
-		response.HeadersDefault = &headers
-	}
-
-	return response, nil
-}
-
-// ParseGetVersionResponse parses an HTTP response from a GetVersionWithResponse call
-func ParseGetVersionResponse(rsp *http.Response) (*GetVersionResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &GetVersionResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Version
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Internal
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSONDefault = &dest
-
-	}
-
-	switch {
-	case true:
-		var headers GetVersionResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {

@@ -40,6 +40,8 @@ func authorizationTable() (columns string, rows []authorizationRow) {
 
 		{operation: "POST /file-upload/prepare", body: `{"filesToUpload": [{"filename": "x", "size": 1}]}`, statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    200        200      403    200    200"},
+		{operation: "GET /file-upload", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    200        200      200    200    200"},
 		{operation: "GET /file-upload/{sessionId}", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
 		{operation: "POST /file-upload/{sessionId}/abort", statuses: "" +
@@ -90,6 +92,10 @@ func authorizationTable() (columns string, rows []authorizationRow) {
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
 		{operation: "POST /query/ask", body: askBody, statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
+		{operation: "GET /query/models", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    200        200      200    200    200"},
+		{operation: "GET /query/runs", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    200        200      200    200    200"},
 		{operation: "GET /query/runs/{runId}", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
 		{operation: "GET /query/runs/{runId}/events", statuses: "" +

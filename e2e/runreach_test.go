@@ -86,6 +86,14 @@ func TestRestrictedRuns(t *testing.T) {
 	require.ElementsMatch(t, []string{own.ConversationID, same.ConversationID}, one.conversations())
 	require.Len(t, d.conversations(), 6)
 
+	for _, filter := range []string{"", "&username=self&namespace=" + d.namespace, "&status=completed"} {
+		require.Equal(t, []string{mixed.RunID, same.RunID, own.RunID}, one.runs(filter), filter)
+	}
+
+	require.Equal(t, []string{mixed.RunID}, one.runs("&conversationId="+mixed.ConversationID))
+	require.Empty(t, one.runs("&status=cancelled"))
+	require.Len(t, d.runs(""), 7)
+
 	for name, run := range map[string]asked{"its own": own, "the same dataset": same} {
 		require.Equal(t, run.RunID, newPeer(one, "assistant").task("GetTask", run.RunID).ID)
 
@@ -143,6 +151,34 @@ func (d *filled) conversations() (ids []string) {
 
 		for _, one := range page.Conversations {
 			ids = append(ids, one.ID)
+		}
+
+		if page.NextCursor == "" {
+			return ids
+		}
+
+		cursor = "&cursor=" + page.NextCursor
+	}
+}
+
+// runs returns the ids of the caller's runs, over all pages.
+func (d *filled) runs(filter string) (ids []string) {
+	d.t.Helper()
+
+	for cursor := ""; ; {
+		got := call(d.t, http.MethodGet, d.s.url+"/query/runs?limit=2"+filter+cursor, d.bearer, "")
+		require.Equal(d.t, http.StatusOK, got.status, got.body)
+
+		var page struct {
+			Data       []struct{ RunID string }
+			NextCursor string
+		}
+
+		got.json(d.t, &page)
+		require.LessOrEqual(d.t, len(page.Data), 2)
+
+		for _, one := range page.Data {
+			ids = append(ids, one.RunID)
 		}
 
 		if page.NextCursor == "" {

@@ -97,6 +97,27 @@ func uploadScenarios() []scenario {
 			{as: "one", do: abort, status: 422, want: plainFault("INVALID_STATE", "The session is completed.")},
 			{as: "one", do: abort + "?fileId=<a>", status: 422, want: plainFault("INVALID_STATE", "The session is completed.")},
 		})},
+		{name: "the sessions of a caller", steps: slices.Concat([]step{
+			{as: "lister", do: "GET /file-upload", status: 200, want: `{"data": []}`},
+			{as: "lister", do: "POST /file-upload/prepare", body: prepareBody(1), status: 200, want: preparedBody("open", smallFile("o", "file 0", 1))},
+			{as: "lister", do: "POST /file-upload/prepare", body: two, status: 200, want: preparedTwo},
+		}, uploaded("lister", "a", "1", "preparing"), []step{
+			{as: "lister", do: abort + "?fileId=<b>", status: 200, want: abortedBody("completed")},
+			{
+				as: "lister", do: "GET /file-upload?limit=1", status: 200, shows: []string{"Cache-Control: no-store"},
+				want: `{"data": [{"sessionId": "<s>", "sessionStatus": "completed", "createdAt": "<created now>", "expiresAt": "<expires now+24h>", "files": [
+					{"fileId": "<a>", "filename": "a", "size": 1, "fileStatus": "completed", "completedAt": "<at now>"},
+					{"fileId": "<b>", "filename": "b", "size": 2, "fileStatus": "aborted"}]}], "nextCursor": "<next any>"}`,
+			},
+			{
+				as: "lister", do: "GET /file-upload?cursor=<next>", status: 200,
+				want: `{"data": [{"sessionId": "<open>", "sessionStatus": "preparing", "createdAt": "<created now>", "expiresAt": "<expires now+24h>", "files": [
+					{"fileId": "<o>", "filename": "file 0", "size": 1, "fileStatus": "preparing"}]}]}`,
+			},
+			{as: "another-lister", do: "GET /file-upload?cursor=<next>", status: 422, want: invalid("cursor", "is not a cursor of an earlier page of this list")},
+			{as: "another-lister", do: "GET /file-upload", status: 200, want: `{"data": []}`},
+			{as: "lister", do: "GET /file-upload?limit=0", status: 422, want: invalid("limit", "must be at least 1")},
+		})},
 		{name: "an abort withdraws what was finished", steps: slices.Concat([]step{
 			{as: "two", do: "POST /file-upload/prepare", body: two, status: 200, want: preparedTwo},
 		}, uploaded("two", "a", "1", "preparing"), []step{

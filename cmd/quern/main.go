@@ -70,8 +70,8 @@ The server comes from --server, from QUERN_SERVER, or from the last ` + "`quern 
 	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json", "csv", "ndjson"}, cobra.ShellCompDirectiveNoFileComp))
 
 	root.AddCommand(
-		p.loginCommand(), p.logoutCommand(), p.whoamiCommand(), p.namespaceCommand(), p.datasetCommand(), p.uploadCommand(), p.ingestionCommand(), p.rowsCommand(),
-		p.exportCommand(), p.shareCommand(), p.unshareCommand(), p.sharesCommand(), p.queryCommand(), p.askCommand(), p.conversationCommand(),
+		p.loginCommand(), p.logoutCommand(), p.whoamiCommand(), p.namespaceCommand(), p.datasetCommand(), p.uploadCommand(), p.uploadsCommand(), p.ingestionCommand(), p.rowsCommand(),
+		p.exportCommand(), p.shareCommand(), p.unshareCommand(), p.sharesCommand(), p.queryCommand(), p.askCommand(), p.modelsCommand(), p.runsCommand(), p.conversationCommand(),
 		p.rateCommand(), p.tokenCommand(), p.usageCommand(), p.auditCommand(), version(),
 	)
 

@@ -24,6 +24,11 @@ func (a *App) newRuns(asking *query.Query) *run.Runs {
 
 	replaceByScripts(agents, asking)
 
+	var models []run.Model
+	for _, model := range a.models.All() {
+		models = append(models, run.Model{Name: model.Name, Provider: model.Provider, Exposure: model.Exposure.String()})
+	}
+
 	return run.New(run.Config{
 		DB: a.db, Store: a.store, Catalog: a.catalog(), Credentials: a.credentials(), Folder: a.folder, Agents: agents, Jobs: func() *job.Client { return a.jobs },
 		CheckModel: func(model, provider string) error {
@@ -31,7 +36,7 @@ func (a *App) newRuns(asking *query.Query) *run.Runs {
 
 			return err
 		},
-		Tracing: a.tracing, Log: a.log, Now: time.Now, Timeout: c.Timeout, MaxPerUser: c.MaxPerUser, MaxStreamsPerUser: c.MaxStreamsPerUser, PollInterval: c.PollInterval, Retention: c.Retention,
+		Models: models, Tracing: a.tracing, Log: a.log, Now: time.Now, Timeout: c.Timeout, MaxPerUser: c.MaxPerUser, MaxStreamsPerUser: c.MaxStreamsPerUser, PollInterval: c.PollInterval, Retention: c.Retention,
 	})
 }
 

@@ -49,6 +49,8 @@ func TestChoose(t *testing.T) {
 	near, err := b.Choose("", "near")
 	require.NoError(t, err)
 	require.Equal(t, Model{Name: "small", Provider: "near", Local: true, Exposure: ExposeRows}, near, "what is local may see everything")
+	require.Equal(t, []Model{far, {Name: "small", Provider: "far", Exposure: ExposeValues}, near}, b.All())
+	require.Equal(t, "values rows", far.Exposure.String()+" "+near.Exposure.String())
 
 	none, err := New(Config{})
 	require.NoError(t, err)

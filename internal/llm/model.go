@@ -34,6 +34,8 @@ func ParseExposure(text string) (Exposure, error) {
 	return 0, errors.New("an exposure must be one of: schema, values, rows")
 }
 
+func (e Exposure) String() string { return []string{"", "schema", "values", "rows"}[e] }
+
 // Kind is the API that a provider implements.
 type Kind string
 
@@ -179,6 +181,17 @@ func (m *Models) Choose(model, from string) (Model, error) {
 
 		return p.Models
 	}), ", "))
+}
+
+// All returns all models. The first one is the default.
+func (m *Models) All() (all []Model) {
+	for _, p := range m.providers {
+		for _, name := range p.Models {
+			all = append(all, p.model(name))
+		}
+	}
+
+	return all
 }
 
 func (m *Models) names(of func(*provider) []string) (names []string) {

@@ -73,6 +73,45 @@ func (r *Runs) readsAll(ctx context.Context, q postgres.Querier, who auth.Princi
 	return nil
 }
 
+// reachable returns a function that reports whether the caller can access one of the runs.
+func (r *Runs) reachable(ctx context.Context, q postgres.Querier, who auth.Principal, runs []Run) (func(Run) bool, error) {
+	if !isRestricted(who) {
+		return func(Run) bool { return true }, nil
+	}
+
+	reached, hidden := map[uuid.UUID]bool{}, map[uuid.UUID]bool{}
+
+	var others []uuid.UUID
+
+	for _, run := range runs {
+		switch {
+		case run.caller.Token != nil && run.caller.Token.ID == who.Token.ID:
+			reached[run.ID] = true
+		case run.Status != Running:
+			others = append(others, run.ID)
+		}
+	}
+
+	reads, err := selectReadsOf(ctx, q, who.Account, others)
+	if err != nil {
+		return nil, err
+	}
+
+	for target, readers := range reads {
+		seen, err := r.Catalog.Seen(ctx, q, who, target.Account, []uuid.UUID{target.ID})
+		if err != nil {
+			return nil, err
+		}
+
+		for _, run := range readers {
+			reached[run] = true
+			hidden[run] = hidden[run] || len(seen) == 0
+		}
+	}
+
+	return func(run Run) bool { return reached[run.ID] && !hidden[run.ID] }, nil
+}
+
 // reachesAll is reaches for all runs of a conversation.
 func (r *Runs) reachesAll(ctx context.Context, q postgres.Querier, who auth.Principal, conversation uuid.UUID) error {
 	if !isRestricted(who) {

@@ -30,6 +30,7 @@ type Config struct {
 	Agents  map[string]agent.Agent
 	// CheckModel returns ValidationFailed for a model or a provider that is not configured.
 	CheckModel func(model, provider string) error
+	Models     []Model            // what a question can name; the first one is the default
 	Jobs       func() *job.Client // a function because the client is created after Runs
 	Tracing    *tracing.Tracing   // nil means no tracing
 	Log        *slog.Logger
@@ -44,6 +45,13 @@ type Config struct {
 	MaxStreamsPerUser int           // streams of one account open at once in this process; 0 means no limit
 	PollInterval      time.Duration // between two checks for new events
 	Retention         time.Duration // of a run after its end; 0 means for ever
+}
+
+// Model is a model that a question can name.
+type Model struct {
+	Name     string
+	Provider string
+	Exposure string // how much of the data it may see at most: schema, values or rows
 }
 
 // Runs manages conversations and runs. Tail must be running for streams and runs to receive events.
@@ -94,6 +102,9 @@ const (
 	Expired   Status = "expired"
 )
 
+// Statuses returns all statuses of runs.
+func Statuses() []Status { return []Status{Running, Completed, Failed, Cancelled, Expired} }
+
 // Run is a run with its question and its result.
 type Run struct {
 	Account      uuid.UUID
@@ -110,9 +121,10 @@ type Run struct {
 	FinishedAt   time.Time
 	TraceID      [16]byte
 
-	caller  auth.Principal
-	lastSeq int64
-	stored  *storedResult
+	caller    auth.Principal
+	namespace uuid.UUID // set only until the run is inserted
+	lastSeq   int64
+	stored    *storedResult
 }
 
 const (
@@ -159,7 +171,7 @@ func (r *Runs) Ask(ctx context.Context, who auth.Principal, want Ask) (made Run,
 	now := r.now()
 	draft := Run{
 		Account: who.Account, ID: uuid.Must(uuid.NewV7()), Conversation: want.Conversation, Agent: want.Agent, Question: want.Question,
-		Status: Running, CreatedAt: now, DeadlineAt: now.Add(r.Timeout), caller: who, lastSeq: 1,
+		Status: Running, CreatedAt: now, DeadlineAt: now.Add(r.Timeout), caller: who, namespace: namespace.ID, lastSeq: 1,
 	}
 	_, _ = rand.Read(draft.TraceID[:])
 

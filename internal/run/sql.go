@@ -19,8 +19,9 @@ const (
 	sqlCountRunning = `SELECT count(*) FROM runs WHERE account_id = $1 AND status = 'running'`
 
 	sqlInsertRun = `
-		INSERT INTO runs (account_id, id, conversation_id, agent, status, question, request, caller, trace_id, last_seq, created_at, deadline_at)
-		VALUES ($1, $2, $3, $4, 'running', $5, $6::jsonb, $7::jsonb, $8, 1, $9, $10)`
+		INSERT INTO runs
+			(account_id, id, conversation_id, agent, status, question, request, caller, trace_id, last_seq, created_at, deadline_at, namespace_id)
+		VALUES ($1, $2, $3, $4, 'running', $5, $6::jsonb, $7::jsonb, $8, 1, $9, $10, $11)`
 	sqlRunColumns = `
 		account_id, id, conversation_id, agent, status, question, request, caller, trace_id, last_seq, result, error_code, error_message,
 		created_at, deadline_at, began_at, finished_at`
@@ -72,7 +73,7 @@ func insertRun(ctx context.Context, tx pgx.Tx, r Run) error {
 	}
 
 	_, err = tx.Exec(ctx, sqlInsertRun, r.Account, r.ID, r.Conversation, r.Agent, r.Question.Text, string(request), string(asking), r.TraceID[:],
-		r.CreatedAt, r.DeadlineAt)
+		r.CreatedAt, r.DeadlineAt, r.namespace)
 
 	return err
 }

@@ -272,17 +272,72 @@ func (h handlers) DeleteRun(ctx context.Context, request api.DeleteRunRequestObj
 	return api.DeleteRun204Response{}, h.runs.Delete(ctx, callOf(ctx).who, request.RunID)
 }
 
+// ListModels lists the models that a question can name.
+func (h handlers) ListModels(context.Context, api.ListModelsRequestObject) (api.ListModelsResponseObject, error) {
+	list := api.ListModels200JSONResponse{Data: make([]api.Model, len(h.runs.Models))}
+	for i, m := range h.runs.Models {
+		list.Data[i] = api.Model{Name: m.Name, Provider: m.Provider, Default: i == 0, Exposure: api.Exposure(m.Exposure)}
+	}
+
+	return list, nil
+}
+
+// ListRuns lists the caller's runs without their results.
+func (h handlers) ListRuns(ctx context.Context, request api.ListRunsRequestObject) (api.ListRunsResponseObject, error) {
+	at, err := namespaceFilter(request.Params.Username, request.Params.Namespace)
+	if err != nil {
+		return nil, err
+	}
+
+	want := run.Filter{Namespace: at, Limit: pageLimit(request.Params.Limit)}
+	if want.After, err = cursorID(ctx, request.Params.Cursor); err != nil {
+		return nil, err
+	}
+
+	if request.Params.Status != nil {
+		want.Status = run.Status(*request.Params.Status)
+	}
+
+	if request.Params.ConversationID != nil {
+		want.Conversation = *request.Params.ConversationID
+	}
+
+	found, next, err := h.runs.Recent(ctx, callOf(ctx).who, want)
+	page := api.ListRuns200JSONResponse{Data: make([]api.RunItem, len(found)), NextCursor: nextCursor(ctx, next)}
+
+	for i, r := range found {
+		page.Data[i] = runItem(r)
+	}
+
+	return page, err
+}
+
+func runItem(r run.Run) api.RunItem {
+	return api.RunItem{
+		RunID: r.ID, ConversationID: r.Conversation, Agent: api.AgentName(r.Agent), Username: r.Question.Username, Namespace: r.Question.Namespace,
+		Question: r.Question.Text, Status: api.RunStatus(r.Status), CreatedAt: r.CreatedAt, FinishedAt: optionalTime(r.FinishedAt),
+	}
+}
+
+// namespaceFilter returns the namespace to which a list is limited; nil if it is not.
+func namespaceFilter(username, namespace *string) (*catalog.Path, error) {
+	switch {
+	case username != nil && namespace != nil:
+		return &catalog.Path{Username: *username, Namespace: *namespace}, nil
+	case username != nil:
+		return nil, fault.Invalid("namespace", "is required with username")
+	case namespace != nil:
+		return nil, fault.Invalid("username", "is required with namespace")
+	default:
+		return nil, nil //nolint:nilnil // no filter
+	}
+}
+
 // ListConversations lists the caller's conversations.
 func (h handlers) ListConversations(ctx context.Context, request api.ListConversationsRequestObject) (api.ListConversationsResponseObject, error) {
-	var at *catalog.Path
-
-	switch p := request.Params; {
-	case p.Username != nil && p.Namespace != nil:
-		at = &catalog.Path{Username: *p.Username, Namespace: *p.Namespace}
-	case p.Username != nil:
-		return nil, fault.Invalid("namespace", "is required with username")
-	case p.Namespace != nil:
-		return nil, fault.Invalid("username", "is required with namespace")
+	at, err := namespaceFilter(request.Params.Username, request.Params.Namespace)
+	if err != nil {
+		return nil, err
 	}
 
 	after, err := cursorMoment(ctx, request.Params.Cursor)

@@ -39,6 +39,31 @@ func (h handlers) PrepareUpload(ctx context.Context, request api.PrepareUploadRe
 	return response, nil
 }
 
+func (h handlers) ListUploads(ctx context.Context, request api.ListUploadsRequestObject) (api.ListUploadsResponseObject, error) {
+	after, err := cursorID(ctx, request.Params.Cursor)
+	if err != nil {
+		return nil, err
+	}
+
+	found, next, err := h.uploads.List(ctx, callOf(ctx).who, after, pageLimit(request.Params.Limit))
+	page := api.ListUploads200JSONResponse{Data: make([]api.UploadItem, len(found)), NextCursor: nextCursor(ctx, next)}
+
+	for i, session := range found {
+		page.Data[i] = api.UploadItem{
+			SessionID: session.ID, SessionStatus: api.UploadStatus(session.Status), CreatedAt: session.CreatedAt, ExpiresAt: session.ExpiresAt,
+			Files: make([]api.UploadItemFile, len(session.Files)),
+		}
+
+		for j, file := range session.Files {
+			page.Data[i].Files[j] = api.UploadItemFile{
+				FileID: file.ID, Filename: file.Name, Size: file.Size, FileStatus: api.UploadStatus(file.Status), CompletedAt: optionalTime(file.CompletedAt),
+			}
+		}
+	}
+
+	return page, err
+}
+
 func (h handlers) GetUpload(ctx context.Context, request api.GetUploadRequestObject) (api.GetUploadResponseObject, error) {
 	session, err := h.uploads.Get(ctx, callOf(ctx).who, request.SessionID)
 	if err != nil {
