@@ -2133,6 +2133,15 @@ type SearchDatasetsParams struct {
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
+// ListAllNamespacesParams defines parameters for ListAllNamespaces.
+type ListAllNamespacesParams struct {
+	// Cursor `nextCursor` of the page before.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit Length of a page.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
 // ListNamespacesParams defines parameters for ListNamespaces.
 type ListNamespacesParams struct {
 	// Cursor `nextCursor` of the page before.
@@ -3070,6 +3079,14 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /schema/datasets/all (the `SearchDatasets` operationId).
 	SearchDatasets(ctx context.Context, params *SearchDatasetsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListAllNamespaces List all namespaces that the caller may see
+	//
+	// First the caller's own namespaces, then those of others that are shared with the caller as a whole or in which single datasets are.
+	// `role` is the caller's role on the whole namespace.
+	//
+	// Corresponds with GET /schema/namespaces/all (the `ListAllNamespaces` operationId).
+	ListAllNamespaces(ctx context.Context, params *ListAllNamespacesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListNamespaces List a user's namespaces
 	//
@@ -4644,6 +4661,24 @@ func (c *Client) ListStepRows(ctx context.Context, runID RunID, n StepIndex, par
 // Corresponds with GET /schema/datasets/all (the `SearchDatasets` operationId).
 func (c *Client) SearchDatasets(ctx context.Context, params *SearchDatasetsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewSearchDatasetsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListAllNamespaces List all namespaces that the caller may see
+//
+// First the caller's own namespaces, then those of others that are shared with the caller as a whole or in which single datasets are.
+// `role` is the caller's role on the whole namespace.
+//
+// Corresponds with GET /schema/namespaces/all (the `ListAllNamespaces` operationId).
+func (c *Client) ListAllNamespaces(ctx context.Context, params *ListAllNamespacesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListAllNamespacesRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -7966,6 +8001,72 @@ func NewSearchDatasetsRequest(server string, params *SearchDatasetsParams) (*htt
 	return req, nil
 }
 
+// NewListAllNamespacesRequest constructs an http.Request for the ListAllNamespaces method
+func NewListAllNamespacesRequest(server string, params *ListAllNamespacesParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/schema/namespaces/all")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListNamespacesRequest constructs an http.Request for the ListNamespaces method
 func NewListNamespacesRequest(server string, username Username, params *ListNamespacesParams) (*http.Request, error) {
 	var err error
@@ -9353,6 +9454,16 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /schema/datasets/all (the `SearchDatasets` operationId).
 	SearchDatasetsWithResponse(ctx context.Context, params *SearchDatasetsParams, reqEditors ...RequestEditorFn) (*SearchDatasetsResponse, error)
+
+	// ListAllNamespacesWithResponse List all namespaces that the caller may see
+	//
+	// First the caller's own namespaces, then those of others that are shared with the caller as a whole or in which single datasets are.
+	// `role` is the caller's role on the whole namespace.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /schema/namespaces/all (the `ListAllNamespaces` operationId).
+	ListAllNamespacesWithResponse(ctx context.Context, params *ListAllNamespacesParams, reqEditors ...RequestEditorFn) (*ListAllNamespacesResponse, error)
 
 	// ListNamespacesWithResponse List a user's namespaces
 	//
@@ -12347,6 +12458,61 @@ func (r SearchDatasetsResponse) ContentType() string {
 	return ""
 }
 
+// ListAllNamespacesResponseDefaultHeaders the declared response headers of an HTTP default response for ListAllNamespaces
+type ListAllNamespacesResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type ListAllNamespacesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *NamespaceList
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ListAllNamespacesResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListAllNamespacesResponse) GetJSON200() *NamespaceList {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ListAllNamespacesResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListAllNamespacesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListAllNamespacesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListAllNamespacesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListAllNamespacesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // ListNamespacesResponseDefaultHeaders the declared response headers of an HTTP default response for ListNamespaces
 type ListNamespacesResponseDefaultHeaders struct {
 	XRequestID *string
@@ -14138,6 +14304,22 @@ func (c *ClientWithResponses) SearchDatasetsWithResponse(ctx context.Context, pa
 		return nil, err
 	}
 	return ParseSearchDatasetsResponse(rsp)
+}
+
+// ListAllNamespacesWithResponse List all namespaces that the caller may see
+//
+// First the caller's own namespaces, then those of others that are shared with the caller as a whole or in which single datasets are.
+// `role` is the caller's role on the whole namespace.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /schema/namespaces/all (the `ListAllNamespaces` operationId).
+func (c *ClientWithResponses) ListAllNamespacesWithResponse(ctx context.Context, params *ListAllNamespacesParams, reqEditors ...RequestEditorFn) (*ListAllNamespacesResponse, error) {
+	rsp, err := c.ListAllNamespaces(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListAllNamespacesResponse(rsp)
 }
 
 // ListNamespacesWithResponse List a user's namespaces
@@ -16774,6 +16956,52 @@ func ParseSearchDatasetsResponse(rsp *http.Response) (*SearchDatasetsResponse, e
 	switch {
 	case true:
 		var headers SearchDatasetsResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListAllNamespacesResponse parses an HTTP response from a ListAllNamespacesWithResponse call
+func ParseListAllNamespacesResponse(rsp *http.Response) (*ListAllNamespacesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListAllNamespacesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest NamespaceList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ListAllNamespacesResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {

@@ -145,6 +145,9 @@ type ServerInterface interface {
 	// SearchDatasets List everything the caller may see, or search it
 	// (GET /schema/datasets/all)
 	SearchDatasets(w http.ResponseWriter, r *http.Request, params SearchDatasetsParams)
+	// ListAllNamespaces List all namespaces that the caller may see
+	// (GET /schema/namespaces/all)
+	ListAllNamespaces(w http.ResponseWriter, r *http.Request, params ListAllNamespacesParams)
 	// ListNamespaces List a user's namespaces
 	// (GET /schema/{username}/namespaces)
 	ListNamespaces(w http.ResponseWriter, r *http.Request, username Username, params ListNamespacesParams)
@@ -2130,6 +2133,52 @@ func (siw *ServerInterfaceWrapper) SearchDatasets(w http.ResponseWriter, r *http
 	handler.ServeHTTP(w, r)
 }
 
+// ListAllNamespaces operation middleware
+func (siw *ServerInterfaceWrapper) ListAllNamespaces(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListAllNamespacesParams
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: "int32"})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListAllNamespaces(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // ListNamespaces operation middleware
 func (siw *ServerInterfaceWrapper) ListNamespaces(w http.ResponseWriter, r *http.Request) {
 
@@ -2712,6 +2761,7 @@ func HandlerWithOptions(si ServerInterface, options StdHTTPServerOptions) http.H
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/query/runs/{runId}/feedback", wrapper.GetFeedback)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/query/runs/{runId}/feedback", wrapper.SubmitFeedback)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/schema/datasets/all", wrapper.SearchDatasets)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/schema/namespaces/all", wrapper.ListAllNamespaces)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/schema/{username}/namespaces", wrapper.ListNamespaces)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/schema/{username}/namespaces", wrapper.CreateNamespace)
 	m.HandleFunc(http.MethodDelete+" "+options.BaseURL+"/schema/{username}/namespaces/{namespace}", wrapper.DeleteNamespace)
@@ -4604,6 +4654,49 @@ func (response SearchDatasetsdefaultJSONResponse) VisitSearchDatasetsResponse(w 
 	return err
 }
 
+type ListAllNamespacesRequestObject struct {
+	Params ListAllNamespacesParams
+}
+
+type ListAllNamespacesResponseObject interface {
+	VisitListAllNamespacesResponse(w http.ResponseWriter) error
+}
+
+type ListAllNamespaces200JSONResponse NamespaceList
+
+func (response ListAllNamespaces200JSONResponse) VisitListAllNamespacesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAllNamespacesdefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response ListAllNamespacesdefaultJSONResponse) VisitListAllNamespacesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListNamespacesRequestObject struct {
 	Username Username `json:"username"`
 	Params   ListNamespacesParams
@@ -5262,6 +5355,9 @@ type StrictServerInterface interface {
 	// SearchDatasets List everything the caller may see, or search it
 	// (GET /schema/datasets/all)
 	SearchDatasets(ctx context.Context, request SearchDatasetsRequestObject) (SearchDatasetsResponseObject, error)
+	// ListAllNamespaces List all namespaces that the caller may see
+	// (GET /schema/namespaces/all)
+	ListAllNamespaces(ctx context.Context, request ListAllNamespacesRequestObject) (ListAllNamespacesResponseObject, error)
 	// ListNamespaces List a user's namespaces
 	// (GET /schema/{username}/namespaces)
 	ListNamespaces(ctx context.Context, request ListNamespacesRequestObject) (ListNamespacesResponseObject, error)
@@ -6589,6 +6685,32 @@ func (sh *strictHandler) SearchDatasets(w http.ResponseWriter, r *http.Request, 
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(SearchDatasetsResponseObject); ok {
 		if err := validResponse.VisitSearchDatasetsResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListAllNamespaces operation middleware
+func (sh *strictHandler) ListAllNamespaces(w http.ResponseWriter, r *http.Request, params ListAllNamespacesParams) {
+	var request ListAllNamespacesRequestObject
+
+	request.Params = params
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListAllNamespaces(ctx, request.(ListAllNamespacesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListAllNamespaces")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListAllNamespacesResponseObject); ok {
+		if err := validResponse.VisitListAllNamespacesResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

@@ -53,6 +53,8 @@ func authorizationTable() (columns string, rows []authorizationRow) {
 		{operation: "POST /file-upload/{sessionId}/files/{fileId}/urls", body: `{"partNumbers": [1]}`, statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      403    200    200"},
 
+		{operation: "GET /schema/namespaces/all", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    200        200      200    200    200"},
 		{operation: "GET /schema/datasets/all", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    200        200      200    200    200"},
 		{operation: "GET /schema/datasets/all", query: "?q=orders", statuses: "" +

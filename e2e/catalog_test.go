@@ -223,6 +223,13 @@ func checkPages(t *testing.T, s *service, key *signer) {
 		require.ElementsMatch(t, want, list, "limit %d", limit)
 		require.Equal(t, []string{"reader/mine/x", "reader/mine/y"}, list[:2], "limit %d: one's own first", limit)
 
+		namespaces := collect(t, s, reader, "/schema/namespaces/all", limit)
+		require.Equal(t, "reader//mine", namespaces[0], "limit %d: one's own first", limit)
+		require.ElementsMatch(t, []string{
+			"reader//mine", "pages-one//n0", "pages-one//n1", "pages-one//n2", "pages-one//n3", "pages-one//n4",
+			"pages-two//n0", "pages-two//n1", "pages-two//n2", "pages-two//n3", "pages-two//n4", "pages-two//n5",
+		}, namespaces, "limit %d", limit)
+
 		for _, owner := range []string{"pages-one", "pages-two"} {
 			visible := 5
 			if owner == "pages-two" {

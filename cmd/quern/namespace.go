@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/spf13/cobra"
 
@@ -22,15 +23,19 @@ func (p *program) namespaceCommand() *cobra.Command {
 func (p *program) namespaceList() *cobra.Command {
 	var limit int
 
-	command := p.act("list [OWNER]", "List your namespaces, or those of another owner that you can see", cobra.MaximumNArgs(1),
+	command := p.act("list [OWNER]", "List all namespaces that you can see, or those of one owner", cobra.MaximumNArgs(1),
 		func(ctx context.Context, client *api.Client, args []string) error {
-			owner := "self"
+			page := func(cursor *string) (*http.Response, error) {
+				return client.ListAllNamespaces(ctx, &api.ListAllNamespacesParams{Cursor: cursor, Limit: new(int32(100))})
+			}
 			if len(args) == 1 {
-				owner = args[0]
+				page = func(cursor *string) (*http.Response, error) {
+					return client.ListNamespaces(ctx, args[0], &api.ListNamespacesParams{Cursor: cursor, Limit: new(int32(100))})
+				}
 			}
 
 			return list(p, api.Pages(func(cursor *string) ([]api.NamespaceItem, *string, error) {
-				page, err := api.Read[api.NamespaceList](client.ListNamespaces(ctx, owner, &api.ListNamespacesParams{Cursor: cursor, Limit: new(int32(100))}))
+				page, err := api.Read[api.NamespaceList](page(cursor))
 
 				return page.Data, page.NextCursor, err
 			}), limit, "No namespaces yet. `quern upload FILE NAMESPACE/DATASET` creates one with its first dataset.",

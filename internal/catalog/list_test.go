@@ -67,6 +67,38 @@ func TestAllThatIsShared(t *testing.T) {
 		require.ElementsMatch(t, want, names(b.all(t, bob, limit)), "limit %d", limit)
 	}
 
+	spaces := []string{"bob/own"}
+	for i := range 7 {
+		spaces = append(spaces, fmt.Sprint("ada/n", i))
+	}
+
+	for i := range 5 {
+		spaces = append(spaces, fmt.Sprintf("owner%d/shared", i))
+	}
+
+	for _, limit := range []int{1, 2, 7, 100} {
+		var list []string
+
+		for after := (Position{}); ; {
+			page, next, err := b.catalog.AllNamespaces(t.Context(), bob, after, limit)
+			require.NoError(t, err)
+			require.LessOrEqual(t, len(page), limit)
+
+			for _, item := range page {
+				list = append(list, item.Owner+"/"+item.Name)
+			}
+
+			if next == nil {
+				break
+			}
+
+			after = *next
+		}
+
+		require.ElementsMatch(t, spaces, list, "limit %d", limit)
+		require.Equal(t, "bob/own", list[0], "limit %d", limit)
+	}
+
 	require.Len(t, b.all(t, ada, 100), 60, "what ada shared with a group of hers is in the list once")
 
 	page, next, err := b.catalog.All(t.Context(), bob, Position{}, 3)

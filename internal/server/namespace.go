@@ -21,12 +21,23 @@ func (h handlers) ListNamespaces(ctx context.Context, request api.ListNamespaces
 		return nil, err
 	}
 
-	page := api.ListNamespaces200JSONResponse{Data: make([]api.NamespaceItem, 0, len(list)), NextCursor: nextCursor(ctx, next)}
-	for _, item := range list {
-		page.Data = append(page.Data, h.namespaceItem(item.Namespace, item.Owner, who))
+	return api.ListNamespaces200JSONResponse{Data: h.namespaceItems(list, who), NextCursor: nextCursor(ctx, next)}, nil
+}
+
+func (h handlers) ListAllNamespaces(ctx context.Context, request api.ListAllNamespacesRequestObject) (api.ListAllNamespacesResponseObject, error) {
+	after, err := cursorPosition(ctx, request.Params.Cursor)
+	if err != nil {
+		return nil, err
 	}
 
-	return page, nil
+	who := callOf(ctx).who
+
+	list, next, err := h.catalog.AllNamespaces(ctx, who, after, pageLimit(request.Params.Limit))
+	if err != nil {
+		return nil, err
+	}
+
+	return api.ListAllNamespaces200JSONResponse{Data: h.namespaceItems(list, who), NextCursor: nextPosition(ctx, next)}, nil
 }
 
 func (h handlers) CreateNamespace(ctx context.Context, request api.CreateNamespaceRequestObject) (api.CreateNamespaceResponseObject, error) {
@@ -119,6 +130,15 @@ func (h handlers) searchDatasets(ctx context.Context, words string, params api.S
 	}
 
 	return api.SearchDatasets200JSONResponse{Data: h.datasetItems(list, who), NextCursor: nextRank(ctx, next)}, nil
+}
+
+func (h handlers) namespaceItems(list []catalog.NamespaceItem, who auth.Principal) []api.NamespaceItem {
+	items := make([]api.NamespaceItem, len(list))
+	for i, item := range list {
+		items[i] = h.namespaceItem(item.Namespace, item.Owner, who)
+	}
+
+	return items
 }
 
 func (h handlers) namespaceItem(n catalog.Namespace, owner string, who auth.Principal) api.NamespaceItem {
