@@ -1143,6 +1143,12 @@ type IngestionRetry struct {
 	Accept *AcceptedDoubts `json:"accept,omitempty"`
 }
 
+// LeftShare defines model for LeftShare.
+type LeftShare struct {
+	// Remaining The grants by which the caller still has access to it.
+	Remaining ShareList `json:"remaining"`
+}
+
 // LinkRequest defines model for LinkRequest.
 type LinkRequest struct {
 	// Datasets Only these datasets of the namespace.
@@ -2731,6 +2737,14 @@ type ClientInterface interface {
 	// Corresponds with POST /permissions/datasets/{username}/{namespace}/{datasetName}/shares (the `GrantDatasetShare` operationId).
 	GrantDatasetShare(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *GrantDatasetShareParams, body GrantDatasetShareJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// LeaveDataset Leave a dataset that is shared with the caller
+	//
+	// Removes the caller's own grant, without the owner. Access by a group or by a grant on the namespace stays.
+	// 422 INVALID_STATE if the caller has access but no own grant, or is the owner. Needs a token with the role editor that is not restricted.
+	//
+	// Corresponds with DELETE /permissions/datasets/{username}/{namespace}/{datasetName}/shares/self (the `LeaveDataset` operationId).
+	LeaveDataset(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// RevokeNamespaceShareWithBody Revoke a user's access to a namespace
 	//
 	// Part of the interface specification.
@@ -2781,6 +2795,14 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /permissions/namespaces/{username}/{namespace}/shares (the `GrantNamespaceShare` operationId).
 	GrantNamespaceShare(ctx context.Context, username Username, namespace Namespace, params *GrantNamespaceShareParams, body GrantNamespaceShareJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// LeaveNamespace Leave a namespace that is shared with the caller
+	//
+	// Removes the caller's own grant, without the owner. Grants on single datasets of the namespace stay, and so does access by a group.
+	// 422 INVALID_STATE if the caller has access but no own grant, or is the owner. Needs a token with the role editor that is not restricted.
+	//
+	// Corresponds with DELETE /permissions/namespaces/{username}/{namespace}/shares/self (the `LeaveNamespace` operationId).
+	LeaveNamespace(ctx context.Context, username Username, namespace Namespace, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// RunQueryWithBody Run one read-only SQL statement
 	//
@@ -4032,6 +4054,24 @@ func (c *Client) GrantDatasetShare(ctx context.Context, username Username, names
 	return c.Client.Do(req)
 }
 
+// LeaveDataset Leave a dataset that is shared with the caller
+//
+// Removes the caller's own grant, without the owner. Access by a group or by a grant on the namespace stays.
+// 422 INVALID_STATE if the caller has access but no own grant, or is the owner. Needs a token with the role editor that is not restricted.
+//
+// Corresponds with DELETE /permissions/datasets/{username}/{namespace}/{datasetName}/shares/self (the `LeaveDataset` operationId).
+func (c *Client) LeaveDataset(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewLeaveDatasetRequest(c.Server, username, namespace, datasetName)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // RevokeNamespaceShareWithBody Revoke a user's access to a namespace
 //
 // Part of the interface specification.
@@ -4123,6 +4163,24 @@ func (c *Client) GrantNamespaceShareWithBody(ctx context.Context, username Usern
 // Corresponds with POST /permissions/namespaces/{username}/{namespace}/shares (the `GrantNamespaceShare` operationId).
 func (c *Client) GrantNamespaceShare(ctx context.Context, username Username, namespace Namespace, params *GrantNamespaceShareParams, body GrantNamespaceShareJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGrantNamespaceShareRequest(c.Server, username, namespace, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// LeaveNamespace Leave a namespace that is shared with the caller
+//
+// Removes the caller's own grant, without the owner. Grants on single datasets of the namespace stay, and so does access by a group.
+// 422 INVALID_STATE if the caller has access but no own grant, or is the owner. Needs a token with the role editor that is not restricted.
+//
+// Corresponds with DELETE /permissions/namespaces/{username}/{namespace}/shares/self (the `LeaveNamespace` operationId).
+func (c *Client) LeaveNamespace(ctx context.Context, username Username, namespace Namespace, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewLeaveNamespaceRequest(c.Server, username, namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -6841,6 +6899,54 @@ func NewGrantDatasetShareRequestWithBody(server string, username Username, names
 	return req, nil
 }
 
+// NewLeaveDatasetRequest constructs an http.Request for the LeaveDataset method
+func NewLeaveDatasetRequest(server string, username Username, namespace Namespace, datasetName DatasetName) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "username", username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "namespace", namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam2 string
+
+	pathParam2, err = runtime.StyleParamWithOptions("simple", false, "datasetName", datasetName, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/permissions/datasets/%s/%s/%s/shares/self", pathParam0, pathParam1, pathParam2)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewRevokeNamespaceShareRequest calls the generic RevokeNamespaceShare builder with application/json body
 func NewRevokeNamespaceShareRequest(server string, username Username, namespace Namespace, body RevokeNamespaceShareJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -7000,6 +7106,47 @@ func NewGrantNamespaceShareRequestWithBody(server string, username Username, nam
 			req.Header.Set("Idempotency-Key", headerParam0)
 		}
 
+	}
+
+	return req, nil
+}
+
+// NewLeaveNamespaceRequest constructs an http.Request for the LeaveNamespace method
+func NewLeaveNamespaceRequest(server string, username Username, namespace Namespace) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "username", username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "namespace", namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/permissions/namespaces/%s/%s/shares/self", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
 	}
 
 	return req, nil
@@ -9076,6 +9223,16 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /permissions/datasets/{username}/{namespace}/{datasetName}/shares (the `GrantDatasetShare` operationId).
 	GrantDatasetShareWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *GrantDatasetShareParams, body GrantDatasetShareJSONRequestBody, reqEditors ...RequestEditorFn) (*GrantDatasetShareResponse, error)
 
+	// LeaveDatasetWithResponse Leave a dataset that is shared with the caller
+	//
+	// Removes the caller's own grant, without the owner. Access by a group or by a grant on the namespace stays.
+	// 422 INVALID_STATE if the caller has access but no own grant, or is the owner. Needs a token with the role editor that is not restricted.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /permissions/datasets/{username}/{namespace}/{datasetName}/shares/self (the `LeaveDataset` operationId).
+	LeaveDatasetWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*LeaveDatasetResponse, error)
+
 	// RevokeNamespaceShareWithBodyWithResponse Revoke a user's access to a namespace
 	//
 	// Part of the interface specification.
@@ -9128,6 +9285,16 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /permissions/namespaces/{username}/{namespace}/shares (the `GrantNamespaceShare` operationId).
 	GrantNamespaceShareWithResponse(ctx context.Context, username Username, namespace Namespace, params *GrantNamespaceShareParams, body GrantNamespaceShareJSONRequestBody, reqEditors ...RequestEditorFn) (*GrantNamespaceShareResponse, error)
+
+	// LeaveNamespaceWithResponse Leave a namespace that is shared with the caller
+	//
+	// Removes the caller's own grant, without the owner. Grants on single datasets of the namespace stay, and so does access by a group.
+	// 422 INVALID_STATE if the caller has access but no own grant, or is the owner. Needs a token with the role editor that is not restricted.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /permissions/namespaces/{username}/{namespace}/shares/self (the `LeaveNamespace` operationId).
+	LeaveNamespaceWithResponse(ctx context.Context, username Username, namespace Namespace, reqEditors ...RequestEditorFn) (*LeaveNamespaceResponse, error)
 
 	// RunQueryWithBodyWithResponse Run one read-only SQL statement
 	//
@@ -11290,6 +11457,61 @@ func (r GrantDatasetShareResponse) ContentType() string {
 	return ""
 }
 
+// LeaveDatasetResponseDefaultHeaders the declared response headers of an HTTP default response for LeaveDataset
+type LeaveDatasetResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type LeaveDatasetResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *LeftShare
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *LeaveDatasetResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r LeaveDatasetResponse) GetJSON200() *LeftShare {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r LeaveDatasetResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r LeaveDatasetResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r LeaveDatasetResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r LeaveDatasetResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r LeaveDatasetResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // RevokeNamespaceShareResponseDefaultHeaders the declared response headers of an HTTP default response for RevokeNamespaceShare
 type RevokeNamespaceShareResponseDefaultHeaders struct {
 	XRequestID *string
@@ -11435,6 +11657,61 @@ func (r GrantNamespaceShareResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GrantNamespaceShareResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// LeaveNamespaceResponseDefaultHeaders the declared response headers of an HTTP default response for LeaveNamespace
+type LeaveNamespaceResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type LeaveNamespaceResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *LeftShare
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *LeaveNamespaceResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r LeaveNamespaceResponse) GetJSON200() *LeftShare {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r LeaveNamespaceResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r LeaveNamespaceResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r LeaveNamespaceResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r LeaveNamespaceResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r LeaveNamespaceResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -13753,6 +14030,22 @@ func (c *ClientWithResponses) GrantDatasetShareWithResponse(ctx context.Context,
 	return ParseGrantDatasetShareResponse(rsp)
 }
 
+// LeaveDatasetWithResponse Leave a dataset that is shared with the caller
+//
+// Removes the caller's own grant, without the owner. Access by a group or by a grant on the namespace stays.
+// 422 INVALID_STATE if the caller has access but no own grant, or is the owner. Needs a token with the role editor that is not restricted.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /permissions/datasets/{username}/{namespace}/{datasetName}/shares/self (the `LeaveDataset` operationId).
+func (c *ClientWithResponses) LeaveDatasetWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*LeaveDatasetResponse, error) {
+	rsp, err := c.LeaveDataset(ctx, username, namespace, datasetName, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseLeaveDatasetResponse(rsp)
+}
+
 // RevokeNamespaceShareWithBodyWithResponse Revoke a user's access to a namespace
 //
 // Part of the interface specification.
@@ -13834,6 +14127,22 @@ func (c *ClientWithResponses) GrantNamespaceShareWithResponse(ctx context.Contex
 		return nil, err
 	}
 	return ParseGrantNamespaceShareResponse(rsp)
+}
+
+// LeaveNamespaceWithResponse Leave a namespace that is shared with the caller
+//
+// Removes the caller's own grant, without the owner. Grants on single datasets of the namespace stay, and so does access by a group.
+// 422 INVALID_STATE if the caller has access but no own grant, or is the owner. Needs a token with the role editor that is not restricted.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /permissions/namespaces/{username}/{namespace}/shares/self (the `LeaveNamespace` operationId).
+func (c *ClientWithResponses) LeaveNamespaceWithResponse(ctx context.Context, username Username, namespace Namespace, reqEditors ...RequestEditorFn) (*LeaveNamespaceResponse, error) {
+	rsp, err := c.LeaveNamespace(ctx, username, namespace, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseLeaveNamespaceResponse(rsp)
 }
 
 // RunQueryWithBodyWithResponse Run one read-only SQL statement
@@ -15972,6 +16281,52 @@ func ParseGrantDatasetShareResponse(rsp *http.Response) (*GrantDatasetShareRespo
 	return response, nil
 }
 
+// ParseLeaveDatasetResponse parses an HTTP response from a LeaveDatasetWithResponse call
+func ParseLeaveDatasetResponse(rsp *http.Response) (*LeaveDatasetResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &LeaveDatasetResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest LeftShare
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers LeaveDatasetResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
 // ParseRevokeNamespaceShareResponse parses an HTTP response from a RevokeNamespaceShareWithResponse call
 func ParseRevokeNamespaceShareResponse(rsp *http.Response) (*RevokeNamespaceShareResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -16089,6 +16444,52 @@ func ParseGrantNamespaceShareResponse(rsp *http.Response) (*GrantNamespaceShareR
 	switch {
 	case true:
 		var headers GrantNamespaceShareResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseLeaveNamespaceResponse parses an HTTP response from a LeaveNamespaceWithResponse call
+func ParseLeaveNamespaceResponse(rsp *http.Response) (*LeaveNamespaceResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &LeaveNamespaceResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest LeftShare
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers LeaveNamespaceResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {

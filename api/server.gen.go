@@ -103,6 +103,9 @@ type ServerInterface interface {
 	// GrantDatasetShare Share a dataset
 	// (POST /permissions/datasets/{username}/{namespace}/{datasetName}/shares)
 	GrantDatasetShare(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, datasetName DatasetName, params GrantDatasetShareParams)
+	// LeaveDataset Leave a dataset that is shared with the caller
+	// (DELETE /permissions/datasets/{username}/{namespace}/{datasetName}/shares/self)
+	LeaveDataset(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, datasetName DatasetName)
 	// RevokeNamespaceShare Revoke a user's access to a namespace
 	// (DELETE /permissions/namespaces/{username}/{namespace}/shares)
 	RevokeNamespaceShare(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace)
@@ -112,6 +115,9 @@ type ServerInterface interface {
 	// GrantNamespaceShare Share a namespace
 	// (POST /permissions/namespaces/{username}/{namespace}/shares)
 	GrantNamespaceShare(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, params GrantNamespaceShareParams)
+	// LeaveNamespace Leave a namespace that is shared with the caller
+	// (DELETE /permissions/namespaces/{username}/{namespace}/shares/self)
+	LeaveNamespace(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace)
 	// ListConversations List the caller's conversations
 	// (GET /query/conversations)
 	ListConversations(w http.ResponseWriter, r *http.Request, params ListConversationsParams)
@@ -1591,6 +1597,50 @@ func (siw *ServerInterfaceWrapper) GrantDatasetShare(w http.ResponseWriter, r *h
 	handler.ServeHTTP(w, r)
 }
 
+// LeaveDataset operation middleware
+func (siw *ServerInterfaceWrapper) LeaveDataset(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "username" -------------
+	var username Username
+
+	err = runtime.BindStyledParameterWithOptions("simple", "username", r.PathValue("username"), &username, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "username", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "namespace" -------------
+	var namespace Namespace
+
+	err = runtime.BindStyledParameterWithOptions("simple", "namespace", r.PathValue("namespace"), &namespace, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "namespace", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "datasetName" -------------
+	var datasetName DatasetName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "datasetName", r.PathValue("datasetName"), &datasetName, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "datasetName", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.LeaveDataset(w, r, username, namespace, datasetName)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // RevokeNamespaceShare operation middleware
 func (siw *ServerInterfaceWrapper) RevokeNamespaceShare(w http.ResponseWriter, r *http.Request) {
 
@@ -1711,6 +1761,41 @@ func (siw *ServerInterfaceWrapper) GrantNamespaceShare(w http.ResponseWriter, r 
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.GrantNamespaceShare(w, r, username, namespace, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// LeaveNamespace operation middleware
+func (siw *ServerInterfaceWrapper) LeaveNamespace(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "username" -------------
+	var username Username
+
+	err = runtime.BindStyledParameterWithOptions("simple", "username", r.PathValue("username"), &username, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "username", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "namespace" -------------
+	var namespace Namespace
+
+	err = runtime.BindStyledParameterWithOptions("simple", "namespace", r.PathValue("namespace"), &namespace, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "namespace", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.LeaveNamespace(w, r, username, namespace)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -2747,9 +2832,11 @@ func HandlerWithOptions(si ServerInterface, options StdHTTPServerOptions) http.H
 	m.HandleFunc(http.MethodDelete+" "+options.BaseURL+"/permissions/datasets/{username}/{namespace}/{datasetName}/shares", wrapper.RevokeDatasetShare)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/permissions/datasets/{username}/{namespace}/{datasetName}/shares", wrapper.ListDatasetShares)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/permissions/datasets/{username}/{namespace}/{datasetName}/shares", wrapper.GrantDatasetShare)
+	m.HandleFunc(http.MethodDelete+" "+options.BaseURL+"/permissions/datasets/{username}/{namespace}/{datasetName}/shares/self", wrapper.LeaveDataset)
 	m.HandleFunc(http.MethodDelete+" "+options.BaseURL+"/permissions/namespaces/{username}/{namespace}/shares", wrapper.RevokeNamespaceShare)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/permissions/namespaces/{username}/{namespace}/shares", wrapper.ListNamespaceShares)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/permissions/namespaces/{username}/{namespace}/shares", wrapper.GrantNamespaceShare)
+	m.HandleFunc(http.MethodDelete+" "+options.BaseURL+"/permissions/namespaces/{username}/{namespace}/shares/self", wrapper.LeaveNamespace)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/query/conversations", wrapper.ListConversations)
 	m.HandleFunc(http.MethodDelete+" "+options.BaseURL+"/query/conversations/{conversationId}", wrapper.DeleteConversation)
 	m.HandleFunc(http.MethodPatch+" "+options.BaseURL+"/query/conversations/{conversationId}", wrapper.RenameConversation)
@@ -4081,6 +4168,51 @@ func (response GrantDatasetSharedefaultJSONResponse) VisitGrantDatasetShareRespo
 	return err
 }
 
+type LeaveDatasetRequestObject struct {
+	Username    Username    `json:"username"`
+	Namespace   Namespace   `json:"namespace"`
+	DatasetName DatasetName `json:"datasetName"`
+}
+
+type LeaveDatasetResponseObject interface {
+	VisitLeaveDatasetResponse(w http.ResponseWriter) error
+}
+
+type LeaveDataset200JSONResponse LeftShare
+
+func (response LeaveDataset200JSONResponse) VisitLeaveDatasetResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type LeaveDatasetdefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response LeaveDatasetdefaultJSONResponse) VisitLeaveDatasetResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type RevokeNamespaceShareRequestObject struct {
 	Username  Username  `json:"username"`
 	Namespace Namespace `json:"namespace"`
@@ -4190,6 +4322,50 @@ type GrantNamespaceSharedefaultJSONResponse struct {
 }
 
 func (response GrantNamespaceSharedefaultJSONResponse) VisitGrantNamespaceShareResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type LeaveNamespaceRequestObject struct {
+	Username  Username  `json:"username"`
+	Namespace Namespace `json:"namespace"`
+}
+
+type LeaveNamespaceResponseObject interface {
+	VisitLeaveNamespaceResponse(w http.ResponseWriter) error
+}
+
+type LeaveNamespace200JSONResponse LeftShare
+
+func (response LeaveNamespace200JSONResponse) VisitLeaveNamespaceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type LeaveNamespacedefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response LeaveNamespacedefaultJSONResponse) VisitLeaveNamespaceResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -5313,6 +5489,9 @@ type StrictServerInterface interface {
 	// GrantDatasetShare Share a dataset
 	// (POST /permissions/datasets/{username}/{namespace}/{datasetName}/shares)
 	GrantDatasetShare(ctx context.Context, request GrantDatasetShareRequestObject) (GrantDatasetShareResponseObject, error)
+	// LeaveDataset Leave a dataset that is shared with the caller
+	// (DELETE /permissions/datasets/{username}/{namespace}/{datasetName}/shares/self)
+	LeaveDataset(ctx context.Context, request LeaveDatasetRequestObject) (LeaveDatasetResponseObject, error)
 	// RevokeNamespaceShare Revoke a user's access to a namespace
 	// (DELETE /permissions/namespaces/{username}/{namespace}/shares)
 	RevokeNamespaceShare(ctx context.Context, request RevokeNamespaceShareRequestObject) (RevokeNamespaceShareResponseObject, error)
@@ -5322,6 +5501,9 @@ type StrictServerInterface interface {
 	// GrantNamespaceShare Share a namespace
 	// (POST /permissions/namespaces/{username}/{namespace}/shares)
 	GrantNamespaceShare(ctx context.Context, request GrantNamespaceShareRequestObject) (GrantNamespaceShareResponseObject, error)
+	// LeaveNamespace Leave a namespace that is shared with the caller
+	// (DELETE /permissions/namespaces/{username}/{namespace}/shares/self)
+	LeaveNamespace(ctx context.Context, request LeaveNamespaceRequestObject) (LeaveNamespaceResponseObject, error)
 	// ListConversations List the caller's conversations
 	// (GET /query/conversations)
 	ListConversations(ctx context.Context, request ListConversationsRequestObject) (ListConversationsResponseObject, error)
@@ -6293,6 +6475,34 @@ func (sh *strictHandler) GrantDatasetShare(w http.ResponseWriter, r *http.Reques
 	}
 }
 
+// LeaveDataset operation middleware
+func (sh *strictHandler) LeaveDataset(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, datasetName DatasetName) {
+	var request LeaveDatasetRequestObject
+
+	request.Username = username
+	request.Namespace = namespace
+	request.DatasetName = datasetName
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.LeaveDataset(ctx, request.(LeaveDatasetRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "LeaveDataset")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(LeaveDatasetResponseObject); ok {
+		if err := validResponse.VisitLeaveDatasetResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // RevokeNamespaceShare operation middleware
 func (sh *strictHandler) RevokeNamespaceShare(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace) {
 	var request RevokeNamespaceShareRequestObject
@@ -6382,6 +6592,33 @@ func (sh *strictHandler) GrantNamespaceShare(w http.ResponseWriter, r *http.Requ
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(GrantNamespaceShareResponseObject); ok {
 		if err := validResponse.VisitGrantNamespaceShareResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// LeaveNamespace operation middleware
+func (sh *strictHandler) LeaveNamespace(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace) {
+	var request LeaveNamespaceRequestObject
+
+	request.Username = username
+	request.Namespace = namespace
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.LeaveNamespace(ctx, request.(LeaveNamespaceRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "LeaveNamespace")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(LeaveNamespaceResponseObject); ok {
+		if err := validResponse.VisitLeaveNamespaceResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

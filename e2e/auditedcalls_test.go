@@ -169,6 +169,14 @@ func auditedCalls() []auditedCall {
 			request: authorizationRow{operation: "DELETE /permissions/datasets/{username}/{namespace}/{datasetName}/shares", body: `{"username": "grantee"}`}, status: 200,
 			entries: []string{"share.revoke dataset <namespace>/orders grantee"},
 		},
+		{
+			request: authorizationRow{operation: "DELETE /permissions/namespaces/{username}/{namespace}/shares/self"}, status: 200, byEditor: true,
+			entries: []string{"share.leave namespace <namespace>"},
+		},
+		{
+			request: authorizationRow{operation: "DELETE /permissions/datasets/{username}/{namespace}/{datasetName}/shares/self"}, status: 200, byEditor: true,
+			entries: []string{"share.leave dataset <namespace>/orders"},
+		},
 	}
 }
 
@@ -176,8 +184,9 @@ func auditedCalls() []auditedCall {
 const internalRPC = -32603
 
 type auditedCall struct {
-	request authorizationRow // without statuses
-	status  int
-	isEmpty bool     // the namespace must have no datasets
-	entries []string // action, kind, path and detail of each entry; <id> is a created id; nil if the operation changes nothing
+	request  authorizationRow // without statuses
+	status   int
+	isEmpty  bool     // the namespace must have no datasets
+	byEditor bool     // the caller is not the owner but a user with whom the namespace and the dataset are shared
+	entries  []string // action, kind, path and detail of each entry; <id> is a created id; nil if the operation changes nothing
 }

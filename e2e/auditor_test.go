@@ -104,6 +104,12 @@ func (a *auditor) thing(audited auditedCall) thing {
 		made.completed = uploadFiles(a.t, a.service, a.owner, "a\n1\n")
 	}
 
+	if audited.byEditor {
+		for _, path := range []string{"namespaces/self/" + made.namespace, "datasets/self/" + made.namespace + "/orders"} {
+			share(a.t, a.service, a.owner, path, "editor", "editor")
+		}
+	}
+
 	if audited.isEmpty {
 		answer := call(a.t, http.MethodDelete, a.url+"/data/self/"+made.namespace+"/orders", a.owner, "")
 		require.Equal(a.t, http.StatusNoContent, answer.status, answer.body)

@@ -184,6 +184,10 @@ func authorizationTable() (columns string, rows []authorizationRow) {
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        403      403    403    200"},
 		{operation: "DELETE /permissions/datasets/{username}/{namespace}/{datasetName}/shares", body: `{"username": "grantee"}`, statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        403      403    403    200"},
+		{operation: "DELETE /permissions/namespaces/{username}/{namespace}/shares/self", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    422"},
+		{operation: "DELETE /permissions/datasets/{username}/{namespace}/{datasetName}/shares/self", statuses: "" + // the callers have their roles by the namespace
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      422    422    422"},
 	}
 }
 
@@ -274,6 +278,10 @@ func sharingTable() (columns string, rows []authorizationRow) {
 			"403      403      403      403      403       403  403    403    403  403   403      403      403  403  404  403"},
 		{operation: "DELETE /permissions/datasets/{username}/{namespace}/{datasetName}/shares", body: `{"username": "grantee"}`, statuses: "" +
 			"403      403      403      403      403       403  403    403    403  403   403      403      403  403  404  403"},
+		{operation: "DELETE /permissions/namespaces/{username}/{namespace}/shares/self", statuses: "" +
+			"422      422      422      422      422       200  422    404    422  403   403      422      403  403  404  403"},
+		{operation: "DELETE /permissions/datasets/{username}/{namespace}/{datasetName}/shares/self", statuses: "" +
+			"200      200      422      422      422       200  200    404    200  403   403      422      403  403  404  403"},
 	}
 }
 

@@ -130,5 +130,50 @@ func shareScenarios() []scenario {
 			{as: "dina", do: "GET /schema/dora/namespaces", status: 200, want: page()},
 			{as: "dina", do: "GET /schema/dora/shop/datasets", status: 404, want: absent},
 		}},
+		{name: "leaving what is shared", steps: []step{
+			{as: "leaver in guests", do: "GET /user/me", status: 200, want: `{"id": "<leaver uuid>", "username": "leaver", "name": "", "email": "", "groups": ["guests"]}`},
+			{as: "left-owner", do: "POST /ingest/new/shop/goods", status: 201, want: datasetBody("left-owner/shop/goods", "", "{}")},
+			{as: "left-owner", do: "POST /ingest/new/shop/other", status: 201, want: datasetBody("left-owner/shop/other", "", "{}")},
+			{as: "left-owner", do: "POST /permissions/namespaces/self/shop/shares", body: shareBody("leaver", "viewer"), status: 200},
+			{as: "left-owner", do: "POST /permissions/namespaces/self/shop/shares", body: shareBody("@guests", "viewer"), status: 200},
+			{as: "left-owner", do: "POST /permissions/datasets/self/shop/goods/shares", body: shareBody("leaver", "editor"), status: 200},
+			{as: "left-owner", do: "POST /permissions/datasets/self/shop/goods/shares", body: shareBody("not-leaver", "viewer"), status: 200},
+			{
+				as: "leaver in guests", do: "DELETE /permissions/datasets/left-owner/shop/goods/shares/self", status: 200,
+				want: `{"remaining": [` + viaBody("@guests", "viewer") + `, ` + viaBody("leaver", "viewer") + `]}`,
+			},
+			{
+				as: "leaver in guests", do: "DELETE /permissions/datasets/left-owner/shop/goods/shares/self", status: 422,
+				want: plainFault("INVALID_STATE", "You have no share of your own here. You have access through the share of the namespace with @guests and your share of the namespace."),
+			},
+			{as: "left-owner", do: "GET /permissions/datasets/self/shop/goods/shares", status: 200, want: shares(viaBody("@guests", "viewer"), viaBody("leaver", "viewer"), pendingBody("not-leaver", "viewer"))},
+			{as: "leaver in guests", do: "POST /data/left-owner/shop/goods/clear", status: 403, want: lacksRole("editor", "viewer")},
+			{as: "leaver in guests", do: "DELETE /permissions/namespaces/left-owner/SHOP/shares/self", status: 200, want: `{"remaining": [` + shareBody("@guests", "viewer") + `]}`},
+			{as: "leaver in guests", do: "GET /data/left-owner/shop/other", status: 200, want: datasetBody("left-owner/shop/other", "", "{}")},
+			{
+				as: "leaver in guests", do: "DELETE /permissions/namespaces/left-owner/shop/shares/self", status: 422,
+				want: plainFault("INVALID_STATE", "You have no share of your own here. You have access through @guests."),
+			},
+			{as: "leaver", do: "DELETE /permissions/namespaces/left-owner/shop/shares/self", status: 404, want: absent},
+			{as: "leaver", do: "GET /schema/namespaces/all", status: 200, want: page()},
+
+			// A grant to a username that had not signed in is the person's own, and a grant on a dataset outlives that on its namespace.
+			{as: "left-owner", do: "POST /permissions/namespaces/self/shop/shares", body: shareBody("late-leaver", "viewer"), status: 200},
+			{as: "left-owner", do: "POST /permissions/datasets/self/shop/other/shares", body: shareBody("late-leaver", "viewer"), status: 200},
+			{as: "late-leaver", do: "DELETE /permissions/namespaces/left-owner/shop/shares/self", status: 200, want: `{"remaining": []}`},
+			{as: "late-leaver", do: "GET /schema/left-owner/shop/datasets", status: 200, want: page(plainItem("left-owner/shop/other", "viewer"))},
+			{
+				as: "late-leaver", do: "DELETE /permissions/namespaces/left-owner/shop/shares/self", status: 422,
+				want: plainFault("INVALID_STATE", "The namespace is not shared with you, only datasets in it. Leave those."),
+			},
+			{as: "late-leaver", do: "DELETE /permissions/datasets/left-owner/shop/other/shares/self", status: 200, want: `{"remaining": []}`},
+			{as: "late-leaver", do: "DELETE /permissions/datasets/left-owner/shop/other/shares/self", status: 404, want: absent},
+			{as: "late-leaver", do: "GET /schema/datasets/all", status: 200, want: page()},
+			{
+				as: "left-owner", do: "DELETE /permissions/namespaces/self/shop/shares/self", status: 422,
+				want: plainFault("INVALID_STATE", "You own this, so there is no share that you could leave."),
+			},
+			{as: "left-owner", do: "DELETE /permissions/namespaces/self/absent/shares/self", status: 404, want: absent},
+		}},
 	}
 }

@@ -22,6 +22,11 @@ func (h handlers) ListDatasetShares(ctx context.Context, request api.ListDataset
 
 func (h handlers) shares(ctx context.Context, at catalog.Path) (api.ShareList, error) {
 	shares, err := h.catalog.Shares(ctx, callOf(ctx).who, at)
+
+	return shareList(shares), err
+}
+
+func shareList(shares []catalog.Share) api.ShareList {
 	list := make(api.ShareList, 0, len(shares))
 
 	for _, share := range shares {
@@ -37,7 +42,19 @@ func (h handlers) shares(ctx context.Context, at catalog.Path) (api.ShareList, e
 		list = append(list, entry)
 	}
 
-	return list, err
+	return list
+}
+
+func (h handlers) LeaveNamespace(ctx context.Context, request api.LeaveNamespaceRequestObject) (api.LeaveNamespaceResponseObject, error) {
+	left, err := h.catalog.Leave(ctx, callOf(ctx).who, datasetPath(request.Username, request.Namespace, ""))
+
+	return api.LeaveNamespace200JSONResponse{Remaining: shareList(left)}, err
+}
+
+func (h handlers) LeaveDataset(ctx context.Context, request api.LeaveDatasetRequestObject) (api.LeaveDatasetResponseObject, error) {
+	left, err := h.catalog.Leave(ctx, callOf(ctx).who, datasetPath(request.Username, request.Namespace, request.DatasetName))
+
+	return api.LeaveDataset200JSONResponse{Remaining: shareList(left)}, err
 }
 
 func (h handlers) GrantNamespaceShare(ctx context.Context, request api.GrantNamespaceShareRequestObject) (api.GrantNamespaceShareResponseObject, error) {
