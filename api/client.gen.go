@@ -606,6 +606,27 @@ func (e ExportDatasetParamsFormat) Valid() bool {
 	}
 }
 
+// Defines values for ExportSetAsideRowsParamsFormat.
+const (
+	ExportSetAsideRowsParamsFormatCsv     ExportSetAsideRowsParamsFormat = "csv"
+	ExportSetAsideRowsParamsFormatNdjson  ExportSetAsideRowsParamsFormat = "ndjson"
+	ExportSetAsideRowsParamsFormatParquet ExportSetAsideRowsParamsFormat = "parquet"
+)
+
+// Valid indicates whether the value is a known member of the ExportSetAsideRowsParamsFormat enum.
+func (e ExportSetAsideRowsParamsFormat) Valid() bool {
+	switch e {
+	case ExportSetAsideRowsParamsFormatCsv:
+		return true
+	case ExportSetAsideRowsParamsFormatNdjson:
+		return true
+	case ExportSetAsideRowsParamsFormatParquet:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ExportStepParamsFormat.
 const (
 	ExportStepParamsFormatCsv     ExportStepParamsFormat = "csv"
@@ -799,16 +820,13 @@ type ConversationChange struct {
 
 // ConversationItem defines model for ConversationItem.
 type ConversationItem struct {
-	// CreatedAt Milliseconds since 1970.
-	CreatedAt int64              `json:"createdAt"`
+	CreatedAt time.Time          `json:"createdAt"`
 	ID        openapi_types.UUID `json:"id"`
 
 	// Namespace Name of a namespace or dataset. Kept as written, compared without case.
 	Namespace ObjectName `json:"namespace"`
 	Title     string     `json:"title"`
-
-	// UpdatedAt Milliseconds since 1970.
-	UpdatedAt int64 `json:"updatedAt"`
+	UpdatedAt time.Time  `json:"updatedAt"`
 
 	// Username A username. Compared without case; `self` stands for the caller.
 	Username AccountName `json:"username"`
@@ -816,15 +834,15 @@ type ConversationItem struct {
 
 // ConversationList defines model for ConversationList.
 type ConversationList struct {
-	Conversations []ConversationItem `json:"conversations"`
-	NextCursor    *string            `json:"nextCursor,omitempty"`
+	Data       []ConversationItem `json:"data"`
+	NextCursor *string            `json:"nextCursor,omitempty"`
 }
 
 // CreatedToken defines model for CreatedToken.
 type CreatedToken struct {
 	AccessRestrictedTo []TokenTarget      `json:"accessRestrictedTo"`
-	CreatedAt          time.Time          `json:"created_at"`
-	ExpiresAt          time.Time          `json:"expires_at"`
+	CreatedAt          time.Time          `json:"createdAt"`
+	ExpiresAt          time.Time          `json:"expiresAt"`
 	ID                 openapi_types.UUID `json:"id"`
 	Name               string             `json:"name"`
 
@@ -1056,7 +1074,7 @@ type Ingestion struct {
 	Progress  IngestionProgress  `json:"progress"`
 	SessionID openapi_types.UUID `json:"sessionId"`
 
-	// SetAside The first rows that did not fit; `progress` has their number.
+	// SetAside The first rows that did not fit; `progress` has their number, and `listSetAsideRows` all of them.
 	SetAside *[]SetAsideRow `json:"setAside,omitempty"`
 
 	// SnapshotID The snapshot that it made.
@@ -1082,39 +1100,6 @@ type IngestionStatus string
 type IngestionList struct {
 	Data       []Ingestion `json:"data"`
 	NextCursor *string     `json:"nextCursor,omitempty"`
-}
-
-// IngestionOptions How to read the files. What is absent is detected.
-type IngestionOptions struct {
-	// DateFormat Example: dd.mm.yyyy
-	DateFormat *string `json:"dateFormat,omitempty"`
-
-	// Decimal The decimal sign.
-	Decimal   *string `json:"decimal,omitempty"`
-	Delimiter *string `json:"delimiter,omitempty"`
-
-	// Encoding Example: utf-8
-	Encoding *string `json:"encoding,omitempty"`
-
-	// Header Whether the first row has the names of the columns.
-	Header *bool `json:"header,omitempty"`
-
-	// NullValues Texts that mean no value.
-	NullValues *[]string `json:"nullValues,omitempty"`
-	Quote      *string   `json:"quote,omitempty"`
-
-	// RowsAt The member of a JSON object that has the rows, if one object wraps them.
-	RowsAt *string `json:"rowsAt,omitempty"`
-
-	// Sheet Sheet of a workbook, by name or by its number from 1. If absent, the only sheet that is not empty, or the first sheet.
-	Sheet    *string `json:"sheet,omitempty"`
-	SkipRows *int32  `json:"skipRows,omitempty"`
-
-	// Thousands What groups the digits; `""` for nothing.
-	Thousands *string `json:"thousands,omitempty"`
-
-	// Types Types by column name, instead of the detected ones.
-	Types *map[string]string `json:"types,omitempty"`
 }
 
 // IngestionPreview Outcome of a dry run.
@@ -1263,6 +1248,39 @@ type NewIngestion struct {
 // NewIngestionMode Add to the rows or replace them all.
 type NewIngestionMode string
 
+// IngestionOptions How to read the files. What is absent is detected.
+type IngestionOptions struct {
+	// DateFormat Example: dd.mm.yyyy
+	DateFormat *string `json:"dateFormat,omitempty"`
+
+	// Decimal The decimal sign.
+	Decimal   *string `json:"decimal,omitempty"`
+	Delimiter *string `json:"delimiter,omitempty"`
+
+	// Encoding Example: utf-8
+	Encoding *string `json:"encoding,omitempty"`
+
+	// Header Whether the first row has the names of the columns.
+	Header *bool `json:"header,omitempty"`
+
+	// NullValues Texts that mean no value.
+	NullValues *[]string `json:"nullValues,omitempty"`
+	Quote      *string   `json:"quote,omitempty"`
+
+	// RowsAt The member of a JSON object that has the rows, if one object wraps them.
+	RowsAt *string `json:"rowsAt,omitempty"`
+
+	// Sheet Sheet of a workbook, by name or by its number from 1. If absent, the only sheet that is not empty, or the first sheet.
+	Sheet    *string `json:"sheet,omitempty"`
+	SkipRows *int32  `json:"skipRows,omitempty"`
+
+	// Thousands What groups the digits; `""` for nothing.
+	Thousands *string `json:"thousands,omitempty"`
+
+	// Types Types by column name, instead of the detected ones.
+	Types *map[string]string `json:"types,omitempty"`
+}
+
 // NewNamespace defines model for NewNamespace.
 type NewNamespace struct {
 	// Exposure What external models may see; set by the server's configuration if absent.
@@ -1295,7 +1313,7 @@ type NewToken struct {
 	AccessRestrictedTo *[]TokenTarget `json:"accessRestrictedTo,omitempty"`
 
 	// ExpiresAt 90 days from now by default. The server has a maximum.
-	ExpiresAt *time.Time `json:"expires_at,omitempty"`
+	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
 	Name      string     `json:"name"`
 
 	// Role The most that the token allows.
@@ -1416,14 +1434,14 @@ type QueryRequest struct {
 	// Explain Give the plan as rows instead of running the statement.
 	Explain *bool `json:"explain,omitempty"`
 
-	// Namespace Name of a namespace or dataset. Kept as written, compared without case.
-	Namespace ObjectName `json:"namespace"`
+	// Namespace The namespace of the names that have none. It can be absent if every name in the statement has its namespace.
+	Namespace *string `json:"namespace,omitempty"`
 
 	// Query One read-only SQL statement.
 	Query string `json:"query"`
 
-	// Username A username. Compared without case; `self` stands for the caller.
-	Username AccountName `json:"username"`
+	// Username The owner of the namespaces that the statement names without an owner; the caller if absent.
+	Username *string `json:"username,omitempty"`
 }
 
 // QueryResult defines model for QueryResult.
@@ -1567,6 +1585,9 @@ type RunResult struct {
 	Citations     *[]Citation    `json:"citations,omitempty"`
 	Clarification *Clarification `json:"clarification,omitempty"`
 
+	// Interpretation How the question was understood, in plain words.
+	Interpretation *string `json:"interpretation,omitempty"`
+
 	// Model Which model answered, or `planner`.
 	Model *string `json:"model,omitempty"`
 
@@ -1577,9 +1598,6 @@ type RunResult struct {
 	// - `refused`: everything else
 	// - `withheld`: a dataset that was read is no longer visible to the caller
 	Outcome Outcome `json:"outcome"`
-
-	// Reading How the question was understood, in plain words.
-	Reading *string `json:"reading,omitempty"`
 
 	// Response The answer in words, as markdown.
 	Response string      `json:"response"`
@@ -1618,9 +1636,18 @@ type SampledColumn struct {
 
 // SetAsideRow defines model for SetAsideRow.
 type SetAsideRow struct {
+	// File Name of the uploaded file.
 	File   string `json:"file"`
 	Reason string `json:"reason"`
-	Row    int64  `json:"row"`
+
+	// Row Number of the row in the file, counted from 1 after the header.
+	Row int64 `json:"row"`
+}
+
+// SetAsideRowList defines model for SetAsideRowList.
+type SetAsideRowList struct {
+	Data       []SetAsideRow `json:"data"`
+	NextCursor *string       `json:"nextCursor,omitempty"`
 }
 
 // Share defines model for Share.
@@ -1699,12 +1726,12 @@ type SubError struct {
 // Token defines model for Token.
 type Token struct {
 	AccessRestrictedTo []TokenTarget      `json:"accessRestrictedTo"`
-	CreatedAt          time.Time          `json:"created_at"`
-	ExpiresAt          time.Time          `json:"expires_at"`
+	CreatedAt          time.Time          `json:"createdAt"`
+	ExpiresAt          time.Time          `json:"expiresAt"`
 	ID                 openapi_types.UUID `json:"id"`
 
 	// LastUsedAt Absent if never used.
-	LastUsedAt *time.Time `json:"last_used_at,omitempty"`
+	LastUsedAt *time.Time `json:"lastUsedAt,omitempty"`
 	Name       string     `json:"name"`
 
 	// Role A viewer reads and queries, an editor also loads and changes data, an owner may do everything.
@@ -1868,6 +1895,24 @@ type ValueShape struct {
 	Share float64 `json:"share"`
 }
 
+// Version defines model for Version.
+type Version struct {
+	// A2AVersion Version of the agent protocol.
+	A2AVersion string `json:"a2aVersion"`
+
+	// APIVersion Version of the interface specification.
+	APIVersion string `json:"apiVersion"`
+
+	// BuiltAt Time of the revision.
+	BuiltAt *time.Time `json:"builtAt,omitempty"`
+
+	// Commit Revision of the source code.
+	Commit *string `json:"commit,omitempty"`
+
+	// Version Version of the release; `devel` for a build without one.
+	Version string `json:"version"`
+}
+
 // AboutNamespace Name of a namespace or dataset. Kept as written, compared without case.
 type AboutNamespace = ObjectName
 
@@ -1974,6 +2019,28 @@ type CreateIngestionParams struct {
 	// request the answer is 422, and while the first request is still running it is 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
+
+// ListSetAsideRowsParams defines parameters for ListSetAsideRows.
+type ListSetAsideRowsParams struct {
+	// Cursor `nextCursor` of the page before.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit Length of a page.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// ExportSetAsideRowsParams defines parameters for ExportSetAsideRows.
+type ExportSetAsideRowsParams struct {
+	// Format Format of the file.
+	Format *ExportSetAsideRowsParamsFormat `form:"format,omitempty" json:"format,omitempty"`
+
+	// EscapeFormulas For CSV that is opened in a spreadsheet: texts and column names that begin with `=`, `+`, `-`, `@`, a tab or a line end get an
+	// apostrophe before them, so that they are not run as formulas. Numbers stay as they are. Other formats do not change.
+	EscapeFormulas *EscapeFormulas `form:"escapeFormulas,omitempty" json:"escapeFormulas,omitempty"`
+}
+
+// ExportSetAsideRowsParamsFormat defines parameters for ExportSetAsideRows.
+type ExportSetAsideRowsParamsFormat string
 
 // ListRowsParams defines parameters for ListRows.
 type ListRowsParams struct {
@@ -2173,13 +2240,6 @@ type ListDatasetsParams struct {
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
-// CreateTokenParams defines parameters for CreateToken.
-type CreateTokenParams struct {
-	// IdempotencyKey Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and creates nothing new. With another
-	// request the answer is 422, and while the first request is still running it is 409.
-	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
-}
-
 // ListTokensParams defines parameters for ListTokens.
 type ListTokensParams struct {
 	// Cursor `nextCursor` of the page before.
@@ -2187,6 +2247,13 @@ type ListTokensParams struct {
 
 	// Limit Length of a page.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// CreateTokenParams defines parameters for CreateToken.
+type CreateTokenParams struct {
+	// IdempotencyKey Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and creates nothing new. With another
+	// request the answer is 422, and while the first request is still running it is 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
 // UpdateDatasetJSONRequestBody defines body for UpdateDataset for application/json ContentType.
@@ -2501,6 +2568,21 @@ type ClientInterface interface {
 	// Corresponds with POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/retry (the `RetryIngestion` operationId).
 	RetryIngestion(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, body RetryIngestionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListSetAsideRows Rows that an ingestion set aside
+	//
+	// Needs the viewer role. In the order of the files and their rows. The list is empty until the ingestion has converted its files, and after a
+	// retry until they are converted again. Of an ingestion that failed because too many rows did not fit, each file has its first 10,000.
+	//
+	// Corresponds with GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/setAside (the `ListSetAsideRows` operationId).
+	ListSetAsideRows(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, params *ListSetAsideRowsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ExportSetAsideRows All rows that an ingestion set aside, as a file
+	//
+	// Needs the viewer role. The file has the columns `file`, `row` and `reason`. 409 if the ingestion is retried while the file is written.
+	//
+	// Corresponds with GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/setAside/export (the `ExportSetAsideRows` operationId).
+	ExportSetAsideRows(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, params *ExportSetAsideRowsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// GetProfile Profile of a dataset's columns
 	//
 	// The profile is computed when the dataset has not changed for a while, so it may describe an earlier snapshot, which `snapshotId`
@@ -2806,15 +2888,17 @@ type ClientInterface interface {
 
 	// RunQueryWithBody Run one read-only SQL statement
 	//
-	// A bare name in the statement is a dataset of the namespace; `"namespace/dataset"` and `"owner/namespace/dataset"`, quoted, reach others that
-	// the caller may see. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
+	// A dataset is named `dataset`, `namespace.dataset` or `owner.namespace.dataset`. A part that contains a dot or a hyphen needs double quotes:
+	// `"my.shop".orders`. The quoted paths `"namespace/dataset"` and `"owner/namespace/dataset"` mean the same. `namespace` is where names without a
+	// namespace are looked up. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
 	//
 	// A result has at most 10,000 rows, or as many as the LIMIT of the statement asks for, up to 100,000. `metadata.truncated` says whether it was
 	// cut, and `truncatedBy` by which limit. A statement may take 60 seconds (504). A statement that cannot be run is 422 QUERY_INVALID: `sub_errors`
 	// says where (`position`) and which names may have been meant (`candidate`).
 	//
 	// A SELECT can have joins, subqueries, windows, PIVOT and UNPIVOT in FROM, DESCRIBE and SUMMARIZE of a dataset, and the table functions unnest,
-	// generate_series, range, json_each and json_tree. `explain` gives the plan. Everything that changes something is refused.
+	// generate_series, range, json_each and json_tree. `SHOW TABLES`, `information_schema.tables` and `information_schema.columns` list what the
+	// caller may see. `explain`, or EXPLAIN in the statement, gives the plan. Everything that changes something is refused.
 	//
 	// The answer is JSON, or by `Accept` an Arrow IPC stream, CSV or Parquet; these carry `count`, `truncated` and `snapshots` as JSON in
 	// the header `X-Quern-Result`. An answer in JSON that breaks off is not complete.
@@ -2826,15 +2910,17 @@ type ClientInterface interface {
 
 	// RunQuery Run one read-only SQL statement
 	//
-	// A bare name in the statement is a dataset of the namespace; `"namespace/dataset"` and `"owner/namespace/dataset"`, quoted, reach others that
-	// the caller may see. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
+	// A dataset is named `dataset`, `namespace.dataset` or `owner.namespace.dataset`. A part that contains a dot or a hyphen needs double quotes:
+	// `"my.shop".orders`. The quoted paths `"namespace/dataset"` and `"owner/namespace/dataset"` mean the same. `namespace` is where names without a
+	// namespace are looked up. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
 	//
 	// A result has at most 10,000 rows, or as many as the LIMIT of the statement asks for, up to 100,000. `metadata.truncated` says whether it was
 	// cut, and `truncatedBy` by which limit. A statement may take 60 seconds (504). A statement that cannot be run is 422 QUERY_INVALID: `sub_errors`
 	// says where (`position`) and which names may have been meant (`candidate`).
 	//
 	// A SELECT can have joins, subqueries, windows, PIVOT and UNPIVOT in FROM, DESCRIBE and SUMMARIZE of a dataset, and the table functions unnest,
-	// generate_series, range, json_each and json_tree. `explain` gives the plan. Everything that changes something is refused.
+	// generate_series, range, json_each and json_tree. `SHOW TABLES`, `information_schema.tables` and `information_schema.columns` list what the
+	// caller may see. `explain`, or EXPLAIN in the statement, gives the plan. Everything that changes something is refused.
 	//
 	// The answer is JSON, or by `Accept` an Arrow IPC stream, CSV or Parquet; these carry `count`, `truncated` and `snapshots` as JSON in
 	// the header `X-Quern-Result`. An answer in JSON that breaks off is not complete.
@@ -2861,19 +2947,19 @@ type ClientInterface interface {
 	//
 	// | event | data |
 	// |---|---|
-	// | `run-started` | `{runId, conversationId}` |
+	// | `runStarted` | `{runId, conversationId}` |
 	// | `planningStarted` | `{}` |
-	// | `plan` | `{steps, reasoning, reading, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
+	// | `plan` | `{steps, reasoning, interpretation, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
 	// | `stepStarted` | `{index, instruction, model}`; `model` is `planner` if no model wrote the query |
 	// | `queryExecuting` | `{index, query, attempt}`, once per attempt |
 	// | `step` | `{index, …}` with the fields of a step of the result |
 	// | `answerStarted` | `{}` |
 	// | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
-	// | `run-completed` | `{result}` |
-	// | `run-cancelled` | `{}` |
-	// | `error` | `{code, message}` |
+	// | `runCompleted` | `{result}` |
+	// | `runCancelled` | `{}` |
+	// | `runFailed` | `{code, message}` |
 	//
-	// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `run-started`, `stepStarted`,
+	// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `runStarted`, `stepStarted`,
 	// `queryExecuting`, `step` and the end. Ignore events whose names you do not know. A broken stream is resumed with
 	// GET on the run's events.
 	//
@@ -2899,19 +2985,19 @@ type ClientInterface interface {
 	//
 	// | event | data |
 	// |---|---|
-	// | `run-started` | `{runId, conversationId}` |
+	// | `runStarted` | `{runId, conversationId}` |
 	// | `planningStarted` | `{}` |
-	// | `plan` | `{steps, reasoning, reading, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
+	// | `plan` | `{steps, reasoning, interpretation, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
 	// | `stepStarted` | `{index, instruction, model}`; `model` is `planner` if no model wrote the query |
 	// | `queryExecuting` | `{index, query, attempt}`, once per attempt |
 	// | `step` | `{index, …}` with the fields of a step of the result |
 	// | `answerStarted` | `{}` |
 	// | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
-	// | `run-completed` | `{result}` |
-	// | `run-cancelled` | `{}` |
-	// | `error` | `{code, message}` |
+	// | `runCompleted` | `{result}` |
+	// | `runCancelled` | `{}` |
+	// | `runFailed` | `{code, message}` |
 	//
-	// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `run-started`, `stepStarted`,
+	// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `runStarted`, `stepStarted`,
 	// `queryExecuting`, `step` and the end. Ignore events whose names you do not know. A broken stream is resumed with
 	// GET on the run's events.
 	//
@@ -3170,17 +3256,25 @@ type ClientInterface interface {
 	// Corresponds with GET /user/me (the `GetMe` operationId).
 	GetMe(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListTokens List the caller's API tokens
+	//
+	// The list does not contain the values of the tokens.
+	//
+	// Corresponds with GET /user/tokens (the `ListTokens` operationId).
+	ListTokens(ctx context.Context, params *ListTokensParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// CreateTokenWithBody Create an API token
 	//
 	// Only this answer contains the value of the token. The service keeps its hash.
 	//
 	// `role` is the most that the token allows. No token allows more than its creator may do. With `accessRestrictedTo` the token sees
 	// only the named namespaces and datasets, has at most editor rights, and cannot share, rename, delete or manage tokens.
+	// It can upload files for them, and sees only the upload sessions that it prepared itself.
 	// A token that was created with another token expires no later than that token and allows no more.
 	//
 	// Takes any type of body and a specified content type.
 	//
-	// Corresponds with POST /user/token (the `CreateToken` operationId).
+	// Corresponds with POST /user/tokens (the `CreateToken` operationId).
 	CreateTokenWithBody(ctx context.Context, params *CreateTokenParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CreateToken Create an API token
@@ -3189,31 +3283,37 @@ type ClientInterface interface {
 	//
 	// `role` is the most that the token allows. No token allows more than its creator may do. With `accessRestrictedTo` the token sees
 	// only the named namespaces and datasets, has at most editor rights, and cannot share, rename, delete or manage tokens.
+	// It can upload files for them, and sees only the upload sessions that it prepared itself.
 	// A token that was created with another token expires no later than that token and allows no more.
 	//
 	// Takes a body of the `application/json` content type.
 	//
-	// Corresponds with POST /user/token (the `CreateToken` operationId).
+	// Corresponds with POST /user/tokens (the `CreateToken` operationId).
 	CreateToken(ctx context.Context, params *CreateTokenParams, body CreateTokenJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// DeleteToken Revoke an API token
 	//
 	// The token stops working with the next request. 404 for tokens of other users.
 	//
-	// Corresponds with DELETE /user/token/{id} (the `DeleteToken` operationId).
+	// Corresponds with DELETE /user/tokens/{id} (the `DeleteToken` operationId).
 	DeleteToken(ctx context.Context, id TokenID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListTokens List the caller's API tokens
+	// GetToken Get an API token
 	//
-	// The list does not contain the values of the tokens.
+	// The answer does not contain the value of the token. 404 for tokens of other users and for revoked tokens.
 	//
-	// Corresponds with GET /user/tokens (the `ListTokens` operationId).
-	ListTokens(ctx context.Context, params *ListTokensParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+	// Corresponds with GET /user/tokens/{id} (the `GetToken` operationId).
+	GetToken(ctx context.Context, id TokenID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetUsage What was used today and what is left
 	//
 	// Corresponds with GET /user/usage (the `GetUsage` operationId).
 	GetUsage(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetVersion Get the version of the service
+	//
+	// Corresponds with GET /version (the `GetVersion` operationId).
+	GetVersion(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 }
 
 // ListAudit What happened to the caller's data
@@ -3558,6 +3658,41 @@ func (c *Client) RetryIngestionWithBody(ctx context.Context, username Username, 
 // Corresponds with POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/retry (the `RetryIngestion` operationId).
 func (c *Client) RetryIngestion(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, body RetryIngestionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewRetryIngestionRequest(c.Server, username, namespace, datasetName, ingestionID, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListSetAsideRows Rows that an ingestion set aside
+//
+// Needs the viewer role. In the order of the files and their rows. The list is empty until the ingestion has converted its files, and after a
+// retry until they are converted again. Of an ingestion that failed because too many rows did not fit, each file has its first 10,000.
+//
+// Corresponds with GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/setAside (the `ListSetAsideRows` operationId).
+func (c *Client) ListSetAsideRows(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, params *ListSetAsideRowsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListSetAsideRowsRequest(c.Server, username, namespace, datasetName, ingestionID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ExportSetAsideRows All rows that an ingestion set aside, as a file
+//
+// Needs the viewer role. The file has the columns `file`, `row` and `reason`. 409 if the ingestion is retried while the file is written.
+//
+// Corresponds with GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/setAside/export (the `ExportSetAsideRows` operationId).
+func (c *Client) ExportSetAsideRows(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, params *ExportSetAsideRowsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewExportSetAsideRowsRequest(c.Server, username, namespace, datasetName, ingestionID, params)
 	if err != nil {
 		return nil, err
 	}
@@ -4193,15 +4328,17 @@ func (c *Client) LeaveNamespace(ctx context.Context, username Username, namespac
 
 // RunQueryWithBody Run one read-only SQL statement
 //
-// A bare name in the statement is a dataset of the namespace; `"namespace/dataset"` and `"owner/namespace/dataset"`, quoted, reach others that
-// the caller may see. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
+// A dataset is named `dataset`, `namespace.dataset` or `owner.namespace.dataset`. A part that contains a dot or a hyphen needs double quotes:
+// `"my.shop".orders`. The quoted paths `"namespace/dataset"` and `"owner/namespace/dataset"` mean the same. `namespace` is where names without a
+// namespace are looked up. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
 //
 // A result has at most 10,000 rows, or as many as the LIMIT of the statement asks for, up to 100,000. `metadata.truncated` says whether it was
 // cut, and `truncatedBy` by which limit. A statement may take 60 seconds (504). A statement that cannot be run is 422 QUERY_INVALID: `sub_errors`
 // says where (`position`) and which names may have been meant (`candidate`).
 //
 // A SELECT can have joins, subqueries, windows, PIVOT and UNPIVOT in FROM, DESCRIBE and SUMMARIZE of a dataset, and the table functions unnest,
-// generate_series, range, json_each and json_tree. `explain` gives the plan. Everything that changes something is refused.
+// generate_series, range, json_each and json_tree. `SHOW TABLES`, `information_schema.tables` and `information_schema.columns` list what the
+// caller may see. `explain`, or EXPLAIN in the statement, gives the plan. Everything that changes something is refused.
 //
 // The answer is JSON, or by `Accept` an Arrow IPC stream, CSV or Parquet; these carry `count`, `truncated` and `snapshots` as JSON in
 // the header `X-Quern-Result`. An answer in JSON that breaks off is not complete.
@@ -4223,15 +4360,17 @@ func (c *Client) RunQueryWithBody(ctx context.Context, contentType string, body 
 
 // RunQuery Run one read-only SQL statement
 //
-// A bare name in the statement is a dataset of the namespace; `"namespace/dataset"` and `"owner/namespace/dataset"`, quoted, reach others that
-// the caller may see. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
+// A dataset is named `dataset`, `namespace.dataset` or `owner.namespace.dataset`. A part that contains a dot or a hyphen needs double quotes:
+// `"my.shop".orders`. The quoted paths `"namespace/dataset"` and `"owner/namespace/dataset"` mean the same. `namespace` is where names without a
+// namespace are looked up. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
 //
 // A result has at most 10,000 rows, or as many as the LIMIT of the statement asks for, up to 100,000. `metadata.truncated` says whether it was
 // cut, and `truncatedBy` by which limit. A statement may take 60 seconds (504). A statement that cannot be run is 422 QUERY_INVALID: `sub_errors`
 // says where (`position`) and which names may have been meant (`candidate`).
 //
 // A SELECT can have joins, subqueries, windows, PIVOT and UNPIVOT in FROM, DESCRIBE and SUMMARIZE of a dataset, and the table functions unnest,
-// generate_series, range, json_each and json_tree. `explain` gives the plan. Everything that changes something is refused.
+// generate_series, range, json_each and json_tree. `SHOW TABLES`, `information_schema.tables` and `information_schema.columns` list what the
+// caller may see. `explain`, or EXPLAIN in the statement, gives the plan. Everything that changes something is refused.
 //
 // The answer is JSON, or by `Accept` an Arrow IPC stream, CSV or Parquet; these carry `count`, `truncated` and `snapshots` as JSON in
 // the header `X-Quern-Result`. An answer in JSON that breaks off is not complete.
@@ -4268,19 +4407,19 @@ func (c *Client) RunQuery(ctx context.Context, body RunQueryJSONRequestBody, req
 //
 // | event | data |
 // |---|---|
-// | `run-started` | `{runId, conversationId}` |
+// | `runStarted` | `{runId, conversationId}` |
 // | `planningStarted` | `{}` |
-// | `plan` | `{steps, reasoning, reading, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
+// | `plan` | `{steps, reasoning, interpretation, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
 // | `stepStarted` | `{index, instruction, model}`; `model` is `planner` if no model wrote the query |
 // | `queryExecuting` | `{index, query, attempt}`, once per attempt |
 // | `step` | `{index, …}` with the fields of a step of the result |
 // | `answerStarted` | `{}` |
 // | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
-// | `run-completed` | `{result}` |
-// | `run-cancelled` | `{}` |
-// | `error` | `{code, message}` |
+// | `runCompleted` | `{result}` |
+// | `runCancelled` | `{}` |
+// | `runFailed` | `{code, message}` |
 //
-// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `run-started`, `stepStarted`,
+// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `runStarted`, `stepStarted`,
 // `queryExecuting`, `step` and the end. Ignore events whose names you do not know. A broken stream is resumed with
 // GET on the run's events.
 //
@@ -4316,19 +4455,19 @@ func (c *Client) AskWithBody(ctx context.Context, params *AskParams, contentType
 //
 // | event | data |
 // |---|---|
-// | `run-started` | `{runId, conversationId}` |
+// | `runStarted` | `{runId, conversationId}` |
 // | `planningStarted` | `{}` |
-// | `plan` | `{steps, reasoning, reading, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
+// | `plan` | `{steps, reasoning, interpretation, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
 // | `stepStarted` | `{index, instruction, model}`; `model` is `planner` if no model wrote the query |
 // | `queryExecuting` | `{index, query, attempt}`, once per attempt |
 // | `step` | `{index, …}` with the fields of a step of the result |
 // | `answerStarted` | `{}` |
 // | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
-// | `run-completed` | `{result}` |
-// | `run-cancelled` | `{}` |
-// | `error` | `{code, message}` |
+// | `runCompleted` | `{result}` |
+// | `runCancelled` | `{}` |
+// | `runFailed` | `{code, message}` |
 //
-// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `run-started`, `stepStarted`,
+// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `runStarted`, `stepStarted`,
 // `queryExecuting`, `step` and the end. Ignore events whose names you do not know. A broken stream is resumed with
 // GET on the run's events.
 //
@@ -4887,17 +5026,35 @@ func (c *Client) GetMe(ctx context.Context, reqEditors ...RequestEditorFn) (*htt
 	return c.Client.Do(req)
 }
 
+// ListTokens List the caller's API tokens
+//
+// The list does not contain the values of the tokens.
+//
+// Corresponds with GET /user/tokens (the `ListTokens` operationId).
+func (c *Client) ListTokens(ctx context.Context, params *ListTokensParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListTokensRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // CreateTokenWithBody Create an API token
 //
 // Only this answer contains the value of the token. The service keeps its hash.
 //
 // `role` is the most that the token allows. No token allows more than its creator may do. With `accessRestrictedTo` the token sees
 // only the named namespaces and datasets, has at most editor rights, and cannot share, rename, delete or manage tokens.
+// It can upload files for them, and sees only the upload sessions that it prepared itself.
 // A token that was created with another token expires no later than that token and allows no more.
 //
 // Takes any type of body and a specified content type.
 //
-// Corresponds with POST /user/token (the `CreateToken` operationId).
+// Corresponds with POST /user/tokens (the `CreateToken` operationId).
 func (c *Client) CreateTokenWithBody(ctx context.Context, params *CreateTokenParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewCreateTokenRequestWithBody(c.Server, params, contentType, body)
 	if err != nil {
@@ -4916,11 +5073,12 @@ func (c *Client) CreateTokenWithBody(ctx context.Context, params *CreateTokenPar
 //
 // `role` is the most that the token allows. No token allows more than its creator may do. With `accessRestrictedTo` the token sees
 // only the named namespaces and datasets, has at most editor rights, and cannot share, rename, delete or manage tokens.
+// It can upload files for them, and sees only the upload sessions that it prepared itself.
 // A token that was created with another token expires no later than that token and allows no more.
 //
 // Takes a body of the `application/json` content type.
 //
-// Corresponds with POST /user/token (the `CreateToken` operationId).
+// Corresponds with POST /user/tokens (the `CreateToken` operationId).
 func (c *Client) CreateToken(ctx context.Context, params *CreateTokenParams, body CreateTokenJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewCreateTokenRequest(c.Server, params, body)
 	if err != nil {
@@ -4937,7 +5095,7 @@ func (c *Client) CreateToken(ctx context.Context, params *CreateTokenParams, bod
 //
 // The token stops working with the next request. 404 for tokens of other users.
 //
-// Corresponds with DELETE /user/token/{id} (the `DeleteToken` operationId).
+// Corresponds with DELETE /user/tokens/{id} (the `DeleteToken` operationId).
 func (c *Client) DeleteToken(ctx context.Context, id TokenID, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewDeleteTokenRequest(c.Server, id)
 	if err != nil {
@@ -4950,13 +5108,13 @@ func (c *Client) DeleteToken(ctx context.Context, id TokenID, reqEditors ...Requ
 	return c.Client.Do(req)
 }
 
-// ListTokens List the caller's API tokens
+// GetToken Get an API token
 //
-// The list does not contain the values of the tokens.
+// The answer does not contain the value of the token. 404 for tokens of other users and for revoked tokens.
 //
-// Corresponds with GET /user/tokens (the `ListTokens` operationId).
-func (c *Client) ListTokens(ctx context.Context, params *ListTokensParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewListTokensRequest(c.Server, params)
+// Corresponds with GET /user/tokens/{id} (the `GetToken` operationId).
+func (c *Client) GetToken(ctx context.Context, id TokenID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetTokenRequest(c.Server, id)
 	if err != nil {
 		return nil, err
 	}
@@ -4972,6 +5130,21 @@ func (c *Client) ListTokens(ctx context.Context, params *ListTokensParams, reqEd
 // Corresponds with GET /user/usage (the `GetUsage` operationId).
 func (c *Client) GetUsage(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetUsageRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetVersion Get the version of the service
+//
+// Corresponds with GET /version (the `GetVersion` operationId).
+func (c *Client) GetVersion(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetVersionRequest(c.Server)
 	if err != nil {
 		return nil, err
 	}
@@ -5849,6 +6022,194 @@ func NewRetryIngestionRequestWithBody(server string, username Username, namespac
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListSetAsideRowsRequest constructs an http.Request for the ListSetAsideRows method
+func NewListSetAsideRowsRequest(server string, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, params *ListSetAsideRowsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "username", username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "namespace", namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam2 string
+
+	pathParam2, err = runtime.StyleParamWithOptions("simple", false, "datasetName", datasetName, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam3 string
+
+	pathParam3, err = runtime.StyleParamWithOptions("simple", false, "ingestionId", ingestionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/data/%s/%s/%s/ingestions/%s/setAside", pathParam0, pathParam1, pathParam2, pathParam3)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewExportSetAsideRowsRequest constructs an http.Request for the ExportSetAsideRows method
+func NewExportSetAsideRowsRequest(server string, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, params *ExportSetAsideRowsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "username", username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "namespace", namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam2 string
+
+	pathParam2, err = runtime.StyleParamWithOptions("simple", false, "datasetName", datasetName, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam3 string
+
+	pathParam3, err = runtime.StyleParamWithOptions("simple", false, "ingestionId", ingestionID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/data/%s/%s/%s/ingestions/%s/setAside/export", pathParam0, pathParam1, pathParam2, pathParam3)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Format != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "format", *params.Format, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.EscapeFormulas != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "escapeFormulas", *params.EscapeFormulas, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
 
 	return req, nil
 }
@@ -8551,95 +8912,6 @@ func NewGetMeRequest(server string) (*http.Request, error) {
 	return req, nil
 }
 
-// NewCreateTokenRequest calls the generic CreateToken builder with application/json body
-func NewCreateTokenRequest(server string, params *CreateTokenParams, body CreateTokenJSONRequestBody) (*http.Request, error) {
-	var bodyReader io.Reader
-	buf, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	bodyReader = bytes.NewReader(buf)
-	return NewCreateTokenRequestWithBody(server, params, "application/json", bodyReader)
-}
-
-// NewCreateTokenRequestWithBody constructs an http.Request for the CreateToken method, with any body, and a specified content type
-func NewCreateTokenRequestWithBody(server string, params *CreateTokenParams, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/user/token")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	if params != nil {
-
-		if params.IdempotencyKey != nil {
-			var headerParam0 string
-
-			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
-			if err != nil {
-				return nil, err
-			}
-
-			req.Header.Set("Idempotency-Key", headerParam0)
-		}
-
-	}
-
-	return req, nil
-}
-
-// NewDeleteTokenRequest constructs an http.Request for the DeleteToken method
-func NewDeleteTokenRequest(server string, id TokenID) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/user/token/%s", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
 // NewListTokensRequest constructs an http.Request for the ListTokens method
 func NewListTokensRequest(server string, params *ListTokensParams) (*http.Request, error) {
 	var err error
@@ -8706,6 +8978,129 @@ func NewListTokensRequest(server string, params *ListTokensParams) (*http.Reques
 	return req, nil
 }
 
+// NewCreateTokenRequest calls the generic CreateToken builder with application/json body
+func NewCreateTokenRequest(server string, params *CreateTokenParams, body CreateTokenJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateTokenRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewCreateTokenRequestWithBody constructs an http.Request for the CreateToken method, with any body, and a specified content type
+func NewCreateTokenRequestWithBody(server string, params *CreateTokenParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/user/tokens")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewDeleteTokenRequest constructs an http.Request for the DeleteToken method
+func NewDeleteTokenRequest(server string, id TokenID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/user/tokens/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetTokenRequest constructs an http.Request for the GetToken method
+func NewGetTokenRequest(server string, id TokenID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/user/tokens/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewGetUsageRequest constructs an http.Request for the GetUsage method
 func NewGetUsageRequest(server string) (*http.Request, error) {
 	var err error
@@ -8716,6 +9111,33 @@ func NewGetUsageRequest(server string) (*http.Request, error) {
 	}
 
 	operationPath := fmt.Sprintf("/user/usage")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetVersionRequest constructs an http.Request for the GetVersion method
+func NewGetVersionRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/version")
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -8968,6 +9390,25 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/retry (the `RetryIngestion` operationId).
 	RetryIngestionWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, body RetryIngestionJSONRequestBody, reqEditors ...RequestEditorFn) (*RetryIngestionResponse, error)
+
+	// ListSetAsideRowsWithResponse Rows that an ingestion set aside
+	//
+	// Needs the viewer role. In the order of the files and their rows. The list is empty until the ingestion has converted its files, and after a
+	// retry until they are converted again. Of an ingestion that failed because too many rows did not fit, each file has its first 10,000.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/setAside (the `ListSetAsideRows` operationId).
+	ListSetAsideRowsWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, params *ListSetAsideRowsParams, reqEditors ...RequestEditorFn) (*ListSetAsideRowsResponse, error)
+
+	// ExportSetAsideRowsWithResponse All rows that an ingestion set aside, as a file
+	//
+	// Needs the viewer role. The file has the columns `file`, `row` and `reason`. 409 if the ingestion is retried while the file is written.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/setAside/export (the `ExportSetAsideRows` operationId).
+	ExportSetAsideRowsWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, params *ExportSetAsideRowsParams, reqEditors ...RequestEditorFn) (*ExportSetAsideRowsResponse, error)
 
 	// GetProfileWithResponse Profile of a dataset's columns
 	//
@@ -9298,15 +9739,17 @@ type ClientWithResponsesInterface interface {
 
 	// RunQueryWithBodyWithResponse Run one read-only SQL statement
 	//
-	// A bare name in the statement is a dataset of the namespace; `"namespace/dataset"` and `"owner/namespace/dataset"`, quoted, reach others that
-	// the caller may see. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
+	// A dataset is named `dataset`, `namespace.dataset` or `owner.namespace.dataset`. A part that contains a dot or a hyphen needs double quotes:
+	// `"my.shop".orders`. The quoted paths `"namespace/dataset"` and `"owner/namespace/dataset"` mean the same. `namespace` is where names without a
+	// namespace are looked up. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
 	//
 	// A result has at most 10,000 rows, or as many as the LIMIT of the statement asks for, up to 100,000. `metadata.truncated` says whether it was
 	// cut, and `truncatedBy` by which limit. A statement may take 60 seconds (504). A statement that cannot be run is 422 QUERY_INVALID: `sub_errors`
 	// says where (`position`) and which names may have been meant (`candidate`).
 	//
 	// A SELECT can have joins, subqueries, windows, PIVOT and UNPIVOT in FROM, DESCRIBE and SUMMARIZE of a dataset, and the table functions unnest,
-	// generate_series, range, json_each and json_tree. `explain` gives the plan. Everything that changes something is refused.
+	// generate_series, range, json_each and json_tree. `SHOW TABLES`, `information_schema.tables` and `information_schema.columns` list what the
+	// caller may see. `explain`, or EXPLAIN in the statement, gives the plan. Everything that changes something is refused.
 	//
 	// The answer is JSON, or by `Accept` an Arrow IPC stream, CSV or Parquet; these carry `count`, `truncated` and `snapshots` as JSON in
 	// the header `X-Quern-Result`. An answer in JSON that breaks off is not complete.
@@ -9318,15 +9761,17 @@ type ClientWithResponsesInterface interface {
 
 	// RunQueryWithResponse Run one read-only SQL statement
 	//
-	// A bare name in the statement is a dataset of the namespace; `"namespace/dataset"` and `"owner/namespace/dataset"`, quoted, reach others that
-	// the caller may see. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
+	// A dataset is named `dataset`, `namespace.dataset` or `owner.namespace.dataset`. A part that contains a dot or a hyphen needs double quotes:
+	// `"my.shop".orders`. The quoted paths `"namespace/dataset"` and `"owner/namespace/dataset"` mean the same. `namespace` is where names without a
+	// namespace are looked up. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
 	//
 	// A result has at most 10,000 rows, or as many as the LIMIT of the statement asks for, up to 100,000. `metadata.truncated` says whether it was
 	// cut, and `truncatedBy` by which limit. A statement may take 60 seconds (504). A statement that cannot be run is 422 QUERY_INVALID: `sub_errors`
 	// says where (`position`) and which names may have been meant (`candidate`).
 	//
 	// A SELECT can have joins, subqueries, windows, PIVOT and UNPIVOT in FROM, DESCRIBE and SUMMARIZE of a dataset, and the table functions unnest,
-	// generate_series, range, json_each and json_tree. `explain` gives the plan. Everything that changes something is refused.
+	// generate_series, range, json_each and json_tree. `SHOW TABLES`, `information_schema.tables` and `information_schema.columns` list what the
+	// caller may see. `explain`, or EXPLAIN in the statement, gives the plan. Everything that changes something is refused.
 	//
 	// The answer is JSON, or by `Accept` an Arrow IPC stream, CSV or Parquet; these carry `count`, `truncated` and `snapshots` as JSON in
 	// the header `X-Quern-Result`. An answer in JSON that breaks off is not complete.
@@ -9353,19 +9798,19 @@ type ClientWithResponsesInterface interface {
 	//
 	// | event | data |
 	// |---|---|
-	// | `run-started` | `{runId, conversationId}` |
+	// | `runStarted` | `{runId, conversationId}` |
 	// | `planningStarted` | `{}` |
-	// | `plan` | `{steps, reasoning, reading, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
+	// | `plan` | `{steps, reasoning, interpretation, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
 	// | `stepStarted` | `{index, instruction, model}`; `model` is `planner` if no model wrote the query |
 	// | `queryExecuting` | `{index, query, attempt}`, once per attempt |
 	// | `step` | `{index, …}` with the fields of a step of the result |
 	// | `answerStarted` | `{}` |
 	// | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
-	// | `run-completed` | `{result}` |
-	// | `run-cancelled` | `{}` |
-	// | `error` | `{code, message}` |
+	// | `runCompleted` | `{result}` |
+	// | `runCancelled` | `{}` |
+	// | `runFailed` | `{code, message}` |
 	//
-	// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `run-started`, `stepStarted`,
+	// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `runStarted`, `stepStarted`,
 	// `queryExecuting`, `step` and the end. Ignore events whose names you do not know. A broken stream is resumed with
 	// GET on the run's events.
 	//
@@ -9391,19 +9836,19 @@ type ClientWithResponsesInterface interface {
 	//
 	// | event | data |
 	// |---|---|
-	// | `run-started` | `{runId, conversationId}` |
+	// | `runStarted` | `{runId, conversationId}` |
 	// | `planningStarted` | `{}` |
-	// | `plan` | `{steps, reasoning, reading, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
+	// | `plan` | `{steps, reasoning, interpretation, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
 	// | `stepStarted` | `{index, instruction, model}`; `model` is `planner` if no model wrote the query |
 	// | `queryExecuting` | `{index, query, attempt}`, once per attempt |
 	// | `step` | `{index, …}` with the fields of a step of the result |
 	// | `answerStarted` | `{}` |
 	// | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
-	// | `run-completed` | `{result}` |
-	// | `run-cancelled` | `{}` |
-	// | `error` | `{code, message}` |
+	// | `runCompleted` | `{result}` |
+	// | `runCancelled` | `{}` |
+	// | `runFailed` | `{code, message}` |
 	//
-	// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `run-started`, `stepStarted`,
+	// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `runStarted`, `stepStarted`,
 	// `queryExecuting`, `step` and the end. Ignore events whose names you do not know. A broken stream is resumed with
 	// GET on the run's events.
 	//
@@ -9700,41 +10145,6 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /user/me (the `GetMe` operationId).
 	GetMeWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetMeResponse, error)
 
-	// CreateTokenWithBodyWithResponse Create an API token
-	//
-	// Only this answer contains the value of the token. The service keeps its hash.
-	//
-	// `role` is the most that the token allows. No token allows more than its creator may do. With `accessRestrictedTo` the token sees
-	// only the named namespaces and datasets, has at most editor rights, and cannot share, rename, delete or manage tokens.
-	// A token that was created with another token expires no later than that token and allows no more.
-	//
-	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /user/token (the `CreateToken` operationId).
-	CreateTokenWithBodyWithResponse(ctx context.Context, params *CreateTokenParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateTokenResponse, error)
-
-	// CreateTokenWithResponse Create an API token
-	//
-	// Only this answer contains the value of the token. The service keeps its hash.
-	//
-	// `role` is the most that the token allows. No token allows more than its creator may do. With `accessRestrictedTo` the token sees
-	// only the named namespaces and datasets, has at most editor rights, and cannot share, rename, delete or manage tokens.
-	// A token that was created with another token expires no later than that token and allows no more.
-	//
-	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /user/token (the `CreateToken` operationId).
-	CreateTokenWithResponse(ctx context.Context, params *CreateTokenParams, body CreateTokenJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateTokenResponse, error)
-
-	// DeleteTokenWithResponse Revoke an API token
-	//
-	// The token stops working with the next request. 404 for tokens of other users.
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with DELETE /user/token/{id} (the `DeleteToken` operationId).
-	DeleteTokenWithResponse(ctx context.Context, id TokenID, reqEditors ...RequestEditorFn) (*DeleteTokenResponse, error)
-
 	// ListTokensWithResponse List the caller's API tokens
 	//
 	// The list does not contain the values of the tokens.
@@ -9744,12 +10154,65 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /user/tokens (the `ListTokens` operationId).
 	ListTokensWithResponse(ctx context.Context, params *ListTokensParams, reqEditors ...RequestEditorFn) (*ListTokensResponse, error)
 
+	// CreateTokenWithBodyWithResponse Create an API token
+	//
+	// Only this answer contains the value of the token. The service keeps its hash.
+	//
+	// `role` is the most that the token allows. No token allows more than its creator may do. With `accessRestrictedTo` the token sees
+	// only the named namespaces and datasets, has at most editor rights, and cannot share, rename, delete or manage tokens.
+	// It can upload files for them, and sees only the upload sessions that it prepared itself.
+	// A token that was created with another token expires no later than that token and allows no more.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /user/tokens (the `CreateToken` operationId).
+	CreateTokenWithBodyWithResponse(ctx context.Context, params *CreateTokenParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateTokenResponse, error)
+
+	// CreateTokenWithResponse Create an API token
+	//
+	// Only this answer contains the value of the token. The service keeps its hash.
+	//
+	// `role` is the most that the token allows. No token allows more than its creator may do. With `accessRestrictedTo` the token sees
+	// only the named namespaces and datasets, has at most editor rights, and cannot share, rename, delete or manage tokens.
+	// It can upload files for them, and sees only the upload sessions that it prepared itself.
+	// A token that was created with another token expires no later than that token and allows no more.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /user/tokens (the `CreateToken` operationId).
+	CreateTokenWithResponse(ctx context.Context, params *CreateTokenParams, body CreateTokenJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateTokenResponse, error)
+
+	// DeleteTokenWithResponse Revoke an API token
+	//
+	// The token stops working with the next request. 404 for tokens of other users.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /user/tokens/{id} (the `DeleteToken` operationId).
+	DeleteTokenWithResponse(ctx context.Context, id TokenID, reqEditors ...RequestEditorFn) (*DeleteTokenResponse, error)
+
+	// GetTokenWithResponse Get an API token
+	//
+	// The answer does not contain the value of the token. 404 for tokens of other users and for revoked tokens.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /user/tokens/{id} (the `GetToken` operationId).
+	GetTokenWithResponse(ctx context.Context, id TokenID, reqEditors ...RequestEditorFn) (*GetTokenResponse, error)
+
 	// GetUsageWithResponse What was used today and what is left
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /user/usage (the `GetUsage` operationId).
 	GetUsageWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetUsageResponse, error)
+
+	// GetVersionWithResponse Get the version of the service
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /version (the `GetVersion` operationId).
+	GetVersionWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetVersionResponse, error)
 }
 
 // ListAuditResponseDefaultHeaders the declared response headers of an HTTP default response for ListAudit
@@ -10146,7 +10609,8 @@ func (r GetInferDefinitionResponse) ContentType() string {
 
 // PutInferDefinitionResponse201Headers the declared response headers of an HTTP 201 response for PutInferDefinition
 type PutInferDefinitionResponse201Headers struct {
-	ETag *string
+	ETag     *string
+	Location *string
 }
 
 // PutInferDefinitionResponseDefaultHeaders the declared response headers of an HTTP default response for PutInferDefinition
@@ -10316,6 +10780,11 @@ func (r ListIngestionsResponse) ContentType() string {
 	return ""
 }
 
+// CreateIngestionResponse202Headers the declared response headers of an HTTP 202 response for CreateIngestion
+type CreateIngestionResponse202Headers struct {
+	Location *string
+}
+
 // CreateIngestionResponseDefaultHeaders the declared response headers of an HTTP default response for CreateIngestion
 type CreateIngestionResponseDefaultHeaders struct {
 	XRequestID *string
@@ -10328,6 +10797,8 @@ type CreateIngestionResponse struct {
 	JSON202 *Ingestion
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Internal
+	// Headers202 the parsed response headers for an HTTP 202 response
+	Headers202 *CreateIngestionResponse202Headers
 	// HeadersDefault the parsed response headers for an HTTP default response
 	HeadersDefault *CreateIngestionResponseDefaultHeaders
 }
@@ -10530,6 +11001,109 @@ func (r RetryIngestionResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r RetryIngestionResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListSetAsideRowsResponseDefaultHeaders the declared response headers of an HTTP default response for ListSetAsideRows
+type ListSetAsideRowsResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type ListSetAsideRowsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *SetAsideRowList
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ListSetAsideRowsResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListSetAsideRowsResponse) GetJSON200() *SetAsideRowList {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ListSetAsideRowsResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListSetAsideRowsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListSetAsideRowsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListSetAsideRowsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListSetAsideRowsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ExportSetAsideRowsResponseDefaultHeaders the declared response headers of an HTTP default response for ExportSetAsideRows
+type ExportSetAsideRowsResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type ExportSetAsideRowsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ExportSetAsideRowsResponseDefaultHeaders
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ExportSetAsideRowsResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ExportSetAsideRowsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ExportSetAsideRowsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ExportSetAsideRowsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ExportSetAsideRowsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -11196,6 +11770,11 @@ func (r RenewUploadUrlsResponse) ContentType() string {
 	return ""
 }
 
+// CreateDatasetResponse201Headers the declared response headers of an HTTP 201 response for CreateDataset
+type CreateDatasetResponse201Headers struct {
+	Location *string
+}
+
 // CreateDatasetResponseDefaultHeaders the declared response headers of an HTTP default response for CreateDataset
 type CreateDatasetResponseDefaultHeaders struct {
 	XRequestID *string
@@ -11208,6 +11787,8 @@ type CreateDatasetResponse struct {
 	JSON201 *Dataset
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Internal
+	// Headers201 the parsed response headers for an HTTP 201 response
+	Headers201 *CreateDatasetResponse201Headers
 	// HeadersDefault the parsed response headers for an HTTP default response
 	HeadersDefault *CreateDatasetResponseDefaultHeaders
 }
@@ -11780,6 +12361,16 @@ func (r RunQueryResponse) ContentType() string {
 	return ""
 }
 
+// AskResponse200Headers the declared response headers of an HTTP 200 response for Ask
+type AskResponse200Headers struct {
+	Location *string
+}
+
+// AskResponse202Headers the declared response headers of an HTTP 202 response for Ask
+type AskResponse202Headers struct {
+	Location *string
+}
+
 // AskResponseDefaultHeaders the declared response headers of an HTTP default response for Ask
 type AskResponseDefaultHeaders struct {
 	XRequestID *string
@@ -11794,6 +12385,10 @@ type AskResponse struct {
 	JSON202 *Run
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Internal
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *AskResponse200Headers
+	// Headers202 the parsed response headers for an HTTP 202 response
+	Headers202 *AskResponse202Headers
 	// HeadersDefault the parsed response headers for an HTTP default response
 	HeadersDefault *AskResponseDefaultHeaders
 }
@@ -12845,6 +13440,11 @@ func (r ListNamespacesResponse) ContentType() string {
 	return ""
 }
 
+// CreateNamespaceResponse201Headers the declared response headers of an HTTP 201 response for CreateNamespace
+type CreateNamespaceResponse201Headers struct {
+	Location *string
+}
+
 // CreateNamespaceResponseDefaultHeaders the declared response headers of an HTTP default response for CreateNamespace
 type CreateNamespaceResponseDefaultHeaders struct {
 	XRequestID *string
@@ -12857,6 +13457,8 @@ type CreateNamespaceResponse struct {
 	JSON201 *NamespaceItem
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Internal
+	// Headers201 the parsed response headers for an HTTP 201 response
+	Headers201 *CreateNamespaceResponse201Headers
 	// HeadersDefault the parsed response headers for an HTTP default response
 	HeadersDefault *CreateNamespaceResponseDefaultHeaders
 }
@@ -13113,6 +13715,66 @@ func (r GetMeResponse) ContentType() string {
 	return ""
 }
 
+// ListTokensResponseDefaultHeaders the declared response headers of an HTTP default response for ListTokens
+type ListTokensResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type ListTokensResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *TokenList
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ListTokensResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListTokensResponse) GetJSON200() *TokenList {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ListTokensResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListTokensResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListTokensResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListTokensResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListTokensResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// CreateTokenResponse201Headers the declared response headers of an HTTP 201 response for CreateToken
+type CreateTokenResponse201Headers struct {
+	Location *string
+}
+
 // CreateTokenResponseDefaultHeaders the declared response headers of an HTTP default response for CreateToken
 type CreateTokenResponseDefaultHeaders struct {
 	XRequestID *string
@@ -13121,17 +13783,19 @@ type CreateTokenResponseDefaultHeaders struct {
 type CreateTokenResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *CreatedToken
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *CreatedToken
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Internal
+	// Headers201 the parsed response headers for an HTTP 201 response
+	Headers201 *CreateTokenResponse201Headers
 	// HeadersDefault the parsed response headers for an HTTP default response
 	HeadersDefault *CreateTokenResponseDefaultHeaders
 }
 
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r CreateTokenResponse) GetJSON200() *CreatedToken {
-	return r.JSON200
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateTokenResponse) GetJSON201() *CreatedToken {
+	return r.JSON201
 }
 
 // GetJSONDefault returns the response for an HTTP default `application/json` response
@@ -13216,39 +13880,39 @@ func (r DeleteTokenResponse) ContentType() string {
 	return ""
 }
 
-// ListTokensResponseDefaultHeaders the declared response headers of an HTTP default response for ListTokens
-type ListTokensResponseDefaultHeaders struct {
+// GetTokenResponseDefaultHeaders the declared response headers of an HTTP default response for GetToken
+type GetTokenResponseDefaultHeaders struct {
 	XRequestID *string
 }
 
-type ListTokensResponse struct {
+type GetTokenResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *TokenList
+	JSON200 *Token
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Internal
 	// HeadersDefault the parsed response headers for an HTTP default response
-	HeadersDefault *ListTokensResponseDefaultHeaders
+	HeadersDefault *GetTokenResponseDefaultHeaders
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r ListTokensResponse) GetJSON200() *TokenList {
+func (r GetTokenResponse) GetJSON200() *Token {
 	return r.JSON200
 }
 
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r ListTokensResponse) GetJSONDefault() *Internal {
+func (r GetTokenResponse) GetJSONDefault() *Internal {
 	return r.JSONDefault
 }
 
 // GetBody returns the raw response body bytes
-func (r ListTokensResponse) GetBody() []byte {
+func (r GetTokenResponse) GetBody() []byte {
 	return r.Body
 }
 
 // Status returns HTTPResponse.Status
-func (r ListTokensResponse) Status() string {
+func (r GetTokenResponse) Status() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Status
 	}
@@ -13256,7 +13920,7 @@ func (r ListTokensResponse) Status() string {
 }
 
 // StatusCode returns HTTPResponse.StatusCode
-func (r ListTokensResponse) StatusCode() int {
+func (r GetTokenResponse) StatusCode() int {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.StatusCode
 	}
@@ -13264,7 +13928,7 @@ func (r ListTokensResponse) StatusCode() int {
 }
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r ListTokensResponse) ContentType() string {
+func (r GetTokenResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -13320,6 +13984,61 @@ func (r GetUsageResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetUsageResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetVersionResponseDefaultHeaders the declared response headers of an HTTP default response for GetVersion
+type GetVersionResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type GetVersionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Version
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *GetVersionResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetVersionResponse) GetJSON200() *Version {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r GetVersionResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetVersionResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetVersionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetVersionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetVersionResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -13624,6 +14343,37 @@ func (c *ClientWithResponses) RetryIngestionWithResponse(ctx context.Context, us
 		return nil, err
 	}
 	return ParseRetryIngestionResponse(rsp)
+}
+
+// ListSetAsideRowsWithResponse Rows that an ingestion set aside
+//
+// Needs the viewer role. In the order of the files and their rows. The list is empty until the ingestion has converted its files, and after a
+// retry until they are converted again. Of an ingestion that failed because too many rows did not fit, each file has its first 10,000.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/setAside (the `ListSetAsideRows` operationId).
+func (c *ClientWithResponses) ListSetAsideRowsWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, params *ListSetAsideRowsParams, reqEditors ...RequestEditorFn) (*ListSetAsideRowsResponse, error) {
+	rsp, err := c.ListSetAsideRows(ctx, username, namespace, datasetName, ingestionID, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListSetAsideRowsResponse(rsp)
+}
+
+// ExportSetAsideRowsWithResponse All rows that an ingestion set aside, as a file
+//
+// Needs the viewer role. The file has the columns `file`, `row` and `reason`. 409 if the ingestion is retried while the file is written.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/setAside/export (the `ExportSetAsideRows` operationId).
+func (c *ClientWithResponses) ExportSetAsideRowsWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, params *ExportSetAsideRowsParams, reqEditors ...RequestEditorFn) (*ExportSetAsideRowsResponse, error) {
+	rsp, err := c.ExportSetAsideRows(ctx, username, namespace, datasetName, ingestionID, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseExportSetAsideRowsResponse(rsp)
 }
 
 // GetProfileWithResponse Profile of a dataset's columns
@@ -14147,15 +14897,17 @@ func (c *ClientWithResponses) LeaveNamespaceWithResponse(ctx context.Context, us
 
 // RunQueryWithBodyWithResponse Run one read-only SQL statement
 //
-// A bare name in the statement is a dataset of the namespace; `"namespace/dataset"` and `"owner/namespace/dataset"`, quoted, reach others that
-// the caller may see. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
+// A dataset is named `dataset`, `namespace.dataset` or `owner.namespace.dataset`. A part that contains a dot or a hyphen needs double quotes:
+// `"my.shop".orders`. The quoted paths `"namespace/dataset"` and `"owner/namespace/dataset"` mean the same. `namespace` is where names without a
+// namespace are looked up. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
 //
 // A result has at most 10,000 rows, or as many as the LIMIT of the statement asks for, up to 100,000. `metadata.truncated` says whether it was
 // cut, and `truncatedBy` by which limit. A statement may take 60 seconds (504). A statement that cannot be run is 422 QUERY_INVALID: `sub_errors`
 // says where (`position`) and which names may have been meant (`candidate`).
 //
 // A SELECT can have joins, subqueries, windows, PIVOT and UNPIVOT in FROM, DESCRIBE and SUMMARIZE of a dataset, and the table functions unnest,
-// generate_series, range, json_each and json_tree. `explain` gives the plan. Everything that changes something is refused.
+// generate_series, range, json_each and json_tree. `SHOW TABLES`, `information_schema.tables` and `information_schema.columns` list what the
+// caller may see. `explain`, or EXPLAIN in the statement, gives the plan. Everything that changes something is refused.
 //
 // The answer is JSON, or by `Accept` an Arrow IPC stream, CSV or Parquet; these carry `count`, `truncated` and `snapshots` as JSON in
 // the header `X-Quern-Result`. An answer in JSON that breaks off is not complete.
@@ -14173,15 +14925,17 @@ func (c *ClientWithResponses) RunQueryWithBodyWithResponse(ctx context.Context, 
 
 // RunQueryWithResponse Run one read-only SQL statement
 //
-// A bare name in the statement is a dataset of the namespace; `"namespace/dataset"` and `"owner/namespace/dataset"`, quoted, reach others that
-// the caller may see. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
+// A dataset is named `dataset`, `namespace.dataset` or `owner.namespace.dataset`. A part that contains a dot or a hyphen needs double quotes:
+// `"my.shop".orders`. The quoted paths `"namespace/dataset"` and `"owner/namespace/dataset"` mean the same. `namespace` is where names without a
+// namespace are looked up. `dataset` limits the statement to one. Absent and not permitted datasets give the same answer.
 //
 // A result has at most 10,000 rows, or as many as the LIMIT of the statement asks for, up to 100,000. `metadata.truncated` says whether it was
 // cut, and `truncatedBy` by which limit. A statement may take 60 seconds (504). A statement that cannot be run is 422 QUERY_INVALID: `sub_errors`
 // says where (`position`) and which names may have been meant (`candidate`).
 //
 // A SELECT can have joins, subqueries, windows, PIVOT and UNPIVOT in FROM, DESCRIBE and SUMMARIZE of a dataset, and the table functions unnest,
-// generate_series, range, json_each and json_tree. `explain` gives the plan. Everything that changes something is refused.
+// generate_series, range, json_each and json_tree. `SHOW TABLES`, `information_schema.tables` and `information_schema.columns` list what the
+// caller may see. `explain`, or EXPLAIN in the statement, gives the plan. Everything that changes something is refused.
 //
 // The answer is JSON, or by `Accept` an Arrow IPC stream, CSV or Parquet; these carry `count`, `truncated` and `snapshots` as JSON in
 // the header `X-Quern-Result`. An answer in JSON that breaks off is not complete.
@@ -14214,19 +14968,19 @@ func (c *ClientWithResponses) RunQueryWithResponse(ctx context.Context, body Run
 //
 // | event | data |
 // |---|---|
-// | `run-started` | `{runId, conversationId}` |
+// | `runStarted` | `{runId, conversationId}` |
 // | `planningStarted` | `{}` |
-// | `plan` | `{steps, reasoning, reading, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
+// | `plan` | `{steps, reasoning, interpretation, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
 // | `stepStarted` | `{index, instruction, model}`; `model` is `planner` if no model wrote the query |
 // | `queryExecuting` | `{index, query, attempt}`, once per attempt |
 // | `step` | `{index, …}` with the fields of a step of the result |
 // | `answerStarted` | `{}` |
 // | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
-// | `run-completed` | `{result}` |
-// | `run-cancelled` | `{}` |
-// | `error` | `{code, message}` |
+// | `runCompleted` | `{result}` |
+// | `runCancelled` | `{}` |
+// | `runFailed` | `{code, message}` |
 //
-// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `run-started`, `stepStarted`,
+// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `runStarted`, `stepStarted`,
 // `queryExecuting`, `step` and the end. Ignore events whose names you do not know. A broken stream is resumed with
 // GET on the run's events.
 //
@@ -14258,19 +15012,19 @@ func (c *ClientWithResponses) AskWithBodyWithResponse(ctx context.Context, param
 //
 // | event | data |
 // |---|---|
-// | `run-started` | `{runId, conversationId}` |
+// | `runStarted` | `{runId, conversationId}` |
 // | `planningStarted` | `{}` |
-// | `plan` | `{steps, reasoning, reading, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
+// | `plan` | `{steps, reasoning, interpretation, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
 // | `stepStarted` | `{index, instruction, model}`; `model` is `planner` if no model wrote the query |
 // | `queryExecuting` | `{index, query, attempt}`, once per attempt |
 // | `step` | `{index, …}` with the fields of a step of the result |
 // | `answerStarted` | `{}` |
 // | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
-// | `run-completed` | `{result}` |
-// | `run-cancelled` | `{}` |
-// | `error` | `{code, message}` |
+// | `runCompleted` | `{result}` |
+// | `runCancelled` | `{}` |
+// | `runFailed` | `{code, message}` |
 //
-// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `run-started`, `stepStarted`,
+// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `runStarted`, `stepStarted`,
 // `queryExecuting`, `step` and the end. Ignore events whose names you do not know. A broken stream is resumed with
 // GET on the run's events.
 //
@@ -14747,59 +15501,6 @@ func (c *ClientWithResponses) GetMeWithResponse(ctx context.Context, reqEditors 
 	return ParseGetMeResponse(rsp)
 }
 
-// CreateTokenWithBodyWithResponse Create an API token
-//
-// Only this answer contains the value of the token. The service keeps its hash.
-//
-// `role` is the most that the token allows. No token allows more than its creator may do. With `accessRestrictedTo` the token sees
-// only the named namespaces and datasets, has at most editor rights, and cannot share, rename, delete or manage tokens.
-// A token that was created with another token expires no later than that token and allows no more.
-//
-// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /user/token (the `CreateToken` operationId).
-func (c *ClientWithResponses) CreateTokenWithBodyWithResponse(ctx context.Context, params *CreateTokenParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateTokenResponse, error) {
-	rsp, err := c.CreateTokenWithBody(ctx, params, contentType, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseCreateTokenResponse(rsp)
-}
-
-// CreateTokenWithResponse Create an API token
-//
-// Only this answer contains the value of the token. The service keeps its hash.
-//
-// `role` is the most that the token allows. No token allows more than its creator may do. With `accessRestrictedTo` the token sees
-// only the named namespaces and datasets, has at most editor rights, and cannot share, rename, delete or manage tokens.
-// A token that was created with another token expires no later than that token and allows no more.
-//
-// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /user/token (the `CreateToken` operationId).
-func (c *ClientWithResponses) CreateTokenWithResponse(ctx context.Context, params *CreateTokenParams, body CreateTokenJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateTokenResponse, error) {
-	rsp, err := c.CreateToken(ctx, params, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseCreateTokenResponse(rsp)
-}
-
-// DeleteTokenWithResponse Revoke an API token
-//
-// The token stops working with the next request. 404 for tokens of other users.
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with DELETE /user/token/{id} (the `DeleteToken` operationId).
-func (c *ClientWithResponses) DeleteTokenWithResponse(ctx context.Context, id TokenID, reqEditors ...RequestEditorFn) (*DeleteTokenResponse, error) {
-	rsp, err := c.DeleteToken(ctx, id, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseDeleteTokenResponse(rsp)
-}
-
 // ListTokensWithResponse List the caller's API tokens
 //
 // The list does not contain the values of the tokens.
@@ -14815,6 +15516,76 @@ func (c *ClientWithResponses) ListTokensWithResponse(ctx context.Context, params
 	return ParseListTokensResponse(rsp)
 }
 
+// CreateTokenWithBodyWithResponse Create an API token
+//
+// Only this answer contains the value of the token. The service keeps its hash.
+//
+// `role` is the most that the token allows. No token allows more than its creator may do. With `accessRestrictedTo` the token sees
+// only the named namespaces and datasets, has at most editor rights, and cannot share, rename, delete or manage tokens.
+// It can upload files for them, and sees only the upload sessions that it prepared itself.
+// A token that was created with another token expires no later than that token and allows no more.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /user/tokens (the `CreateToken` operationId).
+func (c *ClientWithResponses) CreateTokenWithBodyWithResponse(ctx context.Context, params *CreateTokenParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateTokenResponse, error) {
+	rsp, err := c.CreateTokenWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateTokenResponse(rsp)
+}
+
+// CreateTokenWithResponse Create an API token
+//
+// Only this answer contains the value of the token. The service keeps its hash.
+//
+// `role` is the most that the token allows. No token allows more than its creator may do. With `accessRestrictedTo` the token sees
+// only the named namespaces and datasets, has at most editor rights, and cannot share, rename, delete or manage tokens.
+// It can upload files for them, and sees only the upload sessions that it prepared itself.
+// A token that was created with another token expires no later than that token and allows no more.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /user/tokens (the `CreateToken` operationId).
+func (c *ClientWithResponses) CreateTokenWithResponse(ctx context.Context, params *CreateTokenParams, body CreateTokenJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateTokenResponse, error) {
+	rsp, err := c.CreateToken(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateTokenResponse(rsp)
+}
+
+// DeleteTokenWithResponse Revoke an API token
+//
+// The token stops working with the next request. 404 for tokens of other users.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /user/tokens/{id} (the `DeleteToken` operationId).
+func (c *ClientWithResponses) DeleteTokenWithResponse(ctx context.Context, id TokenID, reqEditors ...RequestEditorFn) (*DeleteTokenResponse, error) {
+	rsp, err := c.DeleteToken(ctx, id, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteTokenResponse(rsp)
+}
+
+// GetTokenWithResponse Get an API token
+//
+// The answer does not contain the value of the token. 404 for tokens of other users and for revoked tokens.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /user/tokens/{id} (the `GetToken` operationId).
+func (c *ClientWithResponses) GetTokenWithResponse(ctx context.Context, id TokenID, reqEditors ...RequestEditorFn) (*GetTokenResponse, error) {
+	rsp, err := c.GetToken(ctx, id, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetTokenResponse(rsp)
+}
+
 // GetUsageWithResponse What was used today and what is left
 //
 // Returns a wrapper object for the known response body format(s).
@@ -14826,6 +15597,19 @@ func (c *ClientWithResponses) GetUsageWithResponse(ctx context.Context, reqEdito
 		return nil, err
 	}
 	return ParseGetUsageResponse(rsp)
+}
+
+// GetVersionWithResponse Get the version of the service
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /version (the `GetVersion` operationId).
+func (c *ClientWithResponses) GetVersionWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetVersionResponse, error) {
+	rsp, err := c.GetVersion(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetVersionResponse(rsp)
 }
 
 // ParseListAuditResponse parses an HTTP response from a ListAuditWithResponse call
@@ -15215,6 +15999,13 @@ func ParsePutInferDefinitionResponse(rsp *http.Response) (*PutInferDefinitionRes
 			}
 			headers.ETag = &value
 		}
+		if values := rsp.Header.Values("Location"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Location", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: "uri"}); err != nil {
+				return nil, err
+			}
+			headers.Location = &value
+		}
 		response.Headers201 = &headers
 	case true:
 		var headers PutInferDefinitionResponseDefaultHeaders
@@ -15354,6 +16145,16 @@ func ParseCreateIngestionResponse(rsp *http.Response) (*CreateIngestionResponse,
 	}
 
 	switch {
+	case rsp.StatusCode == 202:
+		var headers CreateIngestionResponse202Headers
+		if values := rsp.Header.Values("Location"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Location", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: "uri"}); err != nil {
+				return nil, err
+			}
+			headers.Location = &value
+		}
+		response.Headers202 = &headers
 	case true:
 		var headers CreateIngestionResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
@@ -15494,6 +16295,91 @@ func ParseRetryIngestionResponse(rsp *http.Response) (*RetryIngestionResponse, e
 	switch {
 	case true:
 		var headers RetryIngestionResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListSetAsideRowsResponse parses an HTTP response from a ListSetAsideRowsWithResponse call
+func ParseListSetAsideRowsResponse(rsp *http.Response) (*ListSetAsideRowsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListSetAsideRowsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest SetAsideRowList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ListSetAsideRowsResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseExportSetAsideRowsResponse parses an HTTP response from a ExportSetAsideRowsWithResponse call
+func ParseExportSetAsideRowsResponse(rsp *http.Response) (*ExportSetAsideRowsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ExportSetAsideRowsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ExportSetAsideRowsResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
@@ -16090,6 +16976,16 @@ func ParseCreateDatasetResponse(rsp *http.Response) (*CreateDatasetResponse, err
 	}
 
 	switch {
+	case rsp.StatusCode == 201:
+		var headers CreateDatasetResponse201Headers
+		if values := rsp.Header.Values("Location"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Location", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: "uri"}); err != nil {
+				return nil, err
+			}
+			headers.Location = &value
+		}
+		response.Headers201 = &headers
 	case true:
 		var headers CreateDatasetResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
@@ -16603,6 +17499,26 @@ func ParseAskResponse(rsp *http.Response) (*AskResponse, error) {
 	}
 
 	switch {
+	case rsp.StatusCode == 200:
+		var headers AskResponse200Headers
+		if values := rsp.Header.Values("Location"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Location", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: "uri"}); err != nil {
+				return nil, err
+			}
+			headers.Location = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 202:
+		var headers AskResponse202Headers
+		if values := rsp.Header.Values("Location"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Location", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: "uri"}); err != nil {
+				return nil, err
+			}
+			headers.Location = &value
+		}
+		response.Headers202 = &headers
 	case true:
 		var headers AskResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
@@ -17493,6 +18409,16 @@ func ParseCreateNamespaceResponse(rsp *http.Response) (*CreateNamespaceResponse,
 	}
 
 	switch {
+	case rsp.StatusCode == 201:
+		var headers CreateNamespaceResponse201Headers
+		if values := rsp.Header.Values("Location"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Location", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: "uri"}); err != nil {
+				return nil, err
+			}
+			headers.Location = &value
+		}
+		response.Headers201 = &headers
 	case true:
 		var headers CreateNamespaceResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
@@ -17688,22 +18614,22 @@ func ParseGetMeResponse(rsp *http.Response) (*GetMeResponse, error) {
 	return response, nil
 }
 
-// ParseCreateTokenResponse parses an HTTP response from a CreateTokenWithResponse call
-func ParseCreateTokenResponse(rsp *http.Response) (*CreateTokenResponse, error) {
+// ParseListTokensResponse parses an HTTP response from a ListTokensWithResponse call
+func ParseListTokensResponse(rsp *http.Response) (*ListTokensResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
 	defer func() { _ = rsp.Body.Close() }()
 	if err != nil {
 		return nil, err
 	}
 
-	response := &CreateTokenResponse{
+	response := &ListTokensResponse{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
 	}
 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest CreatedToken
+		var dest TokenList
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -17719,6 +18645,62 @@ func ParseCreateTokenResponse(rsp *http.Response) (*CreateTokenResponse, error) 
 	}
 
 	switch {
+	case true:
+		var headers ListTokensResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseCreateTokenResponse parses an HTTP response from a CreateTokenWithResponse call
+func ParseCreateTokenResponse(rsp *http.Response) (*CreateTokenResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateTokenResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest CreatedToken
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 201:
+		var headers CreateTokenResponse201Headers
+		if values := rsp.Header.Values("Location"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Location", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: "uri"}); err != nil {
+				return nil, err
+			}
+			headers.Location = &value
+		}
+		response.Headers201 = &headers
 	case true:
 		var headers CreateTokenResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
@@ -17776,22 +18758,22 @@ func ParseDeleteTokenResponse(rsp *http.Response) (*DeleteTokenResponse, error) 
 	return response, nil
 }
 
-// ParseListTokensResponse parses an HTTP response from a ListTokensWithResponse call
-func ParseListTokensResponse(rsp *http.Response) (*ListTokensResponse, error) {
+// ParseGetTokenResponse parses an HTTP response from a GetTokenWithResponse call
+func ParseGetTokenResponse(rsp *http.Response) (*GetTokenResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
 	defer func() { _ = rsp.Body.Close() }()
 	if err != nil {
 		return nil, err
 	}
 
-	response := &ListTokensResponse{
+	response := &GetTokenResponse{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
 	}
 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest TokenList
+		var dest Token
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -17808,7 +18790,7 @@ func ParseListTokensResponse(rsp *http.Response) (*ListTokensResponse, error) {
 
 	switch {
 	case true:
-		var headers ListTokensResponseDefaultHeaders
+		var headers GetTokenResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
@@ -17855,6 +18837,52 @@ func ParseGetUsageResponse(rsp *http.Response) (*GetUsageResponse, error) {
 	switch {
 	case true:
 		var headers GetUsageResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetVersionResponse parses an HTTP response from a GetVersionWithResponse call
+func ParseGetVersionResponse(rsp *http.Response) (*GetVersionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetVersionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Version
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers GetVersionResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {

@@ -65,7 +65,7 @@ func TestRevokedStreamEnds(t *testing.T) {
 		planned = event.String() == "plan"
 	}
 
-	require.Equal(t, http.StatusNoContent, call(t, http.MethodDelete, s.url+"/user/token/"+id, d.bearer, "").status)
+	require.Equal(t, http.StatusNoContent, call(t, http.MethodDelete, s.url+"/user/tokens/"+id, d.bearer, "").status)
 
 	rest, err := io.ReadAll(stream.lines)
 	require.NoError(t, err)

@@ -46,6 +46,11 @@ func TestRestrictedUploads(t *testing.T) {
 
 	// Sessions of other credentials: of the account, and of a token with the same target.
 	ofAccount, ofTwin := uploadFiles(t, s, d.bearer, "n\n2\n"), uploadFiles(t, s, twin, "n\n3\n")
+	seen := call(t, http.MethodGet, s.url+"/file-upload", limited, "").body
+	require.Contains(t, seen, session.SessionID)
+	require.NotContains(t, seen, ofAccount)
+	require.NotContains(t, seen, ofTwin)
+
 	absentSession := one.create(uuid.NewString(), "")
 	require.Equal(t, http.StatusNotFound, absentSession.status, absentSession.body)
 
@@ -61,7 +66,7 @@ func TestRestrictedUploads(t *testing.T) {
 	require.Len(t, d.table().rows, 1)
 
 	// A token whose role is viewer uploads nothing.
-	viewer := call(t, http.MethodPost, s.url+"/user/token", d.bearer, `{"name": "v", "role": "viewer", "accessRestrictedTo": [`+target("self", d.namespace, "orders")+`]}`)
+	viewer := call(t, http.MethodPost, s.url+"/user/tokens", d.bearer, `{"name": "v", "role": "viewer", "accessRestrictedTo": [`+target("self", d.namespace, "orders")+`]}`)
 	requireFault(t, "viewer", call(t, http.MethodPost, s.url+"/file-upload/prepare", value(t, viewer), prepareBody(1)), http.StatusForbidden, "FORBIDDEN")
 
 	// With a token for a namespace, an upload can create a dataset in it.

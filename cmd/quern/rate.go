@@ -14,7 +14,7 @@ func (p *program) rateCommand() *cobra.Command {
 	var comment string
 
 	command := p.act("rate RUN [up|down|none]", "Rate an answer, or withdraw the rating", cobra.RangeArgs(1, 2), func(ctx context.Context, client *api.Client, args []string) error {
-		id, err := findID(args[0], "`quern conversation show` shows the ids of runs", recentTurns(ctx, client), func(t api.Turn) listed { return listed{t.RunID, t.Question} })
+		id, err := findID(args[0], "`quern runs` shows the ids", recentRuns(ctx, client), func(r api.RunItem) listed { return listed{r.RunID, r.Question} })
 		if err != nil {
 			return err
 		}
@@ -61,34 +61,16 @@ func (p *program) rateCommand() *cobra.Command {
 	return command
 }
 
-// recentTurns returns the turns of the conversations that were active last. It stops after some of them, because each is a request
-// of its own.
-func recentTurns(ctx context.Context, client *api.Client) iter.Seq2[api.Turn, error] {
-	const most = 10
+// recentRuns returns the caller's last runs. It does not read on for ever: a beginning of an id is for what was asked lately.
+func recentRuns(ctx context.Context, client *api.Client) iter.Seq2[api.RunItem, error] {
+	const most = 1000
 
-	return func(yield func(api.Turn, error) bool) {
+	return func(yield func(api.RunItem, error) bool) {
 		read := 0
 
-		for conversation, err := range allConversations(ctx, client, api.ListConversationsParams{Limit: new(int32(most))}) {
-			if read++; err != nil || read > most {
-				if err != nil {
-					yield(api.Turn{}, err)
-				}
-
+		for run, err := range allRuns(ctx, client, api.ListRunsParams{}) {
+			if read++; read > most || !yield(run, err) {
 				return
-			}
-
-			found, err := api.Read[api.Conversation](client.GetConversation(ctx, conversation.ID))
-			if err != nil && !api.IsCode(err, api.NOTFOUND) { // deleted meanwhile
-				yield(api.Turn{}, err)
-
-				return
-			}
-
-			for _, turn := range found.Turns {
-				if !yield(turn, nil) {
-					return
-				}
 			}
 		}
 	}

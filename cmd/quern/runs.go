@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"iter"
 
 	"github.com/spf13/cobra"
 
@@ -15,7 +16,7 @@ func (p *program) runsCommand() *cobra.Command {
 	)
 
 	command := p.act("runs", "List the questions that you asked, newest first", cobra.NoArgs, func(ctx context.Context, client *api.Client, _ []string) error {
-		parameters := api.ListRunsParams{Limit: new(int32(100))}
+		parameters := api.ListRunsParams{}
 
 		if namespace != "" {
 			at, err := namespaceName(namespace)
@@ -31,7 +32,7 @@ func (p *program) runsCommand() *cobra.Command {
 		}
 
 		if conversation != "" {
-			id, err := parseID(conversation, "`quern conversation list` shows the ids")
+			id, err := conversationID(ctx, client, conversation)
 			if err != nil {
 				return err
 			}
@@ -44,12 +45,7 @@ func (p *program) runsCommand() *cobra.Command {
 			none = "No questions match."
 		}
 
-		return list(p, api.Pages(func(cursor *string) ([]api.RunItem, *string, error) {
-			parameters.Cursor = cursor
-			page, err := api.Read[api.RunList](client.ListRuns(ctx, &parameters))
-
-			return page.Data, page.NextCursor, err
-		}), limit, none,
+		return list(p, allRuns(ctx, client, parameters), limit, none,
 			column[api.RunItem]{"run", func(r api.RunItem) any { return r.RunID }},
 			column[api.RunItem]{"status", func(r api.RunItem) any { return string(r.Status) }},
 			column[api.RunItem]{"about", func(r api.RunItem) any { return r.Username + "/" + r.Namespace }},
@@ -63,4 +59,15 @@ func (p *program) runsCommand() *cobra.Command {
 	command.Flags().StringVar(&conversation, "conversation", "", "only runs of this conversation")
 
 	return command
+}
+
+func allRuns(ctx context.Context, client *api.Client, parameters api.ListRunsParams) iter.Seq2[api.RunItem, error] {
+	parameters.Limit = new(int32(100))
+
+	return api.Pages(func(cursor *string) ([]api.RunItem, *string, error) {
+		parameters.Cursor = cursor
+		page, err := api.Read[api.RunList](client.ListRuns(ctx, &parameters))
+
+		return page.Data, page.NextCursor, err
+	})
 }

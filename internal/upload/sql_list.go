@@ -12,15 +12,17 @@ import (
 
 const (
 	sqlSelectSessions = `
-		SELECT id, status, created_at, expires_at FROM upload_sessions WHERE account_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3`
+		SELECT id, status, created_at, expires_at FROM upload_sessions
+		WHERE account_id = $1 AND ($2::uuid = '00000000-0000-0000-0000-000000000000' OR token_id = $2) AND id < $3 ORDER BY id DESC LIMIT $4`
 	sqlSelectFilesOf = `
 		SELECT session_id, id, filename, size, status, completed_at FROM upload_files
 		WHERE account_id = $1 AND session_id = ANY($2) ORDER BY session_id, position`
 )
 
-// selectSessions returns sessions before an id, newest first, without their files.
-func selectSessions(ctx context.Context, q postgres.Querier, account, before uuid.UUID, limit int) ([]Session, error) {
-	rows, err := q.Query(ctx, sqlSelectSessions, account, before, limit)
+// selectSessions returns sessions before an id, newest first, without their files. If token is not uuid.Nil, it returns only those that
+// this token prepared.
+func selectSessions(ctx context.Context, q postgres.Querier, account, token, before uuid.UUID, limit int) ([]Session, error) {
+	rows, err := q.Query(ctx, sqlSelectSessions, account, token, before, limit)
 	if err != nil {
 		return nil, err
 	}
