@@ -190,7 +190,7 @@ func (r *running) inform(ctx context.Context, who auth.Principal, s *statement, 
 		defer writers[i].close()
 	}
 
-	err = r.eachListed(ctx, who, l, func(item catalog.Item) (more bool, err error) {
+	err = l.each(r.pages(ctx, who, l), func(item catalog.Item) (more bool, err error) {
 		for _, w := range writers {
 			if err := w.add(item); err != nil {
 				return false, err
@@ -216,27 +216,33 @@ func (r *running) inform(ctx context.Context, who auth.Principal, s *statement, 
 	return views, nil
 }
 
-// eachListed calls each for the datasets of a listing, until it returns false.
-func (r *running) eachListed(ctx context.Context, who auth.Principal, l *listing, each func(catalog.Item) (bool, error)) error {
+// pages returns a function that returns the next datasets of a listing, and whether there are more.
+func (r *running) pages(ctx context.Context, who auth.Principal, l *listing) func() ([]catalog.Item, bool, error) {
 	var (
 		after uuid.UUID
 		place catalog.Position
-		count int
 	)
 
-	for {
-		var (
-			page []catalog.Item
-			next *catalog.Position
-			err  error
-		)
+	return func() (page []catalog.Item, more bool, err error) {
+		if l.within != nil {
+			page, after, err = r.Catalog.Datasets(ctx, who, *l.within, after, infoPage)
 
-		if l.within == nil {
-			page, next, err = r.Catalog.All(ctx, who, place, infoPage)
-		} else if page, after, err = r.Catalog.Datasets(ctx, who, *l.within, after, infoPage); after != uuid.Nil {
-			next = &place
+			return page, after != uuid.Nil, err
 		}
 
+		page, next, err := r.Catalog.All(ctx, who, place, infoPage)
+		if next != nil {
+			place = *next
+		}
+
+		return page, next != nil, err
+	}
+}
+
+// each calls take for the datasets of a listing, until it returns false.
+func (l *listing) each(pages func() ([]catalog.Item, bool, error), take func(catalog.Item) (bool, error)) error {
+	for count := 0; ; {
+		page, more, err := pages()
 		if l.mayLack && fault.Is(err, fault.NotFound) {
 			return nil
 		}
@@ -246,20 +252,18 @@ func (r *running) eachListed(ctx context.Context, who auth.Principal, l *listing
 		}
 
 		for _, item := range page {
-			if more, err := each(item); err != nil || !more {
+			if next, err := take(item); err != nil || !next {
 				return err
 			}
 		}
 
-		if count += len(page); l.rows == 0 && (count > maxInfoDatasets || (count == maxInfoDatasets && next != nil)) {
+		if count += len(page); l.rows == 0 && (count > maxInfoDatasets || (count == maxInfoDatasets && more)) {
 			return tooManyListed()
 		}
 
-		if next == nil {
+		if !more {
 			return nil
 		}
-
-		place = *next
 	}
 }
 
