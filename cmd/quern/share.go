@@ -68,14 +68,29 @@ func (p *program) unshareCommand() *cobra.Command {
 		}
 
 		if api.IsCode(err, api.NOTFOUND) {
-			return exitError{exitNotFound, at.String() + " is not shared with " + args[1], "`quern shares " + args[0] + "` lists its shares. A share of a namespace covers its datasets."}
+			hint := "`quern shares " + args[0] + "` lists its shares. A share of a namespace covers its datasets."
+			if rest, failed := otherAccess(ctx, client, at, args[1]); failed == nil && len(rest) > 0 {
+				hint = strings.Join(rest, "\n")
+			}
+
+			return exitError{exitNotFound, at.String() + " is not shared with " + args[1], hint}
 		}
 
 		if err != nil {
 			return err
 		}
 
-		return p.done("%s is no longer shared with %s.", at, args[1])
+		rest, failed := otherAccess(ctx, client, at, args[1])
+		if failed != nil { // the share has ended all the same
+			rest = []string{"Whether other shares give " + args[1] + " access could not be read. `quern shares` lists them."}
+		}
+
+		err = p.done("%s is no longer shared with %s.", at, args[1])
+		for _, line := range rest {
+			p.err.tellf("%s", p.err.clean(line))
+		}
+
+		return err
 	})
 	command.Long = command.Short + "." + shareHelp
 
@@ -90,13 +105,7 @@ func (p *program) sharesCommand() *cobra.Command {
 		}
 
 		return list(p, api.Pages(func(*string) ([]api.Share, *string, error) {
-			if at.dataset == "" {
-				all, err := api.Read[api.ShareList](client.ListNamespaceShares(ctx, at.owner, at.namespace))
-
-				return all, nil, err
-			}
-
-			all, err := api.Read[api.ShareList](client.ListDatasetShares(ctx, at.owner, at.namespace, at.dataset))
+			all, err := sharesOf(ctx, client, at)
 
 			return all, nil, err
 		}), 0, at.String()+" is not shared.",
@@ -120,4 +129,12 @@ func (p *program) sharesCommand() *cobra.Command {
 	command.Long = command.Short + "." + shareHelp
 
 	return command
+}
+
+func sharesOf(ctx context.Context, client *api.Client, at name) (api.ShareList, error) {
+	if at.dataset == "" {
+		return api.Read[api.ShareList](client.ListNamespaceShares(ctx, at.owner, at.namespace))
+	}
+
+	return api.Read[api.ShareList](client.ListDatasetShares(ctx, at.owner, at.namespace, at.dataset))
 }
