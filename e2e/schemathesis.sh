@@ -71,19 +71,25 @@ CONVERSATION_ID=$(field conversationId <<<"$asked")
 export RUN_ID CONVERSATION_ID
 
 cp e2e/schemathesis_hooks.py "$work/hooks.py"
+links=$PWD/e2e/schemathesis_links.py
 export SCHEMATHESIS_HOOKS=hooks
 
 cd "$work"
 
-# look runs schemathesis. Its callers exclude positive_data_acceptance, because not every value that fits a schema is
-# accepted: a cursor, for example, must come from an earlier page.
+# look PHASES EXAMPLES... runs schemathesis. These checks are left out:
+# - positive_data_acceptance: not every value that fits a schema is accepted. A cursor, for example, must come from an earlier page.
+# - negative_data_rejection, for callAgent only: JSON-RPC reports errors with the status 200.
 look() {
-  "$SCHEMATHESIS" run openapi.json --url "$url" -H "Authorization: Bearer $token" --workers 1 --seed 42 --max-examples 20 \
-    --phases examples,coverage,fuzzing "$@"
+  "$SCHEMATHESIS" run openapi.json --url "$url" -H "Authorization: Bearer $token" --workers 1 --seed 42 --phases "$1" --max-examples "$2" "${@:3}"
 }
-look --exclude-operation-id callAgent --exclude-checks positive_data_acceptance
-# JSON-RPC reports errors with the status 200.
-look --include-operation-id callAgent --exclude-checks positive_data_acceptance,negative_data_rejection
+look examples,coverage,fuzzing 20 --exclude-operation-id callAgent --exclude-checks positive_data_acceptance
+look examples,coverage,fuzzing 20 --include-operation-id callAgent --exclude-checks positive_data_acceptance,negative_data_rejection
+
+# The stateful phase calls operations with what earlier ones returned, for example a dataset that was just deleted.
+python3 "$links" openapi.json
+printf '[phases.stateful]\ninference.algorithms = []\n' >schemathesis.toml
+look stateful 40 --include-path-regex '^/(user|file-upload|query)/' --exclude-checks positive_data_acceptance
+look stateful 40 --include-path-regex '^/(data|ingest|schema|permissions)/' --exclude-checks positive_data_acceptance
 
 # The results would mean nothing if the token had become invalid during the run.
 curl -fsS --noproxy '*' -o /dev/null "$url/user/me" -H "Authorization: Bearer $token"
