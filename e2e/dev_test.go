@@ -199,6 +199,7 @@ func TestDev(t *testing.T) {
 	}
 
 	d.otherPeople()
+	d.documentedToken()
 	d.secondStart()
 
 	// A signal ends everything in order and within 10 seconds.
@@ -294,6 +295,29 @@ func (d *development) otherPeople() {
 		require.Equal(d.t, "Signed in at "+d.url()+" as "+user+".\n", said.out)
 		require.Contains(d.t, c.run("whoami"), user+"@example.com")
 	}
+}
+
+// documentedToken gets a token as api.md describes it, with curl alone.
+func (d *development) documentedToken() {
+	d.t.Helper()
+
+	content, err := os.ReadFile("../docs/api.md")
+	require.NoError(d.t, err)
+
+	ran := 0
+
+	for _, block := range docBlocks(d.t, string(content)) {
+		if block.info == "sh run=TestDev" {
+			ran++
+			command := exec.CommandContext(d.t.Context(), "bash", "-euo", "pipefail", "-c", strings.ReplaceAll(block.text, "http://127.0.0.1:8080", d.url()))
+			command.Dir, command.Env = d.t.TempDir(), append(os.Environ(), "NO_PROXY=127.0.0.1")
+			said, err := command.CombinedOutput()
+			require.NoError(d.t, err, "%s", said)
+			require.Equal(d.t, *block.prints, string(said))
+		}
+	}
+
+	require.Equal(d.t, 1, ran)
 }
 
 // secondStart checks that a second quernd dev gets neither the folder nor the ports, and that its error says what to do.

@@ -26,7 +26,7 @@ type docBlock struct {
 //   - sh: is run, and no command may fail.
 //   - sh fails: is run, and its last command must fail.
 //   - sh not run: WHY
-//   - sh run=NAME: is run by another test: TestA2ADocument, TestDocumentedRoles.
+//   - sh run=NAME: is run by another test: TestA2ADocument, TestDocumentedRoles, TestDev.
 //
 // The commands of a document run as the user ada. docAddress in a document is replaced by the address of the service.
 func TestDocs(t *testing.T) {
