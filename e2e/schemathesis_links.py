@@ -13,7 +13,7 @@ LINKS = {
             "exportDataset", "listIngestions", "listSnapshots", "listDatasetShares", "grantDatasetShare",
         )
     },
-    ("createToken", "200"): {"deleteToken": {"id": "$response.body#/id"}},
+    ("createToken", "201"): {"deleteToken": {"id": "$response.body#/id"}},
     ("prepareUpload", "200"): {use: {"sessionId": "$response.body#/sessionId"} for use in ("getUpload", "listUploadFiles", "abortUpload")},
     ("ask", "200"): {use: {"runId": "$response.body#/runId"} for use in ("getRun", "cancelRun", "submitFeedback", "getFeedback", "deleteFeedback")},
     ("createNamespace", "201"): {use: NAMESPACE for use in ("updateNamespace", "deleteNamespace", "listDatasets", "listNamespaceShares")},
