@@ -57,12 +57,20 @@ func (u Uploads) Finish(ctx context.Context, who auth.Principal, session, file u
 		return Finished{}, fault.New(fault.InvalidState, "The file was aborted.")
 	}
 
+	// The store forgets the parts when it assembles the file. If a client that disconnects stopped the work between that and
+	// the record, the client would find no parts and send the file again.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
+	defer cancel()
+
 	if err := u.assemble(ctx, wanted, parts.Sent); err != nil {
 		return u.afterRace(ctx, who, session, file, err)
 	}
 
 	return u.record(ctx, who, found, wanted)
 }
+
+// finishTime is how long a file may take to be assembled and recorded after its client disconnected.
+const finishTime = time.Minute
 
 // afterRace returns the result if the file could not be assembled: another request may have finished or aborted it in
 // the meantime.
