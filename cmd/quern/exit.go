@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"strings"
 	"time"
 
 	"quern.dev/quern/api"
@@ -71,10 +70,6 @@ func (p *program) report(err error, interrupted bool) int {
 func explain(err error) (code int, hint string) {
 	if wrong, is := errors.AsType[usageError](err); is {
 		return exitUsage, "See: " + wrong.command + " --help"
-	}
-
-	if strings.HasPrefix(err.Error(), "unknown command") { // an error of cobra
-		return exitUsage, "See: quern --help"
 	}
 
 	if own, is := errors.AsType[exitError](err); is {

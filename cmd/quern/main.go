@@ -22,7 +22,8 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 
 	p := newProgram()
-	err := p.root().ExecuteContext(ctx)
+	root := p.root()
+	err := unknownCommand(root, root.ExecuteContext(ctx))
 
 	// From here on, a second Ctrl-C ends the process at once.
 	interrupted := ctx.Err() != nil
@@ -130,7 +131,7 @@ func group(use, short string, children ...*cobra.Command) *cobra.Command {
 		Use: use, Short: short,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usageError{fmt.Errorf("%s has no command %q", cmd.CommandPath(), args[0]), cmd.CommandPath()}
+				return unknown(cmd, args[0])
 			}
 
 			return cmd.Help()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
@@ -103,4 +104,19 @@ func TestCredentials(t *testing.T) {
 
 	require.True(t, confidential("http://[::1]:8080"))
 	require.False(t, confidential("http://localhost.example.org"))
+}
+
+func TestRounded(t *testing.T) {
+	t.Parallel()
+
+	for text, want := range map[string]string{
+		"5641.109357218124": "5641.109357", "-5641.109357818124": "-5641.109358", "1.5": "1.5", "1.250000049": "1.25", "12": "12",
+		"1.9999999999": "1.9999999999", "0.3333333333333333": "0.333333", "0.000012345678": "0.000012345678", "1.234567891e+30": "1.234567891e+30",
+	} {
+		require.Equal(t, json.Number(want), rounded(json.Number(text)), text)
+	}
+
+	for _, value := range []any{nil, "NaN", "1.123456789"} {
+		require.Equal(t, value, rounded(value))
+	}
 }

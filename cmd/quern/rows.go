@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -108,9 +110,43 @@ func (p *program) printRows(result resultRows) error {
 		return nil
 	}
 
+	for i, column := range result.columns {
+		if column.Type == "double" || column.Type == "float" {
+			for _, row := range rows {
+				row[i] = rounded(row[i])
+			}
+		}
+	}
+
 	p.table(heads, rows)
 
 	return nil
+}
+
+// decimals is the number of decimals of a double in a table.
+const decimals = 6
+
+// rounded returns a double for people. Numbers that would become whole, or lose most of their digits, are not rounded: they would
+// look like other numbers.
+func rounded(value any) any {
+	number, is := value.(json.Number)
+	if !is {
+		return value
+	}
+
+	_, fraction, _ := strings.Cut(number.String(), ".")
+
+	exact, err := number.Float64()
+	if err != nil || len(fraction) <= decimals || math.Abs(exact) < 0.001 || strings.ContainsAny(fraction, "eE") {
+		return value
+	}
+
+	text := strings.TrimRight(strconv.FormatFloat(exact, 'f', decimals, 64), "0")
+	if strings.HasSuffix(text, ".") {
+		return value
+	}
+
+	return json.Number(text)
 }
 
 // ordered returns a row as a JSON object whose members are in the order of the columns.
