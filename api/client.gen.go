@@ -264,6 +264,27 @@ func (e IngestionStatus) Valid() bool {
 	}
 }
 
+// Defines values for NamespaceChangeExposure.
+const (
+	NamespaceChangeExposureRows   NamespaceChangeExposure = "rows"
+	NamespaceChangeExposureSchema NamespaceChangeExposure = "schema"
+	NamespaceChangeExposureValues NamespaceChangeExposure = "values"
+)
+
+// Valid indicates whether the value is a known member of the NamespaceChangeExposure enum.
+func (e NamespaceChangeExposure) Valid() bool {
+	switch e {
+	case NamespaceChangeExposureRows:
+		return true
+	case NamespaceChangeExposureSchema:
+		return true
+	case NamespaceChangeExposureValues:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for NewIngestionMode.
 const (
 	NewIngestionModeAppend  NewIngestionMode = "append"
@@ -866,6 +887,9 @@ type DatasetChange struct {
 
 	// Name The new name.
 	Name *string `json:"name,omitempty"`
+
+	// Namespace The caller's namespace to which the dataset moves.
+	Namespace *string `json:"namespace,omitempty"`
 }
 
 // DatasetChangeExposure What external models may see of this dataset.
@@ -1203,9 +1227,15 @@ type ModelUsage struct {
 
 // NamespaceChange defines model for NamespaceChange.
 type NamespaceChange struct {
-	// Exposure What external models may see: the schema, the schema with values, or whole rows.
-	Exposure Exposure `json:"exposure"`
+	// Exposure What external models may see of datasets that have no exposure of their own.
+	Exposure *NamespaceChangeExposure `json:"exposure,omitempty"`
+
+	// Name The new name.
+	Name *string `json:"name,omitempty"`
 }
+
+// NamespaceChangeExposure What external models may see of datasets that have no exposure of their own.
+type NamespaceChangeExposure string
 
 // NamespaceItem defines model for NamespaceItem.
 type NamespaceItem struct {
@@ -2416,20 +2446,28 @@ type ClientInterface interface {
 	// Corresponds with GET /data/{username}/{namespace}/{datasetName} (the `GetDataset` operationId).
 	GetDataset(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// UpdateDatasetWithBody Rename a dataset or change its exposure
+	// UpdateDatasetWithBody Rename or move a dataset, or change its exposure
 	//
-	// Only the owner may do this; others who can see the dataset get 403. After a rename the old path is 404.
-	// A name that is taken is answered with 409. At least one field must be present.
+	// Only the owner may do this; others who can see the dataset get 403. After a rename or a move the old path is 404.
+	// A name that is taken is answered with 409, a namespace that does not exist with 404. At least one field must be present.
+	//
+	// `namespace` moves the dataset to another namespace of the owner. This changes who sees it: grants on the former namespace no longer
+	// cover the dataset, and grants on the new one do. Grants on the dataset itself stay. A dataset without an exposure of its own gets that
+	// of the new namespace. Rows, snapshots and ingestions in progress stay with the dataset.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with PATCH /data/{username}/{namespace}/{datasetName} (the `UpdateDataset` operationId).
 	UpdateDatasetWithBody(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// UpdateDataset Rename a dataset or change its exposure
+	// UpdateDataset Rename or move a dataset, or change its exposure
 	//
-	// Only the owner may do this; others who can see the dataset get 403. After a rename the old path is 404.
-	// A name that is taken is answered with 409. At least one field must be present.
+	// Only the owner may do this; others who can see the dataset get 403. After a rename or a move the old path is 404.
+	// A name that is taken is answered with 409, a namespace that does not exist with 404. At least one field must be present.
+	//
+	// `namespace` moves the dataset to another namespace of the owner. This changes who sees it: grants on the former namespace no longer
+	// cover the dataset, and grants on the new one do. Grants on the dataset itself stay. A dataset without an exposure of its own gets that
+	// of the new namespace. Rows, snapshots and ingestions in progress stay with the dataset.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -3228,14 +3266,22 @@ type ClientInterface interface {
 	// Corresponds with DELETE /schema/{username}/namespaces/{namespace} (the `DeleteNamespace` operationId).
 	DeleteNamespace(ctx context.Context, username Username, namespace Namespace, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// UpdateNamespaceWithBody Change what external models may see
+	// UpdateNamespaceWithBody Rename a namespace or change what external models may see
+	//
+	// At least one field must be present. A name that is taken is answered with 409. After a rename the old path is 404, and a new namespace
+	// with the old name inherits nothing. Grants, restricted tokens and conversations stay with the renamed namespace. A question that is in
+	// progress fails at its next statement, because its statements use the old name.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with PATCH /schema/{username}/namespaces/{namespace} (the `UpdateNamespace` operationId).
 	UpdateNamespaceWithBody(ctx context.Context, username Username, namespace Namespace, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// UpdateNamespace Change what external models may see
+	// UpdateNamespace Rename a namespace or change what external models may see
+	//
+	// At least one field must be present. A name that is taken is answered with 409. After a rename the old path is 404, and a new namespace
+	// with the old name inherits nothing. Grants, restricted tokens and conversations stay with the renamed namespace. A question that is in
+	// progress fails at its next statement, because its statements use the old name.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -3366,10 +3412,14 @@ func (c *Client) GetDataset(ctx context.Context, username Username, namespace Na
 	return c.Client.Do(req)
 }
 
-// UpdateDatasetWithBody Rename a dataset or change its exposure
+// UpdateDatasetWithBody Rename or move a dataset, or change its exposure
 //
-// Only the owner may do this; others who can see the dataset get 403. After a rename the old path is 404.
-// A name that is taken is answered with 409. At least one field must be present.
+// Only the owner may do this; others who can see the dataset get 403. After a rename or a move the old path is 404.
+// A name that is taken is answered with 409, a namespace that does not exist with 404. At least one field must be present.
+//
+// `namespace` moves the dataset to another namespace of the owner. This changes who sees it: grants on the former namespace no longer
+// cover the dataset, and grants on the new one do. Grants on the dataset itself stay. A dataset without an exposure of its own gets that
+// of the new namespace. Rows, snapshots and ingestions in progress stay with the dataset.
 //
 // Takes any type of body and a specified content type.
 //
@@ -3386,10 +3436,14 @@ func (c *Client) UpdateDatasetWithBody(ctx context.Context, username Username, n
 	return c.Client.Do(req)
 }
 
-// UpdateDataset Rename a dataset or change its exposure
+// UpdateDataset Rename or move a dataset, or change its exposure
 //
-// Only the owner may do this; others who can see the dataset get 403. After a rename the old path is 404.
-// A name that is taken is answered with 409. At least one field must be present.
+// Only the owner may do this; others who can see the dataset get 403. After a rename or a move the old path is 404.
+// A name that is taken is answered with 409, a namespace that does not exist with 404. At least one field must be present.
+//
+// `namespace` moves the dataset to another namespace of the owner. This changes who sees it: grants on the former namespace no longer
+// cover the dataset, and grants on the new one do. Grants on the dataset itself stay. A dataset without an exposure of its own gets that
+// of the new namespace. Rows, snapshots and ingestions in progress stay with the dataset.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -4958,7 +5012,11 @@ func (c *Client) DeleteNamespace(ctx context.Context, username Username, namespa
 	return c.Client.Do(req)
 }
 
-// UpdateNamespaceWithBody Change what external models may see
+// UpdateNamespaceWithBody Rename a namespace or change what external models may see
+//
+// At least one field must be present. A name that is taken is answered with 409. After a rename the old path is 404, and a new namespace
+// with the old name inherits nothing. Grants, restricted tokens and conversations stay with the renamed namespace. A question that is in
+// progress fails at its next statement, because its statements use the old name.
 //
 // Takes any type of body and a specified content type.
 //
@@ -4975,7 +5033,11 @@ func (c *Client) UpdateNamespaceWithBody(ctx context.Context, username Username,
 	return c.Client.Do(req)
 }
 
-// UpdateNamespace Change what external models may see
+// UpdateNamespace Rename a namespace or change what external models may see
+//
+// At least one field must be present. A name that is taken is answered with 409. After a rename the old path is 404, and a new namespace
+// with the old name inherits nothing. Grants, restricted tokens and conversations stay with the renamed namespace. A question that is in
+// progress fails at its next statement, because its statements use the old name.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -9225,20 +9287,28 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /data/{username}/{namespace}/{datasetName} (the `GetDataset` operationId).
 	GetDatasetWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*GetDatasetResponse, error)
 
-	// UpdateDatasetWithBodyWithResponse Rename a dataset or change its exposure
+	// UpdateDatasetWithBodyWithResponse Rename or move a dataset, or change its exposure
 	//
-	// Only the owner may do this; others who can see the dataset get 403. After a rename the old path is 404.
-	// A name that is taken is answered with 409. At least one field must be present.
+	// Only the owner may do this; others who can see the dataset get 403. After a rename or a move the old path is 404.
+	// A name that is taken is answered with 409, a namespace that does not exist with 404. At least one field must be present.
+	//
+	// `namespace` moves the dataset to another namespace of the owner. This changes who sees it: grants on the former namespace no longer
+	// cover the dataset, and grants on the new one do. Grants on the dataset itself stay. A dataset without an exposure of its own gets that
+	// of the new namespace. Rows, snapshots and ingestions in progress stay with the dataset.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PATCH /data/{username}/{namespace}/{datasetName} (the `UpdateDataset` operationId).
 	UpdateDatasetWithBodyWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateDatasetResponse, error)
 
-	// UpdateDatasetWithResponse Rename a dataset or change its exposure
+	// UpdateDatasetWithResponse Rename or move a dataset, or change its exposure
 	//
-	// Only the owner may do this; others who can see the dataset get 403. After a rename the old path is 404.
-	// A name that is taken is answered with 409. At least one field must be present.
+	// Only the owner may do this; others who can see the dataset get 403. After a rename or a move the old path is 404.
+	// A name that is taken is answered with 409, a namespace that does not exist with 404. At least one field must be present.
+	//
+	// `namespace` moves the dataset to another namespace of the owner. This changes who sees it: grants on the former namespace no longer
+	// cover the dataset, and grants on the new one do. Grants on the dataset itself stay. A dataset without an exposure of its own gets that
+	// of the new namespace. Rows, snapshots and ingestions in progress stay with the dataset.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -10113,14 +10183,22 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with DELETE /schema/{username}/namespaces/{namespace} (the `DeleteNamespace` operationId).
 	DeleteNamespaceWithResponse(ctx context.Context, username Username, namespace Namespace, reqEditors ...RequestEditorFn) (*DeleteNamespaceResponse, error)
 
-	// UpdateNamespaceWithBodyWithResponse Change what external models may see
+	// UpdateNamespaceWithBodyWithResponse Rename a namespace or change what external models may see
+	//
+	// At least one field must be present. A name that is taken is answered with 409. After a rename the old path is 404, and a new namespace
+	// with the old name inherits nothing. Grants, restricted tokens and conversations stay with the renamed namespace. A question that is in
+	// progress fails at its next statement, because its statements use the old name.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PATCH /schema/{username}/namespaces/{namespace} (the `UpdateNamespace` operationId).
 	UpdateNamespaceWithBodyWithResponse(ctx context.Context, username Username, namespace Namespace, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateNamespaceResponse, error)
 
-	// UpdateNamespaceWithResponse Change what external models may see
+	// UpdateNamespaceWithResponse Rename a namespace or change what external models may see
+	//
+	// At least one field must be present. A name that is taken is answered with 409. After a rename the old path is 404, and a new namespace
+	// with the old name inherits nothing. Grants, restricted tokens and conversations stay with the renamed namespace. A question that is in
+	// progress fails at its next statement, because its statements use the old name.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -14089,10 +14167,14 @@ func (c *ClientWithResponses) GetDatasetWithResponse(ctx context.Context, userna
 	return ParseGetDatasetResponse(rsp)
 }
 
-// UpdateDatasetWithBodyWithResponse Rename a dataset or change its exposure
+// UpdateDatasetWithBodyWithResponse Rename or move a dataset, or change its exposure
 //
-// Only the owner may do this; others who can see the dataset get 403. After a rename the old path is 404.
-// A name that is taken is answered with 409. At least one field must be present.
+// Only the owner may do this; others who can see the dataset get 403. After a rename or a move the old path is 404.
+// A name that is taken is answered with 409, a namespace that does not exist with 404. At least one field must be present.
+//
+// `namespace` moves the dataset to another namespace of the owner. This changes who sees it: grants on the former namespace no longer
+// cover the dataset, and grants on the new one do. Grants on the dataset itself stay. A dataset without an exposure of its own gets that
+// of the new namespace. Rows, snapshots and ingestions in progress stay with the dataset.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -14105,10 +14187,14 @@ func (c *ClientWithResponses) UpdateDatasetWithBodyWithResponse(ctx context.Cont
 	return ParseUpdateDatasetResponse(rsp)
 }
 
-// UpdateDatasetWithResponse Rename a dataset or change its exposure
+// UpdateDatasetWithResponse Rename or move a dataset, or change its exposure
 //
-// Only the owner may do this; others who can see the dataset get 403. After a rename the old path is 404.
-// A name that is taken is answered with 409. At least one field must be present.
+// Only the owner may do this; others who can see the dataset get 403. After a rename or a move the old path is 404.
+// A name that is taken is answered with 409, a namespace that does not exist with 404. At least one field must be present.
+//
+// `namespace` moves the dataset to another namespace of the owner. This changes who sees it: grants on the former namespace no longer
+// cover the dataset, and grants on the new one do. Grants on the dataset itself stay. A dataset without an exposure of its own gets that
+// of the new namespace. Rows, snapshots and ingestions in progress stay with the dataset.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -15445,7 +15531,11 @@ func (c *ClientWithResponses) DeleteNamespaceWithResponse(ctx context.Context, u
 	return ParseDeleteNamespaceResponse(rsp)
 }
 
-// UpdateNamespaceWithBodyWithResponse Change what external models may see
+// UpdateNamespaceWithBodyWithResponse Rename a namespace or change what external models may see
+//
+// At least one field must be present. A name that is taken is answered with 409. After a rename the old path is 404, and a new namespace
+// with the old name inherits nothing. Grants, restricted tokens and conversations stay with the renamed namespace. A question that is in
+// progress fails at its next statement, because its statements use the old name.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -15458,7 +15548,11 @@ func (c *ClientWithResponses) UpdateNamespaceWithBodyWithResponse(ctx context.Co
 	return ParseUpdateNamespaceResponse(rsp)
 }
 
-// UpdateNamespaceWithResponse Change what external models may see
+// UpdateNamespaceWithResponse Rename a namespace or change what external models may see
+//
+// At least one field must be present. A name that is taken is answered with 409. After a rename the old path is 404, and a new namespace
+// with the old name inherits nothing. Grants, restricted tokens and conversations stay with the renamed namespace. A question that is in
+// progress fails at its next statement, because its statements use the old name.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

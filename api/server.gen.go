@@ -28,7 +28,7 @@ type ServerInterface interface {
 	// GetDataset Describe a dataset
 	// (GET /data/{username}/{namespace}/{datasetName})
 	GetDataset(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, datasetName DatasetName)
-	// UpdateDataset Rename a dataset or change its exposure
+	// UpdateDataset Rename or move a dataset, or change its exposure
 	// (PATCH /data/{username}/{namespace}/{datasetName})
 	UpdateDataset(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, datasetName DatasetName)
 	// ClearDataset Remove all rows of a dataset
@@ -163,7 +163,7 @@ type ServerInterface interface {
 	// DeleteNamespace Delete an empty namespace
 	// (DELETE /schema/{username}/namespaces/{namespace})
 	DeleteNamespace(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace)
-	// UpdateNamespace Change what external models may see
+	// UpdateNamespace Rename a namespace or change what external models may see
 	// (PATCH /schema/{username}/namespaces/{namespace})
 	UpdateNamespace(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace)
 	// ListDatasets List the datasets of a namespace
@@ -5414,7 +5414,7 @@ type StrictServerInterface interface {
 	// GetDataset Describe a dataset
 	// (GET /data/{username}/{namespace}/{datasetName})
 	GetDataset(ctx context.Context, request GetDatasetRequestObject) (GetDatasetResponseObject, error)
-	// UpdateDataset Rename a dataset or change its exposure
+	// UpdateDataset Rename or move a dataset, or change its exposure
 	// (PATCH /data/{username}/{namespace}/{datasetName})
 	UpdateDataset(ctx context.Context, request UpdateDatasetRequestObject) (UpdateDatasetResponseObject, error)
 	// ClearDataset Remove all rows of a dataset
@@ -5549,7 +5549,7 @@ type StrictServerInterface interface {
 	// DeleteNamespace Delete an empty namespace
 	// (DELETE /schema/{username}/namespaces/{namespace})
 	DeleteNamespace(ctx context.Context, request DeleteNamespaceRequestObject) (DeleteNamespaceResponseObject, error)
-	// UpdateNamespace Change what external models may see
+	// UpdateNamespace Rename a namespace or change what external models may see
 	// (PATCH /schema/{username}/namespaces/{namespace})
 	UpdateNamespace(ctx context.Context, request UpdateNamespaceRequestObject) (UpdateNamespaceResponseObject, error)
 	// ListDatasets List the datasets of a namespace

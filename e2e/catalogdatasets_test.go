@@ -27,6 +27,7 @@ func datasetScenarios() []scenario {
 
 			{as: "nora", do: "PATCH /schema/self/namespaces/SALES", body: `{"exposure": "values"}`, status: 200, want: namespaceBody("nora", "Sales", "values", "owner")},
 			{as: "nora", do: "PATCH /schema/self/namespaces/sales", body: `{"exposure": "everything"}`, status: 422, want: invalid("exposure", badExposure)},
+			{as: "nora", do: "PATCH /schema/self/namespaces/sales", body: `{"name": null}`, status: 422, want: invalid("body", "must have a name or an exposure")},
 			{as: "nora", do: "PATCH /schema/self/namespaces/absent", body: `{"exposure": "values"}`, status: 404, want: absent},
 			{as: "nora", do: "PATCH /schema/self/namespaces/-sales", body: `{"exposure": "values"}`, status: 404, want: absent},
 			{as: "nora", do: "PATCH /schema/nick/namespaces/sales", body: `{"exposure": "values"}`, status: 403, want: ownerOnly},
@@ -76,8 +77,8 @@ func datasetScenarios() []scenario {
 			{as: "dan", do: "PATCH /data/self/sales/orders", body: `{"name": "Returns"}`, status: 409, want: datasetHere},
 			{as: "dan", do: "PATCH /data/self/sales/orders", body: `{"name": "a b"}`, status: 422, want: invalid("name", badName)},
 			{as: "dan", do: "PATCH /data/self/sales/orders", body: `{"exposure": "some"}`, status: 422, want: invalid("exposure", badExposure)},
-			{as: "dan", do: "PATCH /data/self/sales/orders", body: `{}`, status: 422, want: invalid("body", "must have a name or an exposure")},
-			{as: "dan", do: "PATCH /data/self/sales/orders", body: `{"name": null, "exposure": null}`, status: 422, want: invalid("body", "must have a name or an exposure")},
+			{as: "dan", do: "PATCH /data/self/sales/orders", body: `{}`, status: 422, want: invalid("body", "must have a name, a namespace or an exposure")},
+			{as: "dan", do: "PATCH /data/self/sales/orders", body: `{"name": null, "exposure": null}`, status: 422, want: invalid("body", "must have a name, a namespace or an exposure")},
 			{as: "dan", do: "PATCH /data/self/sales/orders", body: `{"name": "bills", "exposure": "rows"}`, status: 200, want: datasetBody("dan/Sales/bills", "", "{}")},
 			{as: "dan", do: "GET /data/self/sales/orders", status: 404, want: absent},
 			{as: "dan", do: "PATCH /data/self/sales/orders", body: `{"name": "x"}`, status: 404, want: absent},

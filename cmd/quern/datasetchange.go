@@ -146,6 +146,23 @@ func (p *program) datasetRename() *cobra.Command {
 	})
 }
 
+func (p *program) datasetMove() *cobra.Command {
+	command := p.onDataset("move DATASET NAMESPACE", "Move a dataset to another of your namespaces", 2, func(ctx context.Context, client *api.Client, at name, args []string) error {
+		moved, err := api.Read[api.Dataset](client.UpdateDataset(ctx, at.owner, at.namespace, at.dataset, api.DatasetChange{Namespace: &args[0]}))
+		if err != nil {
+			return err
+		}
+
+		return p.done("Moved %s to %s. Shares of %s cover it now, those of %s no longer do.", at, moved.Dataset.Namespace+"/"+moved.Dataset.Name, moved.Dataset.Namespace, at.namespace)
+	})
+	command.Long = command.Short + `.
+
+Shares of the dataset itself stay. Whoever sees it only through a share of its former namespace no longer does, and whoever
+has a share of the new namespace does.`
+
+	return command
+}
+
 func (p *program) datasetExposure() *cobra.Command {
 	return p.onDataset("exposure DATASET schema|values|rows", "Change what external models may see", 2, func(ctx context.Context, client *api.Client, at name, args []string) error {
 		_, err := api.Read[api.Dataset](client.UpdateDataset(ctx, at.owner, at.namespace, at.dataset, api.DatasetChange{Exposure: given[api.DatasetChangeExposure](args[0])}))

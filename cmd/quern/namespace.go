@@ -11,6 +11,14 @@ import (
 
 func (p *program) namespaceCommand() *cobra.Command {
 	return group("namespace", "List, create, change and delete namespaces", p.namespaceList(), p.namespaceCreate(), p.namespaceExposure(),
+		p.act("rename NAMESPACE NEW_NAME", "Rename a namespace", cobra.ExactArgs(2), func(ctx context.Context, client *api.Client, args []string) error {
+			changed, err := api.Read[api.NamespaceItem](client.UpdateNamespace(ctx, "self", args[0], api.NamespaceChange{Name: &args[1]}))
+			if err != nil {
+				return err
+			}
+
+			return p.done("Renamed %s to %s.", args[0], changed.Name)
+		}),
 		p.act("delete NAMESPACE", "Delete an empty namespace", cobra.ExactArgs(1), func(ctx context.Context, client *api.Client, args []string) error {
 			if _, err := api.Read[any](client.DeleteNamespace(ctx, "self", args[0])); err != nil {
 				return err
@@ -78,7 +86,7 @@ func (p *program) namespaceCreate() *cobra.Command {
 func (p *program) namespaceExposure() *cobra.Command {
 	return p.act("exposure NAMESPACE schema|values|rows", "Change what external models may see", cobra.ExactArgs(2),
 		func(ctx context.Context, client *api.Client, args []string) error {
-			changed, err := api.Read[api.NamespaceItem](client.UpdateNamespace(ctx, "self", args[0], api.NamespaceChange{Exposure: api.Exposure(args[1])}))
+			changed, err := api.Read[api.NamespaceItem](client.UpdateNamespace(ctx, "self", args[0], api.NamespaceChange{Exposure: given[api.NamespaceChangeExposure](args[1])}))
 			if err != nil {
 				return err
 			}

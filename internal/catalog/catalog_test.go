@@ -47,7 +47,7 @@ func TestExposure(t *testing.T) {
 	require.Empty(t, b.create(t, ada, "n", "d").Exposure)
 	require.Equal(t, SchemaExposed, b.catalog.Exposed(made.Exposure), "the least where the operator said nothing either")
 
-	changed, err := b.catalog.UpdateNamespace(t.Context(), ada, home, "rows")
+	changed, err := b.catalog.UpdateNamespace(t.Context(), ada, home, NamespaceChange{Exposure: "rows"})
 	require.NoError(t, err)
 	require.EqualValues(t, "rows", changed.Exposure)
 	require.EqualValues(t, "rows", exposure())
@@ -57,7 +57,7 @@ func TestExposure(t *testing.T) {
 	require.EqualValues(t, "values", updated.Exposure)
 	require.Equal(t, "d", updated.Name)
 
-	_, err = b.catalog.UpdateNamespace(t.Context(), ada, home, "schema")
+	_, err = b.catalog.UpdateNamespace(t.Context(), ada, home, NamespaceChange{Exposure: "schema"})
 	require.NoError(t, err)
 	require.EqualValues(t, "values", exposure())
 
@@ -75,9 +75,9 @@ func TestExposure(t *testing.T) {
 
 	bob := b.signIn(t, "bob")
 	b.share(t, ada, home, "bob", auth.Editor)
-	_, err = b.catalog.UpdateNamespace(t.Context(), bob, home, "rows")
+	_, err = b.catalog.UpdateNamespace(t.Context(), bob, home, NamespaceChange{Exposure: "rows"})
 	require.Equal(t, fault.Forbidden, code(err))
-	_, err = b.catalog.UpdateNamespace(t.Context(), bob, Path{Username: "ada", Namespace: "m"}, "rows")
+	_, err = b.catalog.UpdateNamespace(t.Context(), bob, Path{Username: "ada", Namespace: "m"}, NamespaceChange{Exposure: "rows"})
 	require.Equal(t, fault.NotFound, code(err))
 }
 

@@ -218,8 +218,9 @@ func (c Catalog) withDefinition(ctx context.Context, q postgres.Querier, d Datas
 
 // DatasetChange is what an owner can change. A field with "" is not changed.
 type DatasetChange struct {
-	Name     string
-	Exposure Exposure
+	Name      string
+	Exposure  Exposure
+	Namespace string // of the same account
 }
 
 // UpdateDataset renames a dataset or sets its exposure. After a rename the old path is free.
@@ -227,7 +228,7 @@ type DatasetChange struct {
 // Faults: NotFound, Forbidden, ValidationFailed, Conflict if the name is taken.
 func (c Catalog) UpdateDataset(ctx context.Context, who auth.Principal, at Path, change DatasetChange) (changed Description, err error) {
 	if change == (DatasetChange{}) {
-		return Description{}, fault.Invalid("body", "must have a name or an exposure")
+		return Description{}, fault.Invalid("body", "must have a name, a namespace or an exposure")
 	}
 
 	err = c.DB.InTx(ctx, func(tx postgres.Tx) error {
@@ -239,6 +240,10 @@ func (c Catalog) UpdateDataset(ctx context.Context, who auth.Principal, at Path,
 		entry := who.Audit(found.Account, c.now(), "dataset.update", found.Audit())
 		entry.Detail = change.describe()
 
+		if err := c.moveTx(ctx, tx, who, &found, change.Namespace); err != nil {
+			return err
+		}
+
 		if isLive, err := updateDataset(ctx, tx, found, change, c.now()); err != nil || !isLive {
 			if constraint, taken := postgres.ViolatesUnique(err); taken && constraint == "datasets_name" {
 				return orTaken(nil, "A dataset with this name already exists.")
@@ -247,7 +252,7 @@ func (c Catalog) UpdateDataset(ctx context.Context, who auth.Principal, at Path,
 			return orAbsent(err)
 		}
 
-		if change.Name != "" {
+		if change.Name != "" || change.Namespace != "" {
 			if err := c.indexTx(ctx, tx, found.Account, found.ID); err != nil {
 				return err
 			}
@@ -265,10 +270,43 @@ func (c Catalog) UpdateDataset(ctx context.Context, who auth.Principal, at Path,
 	return changed, err
 }
 
+// moveTx locks a dataset and prepares its move to another namespace of its account; "" means that it stays. Grants on the
+// dataset move with it. Grants on its former namespace no longer cover it, and those on the new one do.
+func (c Catalog) moveTx(ctx context.Context, tx postgres.Tx, who auth.Principal, d *Dataset, namespace string) error {
+	if isLive, err := lockDataset(ctx, tx, d); err != nil || !isLive {
+		return orAbsent(err)
+	}
+
+	if namespace == "" {
+		return nil
+	}
+
+	home, err := holdNamespace(ctx, tx, d.Account, nameKey(namespace))
+	if err != nil {
+		return err
+	}
+
+	if home == nil {
+		return c.noNamespace(ctx, tx, who, Path{Username: auth.Self, Namespace: namespace})
+	}
+
+	if home.ID != d.NamespaceID {
+		err = moveInverse(ctx, tx, *d, home.ID)
+	}
+
+	d.NamespaceID = home.ID
+
+	return err
+}
+
 func (change DatasetChange) describe() string {
 	var parts []string
 	if change.Name != "" {
 		parts = append(parts, "name "+change.Name)
+	}
+
+	if change.Namespace != "" {
+		parts = append(parts, "namespace "+change.Namespace)
 	}
 
 	if change.Exposure != "" {

@@ -115,21 +115,38 @@ func (c Catalog) draftNamespace(who auth.Principal, name string, exposure Exposu
 	}
 }
 
-// UpdateNamespace sets the exposure of a namespace.
-func (c Catalog) UpdateNamespace(ctx context.Context, who auth.Principal, at Path, exposure Exposure) (changed Namespace, err error) {
+// NamespaceChange is a change of a namespace. Empty fields do not change.
+type NamespaceChange struct {
+	Name     string
+	Exposure Exposure
+}
+
+// UpdateNamespace renames a namespace or sets its exposure. Grants, tokens and conversations refer to the namespace by id
+// and stay.
+//
+// Faults: NotFound, Forbidden, ValidationFailed if nothing changes, Conflict if the name is taken.
+func (c Catalog) UpdateNamespace(ctx context.Context, who auth.Principal, at Path, change NamespaceChange) (changed Namespace, err error) {
+	if change == (NamespaceChange{}) {
+		return Namespace{}, fault.Invalid("body", "must have a name or an exposure")
+	}
+
 	err = c.DB.InTx(ctx, func(tx postgres.Tx) error {
 		if changed, err = c.allowNamespace(ctx, tx, who, auth.Owner, at); err != nil {
 			return err
 		}
 
-		if isLive, err := updateNamespaceExposure(ctx, tx, changed, exposure); err != nil || !isLive {
+		if isLive, err := updateNamespace(ctx, tx, changed, change); err != nil || !isLive {
+			if constraint, taken := postgres.ViolatesUnique(err); taken && constraint == "namespaces_name" {
+				return orTaken(nil, "A namespace with this name already exists.")
+			}
+
 			return orAbsent(err)
 		}
 
-		changed.Exposure = exposure
-
 		entry := who.Audit(changed.Account, c.now(), "namespace.update", changed.audit())
-		entry.Detail = "exposure " + string(exposure)
+		entry.Detail = DatasetChange{Name: change.Name, Exposure: change.Exposure}.describe()
+
+		changed.Name, changed.Exposure = cmp.Or(change.Name, changed.Name), cmp.Or(change.Exposure, changed.Exposure)
 
 		return audit.WriteTx(ctx, tx, entry)
 	})

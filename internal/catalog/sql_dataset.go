@@ -72,13 +72,26 @@ func insertDataset(ctx context.Context, tx pgx.Tx, d Dataset) (isNew bool, err e
 	return changed(ctx, tx, sqlInsertDataset, d.Account, d.ID, d.NamespaceID, d.Name, nameKey(d.Name), d.CreatedAt)
 }
 
+const sqlLockDataset = `SELECT namespace_id FROM datasets WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL FOR UPDATE`
+
+// lockDataset locks a dataset until the transaction ends, and sets its current namespace: a concurrent move may have
+// changed it.
+func lockDataset(ctx context.Context, tx pgx.Tx, d *Dataset) (isLive bool, err error) {
+	err = tx.QueryRow(ctx, sqlLockDataset, d.Account, d.ID).Scan(&d.NamespaceID)
+	if postgres.NoRows(err) {
+		return false, nil
+	}
+
+	return true, err
+}
+
 const sqlUpdateDataset = `
 	UPDATE datasets SET name = coalesce(nullif($3, ''), name), name_key = coalesce(nullif($4, ''), name_key),
-		exposure = coalesce(nullif($5, ''), exposure), updated_at = $6
+		exposure = coalesce(nullif($5, ''), exposure), updated_at = $6, namespace_id = $7
 	WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL`
 
 func updateDataset(ctx context.Context, tx pgx.Tx, d Dataset, change DatasetChange, now time.Time) (isLive bool, err error) {
-	return changed(ctx, tx, sqlUpdateDataset, d.Account, d.ID, change.Name, nameKey(change.Name), change.Exposure, now)
+	return changed(ctx, tx, sqlUpdateDataset, d.Account, d.ID, change.Name, nameKey(change.Name), change.Exposure, now, d.NamespaceID)
 }
 
 const sqlDeleteDataset = `

@@ -73,10 +73,12 @@ func lockNamespace(ctx context.Context, tx pgx.Tx, n Namespace) (isLive bool, er
 	return changed(ctx, tx, sqlLockNamespace, n.Account, n.ID)
 }
 
-const sqlUpdateNamespaceExposure = `UPDATE namespaces SET exposure = $3 WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL`
+const sqlUpdateNamespace = `
+	UPDATE namespaces SET name = coalesce(nullif($3, ''), name), name_key = coalesce(nullif($4, ''), name_key), exposure = coalesce(nullif($5, ''), exposure)
+	WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL`
 
-func updateNamespaceExposure(ctx context.Context, tx pgx.Tx, n Namespace, exposure Exposure) (isLive bool, err error) {
-	return changed(ctx, tx, sqlUpdateNamespaceExposure, n.Account, n.ID, exposure)
+func updateNamespace(ctx context.Context, tx pgx.Tx, n Namespace, change NamespaceChange) (isLive bool, err error) {
+	return changed(ctx, tx, sqlUpdateNamespace, n.Account, n.ID, change.Name, nameKey(change.Name), change.Exposure)
 }
 
 const sqlDeleteNamespace = `UPDATE namespaces SET deleted_at = $3 WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL`

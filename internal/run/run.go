@@ -299,6 +299,8 @@ func (r *Runs) turnTx(ctx context.Context, tx postgres.Tx, draft *Run, namespace
 	case found.turns >= maxTurns:
 		return fault.New(fault.Conflict, fmt.Sprintf("The conversation has %d turns, which is the maximum. Start a new conversation.", maxTurns))
 	default:
+		found.Namespace = namespace.Name // it may have been renamed
+
 		return touchConversation(ctx, tx, *found, draft.CreatedAt)
 	}
 }

@@ -20,7 +20,7 @@ const (
 	sqlSelectConversation = `SELECT` + sqlConversationColumns + ` FROM conversations WHERE account_id = $1 AND id = $2`
 	sqlLockConversation   = sqlSelectConversation + ` FOR UPDATE`
 	sqlTouchConversation  = `
-		UPDATE conversations SET turns = turns + 1, active_at = greatest(active_at, $3) WHERE account_id = $1 AND id = $2`
+		UPDATE conversations SET turns = turns + 1, active_at = greatest(active_at, $3), namespace = $4 WHERE account_id = $1 AND id = $2`
 	sqlDeleteConversation  = `DELETE FROM conversations WHERE account_id = $1 AND id = $2`
 	sqlSelectConversations = `
 		SELECT` + sqlConversationColumns + ` FROM conversations
@@ -65,7 +65,7 @@ func updateTitle(ctx context.Context, tx pgx.Tx, c Conversation) error {
 }
 
 func touchConversation(ctx context.Context, tx pgx.Tx, c Conversation, now time.Time) error {
-	_, err := tx.Exec(ctx, sqlTouchConversation, c.Account, c.ID, now)
+	_, err := tx.Exec(ctx, sqlTouchConversation, c.Account, c.ID, now, c.Namespace)
 
 	return err
 }

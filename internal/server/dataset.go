@@ -44,6 +44,10 @@ func (h handlers) UpdateDataset(ctx context.Context, request api.UpdateDatasetRe
 		change.Exposure = catalog.Exposure(*request.Body.Exposure)
 	}
 
+	if request.Body.Namespace != nil {
+		change.Namespace = *request.Body.Namespace
+	}
+
 	at := datasetPath(request.Username, request.Namespace, request.DatasetName)
 
 	changed, err := h.catalog.UpdateDataset(ctx, callOf(ctx).who, at, change)

@@ -62,7 +62,16 @@ func (h handlers) UpdateNamespace(ctx context.Context, request api.UpdateNamespa
 	who := callOf(ctx).who
 	at := catalog.Path{Username: request.Username, Namespace: request.Namespace}
 
-	changed, err := h.catalog.UpdateNamespace(ctx, who, at, catalog.Exposure(request.Body.Exposure))
+	var change catalog.NamespaceChange
+	if request.Body.Name != nil {
+		change.Name = *request.Body.Name
+	}
+
+	if request.Body.Exposure != nil {
+		change.Exposure = catalog.Exposure(*request.Body.Exposure)
+	}
+
+	changed, err := h.catalog.UpdateNamespace(ctx, who, at, change)
 	if err != nil {
 		return nil, err
 	}
