@@ -65,6 +65,8 @@ func TestCatalogRaces(t *testing.T) {
 		"restore against restore":                 restoreAgainstRestore,
 		"rename against rename":                   renameAgainstRename,
 		"transfer against change":                 transferAgainstChange,
+		"moves against shares and deletes":        moveAgainstAll,
+		"rename of two namespaces":                renameNamespaceAgainstRename,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
