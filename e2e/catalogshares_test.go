@@ -180,9 +180,9 @@ func shareScenarios() []scenario {
 			{as: "renamer", do: "POST /ingest/new/other/goods", status: 201, want: datasetBody("renamer/other/goods", "", "{}")},
 			{as: "renamer", do: "POST /permissions/namespaces/self/shop/shares", body: shareBody("renamer-guest", "viewer"), status: 200},
 			{
-				as: "renamer", do: "POST /user/token", body: `{"name": "r", "accessRestrictedTo": [` + target("self", "shop", "") + `]}`, status: 200,
+				as: "renamer", do: "POST /user/tokens", body: `{"name": "r", "accessRestrictedTo": [` + target("self", "shop", "") + `]}`, status: 201,
 				want: `{"id": "<r uuid>", "name": "r", "role": "editor", "accessRestrictedTo": [{"username": "renamer", "namespace": "Shop"}],
-					"created_at": "<r-created now>", "expires_at": "<r-expires now+2160h>", "token": "<r-token token>"}`,
+					"createdAt": "<r-created now>", "expiresAt": "<r-expires now+2160h>", "token": "<r-token token>"}`,
 			},
 			{as: "renamer", do: "PATCH /schema/self/namespaces/shop", body: `{"name": "OTHER"}`, status: 409, want: plainFault("CONFLICT", "A namespace with this name already exists.")},
 			{as: "renamer", do: "PATCH /schema/self/namespaces/shop", body: `{"name": "-bad"}`, status: 422, want: invalid("name", "must match ^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")},
