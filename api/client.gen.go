@@ -1371,6 +1371,11 @@ type ObjectName = string
 // - `withheld`: a dataset that was read is no longer visible to the caller
 type Outcome string
 
+// ParameterValue A text, a number, a boolean or null; or a value with its type. Without a type, a text is varchar, a whole number is integer, bigint or
+// decimal(p,0), whichever is the first to hold it, a number with a decimal point is decimal(p,s) with all its digits, and a number with
+// an exponent is double. The engine converts a text that is compared with a date or a number, as it does with a text in the statement.
+type ParameterValue = any
+
 // PartNumber defines model for PartNumber.
 type PartNumber = int32
 
@@ -1466,6 +1471,10 @@ type QueryRequest struct {
 
 	// Namespace The namespace of the names that have none. It can be absent if every name in the statement has its namespace.
 	Namespace *string `json:"namespace,omitempty"`
+
+	// Parameters The values of the parameters of the statement. A list for `$1`, `$2` or `?`; an object for `$name`. A statement has one kind or the other.
+	// A name has at most 63 ASCII letters, digits and underscores, and is compared without case.
+	Parameters any `json:"parameters,omitempty"`
 
 	// Query One read-only SQL statement.
 	Query string `json:"query"`
@@ -1800,6 +1809,19 @@ type Turn struct {
 
 	// Status `running` from acceptance on, also while queued; `expired` if its deadline of 10 minutes passed.
 	Status RunStatus `json:"status"`
+}
+
+// TypedValue The value of a parameter with its type. It must fit the type exactly; nothing is rounded or cut.
+type TypedValue struct {
+	// Type `boolean`, `integer`, `bigint`, `double`, `decimal(p,s)`, `varchar`, `date`, `time` or `timestamp`. A timestamp with an offset is
+	// converted to UTC.
+	//
+	//
+	// Example: date
+	Type string `json:"type"`
+
+	// Value A text, a number, a boolean or null. Every type accepts a text, such as `"2026-01-01"`, `"9007199254740993"` or `"NaN"`.
+	Value interface{} `json:"value"`
 }
 
 // Upload defines model for Upload.
@@ -2938,6 +2960,10 @@ type ClientInterface interface {
 	// generate_series, range, json_each and json_tree. `SHOW TABLES`, `information_schema.tables` and `information_schema.columns` list what the
 	// caller may see. `explain`, or EXPLAIN in the statement, gives the plan. Everything that changes something is refused.
 	//
+	// Values belong into `parameters`, not into the text of the statement: `$1` or `?` stands for a value of a list, `$name` for a member of an
+	// object. A value never becomes part of the text. A statement has at most 1,000 parameters; their size counts towards the size of the body. A
+	// parameter that is missing, surplus or not of its type is 422 VALIDATION_FAILED, and `sub_errors` names it (`parameters.0`, `parameters.region`).
+	//
 	// The answer is JSON, or by `Accept` an Arrow IPC stream, CSV or Parquet; these carry `count`, `truncated` and `snapshots` as JSON in
 	// the header `X-Quern-Result`. An answer in JSON that breaks off is not complete.
 	//
@@ -2959,6 +2985,10 @@ type ClientInterface interface {
 	// A SELECT can have joins, subqueries, windows, PIVOT and UNPIVOT in FROM, DESCRIBE and SUMMARIZE of a dataset, and the table functions unnest,
 	// generate_series, range, json_each and json_tree. `SHOW TABLES`, `information_schema.tables` and `information_schema.columns` list what the
 	// caller may see. `explain`, or EXPLAIN in the statement, gives the plan. Everything that changes something is refused.
+	//
+	// Values belong into `parameters`, not into the text of the statement: `$1` or `?` stands for a value of a list, `$name` for a member of an
+	// object. A value never becomes part of the text. A statement has at most 1,000 parameters; their size counts towards the size of the body. A
+	// parameter that is missing, surplus or not of its type is 422 VALIDATION_FAILED, and `sub_errors` names it (`parameters.0`, `parameters.region`).
 	//
 	// The answer is JSON, or by `Accept` an Arrow IPC stream, CSV or Parquet; these carry `count`, `truncated` and `snapshots` as JSON in
 	// the header `X-Quern-Result`. An answer in JSON that breaks off is not complete.
@@ -4394,6 +4424,10 @@ func (c *Client) LeaveNamespace(ctx context.Context, username Username, namespac
 // generate_series, range, json_each and json_tree. `SHOW TABLES`, `information_schema.tables` and `information_schema.columns` list what the
 // caller may see. `explain`, or EXPLAIN in the statement, gives the plan. Everything that changes something is refused.
 //
+// Values belong into `parameters`, not into the text of the statement: `$1` or `?` stands for a value of a list, `$name` for a member of an
+// object. A value never becomes part of the text. A statement has at most 1,000 parameters; their size counts towards the size of the body. A
+// parameter that is missing, surplus or not of its type is 422 VALIDATION_FAILED, and `sub_errors` names it (`parameters.0`, `parameters.region`).
+//
 // The answer is JSON, or by `Accept` an Arrow IPC stream, CSV or Parquet; these carry `count`, `truncated` and `snapshots` as JSON in
 // the header `X-Quern-Result`. An answer in JSON that breaks off is not complete.
 //
@@ -4425,6 +4459,10 @@ func (c *Client) RunQueryWithBody(ctx context.Context, contentType string, body 
 // A SELECT can have joins, subqueries, windows, PIVOT and UNPIVOT in FROM, DESCRIBE and SUMMARIZE of a dataset, and the table functions unnest,
 // generate_series, range, json_each and json_tree. `SHOW TABLES`, `information_schema.tables` and `information_schema.columns` list what the
 // caller may see. `explain`, or EXPLAIN in the statement, gives the plan. Everything that changes something is refused.
+//
+// Values belong into `parameters`, not into the text of the statement: `$1` or `?` stands for a value of a list, `$name` for a member of an
+// object. A value never becomes part of the text. A statement has at most 1,000 parameters; their size counts towards the size of the body. A
+// parameter that is missing, surplus or not of its type is 422 VALIDATION_FAILED, and `sub_errors` names it (`parameters.0`, `parameters.region`).
 //
 // The answer is JSON, or by `Accept` an Arrow IPC stream, CSV or Parquet; these carry `count`, `truncated` and `snapshots` as JSON in
 // the header `X-Quern-Result`. An answer in JSON that breaks off is not complete.
@@ -9821,6 +9859,10 @@ type ClientWithResponsesInterface interface {
 	// generate_series, range, json_each and json_tree. `SHOW TABLES`, `information_schema.tables` and `information_schema.columns` list what the
 	// caller may see. `explain`, or EXPLAIN in the statement, gives the plan. Everything that changes something is refused.
 	//
+	// Values belong into `parameters`, not into the text of the statement: `$1` or `?` stands for a value of a list, `$name` for a member of an
+	// object. A value never becomes part of the text. A statement has at most 1,000 parameters; their size counts towards the size of the body. A
+	// parameter that is missing, surplus or not of its type is 422 VALIDATION_FAILED, and `sub_errors` names it (`parameters.0`, `parameters.region`).
+	//
 	// The answer is JSON, or by `Accept` an Arrow IPC stream, CSV or Parquet; these carry `count`, `truncated` and `snapshots` as JSON in
 	// the header `X-Quern-Result`. An answer in JSON that breaks off is not complete.
 	//
@@ -9842,6 +9884,10 @@ type ClientWithResponsesInterface interface {
 	// A SELECT can have joins, subqueries, windows, PIVOT and UNPIVOT in FROM, DESCRIBE and SUMMARIZE of a dataset, and the table functions unnest,
 	// generate_series, range, json_each and json_tree. `SHOW TABLES`, `information_schema.tables` and `information_schema.columns` list what the
 	// caller may see. `explain`, or EXPLAIN in the statement, gives the plan. Everything that changes something is refused.
+	//
+	// Values belong into `parameters`, not into the text of the statement: `$1` or `?` stands for a value of a list, `$name` for a member of an
+	// object. A value never becomes part of the text. A statement has at most 1,000 parameters; their size counts towards the size of the body. A
+	// parameter that is missing, surplus or not of its type is 422 VALIDATION_FAILED, and `sub_errors` names it (`parameters.0`, `parameters.region`).
 	//
 	// The answer is JSON, or by `Accept` an Arrow IPC stream, CSV or Parquet; these carry `count`, `truncated` and `snapshots` as JSON in
 	// the header `X-Quern-Result`. An answer in JSON that breaks off is not complete.
@@ -14995,6 +15041,10 @@ func (c *ClientWithResponses) LeaveNamespaceWithResponse(ctx context.Context, us
 // generate_series, range, json_each and json_tree. `SHOW TABLES`, `information_schema.tables` and `information_schema.columns` list what the
 // caller may see. `explain`, or EXPLAIN in the statement, gives the plan. Everything that changes something is refused.
 //
+// Values belong into `parameters`, not into the text of the statement: `$1` or `?` stands for a value of a list, `$name` for a member of an
+// object. A value never becomes part of the text. A statement has at most 1,000 parameters; their size counts towards the size of the body. A
+// parameter that is missing, surplus or not of its type is 422 VALIDATION_FAILED, and `sub_errors` names it (`parameters.0`, `parameters.region`).
+//
 // The answer is JSON, or by `Accept` an Arrow IPC stream, CSV or Parquet; these carry `count`, `truncated` and `snapshots` as JSON in
 // the header `X-Quern-Result`. An answer in JSON that breaks off is not complete.
 //
@@ -15022,6 +15072,10 @@ func (c *ClientWithResponses) RunQueryWithBodyWithResponse(ctx context.Context, 
 // A SELECT can have joins, subqueries, windows, PIVOT and UNPIVOT in FROM, DESCRIBE and SUMMARIZE of a dataset, and the table functions unnest,
 // generate_series, range, json_each and json_tree. `SHOW TABLES`, `information_schema.tables` and `information_schema.columns` list what the
 // caller may see. `explain`, or EXPLAIN in the statement, gives the plan. Everything that changes something is refused.
+//
+// Values belong into `parameters`, not into the text of the statement: `$1` or `?` stands for a value of a list, `$name` for a member of an
+// object. A value never becomes part of the text. A statement has at most 1,000 parameters; their size counts towards the size of the body. A
+// parameter that is missing, surplus or not of its type is 422 VALIDATION_FAILED, and `sub_errors` names it (`parameters.0`, `parameters.region`).
 //
 // The answer is JSON, or by `Accept` an Arrow IPC stream, CSV or Parquet; these carry `count`, `truncated` and `snapshots` as JSON in
 // the header `X-Quern-Result`. An answer in JSON that breaks off is not complete.

@@ -44,7 +44,9 @@ func Served() (map[string]any, error) {
 func removeMarks(value any) {
 	switch value := value.(type) {
 	case map[string]any:
-		maps.DeleteFunc(value, func(key string, _ any) bool { return strings.HasPrefix(key, "x-quern-") })
+		maps.DeleteFunc(value, func(key string, _ any) bool {
+			return strings.HasPrefix(key, "x-quern-") || strings.HasPrefix(key, "x-go-type") && key != "x-go-type-name"
+		})
 
 		for _, member := range value {
 			removeMarks(member)

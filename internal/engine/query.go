@@ -43,9 +43,10 @@ type View struct {
 
 // Query is a checked statement with everything that the child needs to run it. It is plain data.
 type Query struct {
-	Statement string `json:"statement"`
-	Schema    string `json:"schema,omitempty"` // of names without a schema; is created if it does not exist
-	Views     []View `json:"views"`
+	Statement  string      `json:"statement"`
+	Parameters []Parameter `json:"parameters,omitempty"`
+	Schema     string      `json:"schema,omitempty"` // of names without a schema; is created if it does not exist
+	Views      []View      `json:"views"`
 	// ProvenanceTree is the same statement as a tree that reads ProvenanceView and returns the file and row of each row
 	// in addition to the statement's own columns. If DuckDB cannot build a query with exactly these columns from it,
 	// the statement runs without provenance.
@@ -59,6 +60,16 @@ type Query struct {
 	Threads        int             `json:"threads"`
 	Disk           int64           `json:"disk"`
 }
+
+// Parameter is the value of a parameter of a statement. It is never part of the text of a statement.
+type Parameter struct {
+	Name  string  `json:"name"` // without $; the number of a positional parameter, starting at 1
+	Type  string  `json:"type"` // type of a column, or Integer; empty for NULL
+	Value *string `json:"value"`
+}
+
+// Integer is the type of a parameter that has 32 bits. No column has it.
+const Integer = "integer"
 
 // ProvenanceView is the name of the view that a provenance tree reads. ProvenanceFile and ProvenanceRow are the columns
 // of that view that do not belong to the dataset.

@@ -24,7 +24,7 @@ func (s *statement) conditions(columns []lake.Column) (found []lake.Condition) {
 		alias, _ = from["table_name"].(string)
 	}
 
-	for _, part := range conjuncts(child(s.root, "where_clause")) {
+	for _, part := range conjuncts(s.valued(child(s.root, "where_clause"))) {
 		found = append(found, comparison(part, alias, columns)...)
 	}
 

@@ -94,6 +94,8 @@ func refused(err error, reads []resolved) error {
 		return invalid(said.Position, "The statement is not valid SQL: "+first+"."+reservedHint(first))
 	case said.Kind == "not implemented" && strings.Contains(first, "Only SELECT"):
 		return invalid(said.Position, `Only a single SELECT is allowed, and it cannot change data. For PIVOT, write FROM dataset PIVOT (sum(x) FOR y IN (1, 2)).`)
+	case strings.HasPrefix(first, "Mixing named and positional parameters"):
+		return fault.Invalid("parameters", "The statement has parameters with a name, such as $region, and without, such as $1 or ?. Use one kind.")
 	case said.Subtype == "COLUMN_NOT_FOUND":
 		return noColumn(said.Position, said.Name, "", reads)
 	case strings.HasPrefix(said.Name, "`"):

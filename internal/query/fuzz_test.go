@@ -29,6 +29,11 @@ func seedTrees(f *testing.F) {
 
 	f.Add([]byte(trees(f, "refused")["SELECT getenv('HOME')"]))
 	f.Add([]byte(trees(f, "limits")["SELECT * FROM orders LIMIT 5 OFFSET 7"]))
+
+	for _, tree := range trees(f, "parameters") {
+		f.Add([]byte(tree))
+	}
+
 	f.Add([]byte(trees(f, "conditions")["SELECT * FROM orders WHERE id BETWEEN 1 AND 9"]))
 }
 
@@ -77,8 +82,65 @@ func FuzzCheck(f *testing.F) {
 			return o["class"] == "FUNCTION" && isForbidden(strings.ToLower(name))
 		}), "a function that is not possible")
 
+		require.Equal(t, !contains(checked, func(o object) bool { return o["class"] == "PARAMETER" }), len(s.parameters) == 0)
+
+		var given Parameters
+
+		for _, name := range s.parameters {
+			given.Named = s.named()
+			given.Values = append(given.Values, Value{Name: name, Value: json.Number("5")})
+		}
+
+		values, err := given.parse()
+		require.NoError(t, err)
+
+		if s.bind(Statement{Parameters: given}, values) != nil {
+			return // $2 without $1
+		}
+
 		s.firstRows()
 		s.conditions([]lake.Column{{ID: 1, Name: "id", Type: lake.Bigint}, {ID: 2, Name: "moment", Type: lake.Timestamp}, {ID: 3, Name: "amount", Type: lake.Decimal(9, 2)}})
+	})
+}
+
+// FuzzValue checks that a value either comes back as itself or is refused, whatever its type.
+func FuzzValue(f *testing.F) {
+	for _, kind := range []string{"", "boolean", "integer", "bigint", "double", "decimal(18,4)", "decimal(38,38)", "varchar", "date", "time", "timestamp", "json", "DATE"} {
+		for _, text := range []string{"", "0", "-0.5", "1e400", "007", "NaN", "true", "2026-02-30", "2026-11-30", "12:00:00.1234567", "2026-11-30T12:00:00+02:00", "'; DROP", "99999999999999999999999999999999999999", "\x00"} {
+			f.Add(kind, text, false)
+			f.Add(kind, text, true)
+		}
+	}
+
+	f.Fuzz(func(t *testing.T, kind, text string, isNumber bool) {
+		var given any = text
+
+		if isNumber {
+			if !number.MatchString(text) {
+				return
+			}
+
+			given = json.Number(text)
+		}
+
+		parsed, problem := Value{Type: kind, Value: given}.parse()
+		if problem != "" {
+			return
+		}
+
+		if parsed.Type == engine.Varchar {
+			require.Equal(t, text, *parsed.Value)
+		}
+
+		// What was accepted once has a canonical form, which is accepted again and stays the same.
+		again, problem := Value{Type: parsed.Type, Value: *parsed.Value}.parse()
+		require.Empty(t, problem)
+		require.Equal(t, parsed, again)
+
+		if _, scale, isDecimal := decimalOf(parsed.Type); isDecimal {
+			_, fraction, _ := strings.Cut(*parsed.Value, ".")
+			require.Len(t, fraction, scale)
+		}
 	})
 }
 

@@ -193,12 +193,12 @@ func (s *statement) limit() (rows, offset int64, ok bool) {
 			continue
 		}
 
-		rows, ok = wholeNumber(child(modifier, "limit"))
+		rows, ok = wholeNumber(s.valued(child(modifier, "limit")))
 		if modifier["offset"] == nil {
 			return rows, 0, ok
 		}
 
-		offset, hasOffset := wholeNumber(child(modifier, "offset"))
+		offset, hasOffset := wholeNumber(s.valued(child(modifier, "offset")))
 
 		return rows, offset, ok && hasOffset
 	}

@@ -84,11 +84,13 @@ type Statement struct {
 	Namespace string
 	Dataset   string // the only dataset that the statement may read; empty means no restriction
 	Text      string
-	Explain   bool
-	AsOf      time.Time // moment of the data; zero means now
-	Form      Form
-	Pinned    map[uuid.UUID]uuid.UUID // snapshots to read, by dataset; they take precedence over AsOf
-	OfRun     bool                    // wait for a slot until the run ends; a request is refused after Config.WaitTimeout
+	// Parameters are the values of the parameters in Text. A statement of a run has none.
+	Parameters Parameters
+	Explain    bool
+	AsOf       time.Time // moment of the data; zero means now
+	Form       Form
+	Pinned     map[uuid.UUID]uuid.UUID // snapshots to read, by dataset; they take precedence over AsOf
+	OfRun      bool                    // wait for a slot until the run ends; a request is refused after Config.WaitTimeout
 	// BeforeRead is called with the snapshots before any data is read. An error stops the statement. It may be nil.
 	BeforeRead func(ctx context.Context, reads []Read) error
 }
@@ -98,6 +100,11 @@ type Statement struct {
 // Faults: those of the package.
 func (q *Query) Run(ctx context.Context, who auth.Principal, want Statement) (*Result, error) {
 	before := 0 // bytes that precede the statement in the text that is run
+
+	values, err := want.Parameters.parse()
+	if err != nil {
+		return nil, err
+	}
 
 	waits := briefly
 	if want.OfRun {
@@ -111,6 +118,10 @@ func (q *Query) Run(ctx context.Context, who auth.Principal, want Statement) (*R
 		}
 
 		if err != nil {
+			return nil, err
+		}
+
+		if err := checked.bind(want, values); err != nil {
 			return nil, err
 		}
 
@@ -134,6 +145,7 @@ func (q *Query) Run(ctx context.Context, who auth.Principal, want Statement) (*R
 			return nil, err
 		}
 
+		query.Parameters = values
 		r.action = "query.run"
 
 		return r.run(ctx, who, checked, reads, query)
@@ -303,6 +315,10 @@ const checkAgain = 250 * time.Millisecond
 // run mounts the data files and starts the statement. The audit is written at the same time; no row is returned before the
 // audit is stored.
 func (r *running) run(ctx context.Context, who auth.Principal, s *statement, reads []resolved, query engine.Query) (*Result, error) {
+	if len(s.parameters) != len(query.Parameters) {
+		return nil, fault.New(fault.Internal, "The statement could not be run.")
+	}
+
 	numbers, err := r.mount(ctx, reads)
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"quern.dev/quern/internal/engine"
 	"quern.dev/quern/internal/fault"
 )
 
@@ -17,11 +18,13 @@ type object = map[string]any
 
 // statement is a checked statement.
 type statement struct {
-	tree    object // the whole tree, with the list of statements
-	root    object // the node of the only statement
-	tables  []table
-	columns []column // the column references with several parts
-	show    *show    // nil unless the statement is SHOW TABLES, which has no tables and does not run as written
+	tree       object // the whole tree, with the list of statements
+	root       object // the node of the only statement
+	tables     []table
+	columns    []column                    // the column references with several parts
+	show       *show                       // nil unless the statement is SHOW TABLES, which has no tables and does not run as written
+	parameters []string                    // names of the parameters, or their numbers, each once
+	values     map[string]engine.Parameter // of the parameters, by folded name
 }
 
 // check reads the tree of a statement and refuses everything except a single query that reads datasets by their names.
@@ -43,10 +46,6 @@ func check(tree json.RawMessage) (*statement, error) {
 		return nil, invalid(position(child(child(list[1], "node"), "from_table")), "There are several statements. Send one at a time.")
 	}
 
-	if len(items(list[0]["named_param_map"])) > 0 {
-		return nil, invalid(-1, "The statement has parameters. Write the values into it.")
-	}
-
 	s := &statement{tree: whole, root: child(list[0], "node")}
 	w := walker{}
 
@@ -59,12 +58,12 @@ func check(tree json.RawMessage) (*statement, error) {
 	}
 
 	// A part that the walk did not visit was not checked.
-	if count(whole) != w.met {
+	if count(whole) != w.met || !declares(list[0], w.parameters) {
 		return nil, invalid(-1, "The statement has a part that is not supported.")
 	}
 
 	slices.SortStableFunc(w.tables, func(a, b table) int { return cmp.Compare(a.at, b.at) })
-	s.tables, s.columns = w.tables, w.columns
+	s.tables, s.columns, s.parameters = w.tables, w.columns, w.parameters
 
 	return s, nil
 }
@@ -72,13 +71,15 @@ func check(tree json.RawMessage) (*statement, error) {
 // walker visits and checks every part of a tree, always in the same order, so that of several faults the same one is
 // always reported.
 type walker struct {
-	tables  []table
-	columns []column
-	met     tally
+	tables     []table
+	columns    []column
+	parameters []string
+	seen       map[string]bool // folded names of the parameters
+	met        tally
 }
 
 // tally counts the parts of a tree that must be checked.
-type tally struct{ nodes, refs, calls int }
+type tally struct{ nodes, refs, calls, parameters int }
 
 // node checks a query. names are the names of the common table expressions that are visible in it.
 func (w *walker) node(n object, names []string) error {
@@ -258,7 +259,7 @@ func (w *walker) anything(value any, names []string) error {
 		case "COLUMN_REF":
 			w.column(value)
 		case "PARAMETER":
-			return invalid(position(value), "The statement has parameters. Write the values into it.")
+			return w.parameter(value)
 		}
 
 		for _, key := range slices.Sorted(maps.Keys(value)) {
@@ -306,7 +307,7 @@ func isForbidden(name string) bool {
 func count(value any) (found tally) {
 	add := func(inner any) {
 		more := count(inner)
-		found = tally{found.nodes + more.nodes, found.refs + more.refs, found.calls + more.calls}
+		found = tally{found.nodes + more.nodes, found.refs + more.refs, found.calls + more.calls, found.parameters + more.parameters}
 	}
 
 	switch value := value.(type) {
@@ -324,6 +325,8 @@ func count(value any) (found tally) {
 			return tally{}
 		case class == "FUNCTION" || class == "WINDOW":
 			found.calls++
+		case class == "PARAMETER":
+			found.parameters++
 		case hasNames:
 			found.nodes++
 		case !isExpression && hasSample:

@@ -153,15 +153,20 @@ func prune(schema *openapi3.Schema, value any, path []string, unknown func(path,
 	return value
 }
 
-// maxFieldName limits how much of an unknown name is repeated in an error.
+// maxFieldName limits how much of a name that the caller chose is repeated in an error.
 const maxFieldName = 64
+
+func shortened(name string) string {
+	if utf8.RuneCountInString(name) > maxFieldName {
+		return string([]rune(name)[:maxFieldName-1]) + "…"
+	}
+
+	return name
+}
 
 // unknownField says what the caller may have meant.
 func unknownField(path, known []string) fault.Sub {
-	name, message := path[len(path)-1], "is not a field of this request"
-	if utf8.RuneCountInString(name) > maxFieldName {
-		name = string([]rune(name)[:maxFieldName-1]) + "…"
-	}
+	name, message := shortened(path[len(path)-1]), "is not a field of this request"
 
 	if near := lexicon.Nearest(name, known); len(near) > 0 {
 		message += `; did you mean "` + near[0] + `"?`
@@ -185,7 +190,12 @@ func violations(schema *openapi3.Schema, value any) []fault.Sub {
 	var subs []fault.Sub
 
 	report := func(path []string, message string) {
-		field := strings.Join(path, ".")
+		parts := slices.Clone(path)
+		for i := range parts {
+			parts[i] = shortened(parts[i])
+		}
+
+		field := strings.Join(parts, ".")
 		if field == "" {
 			field = "body"
 		}
@@ -247,6 +257,10 @@ func describe(problem *openapi3.SchemaError) string {
 		return "must have at least " + count(schema.MinItems, "entry", "entries")
 	case "maxItems":
 		return "must have at most " + count(*schema.MaxItems, "entry", "entries")
+	case "maxProperties":
+		return "must have at most " + count(*schema.MaxProps, "entry", "entries")
+	case "anyOf":
+		return "must be one of: " + alternatives(schema.AnyOf)
 	case "minimum":
 		return fmt.Sprintf("must be at least %v", *schema.Min)
 	case "maximum":
@@ -258,6 +272,22 @@ func describe(problem *openapi3.SchemaError) string {
 	default:
 		return "violates the rule " + problem.SchemaField
 	}
+}
+
+// alternatives names the forms that a value can have: the types, and for an object its required fields.
+func alternatives(schemas openapi3.SchemaRefs) string {
+	var forms []string
+
+	for _, schema := range schemas {
+		form := strings.Join(schema.Value.Type.Slice(), " or ")
+		if len(schema.Value.Required) > 0 {
+			form += " with " + strings.Join(schema.Value.Required, " and ")
+		}
+
+		forms = append(forms, form)
+	}
+
+	return strings.Join(forms, ", ")
 }
 
 func count(n uint64, one, several string) string {

@@ -43,8 +43,13 @@ func (s *Server) runQuery(w http.ResponseWriter, r *http.Request) error {
 
 // statement returns the statement of a request, with its rows in the form that the client accepts.
 func statement(body api.QueryRequest, form query.Form) (query.Statement, error) {
+	given, err := parameters(body.Parameters)
+	if err != nil {
+		return query.Statement{}, err
+	}
+
 	want := query.Statement{
-		Username: value(body.Username), Namespace: value(body.Namespace), Dataset: value(body.Dataset), Text: body.Query, Form: form,
+		Username: value(body.Username), Namespace: value(body.Namespace), Dataset: value(body.Dataset), Text: body.Query, Parameters: given, Form: form,
 		Explain: value(body.Explain), AsOf: value(body.AsOf),
 	}
 

@@ -22,9 +22,13 @@ func once(ctx context.Context, key *string) auth.Once {
 	return auth.Once{Key: *key, Operation: c.operation, RequestHash: c.requestHash}
 }
 
-// decode reads the body of a request, which the guard has checked.
+// decode reads the body of a request, which the guard has checked. Numbers of values without a type in Go keep their
+// digits.
 func decode(r *http.Request, into any) error {
-	return decodeFault(json.NewDecoder(r.Body).Decode(into))
+	decoder := json.NewDecoder(r.Body)
+	decoder.UseNumber()
+
+	return decodeFault(decoder.Decode(into))
 }
 
 // decodeFault names the field whose value passes the checks but does not fit its type in Go: a number such as 1e3 or 2^63

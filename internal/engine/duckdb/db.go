@@ -9,14 +9,17 @@ import (
 	"strings"
 
 	duckdb "github.com/duckdb/duckdb-go-bindings"
+
+	"quern.dev/quern/internal/engine"
 )
 
 const spill = "spill" // folder for data that does not fit into memory
 
 // database is one DuckDB instance with one connection.
 type database struct {
-	db   duckdb.Database
-	conn duckdb.Connection
+	db     duckdb.Database
+	conn   duckdb.Connection
+	values []engine.Parameter // values of the parameters of the statement
 }
 
 // open creates a DuckDB instance that can access only the folders in and tmp. The operating system enforces the same
@@ -95,11 +98,13 @@ func (d *database) change(statement string) (rows int64, err error) {
 	}
 
 	var result duckdb.Result
+	defer func() { duckdb.DestroyResult(&result) }()
 
-	state := duckdb.Query(d.conn, statement, &result)
-	defer duckdb.DestroyResult(&result)
-
-	if state == duckdb.StateError {
+	if len(d.values) > 0 {
+		if result, err = d.execute(statement); err != nil {
+			return 0, err
+		}
+	} else if duckdb.Query(d.conn, statement, &result) == duckdb.StateError {
 		return 0, &statementError{duckdb.ResultError(&result)}
 	}
 

@@ -71,12 +71,16 @@ func (p *program) narrowLines(d described, rows int64, each func(line []byte) bo
 		line = fmt.Sprintf(`concat(%s, ' ', %s, ' ', %s)`, name(engine.ProvenanceFile), name(engine.ProvenanceRow), line)
 	}
 
-	statement := `SELECT ` + line + ` FROM ` + result
-	if rows > 0 {
-		statement += fmt.Sprintf(` LIMIT %d`, rows+1)
+	return p.db.lines(p.over(``, line, limited(rows+1, rows > 0)), each)
+}
+
+// limited returns a LIMIT clause if there is a limit.
+func limited(rows int64, isLimited bool) string {
+	if !isLimited {
+		return ``
 	}
 
-	return p.db.lines(statement, each)
+	return fmt.Sprintf(` LIMIT %d`, rows)
 }
 
 const (
@@ -87,12 +91,8 @@ const (
 // file writes the whole result to a file. A result with a row limit is first stored in a table, to detect whether it
 // was cut.
 func (p *program) file(d described, q engine.Query) (ran engine.Ran, err error) {
-	from := result
-
 	if q.Rows > 0 {
-		from = cutResult
-
-		if err := p.db.exec(fmt.Sprintf(`CREATE TEMP TABLE %s AS FROM %s LIMIT %d`, cutResult, result, q.Rows+1)); err != nil {
+		if err := p.db.exec(p.over(`CREATE TEMP TABLE `+cutResult+` AS `, `*`, limited(q.Rows+1, true))); err != nil {
 			return ran, err
 		}
 
@@ -124,19 +124,21 @@ func (p *program) file(d described, q engine.Query) (ran engine.Ran, err error) 
 		}
 	}
 
-	statement := `SELECT ` + strings.Join(columns, ", ") + ` FROM ` + from
-	if q.Rows > 0 {
-		statement += fmt.Sprintf(` LIMIT %d`, q.Rows)
-	}
-
-	ran.File = outputFile
 	options := `FORMAT parquet, COMPRESSION zstd`
 
 	if isCSV {
 		options = `FORMAT csv, HEADER true`
 	}
 
-	ran.Rows, err = p.db.change(`COPY (` + statement + `) TO ` + text(filepath.Join(p.tmp, outputFile)) + ` (` + options + `)`)
+	ran.File = outputFile
+	list, to := strings.Join(columns, ", "), limited(q.Rows, q.Rows > 0)+`) TO `+text(filepath.Join(p.tmp, outputFile))+` (`+options+`)`
+
+	statement := `COPY (SELECT ` + list + ` FROM ` + cutResult + to
+	if q.Rows == 0 {
+		statement = p.over(`COPY (`, list, to)
+	}
+
+	ran.Rows, err = p.db.change(statement)
 	if err == nil && q.Form == engine.Arrow {
 		ran.File, err = arrowFile, p.toArrow()
 	}
@@ -193,7 +195,7 @@ func (p *program) toArrow() error {
 	return to.Close()
 }
 
-// prepare binds a statement.
+// prepare binds a statement, and the values of its parameters to it.
 func (d *database) prepare(statement string) (prepared duckdb.PreparedStatement, err error) {
 	if err := expressible(statement); err != nil {
 		return prepared, err
@@ -201,10 +203,30 @@ func (d *database) prepare(statement string) (prepared duckdb.PreparedStatement,
 
 	if duckdb.Prepare(d.conn, statement, &prepared) == duckdb.StateError {
 		err = &statementError{duckdb.PrepareError(prepared)}
+	} else {
+		err = d.bind(prepared)
+	}
+
+	if err != nil {
 		duckdb.DestroyPrepare(&prepared)
 	}
 
 	return prepared, err
+}
+
+// execute runs a statement to its end with the values of its parameters. The caller destroys the result.
+func (d *database) execute(statement string) (rows duckdb.Result, err error) {
+	prepared, err := d.prepare(statement)
+	if err != nil {
+		return rows, err
+	}
+	defer duckdb.DestroyPrepare(&prepared)
+
+	if duckdb.ExecutePrepared(prepared, &rows) == duckdb.StateError {
+		err = &statementError{duckdb.ResultError(&rows)}
+	}
+
+	return rows, err
 }
 
 // lines calls each for every text in the only column of a result, until each returns false. A text is valid only during
@@ -304,13 +326,11 @@ func (d *database) value(statement string) (value string, err error) {
 
 // plan returns the second column of EXPLAIN.
 func (d *database) plan(statement string) (string, error) {
-	var rows duckdb.Result
-
-	state := duckdb.Query(d.conn, statement, &rows)
+	rows, err := d.execute(statement)
 	defer duckdb.DestroyResult(&rows)
 
-	if state == duckdb.StateError {
-		return "", &statementError{duckdb.ResultError(&rows)}
+	if err != nil {
+		return "", err
 	}
 
 	chunk := duckdb.FetchChunk(rows)

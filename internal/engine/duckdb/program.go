@@ -38,6 +38,9 @@ type program struct {
 	size atomic.Int64
 
 	profiled *profiling
+
+	statement string         // statement with parameters, as a subquery; empty if the statement is a view
+	columns   []resultColumn // of the statement with parameters
 }
 
 // prepare opens DuckDB before the child is sealed and before any untrusted data is available.

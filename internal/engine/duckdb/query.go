@@ -22,11 +22,15 @@ const (
 	maxTreeDepth = 5000
 )
 
-// result is the name of the view that is made from the statement, and resultIs the SQL before the statement.
-const (
-	result   = "__result"
-	resultIs = "CREATE TEMP VIEW " + result + " AS "
-)
+// result is the name of the view that is made from the statement.
+const result = "__result"
+
+// statementAt is the position of the statement in every text that contains it, so that positions in DuckDB's errors can
+// be converted.
+const statementAt = 40
+
+// placed returns SQL that precedes the statement, padded so that the statement follows at statementAt.
+func placed(before string) string { return fmt.Sprintf("%-*s", statementAt, before) }
 
 // parse returns the tree of a statement. It does not run the statement.
 func (p *program) parse(request engine.ParseRequest) (engine.Answer, error) {
@@ -97,7 +101,7 @@ func refuse(err error) error {
 
 	refused := engine.StatementError{
 		Kind: strings.ToLower(said.Type), Subtype: said.Subtype, Message: said.Message, Name: said.Name,
-		Position: position(said.Position, len(resultIs)),
+		Position: position(said.Position, statementAt),
 	}
 	if said.Candidates != "" {
 		refused.Candidates = strings.Split(said.Candidates, ", ")
@@ -191,8 +195,10 @@ func (p *program) prepareQuery(q engine.Query) (d described, err error) {
 		}
 	}
 
+	p.db.values = q.Parameters
+
 	if d.traced = p.addProvenance(q); !d.traced {
-		if err := p.db.exec(resultIs + q.Statement); err != nil {
+		if err := p.define(q.Statement); err != nil {
 			return d, refuse(err)
 		}
 	}
@@ -255,7 +261,7 @@ func (p *program) addProvenance(q engine.Query) bool {
 		return false
 	}
 
-	return p.db.exec(resultIs+statement) == nil
+	return p.define(statement) == nil
 }
 
 // sameTree reports whether two trees are equal, ignoring positions in the text.
@@ -342,6 +348,10 @@ func (p *program) filesOf(view engine.View) string {
 // describeResult returns the names and types of the result. It does not run the statement. With LIMIT 0 DuckDB binds
 // the statement without planning it; planning is slow for many columns.
 func (p *program) describeResult() (columns []resultColumn, err error) {
+	if len(p.db.values) > 0 {
+		return p.columns, nil
+	}
+
 	statement, err := p.db.prepare(`FROM ` + result + ` LIMIT 0`)
 	if err != nil {
 		return nil, refuse(err)
@@ -359,7 +369,7 @@ func (p *program) describeResult() (columns []resultColumn, err error) {
 
 // plan returns the query plan of the statement as rows. It removes the folder of the files from the text.
 func (p *program) plan(conn *sandbox.Conn) (ran engine.Ran, err error) {
-	text, err := p.db.plan(`EXPLAIN FROM ` + result)
+	text, err := p.db.plan(p.over(`EXPLAIN `, `*`, ``))
 	if err != nil {
 		return ran, err
 	}

@@ -42,14 +42,9 @@ func (p *program) wideLines(d described, rows int64, each func(line []byte) bool
 		texts = append(texts, asText(value))
 	}
 
-	statement := `SELECT ` + strings.Join(texts, ", ") + ` FROM ` + result
-	if rows > 0 {
-		statement += fmt.Sprintf(` LIMIT %d`, rows+1)
-	}
-
 	var line []byte
 
-	return p.db.chunks(statement, func(chunk duckdb.DataChunk, size int) bool {
+	return p.db.chunks(p.over(``, strings.Join(texts, ", "), limited(rows+1, rows > 0)), func(chunk duckdb.DataChunk, size int) bool {
 		cells := make([]cells, len(texts))
 		for i := range cells {
 			cells[i] = cellsOf(chunk, i, size)
