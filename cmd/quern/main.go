@@ -23,6 +23,8 @@ func main() {
 
 	p := newProgram()
 	root := p.root()
+	root.SetArgs(withComments(os.Args[1:]))
+
 	err := unknownCommand(root, root.ExecuteContext(ctx))
 
 	// From here on, a second Ctrl-C ends the process at once.

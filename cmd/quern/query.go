@@ -20,11 +20,16 @@ func (p *program) queryCommand() *cobra.Command {
 		namespace, file, moment string
 		request                 api.QueryRequest
 		explain                 bool
+		given                   []string
 	)
 
 	command := p.act("query [SQL]", "Run one SELECT statement", cobra.MaximumNArgs(1), func(ctx context.Context, client *api.Client, args []string) error {
 		var err error
 		if request.Query, err = statement(args, file); err != nil {
+			return err
+		}
+
+		if request.Parameters, err = parameters(given); err != nil {
 			return err
 		}
 
@@ -80,9 +85,11 @@ func (p *program) queryCommand() *cobra.Command {
 A dataset is named dataset, namespace.dataset or owner.namespace.dataset. A part with a dot or a hyphen needs double quotes.
 --namespace is needed only for names without a namespace.`
 	command.Example = `  quern query 'SELECT region, count(*) FROM shop.orders GROUP BY region'
+  quern query -n shop 'SELECT * FROM orders WHERE region = $region AND day >= $since' --param region=north --param since:date=2026-11-01
   quern query -n shop --file report.sql --output csv > report.csv`
 	inNamespace(command, &namespace)
 	command.Flags().StringVar(&file, "file", "", "file with the statement; - for standard input")
+	command.Flags().StringArrayVar(&given, "param", nil, "value of a parameter: NAME=VALUE for $NAME, VALUE for $1 or ?; a text, or NAME:TYPE=VALUE and :TYPE=VALUE. Repeat it for more")
 	command.Flags().StringVar(&moment, "as-of", "", "read the data as of this time, such as 2026-11-01 or 2026-11-01T12:00:00Z")
 	command.Flags().BoolVar(&explain, "explain", false, "show the plan instead of running the statement")
 
