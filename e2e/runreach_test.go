@@ -143,13 +143,13 @@ func (d *filled) conversations() (ids []string) {
 		require.Equal(d.t, http.StatusOK, got.status, got.body)
 
 		var page struct {
-			Conversations []struct{ ID string }
-			NextCursor    string
+			Data       []struct{ ID string }
+			NextCursor string
 		}
 
 		got.json(d.t, &page)
 
-		for _, one := range page.Conversations {
+		for _, one := range page.Data {
 			ids = append(ids, one.ID)
 		}
 

@@ -36,7 +36,7 @@ func showFound(t *testing.T, d *sqlNames, _ *signer) {
 	t.Helper()
 
 	const (
-		shop = "a-b.c shop ada; items shop ada; orders shop ada; shop shop ada"
+		shop = "a-b.c shop ada; items shop ada; orders shop ada; shop shop ada" //nolint:dupword // names of datasets
 		bobs = "leads sales bob; orders shop bob"
 	)
 

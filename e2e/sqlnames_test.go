@@ -129,15 +129,17 @@ func sqlNamesFound(t *testing.T, d *sqlNames, _ *signer) {
 		{"", `SELECT "is" FROM pg_catalog.orders`, "ada/pg_catalog/orders"},
 		{"", `SELECT "is" FROM ada.orders`, "ada/ada/orders"},
 		{"", `SELECT "is" FROM ada.ada.orders`, "ada/ada/orders"},
-		{inShop, `SELECT a."is", b."is", c."is", d."is", e."is" FROM orders a, main.orders b, temp.orders c, memory.orders d, ada.main.orders e`,
-			"ada/shop/orders ada/main/orders ada/temp/orders ada/memory/orders ada/main/orders"},
+		{
+			inShop, `SELECT a."is", b."is", c."is", d."is", e."is" FROM orders a, main.orders b, temp.orders c, memory.orders d, ada.main.orders e`,
+			"ada/shop/orders ada/main/orders ada/temp/orders ada/memory/orders ada/main/orders",
+		},
 		{"", `SELECT main.orders."is" FROM main.orders`, "ada/main/orders"},
 		{"", `SELECT system.orders."is", orders.id FROM system.orders`, "ada/system/orders 1"},
 
 		// The forms with slashes, alone and beside those with dots.
 		{"", `SELECT "is" FROM "shop/orders"`, "ada/shop/orders"},
 		{"", `SELECT "is" FROM "bob/sales/leads"`, "bob/sales/leads"},
-		{inShop, `SELECT a."is", b."is", c."is", d."is" FROM orders a, "lab/orders" b, lab.orders c, "bob/sales/leads" d`, "ada/shop/orders ada/lab/orders ada/lab/orders bob/sales/leads"},
+		{inShop, `SELECT a."is", b."is", c."is", d."is" FROM orders a, "lab/orders" b, lab.orders c, "bob/sales/leads" d`, "ada/shop/orders ada/lab/orders ada/lab/orders bob/sales/leads"}, //nolint:dupword // names of datasets
 		{"", `SELECT "lab/orders"."is", orders."is" FROM "lab/orders", shop.orders`, "ada/lab/orders ada/shop/orders"},
 		{inShop, `SELECT "is" FROM "a-b.c"`, "ada/shop/a-b.c"},
 
@@ -153,7 +155,7 @@ func sqlNamesFound(t *testing.T, d *sqlNames, _ *signer) {
 		{"", `SELECT shop.orders.st->>'x' FROM shop.orders`, "7"},
 		{"", `SELECT o."is" FROM shop.orders o`, "ada/shop/orders"},
 		{"", `SELECT shop."is" FROM lab.orders AS shop`, "ada/lab/orders"},
-		{"", `SELECT shop."is", shop.shop."is" FROM shop.shop`, "ada/shop/shop ada/shop/shop"},
+		{"", `SELECT shop."is", shop.shop."is" FROM shop.shop`, "ada/shop/shop ada/shop/shop"}, //nolint:dupword // names of datasets
 		{"", `SELECT shop.orders."is", lab.orders."is" FROM shop.orders JOIN lab.orders ON shop.orders.id = lab.orders.id`, "ada/shop/orders ada/lab/orders"},
 		{"", `SELECT ada.shop.orders."is", bob.shop.orders."is" FROM ada.shop.orders JOIN bob.shop.orders USING (id)`, "ada/shop/orders bob/shop/orders"},
 		{"", `SELECT orders."is" FROM shop.orders WHERE shop.orders.id = 1 GROUP BY shop.orders."is" ORDER BY shop.orders."is"`, "ada/shop/orders"},
@@ -252,7 +254,7 @@ func sqlNamesOfOthers(t *testing.T, d *sqlNames, key *signer) {
 		{"bob.group.orders", "bob.grxyz.orders"},
 		{"bob.sales.hidden", "bob.sales.absent"},
 	} {
-		hidden, absent := d.ask(t, d.ada, "SELECT * FROM "+pair[0], ""), d.ask(t, d.ada, "SELECT * FROM "+pair[1], "")
+		hidden, absent := d.ask(t, d.ada, "SELECT * FROM "+pair[0], ""), d.ask(t, d.ada, "SELECT * FROM "+pair[1], "") //nolint:unqueryvet // a statement of a user
 		require.Equal(t, http.StatusUnprocessableEntity, hidden.status)
 		require.Equal(t, absent.status, hidden.status)
 
@@ -261,13 +263,13 @@ func sqlNamesOfOthers(t *testing.T, d *sqlNames, key *signer) {
 
 	stranger := key.token("stranger")
 	for _, pair := range [][2]string{{"bob.sales.leads", "eve.sales.leads"}, {"ada.shop.orders", "eva.shop.orders"}} {
-		hidden, absent := d.ask(t, stranger, "SELECT * FROM "+pair[0], ""), d.ask(t, stranger, "SELECT * FROM "+pair[1], "")
+		hidden, absent := d.ask(t, stranger, "SELECT * FROM "+pair[0], ""), d.ask(t, stranger, "SELECT * FROM "+pair[1], "") //nolint:unqueryvet // a statement of a user
 		require.Equal(t, absent.body, strings.ReplaceAll(hidden.body, pair[0], pair[1]))
 		require.Equal(t, "There is no dataset "+pair[0]+" that you can see. | line 1, column 15", said(t, hidden))
 	}
 
 	// Owning a namespace of the same name does not help.
-	require.Equal(t, "There is no dataset shop.orders that you can see. | line 1, column 15", said(t, d.ask(t, stranger, "SELECT * FROM shop.orders", "")))
+	require.Equal(t, "There is no dataset shop.orders that you can see. | line 1, column 15", said(t, d.ask(t, stranger, "SELECT * FROM shop.orders", ""))) //nolint:unqueryvet // a statement of a user
 }
 
 func sqlNamesRestricted(t *testing.T, d *sqlNames, _ *signer) {
@@ -278,7 +280,7 @@ func sqlNamesRestricted(t *testing.T, d *sqlNames, _ *signer) {
 	require.Equal(t, "ada/shop/orders", d.rows(t, one, `SELECT ada.shop.orders."is" FROM ada.shop.orders`, ""))
 
 	for _, name := range []string{"shop.items", "lab.orders", "bob.sales.leads", "bob.shop.orders"} {
-		answer := d.ask(t, one, "SELECT * FROM "+name, "")
+		answer := d.ask(t, one, "SELECT * FROM "+name, "") //nolint:unqueryvet // a statement of a user
 		require.Equal(t, http.StatusUnprocessableEntity, answer.status, name)
 		require.Contains(t, said(t, answer), "There is no dataset "+name+" that you can see.")
 
@@ -291,7 +293,7 @@ func sqlNamesRestricted(t *testing.T, d *sqlNames, _ *signer) {
 
 	other := restrictedToken(t, d.s, d.ada, `{"username": "bob", "namespace": "sales", "dataset": "leads"}`)
 	require.Equal(t, "bob/sales/leads", d.rows(t, other, `SELECT "is" FROM bob.sales.leads`, ""))
-	require.Contains(t, said(t, d.ask(t, other, "SELECT * FROM shop.orders", "")), "There is no dataset shop.orders")
+	require.Contains(t, said(t, d.ask(t, other, "SELECT * FROM shop.orders", "")), "There is no dataset shop.orders") //nolint:unqueryvet // a statement of a user
 }
 
 // sqlNamesOfAgents checks that the statements of agents can use the same names.

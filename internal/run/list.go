@@ -32,8 +32,6 @@ func (r *Runs) Recent(ctx context.Context, who auth.Principal, want Filter) (pag
 	}
 
 	err = r.DB.Do(ctx, func(q postgres.Querier) error {
-		page, next = nil, uuid.Nil // the function runs again after a failure of the connection
-
 		var within uuid.UUID
 
 		if want.Namespace != nil {
@@ -45,47 +43,53 @@ func (r *Runs) Recent(ctx context.Context, who auth.Principal, want Filter) (pag
 			within = namespace.ID
 		}
 
-		after := want.After
+		page, next, err = r.recent(ctx, q, who, want, within)
 
-		for passed := 0; passed < maxPassed; {
-			found, err := selectRecent(ctx, q, who.Account, want, within, after)
-			if err != nil {
-				return err
-			}
-
-			more := len(found) > want.Limit
-			found = found[:min(len(found), want.Limit)]
-
-			reached, err := r.reachable(ctx, q, who, found)
-			if err != nil {
-				return err
-			}
-
-			for i, run := range found {
-				if after = run.ID; !reached(run) {
-					passed++
-
-					continue
-				}
-
-				if page = append(page, run); len(page) == want.Limit {
-					if more || i < len(found)-1 {
-						next = after
-					}
-
-					return nil
-				}
-			}
-
-			if !more {
-				return nil
-			}
-		}
-
-		next = after
-
-		return nil
+		return err
 	})
 
 	return page, next, err
+}
+
+func (r *Runs) recent(ctx context.Context, q postgres.Querier, who auth.Principal, want Filter, within uuid.UUID) (page []Run, next uuid.UUID, err error) {
+	after := want.After
+
+	for passed := 0; passed < maxPassed; {
+		found, err := selectRecent(ctx, q, who.Account, want, within, after)
+		if err != nil {
+			return nil, uuid.Nil, err
+		}
+
+		more := len(found) > want.Limit
+		found = found[:min(len(found), want.Limit)]
+
+		reached, err := r.reachable(ctx, q, who, found)
+		if err != nil {
+			return nil, uuid.Nil, err
+		}
+
+		for i, run := range found {
+			if after = run.ID; !reached(run) {
+				passed++
+
+				continue
+			}
+
+			page = append(page, run)
+
+			switch {
+			case len(page) < want.Limit:
+			case more || i < len(found)-1:
+				return page, after, nil
+			default:
+				return page, uuid.Nil, nil
+			}
+		}
+
+		if !more {
+			return page, uuid.Nil, nil
+		}
+	}
+
+	return page, after, nil
 }
