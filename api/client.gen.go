@@ -885,7 +885,7 @@ type DatasetChange struct {
 	// Exposure What external models may see of this dataset.
 	Exposure *DatasetChangeExposure `json:"exposure,omitempty"`
 
-	// Name The new name.
+	// Name The new name of the dataset.
 	Name *string `json:"name,omitempty"`
 
 	// Namespace The caller's namespace to which the dataset moves.
@@ -1230,7 +1230,7 @@ type NamespaceChange struct {
 	// Exposure What external models may see of datasets that have no exposure of their own.
 	Exposure *NamespaceChangeExposure `json:"exposure,omitempty"`
 
-	// Name The new name.
+	// Name The new name of the namespace.
 	Name *string `json:"name,omitempty"`
 }
 

@@ -44,6 +44,10 @@ func Served() (map[string]any, error) {
 func removeMarks(value any) {
 	switch value := value.(type) {
 	case map[string]any:
+		if value["x-quern-either"] == true {
+			separate(value)
+		}
+
 		maps.DeleteFunc(value, func(key string, _ any) bool {
 			return strings.HasPrefix(key, "x-quern-") || strings.HasPrefix(key, "x-go-type") && key != "x-go-type-name"
 		})
@@ -56,4 +60,24 @@ func removeMarks(value any) {
 			removeMarks(element)
 		}
 	}
+}
+
+// separate turns a schema with the mark x-quern-either into its two alternatives.
+func separate(schema map[string]any) {
+	list, object := map[string]any{"type": "array"}, map[string]any{"type": "object"}
+
+	for key, value := range schema {
+		switch key {
+		case "items", "minItems", "maxItems":
+			list[key] = value
+		case "additionalProperties", "minProperties", "maxProperties":
+			object[key] = value
+		default:
+			continue
+		}
+
+		delete(schema, key)
+	}
+
+	schema["anyOf"] = []any{list, object}
 }

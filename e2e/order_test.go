@@ -458,9 +458,9 @@ func hasType(schema *openapi3.Schema, value any) bool {
 	case bool:
 		return schema.Type.Is("boolean")
 	case []any:
-		return schema.Type.Is("array")
+		return schema.Type.Is("array") || schema.Type == nil && schema.Items != nil
 	default:
-		return schema.Type.Is("object")
+		return schema.Type.Is("object") || schema.Type == nil && schema.AdditionalProperties.Schema != nil
 	}
 }
 
