@@ -18,6 +18,7 @@ type terminal struct {
 	file   *os.File
 	screen bool
 	colour bool
+	width  int // of the screen behind a pager; 0 if the file itself is the screen
 }
 
 func newTerminal(file *os.File) terminal {
@@ -30,6 +31,10 @@ func newTerminal(file *os.File) terminal {
 func (t terminal) columns() int {
 	if !t.screen {
 		return 1 << 20
+	}
+
+	if t.width > 0 {
+		return t.width
 	}
 
 	if columns, _, err := term.GetSize(int(t.file.Fd())); err == nil && columns > 0 {
