@@ -67,7 +67,7 @@ func TestDatabaseBusy(t *testing.T) {
 	slow := s.slowRequest(t) // it holds the only connection
 	requireUnavailable(t, me(t, s, slow.token))
 	slow.release()
-	require.Equal(t, http.StatusOK, (<-slow.answered).status)
+	require.Equal(t, http.StatusCreated, (<-slow.answered).status)
 	// The service itself uses the connection too.
 	await(t, "there is a connection", func() bool { return me(t, s, slow.token).status == http.StatusOK })
 }
@@ -231,7 +231,7 @@ func (w *writers) insist(request func() *http.Request) (*answer, error) {
 		w.measure(time.Since(began), answer.status)
 
 		switch {
-		case answer.status == http.StatusOK:
+		case answer.status == http.StatusCreated:
 			return answer, nil
 		case answer.status != http.StatusServiceUnavailable, answer.header.Get("Retry-After") == "", w.stopped():
 			return nil, fmt.Errorf("%d: %s", answer.status, answer.body)
@@ -246,7 +246,7 @@ func (w *writers) measure(took time.Duration, status int) {
 	defer w.mutex.Unlock()
 
 	w.slowest = max(w.slowest, took)
-	if status != http.StatusOK {
+	if status != http.StatusCreated {
 		w.unavailable++
 	}
 }
