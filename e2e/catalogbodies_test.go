@@ -77,7 +77,7 @@ const (
 	noSession     = `{"error_code": "NOT_FOUND", "message": "You have no upload session with this id and these files. Prepare an upload first, and use the ids that it returns.", "error_message": ""}`
 	namespaceHere = `{"error_code": "CONFLICT", "message": "A namespace with this name already exists.", "error_message": ""}`
 	datasetHere   = `{"error_code": "CONFLICT", "message": "A dataset with this name already exists.", "error_message": ""}`
-	badName       = "must match ^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$"
+	badName       = "must have 1 to 128 letters, digits, dots, underscores or hyphens, and begin with a letter or digit"
 	badPathName   = "must have 1 to 128 letters, digits, dots, underscores or hyphens, and begin with a letter or digit"
 	badExposure   = "must be one of: schema, values, rows"
 	badShareRole  = "must be one of: viewer, editor"

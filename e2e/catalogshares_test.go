@@ -185,7 +185,7 @@ func shareScenarios() []scenario {
 					"createdAt": "<r-created now>", "expiresAt": "<r-expires now+2160h>", "token": "<r-token token>"}`,
 			},
 			{as: "renamer", do: "PATCH /schema/self/namespaces/shop", body: `{"name": "OTHER"}`, status: 409, want: plainFault("CONFLICT", "A namespace with this name already exists.")},
-			{as: "renamer", do: "PATCH /schema/self/namespaces/shop", body: `{"name": "-bad"}`, status: 422, want: invalid("name", "must match ^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")},
+			{as: "renamer", do: "PATCH /schema/self/namespaces/shop", body: `{"name": "-bad"}`, status: 422, want: invalid("name", "must have 1 to 128 letters, digits, dots, underscores or hyphens, and begin with a letter or digit")},
 			{as: "renamer-guest", do: "PATCH /schema/renamer/namespaces/shop", body: `{"name": "mine"}`, status: 403, want: ownerOnly},
 			{as: "renamer", do: "PATCH /schema/self/namespaces/shop", body: `{"name": "Store", "exposure": "values"}`, status: 200, want: namespaceBody("renamer", "Store", "values", "owner")},
 			{as: "renamer", do: "PATCH /schema/self/namespaces/store", body: `{"name": "STORE"}`, status: 200, want: namespaceBody("renamer", "STORE", "values", "owner")},

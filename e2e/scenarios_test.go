@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	absent       = `{"error_code": "NOT_FOUND", "message": "Nothing was found at this address.", "error_message": ""}`
-	unauthorized = `{"error_code": "UNAUTHORIZED", "message": "The token is missing or not valid.", "error_message": ""}`
+	absent       = `{"error_code": "NOT_FOUND", "message": "Nothing was found at this address. Check the names and ids in it. What is not shared with you looks absent; /api/v1/docs lists the operations.", "error_message": ""}`
+	noOperation  = `{"error_code": "NOT_FOUND", "message": "There is no operation with this path. /api/v1/docs lists the operations. No path ends with a slash.", "error_message": ""}`
+	unauthorized = `{"error_code": "UNAUTHORIZED", "message": "The token is missing or not valid. Send the header Authorization: Bearer TOKEN, with a token that is neither expired nor revoked.", "error_message": ""}`
 )
 
 func invalid(field, message string) string {
@@ -121,7 +122,7 @@ func scenarios() []scenario {
 			{as: "giver", do: "POST /user/tokens", body: `{"name": "x", "expiresAt": "<past now-1s>"}`, status: 422, want: invalid("expiresAt", "must be in the future")},
 			{as: "giver", do: "POST /user/tokens", body: `{"name": "x", "expiresAt": "0001-01-01T00:00:00Z"}`, status: 422, want: invalid("expiresAt", "must be in the future")},
 			{as: "giver", do: "POST /user/tokens", body: `{"name": "x", "expiresAt": "<far now+8761h>"}`, status: 422, want: invalid("expiresAt", "must be at most 8760 hours from now")},
-			{as: "giver", do: "POST /user/tokens", body: `{"name": "x", "expiresAt": "tomorrow"}`, status: 422, want: invalid("expiresAt", "is not a valid date-time")},
+			{as: "giver", do: "POST /user/tokens", body: `{"name": "x", "expiresAt": "tomorrow"}`, status: 422, want: invalid("expiresAt", "must be a time such as 2026-11-17T09:30:00Z")},
 		}},
 		{name: "names of tokens", steps: []step{
 			{as: "namer", do: "POST /user/tokens", body: `{"name": "Nächtlicher Bericht 🌙 한국어"}`, status: 201, want: created("u", "Nächtlicher Bericht 🌙 한국어", "editor", "<u-expires now+2160h>")},
@@ -140,7 +141,7 @@ func scenarios() []scenario {
 			{
 				as: "namer", do: "POST /user/tokens", body: `{"name": "a\u0000", "role": "boss", "expiresAt": "never"}`, status: 422,
 				want: `{"error_code": "VALIDATION_FAILED", "message": "The request is not valid.", "error_message": "", "sub_errors": [
-					{"code": "expiresAt", "message": "is not a valid date-time"}, {"code": "name", "message": "contains the character U+0000"}, {"code": "role", "message": "must be one of: viewer, editor, owner"}]}`,
+					{"code": "expiresAt", "message": "must be a time such as 2026-11-17T09:30:00Z"}, {"code": "name", "message": "contains the character U+0000"}, {"code": "role", "message": "must be one of: viewer, editor, owner"}]}`,
 			},
 			{as: "namer", do: "GET /user/tokens?limit=2", status: 200, want: `{"data": [` + listed("l", strings.Repeat("🌙", 100), "editor", "") + `, ` + listed("s", "🌙\u200f", "editor", "") + `], "nextCursor": "<next text>"}`},
 		}},
@@ -190,30 +191,30 @@ func scenarios() []scenario {
 			{as: "<t-token>", do: "GET /user/me", status: 200, want: account("holder", "holder")},
 		}},
 		{name: "what is not there", steps: []step{
-			{do: "GET /", status: 404, want: absent},
-			{do: "GET /nothing", status: 404, want: absent},
-			{do: "DELETE /nothing", status: 404, want: absent},
-			{do: "GET <root>/", status: 404, want: absent},
-			{do: "GET <root>/api/v1", status: 404, want: absent},
-			{do: "GET <root>/api/v2/user/me", status: 404, want: absent},
-			{do: "GET <root>/metrics", status: 404, want: absent},
-			{do: "GET <root>/debug/pprof/", status: 404, want: absent},
-			{as: "lost", do: "GET //user/me", status: 404, want: absent},
-			{as: "lost", do: "GET <root>//api/v1/user/me", status: 404, want: absent},
-			{as: "lost", do: "GET /user/me/", status: 404, want: absent},
-			{as: "lost", do: "GET /user/../user/me", status: 404, want: absent},
-			{as: "lost", do: "GET /user/./me", status: 404, want: absent},
-			{as: "lost", do: "GET /user/%2e%2e/user/me", status: 404, want: absent},
-			{as: "lost", do: "GET /user%2fme", status: 404, want: absent},
-			{as: "lost", do: "GET /USER/ME", status: 404, want: absent},
+			{do: "GET /", status: 404, want: noOperation},
+			{do: "GET /nothing", status: 404, want: noOperation},
+			{do: "DELETE /nothing", status: 404, want: noOperation},
+			{do: "GET <root>/", status: 404, want: noOperation},
+			{do: "GET <root>/api/v1", status: 404, want: noOperation},
+			{do: "GET <root>/api/v2/user/me", status: 404, want: noOperation},
+			{do: "GET <root>/metrics", status: 404, want: noOperation},
+			{do: "GET <root>/debug/pprof/", status: 404, want: noOperation},
+			{as: "lost", do: "GET //user/me", status: 404, want: noOperation},
+			{as: "lost", do: "GET <root>//api/v1/user/me", status: 404, want: noOperation},
+			{as: "lost", do: "GET /user/me/", status: 404, want: noOperation},
+			{as: "lost", do: "GET /user/../user/me", status: 404, want: noOperation},
+			{as: "lost", do: "GET /user/./me", status: 404, want: noOperation},
+			{as: "lost", do: "GET /user/%2e%2e/user/me", status: 404, want: noOperation},
+			{as: "lost", do: "GET /user%2fme", status: 404, want: noOperation},
+			{as: "lost", do: "GET /USER/ME", status: 404, want: noOperation},
 			{as: "lost", do: "DELETE /user/tokens/not-a-uuid", status: 404, want: absent},
 			{as: "lost", do: "DELETE /user/tokens/%7B" + uuid.NewString() + "%7D", status: 404, want: absent},
-			{do: "POST /user/me", status: 405, want: wrongMethod("POST"), shows: []string{"Allow: GET, HEAD"}},
-			{do: "GET /query", status: 405, want: wrongMethod("GET"), shows: []string{"Allow: POST"}},
-			{do: "PUT /user/tokens", status: 405, want: wrongMethod("PUT"), shows: []string{"Allow: GET, HEAD, POST"}},
-			{do: "PATCH /user/tokens/x", status: 405, want: wrongMethod("PATCH"), shows: []string{"Allow: DELETE, GET, HEAD"}},
-			{do: "TRACE /user/me", status: 405, want: wrongMethod("TRACE"), shows: []string{"Allow: GET, HEAD"}},
-			{do: "POST <root>/healthz", status: 405, want: wrongMethod("POST"), shows: []string{"Allow: GET, HEAD"}},
+			{do: "POST /user/me", status: 405, want: wrongMethod("POST", "GET, HEAD"), shows: []string{"Allow: GET, HEAD"}},
+			{do: "GET /query", status: 405, want: wrongMethod("GET", "POST"), shows: []string{"Allow: POST"}},
+			{do: "PUT /user/tokens", status: 405, want: wrongMethod("PUT", "GET, HEAD, POST"), shows: []string{"Allow: GET, HEAD, POST"}},
+			{do: "PATCH /user/tokens/x", status: 405, want: wrongMethod("PATCH", "DELETE, GET, HEAD"), shows: []string{"Allow: DELETE, GET, HEAD"}},
+			{do: "TRACE /user/me", status: 405, want: wrongMethod("TRACE", "GET, HEAD"), shows: []string{"Allow: GET, HEAD"}},
+			{do: "POST <root>/healthz", status: 405, want: wrongMethod("POST", "GET, HEAD"), shows: []string{"Allow: GET, HEAD"}},
 		}},
 		{name: "HEAD wherever GET", steps: []step{
 			{as: "header", do: "HEAD /user/me", status: 200, shows: []string{"Content-Type: application/json"}},
@@ -263,7 +264,7 @@ func scenarios() []scenario {
 		{name: "headers of every answer", settings: []string{"QUERN_PUBLIC_URL=https://quern.test", "QUERN_TRUSTED_PROXIES=127.0.0.0/8"}, steps: []step{
 			{as: "watcher", do: "GET /user/me", header: []string{"X-Request-Id: from-the-proxy"}, status: 200, want: account("watcher", "watcher"), shows: securityHeaders("X-Request-Id: from-the-proxy")},
 			{do: "GET /user/me", header: []string{"X-Request-Id: with space"}, status: 401, want: unauthorized, shows: securityHeaders()},
-			{do: "GET /nothing", status: 404, want: absent, shows: securityHeaders()},
+			{do: "GET /nothing", status: 404, want: noOperation, shows: securityHeaders()},
 		}},
 		{name: "a limit of requests for each caller", settings: []string{"QUERN_RATE_LIMIT=0.001", "QUERN_RATE_BURST=1"}, steps: []step{
 			{as: "fast", do: "GET /user/me", status: 200, want: account("fast", "fast"), shows: []string{`RateLimit-Policy: "requests";q=1;w=1000`, `RateLimit: "requests";r=0;t=1000`}},
@@ -318,8 +319,8 @@ func account(x, username string) string {
 	return `{"id": "<` + x + ` uuid>", "username": "` + username + `", "name": "", "email": "", "groups": []}`
 }
 
-func wrongMethod(method string) string {
-	return `{"error_code": "METHOD_NOT_ALLOWED", "message": "This address does not support the method ` + method + `.", "error_message": ""}`
+func wrongMethod(method, allow string) string {
+	return `{"error_code": "METHOD_NOT_ALLOWED", "message": "This address does not support the method ` + method + `. It supports: ` + allow + `.", "error_message": ""}`
 }
 
 func securityHeaders(more ...string) []string {

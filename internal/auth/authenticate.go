@@ -297,7 +297,7 @@ func tokenFault(err error) error {
 
 // unauthorized returns the same message for every reason. The reason is only logged.
 func unauthorized(reason error) error {
-	return fault.Wrap(reason, fault.Unauthorized, "The token is missing or not valid.")
+	return fault.Wrap(reason, fault.Unauthorized, "The token is missing or not valid. Send the header Authorization: Bearer TOKEN, with a token that is neither expired nor revoked.")
 }
 
 // Missing returns the fault of a request without a token.

@@ -87,7 +87,7 @@ func InvalidFields(subs ...Sub) *Error {
 // Absent returns the error for what does not exist and for what the caller may not see. Both use this function, so that
 // callers cannot distinguish them.
 func Absent() *Error {
-	return &Error{Code: NotFound, Message: "Nothing was found at this address."}
+	return &Error{Code: NotFound, Message: "Nothing was found at this address. Check the names and ids in it. What is not shared with you looks absent; /api/v1/docs lists the operations."}
 }
 
 // retryNoRoom is the RetryAfter of a full disk.

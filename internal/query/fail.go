@@ -175,6 +175,10 @@ func noColumn(at int, name, of string, reads []resolved) error {
 		message = fmt.Sprintf("There is no column %q in %s.", name, of)
 	}
 
+	if len(reads) == 0 {
+		message += " The statement reads no dataset."
+	}
+
 	near := lexicon.Nearest(name, columnNames(reads))
 
 	for _, one := range reads {

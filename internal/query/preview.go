@@ -16,6 +16,7 @@ import (
 	"quern.dev/quern/internal/engine"
 	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/lake"
+	"quern.dev/quern/internal/lexicon"
 	"quern.dev/quern/internal/postgres"
 )
 
@@ -126,6 +127,16 @@ func (q *Query) one(ctx context.Context, who auth.Principal, at catalog.Path, sn
 	return one, err
 }
 
+// noPageColumn returns the fault for a name in columns that the dataset does not have.
+func noPageColumn(name string, known []string) error {
+	message := fmt.Sprintf("There is no column %q.", name)
+	if near := lexicon.Nearest(name, known); len(near) > 0 {
+		message += " Did you mean " + near[0] + "?"
+	}
+
+	return fault.Invalid("columns", message)
+}
+
 // page returns the statement for a page. It also drops the data files before and after the page.
 func (r *resolved) page(page Page) (text string, err error) {
 	offset := page.Offset
@@ -142,7 +153,7 @@ func (r *resolved) page(page Page) (text string, err error) {
 	for _, name := range page.Columns {
 		i := slices.IndexFunc(r.snapshot.Columns, func(c lake.Column) bool { return strings.EqualFold(c.Name, name) })
 		if i < 0 {
-			return "", fault.Invalid("columns", fmt.Sprintf("There is no column %q.", name))
+			return "", noPageColumn(name, columnNames([]resolved{*r}))
 		}
 
 		columns = append(columns, identifier(r.snapshot.Columns[i].Name))

@@ -266,11 +266,34 @@ func describe(problem *openapi3.SchemaError) string {
 	case "maximum":
 		return fmt.Sprintf("must be at most %v", *schema.Max)
 	case "format":
-		return "is not a valid " + schema.Format
+		return formatWords(schema.Format)
 	case "pattern":
-		return "must match " + schema.Pattern
+		return patternWords(schema.Pattern)
 	default:
 		return "violates the rule " + problem.SchemaField
+	}
+}
+
+func formatWords(format string) string {
+	switch format {
+	case "date-time":
+		return "must be a time such as 2026-11-17T09:30:00Z"
+	default:
+		return "is not a valid " + format
+	}
+}
+
+// patternWords says what the patterns of the contract mean.
+func patternWords(pattern string) string {
+	switch pattern {
+	case "^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$":
+		return "must have 1 to 128 letters, digits, dots, underscores or hyphens, and begin with a letter or digit"
+	case "^[A-Za-z0-9][A-Za-z0-9._@+-]{0,127}$":
+		return "must have 1 to 128 letters, digits or characters of ._@+-, and begin with a letter or digit"
+	case "^[!-~]{1,128}$":
+		return "must have 1 to 128 ASCII characters without spaces"
+	default:
+		return "must match " + pattern
 	}
 }
 

@@ -136,7 +136,7 @@ func (rt *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 	// The mux would redirect to the clean path, but every resource has exactly one address.
 	if r.URL.Path != path.Clean("/"+r.URL.Path) || r.Method == http.MethodConnect {
-		rt.server.fail(w, r, fault.Absent())
+		rt.server.fail(w, r, noOperation())
 
 		return
 	}
@@ -164,12 +164,18 @@ func (rt *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 
-	rt.server.fail(w, r, fault.Absent())
+	rt.server.fail(w, r, noOperation())
+}
+
+// noOperation returns the fault for a path that the contract does not have. The contract is public, so the message may differ from
+// that for a resource that the caller may not see.
+func noOperation() error {
+	return fault.New(fault.NotFound, "There is no operation with this path. /api/v1/docs lists the operations. No path ends with a slash.")
 }
 
 func (rt *router) notAllowed(w http.ResponseWriter, r *http.Request, allow string) {
 	w.Header().Set("Allow", allow)
-	rt.server.fail(w, r, fault.New(fault.MethodNotAllowed, "This address does not support the method "+method(r)+"."))
+	rt.server.fail(w, r, fault.New(fault.MethodNotAllowed, "This address does not support the method "+method(r)+". It supports: "+allow+"."))
 }
 
 // method returns the method without characters that are unsafe in a message.

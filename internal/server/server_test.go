@@ -91,7 +91,7 @@ func TestFail(t *testing.T) {
 			fault.Invalid("name", "is required"), 422,
 			`{"error_code":"VALIDATION_FAILED","error_message":"","message":"The request is not valid.","sub_errors":[{"code":"name","message":"is required"}]}`, nil,
 		},
-		"absent":    {fault.Absent(), 404, `{"error_code":"NOT_FOUND","error_message":"","message":"Nothing was found at this address."}`, nil},
+		"absent":    {fault.Absent(), 404, `{"error_code":"NOT_FOUND","error_message":"","message":"Nothing was found at this address. Check the names and ids in it. What is not shared with you looks absent; /api/v1/docs lists the operations."}`, nil},
 		"too often": {overloaded, 429, `{"error_code":"RATE_LIMITED","error_message":"","message":"Slow down."}`, map[string]string{"Retry-After": "2"}},
 		"deadline":  {context.DeadlineExceeded, 504, `{"error_code":"TIMEOUT","error_message":"","message":"The request took too long."}`, nil},
 	} {
