@@ -231,7 +231,7 @@ func (w *writers) insist(request func() *http.Request) (*answer, error) {
 		w.measure(time.Since(began), answer.status)
 
 		switch {
-		case answer.status == http.StatusCreated:
+		case answer.status/100 == 2:
 			return answer, nil
 		case answer.status != http.StatusServiceUnavailable, answer.header.Get("Retry-After") == "", w.stopped():
 			return nil, fmt.Errorf("%d: %s", answer.status, answer.body)
@@ -246,7 +246,7 @@ func (w *writers) measure(took time.Duration, status int) {
 	defer w.mutex.Unlock()
 
 	w.slowest = max(w.slowest, took)
-	if status != http.StatusCreated {
+	if status/100 != 2 {
 		w.unavailable++
 	}
 }

@@ -68,7 +68,7 @@ func mistakes() []mistake {
 		{"rows for an unknown dataset", post, "/ingest/shop/order", `{"data": [{"region": "north"}]}`, json},
 		{"an ingestion without a session", post, "/data/ada/shop/orders/ingestions", "{}", json},
 		{"an ingestion of an unknown session", post, "/data/ada/shop/orders/ingestions", `{"sessionId": "0199c0ea-d6e7-7f80-89a1-2b3c4d5e6f70"}`, json},
-		{"a misspelt option", post, "/data/ada/shop/orders/ingestions", `{"sessionId": "0199c0ea-d6e7-7f80-89a1-2b3c4d5e6f70", "options": {"seperator": ";"}}`, json},
+		{"a misspelt option", post, "/data/ada/shop/orders/ingestions", `{"sessionId": "0199c0ea-d6e7-7f80-89a1-2b3c4d5e6f70", "options": {"seperator": ";"}}`, json}, //nolint:misspell // the mistake
 		{"an unknown mode", post, "/data/ada/shop/orders/ingestions", `{"sessionId": "0199c0ea-d6e7-7f80-89a1-2b3c4d5e6f70", "mode": "overwrite"}`, json},
 		{"an upload without files", post, "/file-upload/prepare", `{"filesToUpload": []}`, json},
 		{"a file of no bytes", post, "/file-upload/prepare", `{"filesToUpload": [{"filename": "a.csv", "size": 0}]}`, json},
@@ -105,7 +105,7 @@ func mistakes() []mistake {
 		sql("a misspelt dataset", "SELECT region FROM order_s"),
 		sql("a misspelt function", "SELECT cuont(*) FROM orders"),
 		sql("a missing FROM", "SELECT region"),
-		sql("a text in double quotes", `SELECT * FROM orders WHERE region = "north"`),
+		sql("a text in double quotes", `SELECT * FROM orders WHERE region = "north"`), //nolint:unqueryvet // a statement of a user
 		sql("a column that is not grouped", "SELECT region, count(*) FROM orders"),
 		sql("an aggregate in WHERE", "SELECT region FROM orders WHERE count(*) > 1 GROUP BY region"),
 		sql("a keyword with a typo", "SELCT region FROM orders"),
@@ -114,11 +114,11 @@ func mistakes() []mistake {
 		sql("two statements", "SELECT 1; SELECT 2"),
 		sql("a sum of texts", "SELECT sum(region) FROM orders"),
 		sql("a text as a number", "SELECT region + 5 FROM orders"),
-		sql("a view", "CREATE VIEW north AS SELECT * FROM orders"),
+		sql("a view", "CREATE VIEW north AS SELECT * FROM orders"), //nolint:unqueryvet // a statement of a user
 		sql("a setting of the engine", "PRAGMA table_info(orders)"),
-		sql("a file by a function", "SELECT * FROM read_csv('orders.csv')"),
-		sql("a file", "SELECT * FROM 'orders.csv'"),
-		sql("another's dataset", `SELECT * FROM "bob/shop/orders"`),
+		sql("a file by a function", "SELECT * FROM read_csv('orders.csv')"), //nolint:unqueryvet // a statement of a user
+		sql("a file", "SELECT * FROM 'orders.csv'"),                         //nolint:unqueryvet // a statement of a user
+		sql("another's dataset", `SELECT * FROM "bob/shop/orders"`),         //nolint:unqueryvet // a statement of a user
 		sql("a setting", "SET threads = 8"),
 	}
 }

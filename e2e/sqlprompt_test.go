@@ -55,6 +55,7 @@ func openScreen(t *testing.T) (s *screen, program *os.File) {
 	require.NoError(t, err)
 
 	s = &screen{t: t, keys: keys}
+	t.Cleanup(func() { t.Logf("the rest of the screen: %q", s.rest()) })
 
 	go func() {
 		buffer := make([]byte, 4096)
@@ -91,6 +92,13 @@ func (s *screen) shows(text string) {
 	})
 }
 
+func (s *screen) rest() string {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+
+	return s.text.String()
+}
+
 func (s *screen) types(keys string) {
 	s.t.Helper()
 
@@ -105,6 +113,8 @@ func TestSQLPrompt(t *testing.T) {
 
 	s := start(t)
 	d := newFilled(t, s, "ada", value(t, call(t, http.MethodPost, s.url+"/user/tokens", s.newKey().token("ada"), `{"name": "prompt"}`)))
+	require.Equal(t, http.StatusOK, d.post(`{"data": [{"n": 1}]}`).status)
+
 	c := s.signedIn(t, d.bearer)
 	at, program := openScreen(t)
 

@@ -137,7 +137,7 @@ func (s *sqlSession) page(ctx context.Context, rows int, show func() error) erro
 	}
 
 	screen := s.p.out
-	command := exec.CommandContext(ctx, "sh", "-c", pager) //nolint:gosec // the user chooses the pager
+	command := exec.CommandContext(ctx, "sh", "-c", pager)
 	command.Stdin, command.Stdout, command.Stderr = from, screen.file, os.Stderr
 
 	if err := command.Start(); err != nil {
@@ -190,7 +190,7 @@ func (s *sqlSession) prompt(ctx context.Context) error {
 	var pending string
 
 	for ctx.Err() == nil {
-		text, err := s.readLine(line, keys, pending != "")
+		text, err := s.readLine(line, pending != "")
 
 		switch {
 		case errors.Is(err, io.EOF):
@@ -227,7 +227,7 @@ func (s *sqlSession) prompt(ctx context.Context) error {
 }
 
 // readLine reads a line in raw mode. Between lines the terminal is in its usual mode, so that Ctrl-C is a signal.
-func (s *sqlSession) readLine(line *term.Terminal, keys *keyReader, isContinued bool) (string, error) {
+func (s *sqlSession) readLine(line *term.Terminal, isContinued bool) (string, error) {
 	before, err := term.MakeRaw(int(os.Stdin.Fd()))
 	if err != nil {
 		return "", err

@@ -91,7 +91,7 @@ func TestHistory(t *testing.T) {
 func TestComplete(t *testing.T) {
 	t.Parallel()
 
-	s := &sqlSession{names: &sqlNames{[]string{"FROM", "SELECT", `shop."a-b"`, "shop.orders", "shop.order_lines", "Total"}}}
+	s := &sqlSession{names: &sqlNames{[]string{"FROM", "ORDER", "orders", "SELECT", `shop."a-b"`, "shop.orders", "shop.order_lines", "Total"}}}
 
 	for typed, want := range map[string]string{
 		"sel|":                  "SELECT|",
@@ -99,6 +99,8 @@ func TestComplete(t *testing.T) {
 		"SELECT 1 FROM sh|":     "SELECT 1 FROM shop.|",
 		"SELECT 1 FROM shop.o|": "SELECT 1 FROM shop.order|",
 		`FROM shop."|`:          `FROM shop."a-b"|`,
+		"FROM orde|":            "FROM orders|",
+		"ORDE|":                 "ORDER|",
 		"FROM x|":               "FROM x|",
 		"FROM |":                "FROM |",
 	} {
@@ -109,7 +111,8 @@ func TestComplete(t *testing.T) {
 	}
 
 	shown := new(bytes.Buffer)
-	_, _, _ = s.complete(t.Context(), shown, "shop.order", len("shop.order"), '\t')
+	line, _, _ := s.complete(t.Context(), shown, "shop.order", len("shop.order"), '\t')
+	require.Equal(t, "shop.order", line)
 	require.Equal(t, "shop.order_lines  shop.orders\n", shown.String())
 
 	_, _, ok := s.complete(t.Context(), shown, "sel", 3, 'x')

@@ -156,6 +156,11 @@ func (s *sqlSession) candidates(ctx context.Context, begin string) (found []stri
 		}
 	}
 
+	// "orde" means orders and not ORDER, if there is such a dataset.
+	if exact := slices.DeleteFunc(slices.Clone(found), func(word string) bool { return !strings.HasPrefix(word, begin) }); len(exact) > 0 {
+		found = exact
+	}
+
 	slices.Sort(found)
 
 	return slices.Compact(found)
@@ -191,7 +196,7 @@ func (s *sqlSession) readNames(ctx context.Context) *sqlNames {
 
 		names.words = append(names.words, path, part("c"))
 
-		if s.at != nil && (s.at.owner == "self" || s.at.owner == row["o"]) && strings.EqualFold(s.at.namespace, row["n"].(string)) { //nolint:forcetypeassert // the statement returns texts
+		if namespace, _ := row["n"].(string); s.at != nil && (s.at.owner == "self" || s.at.owner == row["o"]) && strings.EqualFold(s.at.namespace, namespace) {
 			names.words = append(names.words, part("d"))
 		}
 	}
