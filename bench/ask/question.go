@@ -47,6 +47,8 @@ func question(ctx context.Context, s *rig.Service, user string, agent api.Questi
 
 // follow reads a stream to the end of its run and calls see for each event. A run that does not complete is an error.
 func follow(client *http.Client, request *http.Request, see func(seq int64)) error {
+	request.Header.Set("Accept", "text/event-stream")
+
 	response, err := client.Do(request)
 	if err != nil {
 		return err

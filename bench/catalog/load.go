@@ -85,13 +85,13 @@ func (c *Catalog) traffic(ctx context.Context) func(i int) (*http.Request, error
 		case kind%10 < 5: // by a grant on the dataset
 			return c.Request(ctx, "bob", http.MethodGet, fmt.Sprintf("/data/other-%d/data/dataset-%d/inferDefinition", ofOther/each, ofOther), nil)
 		case kind%10 == 5:
-			return c.Request(ctx, "bob", http.MethodGet, "/schema/ada/warehouse/datasets?cursor="+namespaceCursor(seededID("ada", ofAda)), nil)
+			return c.at(ctx, "bob", "/schema/ada/warehouse/datasets?cursor="+namespaceCursor(seededID("ada", ofAda)))
 		case kind%10 == 6:
-			return c.Request(ctx, "eve", http.MethodGet, "/schema/bob/reports/datasets?cursor="+namespaceCursor(seededID("bob", ofOther)), nil)
+			return c.at(ctx, "eve", "/schema/bob/reports/datasets?cursor="+namespaceCursor(seededID("bob", ofOther)))
 		case kind%10 == 7:
 			cursor := allCursor(1, seededID("account", ofOther/each), seededID("namespace", ofOther/each), seededID("other", ofOther))
 
-			return c.Request(ctx, "bob", http.MethodGet, "/schema/datasets/all?cursor="+cursor, nil)
+			return c.at(ctx, "bob", "/schema/datasets/all?cursor="+cursor)
 		case kind%10 == 8:
 			return c.Request(ctx, "ada", http.MethodGet, sharesPath(ofAda), nil)
 		default:

@@ -9,7 +9,9 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"strconv"
 	"strings"
@@ -35,8 +37,9 @@ type Catalog struct {
 	*rig.Service
 
 	size  int
-	since time.Time     // time of the first audit entry
-	every time.Duration // time between two audit entries
+	since time.Time         // time of the first audit entry
+	every time.Duration     // time between two audit entries
+	tags  map[string][]byte // ends of the cursors of lists, by user and path
 }
 
 // each is the number of datasets of each of the other people.
@@ -120,7 +123,65 @@ func (c *Catalog) seed(ctx context.Context) error {
 	return nil
 }
 
-// The cursors of the service are computed here, because it would take long to page to the middle of a million entries.
+// The positions of cursors are computed here, because it would take long to page to the middle of a million entries.
+
+// at returns a request for a page of a list. The path ends with the position of a cursor, to which the request adds the end of a cursor
+// of the same list: it identifies the list.
+func (c *Catalog) at(ctx context.Context, user, path string) (*http.Request, error) {
+	before, position, isPaged := strings.Cut(path, "cursor=")
+	if !isPaged {
+		return c.Request(ctx, user, http.MethodGet, path, nil)
+	}
+
+	tag, err := c.listTag(ctx, user, before[:strings.Index(before, "?")])
+	if err != nil {
+		return nil, err
+	}
+
+	place, err := base64.RawURLEncoding.DecodeString(position)
+	if err != nil {
+		return nil, err
+	}
+
+	return c.Request(ctx, user, http.MethodGet, before+"cursor="+base64.RawURLEncoding.EncodeToString(append(place, tag...)), nil)
+}
+
+// listTag returns the end of the cursors of a list, from its first page.
+func (c *Catalog) listTag(ctx context.Context, user, list string) ([]byte, error) {
+	const length = 8
+
+	if tag := c.tags[user+list]; tag != nil {
+		return tag, nil
+	}
+
+	request, err := c.Request(ctx, user, http.MethodGet, list+"?limit=1", nil)
+	if err != nil {
+		return nil, err
+	}
+
+	body, err := rig.Get(request)
+	if err != nil {
+		return nil, err
+	}
+
+	var page struct{ NextCursor string }
+	if err := json.Unmarshal(body, &page); err != nil {
+		return nil, err
+	}
+
+	cursor, err := base64.RawURLEncoding.DecodeString(page.NextCursor)
+	if err != nil || len(cursor) < length {
+		return nil, fmt.Errorf("%s has no second page: %s", list, body)
+	}
+
+	if c.tags == nil {
+		c.tags = map[string][]byte{}
+	}
+
+	c.tags[user+list] = cursor[len(cursor)-length:]
+
+	return c.tags[user+list], nil
+}
 
 func namespaceCursor(dataset uuid.UUID) string {
 	return base64.RawURLEncoding.EncodeToString(dataset[:])

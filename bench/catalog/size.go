@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net/http"
 	"os"
 	"time"
 
@@ -156,7 +155,7 @@ func (o operation) side(ctx context.Context, name string, c *Catalog, lasting ti
 	loop := rig.ClosedLoop{Connections: 1}
 
 	for _, p := range o.pages(c) {
-		request, err := c.Request(ctx, o.user, http.MethodGet, p.path, nil)
+		request, err := c.at(ctx, o.user, p.path)
 		if err != nil {
 			return rig.Side{}, err
 		}
