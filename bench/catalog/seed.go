@@ -133,7 +133,9 @@ func (c *Catalog) at(ctx context.Context, user, path string) (*http.Request, err
 		return c.Request(ctx, user, http.MethodGet, path, nil)
 	}
 
-	tag, err := c.listTag(ctx, user, before[:strings.Index(before, "?")])
+	list, _, _ := strings.Cut(before, "?")
+
+	tag, err := c.listTag(ctx, user, list)
 	if err != nil {
 		return nil, err
 	}
