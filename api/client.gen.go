@@ -2471,7 +2471,7 @@ type ClientInterface interface {
 	// UpdateDatasetWithBody Rename or move a dataset, or change its exposure
 	//
 	// Only the owner may do this; others who can see the dataset get 403. After a rename or a move the old path is 404.
-	// A name that is taken is answered with 409, a namespace that does not exist with 404. At least one field must be present.
+	// At least one field must be present. The answer is 409 if the name is taken, and 404 if the namespace does not exist.
 	//
 	// `namespace` moves the dataset to another namespace of the owner. This changes who sees it: grants on the former namespace no longer
 	// cover the dataset, and grants on the new one do. Grants on the dataset itself stay. A dataset without an exposure of its own gets that
@@ -2485,7 +2485,7 @@ type ClientInterface interface {
 	// UpdateDataset Rename or move a dataset, or change its exposure
 	//
 	// Only the owner may do this; others who can see the dataset get 403. After a rename or a move the old path is 404.
-	// A name that is taken is answered with 409, a namespace that does not exist with 404. At least one field must be present.
+	// At least one field must be present. The answer is 409 if the name is taken, and 404 if the namespace does not exist.
 	//
 	// `namespace` moves the dataset to another namespace of the owner. This changes who sees it: grants on the former namespace no longer
 	// cover the dataset, and grants on the new one do. Grants on the dataset itself stay. A dataset without an exposure of its own gets that
@@ -3298,7 +3298,7 @@ type ClientInterface interface {
 
 	// UpdateNamespaceWithBody Rename a namespace or change what external models may see
 	//
-	// At least one field must be present. A name that is taken is answered with 409. After a rename the old path is 404, and a new namespace
+	// At least one field must be present. The answer is 409 if the name is taken. After a rename, the old path gives 404. A new namespace
 	// with the old name inherits nothing. Grants, restricted tokens and conversations stay with the renamed namespace. A question that is in
 	// progress fails at its next statement, because its statements use the old name.
 	//
@@ -3309,7 +3309,7 @@ type ClientInterface interface {
 
 	// UpdateNamespace Rename a namespace or change what external models may see
 	//
-	// At least one field must be present. A name that is taken is answered with 409. After a rename the old path is 404, and a new namespace
+	// At least one field must be present. The answer is 409 if the name is taken. After a rename, the old path gives 404. A new namespace
 	// with the old name inherits nothing. Grants, restricted tokens and conversations stay with the renamed namespace. A question that is in
 	// progress fails at its next statement, because its statements use the old name.
 	//
@@ -3445,7 +3445,7 @@ func (c *Client) GetDataset(ctx context.Context, username Username, namespace Na
 // UpdateDatasetWithBody Rename or move a dataset, or change its exposure
 //
 // Only the owner may do this; others who can see the dataset get 403. After a rename or a move the old path is 404.
-// A name that is taken is answered with 409, a namespace that does not exist with 404. At least one field must be present.
+// At least one field must be present. The answer is 409 if the name is taken, and 404 if the namespace does not exist.
 //
 // `namespace` moves the dataset to another namespace of the owner. This changes who sees it: grants on the former namespace no longer
 // cover the dataset, and grants on the new one do. Grants on the dataset itself stay. A dataset without an exposure of its own gets that
@@ -3469,7 +3469,7 @@ func (c *Client) UpdateDatasetWithBody(ctx context.Context, username Username, n
 // UpdateDataset Rename or move a dataset, or change its exposure
 //
 // Only the owner may do this; others who can see the dataset get 403. After a rename or a move the old path is 404.
-// A name that is taken is answered with 409, a namespace that does not exist with 404. At least one field must be present.
+// At least one field must be present. The answer is 409 if the name is taken, and 404 if the namespace does not exist.
 //
 // `namespace` moves the dataset to another namespace of the owner. This changes who sees it: grants on the former namespace no longer
 // cover the dataset, and grants on the new one do. Grants on the dataset itself stay. A dataset without an exposure of its own gets that
@@ -5052,7 +5052,7 @@ func (c *Client) DeleteNamespace(ctx context.Context, username Username, namespa
 
 // UpdateNamespaceWithBody Rename a namespace or change what external models may see
 //
-// At least one field must be present. A name that is taken is answered with 409. After a rename the old path is 404, and a new namespace
+// At least one field must be present. The answer is 409 if the name is taken. After a rename, the old path gives 404. A new namespace
 // with the old name inherits nothing. Grants, restricted tokens and conversations stay with the renamed namespace. A question that is in
 // progress fails at its next statement, because its statements use the old name.
 //
@@ -5073,7 +5073,7 @@ func (c *Client) UpdateNamespaceWithBody(ctx context.Context, username Username,
 
 // UpdateNamespace Rename a namespace or change what external models may see
 //
-// At least one field must be present. A name that is taken is answered with 409. After a rename the old path is 404, and a new namespace
+// At least one field must be present. The answer is 409 if the name is taken. After a rename, the old path gives 404. A new namespace
 // with the old name inherits nothing. Grants, restricted tokens and conversations stay with the renamed namespace. A question that is in
 // progress fails at its next statement, because its statements use the old name.
 //
@@ -9328,7 +9328,7 @@ type ClientWithResponsesInterface interface {
 	// UpdateDatasetWithBodyWithResponse Rename or move a dataset, or change its exposure
 	//
 	// Only the owner may do this; others who can see the dataset get 403. After a rename or a move the old path is 404.
-	// A name that is taken is answered with 409, a namespace that does not exist with 404. At least one field must be present.
+	// At least one field must be present. The answer is 409 if the name is taken, and 404 if the namespace does not exist.
 	//
 	// `namespace` moves the dataset to another namespace of the owner. This changes who sees it: grants on the former namespace no longer
 	// cover the dataset, and grants on the new one do. Grants on the dataset itself stay. A dataset without an exposure of its own gets that
@@ -9342,7 +9342,7 @@ type ClientWithResponsesInterface interface {
 	// UpdateDatasetWithResponse Rename or move a dataset, or change its exposure
 	//
 	// Only the owner may do this; others who can see the dataset get 403. After a rename or a move the old path is 404.
-	// A name that is taken is answered with 409, a namespace that does not exist with 404. At least one field must be present.
+	// At least one field must be present. The answer is 409 if the name is taken, and 404 if the namespace does not exist.
 	//
 	// `namespace` moves the dataset to another namespace of the owner. This changes who sees it: grants on the former namespace no longer
 	// cover the dataset, and grants on the new one do. Grants on the dataset itself stay. A dataset without an exposure of its own gets that
@@ -10231,7 +10231,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateNamespaceWithBodyWithResponse Rename a namespace or change what external models may see
 	//
-	// At least one field must be present. A name that is taken is answered with 409. After a rename the old path is 404, and a new namespace
+	// At least one field must be present. The answer is 409 if the name is taken. After a rename, the old path gives 404. A new namespace
 	// with the old name inherits nothing. Grants, restricted tokens and conversations stay with the renamed namespace. A question that is in
 	// progress fails at its next statement, because its statements use the old name.
 	//
@@ -10242,7 +10242,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateNamespaceWithResponse Rename a namespace or change what external models may see
 	//
-	// At least one field must be present. A name that is taken is answered with 409. After a rename the old path is 404, and a new namespace
+	// At least one field must be present. The answer is 409 if the name is taken. After a rename, the old path gives 404. A new namespace
 	// with the old name inherits nothing. Grants, restricted tokens and conversations stay with the renamed namespace. A question that is in
 	// progress fails at its next statement, because its statements use the old name.
 	//
@@ -14216,7 +14216,7 @@ func (c *ClientWithResponses) GetDatasetWithResponse(ctx context.Context, userna
 // UpdateDatasetWithBodyWithResponse Rename or move a dataset, or change its exposure
 //
 // Only the owner may do this; others who can see the dataset get 403. After a rename or a move the old path is 404.
-// A name that is taken is answered with 409, a namespace that does not exist with 404. At least one field must be present.
+// At least one field must be present. The answer is 409 if the name is taken, and 404 if the namespace does not exist.
 //
 // `namespace` moves the dataset to another namespace of the owner. This changes who sees it: grants on the former namespace no longer
 // cover the dataset, and grants on the new one do. Grants on the dataset itself stay. A dataset without an exposure of its own gets that
@@ -14236,7 +14236,7 @@ func (c *ClientWithResponses) UpdateDatasetWithBodyWithResponse(ctx context.Cont
 // UpdateDatasetWithResponse Rename or move a dataset, or change its exposure
 //
 // Only the owner may do this; others who can see the dataset get 403. After a rename or a move the old path is 404.
-// A name that is taken is answered with 409, a namespace that does not exist with 404. At least one field must be present.
+// At least one field must be present. The answer is 409 if the name is taken, and 404 if the namespace does not exist.
 //
 // `namespace` moves the dataset to another namespace of the owner. This changes who sees it: grants on the former namespace no longer
 // cover the dataset, and grants on the new one do. Grants on the dataset itself stay. A dataset without an exposure of its own gets that
@@ -15587,7 +15587,7 @@ func (c *ClientWithResponses) DeleteNamespaceWithResponse(ctx context.Context, u
 
 // UpdateNamespaceWithBodyWithResponse Rename a namespace or change what external models may see
 //
-// At least one field must be present. A name that is taken is answered with 409. After a rename the old path is 404, and a new namespace
+// At least one field must be present. The answer is 409 if the name is taken. After a rename, the old path gives 404. A new namespace
 // with the old name inherits nothing. Grants, restricted tokens and conversations stay with the renamed namespace. A question that is in
 // progress fails at its next statement, because its statements use the old name.
 //
@@ -15604,7 +15604,7 @@ func (c *ClientWithResponses) UpdateNamespaceWithBodyWithResponse(ctx context.Co
 
 // UpdateNamespaceWithResponse Rename a namespace or change what external models may see
 //
-// At least one field must be present. A name that is taken is answered with 409. After a rename the old path is 404, and a new namespace
+// At least one field must be present. The answer is 409 if the name is taken. After a rename, the old path gives 404. A new namespace
 // with the old name inherits nothing. Grants, restricted tokens and conversations stay with the renamed namespace. A question that is in
 // progress fails at its next statement, because its statements use the old name.
 //

@@ -77,7 +77,7 @@ func (g *generated) typescript(t *testing.T) {
 	copyPeer(t, folder, "typescript", "package.json", "smoke.ts")
 	require.NoError(t, os.Symlink(filepath.Join(installed(t, "typescript"), "node_modules"), filepath.Join(folder, "node_modules")))
 
-	// Without the last flag the generator takes fields with a default as required, also in requests.
+	// Without --default-non-nullable false, the generator treats fields with a default as required, even in requests.
 	output := made(t, folder, "node_modules/.bin/openapi-typescript", g.document, "--output", "schema.ts", "--default-non-nullable", "false")
 	require.NotContains(t, strings.ToLower(output), "warn")
 

@@ -123,8 +123,8 @@ func mistakes() []mistake {
 	}
 }
 
-// TestMistakes compares what developers are told about their usual mistakes with testdata/mistakes.golden. A message must say what
-// to change to somebody who does not know the API: read the changed lines before you accept them with -update.
+// TestMistakes compares the error messages for usual mistakes with testdata/mistakes.golden. A message must tell a developer who does
+// not know the API what to change. Read each changed message before you accept it with -update.
 func TestMistakes(t *testing.T) {
 	t.Parallel()
 

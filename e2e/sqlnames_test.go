@@ -41,7 +41,7 @@ func newSQLNames(t *testing.T, s *service, key *signer) *sqlNames {
 	return d
 }
 
-// ask sends a statement; more begins with further members of the request.
+// ask sends a statement. more contains further fields of the request, separated by commas.
 func (d *sqlNames) ask(t *testing.T, bearer, statement, more string) *answer {
 	t.Helper()
 

@@ -125,8 +125,8 @@ func (c *Catalog) seed(ctx context.Context) error {
 
 // The positions of cursors are computed here, because it would take long to page to the middle of a million entries.
 
-// at returns a request for a page of a list. The path ends with the position of a cursor, to which the request adds the end of a cursor
-// of the same list: it identifies the list.
+// at returns a request for a page of a list. The path ends with a position. A cursor is a position and the tag of its list, so at appends
+// the tag.
 func (c *Catalog) at(ctx context.Context, user, path string) (*http.Request, error) {
 	before, position, isPaged := strings.Cut(path, "cursor=")
 	if !isPaged {
@@ -148,7 +148,7 @@ func (c *Catalog) at(ctx context.Context, user, path string) (*http.Request, err
 	return c.Request(ctx, user, http.MethodGet, before+"cursor="+base64.RawURLEncoding.EncodeToString(append(place, tag...)), nil)
 }
 
-// listTag returns the end of the cursors of a list, from its first page.
+// listTag reads the first page of a list and returns the end of its cursor. All cursors of the list have the same end.
 func (c *Catalog) listTag(ctx context.Context, user, list string) ([]byte, error) {
 	const length = 8
 

@@ -86,7 +86,7 @@ func dotted(parts ...string) string {
 	return strings.Join(written, ".")
 }
 
-// isPlain reports whether SQL reads a text as one name without quotes.
+// isPlain reports whether a name needs no quotes in SQL.
 func isPlain(name string) bool {
 	for i := range len(name) {
 		if !isNameByte(name[i]) || (i == 0 && (name[i] == '$' || (name[i] >= '0' && name[i] <= '9'))) {

@@ -18,7 +18,7 @@ type Filter struct {
 	Status       Status        // empty means all
 	Namespace    *catalog.Path // nil means all
 	Conversation uuid.UUID     // uuid.Nil means all
-	After        uuid.UUID     // the last return value of the previous page
+	After        uuid.UUID     // the page starts after this run; uuid.Nil means the newest
 	Limit        int
 }
 

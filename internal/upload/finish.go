@@ -57,8 +57,8 @@ func (u Uploads) Finish(ctx context.Context, who auth.Principal, session, file u
 		return Finished{}, fault.New(fault.InvalidState, "The file was aborted.")
 	}
 
-	// The store forgets the parts when it assembles the file. If a client that disconnects stopped the work between that and
-	// the record, the client would find no parts and send the file again.
+	// A client that disconnects must not stop the work. The store drops the parts when it assembles the file. If the work stopped
+	// before the file is recorded, the client would find no parts and send the file again.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
 	defer cancel()
 
