@@ -20,7 +20,7 @@ func deletionScenarios() []scenario {
 			{as: "vera", do: "GET /schema/del/n/datasets", status: 404, want: absent},
 
 			// The operator can restore the dataset while its name is free.
-			{do: "quernd dataset restore del/n/d", status: 1, want: "quernd: Another dataset has this name now. Rename it first."},
+			{do: "quernd dataset restore del/n/d", status: 1, want: "quernd: Another dataset is named n/d now. Rename or delete it first."},
 			{as: "del", do: "PATCH /data/self/n/d", body: `{"name": "second"}`, status: 200, want: datasetBody("del/n/second", "", "{}")},
 			{do: "quernd dataset restore DEL/N/D", want: "DEL/N/D is restored\n"},
 			{as: "vera", do: "POST /data/del/n/d/clear", status: 200, want: datasetBody("del/n/d", "first", "{}")},

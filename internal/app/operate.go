@@ -171,7 +171,7 @@ func (o Operator) RestoreDataset(ctx context.Context, path string) error {
 	}
 
 	return o.withDatabase(ctx, func(db *postgres.DB) error {
-		return o.said(catalog.Catalog{DB: db, Now: time.Now}.RestoreDataset(ctx, at, o.config.Data.DeleteGrace), "%s is restored", at)
+		return o.said(catalog.Catalog{DB: db, Now: time.Now, DeleteGrace: o.config.Data.DeleteGrace}.RestoreDataset(ctx, at), "%s is restored", at)
 	})
 }
 

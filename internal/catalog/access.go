@@ -18,6 +18,8 @@ import (
 type Catalog struct {
 	DB  *postgres.DB
 	Now func() time.Time
+	// DeleteGrace is the grace period: how long a deleted namespace or dataset can be restored.
+	DeleteGrace time.Duration
 
 	Exposure Exposure // exposure of datasets whose owner has set none; "" means the strictest
 }

@@ -316,8 +316,8 @@ func (change DatasetChange) describe() string {
 	return strings.Join(parts, ", ")
 }
 
-// DeleteDataset turns a dataset into a tombstone. Its name is free at once. An operator can restore the dataset until
-// the grace period ends.
+// DeleteDataset turns a dataset into a tombstone. Its name is free at once. The owner and the operator can restore the
+// dataset until the grace period ends.
 func (c Catalog) DeleteDataset(ctx context.Context, who auth.Principal, at Path) error {
 	return c.DB.InTx(ctx, func(tx postgres.Tx) error {
 		found, err := c.Allow(ctx, tx, who, auth.Owner, at)

@@ -4,8 +4,9 @@
 // Invariants:
 //   - An account owns everything in it. Every key begins with the account, and a transaction touches the rows of one
 //     account only, except for the directory and for one step of TransferDataset.
-//   - Names are stored as written and compared without case. A deleted dataset is a tombstone: its name is free at
-//     once, and a new dataset with that name inherits nothing.
+//   - Names are stored as written and compared without case. A deleted dataset or namespace is a tombstone: its name is
+//     free at once, and a new one with that name inherits nothing. It keeps its grants, which give no access until it is
+//     restored.
 //   - decide and access.role are the only functions that decide about access. Something that a caller may not see
 //     looks exactly like something that does not exist.
 //   - A grant names an account, a group, or a username that no account has yet. A grant to such a username takes

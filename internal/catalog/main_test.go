@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"quern.dev/quern/internal/audit"
 	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/lake"
@@ -48,7 +49,7 @@ func newBundle(t *testing.T) *bundle {
 
 	b := &bundle{db: pgtest.New(t)}
 	start := time.Now()
-	b.catalog = Catalog{DB: b.db, Now: func() time.Time { return start.Add(time.Duration(b.passed.Add(1)) * time.Millisecond) }}
+	b.catalog = Catalog{DB: b.db, DeleteGrace: grace, Now: func() time.Time { return start.Add(time.Duration(b.passed.Add(1)) * time.Millisecond) }}
 
 	return b
 }
@@ -167,6 +168,31 @@ func (b *bundle) namespaces(t tester, who auth.Principal, username string, limit
 	return list
 }
 
+// deleted reads the list of what can be restored page by page.
+func (b *bundle) deleted(t tester, who auth.Principal, limit int) (list []Deleted) {
+	t.Helper()
+
+	var position audit.Position
+
+	for range maxPages {
+		page, next, err := b.catalog.Deleted(t.Context(), who, position, limit)
+		require.NoError(t, err)
+
+		list = append(list, page...)
+		if next == (audit.Position{}) {
+			return list
+		}
+
+		require.Len(t, page, limit, "only the last page is short")
+
+		position = next
+	}
+
+	require.FailNow(t, "the list does not end")
+
+	return nil
+}
+
 // maxPages is larger than the number of pages of any list in these tests.
 const maxPages = 500
 
@@ -219,10 +245,10 @@ func (b *bundle) requireSound(t tester) {
 				SELECT subject_kind, subject_id, account_id, namespace_id, dataset_id FROM directory_grants
 				EXCEPT SELECT g.subject_kind, g.subject_id, g.account_id, coalesce(d.namespace_id, g.target_id), coalesce(d.id, $1)
 				FROM grants g LEFT JOIN datasets d ON d.account_id = g.account_id AND d.id = g.target_id) x`,
-		"a grant on a namespace that is gone, or on nothing": `
+		"a grant on a namespace that was erased, or on nothing": `
 			SELECT count(*) FROM grants g
 			LEFT JOIN datasets d ON d.account_id = g.account_id AND d.id = g.target_id
-			LEFT JOIN namespaces n ON n.account_id = g.account_id AND n.id = g.target_id AND n.deleted_at IS NULL
+			LEFT JOIN namespaces n ON n.account_id = g.account_id AND n.id = g.target_id AND (n.deleted_at IS NULL OR NOT n.erased)
 			WHERE d.id IS NULL AND n.id IS NULL AND $1::uuid IS NOT NULL`,
 		"a dataset that lives in a dead namespace": `
 			SELECT count(*) FROM datasets d LEFT JOIN namespaces n ON n.account_id = d.account_id AND n.id = d.namespace_id AND n.deleted_at IS NULL

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
@@ -238,11 +237,11 @@ func (r *round) restore() string {
 		want = fault.Conflict
 	}
 
-	if r.expect(want, r.b.catalog.RestoreDataset(r.Context(), at, time.Hour)) {
+	if r.expect(want, r.b.catalog.RestoreDataset(r.Context(), at)) {
 		home := r.m.find(Path{Username: at.Username, Namespace: at.Namespace})
 		if home == nil {
 			home = last.parent
-			home.died = 0
+			home.revive()
 		}
 
 		last.died, last.parent = 0, home
@@ -250,6 +249,101 @@ func (r *round) restore() string {
 	}
 
 	return "restore " + at.String()
+}
+
+// restoreOwn compares the list of what a person deleted with the model, and restores something from it.
+func (r *round) restoreOwn() string {
+	owner := rapid.SampledFrom(r.m.people).Draw(r.T, "owner")
+	if !owner.signedIn {
+		return "restore nothing"
+	}
+
+	var (
+		dead  []*node
+		want  []string
+		got   []string
+		limit = rapid.IntRange(1, 3).Draw(r.T, "limit of the deleted")
+		list  = r.b.deleted(r, owner.Principal, limit)
+	)
+
+	for _, n := range r.m.nodes {
+		if n.died > 0 && n.owner == owner.Username {
+			dead = append(dead, n)
+		}
+	}
+
+	slices.SortFunc(dead, func(a, b *node) int { return b.died - a.died })
+
+	for _, n := range dead {
+		want = append(want, n.path().String())
+	}
+
+	for _, one := range list {
+		got = append(got, Path{Username: owner.Username, Namespace: one.Namespace, Dataset: one.Dataset}.String())
+	}
+
+	require.Equal(r, want, got, "what %s deleted", owner.Username)
+
+	if len(dead) == 0 {
+		return "restore nothing"
+	}
+
+	i := rapid.IntRange(0, len(dead)-1).Draw(r.T, "which")
+
+	return r.restoreOne(owner, dead[i], list[i])
+}
+
+func (r *round) restoreOne(owner *person, dead *node, listed Deleted) string {
+	var (
+		who  = r.caller(dead.path())
+		name = dead.name
+		home = dead.parent
+		at   = Path{Username: owner.Username, Namespace: name}
+		want fault.Code
+	)
+
+	if rapid.Bool().Draw(r.T, "under another name") {
+		name = r.name("name", "d")
+		at.Namespace = name
+	}
+
+	if home != nil {
+		at = Path{Username: owner.Username, Namespace: home.name, Dataset: name}
+
+		if found := r.m.find(Path{Username: owner.Username, Namespace: home.name}); home.died > 0 && found != nil {
+			home = found
+		}
+	}
+
+	switch {
+	case !who.Administers(who.Account):
+		want = fault.Forbidden
+	case who.Username != owner.Username:
+		want = fault.NotFound
+	case r.m.find(at) != nil:
+		want = fault.Conflict
+	}
+
+	restore := func() (Deleted, error) {
+		return r.b.catalog.Restore(r.Context(), who.Principal, Restoration{ID: listed.ID, Name: name})
+	}
+
+	if restored, err := restore(); r.expect(want, err) {
+		if home != nil && home.died > 0 {
+			home.revive()
+		}
+
+		dead.died, dead.name, dead.parent = 0, name, home
+		dead.epoch++
+		r.know(dead)
+
+		again, err := restore()
+		require.NoError(r, err)
+		require.Equal(r, restored, again)
+		require.Equal(r, dead.path(), Path{Username: owner.Username, Namespace: restored.Namespace, Dataset: restored.Dataset})
+	}
+
+	return fmt.Sprintf("restore %s as %s", at, name)
 }
 
 func (r *round) transfer() string {

@@ -110,10 +110,12 @@ func (m *model) kill(n *node) {
 	m.deaths++
 	n.died = m.deaths
 	n.epoch++
+}
 
-	if n.parent == nil {
-		n.grants = map[string]auth.Role{}
-	}
+// revive brings a namespace back because a dataset in it is restored.
+func (n *node) revive() {
+	n.died = 0
+	n.grants = map[string]auth.Role{}
 }
 
 func (c caller) reaches(n *node) bool {
@@ -250,7 +252,7 @@ func (r *round) signIn(somebody *person) {
 func (r *round) play() {
 	steps := []func() string{
 		r.create, r.create, r.create, r.createNamespace, r.share, r.share, r.share, r.share, r.share, r.unshare, r.unshare, r.unshare, r.rename, r.delete, r.delete,
-		r.deleteNamespace, r.deleteNamespace, r.clear, r.define, r.restore, r.restore, r.transfer, r.makeToken, r.makeToken, r.arrive, r.arrive,
+		r.deleteNamespace, r.deleteNamespace, r.clear, r.define, r.restore, r.restore, r.restoreOwn, r.restoreOwn, r.restoreOwn, r.transfer, r.makeToken, r.makeToken, r.arrive, r.arrive,
 	}
 
 	for range rapid.IntRange(6, 12).Draw(r.T, "steps") {

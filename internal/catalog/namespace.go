@@ -154,7 +154,8 @@ func (c Catalog) UpdateNamespace(ctx context.Context, who auth.Principal, at Pat
 	return changed, err
 }
 
-// DeleteNamespace deletes a namespace that has no datasets, and all grants on it.
+// DeleteNamespace turns a namespace that has no datasets into a tombstone. Its name is free at once. The owner can restore it
+// with its grants until the grace period ends.
 //
 // Faults: NotFound, Forbidden, Conflict if the namespace is not empty.
 func (c Catalog) DeleteNamespace(ctx context.Context, who auth.Principal, at Path) error {
@@ -171,10 +172,6 @@ func (c Catalog) DeleteNamespace(ctx context.Context, who auth.Principal, at Pat
 
 		if isUsed, err := namespaceHasDatasets(ctx, tx, namespace); err != nil || isUsed {
 			return orTaken(err, "The namespace is not empty. Delete its datasets first.")
-		}
-
-		if err := deleteGrantsOn(ctx, tx, namespace.access); err != nil {
-			return err
 		}
 
 		if err := deleteNamespace(ctx, tx, namespace, c.now()); err != nil {

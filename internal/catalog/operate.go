@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -21,14 +20,14 @@ import (
 //
 // Faults: NotFound if no dataset was deleted there or its grace period has ended; Conflict if the name has been taken
 // again.
-func (c Catalog) RestoreDataset(ctx context.Context, at Path, grace time.Duration) error {
+func (c Catalog) RestoreDataset(ctx context.Context, at Path) error {
 	return c.DB.InTx(ctx, func(tx postgres.Tx) error {
 		account, err := selectAccountID(ctx, tx, strings.ToLower(at.Username))
 		if err != nil {
 			return err
 		}
 
-		found, err := lockTombstone(ctx, tx, account, nameKey(at.Namespace), nameKey(at.Dataset), c.now().Add(-grace))
+		found, err := lockTombstone(ctx, tx, account, nameKey(at.Namespace), nameKey(at.Dataset), c.restorableSince())
 		if err != nil {
 			return err
 		}
@@ -37,7 +36,7 @@ func (c Catalog) RestoreDataset(ctx context.Context, at Path, grace time.Duratio
 			return cannotRestore(at)
 		}
 
-		err = c.reviveTx(ctx, tx, *found, "dataset.restore")
+		err = c.reviveTx(ctx, tx, found, c.byOperator(*found, "dataset.restore"), freeName)
 		if fault.Is(err, fault.NotFound) { // its rows have been removed
 			return cannotRestore(at)
 		}
@@ -46,50 +45,12 @@ func (c Catalog) RestoreDataset(ctx context.Context, at Path, grace time.Duratio
 	})
 }
 
-func cannotRestore(at Path) error {
-	return fault.New(fault.NotFound, fmt.Sprintf("There is no deleted dataset at %s that can be restored.", at))
+func (c Catalog) byOperator(d Dataset, action string) audit.Entry {
+	return audit.Entry{Account: d.Account, At: c.now(), Actor: audit.Operator, Action: action, Target: d.Audit()}
 }
 
-// reviveTx turns a tombstone back into a dataset, in its former namespace or in the one that has that name now.
-func (c Catalog) reviveTx(ctx context.Context, tx postgres.Tx, d Dataset, action string) error {
-	home, err := holdNamespace(ctx, tx, d.Account, nameKey(d.Namespace))
-	if err != nil {
-		return err
-	}
-
-	if home == nil {
-		if err := reviveNamespace(ctx, tx, d.Account, d.NamespaceID); err != nil {
-			if _, taken := postgres.ViolatesUnique(err); taken {
-				return orTaken(nil, "A namespace with this name is being created. Try again.")
-			}
-
-			return err
-		}
-	} else if home.ID != d.NamespaceID {
-		if err := moveInverse(ctx, tx, d, home.ID); err != nil {
-			return err
-		}
-
-		d.NamespaceID = home.ID
-	}
-
-	if err := reviveDataset(ctx, tx, d, c.now()); err != nil {
-		if _, taken := postgres.ViolatesUnique(err); taken {
-			return orTaken(nil, "Another dataset has this name now. Rename it first.")
-		}
-
-		return err
-	}
-
-	if err := c.indexTx(ctx, tx, d.Account, d.ID); err != nil {
-		return err
-	}
-
-	if err := lake.KeepTableTx(ctx, tx, d.table()); err != nil {
-		return err
-	}
-
-	return audit.WriteTx(ctx, tx, audit.Entry{Account: d.Account, At: c.now(), Actor: audit.Operator, Action: action, Target: d.Audit()})
+func cannotRestore(at Path) error {
+	return fault.New(fault.NotFound, fmt.Sprintf("There is no deleted dataset at %s that can be restored.", at))
 }
 
 // TransferDataset transfers a dataset, with its definition and grants, to another user, into a namespace of the same
@@ -101,7 +62,7 @@ func (c Catalog) reviveTx(ctx context.Context, tx postgres.Tx, d Dataset, action
 // move receives the table of the old owner and that of the new owner. Its transaction is the only one in the catalog
 // that touches two accounts.
 //
-// Faults: NotFound, Conflict if the new owner has a dataset of that name.
+// Faults: NotFound, Conflict if the new owner has a dataset of that name or the old owner restores the tombstone.
 func (c Catalog) TransferDataset(ctx context.Context, at Path, newOwner string, move func(tx postgres.Tx, from, to lake.Table) error) error {
 	var (
 		source, moved Dataset
@@ -130,13 +91,15 @@ func (c Catalog) TransferDataset(ctx context.Context, at Path, newOwner string, 
 			return err
 		},
 		func(tx postgres.Tx) error {
-			if err := removeDataset(ctx, tx, source); err != nil {
-				return err
+			if removed, err := removeDataset(ctx, tx, source); err != nil || !removed {
+				return orTaken(err, "The owner has restored the dataset since the transfer began. Try again.")
 			}
 
 			return move(tx, source.table(), moved.table())
 		},
-		func(tx postgres.Tx) error { return c.reviveTx(ctx, tx, moved, "dataset.receive") },
+		func(tx postgres.Tx) error {
+			return c.reviveTx(ctx, tx, &moved, c.byOperator(moved, "dataset.receive"), freeName)
+		},
 	} {
 		if err := c.DB.InTx(ctx, step); err != nil {
 			return err

@@ -105,7 +105,7 @@ func TestTransfer(t *testing.T) {
 	require.Equal(t, fault.NotFound, code(err))
 	_, err = b.catalog.Describe(t.Context(), ada, Path{Username: "bob", Namespace: "sales", Dataset: "orders"})
 	require.Equal(t, fault.NotFound, code(err), "who gave it away keeps nothing")
-	require.Equal(t, fault.NotFound, code(b.catalog.RestoreDataset(t.Context(), orders, grace)), "the old place has no tombstone")
+	require.Equal(t, fault.NotFound, code(b.catalog.RestoreDataset(t.Context(), orders)), "the old place has no tombstone")
 	require.Empty(t, b.all(t, bearer, 10), "a token for it does not follow it into another account")
 	require.Len(t, b.all(t, cyd, 10), 1)
 
@@ -145,7 +145,7 @@ func TestTransferCutOff(t *testing.T) {
 			case 0:
 				require.NoError(t, b.catalog.TransferDataset(t.Context(), orders, "bob", moveTable))
 			case 1, 2:
-				require.NoError(t, b.catalog.RestoreDataset(t.Context(), orders, grace), "back where it was")
+				require.NoError(t, b.catalog.RestoreDataset(t.Context(), orders), "back where it was")
 
 				_, err = b.catalog.PutDefinition(t.Context(), ada, orders, Change{DataDescription: new("later")}, nil)
 				require.NoError(t, err)
@@ -171,8 +171,8 @@ func TestTransferCutOff(t *testing.T) {
 
 				return
 			default:
-				require.Equal(t, fault.NotFound, code(b.catalog.RestoreDataset(t.Context(), orders, grace)))
-				require.NoError(t, b.catalog.RestoreDataset(t.Context(), there, grace), "restoring it at the new place ends it")
+				require.Equal(t, fault.NotFound, code(b.catalog.RestoreDataset(t.Context(), orders)))
+				require.NoError(t, b.catalog.RestoreDataset(t.Context(), there), "restoring it at the new place ends it")
 			}
 
 			requireMoved(t, b, bob, made)
@@ -209,7 +209,9 @@ func takeSteps(t *testing.T, b *bundle, done int) {
 			return err
 		},
 		func(tx postgres.Tx) error {
-			return errors.Join(removeDataset(ctx, tx, source), moveTable(tx, source.table(), moved.table()))
+			_, err := removeDataset(ctx, tx, source)
+
+			return errors.Join(err, moveTable(tx, source.table(), moved.table()))
 		},
 	}[:done] {
 		require.NoError(t, b.db.InTx(ctx, step))
@@ -228,7 +230,7 @@ func TestRestore(t *testing.T) {
 
 	second := b.create(t, ada, "sales", "orders")
 	require.NotEqual(t, first.ID, second.ID)
-	require.Equal(t, fault.Conflict, code(b.catalog.RestoreDataset(t.Context(), orders, grace)), "the name is taken")
+	require.Equal(t, fault.Conflict, code(b.catalog.RestoreDataset(t.Context(), orders)), "the name is taken")
 
 	_, err := b.catalog.Describe(t.Context(), bob, orders)
 	require.Equal(t, fault.NotFound, code(err), "the namesake inherits nothing")
@@ -236,7 +238,7 @@ func TestRestore(t *testing.T) {
 	require.NoError(t, b.catalog.DeleteDataset(t.Context(), ada, orders))
 	require.NoError(t, b.catalog.DeleteNamespace(t.Context(), ada, Path{Username: "ada", Namespace: "sales"}))
 
-	require.NoError(t, b.catalog.RestoreDataset(t.Context(), orders, grace))
+	require.NoError(t, b.catalog.RestoreDataset(t.Context(), orders))
 	is, err := b.catalog.Describe(t.Context(), ada, orders)
 	require.NoError(t, err)
 	require.Equal(t, second.ID, is.ID, "the one that was deleted last")
@@ -250,7 +252,7 @@ func TestRestore(t *testing.T) {
 
 	home, err := b.catalog.CreateNamespace(t.Context(), ada, NewNamespace{Name: "SALES"})
 	require.NoError(t, err)
-	require.NoError(t, b.catalog.RestoreDataset(t.Context(), orders, grace))
+	require.NoError(t, b.catalog.RestoreDataset(t.Context(), orders))
 
 	is, err = b.catalog.Describe(t.Context(), bob, orders)
 	require.NoError(t, err, "with its grants")
@@ -263,8 +265,8 @@ func TestRestore(t *testing.T) {
 
 	require.NoError(t, b.catalog.DeleteDataset(t.Context(), ada, orders))
 	b.passed.Add(grace.Milliseconds())
-	require.Equal(t, fault.NotFound, code(b.catalog.RestoreDataset(t.Context(), orders, grace)), "the grace is over")
-	require.Equal(t, fault.NotFound, code(b.catalog.RestoreDataset(t.Context(), Path{Username: "nobody", Namespace: "sales", Dataset: "orders"}, grace)))
+	require.Equal(t, fault.NotFound, code(b.catalog.RestoreDataset(t.Context(), orders)), "the grace is over")
+	require.Equal(t, fault.NotFound, code(b.catalog.RestoreDataset(t.Context(), Path{Username: "nobody", Namespace: "sales", Dataset: "orders"})))
 }
 
 func TestBindName(t *testing.T) {

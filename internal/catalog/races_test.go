@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
@@ -63,6 +62,10 @@ func TestCatalogRaces(t *testing.T) {
 		"first sign-in and binding against share": shareAgainstBind,
 		"restore against create":                  restoreAgainstCreate,
 		"restore against restore":                 restoreAgainstRestore,
+		"restores by the owner":                   ownRestores,
+		"restore of a namespace against create":   restoreNamespaceAgainstCreate,
+		"restore of a namespace against erasing":  restoreNamespaceAgainstErase,
+		"restore against transfer":                restoreAgainstTransfer,
 		"rename against rename":                   renameAgainstRename,
 		"transfer against change":                 transferAgainstChange,
 		"moves against shares and deletes":        moveAgainstAll,
@@ -196,7 +199,7 @@ func createNamespaceAgainstCreate(a arena, name string) {
 	require.Equal(a, 1, a.count(a, `SELECT count(*) FROM namespaces WHERE account_id = $1 AND name_key = $2`, a.ada.Account, "n"+name))
 }
 
-// shareAgainstDelete checks that no grant remains on a deleted namespace.
+// shareAgainstDelete checks that nobody sees a deleted namespace, and that it is restored with exactly the grants that it had.
 func shareAgainstDelete(a arena, name string) {
 	made, err := a.catalog.CreateNamespace(a.Context(), a.ada, NewNamespace{Name: name})
 	require.NoError(a, err)
@@ -213,9 +216,24 @@ func shareAgainstDelete(a arena, name string) {
 	)
 	require.Empty(a, codes[0])
 	require.Subset(a, []fault.Code{"", fault.NotFound}, codes[1:])
-	require.Zero(a, a.count(a, `SELECT count(*) FROM grants WHERE target_id = $1`, made.ID))
-	require.Zero(a, a.count(a, `SELECT count(*) FROM directory_grants WHERE namespace_id = $1`, made.ID))
 	require.Empty(a, a.namespaces(a, a.bob, "ada", 10))
+
+	_, err = a.catalog.Restore(a.Context(), a.ada, Restoration{ID: made.ID})
+	require.NoError(a, err)
+
+	var want []Share
+	if codes[2] != "" {
+		want = append(want, Share{Grantee: "@group", Role: auth.Viewer})
+	}
+
+	if codes[1] == "" {
+		want = append(want, Share{Grantee: "bob", Role: auth.Viewer})
+	}
+
+	shares, err := a.catalog.Shares(a.Context(), a.ada, at)
+	require.NoError(a, err)
+	require.ElementsMatch(a, want, shares)
+	require.NoError(a, a.catalog.DeleteNamespace(a.Context(), a.ada, at))
 }
 
 // defineAgainstDefine checks that, of two callers who have read the same revision, one succeeds and the other gets
@@ -348,7 +366,7 @@ func restoreAgainstCreate(a arena, name string) {
 	require.NoError(a, a.catalog.DeleteNamespace(a.Context(), a.ada, Path{Username: "ada", Namespace: name}))
 
 	codes := atOnce(
-		func() error { return a.catalog.RestoreDataset(a.Context(), dataset(name, "d"), time.Hour) },
+		func() error { return a.catalog.RestoreDataset(a.Context(), dataset(name, "d")) },
 		func() error {
 			_, err := a.catalog.CreateDataset(a.Context(), a.ada, NewDataset{Namespace: strings.ToUpper(name), Name: "d"})
 
@@ -372,7 +390,7 @@ func restoreAgainstRestore(a arena, name string) {
 	a.create(a, a.ada, "n", name)
 	require.NoError(a, a.catalog.DeleteDataset(a.Context(), a.ada, dataset("n", name)))
 
-	restore := func() error { return a.catalog.RestoreDataset(a.Context(), dataset("n", name), time.Hour) }
+	restore := func() error { return a.catalog.RestoreDataset(a.Context(), dataset("n", name)) }
 	require.ElementsMatch(a, []fault.Code{"", fault.NotFound}, atOnce(restore, restore))
 
 	found, err := a.catalog.Describe(a.Context(), a.ada, dataset("n", name))

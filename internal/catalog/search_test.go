@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
@@ -209,7 +208,7 @@ func TestSearchFollows(t *testing.T) {
 	// Delete, restore and transfer the dataset with its values.
 	require.NoError(t, b.catalog.DeleteDataset(t.Context(), ada, at))
 	require.Empty(t, b.hits(t, ada, "foxtrot"))
-	require.NoError(t, b.catalog.RestoreDataset(t.Context(), at, time.Hour))
+	require.NoError(t, b.catalog.RestoreDataset(t.Context(), at))
 	require.Equal(t, []string{"bravo"}, b.hits(t, ada, "foxtrot delta"))
 	require.NoError(t, b.catalog.TransferDataset(t.Context(), at, "bob", moveTable))
 	require.Empty(t, b.hits(t, ada, "foxtrot"))

@@ -161,12 +161,3 @@ func lockTombstone(ctx context.Context, tx pgx.Tx, account uuid.UUID, namespace,
 
 	return &d, err
 }
-
-const sqlReviveDataset = `
-	UPDATE datasets SET deleted_at = NULL, namespace_id = $3, epoch = epoch + 1, updated_at = $4 WHERE account_id = $1 AND id = $2`
-
-func reviveDataset(ctx context.Context, tx pgx.Tx, d Dataset, now time.Time) error {
-	_, err := tx.Exec(ctx, sqlReviveDataset, d.Account, d.ID, d.NamespaceID, now)
-
-	return err
-}

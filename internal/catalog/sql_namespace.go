@@ -81,7 +81,7 @@ func updateNamespace(ctx context.Context, tx pgx.Tx, n Namespace, change Namespa
 	return changed(ctx, tx, sqlUpdateNamespace, n.Account, n.ID, change.Name, nameKey(change.Name), change.Exposure)
 }
 
-const sqlDeleteNamespace = `UPDATE namespaces SET deleted_at = $3 WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL`
+const sqlDeleteNamespace = `UPDATE namespaces SET deleted_at = $3, erased = false WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL`
 
 func deleteNamespace(ctx context.Context, tx pgx.Tx, n Namespace, now time.Time) error {
 	_, err := tx.Exec(ctx, sqlDeleteNamespace, n.Account, n.ID, now)
@@ -95,12 +95,4 @@ func namespaceHasDatasets(ctx context.Context, tx pgx.Tx, n Namespace) (has bool
 	err = tx.QueryRow(ctx, sqlNamespaceHasDatasets, n.Account, n.ID).Scan(&has)
 
 	return has, err
-}
-
-const sqlReviveNamespace = `UPDATE namespaces SET deleted_at = NULL WHERE account_id = $1 AND id = $2`
-
-func reviveNamespace(ctx context.Context, tx pgx.Tx, account, id uuid.UUID) error {
-	_, err := tx.Exec(ctx, sqlReviveNamespace, account, id)
-
-	return err
 }

@@ -116,15 +116,16 @@ func insertCopy(ctx context.Context, tx pgx.Tx, d Dataset, c contents, now time.
 }
 
 const sqlRemoveDataset = `
-	WITH revisions AS (DELETE FROM definitions WHERE account_id = $1 AND dataset_id = $2)
-	DELETE FROM datasets WHERE account_id = $1 AND id = $2`
+	WITH gone AS (
+		DELETE FROM datasets WHERE account_id = $1 AND id = $2 AND epoch = $3 AND deleted_at IS NOT NULL RETURNING account_id, id),
+	revisions AS (DELETE FROM definitions v USING gone WHERE v.account_id = gone.account_id AND v.dataset_id = gone.id)
+	SELECT account_id FROM gone`
 
-func removeDataset(ctx context.Context, tx pgx.Tx, d Dataset) error {
-	if err := deleteGrantsOn(ctx, tx, d.access); err != nil {
-		return err
+// removeDataset removes a tombstone. It returns false if the dataset was restored since d was read.
+func removeDataset(ctx context.Context, tx pgx.Tx, d Dataset) (removed bool, err error) {
+	if removed, err = changed(ctx, tx, sqlRemoveDataset, d.Account, d.ID, d.Epoch); err != nil || !removed {
+		return false, err
 	}
 
-	_, err := tx.Exec(ctx, sqlRemoveDataset, d.Account, d.ID)
-
-	return err
+	return true, deleteGrantsOn(ctx, tx, d.access)
 }

@@ -19,7 +19,8 @@ const (
 )
 
 // clean deletes expired snapshots, removes objects that are no longer needed, finishes the work of dead
-// processes, removes old drafts, and confirms or releases reservations of uploaded files that are still open.
+// processes, removes old drafts, erases deleted namespaces, and confirms or releases reservations of uploaded files that
+// are still open.
 func (g *Ingest) clean(ctx context.Context, _ job.Lease) error {
 	if err := g.Lake.Expire(ctx, g.SnapshotRetention); err != nil {
 		return err
@@ -32,7 +33,7 @@ func (g *Ingest) clean(ctx context.Context, _ job.Lease) error {
 		return err
 	}
 
-	if err := errors.Join(g.settle(ctx), g.forgetDrafts(ctx)); err != nil {
+	if err := errors.Join(g.settle(ctx), g.forgetDrafts(ctx), g.Catalog.EraseNamespaces(ctx)); err != nil {
 		return err
 	}
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
 	"quern.dev/quern/internal/blob"
@@ -30,6 +31,11 @@ func KeepTableTx(ctx context.Context, tx postgres.Tx, t Table) error {
 	}
 
 	return err
+}
+
+// Kept returns those of the datasets of an account whose table exists and is not being removed.
+func Kept(ctx context.Context, q postgres.Querier, account uuid.UUID, datasets []uuid.UUID) ([]uuid.UUID, error) {
+	return selectKept(ctx, q, account, datasets)
 }
 
 // MoveTableTx moves a table to another dataset, which may belong to another account. No object moves, because keys do

@@ -32,6 +32,17 @@ func keepTable(ctx context.Context, tx pgx.Tx, t Table) (tooLate bool, err error
 	return tooLate, err
 }
 
+const sqlSelectKept = `SELECT dataset_id FROM lake_tables WHERE account_id = $1 AND dataset_id = ANY($2) AND NOT removing`
+
+func selectKept(ctx context.Context, q postgres.Querier, account uuid.UUID, datasets []uuid.UUID) ([]uuid.UUID, error) {
+	rows, err := q.Query(ctx, sqlSelectKept, account, datasets)
+	if err != nil {
+		return nil, err
+	}
+
+	return pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+}
+
 const sqlSelectRemoved = `
 	SELECT account_id, dataset_id FROM lake_tables WHERE removed_at < $1 ORDER BY removed_at LIMIT $2`
 
