@@ -90,6 +90,24 @@ func (e DatasetChangeExposure) Valid() bool {
 	}
 }
 
+// Defines values for DeletedKind.
+const (
+	DeletedKindDataset   DeletedKind = "dataset"
+	DeletedKindNamespace DeletedKind = "namespace"
+)
+
+// Valid indicates whether the value is a known member of the DeletedKind enum.
+func (e DeletedKind) Valid() bool {
+	switch e {
+	case DeletedKindDataset:
+		return true
+	case DeletedKindNamespace:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for DoubtCode.
 const (
 	All          DoubtCode = "all"
@@ -968,6 +986,33 @@ type DatasetRef struct {
 	Owner AccountName `json:"owner"`
 }
 
+// DeletedItem defines model for DeletedItem.
+type DeletedItem struct {
+	// Dataset Absent for a namespace.
+	Dataset   *string   `json:"dataset,omitempty"`
+	DeletedAt time.Time `json:"deletedAt"`
+
+	// ErasedAt The end of the grace period. It can be restored until then and is erased after it.
+	ErasedAt time.Time          `json:"erasedAt"`
+	ID       openapi_types.UUID `json:"id"`
+	Kind     DeletedKind        `json:"kind"`
+
+	// Namespace Name of a namespace or dataset. Kept as written, compared without case.
+	Namespace ObjectName `json:"namespace"`
+
+	// Username A username. Compared without case; `self` stands for the caller.
+	Username AccountName `json:"username"`
+}
+
+// DeletedKind defines model for DeletedKind.
+type DeletedKind string
+
+// DeletedList defines model for DeletedList.
+type DeletedList struct {
+	Data       []DeletedItem `json:"data"`
+	NextCursor *string       `json:"nextCursor,omitempty"`
+}
+
 // Doubt defines model for Doubt.
 type Doubt struct {
 	// Code Present if the load waits until this code is accepted.
@@ -1541,6 +1586,26 @@ type RenewUploadUrls struct {
 	PartNumbers []PartNumber `json:"partNumbers"`
 }
 
+// Restoration defines model for Restoration.
+type Restoration struct {
+	// Name The name that it gets, instead of its former name.
+	Name *string `json:"name,omitempty"`
+}
+
+// RestoredItem defines model for RestoredItem.
+type RestoredItem struct {
+	// Dataset Absent for a namespace.
+	Dataset *string            `json:"dataset,omitempty"`
+	ID      openapi_types.UUID `json:"id"`
+	Kind    DeletedKind        `json:"kind"`
+
+	// Namespace Name of a namespace or dataset. Kept as written, compared without case.
+	Namespace ObjectName `json:"namespace"`
+
+	// Username A username. Compared without case; `self` stands for the caller.
+	Username AccountName `json:"username"`
+}
+
 // ResultColumn defines model for ResultColumn.
 type ResultColumn struct {
 	Name string `json:"name"`
@@ -1980,6 +2045,9 @@ type Cursor = string
 // DatasetName Name of a namespace or dataset. Kept as written, compared without case.
 type DatasetName = ObjectName
 
+// DeletedID defines model for DeletedId.
+type DeletedID = openapi_types.UUID
+
 // EscapeFormulas defines model for EscapeFormulas.
 type EscapeFormulas = bool
 
@@ -2258,6 +2326,15 @@ type SearchDatasetsParams struct {
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
+// ListDeletedParams defines parameters for ListDeleted.
+type ListDeletedParams struct {
+	// Cursor `nextCursor` of the page before.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit Length of a page.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
 // ListAllNamespacesParams defines parameters for ListAllNamespaces.
 type ListAllNamespacesParams struct {
 	// Cursor `nextCursor` of the page before.
@@ -2365,6 +2442,9 @@ type LinkQuestionJSONRequestBody = LinkRequest
 // SubmitFeedbackJSONRequestBody defines body for SubmitFeedback for application/json ContentType.
 type SubmitFeedbackJSONRequestBody = AgentRunFeedbackRequest
 
+// RestoreDeletedJSONRequestBody defines body for RestoreDeleted for application/json ContentType.
+type RestoreDeletedJSONRequestBody = Restoration
+
 // CreateNamespaceJSONRequestBody defines body for CreateNamespace for application/json ContentType.
 type CreateNamespaceJSONRequestBody = NewNamespace
 
@@ -2458,7 +2538,8 @@ type ClientInterface interface {
 	// DeleteDataset Delete a dataset
 	//
 	// Only the owner may do this; others who can see the dataset get 403. The name is free at once, and a new dataset under it inherits nothing.
-	// Queries that are running finish. Answers derived from the dataset are withheld at once.
+	// Queries that are running finish. Answers derived from the dataset are withheld at once. The owner can restore it until the grace period
+	// ends: `POST /schema/deleted/{deletedId}/restore`.
 	//
 	// Corresponds with DELETE /data/{username}/{namespace}/{datasetName} (the `DeleteDataset` operationId).
 	DeleteDataset(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -3256,6 +3337,46 @@ type ClientInterface interface {
 	// Corresponds with GET /schema/datasets/all (the `SearchDatasets` operationId).
 	SearchDatasets(ctx context.Context, params *SearchDatasetsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListDeleted List what the caller deleted and can restore
+	//
+	// Datasets and namespaces of the caller whose grace period has not ended, what was deleted last first. If a name was deleted several times,
+	// each has its own entry. The list needs an unrestricted token with the role owner; other tokens get 403.
+	//
+	// Corresponds with GET /schema/deleted (the `ListDeleted` operationId).
+	ListDeleted(ctx context.Context, params *ListDeletedParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RestoreDeletedWithBody Restore a deleted dataset or namespace
+	//
+	// A dataset comes back with its rows, snapshots, definition, exposure and shares, as they were when it was deleted. It returns to its
+	// namespace. If that is deleted, it goes into the namespace that has the name now; if there is none, the old namespace comes back too,
+	// without its shares. A namespace comes back with its exposure and its shares. Its datasets were deleted one by one before it, and stay
+	// deleted until each is restored.
+	//
+	// `name` restores it under another name. The body may be left out. 409 if the name is taken. A repeated request gets the same answer and
+	// changes nothing. 404 for what other users deleted, and after the grace period. Restoring needs an unrestricted token with the role
+	// owner; other tokens get 403.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /schema/deleted/{deletedId}/restore (the `RestoreDeleted` operationId).
+	RestoreDeletedWithBody(ctx context.Context, deletedID DeletedID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RestoreDeleted Restore a deleted dataset or namespace
+	//
+	// A dataset comes back with its rows, snapshots, definition, exposure and shares, as they were when it was deleted. It returns to its
+	// namespace. If that is deleted, it goes into the namespace that has the name now; if there is none, the old namespace comes back too,
+	// without its shares. A namespace comes back with its exposure and its shares. Its datasets were deleted one by one before it, and stay
+	// deleted until each is restored.
+	//
+	// `name` restores it under another name. The body may be left out. 409 if the name is taken. A repeated request gets the same answer and
+	// changes nothing. 404 for what other users deleted, and after the grace period. Restoring needs an unrestricted token with the role
+	// owner; other tokens get 403.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /schema/deleted/{deletedId}/restore (the `RestoreDeleted` operationId).
+	RestoreDeleted(ctx context.Context, deletedID DeletedID, body RestoreDeletedJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListAllNamespaces List all namespaces that the caller may see
 	//
 	// First the caller's own namespaces, then those of others that are shared with the caller as a whole or in which single datasets are.
@@ -3291,7 +3412,7 @@ type ClientInterface interface {
 
 	// DeleteNamespace Delete an empty namespace
 	//
-	// 409 if the namespace still contains datasets.
+	// 409 if the namespace still contains datasets. The namespace can be restored until the grace period ends.
 	//
 	// Corresponds with DELETE /schema/{username}/namespaces/{namespace} (the `DeleteNamespace` operationId).
 	DeleteNamespace(ctx context.Context, username Username, namespace Namespace, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -3412,7 +3533,8 @@ func (c *Client) ListAudit(ctx context.Context, params *ListAuditParams, reqEdit
 // DeleteDataset Delete a dataset
 //
 // Only the owner may do this; others who can see the dataset get 403. The name is free at once, and a new dataset under it inherits nothing.
-// Queries that are running finish. Answers derived from the dataset are withheld at once.
+// Queries that are running finish. Answers derived from the dataset are withheld at once. The owner can restore it until the grace period
+// ends: `POST /schema/deleted/{deletedId}/restore`.
 //
 // Corresponds with DELETE /data/{username}/{namespace}/{datasetName} (the `DeleteDataset` operationId).
 func (c *Client) DeleteDataset(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -4960,6 +5082,76 @@ func (c *Client) SearchDatasets(ctx context.Context, params *SearchDatasetsParam
 	return c.Client.Do(req)
 }
 
+// ListDeleted List what the caller deleted and can restore
+//
+// Datasets and namespaces of the caller whose grace period has not ended, what was deleted last first. If a name was deleted several times,
+// each has its own entry. The list needs an unrestricted token with the role owner; other tokens get 403.
+//
+// Corresponds with GET /schema/deleted (the `ListDeleted` operationId).
+func (c *Client) ListDeleted(ctx context.Context, params *ListDeletedParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListDeletedRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RestoreDeletedWithBody Restore a deleted dataset or namespace
+//
+// A dataset comes back with its rows, snapshots, definition, exposure and shares, as they were when it was deleted. It returns to its
+// namespace. If that is deleted, it goes into the namespace that has the name now; if there is none, the old namespace comes back too,
+// without its shares. A namespace comes back with its exposure and its shares. Its datasets were deleted one by one before it, and stay
+// deleted until each is restored.
+//
+// `name` restores it under another name. The body may be left out. 409 if the name is taken. A repeated request gets the same answer and
+// changes nothing. 404 for what other users deleted, and after the grace period. Restoring needs an unrestricted token with the role
+// owner; other tokens get 403.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /schema/deleted/{deletedId}/restore (the `RestoreDeleted` operationId).
+func (c *Client) RestoreDeletedWithBody(ctx context.Context, deletedID DeletedID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRestoreDeletedRequestWithBody(c.Server, deletedID, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RestoreDeleted Restore a deleted dataset or namespace
+//
+// A dataset comes back with its rows, snapshots, definition, exposure and shares, as they were when it was deleted. It returns to its
+// namespace. If that is deleted, it goes into the namespace that has the name now; if there is none, the old namespace comes back too,
+// without its shares. A namespace comes back with its exposure and its shares. Its datasets were deleted one by one before it, and stay
+// deleted until each is restored.
+//
+// `name` restores it under another name. The body may be left out. 409 if the name is taken. A repeated request gets the same answer and
+// changes nothing. 404 for what other users deleted, and after the grace period. Restoring needs an unrestricted token with the role
+// owner; other tokens get 403.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /schema/deleted/{deletedId}/restore (the `RestoreDeleted` operationId).
+func (c *Client) RestoreDeleted(ctx context.Context, deletedID DeletedID, body RestoreDeletedJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRestoreDeletedRequest(c.Server, deletedID, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListAllNamespaces List all namespaces that the caller may see
 //
 // First the caller's own namespaces, then those of others that are shared with the caller as a whole or in which single datasets are.
@@ -5035,7 +5227,7 @@ func (c *Client) CreateNamespace(ctx context.Context, username Username, params 
 
 // DeleteNamespace Delete an empty namespace
 //
-// 409 if the namespace still contains datasets.
+// 409 if the namespace still contains datasets. The namespace can be restored until the grace period ends.
 //
 // Corresponds with DELETE /schema/{username}/namespaces/{namespace} (the `DeleteNamespace` operationId).
 func (c *Client) DeleteNamespace(ctx context.Context, username Username, namespace Namespace, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -8609,6 +8801,119 @@ func NewSearchDatasetsRequest(server string, params *SearchDatasetsParams) (*htt
 	return req, nil
 }
 
+// NewListDeletedRequest constructs an http.Request for the ListDeleted method
+func NewListDeletedRequest(server string, params *ListDeletedParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/schema/deleted")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewRestoreDeletedRequest calls the generic RestoreDeleted builder with application/json body
+func NewRestoreDeletedRequest(server string, deletedID DeletedID, body RestoreDeletedJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRestoreDeletedRequestWithBody(server, deletedID, "application/json", bodyReader)
+}
+
+// NewRestoreDeletedRequestWithBody constructs an http.Request for the RestoreDeleted method, with any body, and a specified content type
+func NewRestoreDeletedRequestWithBody(server string, deletedID DeletedID, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "deletedId", deletedID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/schema/deleted/%s/restore", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewListAllNamespacesRequest constructs an http.Request for the ListAllNamespaces method
 func NewListAllNamespacesRequest(server string, params *ListAllNamespacesParams) (*http.Request, error) {
 	var err error
@@ -9311,7 +9616,8 @@ type ClientWithResponsesInterface interface {
 	// DeleteDatasetWithResponse Delete a dataset
 	//
 	// Only the owner may do this; others who can see the dataset get 403. The name is free at once, and a new dataset under it inherits nothing.
-	// Queries that are running finish. Answers derived from the dataset are withheld at once.
+	// Queries that are running finish. Answers derived from the dataset are withheld at once. The owner can restore it until the grace period
+	// ends: `POST /schema/deleted/{deletedId}/restore`.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -10183,6 +10489,48 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /schema/datasets/all (the `SearchDatasets` operationId).
 	SearchDatasetsWithResponse(ctx context.Context, params *SearchDatasetsParams, reqEditors ...RequestEditorFn) (*SearchDatasetsResponse, error)
 
+	// ListDeletedWithResponse List what the caller deleted and can restore
+	//
+	// Datasets and namespaces of the caller whose grace period has not ended, what was deleted last first. If a name was deleted several times,
+	// each has its own entry. The list needs an unrestricted token with the role owner; other tokens get 403.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /schema/deleted (the `ListDeleted` operationId).
+	ListDeletedWithResponse(ctx context.Context, params *ListDeletedParams, reqEditors ...RequestEditorFn) (*ListDeletedResponse, error)
+
+	// RestoreDeletedWithBodyWithResponse Restore a deleted dataset or namespace
+	//
+	// A dataset comes back with its rows, snapshots, definition, exposure and shares, as they were when it was deleted. It returns to its
+	// namespace. If that is deleted, it goes into the namespace that has the name now; if there is none, the old namespace comes back too,
+	// without its shares. A namespace comes back with its exposure and its shares. Its datasets were deleted one by one before it, and stay
+	// deleted until each is restored.
+	//
+	// `name` restores it under another name. The body may be left out. 409 if the name is taken. A repeated request gets the same answer and
+	// changes nothing. 404 for what other users deleted, and after the grace period. Restoring needs an unrestricted token with the role
+	// owner; other tokens get 403.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /schema/deleted/{deletedId}/restore (the `RestoreDeleted` operationId).
+	RestoreDeletedWithBodyWithResponse(ctx context.Context, deletedID DeletedID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RestoreDeletedResponse, error)
+
+	// RestoreDeletedWithResponse Restore a deleted dataset or namespace
+	//
+	// A dataset comes back with its rows, snapshots, definition, exposure and shares, as they were when it was deleted. It returns to its
+	// namespace. If that is deleted, it goes into the namespace that has the name now; if there is none, the old namespace comes back too,
+	// without its shares. A namespace comes back with its exposure and its shares. Its datasets were deleted one by one before it, and stay
+	// deleted until each is restored.
+	//
+	// `name` restores it under another name. The body may be left out. 409 if the name is taken. A repeated request gets the same answer and
+	// changes nothing. 404 for what other users deleted, and after the grace period. Restoring needs an unrestricted token with the role
+	// owner; other tokens get 403.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /schema/deleted/{deletedId}/restore (the `RestoreDeleted` operationId).
+	RestoreDeletedWithResponse(ctx context.Context, deletedID DeletedID, body RestoreDeletedJSONRequestBody, reqEditors ...RequestEditorFn) (*RestoreDeletedResponse, error)
+
 	// ListAllNamespacesWithResponse List all namespaces that the caller may see
 	//
 	// First the caller's own namespaces, then those of others that are shared with the caller as a whole or in which single datasets are.
@@ -10222,7 +10570,7 @@ type ClientWithResponsesInterface interface {
 
 	// DeleteNamespaceWithResponse Delete an empty namespace
 	//
-	// 409 if the namespace still contains datasets.
+	// 409 if the namespace still contains datasets. The namespace can be restored until the grace period ends.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -13454,6 +13802,116 @@ func (r SearchDatasetsResponse) ContentType() string {
 	return ""
 }
 
+// ListDeletedResponseDefaultHeaders the declared response headers of an HTTP default response for ListDeleted
+type ListDeletedResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type ListDeletedResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DeletedList
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ListDeletedResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListDeletedResponse) GetJSON200() *DeletedList {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ListDeletedResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListDeletedResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListDeletedResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListDeletedResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListDeletedResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// RestoreDeletedResponseDefaultHeaders the declared response headers of an HTTP default response for RestoreDeleted
+type RestoreDeletedResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type RestoreDeletedResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *RestoredItem
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *RestoreDeletedResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r RestoreDeletedResponse) GetJSON200() *RestoredItem {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r RestoreDeletedResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RestoreDeletedResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RestoreDeletedResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RestoreDeletedResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RestoreDeletedResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // ListAllNamespacesResponseDefaultHeaders the declared response headers of an HTTP default response for ListAllNamespaces
 type ListAllNamespacesResponseDefaultHeaders struct {
 	XRequestID *string
@@ -14187,7 +14645,8 @@ func (c *ClientWithResponses) ListAuditWithResponse(ctx context.Context, params 
 // DeleteDatasetWithResponse Delete a dataset
 //
 // Only the owner may do this; others who can see the dataset get 403. The name is free at once, and a new dataset under it inherits nothing.
-// Queries that are running finish. Answers derived from the dataset are withheld at once.
+// Queries that are running finish. Answers derived from the dataset are withheld at once. The owner can restore it until the grace period
+// ends: `POST /schema/deleted/{deletedId}/restore`.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -15509,6 +15968,66 @@ func (c *ClientWithResponses) SearchDatasetsWithResponse(ctx context.Context, pa
 	return ParseSearchDatasetsResponse(rsp)
 }
 
+// ListDeletedWithResponse List what the caller deleted and can restore
+//
+// Datasets and namespaces of the caller whose grace period has not ended, what was deleted last first. If a name was deleted several times,
+// each has its own entry. The list needs an unrestricted token with the role owner; other tokens get 403.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /schema/deleted (the `ListDeleted` operationId).
+func (c *ClientWithResponses) ListDeletedWithResponse(ctx context.Context, params *ListDeletedParams, reqEditors ...RequestEditorFn) (*ListDeletedResponse, error) {
+	rsp, err := c.ListDeleted(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListDeletedResponse(rsp)
+}
+
+// RestoreDeletedWithBodyWithResponse Restore a deleted dataset or namespace
+//
+// A dataset comes back with its rows, snapshots, definition, exposure and shares, as they were when it was deleted. It returns to its
+// namespace. If that is deleted, it goes into the namespace that has the name now; if there is none, the old namespace comes back too,
+// without its shares. A namespace comes back with its exposure and its shares. Its datasets were deleted one by one before it, and stay
+// deleted until each is restored.
+//
+// `name` restores it under another name. The body may be left out. 409 if the name is taken. A repeated request gets the same answer and
+// changes nothing. 404 for what other users deleted, and after the grace period. Restoring needs an unrestricted token with the role
+// owner; other tokens get 403.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /schema/deleted/{deletedId}/restore (the `RestoreDeleted` operationId).
+func (c *ClientWithResponses) RestoreDeletedWithBodyWithResponse(ctx context.Context, deletedID DeletedID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RestoreDeletedResponse, error) {
+	rsp, err := c.RestoreDeletedWithBody(ctx, deletedID, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRestoreDeletedResponse(rsp)
+}
+
+// RestoreDeletedWithResponse Restore a deleted dataset or namespace
+//
+// A dataset comes back with its rows, snapshots, definition, exposure and shares, as they were when it was deleted. It returns to its
+// namespace. If that is deleted, it goes into the namespace that has the name now; if there is none, the old namespace comes back too,
+// without its shares. A namespace comes back with its exposure and its shares. Its datasets were deleted one by one before it, and stay
+// deleted until each is restored.
+//
+// `name` restores it under another name. The body may be left out. 409 if the name is taken. A repeated request gets the same answer and
+// changes nothing. 404 for what other users deleted, and after the grace period. Restoring needs an unrestricted token with the role
+// owner; other tokens get 403.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /schema/deleted/{deletedId}/restore (the `RestoreDeleted` operationId).
+func (c *ClientWithResponses) RestoreDeletedWithResponse(ctx context.Context, deletedID DeletedID, body RestoreDeletedJSONRequestBody, reqEditors ...RequestEditorFn) (*RestoreDeletedResponse, error) {
+	rsp, err := c.RestoreDeleted(ctx, deletedID, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRestoreDeletedResponse(rsp)
+}
+
 // ListAllNamespacesWithResponse List all namespaces that the caller may see
 //
 // First the caller's own namespaces, then those of others that are shared with the caller as a whole or in which single datasets are.
@@ -15572,7 +16091,7 @@ func (c *ClientWithResponses) CreateNamespaceWithResponse(ctx context.Context, u
 
 // DeleteNamespaceWithResponse Delete an empty namespace
 //
-// 409 if the namespace still contains datasets.
+// 409 if the namespace still contains datasets. The namespace can be restored until the grace period ends.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -18421,6 +18940,98 @@ func ParseSearchDatasetsResponse(rsp *http.Response) (*SearchDatasetsResponse, e
 	switch {
 	case true:
 		var headers SearchDatasetsResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListDeletedResponse parses an HTTP response from a ListDeletedWithResponse call
+func ParseListDeletedResponse(rsp *http.Response) (*ListDeletedResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListDeletedResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DeletedList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ListDeletedResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseRestoreDeletedResponse parses an HTTP response from a RestoreDeletedWithResponse call
+func ParseRestoreDeletedResponse(rsp *http.Response) (*RestoreDeletedResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RestoreDeletedResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest RestoredItem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers RestoreDeletedResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {

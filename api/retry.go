@@ -161,8 +161,12 @@ func (r *Retry) wait(request *http.Request, response *http.Response, err error, 
 
 // actsAgain reports whether the operation would act a second time, whatever key the request has.
 func actsAgain(request *http.Request) bool {
+	if request.Method != http.MethodPost || strings.Contains(request.URL.Path, "/schema/deleted/") { // restoring twice is restoring once
+		return false
+	}
+
 	for _, ending := range []string{"/clear", "/restore", "/retry"} {
-		if request.Method == http.MethodPost && strings.HasSuffix(request.URL.Path, ending) {
+		if strings.HasSuffix(request.URL.Path, ending) {
 			return true
 		}
 	}

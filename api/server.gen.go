@@ -151,6 +151,12 @@ type ServerInterface interface {
 	// SearchDatasets List everything the caller may see, or search it
 	// (GET /schema/datasets/all)
 	SearchDatasets(w http.ResponseWriter, r *http.Request, params SearchDatasetsParams)
+	// ListDeleted List what the caller deleted and can restore
+	// (GET /schema/deleted)
+	ListDeleted(w http.ResponseWriter, r *http.Request, params ListDeletedParams)
+	// RestoreDeleted Restore a deleted dataset or namespace
+	// (POST /schema/deleted/{deletedId}/restore)
+	RestoreDeleted(w http.ResponseWriter, r *http.Request, deletedID DeletedID)
 	// ListAllNamespaces List all namespaces that the caller may see
 	// (GET /schema/namespaces/all)
 	ListAllNamespaces(w http.ResponseWriter, r *http.Request, params ListAllNamespacesParams)
@@ -2218,6 +2224,78 @@ func (siw *ServerInterfaceWrapper) SearchDatasets(w http.ResponseWriter, r *http
 	handler.ServeHTTP(w, r)
 }
 
+// ListDeleted operation middleware
+func (siw *ServerInterfaceWrapper) ListDeleted(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListDeletedParams
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: "int32"})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListDeleted(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// RestoreDeleted operation middleware
+func (siw *ServerInterfaceWrapper) RestoreDeleted(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "deletedId" -------------
+	var deletedID DeletedID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "deletedId", r.PathValue("deletedId"), &deletedID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "deletedId", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.RestoreDeleted(w, r, deletedID)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // ListAllNamespaces operation middleware
 func (siw *ServerInterfaceWrapper) ListAllNamespaces(w http.ResponseWriter, r *http.Request) {
 
@@ -2848,6 +2926,8 @@ func HandlerWithOptions(si ServerInterface, options StdHTTPServerOptions) http.H
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/query/runs/{runId}/feedback", wrapper.GetFeedback)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/query/runs/{runId}/feedback", wrapper.SubmitFeedback)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/schema/datasets/all", wrapper.SearchDatasets)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/schema/deleted", wrapper.ListDeleted)
+	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/schema/deleted/{deletedId}/restore", wrapper.RestoreDeleted)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/schema/namespaces/all", wrapper.ListAllNamespaces)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/schema/{username}/namespaces", wrapper.ListNamespaces)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/schema/{username}/namespaces", wrapper.CreateNamespace)
@@ -4830,6 +4910,93 @@ func (response SearchDatasetsdefaultJSONResponse) VisitSearchDatasetsResponse(w 
 	return err
 }
 
+type ListDeletedRequestObject struct {
+	Params ListDeletedParams
+}
+
+type ListDeletedResponseObject interface {
+	VisitListDeletedResponse(w http.ResponseWriter) error
+}
+
+type ListDeleted200JSONResponse DeletedList
+
+func (response ListDeleted200JSONResponse) VisitListDeletedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListDeleteddefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response ListDeleteddefaultJSONResponse) VisitListDeletedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RestoreDeletedRequestObject struct {
+	DeletedID DeletedID `json:"deletedId"`
+	Body      *RestoreDeletedJSONRequestBody
+}
+
+type RestoreDeletedResponseObject interface {
+	VisitRestoreDeletedResponse(w http.ResponseWriter) error
+}
+
+type RestoreDeleted200JSONResponse RestoredItem
+
+func (response RestoreDeleted200JSONResponse) VisitRestoreDeletedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RestoreDeleteddefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response RestoreDeleteddefaultJSONResponse) VisitRestoreDeletedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListAllNamespacesRequestObject struct {
 	Params ListAllNamespacesParams
 }
@@ -5537,6 +5704,12 @@ type StrictServerInterface interface {
 	// SearchDatasets List everything the caller may see, or search it
 	// (GET /schema/datasets/all)
 	SearchDatasets(ctx context.Context, request SearchDatasetsRequestObject) (SearchDatasetsResponseObject, error)
+	// ListDeleted List what the caller deleted and can restore
+	// (GET /schema/deleted)
+	ListDeleted(ctx context.Context, request ListDeletedRequestObject) (ListDeletedResponseObject, error)
+	// RestoreDeleted Restore a deleted dataset or namespace
+	// (POST /schema/deleted/{deletedId}/restore)
+	RestoreDeleted(ctx context.Context, request RestoreDeletedRequestObject) (RestoreDeletedResponseObject, error)
 	// ListAllNamespaces List all namespaces that the caller may see
 	// (GET /schema/namespaces/all)
 	ListAllNamespaces(ctx context.Context, request ListAllNamespacesRequestObject) (ListAllNamespacesResponseObject, error)
@@ -6922,6 +7095,68 @@ func (sh *strictHandler) SearchDatasets(w http.ResponseWriter, r *http.Request, 
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(SearchDatasetsResponseObject); ok {
 		if err := validResponse.VisitSearchDatasetsResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListDeleted operation middleware
+func (sh *strictHandler) ListDeleted(w http.ResponseWriter, r *http.Request, params ListDeletedParams) {
+	var request ListDeletedRequestObject
+
+	request.Params = params
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListDeleted(ctx, request.(ListDeletedRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListDeleted")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListDeletedResponseObject); ok {
+		if err := validResponse.VisitListDeletedResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// RestoreDeleted operation middleware
+func (sh *strictHandler) RestoreDeleted(w http.ResponseWriter, r *http.Request, deletedID DeletedID) {
+	var request RestoreDeletedRequestObject
+
+	request.DeletedID = deletedID
+
+	var body RestoreDeletedJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		if !errors.Is(err, io.EOF) {
+			sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+			return
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.RestoreDeleted(ctx, request.(RestoreDeletedRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RestoreDeleted")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(RestoreDeletedResponseObject); ok {
+		if err := validResponse.VisitRestoreDeletedResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

@@ -38,6 +38,10 @@ func auditedCalls() []auditedCall {
 			entries: []string{"namespace.delete namespace <namespace>"},
 		},
 		{
+			request: authorizationRow{operation: "POST /schema/deleted/{deletedId}/restore", body: `{"name": "before"}`}, status: 200,
+			entries: []string{"dataset.restore dataset <namespace>/orders name before"},
+		},
+		{
 			request: authorizationRow{operation: "POST /ingest/new/{namespace}/{datasetName}", body: `{"dataDescription": "x"}`}, status: 201,
 			entries: []string{"definition.put dataset <namespace>/new revision 1", "dataset.create dataset <namespace>/new"},
 		},

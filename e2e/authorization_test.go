@@ -21,6 +21,7 @@ type thing struct {
 	completed string   // id of a session of the caller with a completed file; if empty, it is created with the request
 	ingestion string   // id of an ingestion of the dataset; it is queued, or cancelled for the operation that retries it
 	snapshot  string   // id of the only snapshot of the dataset
+	deleted   string   // id of a deleted dataset of the owner, in the namespace
 	run       asked    // a run of the owner; it is in progress for the operation that cancels it, else it has ended
 }
 
@@ -61,6 +62,11 @@ func newThing(t *testing.T, s *service, owner, operation string) (made thing) {
 	if strings.Contains(operation, "{snapshotId}") {
 		postRows(t, s, owner, "self/"+made.namespace+"/orders", rowsBody)
 		made.snapshot = snapshots(t, s, owner, "self/"+made.namespace+"/orders")[0].SnapshotID
+	}
+
+	if strings.Contains(operation, "{deletedId}") {
+		made.namespace = makeDataset(t, s, owner)
+		made.deleted = deleteDataset(t, s, owner, "self/"+made.namespace+"/orders")
 	}
 
 	if strings.Contains(operation, "{runId}") || strings.Contains(operation, "{conversationId}") || operation == callAgent {
@@ -143,7 +149,7 @@ func (made thing) address(path string) string {
 
 	return strings.NewReplacer("{username}", "owner", "{namespace}", made.namespace, "{datasetName}", dataset, "{id}", made.token,
 		"{agent}", "nl2ql", "{runId}", made.run.RunID, "{n}", "0", "{conversationId}", made.run.ConversationID,
-		"{sessionId}", made.session.SessionID, "{fileId}", made.file().FileID, "{ingestionId}", made.ingestion, "{snapshotId}", made.snapshot).Replace(path)
+		"{sessionId}", made.session.SessionID, "{fileId}", made.file().FileID, "{ingestionId}", made.ingestion, "{snapshotId}", made.snapshot, "{deletedId}", made.deleted).Replace(path)
 }
 
 // file returns the file of the session.

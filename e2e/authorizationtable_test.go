@@ -59,6 +59,10 @@ func authorizationTable() (columns string, rows []authorizationRow) {
 			"401 401     401     401   401      401    401  401   401 401      401     401    200        200      200    200    200"},
 		{operation: "GET /schema/datasets/all", query: "?q=orders", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    200        200      200    200    200"},
+		{operation: "GET /schema/deleted", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    403        200      403    403    200"},
+		{operation: "POST /schema/deleted/{deletedId}/restore", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    403        404      403    403    200"},
 		{operation: "GET /schema/{username}/namespaces", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    200        200      200    200    200"},
 		{operation: "POST /schema/{username}/namespaces", body: `{"name": "<new>"}`, statuses: "" +

@@ -205,7 +205,7 @@ func (p *program) datasetDelete() *cobra.Command {
 			return err
 		}
 
-		return p.done("Deleted %s. The operator of the server can restore it for a few days.", at)
+		return p.done("Deleted %s. `quern restore %s` restores it; `quern deleted` shows until when.", at, at)
 	})
 	yesFlag(command, &yes)
 

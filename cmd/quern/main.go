@@ -73,7 +73,7 @@ The server comes from --server, from QUERN_SERVER, or from the last ` + "`quern 
 	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json", "csv", "ndjson"}, cobra.ShellCompDirectiveNoFileComp))
 
 	root.AddCommand(
-		p.loginCommand(), p.logoutCommand(), p.whoamiCommand(), p.namespaceCommand(), p.datasetCommand(), p.uploadCommand(), p.uploadsCommand(), p.ingestionCommand(), p.rowsCommand(),
+		p.loginCommand(), p.logoutCommand(), p.whoamiCommand(), p.namespaceCommand(), p.datasetCommand(), p.deletedCommand(), p.restoreCommand(), p.uploadCommand(), p.uploadsCommand(), p.ingestionCommand(), p.rowsCommand(),
 		p.exportCommand(), p.shareCommand(), p.unshareCommand(), p.sharesCommand(), p.leaveCommand(), p.queryCommand(), p.sqlCommand(), p.askCommand(), p.modelsCommand(), p.runsCommand(), p.conversationCommand(),
 		p.rateCommand(), p.tokenCommand(), p.usageCommand(), p.auditCommand(), version(),
 	)

@@ -24,7 +24,7 @@ func (p *program) namespaceCommand() *cobra.Command {
 				return err
 			}
 
-			return p.done("Deleted %s.", args[0])
+			return p.done("Deleted %s. `quern restore %s` restores it; `quern deleted` shows until when.", args[0], args[0])
 		}))
 }
 

@@ -16,7 +16,7 @@ func habits(word string) []string {
 		"ls": {"list"}, "dir": {"list"}, "ll": {"list"}, "rm": {"delete", "revoke"}, "del": {"delete", "revoke"}, "remove": {"delete", "revoke"}, "drop": {"delete"},
 		"mv": {"rename"}, "move": {"rename"}, "cat": {"rows", "export"}, "head": {"rows"}, "show": {"show", "rows"}, "info": {"show"}, "get": {"show", "export"},
 		"cp": {"upload", "export"}, "put": {"upload"}, "load": {"upload"}, "import": {"upload"}, "download": {"export"}, "sql": {"query"}, "select": {"query"},
-		"find": {"search"}, "grep": {"search"}, "new": {"create"}, "mkdir": {"create"}, "log": {"history", "audit"}, "undo": {"restore"}, "stop": {"cancel"}, "kill": {"cancel"},
+		"find": {"search"}, "grep": {"search"}, "new": {"create"}, "mkdir": {"create"}, "log": {"history", "audit"}, "undo": {"restore"}, "undelete": {"restore"}, "trash": {"deleted"}, "stop": {"cancel"}, "kill": {"cancel"},
 		"grant": {"share"}, "revoke": {"unshare", "revoke"}, "signin": {"login"},
 	}[strings.ToLower(word)]
 }
