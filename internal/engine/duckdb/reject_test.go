@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"quern.dev/quern/internal/engine"
+	"quern.dev/quern/internal/sandbox"
 )
 
 // TestIsNoRoom checks that only errors of the system count as a full disk, not texts that users wrote.
@@ -38,4 +39,19 @@ func TestIsNoRoom(t *testing.T) {
 
 	full := &statementError{`IO Error: Could not write file "tmp/a.parquet": No space left on device`}
 	require.Equal(t, error(full), explain(full), "the file is not to blame")
+}
+
+// TestChildEndsWithoutText checks that a child that fails returns the kind of DuckDB's error and not its text, which can quote
+// values of users: the service logs what a child ended with.
+func TestChildEndsWithoutText(t *testing.T) {
+	t.Parallel()
+
+	const quoted = "planted4711"
+
+	opened := session(t, children(t, sandbox.Full), written(t, ""), "file")
+
+	// Without files this is no valid statement.
+	_, err := opened.Merge(engine.View{Columns: []engine.Column{{Name: quoted, Type: engine.Bigint}}}, "merged.parquet")
+	require.ErrorContains(t, err, "DuckDB refused a statement: Parser Error")
+	require.NotContains(t, err.Error(), quoted)
 }
