@@ -2,6 +2,7 @@ package app
 
 import (
 	"errors"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -22,6 +23,7 @@ func TestLook(t *testing.T) {
 			down  = errors.New("down")
 			see   = func() error {
 				looks.Add(1)
+				runtime.Gosched() // lets the other callers run before there is a result
 
 				return down
 			}
@@ -53,4 +55,20 @@ func TestLook(t *testing.T) {
 		require.NoError(t, l.recent(up))
 		require.EqualValues(t, 2, looks.Load())
 	})
+}
+
+// TestReadyLooks checks that requests for /readyz do not each use a connection to the database.
+func TestReadyLooks(t *testing.T) {
+	t.Parallel()
+
+	a, _ := newApp(t)
+	a.ready(t.Context()) // also checks the schema
+
+	began, before := time.Now(), a.db.Stats().AcquireCount()
+
+	for range 1000 {
+		require.True(t, a.ready(t.Context())[1].OK)
+	}
+
+	require.LessOrEqual(t, a.db.Stats().AcquireCount()-before, 1+int64(time.Since(began)/lookAge))
 }

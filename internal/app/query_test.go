@@ -93,19 +93,23 @@ func TestRoom(t *testing.T) {
 	most := perProcessor * runtime.NumCPU()
 
 	for _, c := range []struct {
-		memory, query, ingest int64
-		workers, want         int
+		memory, query, ingest               int64
+		workers, maintainers, exports, want int
 	}{
-		{0, 512 << 20, 1 << 30, 2, 1}, // one statement can always run
-		{-1, 512 << 20, 1 << 30, 2, 1},
-		{serverMemory + 2*engine.Mapped(512<<20), 512 << 20, 1 << 30, 0, 2},
-		{serverMemory + 2*engine.Mapped(512<<20) - 1, 512 << 20, 1 << 30, 0, 1},
-		{serverMemory + 3*engine.Mapped(1<<30) + 3*engine.Mapped(512<<20), 512 << 20, 1 << 30, 2, 3}, // two workers, and one for large files
-		{math.MaxInt64, 512 << 20, 1 << 30, 2, most},
+		{0, 512 << 20, 1 << 30, 2, 0, 0, 1}, // one statement can always run
+		{-1, 512 << 20, 1 << 30, 2, 0, 0, 1},
+		{serverMemory + 2*engine.Mapped(512<<20), 512 << 20, 1 << 30, 0, 0, 0, 2},
+		{serverMemory + 2*engine.Mapped(512<<20) - 1, 512 << 20, 1 << 30, 0, 0, 0, 1},
+		{serverMemory + 3*engine.Mapped(1<<30) + 3*engine.Mapped(512<<20), 512 << 20, 1 << 30, 2, 0, 0, 3}, // two workers, and one for large files
+		{serverMemory + 2*engine.Mapped(256<<20) + 3*engine.Mapped(512<<20) - 1, 512 << 20, 1 << 30, 0, 2, 0, 2},
+		{serverMemory + 2*engine.Mapped(256<<20) + 3*engine.Mapped(512<<20), 512 << 20, 1 << 30, 0, 2, 1, 2}, // an export takes as much as a statement
+		{math.MaxInt64, 512 << 20, 1 << 30, 2, 0, 0, most},
 	} {
 		a := App{config: config.Serve{
-			Query:  config.Query{Memory: config.Bytes(c.query)},
-			Ingest: config.Ingest{Workers: c.workers, Memory: config.Bytes(c.ingest)},
+			Query:       config.Query{Memory: config.Bytes(c.query)},
+			Ingest:      config.Ingest{Workers: c.workers, Memory: config.Bytes(c.ingest)},
+			Maintenance: config.Maintenance{Workers: c.maintainers, Memory: 256 << 20},
+			Export:      config.Export{Workers: c.exports},
 		}}
 		require.Equal(t, min(c.want, most), a.room(c.memory), "%+v", c)
 	}
