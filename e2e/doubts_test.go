@@ -168,6 +168,7 @@ func doubtsSameBytes(t *testing.T, s *service, key *signer) {
 
 	tried := d.doubted(t, d.load(`"dryRun": true`, tenOrders).ID)
 	require.Equal(t, "completed", tried.Status)
+	require.NotEmpty(t, tried.Preview.Doubts)
 	require.Equal(t, "loadedBefore", tried.Preview.Doubts[0].Code)
 
 	waiting := d.doubted(t, d.load("", tenOrders).ID)
@@ -248,6 +249,13 @@ func doubtsOtherColumns(t *testing.T, s *service, key *signer) {
 	// Missing columns and additional columns are not a doubt.
 	d.loaded("", "id,amount\n2,20\n")
 	d.loaded("", "ID,day,note,country\n3,2026-01-01,x,IT\n")
+
+	// The dataset has six columns now, and one of the four in the file.
+	waiting = d.doubted(t, d.load("", "id,sensor,temperature,unit\n4,A,21.5,C\n").ID)
+	require.Equal(t, "waiting", waiting.Status)
+	require.Equal(t, "otherColumns", waiting.Doubts[0].Code)
+	require.Contains(t, waiting.Doubts[0].Message, "Columns in both: only 1.")
+
 	d.loaded(`"mode": "replace"`, "sensor,temperature\nA,21.5\n")
 }
 
