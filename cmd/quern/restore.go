@@ -26,10 +26,12 @@ func (p *program) restoreCommand() *cobra.Command {
 			return explainRestore(err, as)
 		}
 
-		return one(p, restored, func() { p.out.printf("Restored %s.\n", p.out.clean(deletedName(restored.Namespace, restored.Dataset).String())) },
+		called := deletedName(restored.Namespace, restored.Dataset).String()
+
+		return one(p, restored, func() { p.out.printf("Restored %s.\n", p.out.clean(called)) },
 			column[api.RestoredItem]{"id", func(r api.RestoredItem) any { return r.ID }},
 			column[api.RestoredItem]{"kind", func(r api.RestoredItem) any { return string(r.Kind) }},
-			column[api.RestoredItem]{"name", func(r api.RestoredItem) any { return deletedName(r.Namespace, r.Dataset).String() }},
+			column[api.RestoredItem]{"name", func(api.RestoredItem) any { return called }},
 		)
 	})
 	command.Flags().StringVar(&as, "as", "", "restore it under this name, without the namespace")

@@ -340,7 +340,9 @@ func (r *round) restoreOne(owner *person, dead *node, listed Deleted) string {
 		again, err := restore()
 		require.NoError(r, err)
 		require.Equal(r, restored, again)
-		require.Equal(r, dead.path(), Path{Username: owner.Username, Namespace: restored.Namespace, Dataset: restored.Dataset})
+
+		is := Path{Username: owner.Username, Namespace: restored.Namespace, Dataset: restored.Dataset}
+		require.Equal(r, dead.path(), is)
 	}
 
 	return fmt.Sprintf("restore %s as %s", at, name)

@@ -2,10 +2,12 @@ package catalog
 
 import (
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"quern.dev/quern/internal/audit"
@@ -189,33 +191,24 @@ func TestDeletedOfMany(t *testing.T) {
 	ada := b.signIn(t, "ada")
 	b.create(t, ada, "n", "d")
 	b.exec(t, `
-		INSERT INTO datasets (account_id, id, namespace_id, name, name_key, created_at, updated_at, deleted_at)
-		SELECT d.account_id, gen_random_uuid(), d.namespace_id, i::text, i::text, now(), now(), now() - i * interval '1 second'
+		INSERT INTO datasets (account_id, id, namespace_id, name, created_at, name_key, updated_at, deleted_at)
+		SELECT d.account_id, gen_random_uuid(), d.namespace_id, i::text, d.created_at, i::text, d.updated_at, now() - i * interval '1 second'
 		FROM datasets d, generate_series(1, 20000) i`)
 	b.exec(t, `ANALYZE datasets`)
 
-	var plan string
+	var plan []string
 
 	require.NoError(t, b.db.Do(t.Context(), func(q postgres.Querier) error {
 		rows, err := q.Query(t.Context(), "EXPLAIN "+sqlSelectDeleted, ada.Account, time.Now().Add(-grace), time.Now(), uuid.Nil, 25)
 		if err != nil {
 			return err
 		}
-		defer rows.Close()
 
-		for rows.Next() {
-			var line string
-			if err := rows.Scan(&line); err != nil {
-				return err
-			}
+		plan, err = pgx.CollectRows(rows, pgx.RowTo[string])
 
-			plan += line + "\n"
-		}
-
-		return rows.Err()
+		return err
 	}))
-	require.Contains(t, plan, "Index Scan Backward using datasets_restorable", plan)
-
+	require.Contains(t, strings.Join(plan, "\n"), "Index Scan Backward using datasets_restorable")
 }
 
 // TestRestoredStays checks that a dataset that was restored and deleted again has a new grace period.
