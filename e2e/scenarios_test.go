@@ -160,11 +160,11 @@ func scenarios() []scenario {
 			{as: "pager", do: "GET /user/tokens?limit=101", status: 422, want: invalid("limit", "must be at most 100")},
 			{as: "pager", do: "GET /user/tokens?limit=abc", status: 422, want: invalid("limit", "is not a whole number")},
 			{as: "pager", do: "GET /user/tokens?limit=", status: 422, want: invalid("limit", "is not a whole number")},
-			{as: "pager", do: "GET /user/tokens?limit=1&limit=2", status: 422, want: invalid("limit", "is given more than once")},
+			{as: "pager", do: "GET /user/tokens?limit=1&limit=2", status: 422, want: invalid("limit", "is given more than once; give it once")},
 			{as: "pager", do: "GET /user/tokens?cursor=nonsense", status: 422, want: invalid("cursor", "is not a cursor of an earlier page of this list")},
 			{as: "pager", do: "GET /user/tokens?cursor=", status: 422, want: invalid("cursor", "must have at least 1 character")},
 			{as: "pager", do: "GET /user/tokens?cursor=%00", status: 422, want: invalid("cursor", "is not text")},
-			{as: "pager", do: "GET /user/tokens?unknown=1&limit=1", status: 200, want: `{"data": [` + listed("c", "3", "editor", "") + `], "nextCursor": "<after-c>"}`},
+			{as: "pager", do: "GET /user/tokens?offset=1&limit=1", status: 422, want: invalid("offset", "is not a parameter of this operation; known parameters: cursor, limit")},
 		}},
 		{name: "a token made with a token never exceeds or outlives it", steps: []step{
 			{as: "heir", do: "POST /user/tokens", body: `{"name": "parent", "role": "viewer", "expiresAt": "<p-expires now+24h>"}`, status: 201, want: created("p", "parent", "viewer", "<p-expires>")},

@@ -72,6 +72,10 @@ func commonResponses(item *openapi3.PathItem, operation *openapi3.Operation) map
 		add("504", "Timeout")
 	}
 
+	if operation.Extensions["x-quern-tolerant"] != true {
+		add("422", "Unprocessable") // for an unknown parameter
+	}
+
 	if operation.Extensions["x-quern-raw"] == true {
 		return responses
 	}

@@ -166,15 +166,35 @@ func shortened(name string) string {
 
 // unknownField says what the caller may have meant.
 func unknownField(path, known []string) fault.Sub {
-	name, message := shortened(path[len(path)-1]), "is not a field of this request"
+	name := shortened(path[len(path)-1])
+	code := strings.Join(append(slices.Clip(path[:len(path)-1]), name), ".")
 
-	if near := lexicon.Nearest(name, known); len(near) > 0 {
-		message += `; did you mean "` + near[0] + `"?`
-	} else {
-		message += "; known fields: " + strings.Join(known, ", ")
+	return fault.Sub{Code: code, Message: "is not a field of this request; " + meant(name, known, "known fields: ")}
+}
+
+// unknownParameter is unknownField for a parameter of the query.
+func unknownParameter(op *operation, name string, known []string) fault.Sub {
+	sub := fault.Sub{Code: shortened(name), Message: "is not a parameter of this operation; "}
+
+	switch {
+	case op.body != nil && op.body.Properties[name] != nil:
+		sub.Message += "send it as a field of the body"
+	case len(known) == 0:
+		sub.Message += "it has no parameters in the query, so leave it out"
+	default:
+		sub.Message += meant(sub.Code, known, "known parameters: ")
 	}
 
-	return fault.Sub{Code: strings.Join(append(slices.Clip(path[:len(path)-1]), name), "."), Message: message}
+	return sub
+}
+
+// meant suggests the known name that is most similar, or lists the known names if none is similar.
+func meant(name string, known []string, list string) string {
+	if near := lexicon.Nearest(name, known); len(near) > 0 {
+		return `did you mean "` + near[0] + `"?`
+	}
+
+	return list + strings.Join(known, ", ")
 }
 
 // merge joins the faults of a body in the order of their fields.

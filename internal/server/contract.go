@@ -31,7 +31,7 @@ type operation struct {
 	params    []*openapi3.Parameter
 	paged     bool             // the operation reads a list with a cursor
 	body      *openapi3.Schema // nil if the operation has no JSON body to check
-	tolerant  bool             // fields of the body that the contract does not define are ignored
+	tolerant  bool             // fields of the body and parameters of the query that the contract does not define are ignored
 	bodyless  bool             // the body may be omitted
 	rows      bool             // the body contains rows, which a sealed process parses
 	statement bool             // the operation runs a statement

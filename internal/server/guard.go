@@ -8,9 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -124,13 +126,18 @@ func isCaller(username string, who auth.Principal) bool {
 }
 
 // checkParameters checks the path, query and header parameters. A path parameter that breaks its schema cannot name
-// anything, so the fault is NotFound. All other violations are reported at once.
+// anything, so the fault is NotFound. All other violations are reported at once, with the parameters of the query that
+// the contract does not define, which only tolerant operations accept.
 func checkParameters(r *http.Request, op *operation) error {
 	var subs []fault.Sub
 
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		subs = append(subs, fault.Sub{Code: "query", Message: "is not well-formed"})
+		subs = append(subs, fault.Sub{Code: "query", Message: "is not well-formed: write % as %25 and ; as %3B"})
+	}
+
+	if !op.tolerant {
+		subs = append(subs, unknownParameters(op, query)...)
 	}
 
 	for _, param := range op.params {
@@ -153,7 +160,7 @@ func checkParameters(r *http.Request, op *operation) error {
 		case len(values) == 0 && param.Required:
 			subs = append(subs, fault.Sub{Code: param.Name, Message: "is required"})
 		case len(values) > 1:
-			subs = append(subs, fault.Sub{Code: param.Name, Message: "is given more than once"})
+			subs = append(subs, fault.Sub{Code: param.Name, Message: "is given more than once; give it once"})
 		case len(values) == 1:
 			if err := checkParameter(param.Schema.Value, values[0]); err != nil {
 				subs = append(subs, fault.Sub{Code: param.Name, Message: err.Error()})
@@ -166,6 +173,30 @@ func checkParameters(r *http.Request, op *operation) error {
 	}
 
 	return nil
+}
+
+// unknownParameters returns a fault for each parameter of the query that the operation does not have.
+func unknownParameters(op *operation, query url.Values) []fault.Sub {
+	var (
+		known []string
+		subs  []fault.Sub
+	)
+
+	for _, param := range op.params {
+		if param.In == openapi3.ParameterInQuery {
+			known = append(known, param.Name)
+		}
+	}
+
+	slices.Sort(known)
+
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		if !slices.Contains(known, name) && len(subs) < maxUnknown {
+			subs = append(subs, unknownParameter(op, name, known))
+		}
+	}
+
+	return subs
 }
 
 // headerValues returns the values of a header. It joins several lines of If-Match, which is a list (RFC 9110, 5.3),
@@ -209,7 +240,7 @@ func checkParameter(schema *openapi3.Schema, text string) error {
 	return nil
 }
 
-// maxUnknown limits how many unknown fields of a body are reported.
+// maxUnknown limits how many unknown fields of a body, and unknown parameters, are reported.
 const maxUnknown = 20
 
 // readBody checks the body and replaces it by the same values without the fields that the contract does not define, which
