@@ -231,7 +231,7 @@ func ExampleIsCode() {
 	}
 	// Output:
 	// there is no such dataset, or you may not see it
-	// 404 NOT_FOUND Nothing was found at this address. Check the names and ids in it. What is not shared with you looks absent; /api/v1/docs lists the operations.
+	// 404 NOT_FOUND There is no dataset "self/shop/absent" that you can see. GET /schema/self/shop/datasets lists those that you can see.
 }
 
 // Repeat a request safely. The client repeats requests that failed for a moment, each with an Idempotency-Key of its own.

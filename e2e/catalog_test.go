@@ -139,12 +139,9 @@ func TestCatalogScenarios(t *testing.T) {
 						body = encode(t, operation.body(t))
 					}
 
-					answer := call(t, operation.method, shared.url+address, bearer, body)
-					for _, name := range []string{"X-Request-Id", "Date"} {
-						answer.header.Del(name)
-					}
+					within := username + "/" + namespace
 
-					return answer
+					return call(t, operation.method, shared.url+address, bearer, body).comparable(within+"/"+dataset, "<dataset>", within, "<namespace>", username, "<user>")
 				}
 
 				foreign := ask("catalog-victim", namespace, "orders")

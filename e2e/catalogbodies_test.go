@@ -72,19 +72,28 @@ func auditBody(username, action, target, detail string) string {
 }
 
 const (
-	ownerOnly     = `{"error_code": "FORBIDDEN", "message": "Only the owner may do this.", "error_message": ""}`
+	ownerOnly     = `{"error_code": "FORBIDDEN", "message": "<who owner>", "error_message": ""}`
 	changedSince  = `{"error_code": "PRECONDITION_FAILED", "message": "The definition has changed. Read it again, then repeat the change.", "error_message": ""}`
-	noSession     = `{"error_code": "NOT_FOUND", "message": "You have no upload session with this id and these files. Prepare an upload first, and use the ids that it returns.", "error_message": ""}`
-	namespaceHere = `{"error_code": "CONFLICT", "message": "A namespace with this name already exists.", "error_message": ""}`
-	datasetHere   = `{"error_code": "CONFLICT", "message": "A dataset with this name already exists.", "error_message": ""}`
+	noSession     = `{"error_code": "NOT_FOUND", "message": "You have no upload session with this id, or it lacks one of the files. POST /file-upload/prepare begins a session and returns its ids; GET /file-upload lists yours.", "error_message": ""}`
+	namespaceHere = `{"error_code": "CONFLICT", "message": "A namespace with this name already exists. Choose another name, or use the existing one.", "error_message": ""}`
+	datasetHere   = `{"error_code": "CONFLICT", "message": "A dataset with this name already exists. Choose another name, or add rows to the existing one.", "error_message": ""}`
 	badName       = "must have 1 to 128 letters, digits, dots, underscores or hyphens, and begin with a letter or digit"
 	badPathName   = "must have 1 to 128 letters, digits, dots, underscores or hyphens, and begin with a letter or digit"
 	badExposure   = "must be one of: schema, values, rows"
 	badShareRole  = "must be one of: viewer, editor"
 	oneself       = "is your own username: an owner needs no grant"
 	nobodysName   = "is not a valid username"
-	unseenTarget  = "is not a namespace or dataset that you can see"
 )
+
+// noShare is the answer to the revocation of a share that does not exist.
+func noShare(grantee, address string) string {
+	return plainFault("NOT_FOUND", `\"`+grantee+`\" has no share here that could be revoked. GET `+address+` lists the shares.`)
+}
+
+// unseenTarget is the message for a namespace that a token cannot be restricted to.
+func unseenTarget(username, namespace string) string {
+	return `There is no namespace \"` + username + "/" + namespace + `\" that you own or that is shared with you as a whole. GET /schema/` + username + `/namespaces lists namespaces.`
+}
 
 // restricted is the response to a new token that is limited to targets. x is its name and is bound as in created.
 func restricted(x, role string, targets ...string) string {

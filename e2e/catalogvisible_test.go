@@ -61,9 +61,9 @@ func visibleScenarios() []scenario {
 			{as: "kay", do: "POST /user/tokens", body: `{"name": "n", "role": "viewer", "accessRestrictedTo": [{"username": "kay", "namespace": "N"}, {"username": "self", "namespace": "m", "dataset": "f"}]}`, status: 201, want: restricted("n", "viewer", target("kay", "N", ""), target("kay", "M", "f"))},
 			{as: "kay", do: "POST /user/tokens", body: `{"name": "twice", "accessRestrictedTo": [{"username": "kay", "namespace": "N", "dataset": "d"}, {"username": "self", "namespace": "n", "dataset": "D"}]}`, status: 201, want: restricted("twice", "editor", target("kay", "N", "d"))},
 			{as: "kay", do: "POST /user/tokens", body: `{"name": "x", "role": "owner", "accessRestrictedTo": [{"username": "kay", "namespace": "N"}]}`, status: 403, want: beyondRights("role", "A restricted token allows editor at most.")},
-			{as: "kay", do: "POST /user/tokens", body: `{"name": "x", "accessRestrictedTo": [{"username": "kay", "namespace": "N"}, {"username": "kay", "namespace": "absent"}]}`, status: 422, want: invalid("accessRestrictedTo.1", unseenTarget)},
-			{as: "kay", do: "POST /user/tokens", body: `{"name": "x", "accessRestrictedTo": [{"username": "dan", "namespace": "Sales"}]}`, status: 422, want: invalid("accessRestrictedTo.0", unseenTarget)},
-			{as: "kay", do: "POST /user/tokens", body: `{"name": "x", "accessRestrictedTo": [{"username": "kay"}]}`, status: 422, want: invalid("accessRestrictedTo.0.namespace", "is required")},
+			{as: "kay", do: "POST /user/tokens", body: `{"name": "x", "accessRestrictedTo": [{"username": "kay", "namespace": "N"}, {"username": "kay", "namespace": "absent"}]}`, status: 422, want: invalid("accessRestrictedTo.1", unseenTarget("kay", "absent"))},
+			{as: "kay", do: "POST /user/tokens", body: `{"name": "x", "accessRestrictedTo": [{"username": "dan", "namespace": "Sales"}]}`, status: 422, want: invalid("accessRestrictedTo.0", unseenTarget("dan", "Sales"))},
+			{as: "kay", do: "POST /user/tokens", body: `{"name": "x", "accessRestrictedTo": [{"username": "kay"}]}`, status: 422, want: invalid("accessRestrictedTo.0.namespace", "is required; GET /schema/{username}/namespaces lists those that you can see")},
 
 			{as: "<twice-token>", do: "GET /schema/datasets/all", status: 200, want: page(plainItem("kay/N/d", "editor"))},
 			{as: "<n-token>", do: "GET /schema/datasets/all", status: 200, want: page(plainItem("kay/N/d", "viewer"), plainItem("kay/N/e", "viewer"), plainItem("kay/M/f", "viewer"))},

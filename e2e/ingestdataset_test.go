@@ -43,8 +43,8 @@ func ingestRestore(t *testing.T, s *service, key *signer) {
 	require.Empty(t, d.table().rows)
 
 	other := newFilled(t, s, "undoer", d.bearer)
-	require.JSONEq(t, absent, restore(uuid.NewString()).body)
-	require.JSONEq(t, absent, other.call(http.MethodPost, "/snapshots/"+list[2].SnapshotID+"/restore", "").body, "it is another dataset's")
+	requireAbsent(t, restore(uuid.NewString()))
+	requireAbsent(t, other.call(http.MethodPost, "/snapshots/"+list[2].SnapshotID+"/restore", ""), "it is another dataset's")
 }
 
 func ingestCleared(t *testing.T, s *service, key *signer) {
@@ -94,8 +94,8 @@ func ingestMoves(t *testing.T, s *service, key *signer) {
 
 	renamed := d.call(http.MethodPatch, "", `{"name": "renamed"}`)
 	require.Equal(t, http.StatusOK, renamed.status, renamed.body)
-	require.JSONEq(t, absent, d.call(http.MethodGet, "/ingestions/"+first.ID, "").body)
-	require.JSONEq(t, absent, d.post(rowsBody).body)
+	requireAbsent(t, d.call(http.MethodGet, "/ingestions/"+first.ID, ""))
+	requireAbsent(t, d.post(rowsBody))
 
 	d.name = "renamed"
 	require.Equal(t, numbers(1), d.table().rows)
@@ -105,14 +105,14 @@ func ingestMoves(t *testing.T, s *service, key *signer) {
 	require.Equal(t, numbers(1, 2, 3), d.table().rows)
 
 	require.Equal(t, http.StatusNoContent, d.call(http.MethodDelete, "", "").status)
-	require.JSONEq(t, absent, d.post(rowsBody).body)
-	require.JSONEq(t, absent, d.call(http.MethodGet, "/snapshots", "").body)
+	requireAbsent(t, d.post(rowsBody))
+	requireAbsent(t, d.call(http.MethodGet, "/snapshots", ""))
 
 	// A new dataset with the same name has nothing of the old one.
 	next := call(t, http.MethodPost, s.url+"/ingest/new/"+d.namespace+"/renamed", d.bearer, "")
 	require.Equal(t, http.StatusCreated, next.status, next.body)
 	require.Empty(t, d.snapshots())
-	require.JSONEq(t, absent, d.call(http.MethodGet, "/ingestions/"+first.ID, "").body)
+	requireAbsent(t, d.call(http.MethodGet, "/ingestions/"+first.ID, ""))
 	require.Equal(t, http.StatusOK, d.post(`{"data": [{"other": "x"}]}`).status)
 	require.Equal(t, [][]any{{"x"}}, d.table().rows)
 	require.Equal(t, http.StatusOK, d.call(http.MethodPatch, "", `{"name": "next"}`).status)
@@ -134,7 +134,7 @@ func ingestTransfer(t *testing.T, s *service, key *signer) {
 	heir := key.token("heir")
 	require.Equal(t, http.StatusOK, me(t, s, heir).status)
 	s.quernd("dataset", "transfer", d.path(), "heir")
-	require.JSONEq(t, absent, d.call(http.MethodGet, "/snapshots", "").body)
+	requireAbsent(t, d.call(http.MethodGet, "/snapshots", ""))
 
 	d.owner, d.bearer = "heir", heir
 	require.Equal(t, numbers(1), d.table().rows)

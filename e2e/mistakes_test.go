@@ -168,6 +168,8 @@ func TestMistakes(t *testing.T) {
 		told.WriteString("\n")
 	}
 
+	told.WriteString(tellCLIMistakes(t, s, key))
+
 	file := filepath.Join("testdata", "mistakes.golden")
 	if *update {
 		require.NoError(t, os.WriteFile(file, []byte(told.String()), 0o600))

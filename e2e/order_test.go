@@ -303,7 +303,7 @@ func checkIDs(t *testing.T, s *service, operation operation, token string) {
 	} {
 		answer := call(t, operation.method, s.url+operation.address(bad), token, "")
 		require.Equal(t, http.StatusNotFound, answer.status, "%s: %s", bad, answer.body)
-		require.JSONEq(t, absent, answer.body)
+		requireAbsent(t, answer)
 	}
 }
 

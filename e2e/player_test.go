@@ -181,7 +181,7 @@ func (p *player) command(t *testing.T, step step, args []string) {
 // bindings are the values of the placeholders of a scenario.
 type bindings map[string]string
 
-var placeholder = regexp.MustCompile(`<([\w-]+)(?: (uuid|token|text|key|signed|any|now)([+-][0-9hms]+)?)?>`)
+var placeholder = regexp.MustCompile(`<([\w-]+)(?: (uuid|token|text|key|signed|any|now|absent|route|owner)([+-][0-9hms]+)?)?>`)
 
 // fill replaces the placeholders in a text that is sent.
 func (b bindings) fill(t *testing.T, text string) string {
@@ -249,6 +249,12 @@ func (b bindings) bind(t *testing.T, name, kind, ahead, text string) {
 		require.Equal(t, url.QueryEscape(text), text, "it can stand in an address as it is")
 	case "key":
 		require.Regexp(t, `^uploads/\d{4}-\d\d-\d\d/[0-9a-f-]{36}$`, text)
+	case "absent":
+		require.Regexp(t, absentMessage, text)
+	case "route":
+		require.Regexp(t, `^There is no operation with this path\. .*All paths begin with /api/v1/; /api/v1/docs lists them\.$`, text)
+	case "owner":
+		require.Regexp(t, `^Only \S+ may do this, and you are \S+\. Write \S+ or self in the path for what you own\.$`, text)
 	case "signed":
 		require.Regexp(t, `^http://.*X-Amz-Expires=3600&.*X-Amz-Signature=[0-9a-f]{64}$`, text)
 	case "now":

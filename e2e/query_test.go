@@ -97,11 +97,18 @@ func (q queried) rows() (rows [][]any) {
 	return rows
 }
 
-// noDataset is the answer to a name that is not a visible dataset.
+// noDataset is the answer to a name that is not a visible dataset: with candidates, or with where to look for one.
 func noDataset(name string, more ...string) string {
-	return `{"error_code": "QUERY_INVALID", "message": "There is no dataset ` + strings.ReplaceAll(encodeText(name), `"`, `\"`) + ` that you can see.", "error_message": "",
+	next := ""
+	if len(more) == 1 {
+		next = " " + listAll
+	}
+
+	return `{"error_code": "QUERY_INVALID", "message": "There is no dataset ` + strings.ReplaceAll(encodeText(name), `"`, `\"`) + ` that you can see.` + next + `", "error_message": "",
 		"sub_errors": [` + strings.Join(more, ", ") + `]}`
 }
+
+const listAll = "GET /schema/datasets/all lists the datasets that you can see."
 
 func encodeText(text string) string {
 	encoded, _ := json.Marshal(text)
@@ -257,7 +264,7 @@ func queryTokens(t *testing.T, s *service, key *signer) {
 	require.Equal(t, [][]any{{3.0}}, d.by(viewer).result(both, "").rows())
 	require.Equal(t, [][]any{{3.0}}, all.result(both, "").rows())
 	require.Equal(t, [][]any{{1.0}}, one.result("FROM orders", "").rows())
-	require.JSONEq(t, strings.Replace(noDataset("notes", at(38)), "see.", "see. You can see: orders.", 1), one.ask(both, "").body)
+	require.JSONEq(t, strings.Replace(noDataset("notes", at(38)), listAll, "You can see: orders.", 1), one.ask(both, "").body)
 	require.JSONEq(t, noNamespace(d, elsewhere.namespace), other.ask("FROM orders", "").body)
 	require.JSONEq(t, noNamespace(d, elsewhere.namespace), other.ask("SELECT 1", "").body)
 

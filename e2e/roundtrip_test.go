@@ -373,7 +373,7 @@ func resultForms(t *testing.T, s *service, key *signer) {
 	for _, accept := range []string{"image/png", "application/x-ndjson", "text/html", "text/csv;q=0", "nonsense"} {
 		answer := d.ask("SELECT 1 AS n", "", "Accept: "+accept)
 		require.Equal(t, http.StatusNotAcceptable, answer.status, accept)
-		require.JSONEq(t, plainFault("NOT_ACCEPTABLE", "Rows are returned as JSON, an Arrow stream, CSV or Parquet. Accept allows none of these."), answer.body)
+		require.JSONEq(t, plainFault("NOT_ACCEPTABLE", "Accept allows none of the formats of rows: application/json, application/vnd.apache.arrow.stream, text/csv and application/vnd.apache.parquet."), answer.body)
 	}
 
 	// An error is always JSON.

@@ -112,8 +112,8 @@ func TestSetAside(t *testing.T) {
 
 	for _, address := range []string{"/setAside", "/setAside/export"} {
 		stranger := d.by(key.token("stranger")).call(http.MethodGet, "/ingestions/"+done.ID+address, "")
-		require.JSONEq(t, absent, stranger.body)
-		require.JSONEq(t, absent, newFilled(t, s, "ada", d.bearer).call(http.MethodGet, "/ingestions/"+done.ID+address, "").body, "of another dataset")
+		requireAbsent(t, stranger)
+		requireAbsent(t, newFilled(t, s, "ada", d.bearer).call(http.MethodGet, "/ingestions/"+done.ID+address, ""), "of another dataset")
 	}
 
 	// A queued attempt has nothing of the one before.

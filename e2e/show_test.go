@@ -154,7 +154,7 @@ func showRefused(t *testing.T, d *sqlNames, _ *signer) {
 		{"", "EXPLAIN DELETE FROM shop.orders", "DELETE is not allowed: a statement only reads."},
 		{"", "CREATE VIEW v AS SELECT 1", "CREATE VIEW is not allowed: a statement only reads. To name a query, begin the statement with WITH name AS (SELECT …). | line 1, column 1"},
 		{"", "-- mine\ncreate or replace view v AS SELECT 1", "CREATE OR REPLACE VIEW is not allowed"},
-		{"", "INSERT INTO shop.orders VALUES (1)", "POST /data/{username}/{namespace}/{datasetName}/rows adds rows"},
+		{"", "INSERT INTO shop.orders VALUES (1)", "POST /data/{username}/{namespace}/{datasetName}/rows with {\"data\": [{\"column\": \"value\"}]} adds rows"},
 		{"", "USE shop", "Name the namespace in the request"},
 		{"", "GRANT SELECT ON shop.orders TO bob", "quern share"},
 	} {

@@ -265,11 +265,11 @@ func sqlNamesOfOthers(t *testing.T, d *sqlNames, key *signer) {
 	for _, pair := range [][2]string{{"bob.sales.leads", "eve.sales.leads"}, {"ada.shop.orders", "eva.shop.orders"}} {
 		hidden, absent := d.ask(t, stranger, "SELECT * FROM "+pair[0], ""), d.ask(t, stranger, "SELECT * FROM "+pair[1], "") //nolint:unqueryvet // a statement of a user
 		require.Equal(t, absent.body, strings.ReplaceAll(hidden.body, pair[0], pair[1]))
-		require.Equal(t, "There is no dataset "+pair[0]+" that you can see. | line 1, column 15", said(t, hidden))
+		require.Equal(t, "There is no dataset "+pair[0]+" that you can see. "+listAll+" | line 1, column 15", said(t, hidden))
 	}
 
 	// Owning a namespace of the same name does not help.
-	require.Equal(t, "There is no dataset shop.orders that you can see. | line 1, column 15", said(t, d.ask(t, stranger, "SELECT * FROM shop.orders", ""))) //nolint:unqueryvet // a statement of a user
+	require.Equal(t, "There is no dataset shop.orders that you can see. "+listAll+" | line 1, column 15", said(t, d.ask(t, stranger, "SELECT * FROM shop.orders", ""))) //nolint:unqueryvet // a statement of a user
 }
 
 func sqlNamesRestricted(t *testing.T, d *sqlNames, _ *signer) {

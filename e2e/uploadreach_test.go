@@ -56,7 +56,7 @@ func TestRestrictedUploads(t *testing.T) {
 
 	for _, id := range []string{ofAccount, ofTwin} {
 		for _, door := range []struct{ method, path string }{{http.MethodGet, ""}, {http.MethodGet, "/files"}, {http.MethodPost, "/abort"}} {
-			require.JSONEq(t, absent, call(t, door.method, s.url+"/file-upload/"+id+door.path, limited, "").body, door.path)
+			requireAbsent(t, call(t, door.method, s.url+"/file-upload/"+id+door.path, limited, ""), door.path)
 		}
 
 		require.JSONEq(t, absentSession.body, one.create(id, "").body)

@@ -133,8 +133,8 @@ func uploadScenarios() []scenario {
 			{as: "three", do: "POST /file-upload/prepare", body: two, status: 200, want: preparedTwo},
 			{as: "three", do: abort + "?fileId=<a>", status: 200, want: abortedBody("preparing")},
 			{as: "three", do: abort + "?fileId=<a>", status: 200, want: abortedBody("preparing")},
-			{as: "three", do: abort + "?fileId=<s>", status: 404, want: absent},
-			{as: "three", do: abort + "?fileId=x", status: 422, want: invalid("fileId", "is not a valid uuid")},
+			{as: "three", do: abort + "?fileId=<s>", status: 404, want: plainFault("NOT_FOUND", "The upload session has no file with this id. GET /file-upload/{sessionId} lists its files.")},
+			{as: "three", do: abort + "?fileId=x", status: 422, want: invalid("fileId", "is not a valid uuid; GET /file-upload/{sessionId} lists the files of a session")},
 			{as: "three", do: "GET /file-upload/<s>", status: 200, want: sessionState("preparing", fileState("a", "a", 1, "aborted", ""), fileState("b", "b", 2, "preparing", ""))},
 		}, uploaded("three", "b", "22", "completed"))},
 		{name: "abort of one file when the rest is finished", steps: slices.Concat([]step{

@@ -51,7 +51,7 @@ func (p *program) mayCreate(ctx context.Context, client *api.Client, at name) er
 	}
 
 	if !strings.EqualFold(me.Username, at.owner) {
-		return exitError{exitForbidden, fmt.Sprintf("%s belongs to %s, and you are %s", at, at.owner, me.Username), "Only the owner can create datasets there."}
+		return exitError{exitForbidden, fmt.Sprintf("%s belongs to %s, and you are %s", at, at.owner, me.Username), "Only the owner can create datasets there. Write NAMESPACE/DATASET for a dataset of your own."}
 	}
 
 	return nil

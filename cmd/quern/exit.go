@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"strings"
 	"time"
 
 	"quern.dev/quern/api"
@@ -56,7 +57,12 @@ func (p *program) report(err error, interrupted bool) int {
 		return exitInterrupted
 	}
 
-	if text := err.Error(); text != "" {
+	text := err.Error()
+	if code == exitNotFound {
+		text, _, _ = strings.Cut(text, " GET /") // the hint names a command instead of an operation
+	}
+
+	if text != "" {
 		p.err.tellf("%s %s", p.err.style(red, "quern:"), p.err.clean(text))
 	}
 
@@ -92,6 +98,20 @@ func explain(err error) (code int, hint string) {
 	return exitOther, ""
 }
 
+// explainAbsent returns the command that lists what was not found.
+func explainAbsent(message string) string {
+	for kind, hint := range map[string]string{
+		"run": "`quern runs` lists your questions.", "conversation": "`quern conversation list` lists yours.",
+		"API token": "`quern token list` lists yours.", "upload session": "`quern uploads` lists yours.",
+	} {
+		if strings.HasPrefix(message, "There is no "+kind+" ") {
+			return hint
+		}
+	}
+
+	return "It does not exist, or it is not shared with you. `quern dataset list` shows what you can see."
+}
+
 func explainAnswer(answer *api.Error) (code int, hint string) {
 	switch answer.ErrorCode {
 	case api.UNAUTHORIZED:
@@ -99,7 +119,7 @@ func explainAnswer(answer *api.Error) (code int, hint string) {
 	case api.FORBIDDEN:
 		return exitForbidden, "The owner can give you another role with `quern share`; `quern whoami` shows who you are."
 	case api.NOTFOUND:
-		return exitNotFound, "It does not exist, or it is not shared with you. `quern dataset list` shows what you can see."
+		return exitNotFound, explainAbsent(answer.Message)
 	case api.CONFLICT, api.PRECONDITIONFAILED, api.INVALIDSTATE, api.RUNNOTCOMPLETED:
 		return exitState, ""
 	case api.BADREQUEST, api.VALIDATIONFAILED, api.QUERYINVALID, api.LIMITEXCEEDED, api.PAYLOADTOOLARGE, api.UNSUPPORTEDMEDIATYPE, api.NOTACCEPTABLE:

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"regexp"
 	"runtime"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -63,7 +65,13 @@ The server comes from --server, from QUERN_SERVER, or from the last ` + "`quern 
 	}
 	root.SetOut(os.Stdout)
 	root.SetErr(os.Stderr)
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError{err, cmd.CommandPath()} })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if strings.HasPrefix(err.Error(), "unknown ") { // an error of cobra
+			err = fmt.Errorf("%w. %s has the flags %s", err, cmd.CommandPath(), flagNames(cmd))
+		}
+
+		return usageError{err, cmd.CommandPath()}
+	})
 
 	flags := root.PersistentFlags()
 	flags.StringVar(&p.server, "server", "", "address of the service (QUERN_SERVER)")
@@ -90,7 +98,7 @@ func sayUsage(command *cobra.Command) {
 	if check := command.Args; check != nil {
 		command.Args = func(cmd *cobra.Command, args []string) error {
 			if err := check(cmd, args); err != nil {
-				return usageError{err, cmd.CommandPath()}
+				return usageError{fmt.Errorf("%w. Write: %s", err, strings.TrimSuffix(cmd.UseLine(), " [flags]")), cmd.CommandPath()}
 			}
 
 			return nil
@@ -100,6 +108,20 @@ func sayUsage(command *cobra.Command) {
 	for _, child := range command.Commands() {
 		sayUsage(child)
 	}
+}
+
+// flagOfUsage matches a flag at the beginning of its line in the usage of a command.
+var flagOfUsage = regexp.MustCompile(`(?m)^ +(?:-\w, )?(--[\w-]+)`)
+
+// flagNames lists the flags of a command, without those that every command has.
+func flagNames(cmd *cobra.Command) string {
+	var names []string
+
+	for _, found := range flagOfUsage.FindAllStringSubmatch(cmd.LocalFlags().FlagUsages(), -1) {
+		names = append(names, found[1])
+	}
+
+	return strings.Join(names, ", ")
 }
 
 func (p *program) prepare() error {

@@ -48,7 +48,7 @@ func collect(paths []string) (files []found, empty int, err error) {
 	for _, path := range resolve(paths) {
 		info, err := os.Stat(path)
 		if err != nil {
-			return nil, 0, exitError{exitOther, err.Error(), "Nothing was sent."}
+			return nil, 0, exitError{exitOther, err.Error(), "Nothing was sent. Check the name of the file."}
 		}
 
 		if !info.IsDir() {

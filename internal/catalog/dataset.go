@@ -128,7 +128,7 @@ func (c Catalog) createDatasetTx(ctx context.Context, tx postgres.Tx, who auth.P
 	}
 
 	if isNew, err := insertDataset(ctx, tx, made); err != nil || !isNew {
-		return orTaken(err, "A dataset with this name already exists.")
+		return orTaken(err, "A dataset with this name already exists. Choose another name, or add rows to the existing one.")
 	}
 
 	if err := deleteDraft(ctx, tx, made.Account, made.ID); err != nil {
@@ -246,7 +246,7 @@ func (c Catalog) UpdateDataset(ctx context.Context, who auth.Principal, at Path,
 
 		if isLive, err := updateDataset(ctx, tx, found, change, c.now()); err != nil || !isLive {
 			if constraint, taken := postgres.ViolatesUnique(err); taken && constraint == "datasets_name" {
-				return orTaken(nil, "A dataset with this name already exists.")
+				return orTaken(nil, "A dataset with this name already exists. Choose another name, or add rows to the existing one.")
 			}
 
 			return orAbsent(err)

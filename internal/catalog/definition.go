@@ -76,7 +76,7 @@ func (c Catalog) Definitions(ctx context.Context, q postgres.Querier, account uu
 // Faults: NotFound, Forbidden, ValidationFailed, PreconditionFailed if the current revision is not expected.
 func (c Catalog) PutDefinition(ctx context.Context, who auth.Principal, at Path, change Change, expected []int64) (saved Definition, err error) {
 	if !change.given() {
-		return Definition{}, fault.Invalid("body", "must have a dataDescription or a schemaDefinition")
+		return Definition{}, fault.Invalid("body", "must have dataDescription (a text) or schemaDefinition (an object with a text for each column)")
 	}
 
 	err = c.DB.InTx(ctx, func(tx postgres.Tx) error {

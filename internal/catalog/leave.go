@@ -78,7 +78,7 @@ func mayLeave(who auth.Principal, target access) error {
 	case auth.Editor.Exceeds(who.Ceiling()):
 		return fault.New(fault.Forbidden, "The token in use allows viewer at most.")
 	case target.account == who.Account:
-		return fault.New(fault.InvalidState, "You own this, so there is no share that you could leave.")
+		return fault.New(fault.InvalidState, "You own this, so there is no share that you could leave. To end the share of somebody else, revoke it.")
 	default:
 		return nil
 	}

@@ -100,7 +100,7 @@ func (c Catalog) CreateNamespace(ctx context.Context, who auth.Principal, want N
 
 func (c Catalog) createNamespaceTx(ctx context.Context, tx postgres.Tx, draft Namespace, entry audit.Entry) error {
 	if isNew, err := insertNamespace(ctx, tx, draft); err != nil || !isNew {
-		return orTaken(err, "A namespace with this name already exists.")
+		return orTaken(err, "A namespace with this name already exists. Choose another name, or use the existing one.")
 	}
 
 	return audit.WriteTx(ctx, tx, entry)
@@ -137,7 +137,7 @@ func (c Catalog) UpdateNamespace(ctx context.Context, who auth.Principal, at Pat
 
 		if isLive, err := updateNamespace(ctx, tx, changed, change); err != nil || !isLive {
 			if constraint, taken := postgres.ViolatesUnique(err); taken && constraint == "namespaces_name" {
-				return orTaken(nil, "A namespace with this name already exists.")
+				return orTaken(nil, "A namespace with this name already exists. Choose another name, or use the existing one.")
 			}
 
 			return orAbsent(err)
@@ -171,7 +171,7 @@ func (c Catalog) DeleteNamespace(ctx context.Context, who auth.Principal, at Pat
 		}
 
 		if isUsed, err := namespaceHasDatasets(ctx, tx, namespace); err != nil || isUsed {
-			return orTaken(err, "The namespace is not empty. Delete its datasets first.")
+			return orTaken(err, "The namespace is not empty. Delete its datasets first, each with DELETE /data/{username}/{namespace}/{datasetName}.")
 		}
 
 		if err := deleteNamespace(ctx, tx, namespace, c.now()); err != nil {

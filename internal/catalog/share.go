@@ -3,6 +3,7 @@ package catalog
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -140,7 +141,7 @@ func (c Catalog) Unshare(ctx context.Context, who auth.Principal, at Path, grant
 
 		subjects, err := c.grantee(ctx, tx, who, grantee)
 		if fault.Is(err, fault.ValidationFailed) {
-			return fault.Absent() // no grant can have that name
+			return noShare(at, grantee) // no grant can have that name
 		}
 
 		if err != nil {
@@ -151,8 +152,13 @@ func (c Catalog) Unshare(ctx context.Context, who auth.Principal, at Path, grant
 			return orAbsent(err)
 		}
 
-		if removed, err := deleteGrants(ctx, tx, target, subjects); err != nil || removed == 0 {
-			return orAbsent(err)
+		removed, err := deleteGrants(ctx, tx, target, subjects)
+		if err == nil && removed == 0 {
+			err = noShare(at, grantee)
+		}
+
+		if err != nil {
+			return err
 		}
 
 		entry := who.Audit(target.account, c.now(), "share.revoke", about)
@@ -160,6 +166,16 @@ func (c Catalog) Unshare(ctx context.Context, who auth.Principal, at Path, grant
 
 		return audit.WriteTx(ctx, tx, entry)
 	})
+}
+
+// noShare returns the fault for a grant that does not exist. Only the owner gets it.
+func noShare(at Path, grantee string) error {
+	address := fmt.Sprintf("/permissions/namespaces/%s/%s/shares", at.Username, at.Namespace)
+	if at.Dataset != "" {
+		address = fmt.Sprintf("/permissions/datasets/%s/%s/%s/shares", at.Username, at.Namespace, at.Dataset)
+	}
+
+	return fault.New(fault.NotFound, fmt.Sprintf("%q has no share here that could be revoked. GET %s lists the shares.", grantee, address))
 }
 
 // Shares lists the grants on a namespace, or those on a dataset and on its namespace, ordered by name. A user with both has

@@ -22,7 +22,7 @@ func (c Catalog) Targets(who auth.Principal, paths []Path) auth.Resolve {
 		for i, path := range paths {
 			target, err := c.target(ctx, tx, who, path)
 			if fault.Is(err, fault.NotFound) {
-				return nil, fault.Invalid(fmt.Sprintf("accessRestrictedTo.%d", i), "is not a namespace or dataset that you can see")
+				return nil, fault.Invalid(fmt.Sprintf("accessRestrictedTo.%d", i), unseenTarget(path))
 			}
 
 			if err != nil {
@@ -36,6 +36,17 @@ func (c Catalog) Targets(who auth.Principal, paths []Path) auth.Resolve {
 
 		return targets, nil
 	}
+}
+
+// unseenTarget says that a path names nothing that the caller may see. It repeats only the path.
+func unseenTarget(path Path) string {
+	if path.Dataset == "" {
+		return fmt.Sprintf("There is no namespace %q that you own or that is shared with you as a whole. GET /schema/%s/namespaces lists namespaces.",
+			path.Username+"/"+path.Namespace, path.Username)
+	}
+
+	return fmt.Sprintf("There is no dataset %q that you can see. GET /schema/%s/%s/datasets lists those that you can see.",
+		path.Username+"/"+path.Namespace+"/"+path.Dataset, path.Username, path.Namespace)
 }
 
 func (c Catalog) target(ctx context.Context, q postgres.Querier, who auth.Principal, path Path) (auth.Target, error) {

@@ -44,7 +44,7 @@ func TestTargetsAndPaths(t *testing.T) {
 		"a name that nothing can be": {Username: "bob", Namespace: strings.Repeat("n", 200)},
 	} {
 		_, err := b.targets(t, bob, orders, unseen)
-		require.Equal(t, fault.Invalid("accessRestrictedTo.1", "is not a namespace or dataset that you can see"), err, name)
+		require.Equal(t, fault.Invalid("accessRestrictedTo.1", unseenTarget(unseen)), err, name)
 	}
 
 	_, err = b.catalog.UpdateDataset(t.Context(), ada, orders, DatasetChange{Name: "Renamed"})

@@ -87,7 +87,16 @@ func InvalidFields(subs ...Sub) *Error {
 // Absent returns the error for what does not exist and for what the caller may not see. Both use this function, so that
 // callers cannot distinguish them.
 func Absent() *Error {
-	return &Error{Code: NotFound, Message: "Nothing was found at this address. Check the names and ids in it. What is not shared with you looks absent; /api/v1/docs lists the operations."}
+	return &Error{Code: NotFound, Message: absentMessage}
+}
+
+const absentMessage = "Nothing was found at this address. Check the names and ids in it. What is not shared with you looks absent; /api/v1/docs lists the operations."
+
+// IsAbsent reports whether err is what Absent returned, so that the edge that knows the request can say what was not found.
+func IsAbsent(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+
+	return ok && e.Code == NotFound && e.Message == absentMessage
 }
 
 // retryNoRoom is the RetryAfter of a full disk.

@@ -125,7 +125,7 @@ type Request struct {
 // noSession returns the fault for an upload session in a body that does not exist, belongs to another user or has no such
 // file.
 func noSession() error {
-	return fault.New(fault.NotFound, "You have no upload session with this id and these files. Prepare an upload first, and use the ids that it returns.")
+	return fault.New(fault.NotFound, "You have no upload session with this id, or it lacks one of the files. POST /file-upload/prepare begins a session and returns its ids; GET /file-upload lists yours.")
 }
 
 // Create creates an ingestion of uploaded files. A dataset of the caller's own account need not exist: it is created

@@ -73,6 +73,7 @@ var (
 	noMatch    = regexp.MustCompile(`argument types '(.+)\((.*)\)'`)
 	noCast     = regexp.MustCompile(`^Unimplemented type for cast \((.+) -> (.+)\)`)
 	nearWord   = regexp.MustCompile(`^syntax error at or near "(\w+)"`)
+	nearValue  = regexp.MustCompile(`^syntax error at or near "(?:\$|\?)`)
 	physical   = regexp.MustCompile(`\bU?INT(?:8|16|32|64|128)\b|\b(?:INTEGER|STRING)_LITERAL\b`)
 )
 
@@ -91,7 +92,7 @@ func refused(err error, reads []resolved) error {
 	case said.Kind == "parser" && strings.HasPrefix(first, "NameListToString"): // DuckDB's message for a name with four parts
 		return invalid(said.Position, "A name has at most three parts: owner.namespace.dataset. A part that contains a dot needs double quotes.")
 	case said.Kind == "parser":
-		return invalid(said.Position, "The statement is not valid SQL: "+first+"."+reservedHint(first))
+		return invalid(said.Position, "The statement is not valid SQL: "+first+"."+syntaxHint(first))
 	case said.Kind == "not implemented" && strings.Contains(first, "Only SELECT"):
 		return invalid(said.Position, `Only a single SELECT is allowed, and it cannot change data. For PIVOT, write FROM dataset PIVOT (sum(x) FOR y IN (1, 2)).`)
 	case strings.HasPrefix(first, "Mixing named and positional parameters"):
@@ -149,6 +150,8 @@ func refusedBinding(said *engine.StatementError, first, rest string, reads []res
 		return invalid(at, "The engine cannot run this statement.")
 	case said.Kind == "conversion":
 		first += ". TRY_CAST gives NULL for values that do not fit"
+	case first == "WHERE clause cannot contain aggregates":
+		first += ". Put the condition into HAVING, after GROUP BY"
 	}
 
 	return withCandidates(invalid(at, "The statement cannot be run: "+first+"."), listed(rest))
@@ -176,7 +179,7 @@ func noColumn(at int, name, of string, reads []resolved) error {
 	}
 
 	if len(reads) == 0 {
-		message += " The statement reads no dataset."
+		message += " The statement reads no dataset. Add FROM with the name of one."
 	}
 
 	near := lexicon.Nearest(name, columnNames(reads))
@@ -214,7 +217,12 @@ func noFunction(at int, name, arguments, rest string) error {
 		}
 	}
 
-	return withCandidates(invalid(at, fmt.Sprintf("The function %s does not accept (%s).", name, arguments)), forms)
+	message := fmt.Sprintf("The function %s does not accept (%s).", name, arguments)
+	if slices.ContainsFunc(forms, func(form string) bool { return strings.Count(form, ",") == strings.Count(arguments, ",") }) && arguments != "" {
+		message += " Cast the values: CAST(value AS type)."
+	}
+
+	return withCandidates(invalid(at, message), forms)
 }
 
 // types replaces DuckDB's internal type names in a text by the names that SQL uses.
@@ -237,8 +245,13 @@ func types(text string) string {
 	})
 }
 
-// reservedHint returns a hint to quote a reserved word that is often used as a name; empty for other words.
-func reservedHint(message string) string {
+// syntaxHint returns a hint to quote a reserved word that is often used as a name, or that a parameter is not a name; empty
+// for other words.
+func syntaxHint(message string) string {
+	if nearValue.MatchString(message) {
+		return " A parameter stands for a value. Write the names of datasets and columns into the statement."
+	}
+
 	found := nearWord.FindStringSubmatch(message)
 	if found == nil || !slices.Contains([]string{
 		"order", "group", "table", "column", "end", "desc", "asc", "default", "check", "primary", "references", "unique", "limit", "offset", "both", "user", "to", "at",

@@ -54,7 +54,7 @@ var instead = [][2]string{ //nolint:gochecknoglobals // read only
 	{"ALTER", "Columns follow from the rows that are loaded. PATCH /data/{username}/{namespace}/{datasetName} renames a dataset."},
 	{"DROP", "DELETE /data/{username}/{namespace}/{datasetName} deletes a dataset, and so does quern dataset delete."},
 	{"TRUNCATE", "POST /data/{username}/{namespace}/{datasetName}/clear removes all rows."},
-	{"INSERT", "POST /data/{username}/{namespace}/{datasetName}/rows adds rows, and quern upload loads files."},
+	{"INSERT", `POST /data/{username}/{namespace}/{datasetName}/rows with {"data": [{"column": "value"}]} adds rows, and quern upload loads files.`},
 	{"UPDATE", "To change rows, load the dataset again: quern upload --replace."},
 	{"DELETE", "To remove rows, load the dataset again without them: quern upload --replace. POST /data/{username}/{namespace}/{datasetName}/clear removes all."},
 	{"MERGE", "To change rows, load the dataset again: quern upload --replace."},

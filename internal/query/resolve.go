@@ -269,6 +269,9 @@ func (r *resolver) pinned(ctx context.Context, db postgres.Querier, t lake.Table
 
 const maxNames = 200
 
+// listAll ends a message about a name for which there is nothing to suggest.
+const listAll = " GET /schema/datasets/all lists the datasets that you can see."
+
 // absent returns the fault for a dataset that does not exist or that the caller may not see; the message is the same for
 // both. It suggests similar names in the same namespace, or lists the datasets that the caller may see there.
 func (r *resolver) absent(ctx context.Context, db postgres.Querier, t table, path catalog.Path) error {
@@ -293,8 +296,12 @@ func (r *resolver) absent(ctx context.Context, db postgres.Querier, t table, pat
 	}
 
 	message := noDataset(t)
-	if len(near) == 0 && len(names) > 0 {
+	switch {
+	case len(near) > 0:
+	case len(names) > 0:
 		message += " You can see: " + strings.Join(names[:min(len(names), maxListed)], ", ") + "."
+	default:
+		message += listAll
 	}
 
 	return withCandidates(invalid(t.at, message), near)
@@ -322,8 +329,12 @@ func (r *resolver) absentNamespace(ctx context.Context, db postgres.Querier, t t
 	}
 
 	message := noDataset(t)
-	if len(near) == 0 && len(seen) > 0 {
+	switch {
+	case len(near) > 0:
+	case len(seen) > 0:
 		message += " Of " + r.who.NameOf(path.Username) + " you can see the namespaces " + strings.Join(seen[:min(len(seen), maxListed)], ", ") + "."
+	default:
+		message += listAll
 	}
 
 	return withCandidates(invalid(t.at, message), near)

@@ -91,7 +91,7 @@ func (r *Runs) Feedback(ctx context.Context, who auth.Principal, run uuid.UUID) 
 
 	rating := inForce(all)
 	if rating == nil || rating.up == nil {
-		return Feedback{}, fault.Absent()
+		return Feedback{}, fault.New(fault.NotFound, "You have not rated this run. POST /query/runs/{runId}/feedback rates it.")
 	}
 
 	return Feedback{ThumbsUp: *rating.up, Comment: rating.comment, At: rating.at}, nil

@@ -189,7 +189,7 @@ func (r *Runs) Ask(ctx context.Context, who auth.Principal, want Ask) (made Run,
 
 		found, err := selectRun(ctx, tx, who.Account, first)
 		if err == nil && found == nil {
-			err = fault.Absent() // the run of the first request was deleted
+			err = fault.New(fault.NotFound, "The run of the first request with this Idempotency-Key was deleted. Use another key to ask again.")
 		}
 
 		if err == nil {

@@ -227,7 +227,7 @@ func violations(schema *openapi3.Schema, value any) []fault.Sub {
 
 	findNUL(value, nil, func(path []string) { report(path, "contains the character U+0000") })
 	collect(schema.VisitJSON(value, validation()...), func(problem *openapi3.SchemaError) {
-		report(problem.JSONPointer(), describe(problem))
+		report(problem.JSONPointer(), describe(problem)+hint(schema, problem))
 	})
 
 	return merge(subs, nil)

@@ -92,8 +92,8 @@ func TestViolations(t *testing.T) {
 	for text, want := range map[string][]fault.Sub{
 		`{"name":"äöü","role":"a","when":"2026-01-01T00:00:00Z","id":"0199c0de-1a2b-7c3d-8e4f-5a6b7c8d9e01","size":9,"code":"xy","list":["a"]}`: nil,
 
-		`[]`:                    {{Code: "body", Message: "must be of type object"}},
-		`null`:                  {{Code: "body", Message: "must be of type object"}},
+		`[]`:                    {{Code: "body", Message: "must be of type object with the fields: name (required), code, id, list, role, size, when"}},
+		`null`:                  {{Code: "body", Message: "must be of type object with the fields: name (required), code, id, list, role, size, when"}},
 		`{}`:                    {{Code: "name", Message: "is required"}},
 		`{"name":null}`:         {{Code: "name", Message: "must be of type string"}},
 		`{"name":1,"role":"c"}`: {{Code: "name", Message: "must be of type string"}, {Code: "role", Message: "must be one of: a, b"}},

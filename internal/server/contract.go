@@ -20,6 +20,7 @@ type contract struct {
 	operations map[string]*operation // by operationId
 	ids        map[string]string     // operationId for each pattern of http.ServeMux
 	fixed      map[string][]string   // methods of each path without a parameter
+	paths      []string              // in the order of their names
 }
 
 // operation is what the contract specifies for one operation.
@@ -48,6 +49,8 @@ func loadContract() (*contract, error) {
 	c := &contract{document: document, operations: map[string]*operation{}, ids: map[string]string{}, fixed: map[string][]string{}}
 
 	for path, item := range document.Paths.Map() {
+		c.paths = append(c.paths, path)
+
 		for method, source := range item.Operations() {
 			op := &operation{
 				id:        source.OperationID,
@@ -90,6 +93,8 @@ func loadContract() (*contract, error) {
 			}
 		}
 	}
+
+	slices.Sort(c.paths)
 
 	return c, nil
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -73,7 +74,8 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 
 	e := fault.From(err)
-	callOf(r.Context()).err = err
+	c := callOf(r.Context())
+	c.err = err
 
 	if errors.Is(r.Context().Err(), context.Canceled) {
 		w.WriteHeader(statusClientLeft) // no client reads it; the log and the metrics must not count it as a failure of Quern
@@ -82,6 +84,10 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 
 	body := api.ErrorResponse{ErrorCode: api.ErrorCode(e.Code), Message: e.Message}
+
+	if op := s.contract.operations[c.operation]; op != nil && fault.IsAbsent(err) {
+		body.Message = cmp.Or(op.absent(r), e.Message)
+	}
 
 	if len(e.Subs) > 0 {
 		subs := make([]api.SubError, 0, len(e.Subs))

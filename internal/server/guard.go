@@ -90,7 +90,7 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request, op *operation, c 
 	}
 
 	if op.ownerOnly && !isCaller(r.PathValue("username"), c.who) {
-		return fault.New(fault.Forbidden, "Only the owner may do this.")
+		return notOwner(r.PathValue("username"), c.who)
 	}
 
 	if op.rows {
@@ -123,6 +123,11 @@ func (s *Server) authenticate(r *http.Request, c *call) (auth.Principal, error) 
 
 func isCaller(username string, who auth.Principal) bool {
 	return strings.EqualFold(username, auth.Self) || strings.EqualFold(username, who.Username)
+}
+
+// notOwner returns the fault for a path that names another owner, whether or not that user exists.
+func notOwner(username string, who auth.Principal) error {
+	return fault.New(fault.Forbidden, fmt.Sprintf("Only %s may do this, and you are %s. Write %s or self in the path for what you own.", username, who.Username, who.Username))
 }
 
 // checkParameters checks the path, query and header parameters. A path parameter that breaks its schema cannot name
@@ -163,7 +168,7 @@ func checkParameters(r *http.Request, op *operation) error {
 			subs = append(subs, fault.Sub{Code: param.Name, Message: "is given more than once; give it once"})
 		case len(values) == 1:
 			if err := checkParameter(param.Schema.Value, values[0]); err != nil {
-				subs = append(subs, fault.Sub{Code: param.Name, Message: err.Error()})
+				subs = append(subs, fault.Sub{Code: param.Name, Message: err.Error() + origin([]string{param.Name})})
 			}
 		}
 	}
@@ -269,7 +274,12 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request, op *operation)
 
 	value, err := parseJSON(text)
 	if err != nil {
-		return nil, fault.Wrap(err, fault.BadRequest, "The body is not valid JSON: "+err.Error()+".")
+		message := "The body is not valid JSON: " + err.Error() + "."
+		if fields := fieldNames(op.body); fields != "" {
+			message += " Send an object with the fields: " + fields + "."
+		}
+
+		return nil, fault.Wrap(err, fault.BadRequest, message)
 	}
 
 	var unknown []fault.Sub
@@ -303,7 +313,7 @@ func checkContentType(r *http.Request) error {
 
 	media, params, err := mime.ParseMediaType(text)
 	if charset := params["charset"]; err != nil || media != "application/json" || (charset != "" && !strings.EqualFold(charset, "utf-8")) {
-		return fault.New(fault.UnsupportedMediaType, "The body must be application/json in UTF-8.")
+		return fault.New(fault.UnsupportedMediaType, "The body must be application/json in UTF-8. Send it as JSON, with the header Content-Type: application/json.")
 	}
 
 	return nil

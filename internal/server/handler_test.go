@@ -48,7 +48,7 @@ func TestFailureOfAHandler(t *testing.T) {
 		breaks bool
 	}{
 		"no failure":   {[]string{"{}", "{}"}, io.EOF, false, 200, "{}\n{}\n", false},
-		"nothing sent": {[]string{"{}"}, fault.Absent(), false, 404, `{"error_code":"NOT_FOUND","error_message":"","message":"Nothing was found at this address. Check the names and ids in it. What is not shared with you looks absent; /api/v1/docs lists the operations."}` + "\n", false},
+		"nothing sent": {[]string{"{}"}, fault.Absent(), false, 404, `{"error_code":"NOT_FOUND","error_message":"","message":"There is no step \"\" of a run \"\" that you can see. GET /query/runs/{runId} shows the steps of a run."}` + "\n", false},
 		"nothing sent, foreign error": {
 			nil, errors.New("pq: password hunter2"), false, 500,
 			`{"error_code":"INTERNAL","error_message":"","message":"The server had an internal error. Try again. If the error remains, report the X-Request-Id."}` + "\n", false,
@@ -219,7 +219,7 @@ func TestErrorOfAnAgent(t *testing.T) {
 	newServer(t, &log, nil).Handler().ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, agentsPath+"/unknown", nil))
 
 	require.Equal(t, http.StatusNotFound, recorder.Code)
-	require.JSONEq(t, `{"error_code":"NOT_FOUND","error_message":"","message":"Nothing was found at this address. Check the names and ids in it. What is not shared with you looks absent; /api/v1/docs lists the operations."}`, recorder.Body.String())
+	require.JSONEq(t, `{"error_code":"NOT_FOUND","error_message":"","message":"There is no agent \"unknown\" that you can see. GET /a2a lists the agents."}`, recorder.Body.String())
 	require.Contains(t, log.String(), `"operation":"getAgent"`)
 }
 

@@ -332,7 +332,7 @@ func mediaType(r *http.Request) string {
 // checkRows makes the checks of a body of rows that are possible before it is read.
 func (s *Server) checkRows(r *http.Request) error {
 	if _, ok := rowFormats()[mediaType(r)]; !ok {
-		return fault.New(fault.UnsupportedMediaType, "The body must be application/json, text/csv, application/x-ndjson or application/vnd.apache.parquet.")
+		return fault.New(fault.UnsupportedMediaType, "The body must be application/json, text/csv, application/x-ndjson or application/vnd.apache.parquet. Set Content-Type to what the body is.")
 	}
 
 	if _, params, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); params["charset"] != "" && !strings.EqualFold(params["charset"], "utf-8") {

@@ -39,7 +39,7 @@ func negotiate(accept []string) (media string, form query.Form, err error) {
 	}
 
 	if best == 0 {
-		return "", "", fault.New(fault.NotAcceptable, "Rows are returned as JSON, an Arrow stream, CSV or Parquet. Accept allows none of these.")
+		return "", "", fault.New(fault.NotAcceptable, "Accept allows none of the formats of rows: application/json, application/vnd.apache.arrow.stream, text/csv and application/vnd.apache.parquet.")
 	}
 
 	return media, form, nil

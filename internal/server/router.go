@@ -136,7 +136,7 @@ func (rt *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 	// The mux would redirect to the clean path, but every resource has exactly one address.
 	if r.URL.Path != path.Clean("/"+r.URL.Path) || r.Method == http.MethodConnect {
-		rt.server.fail(w, r, noOperation())
+		rt.server.fail(w, r, rt.server.contract.noOperation(r.URL.Path))
 
 		return
 	}
@@ -164,13 +164,23 @@ func (rt *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 
-	rt.server.fail(w, r, noOperation())
+	rt.server.fail(w, r, rt.server.contract.noOperation(r.URL.Path))
 }
 
 // noOperation returns the fault for a path that the contract does not have. The contract is public, so the message may differ from
 // that for a resource that the caller may not see.
-func noOperation() error {
-	return fault.New(fault.NotFound, "There is no operation with this path. /api/v1/docs lists the operations. No path ends with a slash.")
+func (c *contract) noOperation(path string) error {
+	message := "There is no operation with this path. "
+
+	if similar := c.similar(path); similar != "" {
+		message += "Did you mean " + basePath + similar + "? "
+	}
+
+	if strings.HasSuffix(path, "/") {
+		message += "No path ends with a slash. "
+	}
+
+	return fault.New(fault.NotFound, message+"All paths begin with "+basePath+"/; "+basePath+"/docs lists them.")
 }
 
 func (rt *router) notAllowed(w http.ResponseWriter, r *http.Request, allow string) {

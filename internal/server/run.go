@@ -327,7 +327,7 @@ func namespaceFilter(username, namespace *string) (*catalog.Path, error) {
 	case username != nil:
 		return nil, fault.Invalid("namespace", "is required with username")
 	case namespace != nil:
-		return nil, fault.Invalid("username", "is required with namespace")
+		return nil, fault.Invalid("username", "is required with namespace: the owner of the namespace, or self")
 	default:
 		return nil, nil //nolint:nilnil // no filter
 	}

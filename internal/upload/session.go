@@ -447,7 +447,7 @@ func (s Session) file(id uuid.UUID) (File, error) {
 		}
 	}
 
-	return File{}, fault.Absent()
+	return File{}, fault.New(fault.NotFound, "The upload session has no file with this id. GET /file-upload/{sessionId} lists its files.")
 }
 
 func (s Session) audit() audit.Target { return audit.Target{Kind: "upload", ID: s.ID.String()} }

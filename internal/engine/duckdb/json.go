@@ -233,7 +233,7 @@ func (l *lineWriter) noData() error {
 	case !json.Valid(body):
 		return invalid("The body is not valid JSON.")
 	default:
-		return &failure{engine.InvalidOptions, "data: is required"}
+		return &failure{engine.InvalidOptions, "data: is required; send the rows as {\"data\": [{\"column\": \"value\"}]}"}
 	}
 }
 
