@@ -15,7 +15,7 @@ import (
 // bob/stock/items.
 func cliMistakes() [][2]string {
 	return [][2]string{
-		{"a misspelt command", "quern uplaod orders.csv shop/orders"}, //nolint:misspell // the mistake
+		{"a misspelt command", "quern uplaod orders.csv shop/orders"},
 		{"a command of another program", "quern dataset ls"},
 		{"a flag that does not exist", "quern rows shop/orders --where \"region = 'north'\""},
 		{"a missing argument", "quern share shop/orders"},
