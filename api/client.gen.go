@@ -2772,6 +2772,7 @@ type ClientInterface interface {
 	//
 	// Only the owner may do this; others who can see the dataset get 403.
 	// Makes a new snapshot with the rows of the earlier one, so that the restore itself can be undone.
+	// To undo a change, restore the snapshot before it in GET …/snapshots. What was stored after that snapshot is undone, too.
 	// Ingestions and posts of rows that were accepted before it end with CONFLICT.
 	//
 	// Corresponds with POST /data/{username}/{namespace}/{datasetName}/snapshots/{snapshotId}/restore (the `RestoreSnapshot` operationId).
@@ -2878,6 +2879,7 @@ type ClientInterface interface {
 	// CreateDatasetWithBody Create a dataset
 	//
 	// Creates a dataset of the caller, and its namespace if there is none. The body, a definition, may be left out.
+	// Loading files does not need this: POST …/ingestions creates the dataset with its first rows.
 	// 422 if a name is not allowed, 409 if the dataset exists.
 	//
 	// Takes any type of body and a specified content type.
@@ -2888,6 +2890,7 @@ type ClientInterface interface {
 	// CreateDataset Create a dataset
 	//
 	// Creates a dataset of the caller, and its namespace if there is none. The body, a definition, may be left out.
+	// Loading files does not need this: POST …/ingestions creates the dataset with its first rows.
 	// 422 if a name is not allowed, 409 if the dataset exists.
 	//
 	// Takes a body of the `application/json` content type.
@@ -2943,7 +2946,7 @@ type ClientInterface interface {
 	// GrantDatasetShareWithBody Share a dataset
 	//
 	// Sharing again replaces the role. Only the owner may share; sharing with oneself is 422.
-	// A username that has not signed in yet is accepted and takes effect at its first sign-in.
+	// `username` is a user, or a group as `@` and its name. A user or group that has not signed in yet is accepted and takes effect at the first sign-in.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -2953,7 +2956,7 @@ type ClientInterface interface {
 	// GrantDatasetShare Share a dataset
 	//
 	// Sharing again replaces the role. Only the owner may share; sharing with oneself is 422.
-	// A username that has not signed in yet is accepted and takes effect at its first sign-in.
+	// `username` is a user, or a group as `@` and its name. A user or group that has not signed in yet is accepted and takes effect at the first sign-in.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -3234,7 +3237,7 @@ type ClientInterface interface {
 
 	// ListRuns List the caller's runs
 	//
-	// Newest first, without results; GET /query/runs/{runId} returns a run with its result. `username` and `namespace`, given together, limit
+	// Newest first, without results and errors; GET /query/runs/{runId} returns a run with both, GET /query/conversations/{conversationId} all of a conversation. `username` and `namespace`, given together, limit
 	// the list to one namespace; one alone is 422. A restricted token sees only the runs that it can read one by one, and its pages can be
 	// shorter than `limit` although more follow.
 	//
@@ -4007,6 +4010,7 @@ func (c *Client) ListSnapshots(ctx context.Context, username Username, namespace
 //
 // Only the owner may do this; others who can see the dataset get 403.
 // Makes a new snapshot with the rows of the earlier one, so that the restore itself can be undone.
+// To undo a change, restore the snapshot before it in GET …/snapshots. What was stored after that snapshot is undone, too.
 // Ingestions and posts of rows that were accepted before it end with CONFLICT.
 //
 // Corresponds with POST /data/{username}/{namespace}/{datasetName}/snapshots/{snapshotId}/restore (the `RestoreSnapshot` operationId).
@@ -4223,6 +4227,7 @@ func (c *Client) RenewUploadUrls(ctx context.Context, sessionID SessionID, fileI
 // CreateDatasetWithBody Create a dataset
 //
 // Creates a dataset of the caller, and its namespace if there is none. The body, a definition, may be left out.
+// Loading files does not need this: POST …/ingestions creates the dataset with its first rows.
 // 422 if a name is not allowed, 409 if the dataset exists.
 //
 // Takes any type of body and a specified content type.
@@ -4243,6 +4248,7 @@ func (c *Client) CreateDatasetWithBody(ctx context.Context, namespace string, da
 // CreateDataset Create a dataset
 //
 // Creates a dataset of the caller, and its namespace if there is none. The body, a definition, may be left out.
+// Loading files does not need this: POST …/ingestions creates the dataset with its first rows.
 // 422 if a name is not allowed, 409 if the dataset exists.
 //
 // Takes a body of the `application/json` content type.
@@ -4358,7 +4364,7 @@ func (c *Client) ListDatasetShares(ctx context.Context, username Username, names
 // GrantDatasetShareWithBody Share a dataset
 //
 // Sharing again replaces the role. Only the owner may share; sharing with oneself is 422.
-// A username that has not signed in yet is accepted and takes effect at its first sign-in.
+// `username` is a user, or a group as `@` and its name. A user or group that has not signed in yet is accepted and takes effect at the first sign-in.
 //
 // Takes any type of body and a specified content type.
 //
@@ -4378,7 +4384,7 @@ func (c *Client) GrantDatasetShareWithBody(ctx context.Context, username Usernam
 // GrantDatasetShare Share a dataset
 //
 // Sharing again replaces the role. Only the owner may share; sharing with oneself is 422.
-// A username that has not signed in yet is accepted and takes effect at its first sign-in.
+// `username` is a user, or a group as `@` and its name. A user or group that has not signed in yet is accepted and takes effect at the first sign-in.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -4859,7 +4865,7 @@ func (c *Client) ListModels(ctx context.Context, reqEditors ...RequestEditorFn) 
 
 // ListRuns List the caller's runs
 //
-// Newest first, without results; GET /query/runs/{runId} returns a run with its result. `username` and `namespace`, given together, limit
+// Newest first, without results and errors; GET /query/runs/{runId} returns a run with both, GET /query/conversations/{conversationId} all of a conversation. `username` and `namespace`, given together, limit
 // the list to one namespace; one alone is 422. A restricted token sees only the runs that it can read one by one, and its pages can be
 // shorter than `limit` although more follow.
 //
@@ -9878,6 +9884,7 @@ type ClientWithResponsesInterface interface {
 	//
 	// Only the owner may do this; others who can see the dataset get 403.
 	// Makes a new snapshot with the rows of the earlier one, so that the restore itself can be undone.
+	// To undo a change, restore the snapshot before it in GET …/snapshots. What was stored after that snapshot is undone, too.
 	// Ingestions and posts of rows that were accepted before it end with CONFLICT.
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -9994,6 +10001,7 @@ type ClientWithResponsesInterface interface {
 	// CreateDatasetWithBodyWithResponse Create a dataset
 	//
 	// Creates a dataset of the caller, and its namespace if there is none. The body, a definition, may be left out.
+	// Loading files does not need this: POST …/ingestions creates the dataset with its first rows.
 	// 422 if a name is not allowed, 409 if the dataset exists.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -10004,6 +10012,7 @@ type ClientWithResponsesInterface interface {
 	// CreateDatasetWithResponse Create a dataset
 	//
 	// Creates a dataset of the caller, and its namespace if there is none. The body, a definition, may be left out.
+	// Loading files does not need this: POST …/ingestions creates the dataset with its first rows.
 	// 422 if a name is not allowed, 409 if the dataset exists.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
@@ -10061,7 +10070,7 @@ type ClientWithResponsesInterface interface {
 	// GrantDatasetShareWithBodyWithResponse Share a dataset
 	//
 	// Sharing again replaces the role. Only the owner may share; sharing with oneself is 422.
-	// A username that has not signed in yet is accepted and takes effect at its first sign-in.
+	// `username` is a user, or a group as `@` and its name. A user or group that has not signed in yet is accepted and takes effect at the first sign-in.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -10071,7 +10080,7 @@ type ClientWithResponsesInterface interface {
 	// GrantDatasetShareWithResponse Share a dataset
 	//
 	// Sharing again replaces the role. Only the owner may share; sharing with oneself is 422.
-	// A username that has not signed in yet is accepted and takes effect at its first sign-in.
+	// `username` is a user, or a group as `@` and its name. A user or group that has not signed in yet is accepted and takes effect at the first sign-in.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -10366,7 +10375,7 @@ type ClientWithResponsesInterface interface {
 
 	// ListRunsWithResponse List the caller's runs
 	//
-	// Newest first, without results; GET /query/runs/{runId} returns a run with its result. `username` and `namespace`, given together, limit
+	// Newest first, without results and errors; GET /query/runs/{runId} returns a run with both, GET /query/conversations/{conversationId} all of a conversation. `username` and `namespace`, given together, limit
 	// the list to one namespace; one alone is 422. A restricted token sees only the runs that it can read one by one, and its pages can be
 	// shorter than `limit` although more follow.
 	//
@@ -15051,6 +15060,7 @@ func (c *ClientWithResponses) ListSnapshotsWithResponse(ctx context.Context, use
 //
 // Only the owner may do this; others who can see the dataset get 403.
 // Makes a new snapshot with the rows of the earlier one, so that the restore itself can be undone.
+// To undo a change, restore the snapshot before it in GET …/snapshots. What was stored after that snapshot is undone, too.
 // Ingestions and posts of rows that were accepted before it end with CONFLICT.
 //
 // Returns a wrapper object for the known response body format(s).
@@ -15233,6 +15243,7 @@ func (c *ClientWithResponses) RenewUploadUrlsWithResponse(ctx context.Context, s
 // CreateDatasetWithBodyWithResponse Create a dataset
 //
 // Creates a dataset of the caller, and its namespace if there is none. The body, a definition, may be left out.
+// Loading files does not need this: POST …/ingestions creates the dataset with its first rows.
 // 422 if a name is not allowed, 409 if the dataset exists.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -15249,6 +15260,7 @@ func (c *ClientWithResponses) CreateDatasetWithBodyWithResponse(ctx context.Cont
 // CreateDatasetWithResponse Create a dataset
 //
 // Creates a dataset of the caller, and its namespace if there is none. The body, a definition, may be left out.
+// Loading files does not need this: POST …/ingestions creates the dataset with its first rows.
 // 422 if a name is not allowed, 409 if the dataset exists.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
@@ -15342,7 +15354,7 @@ func (c *ClientWithResponses) ListDatasetSharesWithResponse(ctx context.Context,
 // GrantDatasetShareWithBodyWithResponse Share a dataset
 //
 // Sharing again replaces the role. Only the owner may share; sharing with oneself is 422.
-// A username that has not signed in yet is accepted and takes effect at its first sign-in.
+// `username` is a user, or a group as `@` and its name. A user or group that has not signed in yet is accepted and takes effect at the first sign-in.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -15358,7 +15370,7 @@ func (c *ClientWithResponses) GrantDatasetShareWithBodyWithResponse(ctx context.
 // GrantDatasetShareWithResponse Share a dataset
 //
 // Sharing again replaces the role. Only the owner may share; sharing with oneself is 422.
-// A username that has not signed in yet is accepted and takes effect at its first sign-in.
+// `username` is a user, or a group as `@` and its name. A user or group that has not signed in yet is accepted and takes effect at the first sign-in.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -15773,7 +15785,7 @@ func (c *ClientWithResponses) ListModelsWithResponse(ctx context.Context, reqEdi
 
 // ListRunsWithResponse List the caller's runs
 //
-// Newest first, without results; GET /query/runs/{runId} returns a run with its result. `username` and `namespace`, given together, limit
+// Newest first, without results and errors; GET /query/runs/{runId} returns a run with both, GET /query/conversations/{conversationId} all of a conversation. `username` and `namespace`, given together, limit
 // the list to one namespace; one alone is 422. A restricted token sees only the runs that it can read one by one, and its pages can be
 // shorter than `limit` although more follow.
 //
