@@ -36,15 +36,25 @@ func Pieces(word string) (list []string) {
 // NameStems returns the stems of the words of a name. "order_date", "OrderDate" and "Order date" have the same stems.
 // Digits begin a word, but letters after digits do not.
 func NameStems(name string) []string {
+	words := splitName(name)
+	for i, w := range words {
+		words[i] = Stem(w)
+	}
+
+	return words
+}
+
+// splitName returns the words of a name in lower case.
+func splitName(name string) []string {
 	var (
-		stems []string
+		words []string
 		word  strings.Builder
 		last  rune
 	)
 
 	flush := func() {
 		if word.Len() > 0 {
-			stems = append(stems, Stem(word.String()))
+			words = append(words, word.String())
 			word.Reset()
 		}
 	}
@@ -65,7 +75,7 @@ func NameStems(name string) []string {
 
 	flush()
 
-	return stems
+	return words
 }
 
 // NameSingulars returns the words of a name in lower case and without plural endings, as TrimPlural removes them. Digits

@@ -79,3 +79,35 @@ func editDistance(a, b string) int {
 
 	return last[len(y)]
 }
+
+const (
+	shortTypo = 5 // letters from which a word may have one typing error
+	longTypo  = 8 // letters from which it may have two
+)
+
+// Correct returns the only known word that a word in lower case can be with a typing error, or "". Short words are not
+// corrected: they are one error away from too many others.
+func Correct(word string, known []string) string {
+	allowed := 0
+
+	switch n := len([]rune(word)); {
+	case n >= longTypo:
+		allowed = 2
+	case n >= shortTypo:
+		allowed = 1
+	}
+
+	best, least := "", allowed+1
+
+	for _, other := range known {
+		switch distance := editDistance(word, other); {
+		case len(other) < shortTypo-1 || distance > allowed || distance > least || other == best:
+		case distance == least:
+			best = ""
+		default:
+			best, least = other, distance
+		}
+	}
+
+	return best
+}
