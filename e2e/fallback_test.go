@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const byRules = "No model could be reached, so the planner interpreted the question: number of *orders* where *status* = 'Late'.\n\n1 row."
+const byRules = "No model could be reached, so the planner interpreted the question: number of *orders* where *status* is 'Late'.\n\n1 row."
 
 // TestFallback checks that the assistant and A2A clients get the planner's answer while no model can be reached, and that the
 // answer says so. A worker that takes over such a run also uses the planner, even if the model answers by then.

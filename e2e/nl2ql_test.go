@@ -123,7 +123,7 @@ func TestNL2QL(t *testing.T) {
 	require.Equal(t, "answer", down.Result.Outcome, "%+v", down)
 	require.Equal(t, map[string]any{"count": 67.0}, down.cells(t))
 	require.Equal(t, "planner", down.Result.Model)
-	require.Equal(t, "No model could be reached, so the planner interpreted the question: number of *orders* where *status* = 'Late'.\n\n1 row.", down.Result.Response)
+	require.Equal(t, "No model could be reached, so the planner interpreted the question: number of *orders* where *status* is 'Late'.\n\n1 row.", down.Result.Response)
 	require.Zero(t, down.Result.Usage.InputTokens)
 	require.Equal(t, 3, s.count(`SELECT count(*) FROM model_calls WHERE run_id = $1 AND state = 'failed'`, down.RunID), "it was tried")
 

@@ -93,7 +93,7 @@ func TestSecondOpinion(t *testing.T) {
 	// answering.
 	stood := compared("How many orders have an amount of more than 90?", 2)
 	require.Equal(t, map[string]any{"n": 200.0}, stood.cells(t))
-	require.Contains(t, stood.Result.Steps[0].Reasoning, "It says so. "+otherResult+"number of *orders* where *amount* > 90")
+	require.Contains(t, stood.Result.Steps[0].Reasoning, "It says so. "+otherResult+"number of *orders* where *amount* is more than 90")
 
 	failed := compared("How many orders are in the south?", 4)
 	require.Equal(t, map[string]any{"n": 200.0}, failed.cells(t))

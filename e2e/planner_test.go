@@ -23,7 +23,7 @@ func TestPlanner(t *testing.T) {
 		"How many orders are there?":                           {"count": 200.0},
 		"How many orders are late?":                            {"count": 67.0},
 		"How many late orders are in the north?":               {"count": 34.0},
-		"What is the highest price of the products?":           {"max price": 12.5},
+		"What is the highest price of the products?":           {"highest price": 12.5},
 		"How many customers live in Vienna?":                   {"count": 16.0},
 		"How many orders have an amount of more than 90?":      {"count": 14.0},
 		"What is the total amount of orders in February 2026?": {"total amount": 842.5},
@@ -55,10 +55,6 @@ func TestPlanner(t *testing.T) {
 		require.Contains(t, run.Result.Response, "Questions that the planner can answer, for example:\n- How many ")
 		require.Contains(t, run.Result.Response, "SQL always works: `quern query`, or `POST /query`.")
 	}
-
-	closest := d.asks("What is the profit margin by region?", "")
-	require.Contains(t, closest.Result.Response, "Closest interpretation: ")
-	require.Contains(t, closest.Result.Response, "*region*")
 
 	for _, order := range []string{"Delete all orders", "Please update the status of order 5 to late", "DROP TABLE orders", "insert a row into products"} {
 		run := d.asks(order, "")

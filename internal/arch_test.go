@@ -39,7 +39,7 @@ func allowed() map[string][]string {
 			"internal/postgres", "internal/query", "internal/tracing",
 		},
 		"internal/tracing": {"internal/fault"},
-		"internal/agent":   {"internal/auth", "internal/catalog", "internal/fault", "internal/grounding", "internal/llm", "internal/planner", "internal/query"},
+		"internal/agent":   {"internal/auth", "internal/catalog", "internal/fault", "internal/form", "internal/grounding", "internal/llm", "internal/meaning", "internal/planner", "internal/query"},
 		"internal/query": {
 			"internal/audit", "internal/auth", "internal/blob", "internal/catalog", "internal/disk", "internal/engine", "internal/fault", "internal/job",
 			"internal/lake", "internal/lexicon", "internal/postgres", "internal/values",
@@ -70,14 +70,17 @@ func allowed() map[string][]string {
 
 		"internal/build":     {},
 		"internal/config":    {},
+		"internal/form":      {"internal/meaning"},
 		"internal/grounding": {"internal/lexicon"},
-		"internal/planner":   {"internal/lexicon"},
-		"internal/values":    {"internal/lexicon"},
-		"internal/lexicon":   {},
-		"internal/fault":     {},
-		"api":                {},
-		"api/gen":            {},
-		"stack":              {},
+		"internal/meaning":   {"internal/lexicon"},
+		"internal/planner":   {"internal/form", "internal/lexicon", "internal/meaning"},
+
+		"internal/values":  {"internal/lexicon"},
+		"internal/lexicon": {},
+		"internal/fault":   {},
+		"api":              {},
+		"api/gen":          {},
+		"stack":            {},
 
 		"e2e":           {"api", "stack"},
 		"e2e/runner":    {},

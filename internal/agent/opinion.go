@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/form"
 	"quern.dev/quern/internal/llm"
 	"quern.dev/quern/internal/planner"
 	"quern.dev/quern/internal/query"
@@ -86,7 +87,7 @@ func opinionOf(ctx context.Context, d *dialogue) *opinion {
 	rules := &interpreter{inquiry: q}
 
 	plan, err := rules.candidates(ctx)
-	if err != nil || plan.Outcome() != planner.Answer || planner.Changes(q.question.Text) {
+	if err != nil || plan.Outcome != planner.Answer || planner.Changes(q.question.Text) {
 		return nil
 	}
 
@@ -114,6 +115,11 @@ func opinionOf(ctx context.Context, d *dialogue) *opinion {
 	return one
 }
 
+// isShare reports whether a form asks for percentages, which may also be given as fractions.
+func isShare(f form.Form) bool {
+	return slices.ContainsFunc(f.Measures, func(m form.Measure) bool { return m.Share })
+}
+
 // judge compares a result with the second opinion. It returns "" if there is no opinion, if the two read different
 // snapshots, or if the comparison would take too long.
 func (o *opinion) judge(result *query.Result) verdict {
@@ -126,7 +132,7 @@ func (o *opinion) judge(result *query.Result) verdict {
 		return ""
 	}
 
-	same, ok := sameTable(table{result.Columns, rows}, o.result, o.candidate.Form.Kind == planner.Share)
+	same, ok := sameTable(table{result.Columns, rows}, o.result, isShare(o.candidate.Form))
 
 	switch {
 	case !ok:

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
 
 	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/catalog"
 	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/meaning"
 	"quern.dev/quern/internal/planner"
 	"quern.dev/quern/internal/query"
 )
@@ -15,7 +17,7 @@ import (
 // plannerName is reported as the model of a result that the planner made.
 const plannerName = "planner"
 
-// Planner answers without a model the questions that it understands with certainty, with one statement on one dataset.
+// Planner answers without a model the questions that it understands with certainty, with one statement.
 // It asks for clarification if a question has several interpretations, and refuses all others.
 type Planner struct {
 	Tools    Tools
@@ -38,9 +40,10 @@ func (a Planner) Answer(ctx context.Context, who auth.Principal, asked Question,
 // interpreter answers one question with the planner.
 type interpreter struct {
 	inquiry  *inquiry
-	planning bool          // it writes events for a plan and an answer around its step
-	datasets []query.About // considered for the interpretation
-	down     error         // why no model answered; nil if none is configured
+	planning bool            // it writes events for a plan and an answer around its step
+	datasets []query.About   // considered for the interpretation
+	totals   []planner.Match // values that mark a row as the sum of others
+	down     error           // why no model answered; nil if none is configured
 }
 
 // respond answers the question and writes the same events as the agents with a model. If the models are down and the
@@ -102,8 +105,8 @@ func (p *interpreter) interpret(ctx context.Context) (*planner.Candidate, Result
 		return nil, Result{}, err
 	}
 
-	switch outcome := plan.Outcome(); {
-	case p.down != nil && (outcome == planner.Refuse || refersBack(p.inquiry.question)):
+	switch outcome := plan.Outcome; {
+	case p.down != nil && (outcome != planner.Answer && outcome != planner.AskBack || refersBack(p.inquiry.question)):
 		return nil, Result{}, p.notUnderstood()
 	case outcome == planner.Answer:
 		return &plan.Candidates[0], Result{}, nil
@@ -143,11 +146,11 @@ func begun(before []Event) (chosen *planner.Candidate, done *Step) {
 }
 
 // totals is appended to the question for the value index. It finds the names of rows that are sums of other rows.
-const totals = " . Total . Totals . TOTAL . Grand Total ."
+const totals = " . Total . Totals . TOTAL . Grand Total . Subtotal . Summe . Gesamt ."
 
 const (
 	planned  = 50 // datasets whose names and definitions are considered
-	profiled = 4  // most likely ones of these, whose profiles are read
+	profiled = 12 // most likely ones of these, whose profiles are read
 )
 
 // candidates interprets the question, using only what the caller may see.
@@ -173,7 +176,7 @@ func (p *interpreter) candidates(ctx context.Context) (planner.Plan, error) {
 	}
 
 	if len(chosen) > profiled {
-		want.Datasets = planDatasets(q.question, known)
+		want.Datasets = planDatasets(q.question, known, nil)
 		chosen = nil
 
 		for _, i := range planner.Likely(want, profiled) {
@@ -181,11 +184,11 @@ func (p *interpreter) candidates(ctx context.Context) (planner.Plan, error) {
 		}
 	}
 
-	if p.datasets, err = q.tools.Query.AboutEach(ctx, q.who, chosen, func(catalog.Item) bool { return true }); err != nil {
+	if p.datasets, err = q.tools.Query.About(ctx, q.who, chosen, func(catalog.Item) bool { return true }); err != nil {
 		return planner.Plan{}, err
 	}
 
-	want.Datasets = planDatasets(q.question, p.datasets)
+	want.Datasets = planDatasets(q.question, p.datasets, p.totals)
 
 	return planner.Make(want), nil
 }
@@ -226,25 +229,43 @@ func (p *interpreter) match(ctx context.Context, chosen []catalog.Item, want *pl
 		case m.End <= len(asked.Text):
 			want.Matches = append(want.Matches, one)
 		case m.Start >= len(asked.Text) && !one.Guess:
-			want.Totals = append(want.Totals, one)
+			p.totals = append(p.totals, one)
 		}
 	}
 
 	return err
 }
 
-func planDatasets(asked Question, known []query.About) []planner.Dataset {
+func planDatasets(asked Question, known []query.About, totals []planner.Match) []planner.Dataset {
 	list := make([]planner.Dataset, len(known))
 	for i, d := range known {
 		list[i] = planDataset(asked, d)
+
+		for _, m := range totals {
+			if m.Dataset == list[i].Name {
+				list[i].Totals = append(list[i].Totals, m)
+			}
+		}
+	}
+
+	// A join leads to one row only if the column that it leads to is a key.
+	for i := range list {
+		for j := range list[i].Joins {
+			one := &list[i].Joins[j]
+			one.IsKey = slices.ContainsFunc(list, func(d planner.Dataset) bool {
+				return d.Name == one.To && slices.ContainsFunc(d.Keys, func(key []string) bool { return len(key) == 1 && key[0] == one.Key })
+			})
+		}
+
+		list[i].Meaning = meaning.Draft(list[i].Source)
 	}
 
 	return list
 }
 
 // planDataset returns what the planner needs to know about a dataset.
-func planDataset(asked Question, d query.About) planner.Dataset {
-	known := planner.Dataset{Name: nameOf(asked, d.Item), Description: d.Definition.DataDescription, Rows: d.RowCount}
+func planDataset(asked Question, d query.About) (known planner.Dataset) {
+	known.Name, known.Rows = nameOf(asked, d.Item), d.RowCount
 	profiles := map[string]query.ColumnProfile{}
 
 	if d.Profile != nil {
@@ -253,11 +274,15 @@ func planDataset(asked Question, d query.About) planner.Dataset {
 		for _, c := range d.Profile.Columns {
 			profiles[c.Name] = c
 		}
+
+		for _, j := range d.Profile.Joins {
+			known.Joins = append(known.Joins, meaning.SourceJoin{Column: j.Column, To: nameOf(asked, j.With), Key: j.To, Share: j.Share})
+		}
 	}
 
 	for _, c := range d.Columns[:min(len(d.Columns), maxColumns)] {
 		p := profiles[c.Name]
-		one := planner.Column{
+		one := meaning.SourceColumn{
 			Name: c.Name, Type: c.Type, Description: d.Definition.SchemaDefinition[c.Name], Distinct: p.Distinct, Nulls: p.Nulls, Min: valueOf(p.Min), Max: valueOf(p.Max),
 		}
 
@@ -281,8 +306,6 @@ func valueOf(content json.RawMessage) any {
 	return value
 }
 
-const maxOptions = 3 // in a clarification
-
 // instead returns the result for a question that is not answered: no data, a refusal or a clarification. The text may
 // quote values, so the datasets that they come from are recorded as read.
 func (p *interpreter) instead(ctx context.Context, plan planner.Plan) (Result, error) {
@@ -304,16 +327,17 @@ func (p *interpreter) instead(ctx context.Context, plan planner.Plan) (Result, e
 		return Result{}, err
 	}
 
-	if plan.Outcome() == planner.Refuse {
+	if plan.Outcome == planner.Refuse {
 		return p.annotate(Result{Response: refusalOf(plan), Steps: []Step{}, Outcome: Refused}), nil
 	}
 
 	choice := &Choice{Question: "The question has more than one interpretation. Which one do you mean?"}
+	if plan.Outcome == planner.DidYouMean {
+		choice.Question = "Did you mean this?"
+	}
 
-	for _, c := range plan.Candidates[:min(len(plan.Candidates), maxOptions)] {
-		if c.Confidence >= planner.Close*plan.Candidates[0].Confidence {
-			choice.Options = append(choice.Options, c.Interpretation)
-		}
+	for _, c := range plan.Candidates {
+		choice.Options = append(choice.Options, c.Interpretation)
 	}
 
 	return p.annotate(Result{

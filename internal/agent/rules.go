@@ -109,12 +109,12 @@ func refusalOf(plan planner.Plan) string {
 		sentences = append(sentences, "The planner cannot answer this question with certainty.")
 	}
 
-	if len(plan.Unknown) > 0 {
-		sentences = append(sentences, "Not understood: "+strings.Join(plan.Unknown, ", ")+".")
+	if len(plan.Unused) > 0 {
+		sentences = append(sentences, "Not understood: "+strings.Join(plan.Unused, ", ")+".")
 	}
 
-	if len(plan.Candidates) > 0 {
-		sentences = append(sentences, "Closest interpretation: "+plan.Candidates[0].Interpretation+".")
+	if plan.Reason != "" {
+		sentences = append(sentences, plan.Reason)
 	}
 
 	if len(plan.Examples) > 0 {

@@ -55,10 +55,10 @@ func TestRefusal(t *testing.T) {
 	t.Parallel()
 
 	said := refusalOf(planner.Plan{
-		Candidates: []planner.Candidate{{Interpretation: "rows of *orders*"}}, Unknown: []string{"profit"}, Examples: []string{"How many orders are there?"},
+		Reason: "The values of price do not add up.", Unused: []string{"profit"}, Examples: []string{"How many orders are there?"},
 	})
 
-	for _, part := range []string{"profit", "rows of *orders*", "How many orders are there?", "`quern query`", "`POST /query`"} {
+	for _, part := range []string{"profit", "do not add up", "How many orders are there?", "`quern query`", "`POST /query`"} {
 		require.Contains(t, said, part)
 	}
 }

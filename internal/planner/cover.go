@@ -5,59 +5,73 @@ import (
 	"slices"
 )
 
-const (
-	maxCovers = 12
-	perItem   = 0.2 // cost of each further item, so that items that explain more words are preferred
-)
+const maxCovers = 64
 
-// cover is a way to explain the words up to a token: the last item and the cover before it.
+// cover is a way to explain all words: items that do not overlap.
 type cover struct {
 	before *cover
 	last   *item
-	score  float64
+	unused int // words without a meaning
+	guess  int // words whose meaning is guessed
+	items  int // the fewer, the longer the names
+	loose  int // how far names are from what is written
 }
 
-// covers returns the best ways to explain all words by items that do not overlap, best first.
-func covers(items [][]*item) [][]*item {
+func (c *cover) with(one *item) *cover {
+	next := &cover{before: c, last: one, unused: c.unused, guess: c.guess, items: c.items, loose: c.loose}
+
+	switch {
+	case one.kind == unusedItem:
+		next.unused++
+	case one.guess:
+		next.guess += one.to - one.from
+		next.items++
+	case one.kind == functionItem:
+	default:
+		next.items++
+
+		if one.kind == columnItem || one.kind == entityItem {
+			next.loose += 3 - one.tier
+		}
+	}
+
+	return next
+}
+
+func compare(a, b *cover) int {
+	return cmp.Or(cmp.Compare(a.unused, b.unused), cmp.Compare(a.guess, b.guess), cmp.Compare(a.items, b.items), cmp.Compare(a.loose, b.loose))
+}
+
+// covers returns the ways to explain all words, those first that leave out and guess the fewest words and have the
+// longest names.
+func covers(items [][]*item) []*cover {
 	at := make([][]*cover, len(items)+1)
 	at[0] = []*cover{{}}
 
 	for i, list := range items {
-		here := best(at[i])
+		slices.SortStableFunc(at[i], compare)
+		here := at[i][:min(len(at[i]), maxCovers)]
 
 		for _, one := range list {
 			for _, c := range here {
-				at[one.to] = append(at[one.to], &cover{c, one, c.score + gain(one)})
+				at[one.to] = append(at[one.to], c.with(one))
 			}
 		}
 	}
 
-	var all [][]*item
+	all := at[len(items)]
+	slices.SortStableFunc(all, compare)
 
-	for _, c := range best(at[len(items)]) {
-		var whole []*item
-		for ; c.last != nil; c = c.before {
-			whole = append(whole, c.last)
-		}
-
-		slices.Reverse(whole)
-		all = append(all, whole)
-	}
-
-	return all
+	return all[:min(len(all), maxCovers)]
 }
 
-func best(list []*cover) []*cover {
-	slices.SortStableFunc(list, func(a, b *cover) int { return cmp.Compare(b.score, a.score) })
-
-	return list[:min(len(list), maxCovers)]
-}
-
-// gain returns the score that an item adds to a cover.
-func gain(one *item) float64 {
-	if one.kind == unknown || one.kind == noise || one.kind == weak {
-		return one.score
+// list returns the items in the order of the question.
+func (c *cover) list() (list []*item) {
+	for ; c.last != nil; c = c.before {
+		list = append(list, c.last)
 	}
 
-	return one.score*float64(one.to-one.from) - perItem
+	slices.Reverse(list)
+
+	return list
 }

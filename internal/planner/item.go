@@ -1,49 +1,43 @@
 package planner
 
+import "quern.dev/quern/internal/form"
+
 type itemKind int
 
 const (
-	noise itemKind = iota
-	weak           // word with little meaning
-	unknown
-	operator
+	functionItem itemKind = iota
+	unusedItem            // no meaning was found
+	opItem
 	columnItem
-	rowsItem // rows of the dataset
+	entityItem  // rows of a dataset
+	measureItem // figure with a name
 	valueItem
 	numberItem
 	periodItem
 	grainItem
+	verbItem // a verb that only connects
+	partItem // part of the name of a column
 )
 
-// item is a possible meaning of consecutive words of the question.
+// item is one possible meaning of consecutive words of the question.
 type item struct {
 	kind     itemKind
-	from, to int // range of tokens
-	score    float64
+	from, to int  // range of tokens
+	guess    bool // the words do not say this: it may be offered, not answered
 
 	op      op
-	word    string    // last word of an operator
-	columns []mention // most likely first
-	values  []valueOf
+	table   int // of a column, entity, measure or value
+	column  int
+	measure int
+	value   any
 	number  float64
 	percent bool
 	ordinal bool
 	isYear  bool
-	period  Period
-	grain   Grain
-	stem    string // of a single word
-	verb    bool   // a verb; for a grain, an adverb
-}
-
-// mention is a column that words may name.
-type mention struct {
-	column int
-	score  float64
-}
-
-// valueOf is a value that words may mean.
-type valueOf struct {
-	column int
-	value  string
-	guess  bool
+	period  span
+	grain   form.Grain
+	tier    int  // how well words name a column: 3 exactly, 2 without the name of its dataset, 1 in part
+	verb    bool // the word is a verb
+	plural  bool
+	byUnit  bool // the words name the unit of the column
 }

@@ -1,228 +1,163 @@
 package planner
 
-import "slices"
+import (
+	"slices"
 
-// list handles questions for rows, and questions for figures without a function: "revenue by region".
-func (r *reader) list() bool {
-	figures, names, rows := r.mentioned()
+	"quern.dev/quern/internal/form"
+	"quern.dev/quern/internal/meaning"
+)
 
-	if len(r.form.Groups) > 0 {
-		return r.groupedList(figures, rows)
-	}
-
-	if when := r.find(opWhen); when >= 0 {
-		return r.when(when)
-	}
-
-	if len(names) == 0 && rows < 0 && len(figures) > 0 && r.find(opWho) < 0 {
-		return r.lookup(figures)
-	}
-
-	r.form.Kind = List
-
-	for _, i := range names {
-		r.show(r.take(i, text, truth, year, moment, other))
-	}
-
-	if i := r.find(opWho); i >= 0 && len(names) == 0 {
-		c := r.person()
-		if c < 0 {
-			return false
-		}
-
-		r.used[i] = true
-		r.show(c)
-	}
-
-	if rows >= 0 {
-		r.used[rows] = true
-		r.doubt(believe(r.items[rows].score))
-
-		if c := r.pick(rows, text); c >= 0 {
-			r.show(c)
-		} else if r.label >= 0 && len(figures) > 0 && len(names) == 0 {
-			r.show(r.label)
+// first returns the first free item of a kind, or -1.
+func (r *reading) first(kinds ...itemKind) int {
+	for i := range r.items {
+		if r.is(i, kinds...) && !r.items[i].verb {
+			return i
 		}
 	}
 
-	for _, i := range figures {
-		r.show(r.take(i, number))
-	}
+	return -1
+}
 
-	if len(r.form.Show) == 0 && rows < 0 {
+// bare handles questions without a function: "units sold per month", "claims by status", "open claims".
+func (r *reading) bare() bool {
+	r.sorted()
+
+	lists := r.find(opList, opWhich, opWho)
+	asks := lists >= 0
+
+	if asks && r.items[lists].op == opWho && r.first(entityItem) >= 0 && !r.isPersons(target{table: r.items[r.first(entityItem)].table}) {
 		return false
 	}
 
-	// The whole table is rarely the answer to a question.
-	if r.first(valueItem) < 0 && len(r.form.Where) == 0 && r.find(opNot, opEmpty) < 0 {
-		r.doubt(0.6)
+	if asks {
+		r.use(lists)
 	}
 
-	if len(r.form.Show) == 1 && r.form.Order == nil {
-		single := slices.IndexFunc(r.columns, func(c column) bool { return c.Name == r.form.Show[0] })
-		r.form.Distinct = !r.columns[single].unique
-	}
-
-	if r.form.Order != nil && r.form.Order.Column == "" {
-		if len(r.form.Show) == 0 {
-			return false
-		}
-
-		r.form.Order.Column = r.form.Show[len(r.form.Show)-1]
-	}
-
-	return true
-}
-
-func (r *reader) show(column int) {
-	if column >= 0 && !slices.Contains(r.form.Show, r.columns[column].Name) {
-		r.form.Show = append(r.form.Show, r.columns[column].Name)
-	}
-}
-
-// mentioned returns the free items that name columns of figures and columns of names, and the item that names the rows
-// or -1. The name of a column next to one of its values only explains the value and is not returned.
-func (r *reader) mentioned() (figures, names []int, rows int) {
-	rows = -1
-
+	// A figure that adds up is added up; other figures need a function.
 	for i := range r.items {
-		if !r.free(i) {
-			continue
-		}
+		if r.is(i, measureItem) || r.isColumn(i, meaning.Role.Adds) && !isOwn(r.column(i)) {
+			if asks && len(r.groups) == 0 && r.items[i].kind == columnItem && (r.first(entityItem) >= 0 || r.items[lists].op == opList && r.otherThing(i)) {
+				break // "show name and amount of orders"
+			}
 
-		switch r.items[i].kind {
-		case rowsItem:
-			if rows < 0 {
-				rows = i
-			}
-		case columnItem:
-			switch {
-			case r.besideValue(i) || r.items[i].verb:
-			case r.pick(i, number) >= 0 && r.columns[r.items[i].columns[0].column].kind == number && !r.isNumber(i+1):
-				figures = append(figures, i)
-			case r.pick(i, text, truth, year, moment, other) >= 0 && !r.isNumber(i+1):
-				names = append(names, i)
-			}
-		default:
+			return r.sum(i)
 		}
 	}
 
-	return figures, names, rows
-}
+	at := r.first(entityItem)
 
-func (r *reader) besideValue(i int) bool {
-	for _, j := range []int{i - 1, i + 1} {
-		if j < 0 || j >= len(r.items) || r.items[j].kind != valueItem {
-			continue
+	if at < 0 && asks && r.items[lists].op == opWho { // "who was hired in 2019"
+		if t := r.persons(); t >= 0 {
+			r.root, r.isList = t, true
+
+			return true
 		}
 
-		for _, v := range r.items[j].values {
-			if slices.ContainsFunc(r.items[i].columns, func(m mention) bool { return m.column == v.column }) && !r.isOp(i-1, opWhich, opList) {
-				return true
-			}
+		return false
+	}
+
+	if at >= 0 {
+		r.root = r.items[at].table
+		r.use(at)
+
+		if len(r.groups) > 0 {
+			r.form.Measures = append(r.form.Measures, r.count(r.root))
+
+			return !asks || r.items[lists].op == opList && r.word(lists) != "list" // "list customers by country" asks for customers
+		}
+
+		r.isList = true
+		r.shown(at)
+
+		// "which cities do customers live in": each one once.
+		r.form.Distinct = asks && r.word(lists) == "which" && len(r.form.Show) == 1 && r.tables[r.root].columns[r.tables[r.root].find(r.form.Show[0].Name)].Role == meaning.Category
+
+		return true
+	}
+
+	if !asks {
+		return false
+	}
+
+	// "which mechanics": the different values of a column.
+	for i := range r.items {
+		if r.isColumn(i, isThing) && !r.items[i].verb {
+			c := r.column(i)
+			r.use(i)
+			r.root, r.isList = c.table, true
+			r.form.Distinct = true
+			r.form.Show = []form.Term{{Column: r.ref(c)}}
+
+			return true
 		}
 	}
 
 	return false
 }
 
-// groupedList returns figures for each group: sums if the column can be summed, else averages. Without figures it
-// counts rows.
-func (r *reader) groupedList(figures []int, rows int) bool {
-	r.form.Kind = Aggregate
-
-	for _, i := range figures {
-		column := r.take(i, number)
-		m := Measure{Function: Sum}
-
-		if !r.columns[column].sums {
-			r.doubt(0.6)
-
-			m.Function = Average
+// otherThing reports whether the question names a thing besides a figure.
+func (r *reading) otherThing(i int) bool {
+	for j := range r.items {
+		if j != i && r.isColumn(j, isThing) {
+			return true
 		}
-
-		r.measure(m, column)
 	}
 
-	if rows >= 0 {
-		r.used[rows] = true
-		r.doubt(believe(r.items[rows].score))
-	}
-
-	switch {
-	case len(r.form.Measures) > 0:
-	case rows >= 0:
-		r.form.Measures = []Measure{{Function: Count}}
-	default:
-		if r.first(valueItem) < 0 && r.nearest(0, moment) < 0 {
-			return false
-		}
-
-		r.doubt(0.7)
-
-		r.form.Measures = []Measure{{Function: Count}}
-	}
-
-	return r.sorted()
+	return false
 }
 
-// lookup returns a figure of what the values name: as it is for one row, summed for several rows.
-func (r *reader) lookup(figures []int) bool {
-	sums, keyed := true, false
+// shown handles the columns of a list that are named before its rows: "names and phones of customers".
+func (r *reading) shown(at int) {
+	for i := range at {
+		if r.is(i, columnItem) && r.items[i].table == r.root && r.column(i).Role != meaning.Flag && !r.is(i-1, numberItem) {
+			r.use(i)
+			r.form.Show = append(r.form.Show, form.Term{Column: r.ref(r.column(i))})
 
-	for _, i := range figures {
-		column := r.pick(i, number)
-		sums = sums && r.columns[column].sums
-	}
-
-	for i := range r.items {
-		if r.free(i) && r.items[i].kind == valueItem {
-			for _, v := range r.items[i].values {
-				keyed = keyed || r.columns[v.column].unique
+			if r.isOp(i+1, opAnd) {
+				r.use(i + 1)
 			}
 		}
 	}
-
-	if keyed || !sums {
-		r.form.Kind = List
-
-		if !keyed {
-			r.doubt(0.7)
-		}
-
-		for _, i := range figures {
-			r.show(r.take(i, number))
-		}
-
-		return true
-	}
-
-	r.form.Kind = Aggregate
-
-	if len(r.form.Where) == 0 && r.first(valueItem) < 0 {
-		r.doubt(0.8)
-	}
-
-	for _, i := range figures {
-		r.measure(Measure{Function: Sum}, r.take(i, number))
-	}
-
-	r.form.Order = nil
-
-	return true
 }
 
-// when returns the time of what the values name.
-func (r *reader) when(at int) bool {
-	column := r.namedTime(at, []kind{moment, year}, []kind{moment, year})
-
-	if column < 0 || r.first(valueItem) < 0 {
-		return false
+// sorted handles "sorted by hours" of a list.
+func (r *reading) sorted() {
+	i := r.find(opSort)
+	if i < 0 || !r.is(i+1, columnItem) {
+		return
 	}
 
-	r.used[at] = true
-	r.form.Kind = List
-	r.show(column)
+	r.use(i, i+1)
+	r.form.Order = &form.Order{Column: &form.Term{Column: r.ref(r.column(i + 1))}}
 
-	return true
+	if r.isOp(i+2, opDown, opUp) {
+		r.form.Order.Descending = r.items[i+2].op == opDown
+		r.use(i + 2)
+	}
+}
+
+// persons returns the only table whose rows are persons, or -1.
+func (r *reading) persons() int {
+	found := -1
+
+	for _, t := range r.tables {
+		if slices.ContainsFunc(t.nouns, func(n []string) bool { return isPerson(n[len(n)-1]) }) {
+			if found >= 0 {
+				return -1
+			}
+
+			found = t.at
+		}
+	}
+
+	return found
+}
+
+func isPerson(stem string) bool {
+	switch stem {
+	case "person", "employe", "staff", "customer", "client", "guest", "member", "patient", "student", "player", "driver", "user", "teacher", "agent", "visitor", "author", "artist", "candidat", "contact", "donor", "volunteer", "worker", "salesperson", "manager", "mechanic", "winner", "director", "coach", "instructor", "doctor", "owner", "adjuster", "technician":
+		return true
+	default:
+		return false
+	}
 }

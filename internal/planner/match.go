@@ -3,158 +3,496 @@ package planner
 import (
 	"slices"
 	"strings"
+	"time"
+	"unicode"
 
 	"quern.dev/quern/internal/lexicon"
+	"quern.dev/quern/internal/meaning"
 )
 
-// matcher finds the possible meanings of words in one dataset.
-type matcher struct {
-	*schema
-	*question
+const (
+	maxPhrase = 5 // words of an operator
+	maxName   = 5 // words of a name
+)
 
+// matcher finds the possible meanings of words.
+type matcher struct {
+	*world
+
+	text    string
+	tokens  []token
+	today   time.Time
 	matches []Match
 }
 
 // items returns all meanings of all sequences of words, by their first token.
-func (l *matcher) items() [][]*item {
-	found := make([][]*item, len(l.tokens))
+func (m *matcher) items() [][]*item {
+	found := make([][]*item, len(m.tokens))
 
-	for i := range l.tokens {
-		found[i] = l.itemsAt(i)
+	for i := range m.tokens {
+		found[i] = m.plain(i)
+
+		for n := 1; n <= maxName && i+n <= len(m.tokens); n++ {
+			found[i] = append(found[i], m.names(i, i+n)...)
+		}
 	}
 
-	for _, v := range l.valueItems() {
+	for _, v := range m.values() {
 		found[v.from] = append(found[v.from], v)
+
+		// A value is not a verb without meaning: "on hold".
+		for i := v.from; i < v.to && !v.guess; i++ {
+			found[i] = slices.DeleteFunc(found[i], func(one *item) bool { return one.kind == verbItem && one.table < 0 })
+		}
+	}
+
+	for i := range found {
+		found[i] = m.settle(i, found[i])
 	}
 
 	return found
 }
 
-func (l *matcher) itemsAt(i int) []*item {
-	list := make([]*item, 0, len(l.plain[i])+2)
-
-	for _, one := range l.plain[i] {
-		switch {
-		case one.kind == operator && l.namesColumn(one):
-		case one.kind == unknown && l.isNew(i):
-			list = append(list, noiseAt(i))
-		default:
-			list = append(list, one)
-		}
+// settle removes meanings that other meanings of the same word exclude.
+func (m *matcher) settle(i int, list []*item) []*item {
+	single := func(kinds ...itemKind) bool {
+		return slices.ContainsFunc(list, func(one *item) bool { return one.to == i+1 && !one.guess && slices.Contains(kinds, one.kind) })
 	}
 
-	t := l.tokens[i]
-
-	for n := range len(l.runs[i]) {
-		to := i + n + 1
-
-		if found := l.columnsNamed(i, to); len(found) > 0 {
-			list = append(list, &item{
-				kind: columnItem, from: i, to: to, score: found[0].score, columns: found, verb: n == 0 && (lexicon.IsVerb(t.lower) && !l.isNoun(t, found[0]) || isDeed(t.stem)), stem: t.stem,
-			})
-		}
-
-		if column, score := l.rowsNamed(i, to); score > 0 {
-			one := &item{kind: rowsItem, from: i, to: to, score: score, verb: n == 0 && lexicon.IsVerb(t.lower)}
-			if column >= 0 {
-				one.columns = []mention{{column, score}}
-			}
-
-			list = append(list, one)
-		}
+	// A word in capitals that is a value is a value: IT, NO, US.
+	if isUpper(m.text[m.tokens[i].start:m.tokens[i].end]) && single(valueItem) {
+		return slices.DeleteFunc(list, func(one *item) bool {
+			return one.to == i+1 && (one.kind == functionItem || one.kind == opItem || one.kind == unusedItem)
+		})
 	}
 
-	return known(list)
-}
-
-// known removes the meaning "unknown" of a word that names a column or the rows.
-func known(list []*item) []*item {
-	isName := func(one *item) bool {
-		return (one.kind == columnItem || one.kind == rowsItem) && one.to == one.from+1 && one.score >= surelyNamed
+	// An operator is not a function word.
+	if single(opItem) {
+		list = slices.DeleteFunc(list, func(one *item) bool { return one.kind == functionItem || one.kind == verbItem && one.table < 0 })
 	}
 
-	if slices.ContainsFunc(list, isName) {
-		list = slices.DeleteFunc(list, func(one *item) bool { return one.kind == unknown })
+	if single(columnItem, entityItem, measureItem, valueItem, periodItem, numberItem, grainItem, opItem, verbItem) {
+		list = slices.DeleteFunc(list, func(one *item) bool { return one.kind == unusedItem })
 	}
 
 	return list
 }
 
-// isNoun reports whether a word that looks like a verb occurs in the name of the column: "rating".
-func (l *matcher) isNoun(t token, named mention) bool {
-	return strings.HasSuffix(t.lower, "ing") && strings.Contains(strings.ToLower(l.columns[named.column].Name), t.lower)
+func isUpper(word string) bool {
+	letters := 0
+
+	for _, r := range word {
+		if unicode.IsLower(r) {
+			return false
+		}
+
+		if unicode.IsUpper(r) {
+			letters++
+		}
+	}
+
+	return letters >= 2
 }
 
-// isNew reports whether "new" has no meaning because a name of the rows follows: "new customers", but not "New Jersey".
-func (l *matcher) isNew(i int) bool {
-	if l.tokens[i].lower != "new" {
+// plain returns the meanings of a word that do not depend on the data.
+func (m *matcher) plain(i int) (list []*item) {
+	t := m.tokens[i]
+
+	switch {
+	case isFunction(t.lower) && (t.lower != "us" || i == 0 || m.tokens[i-1].lower != "the"): // "from the us"
+		list = append(list, &item{kind: functionItem, from: i, to: i + 1})
+	default:
+		list = append(list, &item{kind: unusedItem, from: i, to: i + 1})
+	}
+
+	if isLight(t.stem) && !isFunction(t.lower) && !strings.HasSuffix(t.lower, "ing") {
+		list = append(list, &item{kind: verbItem, from: i, to: i + 1, table: -1, verb: true})
+	}
+
+	if p, n := periodAt(m.tokens, i, m.today); n > 0 {
+		list = append(list, &item{kind: periodItem, from: i, to: i + n, period: p})
+	} else if isYear(t) && !t.percent {
+		list = append(list, &item{kind: periodItem, from: i, to: i + 1, period: spanOf(date(int(t.number), 1, 1), "year")})
+	}
+
+	if t.isNumber {
+		list = append(list, &item{kind: numberItem, from: i, to: i + 1, number: t.number, percent: t.percent, ordinal: t.ordinal, isYear: isYear(t)})
+	}
+
+	if g, ok := grainOf(t.lower); ok {
+		list = append(list, &item{kind: grainItem, from: i, to: i + 1, grain: g})
+	}
+
+	for n := 1; n <= maxPhrase && i+n <= len(m.tokens); n++ {
+		if o, ok := operators[m.lowers(i, i+n)]; ok {
+			list = append(list, &item{kind: opItem, from: i, to: i + n, op: o})
+		}
+	}
+
+	return list
+}
+
+func (m *matcher) lowers(from, to int) string {
+	words := make([]string, 0, to-from)
+	for _, t := range m.tokens[from:to] {
+		words = append(words, t.lower)
+	}
+
+	return strings.Join(words, " ")
+}
+
+// names returns the columns, entities and measures that words name.
+func (m *matcher) names(from, to int) (list []*item) {
+	said := m.said(from, to)
+	if len(said) == 0 {
+		return nil
+	}
+
+	verb := to == from+1 && isDeed(m.tokens[from]) && !strings.HasSuffix(m.tokens[from].lower, "ing")      // a booking is a thing
+	plural := strings.HasSuffix(m.tokens[to-1].lower, "s") && !strings.HasSuffix(m.tokens[to-1].stem, "s") // not "status"
+
+	for _, t := range m.tables {
+		if tier := m.entity(said, t); tier > 0 {
+			list = append(list, &item{kind: entityItem, from: from, to: to, table: t.at, verb: verb, plural: plural, tier: tier})
+		}
+
+		if verb && slices.ContainsFunc(t.nouns, func(n []string) bool { return len(n) > 0 && n[len(n)-1] == deedNoun(said[0]) }) {
+			list = append(list, &item{kind: verbItem, from: from, to: to, table: t.at, verb: true})
+		}
+
+		for c := range t.columns {
+			one := &t.columns[c]
+			if one.joined && !slices.ContainsFunc(said, isIDStem) || t.key == c && slices.ContainsFunc(t.nouns, func(n []string) bool { return sameName(said, n) }) {
+				continue
+			}
+
+			if t.label == c && slices.ContainsFunc(t.nouns, func(n []string) bool { return sameName(said, n) }) {
+				continue // the name of the row stands for the row
+			}
+
+			if tier, byUnit := m.tier(said, t, one); tier > 0 {
+				list = append(list, &item{kind: columnItem, from: from, to: to, table: t.at, column: c, tier: tier, verb: verb, plural: plural, byUnit: byUnit})
+			}
+		}
+
+		if to == from+1 {
+			list = append(list, m.parts(from, said, t)...)
+		}
+
+		for i, one := range t.measures {
+			if slices.ContainsFunc(one.names, func(n []string) bool { return sameName(said, n) }) {
+				list = append(list, &item{kind: measureItem, from: from, to: to, table: t.at, measure: i, tier: 3})
+			}
+		}
+	}
+
+	// A name in full excludes columns that contain it in part.
+	best := 0
+	for _, one := range list {
+		if one.kind != verbItem && one.kind != partItem {
+			best = max(best, one.tier)
+		}
+	}
+
+	return slices.DeleteFunc(list, func(one *item) bool {
+		return one.kind == columnItem && one.tier == 1 && best > 1 || one.kind == partItem && best > 1
+	})
+}
+
+// entity returns how well words name the rows of a table: 3 by its name, 2 by the last word of its name, if no other
+// table has it.
+func (m *matcher) entity(said []string, t *table) int {
+	if slices.ContainsFunc(t.nouns, func(n []string) bool { return sameName(said, n) }) {
+		return 3
+	}
+
+	last := func(o *table) string { return o.nouns[0][len(o.nouns[0])-1] }
+
+	if len(said) != 1 || len(t.nouns) == 0 || len(t.nouns[0]) < 2 || said[0] != last(t) || isContainer(said[0]) {
+		return 0
+	}
+
+	for _, o := range m.tables {
+		if o != t && len(o.nouns) > 0 && last(o) == said[0] {
+			return 0
+		}
+	}
+
+	return 2
+}
+
+// parts returns the columns whose name contains a word, without being named by it: "paid" and the payment type.
+func (m *matcher) parts(from int, said []string, t *table) (list []*item) {
+	for c := range t.columns {
+		one := &t.columns[c]
+		if len(one.strong) > 1 && len(said) == 1 && (slices.Contains(one.strong, said[0]) || slices.Contains(one.strong, deedNoun(said[0]))) {
+			list = append(list, &item{kind: partItem, from: from, to: from + 1, table: t.at, column: c, tier: 1})
+		}
+	}
+
+	return list
+}
+
+// said returns the stems of words that may be a name. A name does not begin or end with a function word.
+func (m *matcher) said(from, to int) (stems []string) {
+	for i, t := range m.tokens[from:to] {
+		edge := i == 0 || i == to-from-1
+
+		switch {
+		case t.isNumber && !edge, t.isNumber && to-from == 1:
+			return nil
+		case isFunction(t.lower) || t.lower == "&":
+			if edge {
+				return nil
+			}
+
+			if t.lower != "of" && t.lower != "the" && t.lower != "on" && t.lower != "our" && t.lower != "in" && t.lower != "for" {
+				return nil
+			}
+
+			continue
+		case operators[t.lower] == opAnd || operators[t.lower] == opBy:
+			return nil
+		default:
+			words := nameStems(t.lower)
+			if len(words) == 1 && words[0] == "quantity" && m.isName(t.stem) { // something is called item
+				words[0] = t.stem
+			}
+
+			stems = append(stems, words...)
+		}
+	}
+
+	return stems
+}
+
+// nameStems returns the stems of a word of a question as they are written in names.
+func nameStems(word string) []string {
+	switch word {
+	case "units", "items", "pieces":
+		return []string{"quantity"}
+	case "min", "mon", "no", "pay", "cat", "res", "desc", "loc", "inv", "pa", "pm":
+		return []string{lexicon.Stem(word)}
+	}
+
+	return stemsOf(word)
+}
+
+// sameName reports whether words are the words of a name, in any order, or the same letters.
+func sameName(said, name []string) bool {
+	if len(said) == 0 || len(name) == 0 {
 		return false
 	}
 
-	for n := 2; n <= 3 && i+n <= len(l.tokens); n++ {
-		if _, score := l.rowsNamed(i+1, i+n); score > 0 {
-			return true
+	if strings.Join(said, "") == strings.Join(name, "") {
+		return true
+	}
+
+	if len(said) != len(name) {
+		return false
+	}
+
+	for _, w := range name {
+		if !slices.ContainsFunc(said, func(s string) bool { return s == w }) {
+			return false
 		}
 	}
 
-	return false
+	return true
 }
 
-// namesColumn reports whether an operator contains the name of a column of this dataset: "the amount of orders".
-func (l *matcher) namesColumn(one *item) bool {
-	for i := one.from; i < one.to; i++ {
-		if w := l.tokens[i].lower; w != "amount" && w != "quantity" {
+// tier returns how well words name a column: 3 exactly, 2 without or with the name of its dataset or by its unit, 1 in
+// part, 0 not.
+func (m *matcher) tier(said []string, t *table, c *column) (tier int, byUnit bool) {
+	switch {
+	case sameName(said, c.stems), sameName(said, c.strong), slices.ContainsFunc(c.others, func(o []string) bool { return sameName(said, o) }):
+		return 3, false
+	case len(c.own) > 0 && sameName(said, c.own):
+		return 2, false
+	}
+
+	for _, noun := range t.nouns {
+		rest := slices.Clone(said)
+
+		for _, n := range noun {
+			i := slices.IndexFunc(rest, func(s string) bool { return s == n })
+			if i < 0 {
+				rest = nil
+
+				break
+			}
+
+			rest = slices.Delete(rest, i, i+1)
+		}
+
+		if len(rest) > 0 && (sameName(rest, c.own) || sameName(rest, c.strong) || sameName(rest, c.stems)) {
+			return 2, false
+		}
+	}
+
+	if n := len(said); n > 1 && isWeakNoun(said[n-1]) && isWeakOf(said[n-1], c.Role) && (sameName(said[:n-1], c.stems) || sameName(said[:n-1], c.strong) || sameName(said[:n-1], c.own)) {
+		return 2, false
+	}
+
+	if c.Role.IsFigure() && len(said) == 1 && isUnitWord(said[0], c.Unit) {
+		return 2, true
+	}
+
+	if len(said) < len(c.strong) && !c.negative && (said[len(said)-1] == c.strong[len(c.strong)-1] || c.isHead(said[len(said)-1])) {
+		for _, s := range said {
+			if !slices.ContainsFunc(c.strong, func(w string) bool { return s == w }) {
+				return 0, false
+			}
+		}
+
+		return 1, false
+	}
+
+	if !m.namesRows(said) && slices.ContainsFunc(said, func(s string) bool { return len(s) > 2 }) && !slices.ContainsFunc(said, func(s string) bool { return !slices.Contains(c.described, s) }) {
+		return 1, false
+	}
+
+	return 0, false
+}
+
+// namesRows reports whether one of the words names the rows of a table.
+func (m *matcher) namesRows(said []string) bool {
+	return slices.ContainsFunc(m.tables, func(t *table) bool {
+		return slices.ContainsFunc(t.nouns, func(n []string) bool { return len(n) == 1 && slices.Contains(said, n[0]) })
+	})
+}
+
+// isWeakNoun reports whether people add a stem to the name of a column: "e-mail address".
+func isWeakNoun(stem string) bool {
+	return isIDStem(stem) || stem == "address" || stem == "nam" || stem == "dat"
+}
+
+// isUnitWord reports whether a stem is the name of a unit.
+func isUnitWord(stem, unit string) bool {
+	switch stem {
+	case "kg", "kilo", "kilogram", "kilogramm":
+		return unit == "kg"
+	case "ton", "tonn":
+		return unit == "t"
+	case "hectar", "ha":
+		return unit == "ha"
+	case "kilometr", "kilometer", "km":
+		return unit == "km"
+	case "hour":
+		return unit == "hours"
+	case "minut":
+		return unit == "minutes"
+	case "litr", "liter":
+		return unit == "l"
+	default:
+		return false
+	}
+}
+
+func isIDStem(stem string) bool {
+	return stem == "id" || stem == "number" || stem == "cod" || stem == "key" || stem == "ref"
+}
+
+// isDeed reports whether a word says that something was done.
+func isDeed(t token) bool {
+	return lexicon.IsVerb(t.lower) || t.stem == "sell" || t.stem == "buy" || t.stem == "pay" || t.stem == "spend"
+}
+
+// deedNoun returns the stem of the noun for what is done: "sold" are sales.
+func deedNoun(stem string) string {
+	switch stem {
+	case "sell":
+		return "sal"
+	case "buy", "purchas":
+		return "purchas"
+	case "pay":
+		return "payment"
+	case "ship":
+		return "shipment"
+	case "deliver":
+		return "delivery"
+	case "register":
+		return "registration"
+	case "subscrib":
+		return "subscription"
+	default:
+		return stem
+	}
+}
+
+// values returns the values that words mean.
+func (m *matcher) values() (list []*item) {
+	add := func(one *item) {
+		if !slices.ContainsFunc(list, func(o *item) bool {
+			return o.from == one.from && o.to == one.to && o.table == one.table && o.column == one.column && (o.value == one.value || !o.guess && one.guess)
+		}) {
+			list = append(list, one)
+		}
+	}
+
+	for _, v := range m.matches {
+		table := slices.IndexFunc(m.tables, func(t *table) bool { return t.name == v.Dataset })
+		if table < 0 {
 			continue
 		}
 
-		if named := l.columnsNamed(i, i+1); len(named) > 0 && named[0].score > 0.9 {
-			return true
-		}
-	}
+		column := m.tables[table].find(v.Column)
+		from, to := m.tokensOf(v.Start, v.End)
 
-	return false
-}
-
-// valueItems returns one item for each sequence of words that has matches in the dataset.
-func (l *matcher) valueItems() []*item {
-	var list []*item
-
-	for _, m := range l.matches {
-		column := slices.IndexFunc(l.columns, func(c column) bool { return c.Name == m.Column })
-		from, to := l.tokensOf(m.Start, m.End)
-
-		if m.Dataset != l.Name || column < 0 || from >= to || (m.Guess && to-from == 1 && l.tokens[from].isNumber) {
+		if column < 0 || from >= to || v.Guess && (to-from == 1 && m.tokens[from].isNumber || !isTypo(m.text[v.Start:v.End], v.Value)) {
 			continue
 		}
 
-		one := valueOf{column, m.Value, m.Guess}
-		score := m.Score
-
-		if m.Guess {
-			score *= 0.8
+		// The name of rows that are sums of others is the word for a sum: no figure contains these rows.
+		if slices.ContainsFunc(m.tables[table].source.Totals, func(o Match) bool { return o.Column == v.Column && o.Value == v.Value }) {
+			continue
 		}
 
-		i := slices.IndexFunc(list, func(other *item) bool { return other.from == from && other.to == to })
+		one := &item{kind: valueItem, from: from, to: to, table: table, column: column, value: v.Value, guess: v.Guess}
+		if to-from == 1 && isFunction(m.tokens[from].lower) && !isUpper(m.text[m.tokens[from].start:m.tokens[from].end]) {
+			continue
+		}
 
-		switch {
-		case i < 0:
-			list = append(list, &item{kind: valueItem, from: from, to: to, score: score, values: []valueOf{one}})
-		case score >= list[i].score-nearlyAsGood:
-			list[i].values = append(list[i].values, one)
+		add(one)
+	}
+
+	// Short codes in capitals are not in the value index if they are stop words.
+	for i, t := range m.tokens {
+		word := m.text[t.start:t.end]
+		if !isUpper(word) {
+			if word = strings.TrimSuffix(word, "s"); !isUpper(word) { // "EVs"
+				continue
+			}
+		}
+
+		for _, table := range m.tables {
+			for c := range table.columns {
+				if slices.Contains(table.columns[c].Values, any(word)) && table.columns[c].Role != meaning.Flag {
+					add(&item{kind: valueItem, from: i, to: i + 1, table: table.at, column: c, value: word})
+				}
+			}
 		}
 	}
 
-	return list
+	// Typing errors are offered only where nothing is exactly the same.
+	return slices.DeleteFunc(list, func(one *item) bool {
+		return one.guess && slices.ContainsFunc(list, func(o *item) bool { return !o.guess && o.from <= one.from && o.to >= one.to })
+	})
 }
 
-func (l *matcher) tokensOf(start, end int) (from, to int) {
-	from = slices.IndexFunc(l.tokens, func(t token) bool { return t.end > start })
+// isTypo reports whether words can be a value with a typing error: they have about as many letters.
+func isTypo(words, value string) bool {
+	return len(words) >= 4 && max(len(words), len(value))-min(len(words), len(value)) <= 2
+}
+
+func (m *matcher) tokensOf(start, end int) (from, to int) {
+	from = slices.IndexFunc(m.tokens, func(t token) bool { return t.end > start })
 	if from < 0 {
 		return 0, 0
 	}
 
 	to = from
-	for to < len(l.tokens) && l.tokens[to].start < end && l.tokens[to].start+len(l.tokens[to].lower) <= end {
+	for to < len(m.tokens) && m.tokens[to].start < end && m.tokens[to].start+len(m.tokens[to].lower) <= end {
 		to++
 	}
 

@@ -3,177 +3,217 @@ package planner
 import (
 	"cmp"
 	"slices"
+	"strings"
+
+	"quern.dev/quern/internal/lexicon"
+	"quern.dev/quern/internal/meaning"
 )
 
 const (
-	maxCandidates = 5
-	farLess       = 0.5 // fraction of the trust in the most likely dataset; less likely datasets are dropped
+	maxOptions = 4
+	maxUnused  = 5
 )
 
-// Make plans a question.
+// Make plans a question. A question with typing errors is at most answered by a question back.
 func Make(want Request) Plan {
-	plan, asked := Plan{Examples: examples(want.Datasets)}, ask(want.Question, want.Today)
-	if len(asked.tokens) == 0 {
-		return plan
-	}
-
-	if plan.Language = foreign(want.Question, asked.tokens, asked.phrases); plan.Language != "" {
-		return plan
-	}
-
-	interpretations := make([][]*reader, len(want.Datasets))
-	for i := range want.Datasets {
-		interpretations[i] = want.interpretations(i, asked)
-	}
-
-	var best *reader
-
-	for _, r := range rivals(interpretations) {
-		if best == nil || r.trust > best.trust {
-			best = r
-		}
-
-		plan.add(r.form, r.trust)
-	}
-
-	slices.SortStableFunc(plan.Candidates, func(a, b Candidate) int { return cmp.Compare(b.Confidence, a.Confidence) })
-	plan.Candidates = plan.Candidates[:min(len(plan.Candidates), maxCandidates)]
-
-	if best != nil {
-		for _, i := range best.unknown {
-			plan.Unknown = append(plan.Unknown, want.Question[asked.tokens[i].start:asked.tokens[i].end])
+	made, best := plan(want)
+	if made.Outcome == Refuse && best != nil && best.unused > 0 {
+		if again, ok := corrected(newWorld(want.Datasets), want, best); ok {
+			return again
 		}
 	}
 
-	return plan
+	return made
 }
 
-// interpretations returns the possible interpretations of the question for one dataset.
-func (want *Request) interpretations(i int, asked *question) (list []*reader) {
-	s := prepare(&want.Datasets[i])
-	s.totals = want.Totals
-	l := &matcher{schema: s, question: asked, matches: want.Matches}
+// plan plans a question as it is written. It returns the best way to explain its words, too, nil if there is none.
+func plan(want Request) (Plan, *cover) {
+	plan := Plan{}
+	tokens := tokenise(want.Question)
 
-	for _, c := range covers(l.items()) {
-		if r, ok := s.read(asked.tokens, c, len(want.Datasets) == 1); ok {
-			list = append(list, r)
+	if len(tokens) == 0 || len(tokens) > maxTokens {
+		return plan, nil
+	}
+
+	w := newWorld(want.Datasets)
+	plan.Examples = w.examples()
+
+	if plan.Language = foreign(want.Question, tokens, operators); plan.Language != "" {
+		return plan, nil
+	}
+
+	m := &matcher{world: w, text: want.Question, tokens: tokens, today: want.Today, matches: want.Matches}
+	all := covers(m.items())
+
+	for from := 0; from < len(all) && all[from].unused == 0; {
+		to := from
+		for to < len(all) && compare(all[from], all[to]) == 0 {
+			to++
+		}
+
+		if plan.consider(w, want.Question, tokens, all[from:to]); len(plan.Candidates) > 0 {
+			if plan.decide(all[from].guess > 0); plan.Outcome != Refuse {
+				return plan, nil
+			}
+		}
+
+		from = to
+	}
+
+	if len(all) == 0 {
+		return plan, nil
+	}
+
+	plan.unused(w, want.Question, tokens, all[0])
+
+	return plan, all[0]
+}
+
+// consider adds the forms of covers that explain everything equally well.
+func (p *Plan) consider(w *world, text string, tokens []token, covers []*cover) {
+	for _, c := range covers {
+		r := w.read(tokens, c)
+		if p.add(r, text, c) || len(r.dates) == 0 {
+			continue
+		}
+
+		for _, day := range r.dates { // the question does not say which date is meant: each is an option
+			again := w.read(tokens, c)
+			again.day = day
+			p.add(again, text, c)
+		}
+	}
+}
+
+// add adds the form of a reading, if it has one.
+func (p *Plan) add(r *reading, text string, c *cover) bool {
+	if !r.understand() {
+		p.Reason = cmp.Or(p.Reason, r.why)
+
+		return false
+	}
+
+	statement, err := r.schema.Compile(r.form)
+	if err != nil {
+		p.Reason = cmp.Or(p.Reason, err.Error())
+
+		return false
+	}
+
+	if !slices.ContainsFunc(p.Candidates, func(o Candidate) bool { return o.SQL == statement.SQL }) {
+		p.Candidates = append(p.Candidates, Candidate{
+			Form: r.form, SQL: statement.SQL, Interpretation: statement.Interpretation, Notes: statement.Notes, Explained: r.explain(text, c.list()),
+		})
+	}
+
+	return true
+}
+
+func (p *Plan) decide(isGuess bool) {
+	p.Reason = ""
+
+	switch {
+	case isGuess && len(p.Candidates) > 1: // several guesses are worth nothing
+		p.Outcome, p.Candidates = Refuse, nil
+	case len(p.Candidates) > 1:
+		p.Outcome = AskBack
+		p.Candidates = p.Candidates[:min(len(p.Candidates), maxOptions)]
+	case isGuess:
+		p.Outcome = DidYouMean
+	default:
+		p.Outcome = Answer
+	}
+}
+
+// unused names the words that the best cover does not explain, or that no form uses.
+func (p *Plan) unused(w *world, text string, tokens []token, c *cover) {
+	for _, one := range c.list() {
+		if one.kind == unusedItem {
+			p.Unused = append(p.Unused, text[tokens[one.from].start:tokens[one.to-1].end])
 		}
 	}
 
-	return list
+	if len(p.Unused) == 0 && p.Reason == "" {
+		r := w.read(tokens, c)
+		if !r.understand() {
+			p.Unused = r.leftOver(text)
+		}
+	}
+
+	p.Unused = p.Unused[:min(len(p.Unused), maxUnused)]
 }
 
-// Likely returns the indexes of the datasets that the question most likely refers to, up to the given number, without
-// those that are far less likely than the first. The values of the datasets need not be known.
+const maxExamples = 4
+
+// examples returns questions about the datasets that the planner can answer.
+func (w *world) examples() (list []string) {
+	for _, t := range w.tables {
+		if len(t.nouns) == 0 || len(list) >= maxExamples {
+			continue
+		}
+
+		rows := t.source.Name[strings.LastIndexByte(t.source.Name, '/')+1:]
+		rows = strings.Join(lexicon.NameWords(rows), " ")
+		figure := w.onlyOrFirst(t, func(c *column) bool { return c.Role.Adds() && c.Role != meaning.Balance })
+		kind := w.onlyOrFirst(t, func(c *column) bool { return c.Role == meaning.Category && c.Distinct > 1 })
+
+		list = append(list, "How many "+rows+" are there?")
+
+		switch {
+		case figure != nil && kind != nil:
+			list = append(list, "Total "+said(figure)+" of "+rows+" by "+said(kind))
+		case kind != nil:
+			list = append(list, "Number of "+rows+" by "+said(kind))
+		}
+	}
+
+	return list[:min(len(list), maxExamples)]
+}
+
+// said returns the name of a column as people write it.
+func said(c *column) string { return strings.Join(lexicon.NameWords(c.Name), " ") }
+
+func (w *world) onlyOrFirst(t *table, is func(*column) bool) *column {
+	for i := range t.columns {
+		if c := &t.columns[i]; is(c) && !c.joined {
+			return c
+		}
+	}
+
+	return nil
+}
+
+// Likely returns the indexes of the datasets that the question most likely refers to, up to the given number, in the
+// order of the request. Profiles need not be known.
 func Likely(want Request, most int) []int {
-	asked := ask(want.Question, want.Today)
-	trust := make([]float64, len(want.Datasets))
-	list := make([]int, len(want.Datasets))
+	w := newWorld(want.Datasets)
+	m := &matcher{world: w, text: want.Question, tokens: tokenise(want.Question), today: want.Today, matches: want.Matches}
+	hits := make([]map[int]bool, len(w.tables))
 
-	interpretations := make([][]*reader, len(want.Datasets))
-
-	for i := range want.Datasets {
-		list[i], interpretations[i] = i, want.interpretations(i, asked)
-	}
-
-	rivals(interpretations)
-
-	for i, of := range interpretations {
-		for _, r := range of {
-			trust[i] = max(trust[i], r.trust)
-		}
-	}
-
-	slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(trust[b], trust[a]) })
-
-	list = list[:min(len(list), most)]
-
-	return slices.DeleteFunc(list, func(i int) bool { return trust[i] < trust[list[0]]*farLess })
-}
-
-// add adds an interpretation. Of several with the same essence it keeps the one with the highest confidence.
-func (p *Plan) add(form Form, confidence float64) {
-	one := Candidate{Form: form, SQL: form.SQL(), Interpretation: form.Interpretation(), Confidence: confidence}
-	essence := form.essence()
-
-	for i, c := range p.Candidates {
-		if c.Form.essence() == essence {
-			if confidence > c.Confidence {
-				p.Candidates[i] = one
+	for _, list := range m.items() {
+		for _, one := range list {
+			if one.kind != columnItem && one.kind != entityItem && one.kind != valueItem && one.kind != measureItem {
+				continue
 			}
 
-			return
-		}
-	}
-
-	p.Candidates = append(p.Candidates, one)
-}
-
-// essence returns a text that is equal for forms that select the same rows and differ only in the columns they show.
-func (f Form) essence() string {
-	if f.Kind == List {
-		f.Show, f.Distinct = nil, false
-	}
-
-	return f.SQL()
-}
-
-// rivals returns the interpretations of all datasets. It lowers the trust in an interpretation that does not name its
-// rows if another dataset could be meant too.
-func rivals(interpretations [][]*reader) (list []*reader) {
-	most := make([]float64, len(interpretations))
-
-	for i, of := range interpretations {
-		for _, r := range of {
-			most[i] = max(most[i], r.trust)
-		}
-	}
-
-	for i, of := range interpretations {
-		for _, r := range of {
-			factor := 1.0
-
-			for j := range interpretations {
-				if j != i && most[j] >= farLess*r.trust && !r.namesRows() {
-					factor = 0.9
-				}
+			if hits[one.table] == nil {
+				hits[one.table] = map[int]bool{}
 			}
 
-			r.doubt(factor)
-
-			list = append(list, r)
-		}
-	}
-
-	return list
-}
-
-// namesRows reports whether the question names the rows.
-func (r *reader) namesRows() bool {
-	return slices.ContainsFunc(r.items, func(one *item) bool { return one.kind == rowsItem })
-}
-
-// examples returns questions that the planner can answer about the first two datasets.
-func examples(datasets []Dataset) []string {
-	var list []string
-
-	for i := range datasets[:min(len(datasets), 2)] {
-		s := prepare(&datasets[i])
-		name := s.Name
-		list = append(list, "How many "+name+" are there?")
-
-		if m := s.measures(); len(m) > 0 {
-			list = append(list, "What is the average "+s.columns[m[0]].Name+" of "+name+"?")
-
-			for _, c := range s.ofKind(text) {
-				if !s.columns[c].unique && s.columns[c].Distinct > 1 {
-					list = append(list, "Total "+s.columns[m[0]].Name+" of "+name+" by "+s.columns[c].Name)
-
-					break
-				}
+			for i := one.from; i < one.to; i++ {
+				hits[one.table][i] = true
 			}
 		}
 	}
+
+	list := make([]int, len(w.tables))
+	for i := range list {
+		list[i] = i
+	}
+
+	slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(len(hits[b]), len(hits[a])) })
+	list = slices.DeleteFunc(list[:min(len(list), most)], func(i int) bool { return len(hits[i]) == 0 })
+	slices.Sort(list)
 
 	return list
 }

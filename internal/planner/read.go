@@ -1,31 +1,78 @@
 package planner
 
-import "slices"
+import (
+	"slices"
 
-// reader builds a form from the items of a cover. It marks the items that it uses; unused items lower the trust.
-type reader struct {
-	*schema
+	"quern.dev/quern/internal/form"
+	"quern.dev/quern/internal/meaning"
+)
 
-	items  []*item
-	used   []bool
-	form   Form
-	trust  float64
+// reading builds a form from the items of a cover. Every item must be used by exactly one element of the form.
+type reading struct {
+	*world
+
 	tokens []token
+	items  []*item // without function words
+	used   []bool
 
-	by      int // number column that is named after "by"; -1 if there is none
-	alone   bool
-	unknown []int // tokens
+	root    int // table whose rows are counted or listed; -1 if it is not decided
+	form    form.Form
+	where   []condition
+	groups  []group
+	times   []when
+	date    *item     // the only column of dates that the question names
+	dates   []*column // columns of dates that the times may mean, if nothing says which
+	day     *column   // the one of them that is tried
+	having  []having
+	isList  bool
+	counted *column  // whose different values are counted without saying so
+	verbs   []string // stems of verbs that only connect
+	figures []int    // tables whose columns are aggregated
+	why     string
+	notes   []string
 }
 
-// read builds a form from items. It returns false if the items do not make a form.
-func (s *schema) read(tokens []token, items []*item, alone bool) (*reader, bool) {
-	r := &reader{schema: s, tokens: tokens, trust: 1, by: -1, alone: alone, form: Form{Dataset: s.Name}}
+// condition is a condition and the table that its column belongs to.
+type condition struct {
+	form.Condition
 
-	for _, one := range items {
-		switch one.kind {
-		case noise:
-		case weak:
-			r.doubt(0.88)
+	table int
+	item  int
+}
+
+// group is something that the rows are grouped by.
+type group struct {
+	form.Group
+
+	table int
+	grain form.Grain // of the date, if there is no column
+}
+
+// when is a period whose column is not decided, with its first item.
+type when struct {
+	span span
+	item int
+	date *item // named next to it
+	in   int   // table that it restricts, if not the root; -1 otherwise
+}
+
+// having is a condition on the number of rows of a table.
+type having struct {
+	table int
+	is    form.Comparison
+	n     float64
+	upper float64
+	item  int
+}
+
+func (w *world) read(tokens []token, c *cover) *reading {
+	r := &reading{world: w, tokens: tokens, root: -1}
+
+	for _, one := range c.list() {
+		switch {
+		case one.kind == functionItem:
+		case one.kind == verbItem && one.table < 0:
+			r.verbs = append(r.verbs, tokens[one.from].stem)
 		default:
 			r.items = append(r.items, one)
 		}
@@ -33,36 +80,39 @@ func (s *schema) read(tokens []token, items []*item, alone bool) (*reader, bool)
 
 	r.used = make([]bool, len(r.items))
 
+	return r
+}
+
+// understand fills the form. It returns false if an item is left over or something is missing.
+func (r *reading) understand() bool {
+	r.findDate()
+	r.versus()
 	r.comparisons()
 	r.periods()
-	r.groups()
-	r.orders()
+	r.negations()
 
-	if !r.head() {
-		return r, false
+	if !r.ask() || !r.deeds() {
+		return false
 	}
 
 	r.filters()
-	r.rest()
+	r.qualifiers()
 
-	return r, r.sound()
+	return r.finish()
 }
 
-// doubt multiplies the trust by a factor.
-func (r *reader) doubt(factor float64) { r.trust *= factor }
+func (r *reading) free(i int) bool { return i >= 0 && i < len(r.items) && !r.used[i] }
 
-// believe returns the trust factor for a score.
-func believe(score float64) float64 { return min(1, 0.5+0.52*score) }
+func (r *reading) is(i int, kinds ...itemKind) bool {
+	return r.free(i) && slices.Contains(kinds, r.items[i].kind)
+}
 
-// free reports whether item i exists and is not used yet.
-func (r *reader) free(i int) bool { return i >= 0 && i < len(r.items) && !r.used[i] }
-
-func (r *reader) isOp(i int, ops ...op) bool {
-	return r.free(i) && r.items[i].kind == operator && slices.Contains(ops, r.items[i].op)
+func (r *reading) isOp(i int, ops ...op) bool {
+	return r.is(i, opItem) && slices.Contains(ops, r.items[i].op)
 }
 
 // find returns the first free item with one of the operators, or -1.
-func (r *reader) find(ops ...op) int {
+func (r *reading) find(ops ...op) int {
 	for i := range r.items {
 		if r.isOp(i, ops...) {
 			return i
@@ -72,293 +122,133 @@ func (r *reader) find(ops ...op) int {
 	return -1
 }
 
-// pick returns the most likely column of an item that has one of the kinds, or -1.
-func (r *reader) pick(i int, kinds ...kind) int {
-	column, _ := r.choose(i, kinds...)
-
-	return column
-}
-
-func (r *reader) choose(i int, kinds ...kind) (column int, score float64) {
-	if i < 0 || i >= len(r.items) || (r.items[i].kind != columnItem && r.items[i].kind != rowsItem) {
-		return -1, 0
-	}
-
-	column = -1
-
-	for _, m := range r.items[i].columns {
-		if !slices.Contains(kinds, r.columns[m.column].kind) {
-			continue
-		}
-
-		if column >= 0 {
-			// A column that can be summed is meant more often than the price of a single thing.
-			if r.columns[m.column].sums && !r.columns[column].sums {
-				column, score = m.column, m.score
-			} else if m.score >= score-0.03 && r.columns[m.column].sums == r.columns[column].sums {
-				score -= 0.25
-			}
-
-			continue
-		}
-
-		column, score = m.column, m.score
-	}
-
-	return column, score
-}
-
-// take picks a column and marks its item as used. It lowers the trust if another column is about as likely.
-func (r *reader) take(i int, kinds ...kind) int {
-	column, score := r.choose(i, kinds...)
-	if column >= 0 {
+func (r *reading) use(list ...int) {
+	for _, i := range list {
 		r.used[i] = true
-		r.doubt(believe(score))
+	}
+}
+
+// column returns the column of an item, nil if it is not a column.
+func (r *reading) column(i int) *column {
+	if i < 0 || i >= len(r.items) || r.items[i].kind != columnItem && r.items[i].kind != valueItem {
+		return nil
 	}
 
-	return column
+	return &r.tables[r.items[i].table].columns[r.items[i].column]
 }
 
-// nearest returns the nearest free item before or after i that names a column of the kinds, or -1.
-func (r *reader) nearest(i int, kinds ...kind) int {
-	for distance := 1; distance < len(r.items); distance++ {
-		for _, j := range []int{i - distance, i + distance} {
-			if r.free(j) && r.items[j].kind == columnItem && r.pick(j, kinds...) >= 0 {
-				return j
-			}
-		}
+// isColumn reports whether a free item is a column with one of the roles.
+func (r *reading) isColumn(i int, is func(meaning.Role) bool) bool {
+	return r.is(i, columnItem) && is(r.column(i).Role)
+}
+
+func isFigure(role meaning.Role) bool { return role.IsFigure() }
+
+func isDate(role meaning.Role) bool { return role == meaning.Date }
+
+func isThing(role meaning.Role) bool {
+	return role == meaning.Category || role == meaning.Name || role == meaning.Text || role == meaning.Code || role == meaning.Year || role == meaning.Identifier
+}
+
+// next reports whether two items stand next to each other, with function words between them at most.
+func (r *reading) next(i, j int) bool { return i >= 0 && j < len(r.items) && j == i+1 }
+
+// ref returns how a form names a column.
+func (r *reading) ref(c *column) form.Column {
+	return form.Column{Dataset: r.tables[c.table].name, Name: c.Name}
+}
+
+func (r *reading) refuse(why string) bool {
+	if r.why == "" {
+		r.why = why
 	}
 
-	return -1
+	return false
 }
 
-// isAsked reports whether the word before the item is a function that asks for its column, as in "average price".
-func (r *reader) isAsked(i int) bool {
-	return r.isOp(i-1, opAverage, opSum, opMost, opLeast, opCount, opHowMuch, opWhich, opList, opDiff, opShare) || (i > 0 && r.items[i-1].kind == rowsItem && !r.items[i].verb && r.items[i-1].to == r.items[i].from && r.isAsked(i-1))
-}
-
-// comparisons handles "more than 20 seats", "amount above 5000", "between 10 and 20" and "spent more than the budget".
-func (r *reader) comparisons() {
-	for i := range r.items {
-		if !r.isOp(i, opOver, opAtLeast, opUnder, opAtMost, opEqual, opBetween) {
+// findDate finds the column of dates that the question names, if it is only one.
+func (r *reading) findDate() {
+	for i, one := range r.items {
+		if one.kind != columnItem || r.column(i).Role != meaning.Date && r.column(i).Role != meaning.Year {
 			continue
 		}
 
-		o := r.items[i].op
+		if r.date != nil && (r.date.table != one.table || r.date.column != one.column) {
+			r.date = nil
 
-		switch {
-		case r.isNumber(i + 1):
-			r.compareNumber(i, o)
-		case o != opBetween && r.isNumber(i-1): // "10 or more"
-			r.items[i], r.items[i-1] = r.items[i-1], r.items[i]
-			r.compareNumber(i-1, o)
-		case o != opBetween && r.free(i+1) && r.items[i+1].kind == periodItem:
-			r.used[i] = true // "over the last month"
-		case o != opBetween && r.pick(i+1, number) >= 0 && r.free(i+1) && r.free(i-1) && r.pick(i-1, number) >= 0:
-			r.used[i] = true
-			r.form.Where = append(r.form.Where, Filter{Column: r.columns[r.take(i-1, number)].Name, Comparison: Comparison(o), Other: r.columns[r.take(i+1, number)].Name})
-		}
-	}
-}
-
-func (r *reader) isNumber(i int) bool {
-	return r.free(i) && r.items[i].kind == numberItem && !r.items[i].ordinal
-}
-
-func (r *reader) compareNumber(i int, o op) {
-	f := Filter{Comparison: Comparison(o), Number: r.items[i+1].number}
-	last := i + 1
-
-	if o == opBetween {
-		if !r.isOp(i+2, opAnd, opTo) || !r.isNumber(i+3) || (r.items[i+1].isYear && len(r.ofKind(moment, year)) > 0 && r.nearestNumber(i, i+3) < 0) {
 			return
 		}
 
-		last = i + 3
-		f.Comparison, f.Upper = IsBetween, r.items[i+3].number
+		r.date = one
 	}
+}
 
-	var column int
-
-	switch {
-	case r.free(last+1) && r.items[last+1].kind == columnItem && r.pick(last+1, number, year) >= 0:
-		column = r.take(last+1, number, year)
-	case r.free(i-1) && r.items[i-1].kind == columnItem && r.pick(i-1, number, year) >= 0 && !r.isAsked(i-1):
-		column = r.take(i-1, number, year)
-	case r.free(i-1) && r.pick(i-1, number, year) >= 0:
-		column = r.pick(i-1, number, year)
-	case last+1 < len(r.items) && r.items[last+1].from <= r.items[last].to+1 && (r.items[last+1].kind == unknown || r.items[last+1].kind == columnItem || r.items[last+1].kind == rowsItem):
-		return // "at least 3" of something else
-	default:
-		column = r.onlyMeasure()
-	}
-
-	if column < 0 {
+// versus handles "web vs app" and "2024 vs 2025": two values of a column are shown side by side.
+func (r *reading) versus() {
+	i := r.find(opVersus)
+	if i < 1 || !r.is(i-1, valueItem) || !r.is(i+1, valueItem) || r.column(i-1) != r.column(i+1) {
 		return
 	}
 
-	for j := i; j <= last; j++ {
-		r.used[j] = true
-	}
-
-	if r.isOp(i-1, opNot) { // "not more than"
-		if o == opBetween {
-			return
-		}
-
-		r.used[i-1] = true
-		f.Comparison = opposite(f.Comparison)
-	}
-
-	f.Column, f.written = r.columns[column].Name, r.columns[column].written
-	if r.items[last].percent {
-		if most, ok := toNumber(r.columns[column].Max); ok && most <= 1 {
-			f.Number /= 100
-			f.Upper /= 100
-		}
-	}
-
-	r.form.Where = append(r.form.Where, f)
+	c := r.column(i - 1)
+	r.use(i)
+	r.groups = append(r.groups, group{form.Group{Column: r.ref(c)}, c.table, ""})
 }
 
-func opposite(c Comparison) Comparison {
-	switch c {
-	case Over:
-		return AtMost
-	case AtLeast:
-		return Under
-	case Under:
-		return AtLeast
-	case AtMost:
-		return Over
-	default:
-		return IsNot
-	}
-}
-
-func (r *reader) nearestNumber(from, to int) int {
-	for _, j := range []int{to + 1, from - 1} {
-		if r.free(j) && r.items[j].kind == columnItem && r.pick(j, number) >= 0 {
-			return j
-		}
-	}
-
-	return -1
-}
-
-// onlyMeasure returns the column that a figure without a name refers to, or -1. If the dataset has several measures, it
-// chooses the one that the question asks for, or one with a usual name such as amount or total.
-func (r *reader) onlyMeasure() int {
+// periods collects the periods of the question. Their columns are decided when the table is known.
+func (r *reading) periods() {
 	for i := range r.items {
-		if r.items[i].kind == columnItem && r.isAsked(i) {
-			if c := r.pick(i, number); c >= 0 {
-				return c
-			}
-		}
-	}
-
-	measures := r.measures()
-	if len(measures) == 1 {
-		r.doubt(0.9)
-
-		return measures[0]
-	}
-
-	found := -1
-
-	for _, c := range measures {
-		if slices.ContainsFunc(r.columns[c].words, func(w string) bool {
-			return w == "amount" || w == "total" || w == "revenu" || w == "salary" || w == "budget" || w == "sal"
-		}) {
-			if found >= 0 {
-				return -1
-			}
-
-			found = c
-		}
-	}
-
-	r.doubt(0.85)
-
-	return found
-}
-
-// rest lowers the trust for every item that is not used.
-func (r *reader) rest() {
-	for i, one := range r.items {
-		if r.used[i] {
+		if !r.is(i, periodItem) {
 			continue
 		}
 
-		switch one.kind {
-		case unknown:
-			r.doubt(0.35)
-			r.unknown = append(r.unknown, one.from)
-		case rowsItem:
-			r.doubt(believe(one.score))
-		case operator:
-			r.restOp(one.op)
-		case columnItem:
-			r.restColumn(i)
-		default:
-			r.doubt(0.3)
+		first, last, p := i, i, r.items[i].period
+
+		switch {
+		case r.isOp(i-1, opBetween, opSince) && r.isOp(i+1, opAnd, opTo, opUntil) && r.is(i+2, periodItem):
+			until := r.items[i+2].period
+			if p.Month > 0 || until.Month > 0 {
+				if p = p.through(until); p.From.IsZero() && p.Month == 0 {
+					continue
+				}
+			} else {
+				p = span{From: p.From, To: until.To, Text: p.Text + " to " + until.Text, Grain: p.Grain}
+			}
+
+			first, last = i-1, i+2
+		case r.isOp(i-1, opBetween, opSince) && r.isOp(i+1, opAnd, opTo):
+			continue
+		case r.isOp(i-1, opBetween, opSince) && r.items[i].to-r.items[i].from == 5: // "between 1 and 24 December 2024"
+			first = i - 1
+		case p.Month > 0:
+		case r.isOp(i-1, opAfter):
+			first, p = i-1, span{From: p.To, Text: "after " + p.Text, Grain: p.Grain}
+		case r.isOp(i-1, opSince) && r.word(i-1) != "from" || r.isOp(i-1, opSince) && p.Grain == form.Day:
+			first, p = i-1, span{From: p.From, Text: "since " + p.Text, Grain: p.Grain}
+		case r.isOp(i-1, opSince): // "orders from 2024"
+			first = i - 1
+		case r.isOp(i-1, opBefore):
+			first, p = i-1, span{To: p.From, Text: "before " + p.Text, Grain: p.Grain}
+		case r.isOp(i-1, opUntil):
+			first, p = i-1, span{To: p.To, Text: "until " + p.Text, Grain: p.Grain}
+		case r.isOp(i-1, opOver) && r.word(i-1) == "over": // "over the last month"
+			first = i - 1
 		}
-	}
-}
 
-func (r *reader) restOp(o op) {
-	switch o {
-	case opWhich, opWho, opList, opAnd, opBy, opTo, opSince, opWhere, opOrder:
-	case opOr:
-		if r.manyColumns() {
-			r.doubt(0.3) // the form joins conditions by AND
+		for j := first; j <= last; j++ {
+			r.used[j] = true
 		}
-	case opSum: // "in total"
-		r.doubt([]float64{0.97, 0.5}[bit(r.form.Kind == List)])
-	case opGroup:
-		r.doubt(0.6)
-	default:
-		r.doubt(0.4)
-	}
-}
 
-func bit(is bool) int {
-	if is {
-		return 1
-	}
+		one := when{span: p, item: first, in: -1}
 
-	return 0
-}
+		for _, j := range []int{first - 1, last + 1} {
+			if r.isColumn(j, isDate) {
+				one.date = r.items[j]
 
-func (r *reader) restColumn(i int) {
-	one := r.items[i]
-	column := one.columns[0].column
-
-	switch {
-	case r.columns[column].kind == moment && one.verb:
-		r.doubt(believe(one.score))
-
-		if r.columns[column].Nulls > 0 {
-			r.form.Where = append(r.form.Where, Filter{Column: r.columns[column].Name, Comparison: IsFilled})
+				break
+			}
 		}
-	case slices.ContainsFunc(r.form.Where, func(f Filter) bool { return f.Column == r.columns[column].Name }), slices.ContainsFunc(r.form.Measures, func(m Measure) bool { return m.Column == r.columns[column].Name }):
-		r.doubt(believe(one.score))
-	case r.form.Kind == List && len(r.form.Show) > 0 && !r.form.Distinct:
-		r.doubt(0.85 * believe(one.score))
 
-		if !slices.Contains(r.form.Show, r.columns[column].Name) {
-			r.form.Show = append(r.form.Show, r.columns[column].Name)
-		}
-	case one.verb && isDeed(one.stem): // "products that we sold"
-		r.doubt(0.88)
-	case r.besideAny(i): // "Kitchen products"
-		r.doubt(0.85 * believe(one.score))
-	default:
-		r.doubt(0.5)
+		r.times = append(r.times, one)
 	}
-}
-
-// besideAny reports whether the item directly follows a value of any column, which qualifies it.
-func (r *reader) besideAny(i int) bool {
-	return i > 0 && r.items[i-1].kind == valueItem && r.items[i-1].to == r.items[i].from
 }

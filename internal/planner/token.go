@@ -20,6 +20,7 @@ type token struct {
 	number     float64
 	percent    bool
 	ordinal    bool
+	capital    bool // the word begins with a capital letter
 }
 
 // tokenise splits a question. It drops signs without meaning.
@@ -67,7 +68,8 @@ func wordAt(text string, start int) token {
 
 	lower := strings.ReplaceAll(strings.ToLower(text[start:end]), "’", "'")
 	lower = strings.TrimSuffix(strings.TrimSuffix(lower, "'s"), "'")
-	t := token{start: start, end: end, lower: lower, stem: lexicon.Stem(lower)}
+	first, _ := utf8.DecodeRuneInString(text[start:])
+	t := token{start: start, end: end, lower: lower, stem: lexicon.Stem(lower), capital: unicode.IsUpper(first)}
 
 	if n, ok := lexicon.Number(lower); ok {
 		t.isNumber, t.number = true, n

@@ -1,0 +1,45 @@
+package planner
+
+import (
+	"slices"
+
+	"quern.dev/quern/internal/form"
+)
+
+// isEvents reports whether the rows of a table are events, and no word says that these are meant: bookings of suites are
+// not suites.
+func (r *reading) isEvents(table int) bool {
+	isEvent := slices.ContainsFunc(r.tables[table].nouns, func(n []string) bool {
+		switch n[len(n)-1] {
+		case "book", "order", "lin", "sal", "transaction", "payment", "invoic", "shipment", "visit", "reservation", "delivery", "purchas", "claim", "ticket", "rental", "trip", "session", "event", "stay", "appointment":
+			return true
+		default:
+			return false
+		}
+	})
+
+	return isEvent && !slices.ContainsFunc(r.items, func(o *item) bool { return (o.kind == entityItem || o.kind == verbItem) && o.table == table })
+}
+
+// withNone makes a form about the rows of one table instead of the rows of another one that are counted, so that rows
+// without any are found, too: the customer with the fewest orders may have none. The times of the question restrict
+// what is counted.
+func (r *reading) withNone(table int, m *form.Measure, counted int) bool {
+	for _, t := range r.times {
+		c := r.timeColumn(counted, t.date)
+		if c == nil || t.in >= 0 || t.span.Month > 0 || len(r.times) > 1 {
+			return r.refuse("It is not clear which date is meant.")
+		}
+
+		list, ok := r.during(c, t.span)
+		if !ok {
+			return false
+		}
+
+		m.Where = append(m.Where, list...)
+	}
+
+	r.root, r.times = table, nil
+
+	return true
+}
