@@ -16,6 +16,7 @@ type Column struct {
 	Unit          string   `json:"unit,omitempty"`
 	Synonyms      []string `json:"synonyms,omitempty"`
 	NotForFigures bool     `json:"notForFigures,omitempty"` // it is never aggregated
+	Confirmed     bool     `json:"confirmed,omitempty"`     // a person said so
 }
 
 // Role is what the values of a column are.
@@ -61,4 +62,5 @@ type Measure struct {
 	Function   string   `json:"function"`   // sum, average, median, min, max, count, countDistinct
 	Expression string   `json:"expression"` // of columns, numbers and + - * /: "quantity * price"; "products.price" is a column of a joined dataset
 	Unit       string   `json:"unit,omitempty"`
+	Confirmed  bool     `json:"confirmed,omitempty"`
 }
