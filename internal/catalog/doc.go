@@ -1,5 +1,5 @@
-// Package catalog stores namespaces, datasets, their definitions and grants, and the daily usage and limits of
-// accounts. It decides who may do what.
+// Package catalog stores namespaces, datasets, their definitions, semantics and grants, and the daily usage and limits
+// of accounts. It decides who may do what.
 //
 // Invariants:
 //   - An account owns everything in it. Every key begins with the account, and a transaction touches the rows of one

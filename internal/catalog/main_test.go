@@ -263,6 +263,9 @@ func (b *bundle) requireSound(t tester) {
 		"a gap in the revisions of a definition": `
 			SELECT count(*) FROM datasets d WHERE $1::uuid IS NOT NULL AND ARRAY(SELECT generate_series(1, d.definition_revision)) IS DISTINCT FROM
 				ARRAY(SELECT revision FROM definitions r WHERE r.account_id = d.account_id AND r.dataset_id = d.id ORDER BY revision)`,
+		"semantics of nothing, or with a gap": `
+			SELECT count(*) FROM (SELECT account_id, dataset_id, count(*) AS revisions, max(revision) AS last FROM semantics GROUP BY account_id, dataset_id) s
+			LEFT JOIN datasets d ON d.account_id = s.account_id AND d.id = s.dataset_id WHERE $1::uuid IS NOT NULL AND (d.id IS NULL OR s.revisions <> s.last)`,
 	} {
 		require.Zero(t, b.count(t, violations, uuid.Nil), rule)
 	}

@@ -16,7 +16,7 @@ import (
 
 // Operations for operators: audited commands on the database, without an HTTP API.
 
-// RestoreDataset restores the dataset that was last deleted at a path, with its definition and grants.
+// RestoreDataset restores the dataset that was last deleted at a path, with its definition, semantics and grants.
 //
 // Faults: NotFound if no dataset was deleted there or its grace period has ended; Conflict if the name has been taken
 // again.
@@ -53,8 +53,8 @@ func cannotRestore(at Path) error {
 	return fault.New(fault.NotFound, fmt.Sprintf("There is no deleted dataset at %s that can be restored.", at))
 }
 
-// TransferDataset transfers a dataset, with its definition and grants, to another user, into a namespace of the same
-// name. The original becomes a tombstone, so that it can no longer be changed. Then a hidden copy is created, the
+// TransferDataset transfers a dataset, with its definition, semantics and grants, to another user, into a namespace of
+// the same name. The original becomes a tombstone, so that it can no longer be changed. Then a hidden copy is created, the
 // original is removed, move transfers what other packages store about the dataset, and the copy becomes visible. If
 // the transfer is interrupted, the dataset is a tombstone at the old or the new path, and RestoreDataset on that path
 // restores it.

@@ -12,6 +12,7 @@ import (
 
 	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/meaning"
 	"quern.dev/quern/internal/postgres"
 )
 
@@ -43,6 +44,14 @@ func richDataset(t *testing.T, b *bundle, ada auth.Principal) Description {
 	made, err := b.catalog.UpdateDataset(t.Context(), ada, orders, DatasetChange{Exposure: "values"})
 	require.NoError(t, err)
 
+	for _, row := range []string{"order", "sale"} {
+		_, err := b.catalog.PutSemantics(t.Context(), ada, orders, made.ID, nil, saying(row))
+		require.NoError(t, err)
+	}
+
+	made, err = b.catalog.Describe(t.Context(), ada, orders)
+	require.NoError(t, err)
+
 	return made
 }
 
@@ -68,6 +77,8 @@ func requireMoved(t *testing.T, b *bundle, bob auth.Principal, was Description) 
 	}, shares)
 
 	require.Equal(t, 3, b.count(t, `SELECT count(*) FROM definitions WHERE account_id = $1 AND actor = 'ada' AND data_description = 'revision ' || revision`, bob.Account))
+	require.Equal(t, 2, b.count(t, `SELECT count(*) FROM semantics WHERE account_id = $1 AND actor = 'ada'`, bob.Account))
+	require.Equal(t, Semantics{Revision: 2, Saved: saying("sale")(meaning.Saved{})}, b.semantics(t, bob.Account, is.ID)[is.ID])
 	b.requireSound(t)
 }
 

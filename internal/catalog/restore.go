@@ -103,7 +103,7 @@ type Restoration struct {
 	Name string // the name that it gets; "" means its former name
 }
 
-// Restore restores a dataset with its rows, definition and grants, or a namespace with its grants. A dataset that was deleted
+// Restore restores a dataset with its rows, definition, semantics and grants, or a namespace with its grants. A dataset that was deleted
 // before its namespace stays deleted. If it has been restored already, nothing is changed.
 //
 // The cleanup claims a table before it removes the first object, and so does Restore: one of the two finds that it is too late.

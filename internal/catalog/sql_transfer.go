@@ -13,6 +13,7 @@ type contents struct {
 	exposure   Exposure // the dataset's own; "" for none
 	definition Definition
 	revisions  []revision
+	remarks    []remark
 	grants     []grant
 	examples   []string
 }
@@ -58,6 +59,10 @@ func selectContents(ctx context.Context, tx pgx.Tx, d Dataset) (c contents, err 
 		return c, err
 	}
 
+	if c.remarks, err = selectRemarks(ctx, tx, d); err != nil {
+		return c, err
+	}
+
 	c.grants, err = selectGrants(ctx, tx, d.access)
 
 	return c, err
@@ -81,7 +86,7 @@ const (
 		ON CONFLICT (account_id, dataset_id) DO UPDATE SET examples = excluded.examples`
 )
 
-// insertCopy writes a dataset as a tombstone, with the history of its definition. It replaces what an interrupted
+// insertCopy writes a dataset as a tombstone, with the history of its definition and semantics. It replaces what an interrupted
 // attempt may have left.
 func insertCopy(ctx context.Context, tx pgx.Tx, d Dataset, c contents, now time.Time) error {
 	if err := deleteGrantsOn(ctx, tx, d.access); err != nil {
@@ -112,13 +117,14 @@ func insertCopy(ctx context.Context, tx pgx.Tx, d Dataset, c contents, now time.
 		}
 	}
 
-	return nil
+	return insertRemarks(ctx, tx, d, c.remarks)
 }
 
 const sqlRemoveDataset = `
 	WITH gone AS (
 		DELETE FROM datasets WHERE account_id = $1 AND id = $2 AND epoch = $3 AND deleted_at IS NOT NULL RETURNING account_id, id),
-	revisions AS (DELETE FROM definitions v USING gone WHERE v.account_id = gone.account_id AND v.dataset_id = gone.id)
+	revisions AS (DELETE FROM definitions v USING gone WHERE v.account_id = gone.account_id AND v.dataset_id = gone.id),
+	remarks AS (DELETE FROM semantics s USING gone WHERE s.account_id = gone.account_id AND s.dataset_id = gone.id)
 	SELECT account_id FROM gone`
 
 // removeDataset removes a tombstone. It returns false if the dataset was restored since d was read.

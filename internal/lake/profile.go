@@ -64,6 +64,12 @@ func (l *Lake) Joins(ctx context.Context, q postgres.Querier, account uuid.UUID,
 	return selectJoins(ctx, q, account, datasets)
 }
 
+// Unique returns the columns of the given datasets of an account whose values are all different and not null, by their
+// profiles.
+func (l *Lake) Unique(ctx context.Context, q postgres.Querier, account uuid.UUID, datasets []uuid.UUID) (map[uuid.UUID][]string, error) {
+	return selectUnique(ctx, q, account, datasets)
+}
+
 // SaveProfileTx replaces the profile of a table and its joins, and records that the chore is done.
 //
 // Faults: NotFound if the table was removed, or rows were removed since; ErrDropped if writing an object took too

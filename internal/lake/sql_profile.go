@@ -152,3 +152,31 @@ func selectJoins(ctx context.Context, q postgres.Querier, account uuid.UUID, dat
 
 	return found, err
 }
+
+const sqlSelectUnique = `
+	SELECT p.dataset_id, c.name
+	FROM lake_profiles p JOIN lake_tables t USING (account_id, dataset_id),
+		jsonb_to_recordset(p.summary -> 'columns') AS c (name text, nulls bigint, "distinct" bigint)
+	WHERE p.account_id = $1 AND p.dataset_id = ANY($2) AND p.sequence >= t.replaced_sequence AND t.removed_at IS NULL
+		AND p.row_count > 0 AND c.nulls = 0 AND c."distinct" = p.row_count`
+
+func selectUnique(ctx context.Context, q postgres.Querier, account uuid.UUID, datasets []uuid.UUID) (map[uuid.UUID][]string, error) {
+	rows, err := q.Query(ctx, sqlSelectUnique, account, datasets)
+	if err != nil {
+		return nil, err
+	}
+
+	var (
+		found   = map[uuid.UUID][]string{}
+		dataset uuid.UUID
+		column  string
+	)
+
+	_, err = pgx.ForEachRow(rows, []any{&dataset, &column}, func() error {
+		found[dataset] = append(found[dataset], column)
+
+		return nil
+	})
+
+	return found, err
+}

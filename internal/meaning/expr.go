@@ -74,8 +74,8 @@ func (p *parser) skip() {
 }
 
 // take consumes the next character if it is one of the given ones.
-func (p *parser) take(any string) (rune, bool) {
-	if p.skip(); p.at < len(p.text) && strings.ContainsRune(any, p.text[p.at]) {
+func (p *parser) take(characters string) (rune, bool) {
+	if p.skip(); p.at < len(p.text) && strings.ContainsRune(characters, p.text[p.at]) {
 		p.at++
 
 		return p.text[p.at-1], true

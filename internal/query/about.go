@@ -10,15 +10,17 @@ import (
 	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/catalog"
 	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/meaning"
 	"quern.dev/quern/internal/postgres"
 )
 
-// About describes a dataset without reading its rows: its catalog entry, definition and profile.
+// About describes a dataset without reading its rows: its catalog entry, definition, profile and meaning.
 type About struct {
 	catalog.Item
 
 	Definition catalog.Definition
-	Profile    *Profile // nil if no profile exists or it was not requested
+	Profile    *Profile        // nil if no profile exists or it was not requested
+	Meaning    meaning.Meaning // without a profile, drafted from names and types only
 }
 
 // About describes datasets, in the order given. The profile is included for datasets for which valued returns true.
@@ -32,7 +34,7 @@ func (q *Query) AboutEach(ctx context.Context, who auth.Principal, datasets []ca
 	return q.about(ctx, who, datasets, valued, q.profiledAlone)
 }
 
-// Defined returns datasets with their definitions and without profiles. It does not check access: the caller must have
+// Defined returns datasets with their definitions, without profiles and meaning. It does not check access: the caller must have
 // listed the datasets just before.
 func (q *Query) Defined(ctx context.Context, datasets []catalog.Item) ([]About, error) {
 	accounts := map[uuid.UUID][]uuid.UUID{}
@@ -96,6 +98,7 @@ func (q *Query) aboutAccount(ctx context.Context, who auth.Principal, account uu
 		seen        []catalog.Item
 		definitions map[uuid.UUID]catalog.Definition
 		found       map[uuid.UUID]profiled
+		said        said
 	)
 
 	err := q.DB.Do(ctx, func(db postgres.Querier) (err error) {
@@ -115,7 +118,11 @@ func (q *Query) aboutAccount(ctx context.Context, who auth.Principal, account uu
 			}
 		}
 
-		found, err = profiles(ctx, db, who, account, wanted)
+		if found, err = profiles(ctx, db, who, account, wanted); err != nil {
+			return err
+		}
+
+		said, err = q.said(ctx, db, who, account, ids, found)
 
 		return err
 	})
@@ -133,6 +140,18 @@ func (q *Query) aboutAccount(ctx context.Context, who auth.Principal, account uu
 		}
 	}
 
+	err = q.readProfiles(ctx, who, read, found, known)
+
+	for _, item := range seen {
+		one := known[item.ID]
+		one.Meaning = said.of(item, one.Definition, one.Profile).effective()
+	}
+
+	return err
+}
+
+// readProfiles reads the contents of profiles, and records in the audit that they were read.
+func (q *Query) readProfiles(ctx context.Context, who auth.Principal, read []catalog.Dataset, found map[uuid.UUID]profiled, known map[uuid.UUID]*About) error {
 	if len(read) == 0 {
 		return nil
 	}
