@@ -69,6 +69,63 @@ func (e AuditTargetKind) Valid() bool {
 	}
 }
 
+// Defines values for ColumnRole.
+const (
+	ColumnRoleAmount     ColumnRole = "amount"
+	ColumnRoleBalance    ColumnRole = "balance"
+	ColumnRoleCategory   ColumnRole = "category"
+	ColumnRoleCode       ColumnRole = "code"
+	ColumnRoleCount      ColumnRole = "count"
+	ColumnRoleDate       ColumnRole = "date"
+	ColumnRoleDuration   ColumnRole = "duration"
+	ColumnRoleFlag       ColumnRole = "flag"
+	ColumnRoleIdentifier ColumnRole = "identifier"
+	ColumnRoleName       ColumnRole = "name"
+	ColumnRolePrice      ColumnRole = "price"
+	ColumnRoleShare      ColumnRole = "share"
+	ColumnRoleText       ColumnRole = "text"
+	ColumnRoleUnknown    ColumnRole = "unknown"
+	ColumnRoleYear       ColumnRole = "year"
+)
+
+// Valid indicates whether the value is a known member of the ColumnRole enum.
+func (e ColumnRole) Valid() bool {
+	switch e {
+	case ColumnRoleAmount:
+		return true
+	case ColumnRoleBalance:
+		return true
+	case ColumnRoleCategory:
+		return true
+	case ColumnRoleCode:
+		return true
+	case ColumnRoleCount:
+		return true
+	case ColumnRoleDate:
+		return true
+	case ColumnRoleDuration:
+		return true
+	case ColumnRoleFlag:
+		return true
+	case ColumnRoleIdentifier:
+		return true
+	case ColumnRoleName:
+		return true
+	case ColumnRolePrice:
+		return true
+	case ColumnRoleShare:
+		return true
+	case ColumnRoleText:
+		return true
+	case ColumnRoleUnknown:
+		return true
+	case ColumnRoleYear:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for DatasetChangeExposure.
 const (
 	DatasetChangeExposureRows   DatasetChangeExposure = "rows"
@@ -282,6 +339,39 @@ func (e IngestionStatus) Valid() bool {
 	}
 }
 
+// Defines values for MeasureFunction.
+const (
+	MeasureFunctionAverage       MeasureFunction = "average"
+	MeasureFunctionCount         MeasureFunction = "count"
+	MeasureFunctionCountDistinct MeasureFunction = "countDistinct"
+	MeasureFunctionMax           MeasureFunction = "max"
+	MeasureFunctionMedian        MeasureFunction = "median"
+	MeasureFunctionMin           MeasureFunction = "min"
+	MeasureFunctionSum           MeasureFunction = "sum"
+)
+
+// Valid indicates whether the value is a known member of the MeasureFunction enum.
+func (e MeasureFunction) Valid() bool {
+	switch e {
+	case MeasureFunctionAverage:
+		return true
+	case MeasureFunctionCount:
+		return true
+	case MeasureFunctionCountDistinct:
+		return true
+	case MeasureFunctionMax:
+		return true
+	case MeasureFunctionMedian:
+		return true
+	case MeasureFunctionMin:
+		return true
+	case MeasureFunctionSum:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for NamespaceChangeExposure.
 const (
 	NamespaceChangeExposureRows   NamespaceChangeExposure = "rows"
@@ -477,6 +567,24 @@ func (e RunStatus) Valid() bool {
 	}
 }
 
+// Defines values for SemanticsSource.
+const (
+	SemanticsSourceConfirmed SemanticsSource = "confirmed"
+	SemanticsSourceDrafted   SemanticsSource = "drafted"
+)
+
+// Valid indicates whether the value is a known member of the SemanticsSource enum.
+func (e SemanticsSource) Valid() bool {
+	switch e {
+	case SemanticsSourceConfirmed:
+		return true
+	case SemanticsSourceDrafted:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ShareRevocationRole.
 const (
 	ShareRevocationRoleEditor ShareRevocationRole = "editor"
@@ -549,6 +657,27 @@ func (e SnapshotOperation) Valid() bool {
 	case SnapshotOperationReplace:
 		return true
 	case SnapshotOperationRestore:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for SuggestionSource.
+const (
+	SuggestionSourceConfirmed SuggestionSource = "confirmed"
+	SuggestionSourceDrafted   SuggestionSource = "drafted"
+	SuggestionSourceRejected  SuggestionSource = "rejected"
+)
+
+// Valid indicates whether the value is a known member of the SuggestionSource enum.
+func (e SuggestionSource) Valid() bool {
+	switch e {
+	case SuggestionSourceConfirmed:
+		return true
+	case SuggestionSourceDrafted:
+		return true
+	case SuggestionSourceRejected:
 		return true
 	default:
 		return false
@@ -827,6 +956,47 @@ type ColumnProfile struct {
 	// TopValues The most frequent values.
 	TopValues []ValueCount `json:"topValues"`
 	Type      string       `json:"type"`
+}
+
+// ColumnRole What the values are. `amount`, `count` and `duration` add up. `balance` adds up over things and not over time. `price` and `share` are averaged and
+// never added up. `unknown` is a number of which the question must name the function. The others are no figures. Figures need a column of
+// numbers.
+type ColumnRole string
+
+// ColumnSemantics defines model for ColumnSemantics.
+type ColumnSemantics struct {
+	// NotForFigures If true, the values are never aggregated.
+	NotForFigures bool `json:"notForFigures"`
+
+	// Role What the values are. `amount`, `count` and `duration` add up. `balance` adds up over things and not over time. `price` and `share` are averaged and
+	// never added up. `unknown` is a number of which the question must name the function. The others are no figures. Figures need a column of
+	// numbers.
+	Role ColumnRole `json:"role"`
+
+	// Source `drafted` by Quern, or `confirmed` by a person.
+	Source SemanticsSource `json:"source"`
+
+	// Synonyms Other words for the column.
+	Synonyms []string `json:"synonyms"`
+	Unit     *string  `json:"unit,omitempty"`
+}
+
+// ColumnSemanticsChange defines model for ColumnSemanticsChange.
+type ColumnSemanticsChange struct {
+	// NotForFigures If true, the values are never aggregated.
+	NotForFigures *bool `json:"notForFigures,omitempty"`
+
+	// Role What the values are. `amount`, `count` and `duration` add up. `balance` adds up over things and not over time. `price` and `share` are averaged and
+	// never added up. `unknown` is a number of which the question must name the function. The others are no figures. Figures need a column of
+	// numbers.
+	Role ColumnRole `json:"role"`
+
+	// Source `drafted` by Quern, or `confirmed` by a person.
+	Source *SemanticsSource `json:"source,omitempty"`
+
+	// Synonyms Other words for the column.
+	Synonyms *[]string `json:"synonyms,omitempty"`
+	Unit     *string   `json:"unit,omitempty"`
 }
 
 // CompletedFile defines model for CompletedFile.
@@ -1197,6 +1367,34 @@ type IngestionRetry struct {
 	Accept *AcceptedDoubts `json:"accept,omitempty"`
 }
 
+// JoinSemantics The columns of a row name at most one row of another dataset.
+type JoinSemantics struct {
+	Columns []string `json:"columns"`
+
+	// Keys Columns of the other dataset, in the same order.
+	Keys []string `json:"keys"`
+
+	// Source `drafted` by Quern, `confirmed` by a person, or drafted and then `rejected` by a person. What is rejected is not used.
+	Source SuggestionSource `json:"source"`
+
+	// To The other dataset: `dataset` in the same namespace, `namespace/dataset`, or `owner/namespace/dataset`.
+	To string `json:"to"`
+}
+
+// JoinSemanticsChange defines model for JoinSemanticsChange.
+type JoinSemanticsChange struct {
+	Columns []string `json:"columns"`
+
+	// Keys Columns of the other dataset, in the same order.
+	Keys []string `json:"keys"`
+
+	// Source `drafted` by Quern, `confirmed` by a person, or drafted and then `rejected` by a person. What is rejected is not used.
+	Source *SuggestionSource `json:"source,omitempty"`
+
+	// To The other dataset: `dataset` in the same namespace, `namespace/dataset`, or `owner/namespace/dataset`.
+	To string `json:"to"`
+}
+
 // LeftShare defines model for LeftShare.
 type LeftShare struct {
 	// Remaining The grants by which the caller still has access to it.
@@ -1244,6 +1442,36 @@ type Me struct {
 	// Username A username. Compared without case; `self` stands for the caller.
 	Username AccountName `json:"username"`
 }
+
+// Measure A figure with a name.
+type Measure struct {
+	// Expression Empty for `count` of rows.
+	Expression string          `json:"expression"`
+	Function   MeasureFunction `json:"function"`
+	Name       string          `json:"name"`
+
+	// Source `drafted` by Quern, `confirmed` by a person, or drafted and then `rejected` by a person. What is rejected is not used.
+	Source   SuggestionSource `json:"source"`
+	Synonyms []string         `json:"synonyms"`
+	Unit     *string          `json:"unit,omitempty"`
+}
+
+// MeasureChange defines model for MeasureChange.
+type MeasureChange struct {
+	// Expression Columns, numbers, `+ - * /` and parentheses, such as `quantity * price`. `products.price` is a column of a joined dataset. A name with
+	// other characters than letters, digits and underscores stands in double quotes. Only `count` works without an expression, and counts rows.
+	Expression *string         `json:"expression,omitempty"`
+	Function   MeasureFunction `json:"function"`
+	Name       string          `json:"name"`
+
+	// Source `drafted` by Quern, `confirmed` by a person, or drafted and then `rejected` by a person. What is rejected is not used.
+	Source   *SuggestionSource `json:"source,omitempty"`
+	Synonyms *[]string         `json:"synonyms,omitempty"`
+	Unit     *string           `json:"unit,omitempty"`
+}
+
+// MeasureFunction defines model for MeasureFunction.
+type MeasureFunction string
 
 // Model defines model for Model.
 type Model struct {
@@ -1738,6 +1966,37 @@ type SampledColumn struct {
 	Dataset ObjectName `json:"dataset"`
 }
 
+// Semantics What a dataset means.
+type Semantics struct {
+	// Columns The columns by name.
+	Columns  map[string]ColumnSemantics `json:"columns"`
+	Joins    []JoinSemantics            `json:"joins"`
+	Measures []Measure                  `json:"measures"`
+
+	// Row What one row is. Empty if nobody said and the draft does not know.
+	Row string `json:"row"`
+
+	// RowSource `drafted` by Quern, or `confirmed` by a person.
+	RowSource SemanticsSource `json:"rowSource"`
+}
+
+// SemanticsChange defines model for SemanticsChange.
+type SemanticsChange struct {
+	// Columns The columns that are confirmed, by name.
+	Columns  *map[string]ColumnSemanticsChange `json:"columns,omitempty"`
+	Joins    *[]JoinSemanticsChange            `json:"joins,omitempty"`
+	Measures *[]MeasureChange                  `json:"measures,omitempty"`
+
+	// Row What one row is, such as "order line".
+	Row *string `json:"row,omitempty"`
+
+	// RowSource `drafted` by Quern, or `confirmed` by a person.
+	RowSource *SemanticsSource `json:"rowSource,omitempty"`
+}
+
+// SemanticsSource `drafted` by Quern, or `confirmed` by a person.
+type SemanticsSource string
+
 // SetAsideRow defines model for SetAsideRow.
 type SetAsideRow struct {
 	// File Name of the uploaded file.
@@ -1826,6 +2085,9 @@ type SubError struct {
 	// Message For people.
 	Message string `json:"message"`
 }
+
+// SuggestionSource `drafted` by Quern, `confirmed` by a person, or drafted and then `rejected` by a person. What is rejected is not used.
+type SuggestionSource string
 
 // Token defines model for Token.
 type Token struct {
@@ -2181,6 +2443,12 @@ type AppendRowsParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// PutSemanticsParams defines parameters for PutSemantics.
+type PutSemanticsParams struct {
+	// IfMatch The ETag of the semantics that the change is based on.
+	IfMatch *string `json:"If-Match,omitempty"`
+}
+
 // ListSnapshotsParams defines parameters for ListSnapshots.
 type ListSnapshotsParams struct {
 	// Cursor `nextCursor` of the page before.
@@ -2399,6 +2667,9 @@ type RetryIngestionJSONRequestBody = IngestionRetry
 
 // AppendRowsJSONRequestBody defines body for AppendRows for application/json ContentType.
 type AppendRowsJSONRequestBody = NewRows
+
+// PutSemanticsJSONRequestBody defines body for PutSemantics for application/json ContentType.
+type PutSemanticsJSONRequestBody = SemanticsChange
 
 // PrepareUploadJSONRequestBody defines body for PrepareUpload for application/json ContentType.
 type PrepareUploadJSONRequestBody = PrepareUpload
@@ -2759,6 +3030,48 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /data/{username}/{namespace}/{datasetName}/rows (the `AppendRows` operationId).
 	AppendRows(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *AppendRowsParams, body AppendRowsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetSemantics Read what a dataset means
+	//
+	// Needs the viewer role. Semantics say what one row is, which role each column has in figures, which datasets belong together and which
+	// figures have a name. Quern drafts them from the profile; what people said is laid over the draft. `source` says which of the two
+	// an entry is. A draft is made again at every read, and shows no values.
+	//
+	// Joins with datasets that the caller may not see are left out, and so are the measures that need them. Without a profile the draft follows
+	// from names and types only.
+	//
+	// Corresponds with GET /data/{username}/{namespace}/{datasetName}/semantics (the `GetSemantics` operationId).
+	GetSemantics(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutSemanticsWithBody Say what a dataset means
+	//
+	// Needs the editor role. Replaces all that people said before; `{}` removes it. An entry without `source` is confirmed. What is absent stays
+	// as drafted. An entry of a GET with `source: drafted` can be sent back and stays drafted; if it is not what the draft says, the answer
+	// is 422, so that no change is lost. `source: rejected` removes a drafted join or measure.
+	//
+	// A join names a dataset that the caller may see, and columns that exist. A measure calculates with columns of the dataset, and with
+	// columns of datasets of confirmed joins in the same request: `products.price`. Joins that the caller may not see stay as they are.
+	// With `If-Match` the change is made only if the semantics still have that ETag (412).
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /data/{username}/{namespace}/{datasetName}/semantics (the `PutSemantics` operationId).
+	PutSemanticsWithBody(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *PutSemanticsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutSemantics Say what a dataset means
+	//
+	// Needs the editor role. Replaces all that people said before; `{}` removes it. An entry without `source` is confirmed. What is absent stays
+	// as drafted. An entry of a GET with `source: drafted` can be sent back and stays drafted; if it is not what the draft says, the answer
+	// is 422, so that no change is lost. `source: rejected` removes a drafted join or measure.
+	//
+	// A join names a dataset that the caller may see, and columns that exist. A measure calculates with columns of the dataset, and with
+	// columns of datasets of confirmed joins in the same request: `products.price`. Joins that the caller may not see stay as they are.
+	// With `If-Match` the change is made only if the semantics still have that ETag (412).
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /data/{username}/{namespace}/{datasetName}/semantics (the `PutSemantics` operationId).
+	PutSemantics(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *PutSemanticsParams, body PutSemanticsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListSnapshots History of a dataset
 	//
@@ -3978,6 +4291,78 @@ func (c *Client) AppendRowsWithBody(ctx context.Context, username Username, name
 // Corresponds with POST /data/{username}/{namespace}/{datasetName}/rows (the `AppendRows` operationId).
 func (c *Client) AppendRows(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *AppendRowsParams, body AppendRowsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewAppendRowsRequest(c.Server, username, namespace, datasetName, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetSemantics Read what a dataset means
+//
+// Needs the viewer role. Semantics say what one row is, which role each column has in figures, which datasets belong together and which
+// figures have a name. Quern drafts them from the profile; what people said is laid over the draft. `source` says which of the two
+// an entry is. A draft is made again at every read, and shows no values.
+//
+// Joins with datasets that the caller may not see are left out, and so are the measures that need them. Without a profile the draft follows
+// from names and types only.
+//
+// Corresponds with GET /data/{username}/{namespace}/{datasetName}/semantics (the `GetSemantics` operationId).
+func (c *Client) GetSemantics(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetSemanticsRequest(c.Server, username, namespace, datasetName)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutSemanticsWithBody Say what a dataset means
+//
+// Needs the editor role. Replaces all that people said before; `{}` removes it. An entry without `source` is confirmed. What is absent stays
+// as drafted. An entry of a GET with `source: drafted` can be sent back and stays drafted; if it is not what the draft says, the answer
+// is 422, so that no change is lost. `source: rejected` removes a drafted join or measure.
+//
+// A join names a dataset that the caller may see, and columns that exist. A measure calculates with columns of the dataset, and with
+// columns of datasets of confirmed joins in the same request: `products.price`. Joins that the caller may not see stay as they are.
+// With `If-Match` the change is made only if the semantics still have that ETag (412).
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /data/{username}/{namespace}/{datasetName}/semantics (the `PutSemantics` operationId).
+func (c *Client) PutSemanticsWithBody(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *PutSemanticsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutSemanticsRequestWithBody(c.Server, username, namespace, datasetName, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutSemantics Say what a dataset means
+//
+// Needs the editor role. Replaces all that people said before; `{}` removes it. An entry without `source` is confirmed. What is absent stays
+// as drafted. An entry of a GET with `source: drafted` can be sent back and stays drafted; if it is not what the draft says, the answer
+// is 422, so that no change is lost. `source: rejected` removes a drafted join or measure.
+//
+// A join names a dataset that the caller may see, and columns that exist. A measure calculates with columns of the dataset, and with
+// columns of datasets of confirmed joins in the same request: `products.price`. Joins that the caller may not see stay as they are.
+// With `If-Match` the change is made only if the semantics still have that ETag (412).
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /data/{username}/{namespace}/{datasetName}/semantics (the `PutSemantics` operationId).
+func (c *Client) PutSemantics(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *PutSemanticsParams, body PutSemanticsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutSemanticsRequest(c.Server, username, namespace, datasetName, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -6728,6 +7113,130 @@ func NewAppendRowsRequestWithBody(server string, username Username, namespace Na
 			}
 
 			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewGetSemanticsRequest constructs an http.Request for the GetSemantics method
+func NewGetSemanticsRequest(server string, username Username, namespace Namespace, datasetName DatasetName) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "username", username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "namespace", namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam2 string
+
+	pathParam2, err = runtime.StyleParamWithOptions("simple", false, "datasetName", datasetName, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/data/%s/%s/%s/semantics", pathParam0, pathParam1, pathParam2)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewPutSemanticsRequest calls the generic PutSemantics builder with application/json body
+func NewPutSemanticsRequest(server string, username Username, namespace Namespace, datasetName DatasetName, params *PutSemanticsParams, body PutSemanticsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPutSemanticsRequestWithBody(server, username, namespace, datasetName, params, "application/json", bodyReader)
+}
+
+// NewPutSemanticsRequestWithBody constructs an http.Request for the PutSemantics method, with any body, and a specified content type
+func NewPutSemanticsRequestWithBody(server string, username Username, namespace Namespace, datasetName DatasetName, params *PutSemanticsParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "username", username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "namespace", namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam2 string
+
+	pathParam2, err = runtime.StyleParamWithOptions("simple", false, "datasetName", datasetName, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/data/%s/%s/%s/semantics", pathParam0, pathParam1, pathParam2)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
 		}
 
 	}
@@ -9870,6 +10379,50 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /data/{username}/{namespace}/{datasetName}/rows (the `AppendRows` operationId).
 	AppendRowsWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *AppendRowsParams, body AppendRowsJSONRequestBody, reqEditors ...RequestEditorFn) (*AppendRowsResponse, error)
 
+	// GetSemanticsWithResponse Read what a dataset means
+	//
+	// Needs the viewer role. Semantics say what one row is, which role each column has in figures, which datasets belong together and which
+	// figures have a name. Quern drafts them from the profile; what people said is laid over the draft. `source` says which of the two
+	// an entry is. A draft is made again at every read, and shows no values.
+	//
+	// Joins with datasets that the caller may not see are left out, and so are the measures that need them. Without a profile the draft follows
+	// from names and types only.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /data/{username}/{namespace}/{datasetName}/semantics (the `GetSemantics` operationId).
+	GetSemanticsWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*GetSemanticsResponse, error)
+
+	// PutSemanticsWithBodyWithResponse Say what a dataset means
+	//
+	// Needs the editor role. Replaces all that people said before; `{}` removes it. An entry without `source` is confirmed. What is absent stays
+	// as drafted. An entry of a GET with `source: drafted` can be sent back and stays drafted; if it is not what the draft says, the answer
+	// is 422, so that no change is lost. `source: rejected` removes a drafted join or measure.
+	//
+	// A join names a dataset that the caller may see, and columns that exist. A measure calculates with columns of the dataset, and with
+	// columns of datasets of confirmed joins in the same request: `products.price`. Joins that the caller may not see stay as they are.
+	// With `If-Match` the change is made only if the semantics still have that ETag (412).
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /data/{username}/{namespace}/{datasetName}/semantics (the `PutSemantics` operationId).
+	PutSemanticsWithBodyWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *PutSemanticsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutSemanticsResponse, error)
+
+	// PutSemanticsWithResponse Say what a dataset means
+	//
+	// Needs the editor role. Replaces all that people said before; `{}` removes it. An entry without `source` is confirmed. What is absent stays
+	// as drafted. An entry of a GET with `source: drafted` can be sent back and stays drafted; if it is not what the draft says, the answer
+	// is 422, so that no change is lost. `source: rejected` removes a drafted join or measure.
+	//
+	// A join names a dataset that the caller may see, and columns that exist. A measure calculates with columns of the dataset, and with
+	// columns of datasets of confirmed joins in the same request: `products.price`. Joins that the caller may not see stay as they are.
+	// With `If-Match` the change is made only if the semantics still have that ETag (412).
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /data/{username}/{namespace}/{datasetName}/semantics (the `PutSemantics` operationId).
+	PutSemanticsWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *PutSemanticsParams, body PutSemanticsJSONRequestBody, reqEditors ...RequestEditorFn) (*PutSemanticsResponse, error)
+
 	// ListSnapshotsWithResponse History of a dataset
 	//
 	// Newest first. A snapshot that was replaced more than 30 days ago (the operator can choose another time) is not listed, and can no
@@ -11750,6 +12303,130 @@ func (r AppendRowsResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r AppendRowsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetSemanticsResponse200Headers the declared response headers of an HTTP 200 response for GetSemantics
+type GetSemanticsResponse200Headers struct {
+	ETag *string
+}
+
+// GetSemanticsResponseDefaultHeaders the declared response headers of an HTTP default response for GetSemantics
+type GetSemanticsResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type GetSemanticsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Semantics
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *GetSemanticsResponse200Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *GetSemanticsResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetSemanticsResponse) GetJSON200() *Semantics {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r GetSemanticsResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetSemanticsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetSemanticsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetSemanticsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetSemanticsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// PutSemanticsResponse200Headers the declared response headers of an HTTP 200 response for PutSemantics
+type PutSemanticsResponse200Headers struct {
+	ETag *string
+}
+
+// PutSemanticsResponseDefaultHeaders the declared response headers of an HTTP default response for PutSemantics
+type PutSemanticsResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type PutSemanticsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Semantics
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *PutSemanticsResponse200Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *PutSemanticsResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PutSemanticsResponse) GetJSON200() *Semantics {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r PutSemanticsResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PutSemanticsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PutSemanticsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PutSemanticsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PutSemanticsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -15040,6 +15717,68 @@ func (c *ClientWithResponses) AppendRowsWithResponse(ctx context.Context, userna
 	return ParseAppendRowsResponse(rsp)
 }
 
+// GetSemanticsWithResponse Read what a dataset means
+//
+// Needs the viewer role. Semantics say what one row is, which role each column has in figures, which datasets belong together and which
+// figures have a name. Quern drafts them from the profile; what people said is laid over the draft. `source` says which of the two
+// an entry is. A draft is made again at every read, and shows no values.
+//
+// Joins with datasets that the caller may not see are left out, and so are the measures that need them. Without a profile the draft follows
+// from names and types only.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /data/{username}/{namespace}/{datasetName}/semantics (the `GetSemantics` operationId).
+func (c *ClientWithResponses) GetSemanticsWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*GetSemanticsResponse, error) {
+	rsp, err := c.GetSemantics(ctx, username, namespace, datasetName, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetSemanticsResponse(rsp)
+}
+
+// PutSemanticsWithBodyWithResponse Say what a dataset means
+//
+// Needs the editor role. Replaces all that people said before; `{}` removes it. An entry without `source` is confirmed. What is absent stays
+// as drafted. An entry of a GET with `source: drafted` can be sent back and stays drafted; if it is not what the draft says, the answer
+// is 422, so that no change is lost. `source: rejected` removes a drafted join or measure.
+//
+// A join names a dataset that the caller may see, and columns that exist. A measure calculates with columns of the dataset, and with
+// columns of datasets of confirmed joins in the same request: `products.price`. Joins that the caller may not see stay as they are.
+// With `If-Match` the change is made only if the semantics still have that ETag (412).
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /data/{username}/{namespace}/{datasetName}/semantics (the `PutSemantics` operationId).
+func (c *ClientWithResponses) PutSemanticsWithBodyWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *PutSemanticsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutSemanticsResponse, error) {
+	rsp, err := c.PutSemanticsWithBody(ctx, username, namespace, datasetName, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutSemanticsResponse(rsp)
+}
+
+// PutSemanticsWithResponse Say what a dataset means
+//
+// Needs the editor role. Replaces all that people said before; `{}` removes it. An entry without `source` is confirmed. What is absent stays
+// as drafted. An entry of a GET with `source: drafted` can be sent back and stays drafted; if it is not what the draft says, the answer
+// is 422, so that no change is lost. `source: rejected` removes a drafted join or measure.
+//
+// A join names a dataset that the caller may see, and columns that exist. A measure calculates with columns of the dataset, and with
+// columns of datasets of confirmed joins in the same request: `products.price`. Joins that the caller may not see stay as they are.
+// With `If-Match` the change is made only if the semantics still have that ETag (412).
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /data/{username}/{namespace}/{datasetName}/semantics (the `PutSemantics` operationId).
+func (c *ClientWithResponses) PutSemanticsWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *PutSemanticsParams, body PutSemanticsJSONRequestBody, reqEditors ...RequestEditorFn) (*PutSemanticsResponse, error) {
+	rsp, err := c.PutSemantics(ctx, username, namespace, datasetName, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutSemanticsResponse(rsp)
+}
+
 // ListSnapshotsWithResponse History of a dataset
 //
 // Newest first. A snapshot that was replaced more than 30 days ago (the operator can choose another time) is not listed, and can no
@@ -17197,6 +17936,118 @@ func ParseAppendRowsResponse(rsp *http.Response) (*AppendRowsResponse, error) {
 	switch {
 	case true:
 		var headers AppendRowsResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetSemanticsResponse parses an HTTP response from a GetSemanticsWithResponse call
+func ParseGetSemanticsResponse(rsp *http.Response) (*GetSemanticsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetSemanticsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Semantics
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers GetSemanticsResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		response.Headers200 = &headers
+	case true:
+		var headers GetSemanticsResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParsePutSemanticsResponse parses an HTTP response from a PutSemanticsWithResponse call
+func ParsePutSemanticsResponse(rsp *http.Response) (*PutSemanticsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PutSemanticsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Semantics
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers PutSemanticsResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		response.Headers200 = &headers
+	case true:
+		var headers PutSemanticsResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {

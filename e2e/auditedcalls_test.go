@@ -158,6 +158,10 @@ func auditedCalls() []auditedCall {
 			entries: []string{"definition.put dataset <namespace>/orders revision 1"},
 		},
 		{
+			request: authorizationRow{operation: "PUT /data/{username}/{namespace}/{datasetName}/semantics", body: `{"row": "order"}`}, status: 200,
+			entries: []string{"semantics.put dataset <namespace>/orders revision 1"},
+		},
+		{
 			request: authorizationRow{operation: "POST /permissions/namespaces/{username}/{namespace}/shares", body: `{"username": "x", "role": "viewer"}`}, status: 200,
 			entries: []string{"share.grant namespace <namespace> x viewer"},
 		},

@@ -171,6 +171,11 @@ func authorizationTable() (columns string, rows []authorizationRow) {
 		{operation: "PUT /data/{username}/{namespace}/{datasetName}/inferDefinition", body: `{"dataDescription": "x"}`, statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      403    201    201"},
 
+		{operation: "GET /data/{username}/{namespace}/{datasetName}/semantics", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
+		{operation: "PUT /data/{username}/{namespace}/{datasetName}/semantics", body: `{"row": "order"}`, statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      403    200    200"},
+
 		{operation: "POST /data/{username}/{namespace}/{datasetName}/inferDefinition/draft", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
 		{operation: "GET /data/{username}/{namespace}/{datasetName}/profile", statuses: "" +
@@ -266,6 +271,10 @@ func sharingTable() (columns string, rows []authorizationRow) {
 			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
 		{operation: "PUT /data/{username}/{namespace}/{datasetName}/inferDefinition", body: `{"dataDescription": "x"}`, statuses: "" +
 			"403      201      403      201      201       201  201    404    403  403   403      201      201  201  404  201"},
+		{operation: "GET /data/{username}/{namespace}/{datasetName}/semantics", statuses: "" +
+			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
+		{operation: "PUT /data/{username}/{namespace}/{datasetName}/semantics", body: `{"row": "order"}`, statuses: "" +
+			"403      200      403      200      200       200  200    404    403  403   403      200      200  200  404  200"},
 		{operation: "POST /data/{username}/{namespace}/{datasetName}/inferDefinition/draft", statuses: "" +
 			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
 		{operation: "GET /data/{username}/{namespace}/{datasetName}/profile", statuses: "" +

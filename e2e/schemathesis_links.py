@@ -9,8 +9,8 @@ LINKS = {
     ("createDataset", "201"): {
         use: DATASET
         for use in (
-            "getDataset", "updateDataset", "deleteDataset", "clearDataset", "getInferDefinition", "putInferDefinition", "listRows", "appendRows",
-            "exportDataset", "listIngestions", "listSnapshots", "listDatasetShares", "grantDatasetShare",
+            "getDataset", "updateDataset", "deleteDataset", "clearDataset", "getInferDefinition", "putInferDefinition", "getSemantics",
+            "putSemantics", "listRows", "appendRows", "exportDataset", "listIngestions", "listSnapshots", "listDatasetShares", "grantDatasetShare",
         )
     },
     ("createToken", "201"): {"deleteToken": {"id": "$response.body#/id"}},
