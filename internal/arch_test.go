@@ -30,7 +30,7 @@ func allowed() map[string][]string {
 
 		"internal/app": {"*"},
 
-		"internal/server": {"api", "internal/audit", "internal/auth", "internal/build", "internal/catalog", "internal/fault", "internal/ingest", "internal/lexicon", "internal/query", "internal/run", "internal/upload"},
+		"internal/server": {"api", "internal/audit", "internal/auth", "internal/build", "internal/catalog", "internal/fault", "internal/ingest", "internal/lexicon", "internal/meaning", "internal/query", "internal/run", "internal/upload"},
 
 		"internal/a2a": {"internal/auth", "internal/catalog", "internal/fault", "internal/run"},
 
@@ -42,14 +42,14 @@ func allowed() map[string][]string {
 		"internal/agent":   {"internal/auth", "internal/catalog", "internal/fault", "internal/form", "internal/grounding", "internal/llm", "internal/meaning", "internal/planner", "internal/query"},
 		"internal/query": {
 			"internal/audit", "internal/auth", "internal/blob", "internal/catalog", "internal/disk", "internal/engine", "internal/fault", "internal/job",
-			"internal/lake", "internal/lexicon", "internal/postgres", "internal/values",
+			"internal/lake", "internal/lexicon", "internal/meaning", "internal/postgres", "internal/values",
 		},
 		"internal/ingest": {
 			"internal/audit", "internal/auth", "internal/blob", "internal/catalog", "internal/disk", "internal/engine", "internal/fault", "internal/job",
 			"internal/lake", "internal/lexicon", "internal/postgres", "internal/upload", "internal/values",
 		},
 		"internal/upload":          {"internal/audit", "internal/auth", "internal/blob", "internal/fault", "internal/job", "internal/postgres"},
-		"internal/catalog":         {"internal/audit", "internal/auth", "internal/fault", "internal/job", "internal/lake", "internal/lexicon", "internal/postgres"},
+		"internal/catalog":         {"internal/audit", "internal/auth", "internal/fault", "internal/job", "internal/lake", "internal/lexicon", "internal/meaning", "internal/postgres"},
 		"internal/auth":            {"internal/audit", "internal/fault", "internal/postgres"},
 		"internal/audit":           {"internal/fault", "internal/postgres"},
 		"internal/lake":            {"internal/blob", "internal/disk", "internal/fault", "internal/postgres"},
