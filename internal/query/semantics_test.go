@@ -118,3 +118,35 @@ func TestWithUnseen(t *testing.T) {
 	require.Equal(t, []meaning.Join{join("d", 3)}, kept.RejectedJoins)
 	require.Equal(t, []meaning.Measure{{Name: "Taken", Function: "count"}, current.Measures[1]}, kept.Measures)
 }
+
+// TestEffective checks that a draft comes from the profile as far as the columns are still the same, and that what people
+// said is laid over it.
+func TestEffective(t *testing.T) {
+	t.Parallel()
+
+	account, shop := uuid.New(), uuid.New()
+	orders := datasetOf(account, shop, "ada", "shop", "orders", "product", "region", "n", "added")
+	products := datasetOf(account, shop, "ada", "shop", "products", "id")
+	regions := datasetOf(account, shop, "ada", "shop", "regions", "region")
+
+	s := said{
+		saved: map[uuid.UUID]catalog.Semantics{orders.ID: {Revision: 1, Saved: meaning.Saved{Meaning: meaning.Meaning{
+			Row: "sale", Columns: map[string]meaning.Column{"N": {Role: meaning.Count}, "gone": {Role: meaning.Amount}},
+		}}}},
+		unique: map[uuid.UUID][]string{products.ID: {"id"}},
+	}
+	profile := &Profile{
+		Rows: 4, Columns: []ColumnProfile{{Name: "product", Type: "bigint", Distinct: 2}, {Name: "n", Type: "varchar", Distinct: 3}},
+		Joins: []Join{{Column: "product", With: products, To: "id", Share: 1}, {Column: "region", With: regions, To: "region", Share: 1}, {Column: "gone", With: products, To: "id", Share: 1}},
+	}
+
+	found := s.of(orders, catalog.Definition{}, profile).effective()
+	require.Equal(t, "sale", found.Row)
+	require.Len(t, found.Columns, 4)
+	require.Equal(t, meaning.Column{Role: meaning.Count, Confirmed: true}, found.Columns["n"])
+	require.False(t, found.Columns["added"].Confirmed)
+	require.NotContains(t, found.Columns, "gone")
+	require.Equal(t, []meaning.Join{{Columns: []string{"product"}, To: "products", Keys: []string{"id"}}}, found.Joins, "only a unique key")
+
+	require.Len(t, s.of(orders, catalog.Definition{}, nil).effective().Columns, 4, "without a profile there are names and types")
+}
