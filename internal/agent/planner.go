@@ -257,7 +257,10 @@ func planDatasets(asked Question, known []query.About, totals []planner.Match) [
 			})
 		}
 
-		list[i].Meaning = meaning.Draft(list[i].Source)
+		list[i].Meaning = known[i].Meaning
+		if known[i].Profile == nil {
+			list[i].Meaning = meaning.Draft(list[i].Source)
+		}
 	}
 
 	return list

@@ -1,9 +1,12 @@
 package planner
 
 import (
+	"cmp"
 	"slices"
+	"strconv"
 
 	"quern.dev/quern/internal/form"
+	"quern.dev/quern/internal/lexicon"
 	"quern.dev/quern/internal/meaning"
 )
 
@@ -19,6 +22,64 @@ func (r *reading) named(one *item) (*form.Measure, bool) {
 	m := r.tables[one.table].measures[one.measure].measure
 
 	return &m, true
+}
+
+// stated returns the measures that a person gave a name. A measure that does not fit the datasets is left out.
+func (w *world) stated(t *table) (list []figure) {
+	for _, m := range t.source.Meaning.Measures {
+		one := figure{names: [][]string{stemsOf(m.Name)}, words: lexicon.NameWords(m.Name)}
+		for _, s := range m.Synonyms {
+			one.names = append(one.names, stemsOf(s))
+		}
+
+		one.measure = form.Measure{Name: m.Name, Function: form.Function(m.Function)}
+
+		if m.Expression != "" {
+			parsed, err := meaning.Parse(m.Expression)
+			if err != nil {
+				continue
+			}
+
+			of, ok := termOf(t, parsed)
+			if !ok {
+				continue
+			}
+
+			one.measure.Of = &of
+		}
+
+		list = append(list, one)
+	}
+
+	return list
+}
+
+// termOf returns an expression as a term of a form.
+func termOf(t *table, e meaning.Expr) (form.Term, bool) {
+	switch e.Op {
+	case meaning.ColumnOp:
+		return form.Term{Column: form.Column{Dataset: cmp.Or(e.Column.Dataset, t.name), Name: e.Column.Column}}, true
+	case meaning.NumberOp:
+		n, err := strconv.ParseFloat(e.Number, 64)
+
+		return form.Term{Op: form.Number, Number: n}, err == nil
+	}
+
+	args := make([]form.Term, 0, len(e.Args)+1)
+	if len(e.Args) == 1 { // a sign
+		args = append(args, form.Term{Op: form.Number})
+	}
+
+	for _, a := range e.Args {
+		one, ok := termOf(t, a)
+		if !ok {
+			return form.Term{}, false
+		}
+
+		args = append(args, one)
+	}
+
+	return form.Term{Op: form.Op(e.Op), Args: args}, true
 }
 
 // drafted returns the revenue of a table, if it has exactly one quantity, and exactly one price of a unit in the table

@@ -77,7 +77,9 @@ func newWorld(datasets []Dataset) *world {
 	}
 
 	for _, t := range w.tables {
-		if m, ok := w.drafted(t); ok {
+		t.measures = w.stated(t)
+
+		if m, ok := w.drafted(t); ok && len(t.measures) == 0 {
 			t.measures = append(t.measures, m)
 
 			if p, ok := w.profit(t, m); ok {
