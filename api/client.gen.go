@@ -547,6 +547,7 @@ const (
 	RunStatusExpired   RunStatus = "expired"
 	RunStatusFailed    RunStatus = "failed"
 	RunStatusRunning   RunStatus = "running"
+	RunStatusWaiting   RunStatus = "waiting"
 )
 
 // Valid indicates whether the value is a known member of the RunStatus enum.
@@ -561,6 +562,8 @@ func (e RunStatus) Valid() bool {
 	case RunStatusFailed:
 		return true
 	case RunStatusRunning:
+		return true
+	case RunStatusWaiting:
 		return true
 	default:
 		return false
@@ -911,8 +914,24 @@ type Citation struct {
 
 // Clarification defines model for Clarification.
 type Clarification struct {
-	Options  []string `json:"options"`
-	Question string   `json:"question"`
+	// Options Choose one with POST /query/runs/{runId}/choose.
+	Options  []ClarificationOption `json:"options"`
+	Question string                `json:"question"`
+}
+
+// ClarificationOption defines model for ClarificationOption.
+type ClarificationOption struct {
+	// Form The interpretation in a form for programs, if there is one.
+	Form *map[string]interface{} `json:"form,omitempty"`
+
+	// Interpretation One way to understand the question, in plain words.
+	Interpretation string `json:"interpretation"`
+
+	// Number For `option` of the choice.
+	Number int32 `json:"number"`
+
+	// Query The statement that runs if the option is chosen. Absent if a model continues.
+	Query *string `json:"query,omitempty"`
 }
 
 // ColumnProfile Values are as in rows; texts are cut after 200 characters, after 50 in a dataset of more than 200 columns. JSON is text here.
@@ -1636,9 +1655,15 @@ type NumberedURL struct {
 // ObjectName Name of a namespace or dataset. Kept as written, compared without case.
 type ObjectName = string
 
+// OptionChoice defines model for OptionChoice.
+type OptionChoice struct {
+	// Option `number` of the option.
+	Option int32 `json:"option"`
+}
+
 // Outcome - `answer`
 // - `no_data`: nothing matched, or nothing that the caller can see is about this
-// - `clarification`: the question can be read in two ways, and `response` asks which
+// - `clarification`: the question can be read in several ways, and `response` asks which; while the run has the status `waiting`, an option can be chosen
 // - `not_permitted`: it asks to change, share or delete, but agents only read
 // - `refused`: everything else
 // - `withheld`: a dataset that was read is no longer visible to the caller
@@ -1868,11 +1893,13 @@ type Run struct {
 	Namespace ObjectName `json:"namespace"`
 	Question  string     `json:"question"`
 
-	// Result Present for completed runs. With the outcome `withheld` it has only the required fields.
+	// Result Present for runs that are completed or wait. With the outcome `withheld` it has only the required fields.
 	Result *RunResult         `json:"result,omitempty"`
 	RunID  openapi_types.UUID `json:"runId"`
 
-	// Status `running` from acceptance on, also while queued; `expired` if its deadline of 10 minutes passed.
+	// Status - `running`: from acceptance on, also while queued
+	// - `waiting`: until an option of `result.clarification` is chosen, for a day at most; a new question in the conversation completes the run
+	// - `expired`: its deadline of 10 minutes passed, or nobody chose an option within a day
 	Status RunStatus `json:"status"`
 
 	// Username A username. Compared without case; `self` stands for the caller.
@@ -1891,7 +1918,9 @@ type RunItem struct {
 	Question  string             `json:"question"`
 	RunID     openapi_types.UUID `json:"runId"`
 
-	// Status `running` from acceptance on, also while queued; `expired` if its deadline of 10 minutes passed.
+	// Status - `running`: from acceptance on, also while queued
+	// - `waiting`: until an option of `result.clarification` is chosen, for a day at most; a new question in the conversation completes the run
+	// - `expired`: its deadline of 10 minutes passed, or nobody chose an option within a day
 	Status RunStatus `json:"status"`
 
 	// Username A username. Compared without case; `self` stands for the caller.
@@ -1904,7 +1933,7 @@ type RunList struct {
 	NextCursor *string   `json:"nextCursor,omitempty"`
 }
 
-// RunResult Present for completed runs. With the outcome `withheld` it has only the required fields.
+// RunResult Present for runs that are completed or wait. With the outcome `withheld` it has only the required fields.
 type RunResult struct {
 	// AsOf The snapshots that were read.
 	AsOf *[]DatasetMoment `json:"asOf,omitempty"`
@@ -1925,7 +1954,7 @@ type RunResult struct {
 
 	// Outcome - `answer`
 	// - `no_data`: nothing matched, or nothing that the caller can see is about this
-	// - `clarification`: the question can be read in two ways, and `response` asks which
+	// - `clarification`: the question can be read in several ways, and `response` asks which; while the run has the status `waiting`, an option can be chosen
 	// - `not_permitted`: it asks to change, share or delete, but agents only read
 	// - `refused`: everything else
 	// - `withheld`: a dataset that was read is no longer visible to the caller
@@ -1937,7 +1966,9 @@ type RunResult struct {
 	Usage    *ModelUsage `json:"usage,omitempty"`
 }
 
-// RunStatus `running` from acceptance on, also while queued; `expired` if its deadline of 10 minutes passed.
+// RunStatus - `running`: from acceptance on, also while queued
+// - `waiting`: until an option of `result.clarification` is chosen, for a day at most; a new question in the conversation completes the run
+// - `expired`: its deadline of 10 minutes passed, or nobody chose an option within a day
 type RunStatus string
 
 // RunStep defines model for RunStep.
@@ -2130,11 +2161,13 @@ type Turn struct {
 	Error    *Failure `json:"error,omitempty"`
 	Question string   `json:"question"`
 
-	// Result Present for completed runs. With the outcome `withheld` it has only the required fields.
+	// Result Present for runs that are completed or wait. With the outcome `withheld` it has only the required fields.
 	Result *RunResult         `json:"result,omitempty"`
 	RunID  openapi_types.UUID `json:"runId"`
 
-	// Status `running` from acceptance on, also while queued; `expired` if its deadline of 10 minutes passed.
+	// Status - `running`: from acceptance on, also while queued
+	// - `waiting`: until an option of `result.clarification` is chosen, for a day at most; a new question in the conversation completes the run
+	// - `expired`: its deadline of 10 minutes passed, or nobody chose an option within a day
 	Status RunStatus `json:"status"`
 }
 
@@ -2331,6 +2364,9 @@ type Limit = int32
 // Namespace Name of a namespace or dataset. Kept as written, compared without case.
 type Namespace = ObjectName
 
+// Prefer defines model for Prefer.
+type Prefer = string
+
 // RunID defines model for RunId.
 type RunID = openapi_types.UUID
 
@@ -2354,6 +2390,9 @@ type Internal = ErrorResponse
 
 // RowsStored defines model for RowsStored.
 type RowsStored = Indexed
+
+// RunInProgress defines model for RunInProgress.
+type RunInProgress = Run
 
 // Rows defines model for Rows.
 type Rows = NewRows
@@ -2511,7 +2550,7 @@ type GrantNamespaceShareParams struct {
 // AskParams defines parameters for Ask.
 type AskParams struct {
 	// Prefer `wait=N` or `respond-async`.
-	Prefer *string `json:"Prefer,omitempty"`
+	Prefer *Prefer `json:"Prefer,omitempty"`
 
 	// IdempotencyKey Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and creates nothing new. With another
 	// request the answer is 422, and while the first request is still running it is 409.
@@ -2552,6 +2591,12 @@ type ListRunsParams struct {
 
 	// Limit Length of a page.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// ChooseOptionParams defines parameters for ChooseOption.
+type ChooseOptionParams struct {
+	// Prefer `wait=N` or `respond-async`.
+	Prefer *Prefer `json:"Prefer,omitempty"`
 }
 
 // StreamRunEventsParams defines parameters for StreamRunEvents.
@@ -2709,6 +2754,9 @@ type RenameConversationJSONRequestBody = ConversationChange
 
 // LinkQuestionJSONRequestBody defines body for LinkQuestion for application/json ContentType.
 type LinkQuestionJSONRequestBody = LinkRequest
+
+// ChooseOptionJSONRequestBody defines body for ChooseOption for application/json ContentType.
+type ChooseOptionJSONRequestBody = OptionChoice
 
 // SubmitFeedbackJSONRequestBody defines body for SubmitFeedback for application/json ContentType.
 type SubmitFeedbackJSONRequestBody = AgentRunFeedbackRequest
@@ -3420,11 +3468,13 @@ type ClientInterface interface {
 	// | `step` | `{index, …}` with the fields of a step of the result |
 	// | `answerStarted` | `{}` |
 	// | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
+	// | `runWaiting` | `{result}`; the run waits until an option of `result.clarification` is chosen |
+	// | `optionChosen` | `{number, interpretation}`; the run goes on |
 	// | `runCompleted` | `{result}` |
 	// | `runCancelled` | `{}` |
 	// | `runFailed` | `{code, message}` |
 	//
-	// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `runStarted`, `stepStarted`,
+	// Indices start at 0. The stream ends with exactly one of the last three, or with `runWaiting`. The agent `nl2ql` sends `runStarted`, `stepStarted`,
 	// `queryExecuting`, `step` and the end. Ignore events whose names you do not know. A broken stream is resumed with
 	// GET on the run's events.
 	//
@@ -3458,11 +3508,13 @@ type ClientInterface interface {
 	// | `step` | `{index, …}` with the fields of a step of the result |
 	// | `answerStarted` | `{}` |
 	// | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
+	// | `runWaiting` | `{result}`; the run waits until an option of `result.clarification` is chosen |
+	// | `optionChosen` | `{number, interpretation}`; the run goes on |
 	// | `runCompleted` | `{result}` |
 	// | `runCancelled` | `{}` |
 	// | `runFailed` | `{code, message}` |
 	//
-	// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `runStarted`, `stepStarted`,
+	// Indices start at 0. The stream ends with exactly one of the last three, or with `runWaiting`. The agent `nl2ql` sends `runStarted`, `stepStarted`,
 	// `queryExecuting`, `step` and the end. Ignore events whose names you do not know. A broken stream is resumed with
 	// GET on the run's events.
 	//
@@ -3579,10 +3631,42 @@ type ClientInterface interface {
 	// Corresponds with POST /query/runs/{runId}/cancel (the `CancelRun` operationId).
 	CancelRun(ctx context.Context, runID RunID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ChooseOptionWithBody Choose an option of a run that waits
+	//
+	// A run with the status `waiting` asks in `result.clarification` which interpretation of the question is meant. The choice continues the
+	// same run. An option with a `query` is answered with that statement, without a model; every other option is the answer to the model that
+	// asked. The run can be followed as after POST /query/ask: a stream begins with the event `optionChosen`. The run goes on with the
+	// rights of the caller who chose.
+	//
+	// 409 if the run does not wait (any more): another option was chosen, a new question was asked in the conversation, or a day has
+	// passed. If callers choose different options at the same time, one of them succeeds. A repeat with the same option gives the same run. 422 for
+	// an option that does not exist.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /query/runs/{runId}/choose (the `ChooseOption` operationId).
+	ChooseOptionWithBody(ctx context.Context, runID RunID, params *ChooseOptionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ChooseOption Choose an option of a run that waits
+	//
+	// A run with the status `waiting` asks in `result.clarification` which interpretation of the question is meant. The choice continues the
+	// same run. An option with a `query` is answered with that statement, without a model; every other option is the answer to the model that
+	// asked. The run can be followed as after POST /query/ask: a stream begins with the event `optionChosen`. The run goes on with the
+	// rights of the caller who chose.
+	//
+	// 409 if the run does not wait (any more): another option was chosen, a new question was asked in the conversation, or a day has
+	// passed. If callers choose different options at the same time, one of them succeeds. A repeat with the same option gives the same run. 422 for
+	// an option that does not exist.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /query/runs/{runId}/choose (the `ChooseOption` operationId).
+	ChooseOption(ctx context.Context, runID RunID, params *ChooseOptionParams, body ChooseOptionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// StreamRunEvents Follow the events of a run
 	//
-	// Sends the events that POST /query/ask streams: from the first one or, with `Last-Event-ID`, after that event. After the last event the
-	// stream ends at once. Events are kept for 7 days after the end of the run; later the stream has only the last event.
+	// Sends the events that POST /query/ask streams: from the first one or, with `Last-Event-ID`, after that event. After the last event, or while
+	// the run waits for a choice, the stream ends at once. Events are kept for 7 days after the end of the run; later the stream has only the last event.
 	//
 	// Corresponds with GET /query/runs/{runId}/events (the `StreamRunEvents` operationId).
 	StreamRunEvents(ctx context.Context, runID RunID, params *StreamRunEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -5020,11 +5104,13 @@ func (c *Client) RunQuery(ctx context.Context, body RunQueryJSONRequestBody, req
 // | `step` | `{index, …}` with the fields of a step of the result |
 // | `answerStarted` | `{}` |
 // | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
+// | `runWaiting` | `{result}`; the run waits until an option of `result.clarification` is chosen |
+// | `optionChosen` | `{number, interpretation}`; the run goes on |
 // | `runCompleted` | `{result}` |
 // | `runCancelled` | `{}` |
 // | `runFailed` | `{code, message}` |
 //
-// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `runStarted`, `stepStarted`,
+// Indices start at 0. The stream ends with exactly one of the last three, or with `runWaiting`. The agent `nl2ql` sends `runStarted`, `stepStarted`,
 // `queryExecuting`, `step` and the end. Ignore events whose names you do not know. A broken stream is resumed with
 // GET on the run's events.
 //
@@ -5068,11 +5154,13 @@ func (c *Client) AskWithBody(ctx context.Context, params *AskParams, contentType
 // | `step` | `{index, …}` with the fields of a step of the result |
 // | `answerStarted` | `{}` |
 // | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
+// | `runWaiting` | `{result}`; the run waits until an option of `result.clarification` is chosen |
+// | `optionChosen` | `{number, interpretation}`; the run goes on |
 // | `runCompleted` | `{result}` |
 // | `runCancelled` | `{}` |
 // | `runFailed` | `{code, message}` |
 //
-// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `runStarted`, `stepStarted`,
+// Indices start at 0. The stream ends with exactly one of the last three, or with `runWaiting`. The agent `nl2ql` sends `runStarted`, `stepStarted`,
 // `queryExecuting`, `step` and the end. Ignore events whose names you do not know. A broken stream is resumed with
 // GET on the run's events.
 //
@@ -5319,10 +5407,62 @@ func (c *Client) CancelRun(ctx context.Context, runID RunID, reqEditors ...Reque
 	return c.Client.Do(req)
 }
 
+// ChooseOptionWithBody Choose an option of a run that waits
+//
+// A run with the status `waiting` asks in `result.clarification` which interpretation of the question is meant. The choice continues the
+// same run. An option with a `query` is answered with that statement, without a model; every other option is the answer to the model that
+// asked. The run can be followed as after POST /query/ask: a stream begins with the event `optionChosen`. The run goes on with the
+// rights of the caller who chose.
+//
+// 409 if the run does not wait (any more): another option was chosen, a new question was asked in the conversation, or a day has
+// passed. If callers choose different options at the same time, one of them succeeds. A repeat with the same option gives the same run. 422 for
+// an option that does not exist.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /query/runs/{runId}/choose (the `ChooseOption` operationId).
+func (c *Client) ChooseOptionWithBody(ctx context.Context, runID RunID, params *ChooseOptionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewChooseOptionRequestWithBody(c.Server, runID, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ChooseOption Choose an option of a run that waits
+//
+// A run with the status `waiting` asks in `result.clarification` which interpretation of the question is meant. The choice continues the
+// same run. An option with a `query` is answered with that statement, without a model; every other option is the answer to the model that
+// asked. The run can be followed as after POST /query/ask: a stream begins with the event `optionChosen`. The run goes on with the
+// rights of the caller who chose.
+//
+// 409 if the run does not wait (any more): another option was chosen, a new question was asked in the conversation, or a day has
+// passed. If callers choose different options at the same time, one of them succeeds. A repeat with the same option gives the same run. 422 for
+// an option that does not exist.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /query/runs/{runId}/choose (the `ChooseOption` operationId).
+func (c *Client) ChooseOption(ctx context.Context, runID RunID, params *ChooseOptionParams, body ChooseOptionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewChooseOptionRequest(c.Server, runID, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // StreamRunEvents Follow the events of a run
 //
-// Sends the events that POST /query/ask streams: from the first one or, with `Last-Event-ID`, after that event. After the last event the
-// stream ends at once. Events are kept for 7 days after the end of the run; later the stream has only the last event.
+// Sends the events that POST /query/ask streams: from the first one or, with `Last-Event-ID`, after that event. After the last event, or while
+// the run waits for a choice, the stream ends at once. Events are kept for 7 days after the end of the run; later the stream has only the last event.
 //
 // Corresponds with GET /query/runs/{runId}/events (the `StreamRunEvents` operationId).
 func (c *Client) StreamRunEvents(ctx context.Context, runID RunID, params *StreamRunEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -8914,6 +9054,68 @@ func NewCancelRunRequest(server string, runID RunID) (*http.Request, error) {
 	return req, nil
 }
 
+// NewChooseOptionRequest calls the generic ChooseOption builder with application/json body
+func NewChooseOptionRequest(server string, runID RunID, params *ChooseOptionParams, body ChooseOptionJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewChooseOptionRequestWithBody(server, runID, params, "application/json", bodyReader)
+}
+
+// NewChooseOptionRequestWithBody constructs an http.Request for the ChooseOption method, with any body, and a specified content type
+func NewChooseOptionRequestWithBody(server string, runID RunID, params *ChooseOptionParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "runId", runID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/query/runs/%s/choose", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.Prefer != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Prefer", *params.Prefer, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Prefer", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewStreamRunEventsRequest constructs an http.Request for the StreamRunEvents method
 func NewStreamRunEventsRequest(server string, runID RunID, params *StreamRunEventsParams) (*http.Request, error) {
 	var err error
@@ -10790,11 +10992,13 @@ type ClientWithResponsesInterface interface {
 	// | `step` | `{index, …}` with the fields of a step of the result |
 	// | `answerStarted` | `{}` |
 	// | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
+	// | `runWaiting` | `{result}`; the run waits until an option of `result.clarification` is chosen |
+	// | `optionChosen` | `{number, interpretation}`; the run goes on |
 	// | `runCompleted` | `{result}` |
 	// | `runCancelled` | `{}` |
 	// | `runFailed` | `{code, message}` |
 	//
-	// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `runStarted`, `stepStarted`,
+	// Indices start at 0. The stream ends with exactly one of the last three, or with `runWaiting`. The agent `nl2ql` sends `runStarted`, `stepStarted`,
 	// `queryExecuting`, `step` and the end. Ignore events whose names you do not know. A broken stream is resumed with
 	// GET on the run's events.
 	//
@@ -10828,11 +11032,13 @@ type ClientWithResponsesInterface interface {
 	// | `step` | `{index, …}` with the fields of a step of the result |
 	// | `answerStarted` | `{}` |
 	// | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
+	// | `runWaiting` | `{result}`; the run waits until an option of `result.clarification` is chosen |
+	// | `optionChosen` | `{number, interpretation}`; the run goes on |
 	// | `runCompleted` | `{result}` |
 	// | `runCancelled` | `{}` |
 	// | `runFailed` | `{code, message}` |
 	//
-	// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `runStarted`, `stepStarted`,
+	// Indices start at 0. The stream ends with exactly one of the last three, or with `runWaiting`. The agent `nl2ql` sends `runStarted`, `stepStarted`,
 	// `queryExecuting`, `step` and the end. Ignore events whose names you do not know. A broken stream is resumed with
 	// GET on the run's events.
 	//
@@ -10965,10 +11171,42 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /query/runs/{runId}/cancel (the `CancelRun` operationId).
 	CancelRunWithResponse(ctx context.Context, runID RunID, reqEditors ...RequestEditorFn) (*CancelRunResponse, error)
 
+	// ChooseOptionWithBodyWithResponse Choose an option of a run that waits
+	//
+	// A run with the status `waiting` asks in `result.clarification` which interpretation of the question is meant. The choice continues the
+	// same run. An option with a `query` is answered with that statement, without a model; every other option is the answer to the model that
+	// asked. The run can be followed as after POST /query/ask: a stream begins with the event `optionChosen`. The run goes on with the
+	// rights of the caller who chose.
+	//
+	// 409 if the run does not wait (any more): another option was chosen, a new question was asked in the conversation, or a day has
+	// passed. If callers choose different options at the same time, one of them succeeds. A repeat with the same option gives the same run. 422 for
+	// an option that does not exist.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /query/runs/{runId}/choose (the `ChooseOption` operationId).
+	ChooseOptionWithBodyWithResponse(ctx context.Context, runID RunID, params *ChooseOptionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ChooseOptionResponse, error)
+
+	// ChooseOptionWithResponse Choose an option of a run that waits
+	//
+	// A run with the status `waiting` asks in `result.clarification` which interpretation of the question is meant. The choice continues the
+	// same run. An option with a `query` is answered with that statement, without a model; every other option is the answer to the model that
+	// asked. The run can be followed as after POST /query/ask: a stream begins with the event `optionChosen`. The run goes on with the
+	// rights of the caller who chose.
+	//
+	// 409 if the run does not wait (any more): another option was chosen, a new question was asked in the conversation, or a day has
+	// passed. If callers choose different options at the same time, one of them succeeds. A repeat with the same option gives the same run. 422 for
+	// an option that does not exist.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /query/runs/{runId}/choose (the `ChooseOption` operationId).
+	ChooseOptionWithResponse(ctx context.Context, runID RunID, params *ChooseOptionParams, body ChooseOptionJSONRequestBody, reqEditors ...RequestEditorFn) (*ChooseOptionResponse, error)
+
 	// StreamRunEventsWithResponse Follow the events of a run
 	//
-	// Sends the events that POST /query/ask streams: from the first one or, with `Last-Event-ID`, after that event. After the last event the
-	// stream ends at once. Events are kept for 7 days after the end of the run; later the stream has only the last event.
+	// Sends the events that POST /query/ask streams: from the first one or, with `Last-Event-ID`, after that event. After the last event, or while
+	// the run waits for a choice, the stream ends at once. Events are kept for 7 days after the end of the run; later the stream has only the last event.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -13540,7 +13778,7 @@ type AskResponse struct {
 	// JSON200 the response for an HTTP 200 `application/json` response
 	JSON200 *Run
 	// JSON202 the response for an HTTP 202 `application/json` response
-	JSON202 *Run
+	JSON202 *RunInProgress
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Internal
 	// Headers200 the parsed response headers for an HTTP 200 response
@@ -13557,7 +13795,7 @@ func (r AskResponse) GetJSON200() *Run {
 }
 
 // GetJSON202 returns the response for an HTTP 202 `application/json` response
-func (r AskResponse) GetJSON202() *Run {
+func (r AskResponse) GetJSON202() *RunInProgress {
 	return r.JSON202
 }
 
@@ -14125,6 +14363,82 @@ func (r CancelRunResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r CancelRunResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ChooseOptionResponse200Headers the declared response headers of an HTTP 200 response for ChooseOption
+type ChooseOptionResponse200Headers struct {
+	Location *string
+}
+
+// ChooseOptionResponse202Headers the declared response headers of an HTTP 202 response for ChooseOption
+type ChooseOptionResponse202Headers struct {
+	Location *string
+}
+
+// ChooseOptionResponseDefaultHeaders the declared response headers of an HTTP default response for ChooseOption
+type ChooseOptionResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type ChooseOptionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Run
+	// JSON202 the response for an HTTP 202 `application/json` response
+	JSON202 *RunInProgress
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ChooseOptionResponse200Headers
+	// Headers202 the parsed response headers for an HTTP 202 response
+	Headers202 *ChooseOptionResponse202Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ChooseOptionResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ChooseOptionResponse) GetJSON200() *Run {
+	return r.JSON200
+}
+
+// GetJSON202 returns the response for an HTTP 202 `application/json` response
+func (r ChooseOptionResponse) GetJSON202() *RunInProgress {
+	return r.JSON202
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ChooseOptionResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ChooseOptionResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ChooseOptionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ChooseOptionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ChooseOptionResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -16326,11 +16640,13 @@ func (c *ClientWithResponses) RunQueryWithResponse(ctx context.Context, body Run
 // | `step` | `{index, …}` with the fields of a step of the result |
 // | `answerStarted` | `{}` |
 // | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
+// | `runWaiting` | `{result}`; the run waits until an option of `result.clarification` is chosen |
+// | `optionChosen` | `{number, interpretation}`; the run goes on |
 // | `runCompleted` | `{result}` |
 // | `runCancelled` | `{}` |
 // | `runFailed` | `{code, message}` |
 //
-// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `runStarted`, `stepStarted`,
+// Indices start at 0. The stream ends with exactly one of the last three, or with `runWaiting`. The agent `nl2ql` sends `runStarted`, `stepStarted`,
 // `queryExecuting`, `step` and the end. Ignore events whose names you do not know. A broken stream is resumed with
 // GET on the run's events.
 //
@@ -16370,11 +16686,13 @@ func (c *ClientWithResponses) AskWithBodyWithResponse(ctx context.Context, param
 // | `step` | `{index, …}` with the fields of a step of the result |
 // | `answerStarted` | `{}` |
 // | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
+// | `runWaiting` | `{result}`; the run waits until an option of `result.clarification` is chosen |
+// | `optionChosen` | `{number, interpretation}`; the run goes on |
 // | `runCompleted` | `{result}` |
 // | `runCancelled` | `{}` |
 // | `runFailed` | `{code, message}` |
 //
-// Indices start at 0. The stream ends with exactly one of the last three. The agent `nl2ql` sends `runStarted`, `stepStarted`,
+// Indices start at 0. The stream ends with exactly one of the last three, or with `runWaiting`. The agent `nl2ql` sends `runStarted`, `stepStarted`,
 // `queryExecuting`, `step` and the end. Ignore events whose names you do not know. A broken stream is resumed with
 // GET on the run's events.
 //
@@ -16585,10 +16903,54 @@ func (c *ClientWithResponses) CancelRunWithResponse(ctx context.Context, runID R
 	return ParseCancelRunResponse(rsp)
 }
 
+// ChooseOptionWithBodyWithResponse Choose an option of a run that waits
+//
+// A run with the status `waiting` asks in `result.clarification` which interpretation of the question is meant. The choice continues the
+// same run. An option with a `query` is answered with that statement, without a model; every other option is the answer to the model that
+// asked. The run can be followed as after POST /query/ask: a stream begins with the event `optionChosen`. The run goes on with the
+// rights of the caller who chose.
+//
+// 409 if the run does not wait (any more): another option was chosen, a new question was asked in the conversation, or a day has
+// passed. If callers choose different options at the same time, one of them succeeds. A repeat with the same option gives the same run. 422 for
+// an option that does not exist.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /query/runs/{runId}/choose (the `ChooseOption` operationId).
+func (c *ClientWithResponses) ChooseOptionWithBodyWithResponse(ctx context.Context, runID RunID, params *ChooseOptionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ChooseOptionResponse, error) {
+	rsp, err := c.ChooseOptionWithBody(ctx, runID, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseChooseOptionResponse(rsp)
+}
+
+// ChooseOptionWithResponse Choose an option of a run that waits
+//
+// A run with the status `waiting` asks in `result.clarification` which interpretation of the question is meant. The choice continues the
+// same run. An option with a `query` is answered with that statement, without a model; every other option is the answer to the model that
+// asked. The run can be followed as after POST /query/ask: a stream begins with the event `optionChosen`. The run goes on with the
+// rights of the caller who chose.
+//
+// 409 if the run does not wait (any more): another option was chosen, a new question was asked in the conversation, or a day has
+// passed. If callers choose different options at the same time, one of them succeeds. A repeat with the same option gives the same run. 422 for
+// an option that does not exist.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /query/runs/{runId}/choose (the `ChooseOption` operationId).
+func (c *ClientWithResponses) ChooseOptionWithResponse(ctx context.Context, runID RunID, params *ChooseOptionParams, body ChooseOptionJSONRequestBody, reqEditors ...RequestEditorFn) (*ChooseOptionResponse, error) {
+	rsp, err := c.ChooseOption(ctx, runID, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseChooseOptionResponse(rsp)
+}
+
 // StreamRunEventsWithResponse Follow the events of a run
 //
-// Sends the events that POST /query/ask streams: from the first one or, with `Last-Event-ID`, after that event. After the last event the
-// stream ends at once. Events are kept for 7 days after the end of the run; later the stream has only the last event.
+// Sends the events that POST /query/ask streams: from the first one or, with `Last-Event-ID`, after that event. After the last event, or while
+// the run waits for a choice, the stream ends at once. Events are kept for 7 days after the end of the run; later the stream has only the last event.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -19010,7 +19372,7 @@ func ParseAskResponse(rsp *http.Response) (*AskResponse, error) {
 		response.JSON200 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 202:
-		var dest Run
+		var dest RunInProgress
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -19503,6 +19865,82 @@ func ParseCancelRunResponse(rsp *http.Response) (*CancelRunResponse, error) {
 	switch {
 	case true:
 		var headers CancelRunResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseChooseOptionResponse parses an HTTP response from a ChooseOptionWithResponse call
+func ParseChooseOptionResponse(rsp *http.Response) (*ChooseOptionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ChooseOptionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Run
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 202:
+		var dest RunInProgress
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON202 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	case rsp.StatusCode == 200:
+		// Content-type (text/event-stream) unsupported
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ChooseOptionResponse200Headers
+		if values := rsp.Header.Values("Location"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Location", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: "uri"}); err != nil {
+				return nil, err
+			}
+			headers.Location = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 202:
+		var headers ChooseOptionResponse202Headers
+		if values := rsp.Header.Values("Location"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Location", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: "uri"}); err != nil {
+				return nil, err
+			}
+			headers.Location = &value
+		}
+		response.Headers202 = &headers
+	case true:
+		var headers ChooseOptionResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {

@@ -127,7 +127,7 @@ func TestActsAgain(t *testing.T) {
 
 	harmless := []string{
 		"runQuery", "linkQuestion", "draftInferDefinition", // only read
-		"finishUpload", "renewUploadUrls", "abortUpload", "cancelIngestion", "cancelRun", "submitFeedback", "restoreDeleted", // idempotent
+		"finishUpload", "renewUploadUrls", "abortUpload", "cancelIngestion", "cancelRun", "chooseOption", "submitFeedback", "restoreDeleted", // idempotent
 		"callAgent", // not sent by this client
 	}
 

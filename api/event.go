@@ -21,6 +21,8 @@ const (
 	EventStep            EventName = "step"            // RunStep
 	EventAnswerStarted   EventName = "answerStarted"   // no content
 	EventAnswer          EventName = "answer"          // AnswerEvent
+	EventRunWaiting      EventName = "runWaiting"      // RunWaitingEvent; the last event of a stream while the run waits for a choice
+	EventOptionChosen    EventName = "optionChosen"    // OptionChosenEvent; the run goes on
 	EventRunCompleted    EventName = "runCompleted"    // RunCompletedEvent; the last event of a run that has a result
 	EventRunCancelled    EventName = "runCancelled"    // no content; the last event of a run that was cancelled
 	EventRunFailed       EventName = "runFailed"       // RunFailedEvent; the last event of a run that failed or took too long
@@ -88,6 +90,17 @@ type AnswerEvent struct {
 	Clarification *Clarification `json:"clarification,omitempty"`
 	Checks        *Checks        `json:"checks,omitempty"`
 	Citations     []Citation     `json:"citations,omitempty"`
+}
+
+// RunWaitingEvent contains what the run asks. ChooseEvents answers.
+type RunWaitingEvent struct {
+	Result RunResult `json:"result"`
+}
+
+// OptionChosenEvent says which option was chosen.
+type OptionChosenEvent struct {
+	Number         int    `json:"number"`
+	Interpretation string `json:"interpretation"`
 }
 
 // RunCompletedEvent contains the result of the run.

@@ -26,6 +26,8 @@ func TestEventTypes(t *testing.T) {
 		EventStep:            func() any { return &RunStep{} },
 		EventAnswerStarted:   func() any { return &struct{}{} },
 		EventAnswer:          func() any { return &AnswerEvent{} },
+		EventRunWaiting:      func() any { return &RunWaitingEvent{} },
+		EventOptionChosen:    func() any { return &OptionChosenEvent{} },
 		EventRunCompleted:    func() any { return &RunCompletedEvent{} },
 		EventRunCancelled:    func() any { return &struct{}{} },
 		EventRunFailed:       func() any { return &RunFailedEvent{} },

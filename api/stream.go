@@ -24,7 +24,7 @@ const (
 	comebacks = 6
 )
 
-// AskEvents asks a question and returns the events of its run, up to the last one. A stream that breaks is resumed at
+// AskEvents asks a question and returns the events of its run, up to the last one or until the run waits for a choice. A stream that breaks is resumed at
 // the same position, so that every event is returned once. Leaving the loop or ending ctx does not end the run.
 func (c *Client) AskEvents(ctx context.Context, question Question) iter.Seq2[Event, error] {
 	key := uuid.NewString()
@@ -37,6 +37,18 @@ func (c *Client) AskEvents(ctx context.Context, question Question) iter.Seq2[Eve
 		// With the same key, a later attempt attaches to the run that the first attempt started, if any.
 		return c.Ask(ctx, &AskParams{IdempotencyKey: &key}, question, acceptEvents)
 	}, uuid.Nil, 0)
+}
+
+// ChooseEvents chooses an option of a run that waits and returns the events that follow, as AskEvents does.
+func (c *Client) ChooseEvents(ctx context.Context, run uuid.UUID, option int) iter.Seq2[Event, error] {
+	return c.events(ctx, func(ctx context.Context, run uuid.UUID, after int64) (*http.Response, error) {
+		if after > 0 {
+			return c.follow(ctx, run, after)
+		}
+
+		// A later attempt with the same option attaches to the choice of the first attempt, if any.
+		return c.ChooseOption(ctx, run, &ChooseOptionParams{}, OptionChoice{Option: int32(option)}, acceptEvents) //nolint:gosec // the service refuses what does not exist
+	}, run, 0)
 }
 
 // RunEvents returns the events of a run after the event with the ID after; 0 means from the first one.
@@ -59,12 +71,12 @@ func acceptEvents(_ context.Context, request *http.Request) error {
 	return nil
 }
 
-// events reads until the last event, and reconnects whenever the stream breaks before it.
+// events reads until the last event or until the run waits for a choice, and reconnects whenever the stream breaks before it.
 func (c *Client) events(
 	ctx context.Context, open func(ctx context.Context, run uuid.UUID, after int64) (*http.Response, error), run uuid.UUID, after int64,
 ) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		ended := false
+		ended, rests := false, false
 		take := func(event Event) bool {
 			if event.ID <= after {
 				return true
@@ -76,7 +88,7 @@ func (c *Client) events(
 
 			after = event.ID
 			wanted := yield(event, nil)
-			ended = event.Ends() || !wanted
+			ended, rests = event.Ends() || !wanted, event.Name == EventRunWaiting
 
 			return wanted
 		}
@@ -89,7 +101,7 @@ func (c *Client) events(
 				broken = 0
 			}
 
-			if ended {
+			if ended || rests && err == nil { // a run that waited may have gone on since
 				return
 			}
 

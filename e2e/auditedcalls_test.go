@@ -110,6 +110,10 @@ func auditedCalls() []auditedCall {
 			entries: []string{"run.cancel run"},
 		},
 		{
+			request: authorizationRow{operation: "POST /query/runs/{runId}/choose", body: `{"option": 1}`}, status: 200,
+			entries: []string{"run.choose run"},
+		},
+		{
 			request: authorizationRow{operation: "DELETE /query/runs/{runId}"}, status: 204,
 			entries: []string{"run.delete run"},
 		},

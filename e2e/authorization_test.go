@@ -76,6 +76,8 @@ func newThing(t *testing.T, s *service, owner, operation string) (made thing) {
 		switch {
 		case strings.HasSuffix(operation, "/cancel"):
 			script, prefer = `{"pause": 60000, "steps": [{"instruction": "wait"}]}`, "Prefer: respond-async"
+		case strings.HasSuffix(operation, "/choose"):
+			script = `{"outcome": "clarification", "clarification": {"question": "Which?", "options": ["this"]}, "then": {"response": "Done."}}`
 		case strings.Contains(operation, "{n}"):
 			script = `{"steps": [{"instruction": "read", "queries": ["FROM orders"]}]}`
 		}

@@ -114,6 +114,8 @@ func authorizationTable() (columns string, rows []authorizationRow) {
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
 		{operation: "POST /query/runs/{runId}/cancel", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
+		{operation: "POST /query/runs/{runId}/choose", body: `{"option": 1}`, statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
 		{operation: "DELETE /query/runs/{runId}", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      403    204    204"},
 		{operation: "GET /query/runs/{runId}/feedback", statuses: "" +

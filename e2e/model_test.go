@@ -120,7 +120,13 @@ func (m *model) requests() []string {
 	return append([]string(nil), m.heard...)
 }
 
-// concluded is a run that has ended.
+// option is an option of a clarification.
+type option struct {
+	Number                int
+	Interpretation, Query string
+}
+
+// concluded is a run that has ended or waits for a choice.
 type concluded struct {
 	RunID, ConversationID, Status string
 
@@ -128,7 +134,7 @@ type concluded struct {
 		Response, Interpretation, Outcome, Model string
 		Clarification                            struct {
 			Question string
-			Options  []string
+			Options  []option
 		}
 		Steps []struct {
 			Instruction, Query, Reasoning string
@@ -136,6 +142,7 @@ type concluded struct {
 			RowCount                      int
 		}
 		Usage struct{ InputTokens, OutputTokens int }
+		AsOf  []struct{ Dataset string }
 	}
 	Error struct{ Code, Message string }
 }

@@ -82,7 +82,7 @@ func TestNL2QL(t *testing.T) {
 	asked := d.asks("Which of them?", "")
 	require.Equal(t, "clarification", asked.Result.Outcome)
 	require.Equal(t, "Which year?", asked.Result.Response)
-	require.Equal(t, []string{"2025", "2026"}, asked.Result.Clarification.Options)
+	require.Equal(t, []option{{Number: 1, Interpretation: "2025"}, {Number: 2, Interpretation: "2026"}}, asked.Result.Clarification.Options)
 
 	for question, outcome := range map[string]string{"Delete them": "not_permitted", "Weather?": "no_data", "Hello": "refused", "Never right": "refused"} {
 		run := d.asks(question, "")

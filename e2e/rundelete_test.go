@@ -112,6 +112,7 @@ func (d *filled) requireAbsent(run asked) {
 		newRequest(d.t, http.MethodPost, address+"/feedback", d.bearer, `{"thumbsUp": true}`),
 		newRequest(d.t, http.MethodDelete, address+"/feedback", d.bearer, ""),
 		newRequest(d.t, http.MethodPost, address+"/cancel", d.bearer, ""),
+		newRequest(d.t, http.MethodPost, address+"/choose", d.bearer, `{"option": 1}`),
 		newRequest(d.t, http.MethodDelete, address, d.bearer, ""),
 	} {
 		got := send(d.t, request)

@@ -31,6 +31,7 @@ func runDoors(run asked) []struct{ method, path, body string } {
 		{http.MethodGet, at + "/feedback", ""},
 		{http.MethodPost, at + "/feedback", `{"thumbsUp": true}`},
 		{http.MethodPost, at + "/cancel", ""},
+		{http.MethodPost, at + "/choose", `{"option": 1}`},
 		{http.MethodPatch, talk, `{"title": "mine"}`},
 		{http.MethodDelete, at, ""},
 		{http.MethodDelete, talk, ""},
@@ -104,6 +105,8 @@ func TestRestrictedRuns(t *testing.T) {
 			case door.path == "/query/runs/"+run.RunID+"/feedback" && door.method == http.MethodGet: // there is no feedback yet
 			case door.path == "/query/runs/"+run.RunID+"/cancel":
 				require.Equal(t, http.StatusUnprocessableEntity, got.status, "%s: it has ended: %s", name, got.body)
+			case door.path == "/query/runs/"+run.RunID+"/choose":
+				require.Equal(t, http.StatusConflict, got.status, "%s: it does not wait: %s", name, got.body)
 			case door.method == http.MethodDelete && door.path == "/query/conversations/"+run.ConversationID: // it was deleted with its run
 			default:
 				require.Less(t, got.status, 300, "%s: %s %s: %s", name, door.method, door.path, got.body)

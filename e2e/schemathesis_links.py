@@ -15,7 +15,7 @@ LINKS = {
     },
     ("createToken", "201"): {"deleteToken": {"id": "$response.body#/id"}},
     ("prepareUpload", "200"): {use: {"sessionId": "$response.body#/sessionId"} for use in ("getUpload", "listUploadFiles", "abortUpload")},
-    ("ask", "200"): {use: {"runId": "$response.body#/runId"} for use in ("getRun", "cancelRun", "submitFeedback", "getFeedback", "deleteFeedback")},
+    ("ask", "200"): {use: {"runId": "$response.body#/runId"} for use in ("getRun", "cancelRun", "chooseOption", "submitFeedback", "getFeedback", "deleteFeedback")},
     ("createNamespace", "201"): {use: NAMESPACE for use in ("updateNamespace", "deleteNamespace", "listDatasets", "listNamespaceShares")},
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"strings"
 	"time"
 
@@ -18,9 +19,27 @@ func (p *program) askCommand() *cobra.Command {
 		namespace, conversation, moment, zone, agent, model string
 		datasets                                            []string
 		raw, quiet                                          bool
+		choose                                              int
 	)
 
-	command := p.act("ask QUESTION", "Ask a question in plain language", cobra.MinimumNArgs(1), func(ctx context.Context, client *api.Client, args []string) error {
+	command := p.act("ask QUESTION", "Ask a question in plain language", func(cmd *cobra.Command, args []string) error {
+		if cmd.Flags().Changed("choose") {
+			return nil
+		}
+
+		return cobra.MinimumNArgs(1)(cmd, args)
+	}, func(ctx context.Context, client *api.Client, args []string) error {
+		shown := &asking{program: p, raw: raw || p.format == "ndjson", quiet: quiet || p.format != "table"}
+
+		if choose > 0 {
+			var err error
+			if shown.conversation, shown.run, err = conversationOf(ctx, client, conversation, args); err != nil {
+				return err
+			}
+
+			return shown.follow(ctx, client, client.ChooseEvents(ctx, shown.run, choose))
+		}
+
 		at, err := chosenNamespace(namespace)
 		if err != nil {
 			return err
@@ -53,15 +72,15 @@ func (p *program) askCommand() *cobra.Command {
 			question.AsOf = &asOf
 		}
 
-		shown := &asking{program: p, raw: raw || p.format == "ndjson", quiet: quiet || p.format != "table"}
-
-		return shown.follow(ctx, client, question)
+		return shown.follow(ctx, client, client.AskEvents(ctx, question))
 	})
 	command.Long = `Ask a question in plain language. The plan, each query with its rows, and the answer appear as they arrive.
+If the question has several interpretations, choose one: at a terminal at once, otherwise with --choose.
 Ctrl-C cancels the question. --json prints the events as NDJSON, --output json the finished result.`
-	command.Example = "  quern ask -n shop 'Which region had the most orders last month?'"
+	command.Example = "  quern ask -n shop 'Which region had the most orders last month?'\n  quern ask -c 0199c0ea-d6e8 --choose 2"
 	inNamespace(command, &namespace)
 	command.Flags().StringVarP(&conversation, "conversation", "c", "", "id of a conversation to continue")
+	command.Flags().IntVar(&choose, "choose", 0, "number of the option to choose, of the question of the conversation that waits")
 	command.Flags().StringVar(&agent, "agent", "", "agent: assistant answers in words, nl2ql returns rows (default assistant)")
 	command.Flags().StringVar(&model, "model", "", "model to use")
 	command.Flags().StringSliceVar(&datasets, "dataset", nil, "use only this dataset; can be repeated")
@@ -77,19 +96,22 @@ Ctrl-C cancels the question. --json prints the events as NDJSON, --output json t
 type asking struct {
 	*program
 
-	raw, quiet bool
-	run        uuid.UUID
-	ended      error
-	told       bool // something was printed already
+	raw, quiet   bool
+	run          uuid.UUID
+	conversation uuid.UUID
+	ended        error
+	waiting      *api.Clarification // what the run asks
+	told         bool               // something was printed already
 }
 
-func (a *asking) follow(ctx context.Context, client *api.Client, question api.Question) error {
+// follow prints events until the run ends. If the run asks for a choice and a person is there, it asks the person and goes on.
+func (a *asking) follow(ctx context.Context, client *api.Client, events iter.Seq2[api.Event, error]) error {
 	line := &progress{to: a.err}
 	defer line.clear()
 
 	line.say("Asking")
 
-	for event, err := range client.AskEvents(ctx, question) {
+	for event, err := range events {
 		if err != nil {
 			line.clear()
 
@@ -107,13 +129,30 @@ func (a *asking) follow(ctx context.Context, client *api.Client, question api.Qu
 		}
 	}
 
+	switch asked := a.waiting; {
+	case asked == nil:
+	case !a.canChoose():
+		a.howToChoose()
+	default:
+		a.waiting = nil
+
+		number, err := a.pick(ctx, *asked)
+		if err != nil {
+			return err
+		}
+
+		if number > 0 {
+			return a.follow(ctx, client, client.ChooseEvents(ctx, a.run, number))
+		}
+	}
+
 	return a.ended
 }
 
 // waitingFor returns what happens between an event and the next one.
 func waitingFor(event api.EventName) string {
 	switch event {
-	case api.EventRunCompleted, api.EventRunCancelled, api.EventRunFailed:
+	case api.EventRunWaiting, api.EventRunCompleted, api.EventRunCancelled, api.EventRunFailed:
 		return ""
 	case api.EventQueryExecuting:
 		return "Running the query"
@@ -158,7 +197,7 @@ func (a *asking) show(event api.Event) error {
 
 	switch event.Name {
 	case api.EventRunStarted:
-		return decoded(event, func(body api.RunStartedEvent) { a.run = body.RunID })
+		return decoded(event, func(body api.RunStartedEvent) { a.run, a.conversation = body.RunID, body.ConversationID })
 	case api.EventPlan:
 		return decoded(event, func(body api.PlanEvent) {
 			if words {
@@ -177,6 +216,13 @@ func (a *asking) show(event api.Event) error {
 				a.step(body)
 			}
 		})
+	case api.EventRunWaiting:
+		return decoded(event, func(body api.RunWaitingEvent) {
+			a.waiting = body.Result.Clarification
+			a.ended = a.complete(body.Result)
+		})
+	case api.EventOptionChosen:
+		a.waiting, a.ended = nil, nil
 	case api.EventRunCompleted:
 		return decoded(event, func(body api.RunCompletedEvent) { a.ended = a.complete(body.Result) })
 	case api.EventRunCancelled:
@@ -268,9 +314,9 @@ func (a *asking) complete(result api.RunResult) error {
 		}
 
 		a.out.printf("%s\n", a.out.clean(wrap(result.Response, a.out.columns())))
-		a.clarify(result)
+		a.options(result.Clarification)
 
-		if !a.quiet {
+		if !a.quiet && (a.waiting == nil || !a.canChoose()) {
 			a.provenance(result)
 		}
 	}
@@ -280,16 +326,6 @@ func (a *asking) complete(result api.RunResult) error {
 	}
 
 	return nil
-}
-
-func (a *asking) clarify(result api.RunResult) {
-	if result.Clarification == nil {
-		return
-	}
-
-	for i, option := range result.Clarification.Options {
-		a.out.printf("  %d. %s\n", i+1, a.out.clean(option))
-	}
 }
 
 func (a *asking) provenance(result api.RunResult) {

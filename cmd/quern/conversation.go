@@ -123,6 +123,7 @@ func (p *program) conversationShow() *cobra.Command {
 					}
 
 					p.out.printf("%s\n", p.out.clean(wrap(turn.Result.Response, p.out.columns())))
+					p.options(turn.Result.Clarification)
 				}
 
 				p.out.printf("%s\n", p.out.style(dim, "run: "+turn.RunID.String()))

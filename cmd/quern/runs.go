@@ -55,7 +55,7 @@ func (p *program) runsCommand() *cobra.Command {
 	})
 	limitFlag(command, &limit)
 	inNamespace(command, &namespace)
-	command.Flags().StringVar(&status, "status", "", "only runs with this status: running, completed, failed, cancelled or expired")
+	command.Flags().StringVar(&status, "status", "", "only runs with this status: running, waiting, completed, failed, cancelled or expired")
 	command.Flags().StringVar(&conversation, "conversation", "", "only runs of this conversation")
 
 	return command

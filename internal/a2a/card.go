@@ -34,6 +34,7 @@ type profile struct {
 	examples    []string
 	output      []string
 	order       func(*telling) order
+	bare        bool // its stream does not begin with the task
 	talk        talk
 }
 
@@ -51,6 +52,7 @@ func profiles() []profile {
 			examples: []string{"How many orders came from Vienna last month?", "List the ten largest invoices."},
 			output:   []string{plainText, jsonType},
 			order:    func(t *telling) order { return &queryOrder{telling: t} },
+			bare:     true,
 			talk:     oneQuestion{},
 		},
 		{

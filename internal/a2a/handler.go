@@ -81,6 +81,12 @@ func (h handler) SendStreamingMessage(ctx context.Context, request *protocol.Sen
 			return
 		}
 
+		if made.Question.LastChosen() != nil && request.Message.TaskID != "" {
+			h.continued(ctx, made, yield)
+
+			return
+		}
+
 		order := h.agent.order(&telling{run: made})
 		// The first event of the log is known, so it is not read.
 		first := run.Event{Seq: 1, At: made.CreatedAt}
@@ -111,7 +117,7 @@ func (h handler) reserved(events iter.Seq2[protocol.Event, error]) iter.Seq2[pro
 func (h handler) SubscribeToTask(ctx context.Context, request *protocol.SubscribeToTaskRequest) iter.Seq2[protocol.Event, error] {
 	return h.reserved(func(yield func(protocol.Event, error) bool) {
 		found, err := h.find(ctx, request.ID)
-		if err == nil && found.Status != run.Running {
+		if err == nil && found.Status != run.Running && found.Status != run.Waiting {
 			err = protocol.NewError(protocol.ErrUnsupportedOperation, "The task has ended. Use GetTask to read it.")
 		}
 
@@ -119,25 +125,31 @@ func (h handler) SubscribeToTask(ctx context.Context, request *protocol.Subscrib
 			return
 		}
 
-		events, err := h.soFar(ctx, found)
-		if err != nil {
-			yield(nil, err)
-
-			return
-		}
-
-		last := events[len(events)-1]
-		task, order := submitted(found), h.agent.order(&telling{run: found})
-		if err := tell(task, order, events...); err != nil {
-			yield(nil, err)
-
-			return
-		}
-
-		if yield(task, nil) && !last.Ends() {
-			h.narrate(ctx, found, last.Seq, order, yield)
-		}
+		h.current(ctx, found, yield)
 	})
+}
+
+// current yields the current task, and then the events that follow.
+func (h handler) current(ctx context.Context, found run.Run, yield func(protocol.Event, error) bool) {
+	events, err := h.soFar(ctx, found)
+	if err != nil {
+		yield(nil, err)
+
+		return
+	}
+
+	last := events[len(events)-1]
+	task, order := submitted(found), h.agent.order(&telling{run: found})
+
+	if err := tell(task, order, events...); err != nil {
+		yield(nil, err)
+
+		return
+	}
+
+	if yield(task, nil) && !last.Rests() {
+		h.narrate(ctx, found, last.Seq, order, yield)
+	}
 }
 
 // narrate yields the updates for the events of the log after a number, until the end of the run.
@@ -205,7 +217,7 @@ func (h handler) events(ctx context.Context, r run.Run, after int64) iter.Seq2[r
 	}
 }
 
-// follow yields events until the last one, until yield returns false, or until it fails. It updates after.
+// follow yields events until the last one, until the run waits for a choice, until yield returns false, or until it fails. It updates after.
 func (h handler) follow(ctx context.Context, r run.Run, after *int64, yield func(run.Event, error) bool) error {
 	stream, err := h.Runs.FollowTask(ctx, h.who, r.ID, *after)
 	if err != nil {
@@ -226,9 +238,13 @@ func (h handler) follow(ctx context.Context, r run.Run, after *int64, yield func
 		for _, e := range events {
 			*after = e.Seq
 
-			if !yield(e, nil) || e.Ends() {
+			if !yield(e, nil) {
 				return nil
 			}
+		}
+
+		if events[len(events)-1].Rests() {
+			return nil
 		}
 	}
 }

@@ -108,11 +108,13 @@ func (h handler) listing(request *protocol.ListTasksRequest) (want run.Listing, 
 func statuses(state protocol.TaskState) (list []run.Status, begun *bool, isKnown bool) {
 	switch state {
 	case protocol.TaskStateUnspecified:
-		return []run.Status{run.Running, run.Completed, run.Failed, run.Cancelled, run.Expired}, nil, true
+		return run.Statuses(), nil, true
 	case protocol.TaskStateSubmitted:
 		return []run.Status{run.Running}, new(false), true
 	case protocol.TaskStateWorking:
 		return []run.Status{run.Running}, new(true), true
+	case protocol.TaskStateInputRequired:
+		return []run.Status{run.Waiting}, nil, true
 	case protocol.TaskStateCompleted:
 		return []run.Status{run.Completed}, nil, true
 	case protocol.TaskStateFailed:
@@ -121,7 +123,7 @@ func statuses(state protocol.TaskState) (list []run.Status, begun *bool, isKnown
 		return []run.Status{run.Cancelled}, nil, true
 	default:
 		return nil, nil, slices.Contains([]protocol.TaskState{
-			protocol.TaskStateRejected, protocol.TaskStateInputRequired, protocol.TaskStateAuthRequired,
+			protocol.TaskStateRejected, protocol.TaskStateAuthRequired,
 		}, state)
 	}
 }

@@ -47,17 +47,20 @@ func (h handler) accept(ctx context.Context, request *protocol.SendMessageReques
 	return h.agent.talk.take(ctx, h, request.Message)
 }
 
-// oneQuestion is the talk of the agents of Quern: a task is one question, and the agent never asks for input.
+// oneQuestion is the talk of the agents of Quern: a task is one question. The agent may ask which of some options is meant.
 type oneQuestion struct{}
 
 func (oneQuestion) wait(ctx context.Context, h handler, made run.Run) error {
 	return h.Runs.Await(ctx, h.who, made.ID)
 }
 
-// take starts a run for a message. A repeated message returns the same run.
+// take starts a run for a message, or continues the task of the message with the option that it names. A repeated message
+// returns the same run.
 func (oneQuestion) take(ctx context.Context, h handler, message *protocol.Message) (run.Run, *protocol.Message, error) {
 	if message.TaskID != "" {
-		return run.Run{}, nil, h.refuseFollowUp(ctx, message)
+		made, err := h.reply(ctx, message)
+
+		return made, nil, err
 	}
 
 	made, err := h.ask(ctx, message)
@@ -83,17 +86,22 @@ func (h handler) ask(ctx context.Context, message *protocol.Message) (run.Run, e
 		}
 	}
 
-	content, err := json.Marshal(message)
-	if err != nil {
+	if want.Once, err = h.once(message); err != nil {
 		return run.Run{}, err
 	}
 
-	// The content includes the message id. A message with the same id and other content is a different message.
-	hash := sha256.Sum256(content)
-	want.Once = auth.Once{Key: hex.EncodeToString(hash[:]), Operation: "a2a." + h.agent.name, RequestHash: hash}
 	made, err := h.Runs.Ask(ctx, h.who, want)
 
 	return made, h.blame(ctx, err, want)
+}
+
+// once makes a repeated message return the same run.
+func (h handler) once(message *protocol.Message) (auth.Once, error) {
+	content, err := json.Marshal(message)
+	// The content includes the message id. A message with the same id and other content is a different message.
+	hash := sha256.Sum256(content)
+
+	return auth.Once{Key: hex.EncodeToString(hash[:]), Operation: "a2a." + h.agent.name, RequestHash: hash}, err
 }
 
 func noContext() error {
@@ -141,22 +149,6 @@ func accepts(accepted []string, mode string) bool {
 
 		return err == nil && (media == mode || media == "*/*" || media == kind+"/*")
 	})
-}
-
-// refuseFollowUp returns the error for a message to an existing task. A run takes one question; a further question must be a
-// new task in the same context.
-func (h handler) refuseFollowUp(ctx context.Context, message *protocol.Message) error {
-	found, err := h.find(ctx, message.TaskID)
-
-	switch {
-	case err != nil:
-		return err
-	case message.ContextID != "" && message.ContextID != found.Conversation.String():
-		return invalidField("message.contextId", "is not the context of the task")
-	default:
-		return protocol.NewError(protocol.ErrUnsupportedOperation,
-			"A task does not accept further messages. Send the message with the contextId of the task and without its taskId.")
-	}
 }
 
 // questionOf returns the text of a message.

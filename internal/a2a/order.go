@@ -2,6 +2,7 @@ package a2a
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 
 	protocol "github.com/a2aproject/a2a-go/v2/a2a"
@@ -21,6 +22,25 @@ type order interface {
 type telling struct {
 	run     run.Run
 	started bool // the working status was delivered
+	choices int  // number of options that were chosen before
+}
+
+// choose starts the events after a choice: the run works again, and what it delivers replaces what it delivered before.
+func (t *telling) choose(at time.Time) []protocol.Event {
+	t.started = false
+	t.choices++
+
+	return t.begin(at)
+}
+
+// waiting returns the update for a run that waits for a choice.
+func (t *telling) waiting(event run.Event) (protocol.Event, error) {
+	result, err := resultOf(event)
+	waits := t.run
+	waits.Status, waits.BeganAt = run.Waiting, event.At
+	waits.Question.Chosen = make([]run.Choice, t.choices)
+
+	return t.update(statusOf(waits, &result, "")), err
 }
 
 func (t *telling) info() protocol.TaskInfo {
@@ -51,6 +71,10 @@ func (t *telling) working(at time.Time, name string, parts ...*protocol.Part) pr
 
 // message returns a message of the agent. Its id is derived from the run and the name, so it is the same on every replica.
 func (t *telling) message(name string, parts ...*protocol.Part) *protocol.Message {
+	if t.choices > 0 {
+		name += fmt.Sprintf(" after choice %d", t.choices)
+	}
+
 	said := protocol.NewMessageForTask(protocol.MessageRoleAgent, t.info(), parts...)
 	said.ID = uuid.NewSHA1(t.run.ID, []byte(name)).String()
 

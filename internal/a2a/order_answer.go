@@ -13,7 +13,8 @@ import (
 const answerArtifact = "answer"
 
 // answerOrder is the order of the assistant: the task, the working status, the plan, the instruction of each step, the rows
-// of each step, the answer, the final status. Rows are delivered in the order of the steps, whichever step finished first.
+// of each step, the answer, the final status. A run that waits for a choice has no answer yet; after the choice it has
+// everything from the working status on. Rows are delivered in the order of the steps, whichever step finished first.
 type answerOrder struct {
 	*telling
 
@@ -28,6 +29,14 @@ func (o *answerOrder) next(event run.Event) ([]protocol.Event, error) {
 		return []protocol.Event{submitted(o.run)}, nil
 	case run.EventCancelled, run.EventFailed, run.EventCompleted:
 		return o.end(event, o.complete)
+	case run.EventWaiting:
+		waits, err := o.waiting(event)
+
+		return append(o.begin(event.At), waits), err
+	case run.EventChosen:
+		o.planned, o.out, o.held = false, 0, nil
+
+		return o.choose(event.At), nil
 	case run.EventPlan:
 		var plan run.Plan
 		if err := json.Unmarshal(event.Body, &plan); err != nil {

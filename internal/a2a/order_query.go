@@ -16,7 +16,8 @@ const (
 )
 
 // queryOrder is the order of nl2ql. A completed run always has four events: the working status, the query, the rows, the
-// final status.
+// final status. A run that waits for a choice has the same four, with the status that input is required, and four more after
+// the choice.
 type queryOrder struct {
 	*telling
 
@@ -29,6 +30,19 @@ func (o *queryOrder) next(event run.Event) ([]protocol.Event, error) {
 		return nil, nil
 	case run.EventCancelled, run.EventFailed, run.EventCompleted:
 		return o.end(event, o.complete)
+	case run.EventWaiting:
+		waits, err := o.waiting(event)
+		if err != nil {
+			return nil, err
+		}
+
+		all, err := o.show(o.begin(event.At), run.Step{})
+
+		return append(all, waits), err
+	case run.EventChosen:
+		o.shown = false
+
+		return o.choose(event.At), nil
 	case run.EventStep:
 		var step run.Step
 		if err := json.Unmarshal(event.Body, &step); err != nil {

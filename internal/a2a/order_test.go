@@ -34,6 +34,10 @@ func logged(text string) (e run.Event) {
 		e.Kind = run.EventStepStarted
 	case "step":
 		e.Kind = run.EventStep
+	case "runWaiting":
+		e.Kind = run.EventWaiting
+	case "optionChosen":
+		e.Kind = run.EventChosen
 	case "runCompleted":
 		e.Kind = run.EventCompleted
 	case "runCancelled":
@@ -73,6 +77,8 @@ func TestOrders(t *testing.T) {
 		plan     = `plan {"steps": ["a", "b"], "reasoning": "why"}`
 		step0    = `step {"index": 0, "instruction": "a", "query": "A"}`
 		step1    = `step {"index": 1, "instruction": "b", "query": "B"}`
+		waits    = `runWaiting {"result": {"response": "Which?", "outcome": "clarification", "steps": [], "clarification": {"question": "Which?", "options": [{"number": 1, "interpretation": "x"}]}}}`
+		chosen   = `optionChosen {"number": 1, "interpretation": "x"}`
 		hidden   = "The result is withheld because it was computed from data that you may no longer see."
 	)
 
@@ -92,6 +98,11 @@ func TestOrders(t *testing.T) {
 		"nl2ql fails without words":           {0, []string{"runStarted", "runFailed"}, "failed:The question could not be answered."},
 		"nl2ql is cancelled while it waits":   {0, []string{"runStarted", "runCancelled"}, "canceled"},
 		"nl2ql, withheld":                     {0, []string{"runStarted", "planningStarted", withheld}, "working, generated-query, result-data, completed:" + hidden},
+		"nl2ql asks":                          {0, []string{"runStarted", "begun", waits}, "working, generated-query, result-data, input_required:Which?\n1. x"},
+		"nl2ql asks, and an option is chosen": {0, []string{"runStarted", "begun", waits, chosen, "stepStarted", step0, done}, "working, generated-query, result-data, input_required:Which?\n1. x, working, generated-query, result-data, completed:Yes."},
+		"nl2ql, from the choice on":           {0, []string{chosen, "stepStarted", step0, done}, "working, generated-query, result-data, completed:Yes."},
+		"assistant asks":                      {1, []string{"runStarted", "planningStarted", plan, "answerStarted", "answer", waits}, "task, working, working:why, working:a, working:b, input_required:Which?\n1. x"},
+		"assistant asks, and one is chosen":   {1, []string{"runStarted", plan, waits, chosen, plan, step0, step1, done}, "task, working, working:why, working:a, working:b, input_required:Which?\n1. x, working, working:why, working:a, working:b, step-0, step-1, answer, completed:Yes."},
 		"assistant":                           {1, []string{"runStarted", "planningStarted", plan, "stepStarted", step0, "stepStarted", step1, "answerStarted", "answer", done}, "task, working, working:why, working:a, working:b, step-0, step-1, answer, completed:Yes."},
 		"assistant, the second is done first": {1, []string{"runStarted", plan, step1, step0, done}, "task, working, working:why, working:a, working:b, step-0, step-1, answer, completed:Yes."},
 		"assistant, the first is never done":  {1, []string{"runStarted", plan, step1, `runCompleted {"result": {"response": "Yes.", "outcome": "answer", "steps": [{"index": 1, "instruction": "b"}]}}`}, "task, working, working:why, working:a, working:b, step-1, answer, completed:Yes."},

@@ -2,6 +2,11 @@ package a2a
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 
 	protocol "github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/google/uuid"
@@ -9,9 +14,10 @@ import (
 	"quern.dev/quern/internal/run"
 )
 
-// statusOf returns the status of a run as a task. words is the message of a failed run; result is used for a completed run.
+// statusOf returns the status of a run as a task. words is the message of a failed run; result is used for a run that is
+// completed or waits.
 func statusOf(r run.Run, result *run.Result, words string) protocol.TaskStatus {
-	t := &telling{run: r}
+	t := &telling{run: r, choices: len(r.Question.Chosen)}
 	status := protocol.TaskStatus{State: protocol.TaskStateWorking, Timestamp: moment(r.ChangedAt())}
 
 	switch r.Status {
@@ -24,6 +30,10 @@ func statusOf(r run.Run, result *run.Result, words string) protocol.TaskStatus {
 	case run.Failed, run.Expired:
 		status.State = protocol.TaskStateFailed
 		status.Message = t.message("end", text(words, "The question could not be answered."))
+	case run.Waiting:
+		status.State = protocol.TaskStateInputRequired
+		status.Message = t.message("wait", text(askedOf(*result), said(*result)))
+		status.Message.Metadata = outcomeOf(*result)
 	case run.Completed:
 		status.State = protocol.TaskStateCompleted
 		status.Message = t.message("end", text(result.Response, said(*result)))
@@ -31,6 +41,19 @@ func statusOf(r run.Run, result *run.Result, words string) protocol.TaskStatus {
 	}
 
 	return status
+}
+
+// askedOf returns the question and its options as text, for clients that read only text.
+func askedOf(result run.Result) string {
+	lines := []string{result.Response}
+
+	if result.Clarification != nil {
+		for _, option := range result.Clarification.Options {
+			lines = append(lines, fmt.Sprintf("%d. %s", option.Number, option.Interpretation))
+		}
+	}
+
+	return strings.Join(lines, "\n")
 }
 
 // said returns a sentence for a result without a response in words.
@@ -124,12 +147,35 @@ func tell(task *protocol.Task, order order, events ...run.Event) error {
 		}
 
 		apply(task, updates...)
+
+		if e.Kind == run.EventChosen {
+			reply, err := choiceOf(task, e)
+			if err != nil {
+				return err
+			}
+
+			task.History = append(task.History, reply)
+		}
 	}
 
 	return nil
 }
 
-// apply applies updates to a task. Earlier status messages are moved to the history, which is reduced to the question when
+// choiceOf returns the message with which the caller chose an option.
+func choiceOf(task *protocol.Task, e run.Event) (*protocol.Message, error) {
+	var chosen run.Chosen
+	if err := json.Unmarshal(e.Body, &chosen); err != nil {
+		return nil, err
+	}
+
+	info := protocol.TaskInfo{TaskID: task.ID, ContextID: task.ContextID}
+	reply := protocol.NewMessageForTask(protocol.MessageRoleUser, info, protocol.NewTextPart(strconv.Itoa(chosen.Number)))
+	reply.ID = uuid.NewSHA1(uuid.MustParse(string(task.ID)), fmt.Appendf(nil, "choice %d", e.Seq)).String()
+
+	return reply, nil
+}
+
+// apply applies updates to a task. An artifact replaces an earlier one with the same id. Earlier status messages are moved to the history, which is reduced to the question when
 // the task has ended.
 func apply(task *protocol.Task, updates ...protocol.Event) {
 	for _, update := range updates {
@@ -141,6 +187,7 @@ func apply(task *protocol.Task, updates ...protocol.Event) {
 
 			task.Status = update.Status
 		case *protocol.TaskArtifactUpdateEvent:
+			task.Artifacts = slices.DeleteFunc(task.Artifacts, func(a *protocol.Artifact) bool { return a.ID == update.Artifact.ID })
 			task.Artifacts = append(task.Artifacts, update.Artifact)
 		}
 	}

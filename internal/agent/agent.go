@@ -40,6 +40,7 @@ type Question struct {
 	AsOf         time.Time `json:"asOf,omitzero"`
 	TimeZone     string    `json:"timeZone,omitempty"`
 	MessageID    string    `json:"messageId,omitempty"` // ID that an A2A client gave its message
+	Chosen       []Chosen  `json:"chosen,omitempty"`    // what the caller chose when the run asked back, oldest first
 	Earlier      []Turn    `json:"-"`                   // earlier turns of the conversation, oldest first
 	Run          uuid.UUID `json:"-"`
 }
@@ -53,7 +54,8 @@ type Turn struct {
 
 // Log records what an agent does, and returns what was recorded before an interruption.
 type Log interface {
-	// Before returns the events that were written before this process took over the run, in order.
+	// Before returns the events that were written before this process took over the run, in order. They begin after the
+	// last choice of the caller, which starts the work anew.
 	Before() []Event
 	// Write adds an event. Readers of the run see it from then on.
 	Write(ctx context.Context, event Event) error
@@ -102,32 +104,6 @@ type Result struct {
 
 // ByRules reports whether the planner answered, without a model.
 func (r *Result) ByRules() bool { return r.Model == plannerName }
-
-// Choice asks the caller which interpretation of a question is meant.
-type Choice struct {
-	Question string   `json:"question"`
-	Options  []string `json:"options"`
-}
-
-// clean removes links, addresses and HTML from the text, which a model wrote.
-func (c *Choice) clean() {
-	if c == nil {
-		return
-	}
-
-	c.Question = prose(c.Question)
-	for i := range c.Options {
-		c.Options[i] = prose(c.Options[i])
-	}
-}
-
-func (c *Choice) words() []string {
-	if c == nil {
-		return nil
-	}
-
-	return append([]string{c.Question}, c.Options...)
-}
 
 // Checks counts the claims of an answer and those that were found in the rows.
 type Checks struct {

@@ -13,10 +13,14 @@ type Assistant struct{ Tools Tools }
 
 // Answer implements Agent.
 func (a Assistant) Answer(ctx context.Context, who auth.Principal, asked Question, log Log) (Result, error) {
-	q := &inquiry{tools: a.Tools, who: who, question: asked, recorder: newRecorder(log)}
+	q := &inquiry{tools: a.Tools, who: who, question: asked.withAnswers(), recorder: newRecorder(log)}
 
 	if err := q.recorder.record(ctx, EventPlanningStarted, 0, Empty{}); err != nil {
 		return Result{}, err
+	}
+
+	if asked.chosenStatement() {
+		return (&interpreter{inquiry: q, planning: true}).respond(ctx)
 	}
 
 	d, err := newDialogue(ctx, q)

@@ -23,6 +23,8 @@ const (
 	EventStep            Kind = "step"            // Step
 	EventAnswerStarted   Kind = "answerStarted"   // Empty
 	EventAnswer          Kind = "answer"          // Conclusion
+	EventRunWaiting      Kind = "runWaiting"      // RunCompleted, with the result that asks for a choice
+	EventOptionChosen    Kind = "optionChosen"    // OptionChosen
 	EventRunCompleted    Kind = "runCompleted"    // RunCompleted
 	EventRunCancelled    Kind = "runCancelled"    // Empty
 	EventRunFailed       Kind = "runFailed"       // RunFailed
@@ -94,8 +96,14 @@ func conclusionOf(r Result) Conclusion {
 	return Conclusion{r.Response, r.Outcome, r.Clarification, r.Checks, r.Citations}
 }
 
+// OptionChosen is the body of the event that the caller chose an option. The run goes on from there.
+type OptionChosen struct {
+	Number         int    `json:"number"`
+	Interpretation string `json:"interpretation"`
+}
+
 // RunCompleted is the body of the last event of a run that has a result. The log stores it without the result, which is
-// in the row of the run.
+// in the row of the run. The event that a run waits is stored with its result, because the row has it only until the choice.
 type RunCompleted struct {
 	Result *Result `json:"result"`
 }

@@ -30,9 +30,10 @@ func TestEventBodies(t *testing.T) {
 			Instruction: "i", Query: "q", Columns: []query.Column{{Name: "n", Type: "bigint"}}, Data: []json.RawMessage{json.RawMessage(`{"n":1}`)}, RowCount: 1,
 		},
 		`{"response":"r","outcome":"answer"}`: Conclusion{Response: "r", Outcome: Answer},
-		`{"response":"r","outcome":"clarification","clarification":{"question":"w","options":["a"]},"checks":{"claims":2,"verified":1,"unverified":["9"]},"citations":[{"claim":"1","step":0,"row":0,"column":"n","calculation":"sum"},{"claim":"2","step":1}]}`: Conclusion{
-			"r", Clarification, &Choice{"w", []string{"a"}}, &Checks{2, 1, []string{"9"}}, []Citation{{"1", 0, &row, "n", "sum"}, {Claim: "2", Step: 1}},
+		`{"response":"r","outcome":"clarification","clarification":{"question":"w","options":[{"number":1,"interpretation":"a"},{"number":2,"interpretation":"b","query":"SELECT 2","form":{"kind":"rows"}}]},"checks":{"claims":2,"verified":1,"unverified":["9"]},"citations":[{"claim":"1","step":0,"row":0,"column":"n","calculation":"sum"},{"claim":"2","step":1}]}`: Conclusion{
+			"r", Clarification, &Choice{"w", []Option{{Number: 1, Interpretation: "a"}, {2, "b", "SELECT 2", json.RawMessage(`{"kind":"rows"}`)}}}, &Checks{2, 1, []string{"9"}}, []Citation{{"1", 0, &row, "n", "sum"}, {Claim: "2", Step: 1}},
 		},
+		`{"number":2,"interpretation":"b"}`:                          OptionChosen{2, "b"},
 		`{"result":{"response":"r","steps":[],"outcome":"refused"}}`: RunCompleted{&Result{Response: "r", Steps: []Step{}, Outcome: Refused}},
 		`{"code":"TIMEOUT","message":"m"}`:                           RunFailed{fault.Timeout, "m"},
 	} {

@@ -16,7 +16,11 @@ type NL2QL struct {
 
 // Answer implements Agent.
 func (a NL2QL) Answer(ctx context.Context, who auth.Principal, asked Question, log Log) (Result, error) {
-	q := &inquiry{tools: a.Tools, who: who, question: asked, recorder: newRecorder(log)}
+	q := &inquiry{tools: a.Tools, who: who, question: asked.withAnswers(), recorder: newRecorder(log)}
+
+	if asked.chosenStatement() {
+		return (&interpreter{inquiry: q}).respond(ctx)
+	}
 
 	d, err := newDialogue(ctx, q)
 	if err != nil {
@@ -27,7 +31,7 @@ func (a NL2QL) Answer(ctx context.Context, who auth.Principal, asked Question, l
 		return d.byRules(ctx, false, errBegun())
 	}
 
-	w := newWriter(d, 0, "", d.prompt(asked.Text, ""))
+	w := newWriter(d, 0, "", d.prompt(q.question.Text, ""))
 	w.consults = a.Opinion
 
 	step, result, err := w.write(ctx)

@@ -43,10 +43,10 @@ const (
 
 // consult starts the planner on the question while the model works. hear returns the opinion and waits at most
 // opinionGrace for it. It returns nil if the planner is not sure, if it takes too long, or if the question has a helper
-// prompt or earlier turns, which the planner does not understand. stop cancels the planner.
+// prompt, earlier turns or answers to a model, which the planner does not understand. stop cancels the planner.
 func (w *writer) consult(ctx context.Context) (hear func() *opinion, stop func()) {
 	q := w.dialogue.inquiry
-	if !w.consults || q.question.HelperPrompt != "" || len(q.question.Earlier) > 0 {
+	if !w.consults || q.question.HelperPrompt != "" || len(q.question.Earlier) > 0 || len(q.question.Chosen) > 0 {
 		return func() *opinion { return nil }, func() {}
 	}
 

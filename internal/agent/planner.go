@@ -26,7 +26,7 @@ type Planner struct {
 
 // Answer implements Agent.
 func (a Planner) Answer(ctx context.Context, who auth.Principal, asked Question, log Log) (Result, error) {
-	if asked.Model != "" || asked.Provider != "" { // the planner is not a configured model; report an unknown name
+	if !asked.chosenStatement() && (asked.Model != "" || asked.Provider != "") { // the planner is not a configured model; report an unknown name
 		if _, err := a.Tools.Models.Choose(asked.Model, asked.Provider); err != nil {
 			return Result{}, err
 		}
@@ -57,7 +57,9 @@ func (p *interpreter) respond(ctx context.Context) (Result, error) {
 	result := Result{}
 
 	// An answer that another worker began is finished with the same statement.
-	if chosen == nil && done == nil {
+	if last := p.inquiry.question.LastChosen(); chosen == nil && done == nil && last != nil && last.Query != "" {
+		chosen = &planner.Candidate{SQL: last.Query, Interpretation: last.Interpretation}
+	} else if chosen == nil && done == nil {
 		var err error
 		if chosen, result, err = p.interpret(ctx); err != nil {
 			return Result{}, err
@@ -340,7 +342,12 @@ func (p *interpreter) instead(ctx context.Context, plan planner.Plan) (Result, e
 	}
 
 	for _, c := range plan.Candidates {
-		choice.Options = append(choice.Options, c.Interpretation)
+		content, err := json.Marshal(c.Form)
+		if err != nil {
+			return Result{}, err
+		}
+
+		choice.Options = append(choice.Options, Option{Interpretation: c.Interpretation, Query: c.SQL, Form: content})
 	}
 
 	return p.annotate(Result{

@@ -96,7 +96,7 @@ var back = regexp.MustCompile(`(?i)^\W*(and|or|but|also|now|then|(what|how) abou
 
 // refersBack reports whether the question plainly refers to an earlier one.
 func refersBack(asked Question) bool {
-	return len(asked.Earlier) > 0 && back.MatchString(asked.Text)
+	return len(asked.Earlier) > 0 && !asked.chosenStatement() && back.MatchString(asked.Text)
 }
 
 // refusalOf says why the planner has no answer, and which questions it can answer.

@@ -5,6 +5,7 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"quern.dev/quern/internal/auth"
@@ -29,6 +30,7 @@ type script struct {
 	Clarification  *Choice      `json:"clarification"`
 	Pause          int          `json:"pause"` // milliseconds before each step
 	Fail           bool         `json:"fail"`
+	Then           *script      `json:"then"` // what follows when the caller has chosen an option without a statement
 }
 
 type scriptStep struct {
@@ -45,6 +47,17 @@ func (s Script) Answer(ctx context.Context, who auth.Principal, asked Question, 
 	}
 
 	q := &inquiry{tools: Tools{Query: s.Query}, who: who, question: asked, recorder: newRecorder(log)}
+
+	if asked.chosenStatement() {
+		return (&interpreter{inquiry: q, planning: s.Planning}).respond(ctx)
+	}
+
+	if last := asked.LastChosen(); last != nil && do.Then != nil {
+		do = *do.Then
+		do.Response = strings.ReplaceAll(do.Response, "<chosen>", last.Interpretation)
+	}
+
+	do.Clarification.clean()
 
 	if s.Planning {
 		plan := Plan{Steps: []string{}, Reasoning: do.Reasoning}

@@ -72,23 +72,34 @@ func (r *Runs) expire(ctx context.Context, _ job.Lease) error {
 			return err
 		}
 
-		e := ending{
-			status: Expired, kind: EventFailed, at: r.now(),
-			failure: Failure{Code: fault.Timeout, Message: "The question reached its time limit. Ask for less, or ask again."},
-		}
-
 		for _, one := range late {
-			if err := r.DB.InTx(ctx, func(tx postgres.Tx) error {
-				_, err := endRun(ctx, tx, one.Account, one.Run, e)
-
-				return err
-			}); err != nil && !errors.Is(err, errEnded) {
+			if err := r.DB.InTx(ctx, func(tx postgres.Tx) error { return r.expireTx(ctx, tx, one) }); notEnded(err) != nil {
 				return err
 			}
 		}
 
 		r.tail.hurry()
 	}
+}
+
+// expireTx ends a run whose deadline has passed. The run may have got another deadline since it was selected, by a choice.
+func (r *Runs) expireTx(ctx context.Context, tx postgres.Tx, one Args) error {
+	run, err := lockRun(ctx, tx, one.Account, one.Run)
+	if err != nil || run == nil || run.Status.ended() || !run.DeadlineAt.Before(r.now()) {
+		return err
+	}
+
+	e := ending{
+		status: Expired, kind: EventFailed, at: r.now(),
+		failure: Failure{Code: fault.Timeout, Message: "The question reached its time limit. Ask for less, or ask again."},
+	}
+	if run.Status == Waiting {
+		e.failure.Message = "No option was chosen within 24 hours. Ask again."
+	}
+
+	_, err = endRun(ctx, tx, one.Account, one.Run, e)
+
+	return err
 }
 
 // Delete deletes a run of the caller with its events and results, and the conversation if it has no other run.

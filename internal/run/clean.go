@@ -39,7 +39,7 @@ func Prepare(ctx context.Context, db *postgres.DB, now time.Time) error {
 // clean drops the events of old weeks and removes expired runs and objects, as recorded in the database. It is safe to
 // interrupt; a failure of one cleanup does not stop the others.
 func (r *Runs) clean(ctx context.Context, _ job.Lease) error {
-	before := r.now().Add(-eventsKept - r.Timeout)
+	before := r.now().Add(-eventsKept - r.Timeout - choiceTime)
 	dropped := r.DB.InTx(ctx, func(tx postgres.Tx) error { return dropEvents(ctx, tx, before) })
 
 	return errors.Join(dropped, r.removeOld(ctx), r.removeObjects(ctx))

@@ -6,6 +6,12 @@
 //	                 ├──────────────── Cancel ──────────────┼────────────────────────▶ cancelled
 //	                 └───────────── the deadline ───────────┴────────────────────────▶ expired
 //
+//	        the agent asks for a choice            Choose
+//	running ───────────────────────────▶ waiting ──────────▶ running
+//	                                        ├── a new question in the conversation ──▶ completed
+//	                                        ├── Cancel ──────────────────────────────▶ cancelled
+//	                                        └── the deadline ────────────────────────▶ expired
+//
 // A run is defined by its log. The run, its first event and its job are created in one transaction. From then on the worker
 // that holds the lease writes an event for each action, and callers see only what is written. If the worker dies, the next
 // worker continues from the log and does not repeat what is recorded.
@@ -13,6 +19,7 @@
 // Invariants:
 //   - The events of a run are numbered from 1 without gaps, because writing an event locks the row of the run. The last
 //     event is the end of the run, and no event follows it.
+//   - A run waits for one choice at a time, and goes on with the rights of the caller who chose.
 //   - Only the account that asked can see a conversation and its runs.
 //   - Every read of the result of a run checks again whether the reader may see the datasets that the run read, and is
 //     recorded in the audit of their owners.

@@ -13,6 +13,8 @@ const (
 	EventPlan        = agent.EventPlan
 	EventStepStarted = agent.EventStepStarted
 	EventStep        = agent.EventStep
+	EventWaiting     = agent.EventRunWaiting
+	EventChosen      = agent.EventOptionChosen
 	EventCompleted   = agent.EventRunCompleted
 	EventCancelled   = agent.EventRunCancelled
 	EventFailed      = agent.EventRunFailed
@@ -28,6 +30,8 @@ type (
 	StepStarted = agent.StepStarted
 	Step        = agent.Step
 	Completion  = agent.RunCompleted
+	Chosen      = agent.OptionChosen
+	Choice      = agent.Chosen
 	Failure     = agent.RunFailed
 )
 
@@ -44,10 +48,14 @@ func (e Event) Ends() bool {
 	return e.Kind == EventCompleted || e.Kind == EventCancelled || e.Kind == EventFailed
 }
 
+// Rests reports whether nothing follows the event for now: it is the last one of the run, or the run waits for a choice. A
+// stream ends with it, unless the run has gone on by then.
+func (e Event) Rests() bool { return e.Ends() || e.Kind == EventWaiting }
+
 // revealsData reports whether the event can reveal data, so that only readers who may see the data may receive its content.
 func (e Event) revealsData() bool {
 	switch e.Kind {
-	case EventPlan, EventStepStarted, agent.EventQueryExecuting, EventStep, agent.EventAnswer, EventCompleted, EventFailed:
+	case EventPlan, EventStepStarted, agent.EventQueryExecuting, EventStep, agent.EventAnswer, EventWaiting, EventChosen, EventCompleted, EventFailed:
 		return true
 	default:
 		return false

@@ -253,15 +253,19 @@ func (l *record) storeRows(ctx context.Context, step int, rows []byte) (string, 
 	return key, err
 }
 
-// end writes how the run ended and its last event in one transaction.
+// end writes how the run ended and its last event in one transaction. A run whose result asks for a choice does not end but
+// waits.
 func (l *record) end(ctx context.Context, result agent.Result, reason error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
 	defer cancel()
 
 	e := ending{status: Completed, kind: EventCompleted, at: l.now()}
 
-	if reason != nil {
+	switch {
+	case reason != nil:
 		e.status, e.kind, e.failure = Failed, EventFailed, asFailure(reason)
+	case result.Asks():
+		e.status, e.kind = Waiting, EventWaiting
 	}
 
 	var last Event
@@ -271,13 +275,19 @@ func (l *record) end(ctx context.Context, result agent.Result, reason error) err
 			return err
 		}
 
+		var kept storedResult
+
 		if reason == nil {
-			if err := l.fill(ctx, tx, &result, &e); err != nil {
+			if kept, err = l.fill(ctx, tx, &result, &e); err != nil {
 				return err
 			}
 		}
 
-		last, err = endRun(ctx, tx, l.run.Account, l.run.ID, e)
+		if e.status == Waiting {
+			last, err = l.suspend(ctx, tx, kept, e)
+		} else {
+			last, err = endRun(ctx, tx, l.run.Account, l.run.ID, e)
+		}
 
 		return err
 	})
@@ -290,13 +300,23 @@ func (l *record) end(ctx context.Context, result agent.Result, reason error) err
 
 const endTime = 10 * time.Second
 
-// fill sets the stored result in e: the result with the stored steps and the snapshots that were read.
-func (l *record) fill(ctx context.Context, tx postgres.Tx, result *agent.Result, e *ending) (err error) {
-	kept := storedResult{Result: *result, Steps: []storedStep{}}
-
-	reads, err := selectReads(ctx, tx, l.run.Account, l.run.ID)
+// suspend makes the run wait for a choice.
+func (l *record) suspend(ctx context.Context, tx postgres.Tx, kept storedResult, e ending) (Event, error) {
+	body, err := waitingBody(kept)
 	if err != nil {
-		return err
+		return Event{}, err
+	}
+
+	return suspendRun(ctx, tx, l.run.Account, l.run.ID, e, body, e.at.Add(choiceTime))
+}
+
+// fill sets the stored result in e: the result with the stored steps and the snapshots that were read.
+func (l *record) fill(ctx context.Context, tx postgres.Tx, result *agent.Result, e *ending) (kept storedResult, err error) {
+	kept = storedResult{Result: *result, Steps: []storedStep{}}
+
+	reads, err := selectPinned(ctx, tx, l.run.Account, l.run.ID)
+	if err != nil {
+		return kept, err
 	}
 
 	for _, read := range reads {
@@ -305,13 +325,13 @@ func (l *record) fill(ctx context.Context, tx postgres.Tx, result *agent.Result,
 
 	steps, err := selectSteps(ctx, tx, l.run.Account, l.run.ID)
 	if err != nil {
-		return err
+		return kept, err
 	}
 
 	for _, body := range steps {
 		var step storedStep
 		if err := json.Unmarshal(body, &step); err != nil {
-			return err
+			return kept, err
 		}
 
 		kept.Steps = append(kept.Steps, step)
@@ -319,7 +339,7 @@ func (l *record) fill(ctx context.Context, tx postgres.Tx, result *agent.Result,
 
 	e.result, err = json.Marshal(kept)
 
-	return err
+	return kept, err
 }
 
 // asFailure returns the failure that is shown to the caller. The text of an internal error is never shown.

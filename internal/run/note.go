@@ -70,7 +70,7 @@ func (r *Runs) writeAudit(ctx context.Context, entries ...audit.Entry) error {
 
 // note records in the audit the datasets whose rows the stream is about to deliver, each dataset once per stream.
 func (s *Stream) note(ctx context.Context, events []Event) error {
-	if !slices.ContainsFunc(events, func(e Event) bool { return e.Kind == EventStep || e.Kind == EventCompleted }) {
+	if !slices.ContainsFunc(events, func(e Event) bool { return e.Kind == EventStep || e.Kind == EventWaiting || e.Kind == EventCompleted }) {
 		return nil
 	}
 

@@ -32,7 +32,7 @@ func (r *Runs) reaches(ctx context.Context, q postgres.Querier, who auth.Princip
 	for _, run := range runs {
 		switch {
 		case run.caller.Token != nil && run.caller.Token.ID == who.Token.ID:
-		case run.Status == Running:
+		case !run.Status.ended():
 			return fault.Absent()
 		default:
 			others = append(others, run.ID)
@@ -87,7 +87,7 @@ func (r *Runs) reachable(ctx context.Context, q postgres.Querier, who auth.Princ
 		switch {
 		case run.caller.Token != nil && run.caller.Token.ID == who.Token.ID:
 			reached[run.ID] = true
-		case run.Status != Running:
+		case run.Status.ended():
 			others = append(others, run.ID)
 		}
 	}

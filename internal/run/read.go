@@ -62,7 +62,7 @@ const hiddenMessage = "The question could not be answered."
 // reveal sets the result or error of a run, as far as the reader may still see the datasets that the run read. It returns
 // the datasets whose rows are shown.
 func (r *Runs) reveal(ctx context.Context, who auth.Principal, run *Run) (shown []source, err error) {
-	if run.Status != Completed && run.Status != Failed {
+	if !run.Status.hasResult() && run.Status != Failed {
 		return nil, nil
 	}
 
@@ -72,7 +72,7 @@ func (r *Runs) reveal(ctx context.Context, who auth.Principal, run *Run) (shown 
 	}
 
 	visible := len(reads) == len(paths)
-	if visible && run.Status == Completed {
+	if visible && run.Status.hasResult() {
 		shown = pair(reads, paths)
 	}
 
@@ -84,9 +84,9 @@ func (r *Runs) show(ctx context.Context, run *Run, visible bool, complete func(c
 	switch {
 	case run.Status == Failed && !visible: // its message may quote data
 		run.Error = fault.New(run.Error.Code, hiddenMessage)
-	case run.Status == Completed && !visible:
+	case run.Status.hasResult() && !visible:
 		run.Result = &agent.Result{Steps: []agent.Step{}, Outcome: agent.Withheld}
-	case run.Status == Completed:
+	case run.Status.hasResult():
 		result := run.stored.Result
 		result.Steps = make([]agent.Step, len(run.stored.Steps))
 
@@ -175,7 +175,7 @@ func (r *Runs) complete(ctx context.Context, kept storedStep) (agent.Step, error
 	return step, nil
 }
 
-// Await waits until a run of the caller ends.
+// Await waits until a run of the caller ends or waits for a choice.
 //
 // Faults: NotFound, Unauthorized when the credential of the caller is no longer valid.
 func (r *Runs) Await(ctx context.Context, who auth.Principal, id uuid.UUID) error {
@@ -191,7 +191,7 @@ func (r *Runs) Await(ctx context.Context, who auth.Principal, id uuid.UUID) erro
 
 	for {
 		events, err := follower.next(ctx)
-		if err != nil || events[len(events)-1].Ends() {
+		if err != nil || events[len(events)-1].Rests() {
 			return err
 		}
 	}

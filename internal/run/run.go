@@ -94,8 +94,15 @@ func (r *Runs) Tail(ctx context.Context) { r.tail.run(ctx) }
 // Status is the status of a run.
 type Status string
 
+// ended reports whether a run with this status has ended.
+func (s Status) ended() bool { return s != Running && s != Waiting }
+
+// hasResult reports whether a run with this status has a result.
+func (s Status) hasResult() bool { return s == Completed || s == Waiting }
+
 const (
 	Running   Status = "running"
+	Waiting   Status = "waiting" // for the caller to choose an option
 	Completed Status = "completed"
 	Failed    Status = "failed"
 	Cancelled Status = "cancelled"
@@ -103,7 +110,7 @@ const (
 )
 
 // Statuses returns all statuses of runs.
-func Statuses() []Status { return []Status{Running, Completed, Failed, Cancelled, Expired} }
+func Statuses() []Status { return []Status{Running, Waiting, Completed, Failed, Cancelled, Expired} }
 
 // Run is a run with its question and its result.
 type Run struct {
@@ -117,7 +124,7 @@ type Run struct {
 	Error        *fault.Error
 	CreatedAt    time.Time
 	DeadlineAt   time.Time
-	BeganAt      time.Time // zero while the run waits for a worker
+	BeganAt      time.Time // zero while the run waits for a worker; after a choice or a wait for one, when that began
 	FinishedAt   time.Time
 	TraceID      [16]byte
 
@@ -200,9 +207,28 @@ func (r *Runs) Ask(ctx context.Context, who auth.Principal, want Ask) (made Run,
 	})
 	if err == nil {
 		r.Jobs().Wake(Queue)
+		r.tail.hurry() // a run of the conversation that waited has ended
 	}
 
 	return made, err
+}
+
+// Asked returns the run that a request made before.
+//
+// Faults: NotFound if the request is not a repeated one.
+func (r *Runs) Asked(ctx context.Context, who auth.Principal, once auth.Once) (Run, error) {
+	var id uuid.UUID
+
+	err := r.DB.Do(ctx, func(q postgres.Querier) (err error) {
+		id, err = once.Find(ctx, q, who.Account, who, r.now())
+
+		return err
+	})
+	if err != nil {
+		return Run{}, err
+	}
+
+	return r.own(ctx, who, id) // there is no run with the id uuid.Nil
 }
 
 // reach returns the namespace of a question, and checks that the caller may see the datasets to which it is limited.
@@ -238,10 +264,7 @@ func (r *Runs) askTx(ctx context.Context, tx postgres.Tx, draft *Run, namespace 
 	}
 
 	if running >= r.MaxPerUser {
-		limited := fault.New(fault.RateLimited, fmt.Sprintf("You have %d questions in progress, which is the maximum. Wait for one to finish, or cancel one.", running))
-		limited.RetryAfter = retryAfter
-
-		return limited
+		return r.tooMany(running)
 	}
 
 	if err := r.turnTx(ctx, tx, draft, namespace); err != nil {
@@ -268,7 +291,7 @@ func (r *Runs) askTx(ctx context.Context, tx postgres.Tx, draft *Run, namespace 
 	return r.Jobs().InsertTx(ctx, tx, draft.args(), runOpts())
 }
 
-// turnTx adds the run to its conversation, which it creates if needed.
+// turnTx adds the run to its conversation, which it creates if needed. Runs of the conversation that wait for a choice end.
 func (r *Runs) turnTx(ctx context.Context, tx postgres.Tx, draft *Run, namespace catalog.Namespace) error {
 	if draft.Conversation == uuid.Nil {
 		draft.Conversation = uuid.Must(uuid.NewV7())
@@ -300,6 +323,10 @@ func (r *Runs) turnTx(ctx context.Context, tx postgres.Tx, draft *Run, namespace
 		return fault.New(fault.Conflict, fmt.Sprintf("The conversation has %d turns, which is the maximum. Start a new conversation.", maxTurns))
 	default:
 		found.Namespace = namespace.Name // it may have been renamed
+
+		if err := closeWaiting(ctx, tx, draft.Account, found.ID, draft.CreatedAt); err != nil {
+			return err
+		}
 
 		return touchConversation(ctx, tx, *found, draft.CreatedAt)
 	}

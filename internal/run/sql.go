@@ -33,16 +33,22 @@ const (
 	sqlSelectEarlier = `
 		SELECT` + sqlRunColumns + ` FROM runs
 		WHERE account_id = $1 AND conversation_id = $2 AND id < $3 AND status = 'completed' ORDER BY id DESC LIMIT $4`
-	sqlSelectLate = `SELECT account_id, id FROM runs WHERE status = 'running' AND deadline_at < $1 ORDER BY deadline_at LIMIT $2`
+	sqlSelectLate = `SELECT account_id, id FROM runs WHERE status IN ('running', 'waiting') AND deadline_at < $1 ORDER BY deadline_at LIMIT $2`
 
 	// The lock prevents the deletion of the run until the transaction ends.
 	sqlHoldRunning = `SELECT 1 FROM runs WHERE account_id = $1 AND id = $2 AND status = 'running' FOR SHARE`
 
 	sqlInsertRead = `
 		INSERT INTO run_reads (account_id, run_id, dataset_account, dataset_id, dataset, snapshot_id, committed_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING`
+		VALUES ($1, $2, $3, $4, $5, $6, $7)
+		ON CONFLICT (account_id, run_id, dataset_id) DO UPDATE
+			SET dataset = excluded.dataset, snapshot_id = excluded.snapshot_id, committed_at = excluded.committed_at, quoted = false
+			WHERE run_reads.quoted`
 	sqlSelectReads = `
 		SELECT dataset_account, dataset_id, dataset, snapshot_id, committed_at FROM run_reads WHERE account_id = $1 AND run_id = $2 ORDER BY dataset`
+	sqlSelectPinned = `
+		SELECT dataset_account, dataset_id, dataset, snapshot_id, committed_at FROM run_reads
+		WHERE account_id = $1 AND run_id = $2 AND NOT quoted ORDER BY dataset`
 
 	sqlInsertObject = `
 		INSERT INTO run_objects (account_id, run_id, step, state, object_key, remove_at) VALUES ($1, $2, $3, 'writing', $4, $5)`
@@ -62,20 +68,27 @@ func lockRunning(ctx context.Context, tx pgx.Tx, account uuid.UUID) (running int
 }
 
 func insertRun(ctx context.Context, tx pgx.Tx, r Run) error {
-	request, err := json.Marshal(r.Question)
+	request, asking, err := r.stringsOf()
 	if err != nil {
 		return err
 	}
 
-	asking, err := json.Marshal(r.caller) //nolint:musttag // it is read by the same type
-	if err != nil {
-		return err
-	}
-
-	_, err = tx.Exec(ctx, sqlInsertRun, r.Account, r.ID, r.Conversation, r.Agent, r.Question.Text, string(request), string(asking), r.TraceID[:],
+	_, err = tx.Exec(ctx, sqlInsertRun, r.Account, r.ID, r.Conversation, r.Agent, r.Question.Text, request, asking, r.TraceID[:],
 		r.CreatedAt, r.DeadlineAt, r.namespace)
 
 	return err
+}
+
+// stringsOf returns the request and the caller of a run as they are stored.
+func (r Run) stringsOf() (request, caller string, err error) {
+	first, err := json.Marshal(r.Question)
+	if err != nil {
+		return "", "", err
+	}
+
+	second, err := json.Marshal(r.caller) //nolint:musttag // it is read by the same type
+
+	return string(first), string(second), err
 }
 
 // selectRun returns a run; nil if it does not exist.
@@ -187,6 +200,16 @@ func insertReads(ctx context.Context, tx pgx.Tx, r Run, reads []query.Read) erro
 
 func selectReads(ctx context.Context, q postgres.Querier, account, run uuid.UUID) ([]query.Read, error) {
 	rows, err := q.Query(ctx, sqlSelectReads, account, run)
+	if err != nil {
+		return nil, err
+	}
+
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[query.Read])
+}
+
+// selectPinned returns the snapshots that a run has read since the last choice.
+func selectPinned(ctx context.Context, q postgres.Querier, account, run uuid.UUID) ([]query.Read, error) {
+	rows, err := q.Query(ctx, sqlSelectPinned, account, run)
 	if err != nil {
 		return nil, err
 	}

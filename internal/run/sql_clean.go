@@ -27,7 +27,7 @@ const (
 	sqlSelectReaders = `SELECT account_id, run_id FROM run_reads WHERE dataset_account = $1 AND dataset_id = $2 ORDER BY account_id, run_id LIMIT $3`
 	sqlEraseEvents   = `DELETE FROM run_events WHERE account_id = $1 AND run_id = $2 AND kind NOT IN ('runStarted', 'runCompleted', 'runCancelled', 'runFailed')`
 	sqlEraseResult   = `
-		UPDATE runs SET result = CASE WHEN result IS NOT NULL THEN $3 END, error_message = CASE status WHEN 'failed' THEN $4 ELSE error_message END
+		UPDATE runs SET request = request - 'chosen', result = CASE WHEN result IS NOT NULL THEN $3 END, error_message = CASE status WHEN 'failed' THEN $4 ELSE error_message END
 		WHERE account_id = $1 AND id = $2`
 	sqlDeleteRead = `DELETE FROM run_reads WHERE account_id = $1 AND run_id = $2 AND dataset_id = $3`
 

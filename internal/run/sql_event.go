@@ -24,7 +24,7 @@ const (
 	sqlEndRun = `
 		WITH ended AS (
 			UPDATE runs SET status = $3, last_seq = last_seq + 1, result = $4, error_code = $5, error_message = $6, finished_at = $7
-			WHERE account_id = $1 AND id = $2 AND status = 'running' RETURNING last_seq)
+			WHERE account_id = $1 AND id = $2 AND status IN ('running', 'waiting') RETURNING last_seq)
 		INSERT INTO run_events (account_id, run_id, seq, kind, step, body, at) SELECT $1, $2, last_seq, $8, 0, '{}', $7 FROM ended
 		RETURNING seq`
 	sqlSelectEvents = `

@@ -27,6 +27,8 @@ func TestStoredEvents(t *testing.T) {
 		string(EventStep):                  func() any { return &storedStep{} },
 		string(agent.EventAnswerStarted):   func() any { return &agent.Empty{} },
 		string(agent.EventAnswer):          func() any { return &agent.Conclusion{} },
+		string(EventWaiting):               func() any { return &agent.RunCompleted{} },
+		string(EventChosen):                func() any { return &agent.OptionChosen{} },
 		string(EventCompleted):             func() any { return &agent.Empty{} }, // the result is in the row of the run
 		string(EventCancelled):             func() any { return &agent.Empty{} },
 		string(EventFailed):                func() any { return &agent.Empty{} }, // code and message are in the row of the run

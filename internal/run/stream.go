@@ -22,7 +22,7 @@ type Stream struct {
 	follower *follower
 	backlog  []Event            // events that are not delivered yet
 	noted    map[uuid.UUID]bool // datasets whose read is recorded in the audit
-	over     bool               // the run had ended and the reader had its last event when the stream was opened
+	over     bool               // nothing was going on and the reader had the last event when the stream was opened
 }
 
 // Follow returns a stream of the events of a run of the caller after the event with the number after. The caller closes the
@@ -115,6 +115,8 @@ func (r Run) lastKind() agent.Kind {
 	switch r.Status {
 	case Completed:
 		return EventCompleted
+	case Waiting:
+		return EventWaiting
 	case Cancelled:
 		return EventCancelled
 	default:
@@ -122,7 +124,7 @@ func (r Run) lastKind() agent.Kind {
 	}
 }
 
-// Next waits for events and returns them. No event follows one for which Ends is true, so do not call Next again after it. Next
+// Next waits for events and returns them. If Rests is true for the last one of them, do not call Next again. Next
 // returns io.EOF if the reader had already received the last event when the stream was opened. After an error, the next
 // call returns the same events again.
 //
@@ -179,7 +181,7 @@ func (s *Stream) reveal(ctx context.Context, events []Event) (shown []Event, err
 	}
 
 	for _, e := range events {
-		if !visible && e.revealsData() && !e.Ends() {
+		if !visible && e.revealsData() && !e.Rests() {
 			continue
 		}
 
@@ -210,6 +212,12 @@ func (s *Stream) body(ctx context.Context, e Event, visible bool) (json.RawMessa
 		}
 
 		return encode(Failure{Code: run.Error.Code, Message: run.Error.Message})
+	case EventWaiting:
+		if visible {
+			return e.Body, nil
+		}
+
+		return encode(Completion{Result: &agent.Result{Steps: []agent.Step{}, Outcome: agent.Withheld}})
 	case EventStep:
 		var kept storedStep
 		if err := json.Unmarshal(e.Body, &kept); err != nil {

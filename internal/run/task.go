@@ -102,7 +102,7 @@ func (r *Runs) revealAll(ctx context.Context, who auth.Principal, runs []Run, wh
 	}
 
 	for i := range runs {
-		if run := &runs[i]; run.Status == Completed || run.Status == Failed {
+		if run := &runs[i]; run.Status.hasResult() || run.Status == Failed {
 			if err := r.show(ctx, run, !hidden[run.ID], complete); err != nil {
 				return err
 			}
@@ -117,7 +117,7 @@ func (r *Runs) hidden(ctx context.Context, who auth.Principal, runs []Run) (hidd
 	var ids []uuid.UUID
 
 	for _, run := range runs {
-		if run.Status == Completed || run.Status == Failed {
+		if run.Status.hasResult() || run.Status == Failed {
 			ids = append(ids, run.ID)
 		}
 	}

@@ -44,13 +44,18 @@ type Worker struct {
 // Work processes the run, unless another worker does. If the work folder is full, the job waits: another replica may have
 // space.
 func (w *Worker) Work(ctx context.Context, j *river.Job[Args]) error {
-	return job.Snooze(w.Runs.Jobs().Attempt(ctx, job.Attempt{
+	err := w.Runs.Jobs().Attempt(ctx, job.Attempt{
 		Work: j.Args.work(),
 		Room: func() error { return w.Runs.Folder.Room(0) },
 		Do: func(ctx context.Context, lease job.Lease) error {
 			return w.Runs.work(ctx, j.Args, lease, j.Attempt >= j.MaxAttempts)
 		},
-	}))
+	})
+	if errors.Is(err, job.ErrLost) { // the caller may have chosen before the worker that asked gave its lease back
+		err = job.Wait(err)
+	}
+
+	return job.Snooze(err)
 }
 
 // work continues a run from its log. It ends when the agent is done, the deadline passes, the run is cancelled, or the
@@ -127,7 +132,7 @@ func (r *Runs) resume(ctx context.Context, args Args, lease job.Lease) (*record,
 		}
 
 		if err == nil && run != nil {
-			reads, err = selectReads(ctx, q, args.Account, args.Run)
+			reads, err = selectPinned(ctx, q, args.Account, args.Run)
 		}
 
 		return err
@@ -146,7 +151,7 @@ func (r *Runs) resume(ctx context.Context, args Args, lease job.Lease) (*record,
 	log := &record{Runs: r, lease: lease, run: *run, pinned: map[uuid.UUID]uuid.UUID{}}
 	log.pin(reads)
 
-	for _, e := range events {
+	for _, e := range sinceChoice(events) {
 		log.before = append(log.before, e.Event)
 	}
 

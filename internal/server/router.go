@@ -62,6 +62,7 @@ func (s *Server) rawHandlers(docs *docs) map[string]handlerFunc {
 		"ask":                s.ask,
 		"getRun":             s.getRun,
 		"cancelRun":          s.cancelRun,
+		"chooseOption":       s.chooseOption,
 		"streamRunEvents":    s.streamRunEvents,
 		"listStepRows":       s.listStepRows,
 		"exportStep":         s.exportStep,

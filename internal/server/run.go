@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -15,12 +14,6 @@ import (
 	"quern.dev/quern/internal/catalog"
 	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/run"
-)
-
-const (
-	defaultWait = 60 * time.Second
-	maxWait     = 110 * time.Second
-	eventStream = "text/event-stream"
 )
 
 // shownRun is a run in its form in the API. Rows are already JSON and are not changed.
@@ -57,139 +50,6 @@ func showFailure(e *fault.Error) *shownFailure {
 	}
 
 	return &shownFailure{e.Code, e.Message}
-}
-
-// ask handles POST /query/ask.
-func (s *Server) ask(w http.ResponseWriter, r *http.Request) error {
-	wait, err := preferredWait(r.Header.Get("Prefer"))
-	if err != nil {
-		return err
-	}
-
-	asJSON := !wantsStream(r.Header.Values("Accept"))
-
-	var body api.Question
-	if err := decode(r, &body); err != nil {
-		return err
-	}
-
-	start := func() error { return s.startRun(w, r, asked(r, body), wait, asJSON) }
-
-	if wait == 0 || asJSON {
-		return start()
-	}
-
-	return s.reserved(r, start)
-}
-
-// startRun starts a run and writes it in the form that the client requested.
-func (s *Server) startRun(w http.ResponseWriter, r *http.Request, want run.Ask, wait time.Duration, asJSON bool) error {
-	made, err := s.config.Runs.Ask(r.Context(), callOf(r.Context()).who, want)
-	if err == nil {
-		w.Header().Set("Location", *address(s.config.PublicURL, "query", "runs", made.ID.String()))
-	}
-
-	switch {
-	case err != nil:
-		return err
-	case wait == 0:
-		writeJSON(w, http.StatusAccepted, showRun(made))
-
-		return nil
-	case asJSON:
-		return s.awaitRun(w, r, made, wait)
-	default:
-		return s.stream(w, r, made.ID, 0)
-	}
-}
-
-// wantsStream reports whether the client names event streams and does not prefer JSON. A client that accepts anything
-// gets JSON, which every HTTP client can read.
-func wantsStream(accept []string) bool {
-	named := strings.Contains(strings.ToLower(strings.Join(accept, ",")), eventStream)
-
-	return named && quality(accept, eventStream) > 0 && quality(accept, eventStream) >= quality(accept, "application/json")
-}
-
-// preferredWait returns how long the client wants to wait; zero means not at all.
-func preferredWait(prefer string) (time.Duration, error) {
-	for part := range strings.SplitSeq(prefer, ",") {
-		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
-
-		switch {
-		case strings.EqualFold(name, "respond-async"):
-			return 0, nil
-		case strings.EqualFold(name, "wait"):
-			seconds, err := strconv.Atoi(value)
-			if err != nil || seconds < 1 {
-				return 0, fault.Invalid("Prefer", "wait must be a number of seconds")
-			}
-
-			return min(time.Duration(seconds)*time.Second, maxWait), nil
-		}
-	}
-
-	return defaultWait, nil
-}
-
-func asked(r *http.Request, body api.Question) run.Ask {
-	want := run.Ask{Agent: "assistant", Question: run.Question{Username: body.Username, Namespace: body.Namespace, Text: body.Query}}
-	q := &want.Question
-
-	if body.Agent != nil {
-		want.Agent = string(*body.Agent)
-	}
-
-	if body.ConversationID != nil {
-		want.Conversation = *body.ConversationID
-	}
-
-	if body.Datasets != nil {
-		q.Datasets = *body.Datasets
-	}
-
-	if body.AsOf != nil {
-		q.AsOf = *body.AsOf
-	}
-
-	for to, from := range map[*string]*string{&q.HelperPrompt: body.HelperPrompt, &q.Model: body.Model, &q.Provider: body.Provider, &q.TimeZone: body.TimeZone} {
-		if from != nil {
-			*to = *from
-		}
-	}
-
-	if key := r.Header.Get("Idempotency-Key"); key != "" {
-		want.Once = once(r.Context(), &key)
-	}
-
-	return want
-}
-
-// awaitRun writes the run when it has ended, or its current state when the client's waiting time is over.
-func (s *Server) awaitRun(w http.ResponseWriter, r *http.Request, made run.Run, wait time.Duration) error {
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(wait + streamWrite)) // only connections of tests do not support it
-
-	waiting, stop := context.WithTimeout(r.Context(), wait)
-	defer stop()
-
-	who := callOf(r.Context()).who
-	if err := s.config.Runs.Await(waiting, who, made.ID); err != nil && waiting.Err() == nil {
-		return err
-	}
-
-	found, err := s.config.Runs.Get(r.Context(), who, made.ID)
-	if err != nil {
-		return err
-	}
-
-	status := http.StatusOK
-	if found.Status == run.Running {
-		status = http.StatusAccepted
-	}
-
-	writeJSON(w, status, showRun(found))
-
-	return nil
 }
 
 // streamRunEvents handles GET /query/runs/{runId}/events.

@@ -44,7 +44,7 @@ type delivery struct {
 	err    error
 }
 
-// stream writes the events of a run until the run ends or the client disconnects; a disconnect does not affect the run.
+// stream writes the events of a run until the run ends or waits for a choice, or until the client disconnects; a disconnect does not affect the run.
 // The response begins as soon as the caller's access to the run is checked: a client that waits for the first byte
 // cannot distinguish a slow agent from a dead service.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, id uuid.UUID, after int64) error {
@@ -133,7 +133,7 @@ func send(w http.ResponseWriter, events []run.Event) (ended bool, err error) {
 
 	for _, e := range events {
 		fmt.Fprintf(&text, "id: %d\nevent: %s\ndata: %s\n\n", e.Seq, e.Kind, e.Body)
-		ended = ended || e.Ends()
+		ended = e.Rests() // if the run went on after a wait, other events follow
 	}
 
 	return ended, flush(w, text.Bytes())
