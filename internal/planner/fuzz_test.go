@@ -55,21 +55,7 @@ func FuzzPlan(f *testing.F) {
 		}
 
 		plan := planner.Make(want)
-
-		for _, c := range plan.Candidates {
-			require.NotEmpty(t, c.Interpretation)
-			checkSQL(t, c.SQL, name, value)
-		}
-
-		switch plan.Outcome {
-		case planner.Answer, planner.DidYouMean:
-			require.Len(t, plan.Candidates, 1)
-		case planner.AskBack:
-			require.Greater(t, len(plan.Candidates), 1)
-		case planner.Refuse:
-			require.Empty(t, plan.Candidates)
-		}
-
+		checkPlan(t, plan, name, value)
 		require.Equal(t, plan, planner.Make(want), "the same again")
 		require.LessOrEqual(t, len(planner.Likely(want, 1)), 1)
 	})
