@@ -129,7 +129,10 @@ func TestSnapshots(t *testing.T) {
 	t.Parallel()
 
 	columns := []meaning.SourceColumn{
-		{Name: "amount", Type: "double", Distinct: 9}, {Name: "qty", Type: "bigint", Distinct: 9}, {Name: "unit_price", Type: "double", Distinct: 9}, {Name: "x", Type: "double", Distinct: 9},
+		{Name: "amount", Type: "double", Distinct: 9},
+		{Name: "qty", Type: "bigint", Distinct: 9},
+		{Name: "unit_price", Type: "double", Distinct: 9},
+		{Name: "x", Type: "double", Distinct: 9},
 		{Name: "kg_on_hand", Type: "double", Distinct: 9},
 	}
 

@@ -1,7 +1,6 @@
 package planner
 
-// IsFunction and IsLight are the closed lists of words that no element of a form explains.
-var (
-	IsFunction = isFunction
-	IsLight    = isLight
-)
+// IsFunction and IsLight report whether a word is in the closed lists of words that no element of a form explains.
+func IsFunction(word string) bool { return isFunction(word) }
+
+func IsLight(stem string) bool { return isLight(stem) }

@@ -149,13 +149,14 @@ func (r *reading) finish() bool {
 	}
 
 	for _, c := range r.where {
-		if c.Rows != nil {
+		switch {
+		case c.Rows != nil:
 			if r.reach(c.table, r.root) != 1 {
 				return r.refuse("Nothing says how " + r.tables[c.table].name + " and " + r.form.Dataset + " belong together.")
 			}
-		} else if !r.canReach(c.table) {
+		case !r.canReach(c.table):
 			return false
-		} else if c.Is == form.IsNot {
+		case c.Is == form.IsNot:
 			c.Column = r.ref(r.near(r.root, &r.tables[c.table].columns[r.tables[c.table].find(c.Name)]))
 		}
 

@@ -28,7 +28,7 @@ func FuzzPlan(f *testing.F) {
 		f.Add(seed[0], seed[1], seed[2])
 	}
 
-	shop := loadWorld(f, "testdata/shop", june)
+	shop := loadWorld(f, "testdata/shop", june())
 
 	f.Fuzz(func(t *testing.T, question, name, value string) {
 		at := max(strings.Index(question, value), 0)
@@ -49,7 +49,7 @@ func FuzzPlan(f *testing.F) {
 		one.Meaning = meaning.Draft(one.Source)
 
 		want := planner.Request{
-			Question: question, Today: june, Datasets: append([]planner.Dataset{one}, shop.datasets...),
+			Question: question, Today: june(), Datasets: append([]planner.Dataset{one}, shop.datasets...),
 			Matches: append(shop.matches(question), planner.Match{Dataset: name, Column: name, Value: value, Start: at, End: at + len(value), Score: 0.9}, planner.Match{Start: -4, End: 1 << 40},
 				planner.Match{Dataset: name, Column: name, Value: value, Start: 1 << 40, End: -4, Guess: true}),
 		}

@@ -31,7 +31,7 @@ func TestQuestions(t *testing.T) {
 
 		switch name, isWorld := strings.CutPrefix(line, "## "); {
 		case isWorld:
-			in = loadWorld(t, "testdata/"+name, june)
+			in = loadWorld(t, "testdata/"+name, june())
 		case line != "" && line[0] != '#':
 			plan := in.ask(line)
 			require.Equal(t, plan, in.ask(line), "the same again")
@@ -50,11 +50,11 @@ func TestQuestions(t *testing.T) {
 	require.Equal(t, string(want), golden.String())
 }
 
-var outcomes = map[planner.Outcome]string{planner.Refuse: "refuse", planner.Answer: "answer", planner.AskBack: "ask back", planner.DidYouMean: "did you mean"}
-
 // describe writes a plan as the golden file has it.
 func describe(question string, plan planner.Plan) string {
 	var text strings.Builder
+
+	outcomes := map[planner.Outcome]string{planner.Refuse: "refuse", planner.Answer: "answer", planner.AskBack: "ask back", planner.DidYouMean: "did you mean"}
 
 	fmt.Fprintf(&text, "# %s\n%s", question, outcomes[plan.Outcome])
 

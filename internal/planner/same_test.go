@@ -127,13 +127,15 @@ func (c *checked) roleOf(e explanation) meaning.Role {
 	return ""
 }
 
-// opposites are words for the operators that mean something else.
-var opposites = map[string][]string{
-	"most": {"the fewest"}, "least": {"the most"}, "highest": {"the lowest"}, "lowest": {"the highest"}, "dearest": {"the cheapest"}, "cheapest": {"the most expensive"},
-	"longest": {"the shortest"}, "shortest": {"the longest"}, "latest": {"the first"}, "earliest": {"the last"}, "top": {"bottom"}, "bottom": {"top"},
-	"average": {"median", "total", "highest"}, "median": {"average"}, "sum": {"average", "median"}, "count": {"average", "share of"}, "share": {"number of"},
-	">": {"less than", "at least"}, "<": {"more than"}, ">=": {"at most", "more than"}, "<=": {"at least"}, "after": {"before", "since"}, "before": {"after", "until"}, "since": {"before"},
-	"dearer": {"cheaper than"}, "cheaper": {"more expensive than"}, "descending": {"ascending"}, "ascending": {"descending"}, "versus": {"without"}, "not": {"or"}, "without": {"with"},
+// opposites returns words for the operators that mean something else.
+func opposites() map[string][]string {
+	return map[string][]string{
+		"most": {"the fewest"}, "least": {"the most"}, "highest": {"the lowest"}, "lowest": {"the highest"}, "dearest": {"the cheapest"}, "cheapest": {"the most expensive"},
+		"longest": {"the shortest"}, "shortest": {"the longest"}, "latest": {"the first"}, "earliest": {"the last"}, "top": {"bottom"}, "bottom": {"top"},
+		"average": {"median", "total", "highest"}, "median": {"average"}, "sum": {"average", "median"}, "count": {"average", "share of"}, "share": {"number of"},
+		">": {"less than", "at least"}, "<": {"more than"}, ">=": {"at most", "more than"}, "<=": {"at least"}, "after": {"before", "since"}, "before": {"after", "until"}, "since": {"before"},
+		"dearer": {"cheaper than"}, "cheaper": {"more expensive than"}, "descending": {"ascending"}, "ascending": {"descending"}, "versus": {"without"}, "not": {"or"}, "without": {"with"},
+	}
 }
 
 const mostOthers = 3 // words to put in place of one
@@ -177,7 +179,7 @@ func (c *checked) alternatives(e explanation) (list []string) {
 	case "column":
 		list = c.otherColumns(e)
 	default:
-		list = opposites[e.As]
+		list = opposites()[e.As]
 	}
 
 	return list[:min(len(list), mostOthers)]

@@ -54,7 +54,7 @@ func readSet(t *testing.T, folder string) (sets []*questionSet) {
 
 		at := slices.IndexFunc(sets, func(s *questionSet) bool { return s.name == one.DB })
 		if at < 0 {
-			today := june
+			today := june()
 			if one.AsOf != "" {
 				today, err = time.Parse(time.DateOnly, one.AsOf)
 				require.NoError(t, err)
@@ -149,53 +149,55 @@ func kindOf(role meaning.Role) string {
 	}
 }
 
-// templates are questions with places: {rows} of a dataset, {kind} and {adds}, {figure}, {flag}, {date} for columns of
+// templates returns questions with places: {rows} of a dataset, {kind} and {adds}, {figure}, {flag}, {date} for columns of
 // it, {value} of a kind.
-var templates = []string{
-	"How many {rows} are there?",
-	"How many {rows} are there in {value}?",
-	"How many {value} {rows} were there in 2025?",
-	"Number of {rows} per {kind}",
-	"Number of {rows} with {kind} {value}",
-	"How many {rows} are not {value}?",
-	"{rows} by {kind} in 2026",
-	"Total {adds} of {rows}",
-	"Total {adds} by {kind}",
-	"{adds} per month",
-	"{adds} in May 2026 by {kind}",
-	"Average {figure}",
-	"What is the average {figure} in {value}?",
-	"Average {figure} by {kind}",
-	"Median {figure} of {value}",
-	"Highest {figure} in {value}",
-	"What is the lowest {figure}?",
-	"{rows} with {figure} over 20",
-	"How many {rows} have a {figure} between 5 and 50?",
-	"{rows} with at least 3 {adds}",
-	"How many {flag} {rows}?",
-	"How many {rows} are not {flag}?",
-	"Share of {flag} {rows} by {kind}",
-	"How many {rows} since March 2026?",
-	"How many {rows} between 2026-02-01 and 2026-03-31?",
-	"{rows} with {date} before 2026",
-	"Top 3 {kind} by {adds}",
-	"Top 5 {rows} by {figure}",
-	"Which {kind} has the most {rows}?",
-	"Which {kind} has the highest average {figure}?",
-	"Which {kind} has the fewest {rows}?",
-	"{kind} with more than 2 {rows}",
-	"What percentage of {rows} is {value}?",
-	"Share of {adds} by {kind}",
-	"List all {rows} in {value}",
-	"Which {rows} have a {figure} above 100?",
-	"What is the most common {kind}?",
-	"How many different {kind} do {rows} have?",
-	"{rows} except {value} by {kind}",
-	"{rows} without {date}",
-	"Number of {rows} by {kind} descending",
-	"{value} {rows} last month",
-	"How many {rows} were there in March?",
-	"Which month had the most {rows}?",
+func templates() []string {
+	return []string{
+		"How many {rows} are there?",
+		"How many {rows} are there in {value}?",
+		"How many {value} {rows} were there in 2025?",
+		"Number of {rows} per {kind}",
+		"Number of {rows} with {kind} {value}",
+		"How many {rows} are not {value}?",
+		"{rows} by {kind} in 2026",
+		"Total {adds} of {rows}",
+		"Total {adds} by {kind}",
+		"{adds} per month",
+		"{adds} in May 2026 by {kind}",
+		"Average {figure}",
+		"What is the average {figure} in {value}?",
+		"Average {figure} by {kind}",
+		"Median {figure} of {value}",
+		"Highest {figure} in {value}",
+		"What is the lowest {figure}?",
+		"{rows} with {figure} over 20",
+		"How many {rows} have a {figure} between 5 and 50?",
+		"{rows} with at least 3 {adds}",
+		"How many {flag} {rows}?",
+		"How many {rows} are not {flag}?",
+		"Share of {flag} {rows} by {kind}",
+		"How many {rows} since March 2026?",
+		"How many {rows} between 2026-02-01 and 2026-03-31?",
+		"{rows} with {date} before 2026",
+		"Top 3 {kind} by {adds}",
+		"Top 5 {rows} by {figure}",
+		"Which {kind} has the most {rows}?",
+		"Which {kind} has the highest average {figure}?",
+		"Which {kind} has the fewest {rows}?",
+		"{kind} with more than 2 {rows}",
+		"What percentage of {rows} is {value}?",
+		"Share of {adds} by {kind}",
+		"List all {rows} in {value}",
+		"Which {rows} have a {figure} above 100?",
+		"What is the most common {kind}?",
+		"How many different {kind} do {rows} have?",
+		"{rows} except {value} by {kind}",
+		"{rows} without {date}",
+		"Number of {rows} by {kind} descending",
+		"{value} {rows} last month",
+		"How many {rows} were there in March?",
+		"Which month had the most {rows}?",
+	}
 }
 
 // fill fills the templates with the names and values of a world.
@@ -226,7 +228,7 @@ func fill(w *testWorld) (list []string) {
 			}
 		}
 
-		for _, t := range templates {
+		for _, t := range templates() {
 			list = append(list, filled(t, places)...)
 		}
 	}

@@ -12,12 +12,14 @@ import (
 // BenchmarkPlan plans a question in a namespace of 50 datasets with 40 columns each: the likely datasets, and the
 // plan among the 12 whose profiles the service reads, and among all.
 func BenchmarkPlan(b *testing.B) {
-	want := planner.Request{Question: "What is the total amount of sales_gg by region?", Today: june}
+	want := planner.Request{Question: "What is the total amount of sales_gg by region?", Today: june()}
 
 	for d := range 50 {
 		source := meaning.Source{Name: fmt.Sprintf("sales_%c%c", 'a'+d%10, 'e'+d/10), Rows: 1000, Keys: [][]string{{"id"}}, Columns: []meaning.SourceColumn{
-			{Name: "id", Type: "bigint", Distinct: 1000}, {Name: "region", Type: "varchar", Distinct: 4, Values: []any{"North", "South"}},
-			{Name: "amount", Type: "double", Distinct: 900}, {Name: "sold", Type: "date", Distinct: 300},
+			{Name: "id", Type: "bigint", Distinct: 1000},
+			{Name: "region", Type: "varchar", Distinct: 4, Values: []any{"North", "South"}},
+			{Name: "amount", Type: "double", Distinct: 900},
+			{Name: "sold", Type: "date", Distinct: 300},
 		}}
 
 		for c := len(source.Columns); c < 40; c++ {

@@ -31,19 +31,19 @@ type place struct{ dataset, column, value string }
 
 // loadWorld reads the CSV files of a folder and computes their profiles as the service does: types, different values,
 // empty cells, limits, frequent values, keys and joins.
-func loadWorld(t testing.TB, folder string, today time.Time) *testWorld {
-	t.Helper()
+func loadWorld(tb testing.TB, folder string, today time.Time) *testWorld {
+	tb.Helper()
 
 	files, err := filepath.Glob(filepath.Join(folder, "*.csv"))
-	require.NoError(t, err)
-	require.NotEmpty(t, files, folder)
+	require.NoError(tb, err)
+	require.NotEmpty(tb, files, folder)
 
 	w := &testWorld{name: filepath.Base(folder), today: today, values: map[string][]place{}}
 	cells := map[string]map[string]map[string]bool{} // by dataset and column
 
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".csv")
-		d, seen := profile(name, readCSV(t, file))
+		d, seen := profile(name, readCSV(tb, file))
 		cells[name] = seen
 		w.datasets = append(w.datasets, d)
 		w.index(&w.datasets[len(w.datasets)-1], seen)
@@ -58,16 +58,16 @@ func loadWorld(t testing.TB, folder string, today time.Time) *testWorld {
 	return w
 }
 
-func readCSV(t testing.TB, file string) [][]string {
-	t.Helper()
+func readCSV(tb testing.TB, file string) [][]string {
+	tb.Helper()
 
 	f, err := os.Open(filepath.Clean(file))
-	require.NoError(t, err)
+	require.NoError(tb, err)
 
-	defer func() { require.NoError(t, f.Close()) }()
+	defer func() { require.NoError(tb, f.Close()) }()
 
 	rows, err := csv.NewReader(f).ReadAll()
-	require.NoError(t, err)
+	require.NoError(tb, err)
 
 	return rows
 }
@@ -278,12 +278,13 @@ func (w *testWorld) others(dataset, column, value string) (list []string) {
 	return list
 }
 
-var june = time.Date(2026, 6, 30, 0, 0, 0, 0, time.UTC)
+// june returns the day on which the questions are asked.
+func june() time.Time { return time.Date(2026, 6, 30, 0, 0, 0, 0, time.UTC) }
 
 // worlds returns the three worlds of testdata: a shop whose datasets belong together, staff, and a hotel with wide and
 // separate datasets.
-func worlds(t testing.TB) []*testWorld {
-	t.Helper()
+func worlds(tb testing.TB) []*testWorld {
+	tb.Helper()
 
-	return []*testWorld{loadWorld(t, "testdata/shop", june), loadWorld(t, "testdata/staff", june), loadWorld(t, "testdata/hotel", june)}
+	return []*testWorld{loadWorld(tb, "testdata/shop", june()), loadWorld(tb, "testdata/staff", june()), loadWorld(tb, "testdata/hotel", june())}
 }
