@@ -252,10 +252,10 @@ func YesNo(values []any) (yes, no any) {
 	for _, v := range values {
 		s, ok := v.(string)
 		if !ok {
-			switch {
-			case v == true || v == 1.0:
+			switch v {
+			case true, 1.0:
 				yes = v
-			case v == false || v == 0.0:
+			case false, 0.0:
 				no = v
 			}
 

@@ -49,7 +49,7 @@ func (r *reading) compareNumber(first, number, last int, o op) {
 		upper = r.items[last].number
 	}
 
-	subject := -1
+	var subject int
 
 	switch {
 	case r.isColumn(last+1, isFigure) || r.isColumn(last+1, func(role meaning.Role) bool { return role == meaning.Year || role == meaning.Code }) && meaning.IsNumber(r.column(last+1).Type):
@@ -273,31 +273,7 @@ func (r *reading) filters() {
 	for i := range r.items {
 		switch {
 		case r.is(i, valueItem):
-			c := r.near(r.root, r.column(i))
-			at := slices.IndexFunc(r.where, func(w condition) bool {
-				return w.table == c.table && w.Name == c.Name && w.Is == form.Is && w.Rows == nil
-			})
-
-			if at >= 0 && slices.Contains(r.where[at].Values, r.items[i].value) {
-				continue // it says nothing new
-			}
-
-			r.use(i)
-
-			// A name of the column next to the value explains it: "status cancelled".
-			for _, j := range []int{i - 1, i + 1} {
-				if r.is(j, columnItem) && (r.column(j) == c || r.column(j) == r.column(i)) {
-					r.use(j)
-				}
-			}
-
-			if at >= 0 {
-				r.where[at].Values = append(r.where[at].Values, r.items[i].value)
-
-				continue
-			}
-
-			r.where = append(r.where, condition{form.Condition{Column: r.ref(c), Is: form.Is, Values: []any{r.items[i].value}}, c.table, i})
+			r.filter(i)
 		case r.is(i, columnItem) && r.column(i).Role == meaning.Flag:
 			yes, _ := meaning.YesNo(r.column(i).Values)
 			if yes == nil {
@@ -312,7 +288,40 @@ func (r *reading) filters() {
 		}
 	}
 
-	// "and" between two values, and "or" between two values of one column.
+	r.conjunctions()
+}
+
+// filter turns a value into a condition.
+func (r *reading) filter(i int) {
+	c := r.near(r.root, r.column(i))
+	at := slices.IndexFunc(r.where, func(w condition) bool {
+		return w.table == c.table && w.Name == c.Name && w.Is == form.Is && w.Rows == nil
+	})
+
+	if at >= 0 && slices.Contains(r.where[at].Values, r.items[i].value) {
+		return // it says nothing new
+	}
+
+	r.use(i)
+
+	// A name of the column next to the value explains it: "status cancelled".
+	for _, j := range []int{i - 1, i + 1} {
+		if r.is(j, columnItem) && (r.column(j) == c || r.column(j) == r.column(i)) {
+			r.use(j)
+		}
+	}
+
+	if at >= 0 {
+		r.where[at].Values = append(r.where[at].Values, r.items[i].value)
+
+		return
+	}
+
+	r.where = append(r.where, condition{form.Condition{Column: r.ref(c), Is: form.Is, Values: []any{r.items[i].value}}, c.table, i})
+}
+
+// conjunctions uses "and" between two conditions, and "or" between two values of one column.
+func (r *reading) conjunctions() {
 	for i := range r.items {
 		if !r.isOp(i, opAnd, opOr) || i == 0 || i+1 >= len(r.items) {
 			continue

@@ -101,73 +101,81 @@ func (r *reading) extreme(i int) bool {
 		}
 	}
 
-	// "what is the highest price": the figure itself.
-	if !isAsked && by != nil && r.find(opWho) < 0 && !r.isNumbered(i) && (o == opHighest || o == opLowest || o == opLongest || o == opShortest) && items > 0 {
-		if w := r.find(opWhich); w >= 0 {
-			r.use(w)
+	switch {
+	case isAsked:
+	case by != nil && items > 0 && !compares(o, opLatest, opEarliest, opMost, opLeast) && r.find(opWho) < 0 && !r.isNumbered(i):
+		return r.extremeFigure(i, by, items)
+	case by != nil && compares(o, opLatest, opEarliest) && r.isOp(0, opWhen): // "when was the last order"
+		r.use(0)
+
+		return r.extremeFigure(i, by, 0)
+	default:
+		if what, n = r.implied(i, by, items); n < 0 {
+			return false
 		}
+	}
 
-		if t := r.first(entityItem); t < 0 || r.items[t].table == by.table || r.reach(by.table, r.items[t].table) == 1 {
-			r.use(i)
-			r.useFrom(i+1, items)
-			r.root = by.table
-			r.form.Measures = []form.Measure{{Function: function(r.items[i].op), Of: &form.Term{Column: r.ref(by)}}}
+	return r.extremeOf(i, what, n, by, items)
+}
 
-			if o == opLongest {
-				r.form.Measures[0].Function = form.Max
-			} else if o == opShortest {
-				r.form.Measures[0].Function = form.Min
-			}
+func compares(o op, list ...op) bool { return slices.Contains(list, o) }
 
-			return true
-		}
+// extremeFigure handles "what is the highest price" and "when was the last order": the figure itself.
+func (r *reading) extremeFigure(i int, by *column, items int) bool {
+	if w := r.find(opWhich); w >= 0 {
+		r.use(w)
+	}
 
+	if t := r.first(entityItem); t >= 0 && r.items[t].table != by.table && r.reach(by.table, r.items[t].table) != 1 {
 		return false
 	}
 
-	if !isAsked && r.isOp(0, opWhen) && (o == opLatest || o == opEarliest) && by != nil { // "when was the last order"
-		r.use(0, i)
-		r.root = by.table
-		r.form.Measures = []form.Measure{{Function: form.Max, Of: &form.Term{Column: r.ref(by)}}}
+	r.use(i)
+	r.useFrom(i+1, items)
+	r.root = by.table
 
-		if o == opEarliest {
-			r.form.Measures[0].Function = form.Min
-		}
-
-		return true
+	m := form.Measure{Function: form.Min, Of: &form.Term{Column: r.ref(by)}}
+	if isDescending(r.items[i].op) {
+		m.Function = form.Max
 	}
 
-	if !isAsked && (o == opHighest || o == opLowest || o == opMost || o == opLeast) { // "the three projects with the largest budget"
-		for j := range r.items[:i] {
-			if what, n = r.targetAt(j); n > 0 && j > 0 && r.is(j-1, numberItem) {
-				isAsked = true
+	r.form.Measures = []form.Measure{m}
 
-				break
-			}
-		}
+	return true
+}
 
-		if w := r.find(opWho); !isAsked && w >= 0 && by != nil { // "who has the highest salary"
-			if t := r.tables[by.table]; slices.ContainsFunc(t.nouns, func(n []string) bool { return isPerson(n[len(n)-1]) }) {
-				r.use(w)
-
-				what, n, isAsked = target{table: by.table, item: w}, 0, true
-			}
-		}
-	}
-
-	if !isAsked { // "the cheapest product"
-		if o == opHighest || o == opLowest || o == opMost || o == opLeast {
-			return false
-		}
-
+// implied returns what a superlative without "which" asks for, and how many items name it, -1 if there is nothing.
+func (r *reading) implied(i int, by *column, items int) (what target, n int) {
+	if !compares(r.items[i].op, opHighest, opLowest, opMost, opLeast) { // "the cheapest product"
 		if w := r.find(opWhich, opList); w >= 0 {
 			r.use(w)
 		}
 
 		if what, n = r.targetAt(i + 1 + items); n == 0 {
-			return false
+			return what, -1
+		}
+
+		return what, n
+	}
+
+	for j := range r.items[:i] { // "the three projects with the largest budget"
+		if what, n = r.targetAt(j); n > 0 && j > 0 && r.is(j-1, numberItem) {
+			return what, n
 		}
 	}
+
+	if w := r.find(opWho); w >= 0 && by != nil && r.isPersons(target{table: by.table}) { // "who has the highest salary"
+		r.use(w)
+
+		return target{table: by.table, item: w}, 0
+	}
+
+	return what, -1
+}
+
+// extremeOf orders what is asked for, and keeps the first.
+func (r *reading) extremeOf(i int, what target, n int, by *column, items int) bool {
+	o := r.items[i].op
 
 	r.use(i)
 	r.useFrom(what.item, n)
@@ -188,12 +196,8 @@ func (r *reading) extreme(i int) bool {
 		return r.best(what, by, isDescending(o), limit)
 	}
 
-	if len(r.groups) > 0 || o != opMost && o != opLeast && o != opHighest && o != opLowest {
+	if len(r.groups) > 0 || !compares(o, opMost, opLeast, opHighest, opLowest) {
 		return false // the best of each group, or the first of something else: "the month of the first order"
-	}
-
-	if o != opMost && o != opLeast && o != opHighest && o != opLowest {
-		return false // they name what they compare
 	}
 
 	m, table, used := r.measureAt(i + 1)
@@ -285,13 +289,7 @@ func (r *reading) extremeColumn(i int, what target, isAsked bool) (*column, int)
 }
 
 func isCost(c *column) bool {
-	for _, w := range c.stems {
-		if w == "cost" {
-			return true
-		}
-	}
-
-	return false
+	return slices.Contains(c.stems, "cost")
 }
 
 // best lists the rows with the highest or lowest figure.

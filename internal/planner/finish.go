@@ -44,6 +44,7 @@ func (r *reading) qualifiers() {
 			if one.verb && one.table == r.root && r.column(i).Role != meaning.Date && slices.ContainsFunc(r.form.Measures, func(m form.Measure) bool { return m.Of != nil && m.Of.Name == r.column(i).Name }) {
 				r.use(i)
 			}
+		default:
 		}
 	}
 }
@@ -95,6 +96,7 @@ func (r *reading) qualifyOp(i int) {
 			r.form.Order = &form.Order{Descending: r.items[i].op == opDown}
 			r.use(i)
 		}
+	default:
 	}
 }
 
@@ -116,17 +118,35 @@ func (r *reading) finish() bool {
 		return false
 	}
 
-	// A verb that is the name of a column of dates says that it happened: "paid invoices".
-	for i := range r.items {
-		if r.is(i, columnItem) && r.items[i].verb && r.items[i].table == r.root && r.column(i).Role == meaning.Date {
-			r.use(i)
+	r.happened()
 
-			if c := r.column(i); c.Nulls > 0 && r.date == r.items[i] && len(r.times) == 0 {
-				r.where = append(r.where, condition{form.Condition{Column: r.ref(c), Is: form.Filled}, c.table, i})
-			}
-		}
+	if !r.finishGroups() || !r.finishConditions() {
+		return false
 	}
 
+	if r.form.Order != nil && r.form.Order.Column != nil && !r.isList || r.isList && len(r.groups) > 0 {
+		return false
+	}
+
+	return !slices.Contains(r.used, false)
+}
+
+// happened uses verbs that are the name of a column of dates: "paid invoices" have a date of payment.
+func (r *reading) happened() {
+	for i := range r.items {
+		if !r.is(i, columnItem) || !r.items[i].verb || r.items[i].table != r.root || r.column(i).Role != meaning.Date {
+			continue
+		}
+
+		r.use(i)
+
+		if c := r.column(i); c.Nulls > 0 && r.date == r.items[i] && len(r.times) == 0 {
+			r.where = append(r.where, condition{form.Condition{Column: r.ref(c), Is: form.Filled}, c.table, i})
+		}
+	}
+}
+
+func (r *reading) finishGroups() bool {
 	for _, g := range r.groups {
 		if !r.canReach(g.table) {
 			return false
@@ -142,6 +162,10 @@ func (r *reading) finish() bool {
 		r.form.Groups = append(r.form.Groups, g.Group)
 	}
 
+	return true
+}
+
+func (r *reading) finishConditions() bool {
 	// "Guests who never had a suite" are not those who had another room once.
 	isDistinct := r.form.Distinct || slices.ContainsFunc(r.form.Measures, func(m form.Measure) bool { return m.Function == form.CountDistinct })
 	if isDistinct && slices.ContainsFunc(r.where, func(c condition) bool { return c.Is == form.IsNot }) {
@@ -163,11 +187,7 @@ func (r *reading) finish() bool {
 		r.form.Where = append(r.form.Where, c.Condition)
 	}
 
-	if r.form.Order != nil && r.form.Order.Column != nil && !r.isList || r.isList && len(r.groups) > 0 {
-		return false
-	}
-
-	return !slices.Contains(r.used, false)
+	return true
 }
 
 // connects reports whether the verbs that only connect say nothing that the form does not.

@@ -7,7 +7,6 @@ import (
 	"unicode"
 
 	"quern.dev/quern/internal/lexicon"
-	"quern.dev/quern/internal/meaning"
 )
 
 const (
@@ -156,23 +155,10 @@ func (m *matcher) names(from, to int) (list []*item) {
 			list = append(list, &item{kind: entityItem, from: from, to: to, table: t.at, verb: verb, plural: plural, tier: tier})
 		}
 
+		list = append(list, m.columns(item{kind: columnItem, from: from, to: to, table: t.at, verb: verb, plural: plural}, said)...)
+
 		if verb && slices.ContainsFunc(t.nouns, func(n []string) bool { return len(n) > 0 && n[len(n)-1] == deedNoun(said[0]) }) {
 			list = append(list, &item{kind: verbItem, from: from, to: to, table: t.at, verb: true})
-		}
-
-		for c := range t.columns {
-			one := &t.columns[c]
-			if one.joined && !slices.ContainsFunc(said, isIDStem) || t.key == c && slices.ContainsFunc(t.nouns, func(n []string) bool { return sameName(said, n) }) {
-				continue
-			}
-
-			if t.label == c && slices.ContainsFunc(t.nouns, func(n []string) bool { return sameName(said, n) }) {
-				continue // the name of the row stands for the row
-			}
-
-			if tier, byUnit := m.tier(said, t, one); tier > 0 {
-				list = append(list, &item{kind: columnItem, from: from, to: to, table: t.at, column: c, tier: tier, verb: verb, plural: plural, byUnit: byUnit})
-			}
 		}
 
 		if to == from+1 {
@@ -197,6 +183,28 @@ func (m *matcher) names(from, to int) (list []*item) {
 	return slices.DeleteFunc(list, func(one *item) bool {
 		return one.kind == columnItem && one.tier == 1 && best > 1 || one.kind == partItem && best > 1
 	})
+}
+
+// columns returns the columns of a table that words name. The name and the key of a row stand for the row, and a column
+// that refers to another dataset for the thing there.
+func (m *matcher) columns(like item, said []string) (list []*item) {
+	t := m.tables[like.table]
+	isRow := slices.ContainsFunc(t.nouns, func(n []string) bool { return sameName(said, n) })
+	isID := slices.ContainsFunc(said, isIDStem)
+
+	for c := range t.columns {
+		if t.columns[c].joined && !isID || isRow && (t.key == c || t.label == c) {
+			continue
+		}
+
+		one := like
+		if one.tier, one.byUnit = m.tier(said, t, &t.columns[c]); one.tier > 0 {
+			one.column = c
+			list = append(list, &one)
+		}
+	}
+
+	return list
 }
 
 // entity returns how well words name the rows of a table: 3 by its name, 2 by the last word of its name, if no other
@@ -418,83 +426,4 @@ func deedNoun(stem string) string {
 	default:
 		return stem
 	}
-}
-
-// values returns the values that words mean.
-func (m *matcher) values() (list []*item) {
-	add := func(one *item) {
-		if !slices.ContainsFunc(list, func(o *item) bool {
-			return o.from == one.from && o.to == one.to && o.table == one.table && o.column == one.column && (o.value == one.value || !o.guess && one.guess)
-		}) {
-			list = append(list, one)
-		}
-	}
-
-	for _, v := range m.matches {
-		table := slices.IndexFunc(m.tables, func(t *table) bool { return t.name == v.Dataset })
-		if table < 0 {
-			continue
-		}
-
-		column := m.tables[table].find(v.Column)
-		from, to := m.tokensOf(v.Start, v.End)
-
-		if column < 0 || from >= to || v.Guess && (to-from == 1 && m.tokens[from].isNumber || !isTypo(m.text[v.Start:v.End], v.Value)) {
-			continue
-		}
-
-		// The name of rows that are sums of others is the word for a sum: no figure contains these rows.
-		if slices.ContainsFunc(m.tables[table].source.Totals, func(o Match) bool { return o.Column == v.Column && o.Value == v.Value }) {
-			continue
-		}
-
-		one := &item{kind: valueItem, from: from, to: to, table: table, column: column, value: v.Value, guess: v.Guess}
-		if to-from == 1 && isFunction(m.tokens[from].lower) && !isUpper(m.text[m.tokens[from].start:m.tokens[from].end]) {
-			continue
-		}
-
-		add(one)
-	}
-
-	// Short codes in capitals are not in the value index if they are stop words.
-	for i, t := range m.tokens {
-		word := m.text[t.start:t.end]
-		if !isUpper(word) {
-			if word = strings.TrimSuffix(word, "s"); !isUpper(word) { // "EVs"
-				continue
-			}
-		}
-
-		for _, table := range m.tables {
-			for c := range table.columns {
-				if slices.Contains(table.columns[c].Values, any(word)) && table.columns[c].Role != meaning.Flag {
-					add(&item{kind: valueItem, from: i, to: i + 1, table: table.at, column: c, value: word})
-				}
-			}
-		}
-	}
-
-	// Typing errors are offered only where nothing is exactly the same.
-	return slices.DeleteFunc(list, func(one *item) bool {
-		return one.guess && slices.ContainsFunc(list, func(o *item) bool { return !o.guess && o.from <= one.from && o.to >= one.to })
-	})
-}
-
-// isTypo reports whether words can be a value with a typing error: they have about as many letters.
-func isTypo(words, value string) bool {
-	return len(words) >= 4 && max(len(words), len(value))-min(len(words), len(value)) <= 2
-}
-
-func (m *matcher) tokensOf(start, end int) (from, to int) {
-	from = slices.IndexFunc(m.tokens, func(t token) bool { return t.end > start })
-	if from < 0 {
-		return 0, 0
-	}
-
-	to = from
-	for to < len(m.tokens) && m.tokens[to].start < end && m.tokens[to].start+len(m.tokens[to].lower) <= end {
-		to++
-	}
-
-	return from, to
 }

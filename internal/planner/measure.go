@@ -63,6 +63,7 @@ func termOf(t *table, e meaning.Expr) (form.Term, bool) {
 		n, err := strconv.ParseFloat(e.Number, 64)
 
 		return form.Term{Op: form.Number, Number: n}, err == nil
+	default:
 	}
 
 	args := make([]form.Term, 0, len(e.Args)+1)
@@ -126,7 +127,7 @@ func (w *world) drafted(t *table) (figure, bool) {
 }
 
 // profit returns the revenue less what the things cost, if a unit has exactly one price and one cost, side by side.
-func (w *world) profit(t *table, revenue figure) (figure, bool) {
+func (w *world) profit(revenue figure) (figure, bool) {
 	quantity, price := revenue.measure.Of.Args[0], revenue.measure.Of.Args[1]
 	at := slices.IndexFunc(w.tables, func(o *table) bool { return o.name == price.Dataset })
 

@@ -3,6 +3,7 @@ package planner_test
 import (
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,7 +38,7 @@ func TestPhrases(t *testing.T) {
 
 	for range questions {
 		one, two := strings.Fields(known[random.IntN(len(known))]), strings.Fields(known[random.IntN(len(known))])
-		words := append(one[:1+random.IntN(len(one))], two[random.IntN(len(two)):]...)
+		words := slices.Concat(one[:1+random.IntN(len(one))], two[random.IntN(len(two)):])
 
 		for range random.IntN(3) {
 			words = append(words, strings.TrimSpace(parts[random.IntN(len(parts))]))

@@ -27,9 +27,7 @@ type reading struct {
 	isList  bool
 	counted *column  // whose different values are counted without saying so
 	verbs   []string // stems of verbs that only connect
-	figures []int    // tables whose columns are aggregated
 	why     string
-	notes   []string
 }
 
 // condition is a condition and the table that its column belongs to.
@@ -149,9 +147,6 @@ func isDate(role meaning.Role) bool { return role == meaning.Date }
 func isThing(role meaning.Role) bool {
 	return role == meaning.Category || role == meaning.Name || role == meaning.Text || role == meaning.Code || role == meaning.Year || role == meaning.Identifier
 }
-
-// next reports whether two items stand next to each other, with function words between them at most.
-func (r *reading) next(i, j int) bool { return i >= 0 && j < len(r.items) && j == i+1 }
 
 // ref returns how a form names a column.
 func (r *reading) ref(c *column) form.Column {

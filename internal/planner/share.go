@@ -63,23 +63,31 @@ func (r *reading) share(i int) bool {
 		r.use(w)
 	}
 
-	var (
-		m     form.Measure
-		parts []int
-		at    = r.first(measureItem)
-	)
-
-	for j := range r.items {
-		if r.is(j, valueItem) || r.is(j, columnItem) && r.column(j).Role == meaning.Flag {
-			parts = append(parts, j)
-		}
+	m, ok := r.whole(i)
+	if !ok {
+		return false
 	}
+
+	m.Share = true
+
+	if !r.part(&m) {
+		return false
+	}
+
+	r.form.Measures = append(r.form.Measures, m)
+
+	return true
+}
+
+// whole returns the figure of which a share is asked for.
+func (r *reading) whole(i int) (m form.Measure, ok bool) {
+	at := r.first(measureItem)
 
 	switch {
 	case at >= 0:
 		named, ok := r.named(r.items[at])
 		if !ok {
-			return false
+			return m, false
 		}
 
 		m, r.root = *named, r.items[at].table
@@ -94,10 +102,21 @@ func (r *reading) share(i int) bool {
 		m = r.count(r.root)
 		r.use(i, at)
 	default:
-		return false
+		return m, false
 	}
 
-	m.Share = true
+	return m, true
+}
+
+// part sets the part that a share is of.
+func (r *reading) part(m *form.Measure) bool {
+	var parts []int
+
+	for j := range r.items {
+		if r.is(j, valueItem) || r.is(j, columnItem) && r.column(j).Role == meaning.Flag {
+			parts = append(parts, j)
+		}
+	}
 
 	switch {
 	case len(r.where) > 0: // "share of orders that are not paid"
@@ -143,8 +162,6 @@ func (r *reading) share(i int) bool {
 
 		r.groups = append(r.groups, group{form.Group{Column: r.ref(c)}, c.table, ""})
 	}
-
-	r.form.Measures = append(r.form.Measures, m)
 
 	return true
 }

@@ -113,9 +113,7 @@ func (w *world) vocabulary() (list []string) {
 		}
 	}
 
-	for _, word := range []string{"monthly", "yearly", "quarterly", "weekly", "daily", "month", "year", "quarter", "months", "years"} {
-		list = append(list, word)
-	}
+	list = append(list, "monthly", "yearly", "quarterly", "weekly", "daily", "month", "year", "quarter", "months", "years")
 
 	slices.Sort(list)
 

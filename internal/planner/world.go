@@ -82,7 +82,7 @@ func newWorld(datasets []Dataset) *world {
 		if m, ok := w.drafted(t); ok && len(t.measures) == 0 {
 			t.measures = append(t.measures, m)
 
-			if p, ok := w.profit(t, m); ok {
+			if p, ok := w.profit(m); ok {
 				t.measures = append(t.measures, p)
 			}
 		}
@@ -252,12 +252,12 @@ func (t *table) findLabel() int {
 	best, most := -1, 0
 
 	for i, c := range t.columns {
-		points := 0
+		var points int
 
-		switch {
-		case c.Role == meaning.Name:
+		switch c.Role {
+		case meaning.Name:
 			points = 4
-		case c.Role == meaning.Text || c.Role == meaning.Category:
+		case meaning.Text, meaning.Category:
 			points = 1
 		default:
 			continue
