@@ -157,7 +157,7 @@ func chooseByRules(t *testing.T, d *filled, _ *signer) {
 	answered := d.chosen(run.RunID, number)
 	require.Equal(t, "completed", answered.Status)
 	require.Equal(t, "answer", answered.Result.Outcome)
-	require.Equal(t, map[string]any{"max amount": refunds}, answered.cells(t))
+	require.Equal(t, map[string]any{"highest amount": refunds}, answered.cells(t))
 	require.Equal(t, "planner", answered.Result.Model)
 	require.Equal(t, options[number-1].Interpretation, answered.Result.Interpretation)
 	require.Equal(t, options[number-1].Query, answered.Result.Steps[0].Query)

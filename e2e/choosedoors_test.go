@@ -58,7 +58,7 @@ func chooseOnScreen(t *testing.T, d *filled, _ *signer) {
 	require.Contains(t, wrong.err, "must be a number from 1 to 2")
 
 	chosen := c.run("ask", "-c", conversation, "--choose", "2")
-	require.Contains(t, chosen, "max amount")
+	require.Contains(t, chosen, "highest amount")
 	require.Contains(t, chosen, "interpretation: highest *amount* of *")
 
 	again := c.try("ask", "-c", conversation, "--choose", "2")
@@ -81,7 +81,7 @@ func chooseOnScreen(t *testing.T, d *filled, _ *signer) {
 	at.types("5\r")
 	at.shows("Choose 1 to 2, or press Enter for none: ")
 	at.types("2\r")
-	at.shows("max amount")
+	at.shows("highest amount")
 	at.shows("run: ")
 	require.Zero(t, wait())
 
@@ -165,7 +165,7 @@ func chooseOverA2A(t *testing.T, d *filled, _ *signer) {
 			require.Equal(t, task.ContextID, done.ContextID)
 			require.Equal(t, "TASK_STATE_COMPLETED", done.Status.State)
 			require.Equal(t, options[1].Interpretation, done.Status.Message.Metadata["interpretation"])
-			require.Contains(t, encode(t, done.Artifacts), "max amount")
+			require.Contains(t, encode(t, done.Artifacts), "highest amount")
 			require.NotContains(t, encode(t, done.Artifacts), "-- no query")
 			require.Len(t, done.Artifacts, 2)
 		}

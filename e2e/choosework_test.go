@@ -59,7 +59,7 @@ func chooseOfModel(t *testing.T) {
 
 	heard := len(m.requests())
 	done = d.chosen(run.RunID, number)
-	require.Equal(t, map[string]any{"max amount": refunds + 20}, done.cells(t))
+	require.Equal(t, map[string]any{"highest amount": refunds + 20}, done.cells(t))
 	require.Equal(t, "planner", done.Result.Model)
 	require.Len(t, m.requests(), heard)
 }

@@ -322,7 +322,7 @@ func semanticsLife(t *testing.T, s *service, key *signer) {
 	t.Helper()
 
 	d, _ := sold(t, s, key, "liver")
-	d.mean(`{"row": "sale", "columns": {"note": {"role": "name"}, "quantity": {"role": "count"}}, "measures": [{"name": "pieces", "function": "sum", "expression": "quantity"}]}`)
+	d.mean(`{"row": "receipt", "columns": {"note": {"role": "name"}, "quantity": {"role": "count"}}, "measures": [{"name": "pieces", "function": "sum", "expression": "quantity"}]}`)
 
 	// Columns that are gone have no semantics, and measures of them are not shown.
 	d.loaded(`"mode": "replace"`, "note,amount,quantity\nx,1,many\n")
@@ -336,7 +336,7 @@ func semanticsLife(t *testing.T, s *service, key *signer) {
 
 	d.name = "sales"
 	found, etag := d.semantics()
-	require.Equal(t, "sale", found.Row)
+	require.Equal(t, "receipt", found.Row)
 	require.Equal(t, `"1"`, etag)
 
 	require.Equal(t, http.StatusNoContent, call(t, http.MethodDelete, d.url(), d.bearer, "").status)
@@ -344,7 +344,7 @@ func semanticsLife(t *testing.T, s *service, key *signer) {
 
 	require.Equal(t, http.StatusOK, d.beside("sales", `{"data": [{"note": "x"}]}`).call(http.MethodGet, "/semantics", "").status)
 	found, etag = d.semantics()
-	require.NotEqual(t, "sale", found.Row, "a new dataset inherits nothing")
+	require.NotEqual(t, "receipt", found.Row, "a new dataset inherits nothing")
 	require.Equal(t, `"0"`, etag)
 
 	require.Equal(t, http.StatusNoContent, call(t, http.MethodDelete, d.url(), d.bearer, "").status)

@@ -111,6 +111,7 @@ func (p *Plan) add(r *reading, text string, c *cover) bool {
 
 func (p *Plan) decide(isGuess bool) {
 	p.Reason = ""
+	p.preferOwn()
 
 	switch {
 	case isGuess && len(p.Candidates) > 1: // several guesses are worth nothing
@@ -123,6 +124,27 @@ func (p *Plan) decide(isGuess bool) {
 	default:
 		p.Outcome = Answer
 	}
+}
+
+// preferOwn keeps the interpretations that need the fewest other datasets, if all are about the same rows: orders by
+// country are by their own country, if they have one.
+func (p *Plan) preferOwn() {
+	if slices.ContainsFunc(p.Candidates, func(c Candidate) bool { return c.Form.Dataset != p.Candidates[0].Form.Dataset }) {
+		return
+	}
+
+	others := func(c Candidate) (n int) {
+		for _, e := range c.Explained {
+			if e.Column != "" && e.Dataset != c.Form.Dataset {
+				n++
+			}
+		}
+
+		return n
+	}
+
+	least := others(slices.MinFunc(p.Candidates, func(a, b Candidate) int { return cmp.Compare(others(a), others(b)) }))
+	p.Candidates = slices.DeleteFunc(p.Candidates, func(c Candidate) bool { return others(c) > least })
 }
 
 // unused names the words that the best cover does not explain, or that no form uses.
