@@ -56,7 +56,7 @@ func isSQL(file source) bool {
 	return name == "sql.go" || strings.HasPrefix(name, "sql_")
 }
 
-var looksLikeSQL = regexp.MustCompile(`(?i)^\s*(SELECT|INSERT|UPDATE|DELETE|WITH|MERGE)\s+[^ ]`)
+var looksLikeSQL = regexp.MustCompile(`^\s*((?i:SELECT|INSERT|UPDATE|DELETE|MERGE)|WITH)\s+[^ ]`)
 
 // constantsOf returns the values of the constants of a file, by name.
 func constantsOf(file source) map[string]ast.Expr {
