@@ -57,7 +57,9 @@ func checkQuery(t *testing.T, s *service, operation operation, token string) {
 	}
 
 	if operation.tolerant() {
-		require.Equal(t, ask("").status, ask("?zzz=1&%00=2&=3").status, "unknown parameters")
+		// Not the whole status: what the first request deletes, the second does not find.
+		isRefused := ask("").status == http.StatusUnprocessableEntity
+		require.Equal(t, isRefused, ask("?zzz=1&%00=2&=3").status == http.StatusUnprocessableEntity, "unknown parameters")
 
 		return
 	}
