@@ -219,6 +219,13 @@ func (f *following) take(name, data string) (ended bool, err error) {
 		f.got.result = &completed.Result
 
 		return true, err
+	case api.EventRunWaiting: // it asks back, and nobody answers
+		var waiting api.RunWaitingEvent
+
+		err = event.Decode(&waiting)
+		f.got.result = &waiting.Result
+
+		return true, err
 	case api.EventRunCancelled, api.EventRunFailed:
 		f.got.failure = name + " " + data
 
