@@ -194,7 +194,7 @@ func (p speaker) group(g Group, measures []Measure) string {
 	return string(g.Grain) + " of " + words
 }
 
-// things returns what groups are: one, several, or all of them.
+// things returns the words for the first n groups: "the category", "the 3 categories". Without n it means all groups.
 func (p speaker) things(groups []Group, n int) string {
 	words, isRow := make([]string, len(groups)), false
 

@@ -138,7 +138,7 @@ func (r *reading) countValue(i int) bool {
 
 	c := r.column(at)
 
-	if v := r.first2(verbItem); v >= 0 {
+	if v := r.firstVerb(); v >= 0 {
 		q := r.only(r.items[v].table, isQuantity)
 		if q == nil || r.reach(r.items[v].table, c.table) != 1 {
 			return false
@@ -162,10 +162,10 @@ func (r *reading) countValue(i int) bool {
 	return true
 }
 
-// first2 returns the first free item of a kind, verbs included, or -1.
-func (r *reading) first2(kind itemKind) int {
+// firstVerb returns the first free verb that says what was done, or -1.
+func (r *reading) firstVerb() int {
 	for i := range r.items {
-		if r.is(i, kind) {
+		if r.is(i, verbItem) {
 			return i
 		}
 	}

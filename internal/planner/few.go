@@ -21,9 +21,8 @@ func (r *reading) isEvents(table int) bool {
 	return isEvent && !slices.ContainsFunc(r.items, func(o *item) bool { return (o.kind == entityItem || o.kind == verbItem) && o.table == table })
 }
 
-// withNone makes a form about the rows of one table instead of the rows of another one that are counted, so that rows
-// without any are found, too: the customer with the fewest orders may have none. The times of the question restrict
-// what is counted.
+// withNone counts the rows of one table for each row of another, and keeps those that have none: the customer with the
+// fewest orders may have no order. Periods restrict the rows that are counted.
 func (r *reading) withNone(table int, m *form.Measure, counted int) bool {
 	for _, t := range r.times {
 		c := r.timeColumn(counted, t.date)

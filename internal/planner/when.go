@@ -214,7 +214,8 @@ func isEnd(c *column) bool {
 	})
 }
 
-// during returns the conditions for a period. A month without a year means that month of each year, by year.
+// during returns the conditions for a period. If the words name a month without a year and the data has several years, the
+// rows are grouped by year.
 func (r *reading) during(c *column, p span) ([]form.Condition, bool) {
 	if c.Role == meaning.Year && p.Grain != form.Year {
 		return nil, r.refuse("The data has years only.")

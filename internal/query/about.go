@@ -23,17 +23,6 @@ type About struct {
 	Meaning    meaning.Meaning // without a profile, drafted from names and types only
 }
 
-// About describes datasets, in the order given. The profile is included for datasets for which valued returns true.
-// Datasets that the caller may not see are left out. A profile that cannot be read is logged and left nil.
-func (q *Query) About(ctx context.Context, who auth.Principal, datasets []catalog.Item, valued func(catalog.Item) bool) ([]About, error) {
-	return q.about(ctx, who, datasets, valued, q.profiled)
-}
-
-// AboutEach is About without the joins between datasets, which take longer to find the more datasets there are.
-func (q *Query) AboutEach(ctx context.Context, who auth.Principal, datasets []catalog.Item, valued func(catalog.Item) bool) ([]About, error) {
-	return q.about(ctx, who, datasets, valued, q.profiledAlone)
-}
-
 // Defined returns datasets with their definitions, without profiles and meaning. It does not check access: the caller must have
 // listed the datasets just before.
 func (q *Query) Defined(ctx context.Context, datasets []catalog.Item) ([]About, error) {
@@ -65,10 +54,9 @@ func (q *Query) Defined(ctx context.Context, datasets []catalog.Item) ([]About, 
 	})
 }
 
-// profiling is a function that finds the profiles of datasets of one account.
-type profiling func(ctx context.Context, db postgres.Querier, who auth.Principal, account uuid.UUID, ids []uuid.UUID) (map[uuid.UUID]profiled, error)
-
-func (q *Query) about(ctx context.Context, who auth.Principal, datasets []catalog.Item, valued func(catalog.Item) bool, profiles profiling) ([]About, error) {
+// About describes datasets, in the order given. The profile is included for datasets for which valued returns true.
+// Datasets that the caller may not see are left out. A profile that cannot be read is logged and left nil.
+func (q *Query) About(ctx context.Context, who auth.Principal, datasets []catalog.Item, valued func(catalog.Item) bool) ([]About, error) {
 	accounts := map[uuid.UUID][]uuid.UUID{}
 	for _, d := range datasets {
 		accounts[d.Account] = append(accounts[d.Account], d.ID)
@@ -77,7 +65,7 @@ func (q *Query) about(ctx context.Context, who auth.Principal, datasets []catalo
 	known := map[uuid.UUID]*About{}
 
 	for account, ids := range accounts {
-		if err := q.aboutAccount(ctx, who, account, ids, valued, profiles, known); err != nil {
+		if err := q.aboutAccount(ctx, who, account, ids, valued, known); err != nil {
 			return nil, err
 		}
 	}
@@ -93,7 +81,7 @@ func (q *Query) about(ctx context.Context, who auth.Principal, datasets []catalo
 	return list, nil
 }
 
-func (q *Query) aboutAccount(ctx context.Context, who auth.Principal, account uuid.UUID, ids []uuid.UUID, valued func(catalog.Item) bool, profiles profiling, known map[uuid.UUID]*About) error {
+func (q *Query) aboutAccount(ctx context.Context, who auth.Principal, account uuid.UUID, ids []uuid.UUID, valued func(catalog.Item) bool, known map[uuid.UUID]*About) error {
 	var (
 		seen        []catalog.Item
 		definitions map[uuid.UUID]catalog.Definition
@@ -118,7 +106,7 @@ func (q *Query) aboutAccount(ctx context.Context, who auth.Principal, account uu
 			}
 		}
 
-		if found, err = profiles(ctx, db, who, account, wanted); err != nil {
+		if found, err = q.profiled(ctx, db, who, account, wanted); err != nil {
 			return err
 		}
 

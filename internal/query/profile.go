@@ -111,17 +111,6 @@ func (q *Query) profiled(ctx context.Context, db postgres.Querier, who auth.Prin
 	return found, err
 }
 
-func (q *Query) profiledAlone(ctx context.Context, db postgres.Querier, _ auth.Principal, account uuid.UUID, ids []uuid.UUID) (map[uuid.UUID]profiled, error) {
-	made, err := q.Lake.Profiles(ctx, db, account, ids)
-	found := make(map[uuid.UUID]profiled, len(made))
-
-	for id, one := range made {
-		found[id] = profiled{Profiled: one}
-	}
-
-	return found, err
-}
-
 // joins returns the joins with datasets that the caller may see, under the current names of those datasets.
 func (q *Query) joins(ctx context.Context, db postgres.Querier, who auth.Principal, account uuid.UUID, ids []uuid.UUID) (map[uuid.UUID][]Join, error) {
 	found, err := q.Lake.Joins(ctx, db, account, ids)
