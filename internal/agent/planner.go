@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/catalog"
@@ -150,6 +151,11 @@ func begun(before []Event) (chosen *planner.Candidate, done *Step) {
 // totals is appended to the question for the value index. It finds the names of rows that are sums of other rows.
 const totals = " . Total . Totals . TOTAL . Grand Total . Subtotal . Summe . Gesamt ."
 
+// isTotal reports whether a value is one of the names in totals, and not only similar: a model Grande is no grand total.
+func isTotal(value string) bool {
+	return slices.ContainsFunc(strings.Split(totals, " . "), func(name string) bool { return strings.EqualFold(strings.Trim(name, " ."), strings.TrimSpace(value)) })
+}
+
 const (
 	planned  = 50 // datasets whose names and definitions are considered
 	profiled = 12 // most likely ones of these, whose profiles are read
@@ -230,7 +236,7 @@ func (p *interpreter) match(ctx context.Context, chosen []catalog.Item, want *pl
 		switch {
 		case m.End <= len(asked.Text):
 			want.Matches = append(want.Matches, one)
-		case m.Start >= len(asked.Text) && !one.Guess:
+		case m.Start >= len(asked.Text) && !one.Guess && isTotal(m.Value):
 			p.totals = append(p.totals, one)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"quern.dev/quern/internal/engine"
 	"quern.dev/quern/internal/lake"
 	"quern.dev/quern/internal/lexicon"
+	"quern.dev/quern/internal/meaning"
 )
 
 // summary is the part of a profile that PostgreSQL stores to compare columns.
@@ -91,8 +92,8 @@ func compare(a, b named) (joins []lake.Join) {
 
 			like := alike(a.name, mine.Name, b.name, theirs.Name)
 
-			// Numbers and dates overlap by chance, and two columns of sequential keys always do.
-			if family != engine.Varchar && (!like || mine.unique(a.Rows) && theirs.unique(b.Rows)) {
+			// Numbers and dates overlap by chance, and two columns of sequential keys always do, unless both have the same name.
+			if family != engine.Varchar && (!like || mine.unique(a.Rows) && theirs.unique(b.Rows) && lexicon.Letters(mine.Name) != lexicon.Letters(theirs.Name)) {
 				continue
 			}
 
@@ -140,15 +141,29 @@ func contained(mine, theirs summaryColumn) (share float64, seen int) {
 	return float64(both) / float64(seen), seen
 }
 
-// alike reports whether the names of two columns suggest the same content: the names are equal, or one is derived
-// from the name of the other's dataset.
+// alike reports whether the names of two columns suggest the same content: the names are equal, one is derived from the
+// name of the other's dataset, or one ends with what the other identifies: home_shop and shop_id.
 func alike(dataset, column, otherDataset, other string) bool {
 	a, b := lexicon.Letters(column), lexicon.Letters(other)
 
 	if a == b {
-		return a != "id" // too many datasets have this column
+		return len(identified(column)) > 0 // too many datasets have a column id
 	}
 
-	return a == lexicon.Singular(lexicon.Letters(otherDataset))+b || b == lexicon.Singular(lexicon.Letters(dataset))+a ||
+	return endsWith(identified(column), identified(other)) || endsWith(identified(other), identified(column)) || a == lexicon.Singular(lexicon.Letters(otherDataset))+b || b == lexicon.Singular(lexicon.Letters(dataset))+a ||
 		a == lexicon.Singular(lexicon.Letters(otherDataset)) || b == lexicon.Singular(lexicon.Letters(dataset))
+}
+
+// identified returns the words of the thing that a column identifies: shop for shop_id.
+func identified(column string) []string {
+	words := lexicon.NameWords(column)
+	if n := len(words); n > 0 && meaning.IsIDWord(words[n-1]) && words[n-1] != "sku" && words[n-1] != "isbn" {
+		words = words[:n-1]
+	}
+
+	return words
+}
+
+func endsWith(words, end []string) bool {
+	return len(end) > 0 && len(words) > len(end) && slices.Equal(words[len(words)-len(end):], end)
 }

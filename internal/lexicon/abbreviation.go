@@ -1,5 +1,7 @@
 package lexicon
 
+import "strings"
+
 // Expand returns the words that an abbreviation in a name stands for, in lower case. It returns nil for a word that is
 // not a usual abbreviation.
 func Expand(word string) []string {
@@ -76,6 +78,12 @@ func Expand(word string) []string {
 		return []string{"reservation"}
 	case "wh", "whse":
 		return []string{"warehouse"}
+	case "ret":
+		return []string{"return"}
+	case "est":
+		return []string{"estimated"}
+	case "ins":
+		return []string{"insurance"}
 	case "loc":
 		return []string{"location"}
 	case "ctry":
@@ -106,6 +114,90 @@ func Expand(word string) []string {
 		return []string{"percent"}
 	case "wt":
 		return []string{"weight"}
+	case "lvl":
+		return []string{"level"}
+	case "sz":
+		return []string{"size"}
+	case "pts":
+		return []string{"points"}
+	case "insp":
+		return []string{"inspection"}
+	case "dmg":
+		return []string{"damage"}
+	case "chan":
+		return []string{"channel"}
+	case "cls":
+		return []string{"class"}
+	case "mdl":
+		return []string{"model"}
+	case "tot":
+		return []string{"total"}
+	case "chg":
+		return []string{"charge"}
+	case "bal":
+		return []string{"balance"}
+	case "cap":
+		return []string{"capacity"}
+	case "comm":
+		return []string{"commission"}
+	case "dist":
+		return []string{"distance"}
+	case "dur":
+		return []string{"duration"}
+	case "mfr":
+		return []string{"manufacturer"}
+	case "pop":
+		return []string{"population"}
+	case "purch":
+		return []string{"purchase"}
+	case "val":
+		return []string{"value"}
+	case "vol":
+		return []string{"volume"}
+	case "prio":
+		return []string{"priority"}
+	case "sev":
+		return []string{"severity"}
+	case "loy":
+		return []string{"loyalty"}
+	case "disc":
+		return []string{"discount"}
+	case "act":
+		return []string{"actual"}
+	case "rt":
+		return []string{"rate"}
+	case "wk":
+		return []string{"week"}
+	case "yld":
+		return []string{"yield"}
+	case "prem":
+		return []string{"premium"}
+	case "maint":
+		return []string{"maintenance"}
+	case "lang":
+		return []string{"language"}
+	case "ph":
+		return []string{"phone"}
+	case "bldg":
+		return []string{"building"}
+	case "rm":
+		return []string{"room"}
+	case "br":
+		return []string{"branch"}
+	case "subj":
+		return []string{"subject"}
+	case "pkg":
+		return []string{"package"}
+	case "shpmt":
+		return []string{"shipment"}
+	case "trk":
+		return []string{"truck"}
+	case "drv":
+		return []string{"driven"}
+	case "equip":
+		return []string{"equipment"}
+	case "hosp":
+		return []string{"hospital"}
 	case "pn":
 		return []string{"per", "night"}
 	case "pm":
@@ -133,4 +225,38 @@ func NameWords(name string) (words []string) {
 	}
 
 	return words
+}
+
+const (
+	leastPrefix   = 4 // letters of an abbreviation that is the beginning of a word: categ
+	leastSkeleton = 3 // letters of an abbreviation without vowels: mgr
+)
+
+// Abbreviates reports whether a word of a name is a short form of another word: its beginning, or its first letter and
+// some of its consonants in their order.
+func Abbreviates(short, long string) bool {
+	if len(long) < len(short)+2 || short == "" || short[0] != long[0] {
+		return false
+	}
+
+	if len(short) >= leastPrefix && strings.HasPrefix(long, short) {
+		return true
+	}
+
+	if len(short) < leastSkeleton || strings.ContainsAny(short[1:], "aeiou") {
+		return false
+	}
+
+	at := 0
+
+	for i := range len(short) {
+		n := strings.IndexByte(long[at:], short[i])
+		if n < 0 {
+			return false
+		}
+
+		at += n + 1
+	}
+
+	return true
 }

@@ -95,7 +95,9 @@ func names(d Source, j SourceJoin) bool {
 	}
 
 	switch {
-	case slices.Equal(from, to) && len(bare(from)) > 0:
+	case slices.Equal(from, to) && (len(bare(from)) > 0 || isOwnID(from)):
+		return true
+	case isKeyedLike(bare(from), bare(to)):
 		return true
 	case len(bare(to)) == 0 || slices.Equal(bare(to), noun): // id, or customer_id in customers
 		own := bare(from)
@@ -104,6 +106,16 @@ func names(d Source, j SourceJoin) bool {
 	default:
 		return false
 	}
+}
+
+// isOwnID reports whether a name identifies the same things in every dataset, without saying more.
+func isOwnID(words []string) bool {
+	return len(words) == 1 && (words[0] == "sku" || words[0] == "isbn" || words[0] == "iban")
+}
+
+// isKeyedLike reports whether a column ends with what a key identifies: out_br and br_cd.
+func isKeyedLike(from, key []string) bool {
+	return len(key) > 0 && len(from) > len(key) && slices.Equal(from[len(from)-len(key):], key)
 }
 
 func isKeyOf(d Source, column string) bool {

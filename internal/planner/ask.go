@@ -49,6 +49,12 @@ func (r *reading) groupings() {
 		}
 
 		at := i + 1
+		if r.isColumn(at, isDate) && r.date == r.items[at] && r.byTime() { // "per month by visit date"
+			r.use(i, at)
+
+			continue
+		}
+
 		if r.isOp(at, opDistinct, opAcross) {
 			r.use(at)
 			at++
@@ -69,6 +75,11 @@ func (r *reading) groupings() {
 			r.use(at)
 		}
 	}
+}
+
+// byTime reports whether the rows are grouped by days, months or years.
+func (r *reading) byTime() bool {
+	return slices.ContainsFunc(r.groups, func(g group) bool { return g.table < 0 })
 }
 
 // grouping groups by the items from i, and returns how many it used.

@@ -270,6 +270,8 @@ func (r *reading) exclude(i, at int) {
 
 // filters turns the values and flags that are left into conditions. Values of one column are alternatives.
 func (r *reading) filters() {
+	r.stillOpen()
+
 	for i := range r.items {
 		switch {
 		case r.is(i, valueItem):

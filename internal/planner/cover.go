@@ -5,7 +5,10 @@ import (
 	"slices"
 )
 
-const maxCovers = 64
+const (
+	maxCovers = 64
+	exact     = 3 // tier of a name as it is written
+)
 
 // cover is a way to explain all words: items that do not overlap.
 type cover struct {
@@ -30,8 +33,16 @@ func (c *cover) with(one *item) *cover {
 	default:
 		next.items++
 
-		if one.kind == columnItem || one.kind == entityItem {
-			next.loose += 3 - one.tier
+		switch one.kind {
+		case columnItem, entityItem:
+			next.loose += exact - one.tier
+		case verbItem:
+			if one.table >= 0 {
+				next.loose += exact - one.tier
+			}
+		case partItem:
+			next.loose += exact
+		default:
 		}
 	}
 

@@ -303,10 +303,10 @@ func (r *reading) best(what target, by *column, descending bool, limit int) bool
 	switch t := r.tables[what.table]; {
 	case what.column != nil:
 		r.form.Show = []form.Term{{Column: r.ref(what.column)}}
-	case t.label >= 0:
-		r.form.Show = []form.Term{{Column: r.ref(&t.columns[t.label])}}
-	case t.key >= 0:
-		r.form.Show = []form.Term{{Column: r.ref(&t.columns[t.key])}}
+	default:
+		for _, c := range t.identity() {
+			r.form.Show = append(r.form.Show, form.Term{Column: r.ref(c)})
+		}
 	}
 
 	if len(r.form.Show) > 0 {

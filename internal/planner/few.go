@@ -9,16 +9,19 @@ import (
 // isEvents reports whether the rows of a table are events, and no word says that these are meant: bookings of suites are
 // not suites.
 func (r *reading) isEvents(table int) bool {
-	isEvent := slices.ContainsFunc(r.tables[table].nouns, func(n []string) bool {
+	return r.hasEvents(table) && !slices.ContainsFunc(r.items, func(o *item) bool { return (o.kind == entityItem || o.kind == verbItem) && o.table == table })
+}
+
+// hasEvents reports whether the rows of a table are events.
+func (r *reading) hasEvents(table int) bool {
+	return slices.ContainsFunc(r.tables[table].nouns, func(n []string) bool {
 		switch n[len(n)-1] {
-		case "book", "order", "lin", "sal", "transaction", "payment", "invoic", "shipment", "visit", "reservation", "delivery", "purchas", "claim", "ticket", "rental", "trip", "session", "event", "stay", "appointment":
+		case "book", "order", "lin", "sal", "transaction", "payment", "invoic", "shipment", "visit", "reservation", "delivery", "purchas", "claim", "ticket", "rental", "trip", "session", "event", "stay", "appointment", "loan":
 			return true
 		default:
 			return false
 		}
 	})
-
-	return isEvent && !slices.ContainsFunc(r.items, func(o *item) bool { return (o.kind == entityItem || o.kind == verbItem) && o.table == table })
 }
 
 // withNone counts the rows of one table for each row of another, and keeps those that have none: the customer with the

@@ -49,6 +49,37 @@ func (r *reading) qualifiers() {
 	}
 }
 
+// isCondition reports whether an item became a condition on the rows.
+func (r *reading) isCondition(i int) bool {
+	return i >= 0 && i < len(r.items) && r.used[i] && (r.items[i].kind == valueItem || r.items[i].kind == periodItem || r.column(i) != nil && r.column(i).Role == meaning.Flag)
+}
+
+// now handles "currently": the rows that have not ended, if the rows of a table end.
+func (r *reading) now(i int) {
+	if r.root < 0 {
+		return
+	}
+
+	var ends []*column
+
+	for _, c := range r.datesOf(r.root) {
+		if c.Nulls > 0 && isOver(c) {
+			ends = append(ends, c)
+		}
+	}
+
+	switch {
+	case len(ends) == 0:
+		r.use(i)
+	case len(ends) == 1:
+		r.use(i)
+
+		if !slices.ContainsFunc(r.where, func(w condition) bool { return w.table == r.root && w.Name == ends[0].Name }) {
+			r.where = append(r.where, condition{form.Condition{Column: r.ref(ends[0]), Is: form.Empty}, r.root, i})
+		}
+	}
+}
+
 // isKind reports whether a value says of which kind the things are that a column names: there are more things than
 // kinds. Persons are not of a kind.
 func (r *reading) isKind(value, thing int) bool {
@@ -72,7 +103,13 @@ func (r *reading) qualifyPart(i int) {
 func (r *reading) qualifyOp(i int) {
 	switch r.items[i].op {
 	case opStill:
-		if i+1 < len(r.items) && r.used[i+1] && (r.items[i+1].kind == valueItem || r.items[i+1].kind == opItem && r.items[i+1].op == opNot) {
+		if i+1 < len(r.items) && r.used[i+1] && (r.items[i+1].kind == valueItem || r.items[i+1].kind == openItem || r.items[i+1].kind == opItem && r.items[i+1].op == opNot) {
+			r.use(i)
+		}
+	case opNow:
+		r.now(i)
+	case opOnly:
+		if r.isCondition(i-1) || r.isCondition(i+1) {
 			r.use(i)
 		}
 	case opWhich, opList:
@@ -80,7 +117,7 @@ func (r *reading) qualifyOp(i int) {
 			r.use(i)
 		}
 	case opSum: // "in total"
-		if len(r.form.Measures) > 0 && !slices.ContainsFunc(r.form.Measures, func(m form.Measure) bool { return m.Function != form.Sum && m.Function != form.Count }) {
+		if len(r.form.Measures) > 0 && (!r.isBare || r.amountOf(r.root) == nil) && !slices.ContainsFunc(r.form.Measures, func(m form.Measure) bool { return m.Function != form.Sum && m.Function != form.Count }) {
 			r.use(i)
 		}
 	case opAcross:
@@ -140,14 +177,45 @@ func (r *reading) happened() {
 
 		r.use(i)
 
-		if c := r.column(i); c.Nulls > 0 && r.date == r.items[i] && len(r.times) == 0 {
+		if c := r.column(i); c.Nulls > 0 && r.date == r.items[i] && len(r.times) == 0 && !r.saysHow(i) {
 			r.where = append(r.where, condition{form.Condition{Column: r.ref(c), Is: form.Filled}, c.table, i})
 		}
 	}
 }
 
-func (r *reading) finishGroups() bool {
+// withNames adds the parts of the name of a person to a group by the key of persons.
+func (r *reading) withNames() (list []group) {
 	for _, g := range r.groups {
+		list = append(list, g)
+
+		if g.table < 0 || g.Key != nil || g.Grain != "" {
+			continue
+		}
+
+		if t := r.tables[g.table]; t.label < 0 && t.key >= 0 && t.columns[t.key].Name == g.Name {
+			for _, c := range t.nameParts() {
+				list = append(list, group{form.Group{Column: r.ref(c)}, g.table, ""})
+			}
+		}
+	}
+
+	return list
+}
+
+// saysHow reports whether the words after a verb say how it was done, so that it does not ask for rows where it was done:
+// "paid by card".
+func (r *reading) saysHow(i int) bool {
+	if i+2 >= len(r.items) || r.items[i+1].kind != opItem || r.items[i+1].op != opBy || r.items[i+2].kind != valueItem {
+		return false
+	}
+
+	stem := r.tokens[r.items[i].from].stem
+
+	return slices.ContainsFunc(r.column(i+2).stems, func(w string) bool { return w == stem || w == deedNoun(stem) })
+}
+
+func (r *reading) finishGroups() bool {
+	for _, g := range r.withNames() {
 		if !r.canReach(g.table) {
 			return false
 		}
@@ -295,7 +363,7 @@ func (r *reading) explain(text string, all []*item) (list []Explained) {
 			e.As, e.Dataset, e.Column = "value", r.tables[one.table].name, r.tables[one.table].columns[one.column].Name
 		case entityItem:
 			e.As, e.Dataset = "rows", r.tables[one.table].name
-		case partItem:
+		case partItem, openItem:
 			e.As, e.Dataset, e.Column = "column", r.tables[one.table].name, r.tables[one.table].columns[one.column].Name
 		case verbItem:
 			if one.table < 0 {

@@ -17,6 +17,7 @@ const (
 	grainItem
 	verbItem // a verb that only connects
 	partItem // part of the name of a column
+	openItem // a date that is not filled: "unpaid"
 )
 
 // item is one possible meaning of consecutive words of the question.

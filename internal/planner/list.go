@@ -57,22 +57,7 @@ func (r *reading) bare() bool {
 	}
 
 	if at >= 0 {
-		r.root = r.items[at].table
-		r.use(at)
-
-		if len(r.groups) > 0 {
-			r.form.Measures = append(r.form.Measures, r.count(r.root))
-
-			return !asks || r.items[lists].op == opList && r.word(lists) != "list" // "list customers by country" asks for customers
-		}
-
-		r.isList = true
-		r.shown(at)
-
-		// "which cities do customers live in": each one once.
-		r.form.Distinct = asks && r.word(lists) == "which" && len(r.form.Show) == 1 && r.tables[r.root].columns[r.tables[r.root].find(r.form.Show[0].Name)].Role == meaning.Category
-
-		return true
+		return r.rowsAt(at, lists)
 	}
 
 	if !asks {
@@ -93,6 +78,43 @@ func (r *reading) bare() bool {
 	}
 
 	return false
+}
+
+// rowsAt lists the rows that an item names, or counts them if they are grouped. lists is the item that asks for a list,
+// or -1.
+func (r *reading) rowsAt(at, lists int) bool {
+	r.root = r.items[at].table
+	r.use(at)
+
+	if len(r.groups) > 0 {
+		r.isBare = true
+
+		if amount := r.amountOf(r.root); amount == nil && r.isAmounts(r.root) {
+			return r.refuse("It is not clear whether the number of " + r.tables[r.root].name + " or an amount is meant.")
+		} else if r.other && amount != nil {
+			r.form.Measures = append(r.form.Measures, form.Measure{Function: form.Sum, Of: &form.Term{Column: r.ref(amount)}})
+		} else {
+			r.form.Measures = append(r.form.Measures, r.count(r.root))
+		}
+
+		return lists < 0 || r.items[lists].op == opList && r.word(lists) != "list" // "list customers by country" asks for customers
+	}
+
+	// "orders in March 2026" may be their number.
+	r.isBare = lists < 0 && r.hasEvents(r.root) && slices.ContainsFunc(r.times, func(t when) bool { return t.in < 0 })
+	if r.isBare && r.other {
+		r.form.Measures = append(r.form.Measures, r.count(r.root))
+
+		return true
+	}
+
+	r.isList = true
+	r.shown(at)
+
+	// "which cities do customers live in": each one once.
+	r.form.Distinct = lists >= 0 && r.word(lists) == "which" && len(r.form.Show) == 1 && r.tables[r.root].columns[r.tables[r.root].find(r.form.Show[0].Name)].Role == meaning.Category
+
+	return true
 }
 
 // otherThing reports whether the question names a thing besides a figure.

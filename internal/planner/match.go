@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"quern.dev/quern/internal/lexicon"
+	"quern.dev/quern/internal/meaning"
 )
 
 const (
@@ -22,11 +23,13 @@ type matcher struct {
 	tokens  []token
 	today   time.Time
 	matches []Match
+	shorts  map[string][]string // words of names that abbreviate a stem of the question
 }
 
 // items returns all meanings of all sequences of words, by their first token.
 func (m *matcher) items() [][]*item {
 	found := make([][]*item, len(m.tokens))
+	m.shorts = m.abbreviations()
 
 	for i := range m.tokens {
 		found[i] = m.plain(i)
@@ -34,10 +37,18 @@ func (m *matcher) items() [][]*item {
 		for n := 1; n <= maxName && i+n <= len(m.tokens); n++ {
 			found[i] = append(found[i], m.names(i, i+n)...)
 		}
+
+		if !slices.ContainsFunc(found[i], func(one *item) bool { return one.to == i+1 && (one.kind == columnItem || one.kind == entityItem) }) {
+			found[i] = append(found[i], m.opens(i)...)
+		}
 	}
 
 	for _, v := range m.values() {
 		found[v.from] = append(found[v.from], v)
+
+		if !v.guess {
+			found[v.from] = slices.DeleteFunc(found[v.from], func(one *item) bool { return one.kind == openItem })
+		}
 
 		// A value is not a verb without meaning: "on hold".
 		for i := v.from; i < v.to && !v.guess; i++ {
@@ -59,7 +70,7 @@ func (m *matcher) settle(i int, list []*item) []*item {
 	}
 
 	// A word in capitals that is a value is a value: IT, NO, US.
-	if isUpper(m.text[m.tokens[i].start:m.tokens[i].end]) && single(valueItem) {
+	if m.isCode(i) && single(valueItem) {
 		return slices.DeleteFunc(list, func(one *item) bool {
 			return one.to == i+1 && (one.kind == functionItem || one.kind == opItem || one.kind == unusedItem)
 		})
@@ -70,7 +81,7 @@ func (m *matcher) settle(i int, list []*item) []*item {
 		list = slices.DeleteFunc(list, func(one *item) bool { return one.kind == functionItem || one.kind == verbItem && one.table < 0 })
 	}
 
-	if single(columnItem, entityItem, measureItem, valueItem, periodItem, numberItem, grainItem, opItem, verbItem) {
+	if single(columnItem, entityItem, measureItem, valueItem, periodItem, numberItem, grainItem, opItem, verbItem, openItem) {
 		list = slices.DeleteFunc(list, func(one *item) bool { return one.kind == unusedItem })
 	}
 
@@ -98,13 +109,15 @@ func (m *matcher) plain(i int) (list []*item) {
 	t := m.tokens[i]
 
 	switch {
+	case isEmphasis(t.lower) && m.isNegated():
+		list = append(list, &item{kind: functionItem, from: i, to: i + 1})
 	case isFunction(t.lower) && (t.lower != "us" || i == 0 || m.tokens[i-1].lower != "the"): // "from the us"
 		list = append(list, &item{kind: functionItem, from: i, to: i + 1})
 	default:
 		list = append(list, &item{kind: unusedItem, from: i, to: i + 1})
 	}
 
-	if isLight(t.stem) && !isFunction(t.lower) && !strings.HasSuffix(t.lower, "ing") {
+	if isLight(t.stem) && !isFunction(t.lower) && !m.isName(t.stem) && (!strings.HasSuffix(t.lower, "ing") || t.lower == "coming") {
 		list = append(list, &item{kind: verbItem, from: i, to: i + 1, table: -1, verb: true})
 	}
 
@@ -140,6 +153,15 @@ func (m *matcher) lowers(from, to int) string {
 	return strings.Join(words, " ")
 }
 
+// isNegated reports whether a word of the question says that something is not there.
+func (m *matcher) isNegated() bool {
+	return slices.ContainsFunc(m.tokens, func(t token) bool {
+		o := operators[t.lower]
+
+		return o == opNever || o == opWithout || o == opNot
+	})
+}
+
 // names returns the columns, entities and measures that words name.
 func (m *matcher) names(from, to int) (list []*item) {
 	said := m.said(from, to)
@@ -157,8 +179,8 @@ func (m *matcher) names(from, to int) (list []*item) {
 
 		list = append(list, m.columns(item{kind: columnItem, from: from, to: to, table: t.at, verb: verb, plural: plural}, said)...)
 
-		if verb && slices.ContainsFunc(t.nouns, func(n []string) bool { return len(n) > 0 && n[len(n)-1] == deedNoun(said[0]) }) {
-			list = append(list, &item{kind: verbItem, from: from, to: to, table: t.at, verb: true})
+		if verb {
+			list = append(list, m.deed(from, said[0], t)...)
 		}
 
 		if to == from+1 {
@@ -170,6 +192,10 @@ func (m *matcher) names(from, to int) (list []*item) {
 				list = append(list, &item{kind: measureItem, from: from, to: to, table: t.at, measure: i, tier: 3})
 			}
 		}
+	}
+
+	if !slices.ContainsFunc(list, func(one *item) bool { return one.kind != partItem && (one.kind != verbItem || one.table >= 0) }) {
+		list = append(list, m.otherwise(item{from: from, to: to, verb: verb, plural: plural}, said)...)
 	}
 
 	// A name in full excludes columns that contain it in part.
@@ -254,7 +280,11 @@ func (m *matcher) said(from, to int) (stems []string) {
 				return nil
 			}
 
-			if t.lower != "of" && t.lower != "the" && t.lower != "on" && t.lower != "our" && t.lower != "in" && t.lower != "for" {
+			switch t.lower {
+			case "of", "the":
+			case "on", "in", "for": // a name may contain them: "kg on hand"
+				stems = append(stems, t.lower)
+			default:
 				return nil
 			}
 
@@ -263,6 +293,10 @@ func (m *matcher) said(from, to int) (stems []string) {
 			return nil
 		default:
 			words := nameStems(t.lower)
+			if len(words) == 0 { // a sign
+				return nil
+			}
+
 			if len(words) == 1 && words[0] == "quantity" && m.isName(t.stem) { // something is called item
 				words[0] = t.stem
 			}
@@ -279,7 +313,7 @@ func nameStems(word string) []string {
 	switch word {
 	case "units", "items", "pieces":
 		return []string{"quantity"}
-	case "min", "mon", "no", "pay", "cat", "res", "desc", "loc", "inv", "pa", "pm":
+	case "min", "mon", "no", "pay", "cat", "res", "desc", "loc", "inv", "pa", "pm", "ins", "act", "cap", "pop", "disc", "ret", "est", "drv", "rm", "br", "tot", "val", "vol", "comm":
 		return []string{lexicon.Stem(word)}
 	}
 
@@ -342,6 +376,10 @@ func (m *matcher) tier(said []string, t *table, c *column) (tier int, byUnit boo
 		return 2, false
 	}
 
+	if n := len(said); n > 1 && said[n-1] == "dat" && c.Role == meaning.Date && !slices.ContainsFunc(said[:n-1], func(w string) bool { return !slices.Contains(c.strong, w) }) {
+		return 1, false
+	}
+
 	if c.Role.IsFigure() && len(said) == 1 && isUnitWord(said[0], c.Unit) {
 		return 2, true
 	}
@@ -372,7 +410,7 @@ func (m *matcher) namesRows(said []string) bool {
 
 // isWeakNoun reports whether people add a stem to the name of a column: "e-mail address".
 func isWeakNoun(stem string) bool {
-	return isIDStem(stem) || stem == "address" || stem == "nam" || stem == "dat"
+	return isIDStem(stem) || stem == "address" || stem == "nam" || stem == "dat" || stem == "typ" || stem == "kind"
 }
 
 // isUnitWord reports whether a stem is the name of a unit.
@@ -403,7 +441,7 @@ func isIDStem(stem string) bool {
 
 // isDeed reports whether a word says that something was done.
 func isDeed(t token) bool {
-	return lexicon.IsVerb(t.lower) || t.stem == "sell" || t.stem == "buy" || t.stem == "pay" || t.stem == "spend"
+	return lexicon.IsVerb(t.lower) || t.lower == "rented" || t.lower == "billed" || t.stem == "sell" || t.stem == "buy" || t.stem == "pay" || t.stem == "spend"
 }
 
 // deedNoun returns the stem of the noun for what is done: "sold" are sales.
@@ -423,6 +461,10 @@ func deedNoun(stem string) string {
 		return "registration"
 	case "subscrib":
 		return "subscription"
+	case "rent":
+		return "rental"
+	case "bill":
+		return "invoic"
 	default:
 		return stem
 	}

@@ -15,13 +15,15 @@ type figure struct {
 	names   [][]string // stems
 	words   []string   // that may be mistyped
 	measure form.Measure
+	isSpent bool // it is what customers spend
 }
 
 // named returns the measure that an item names.
 func (r *reading) named(one *item) (*form.Measure, bool) {
-	m := r.tables[one.table].measures[one.measure].measure
+	known := r.tables[one.table].measures[one.measure]
+	m := known.measure
 
-	return &m, true
+	return &m, !known.isSpent || r.isByCustomers(one.table)
 }
 
 // stated returns the measures that a person gave a name. A measure that does not fit the datasets is left out.

@@ -73,7 +73,13 @@ func plan(want Request) (Plan, *cover) {
 func (p *Plan) consider(w *world, text string, tokens []token, covers []*cover) {
 	for _, c := range covers {
 		r := w.read(tokens, c)
-		if p.add(r, text, c) || len(r.dates) == 0 {
+		if p.add(r, text, c) {
+			if r.isBare {
+				again := w.read(tokens, c)
+				again.other = true
+				p.add(again, text, c)
+			}
+
 			continue
 		}
 

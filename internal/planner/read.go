@@ -25,6 +25,8 @@ type reading struct {
 	day     *column   // the one of them that is tried
 	having  []having
 	isList  bool
+	isBare  bool     // no word says whether the rows are counted or listed
+	other   bool     // the less likely of both is tried: the sum of the amounts, or the number
 	counted *column  // whose different values are counted without saying so
 	verbs   []string // stems of verbs that only connect
 	why     string
@@ -181,12 +183,23 @@ func (r *reading) findDate() {
 // versus handles "web vs app" and "2024 vs 2025": two values of a column are shown side by side.
 func (r *reading) versus() {
 	i := r.find(opVersus)
-	if i < 1 || !r.is(i-1, valueItem) || !r.is(i+1, valueItem) || r.column(i-1) != r.column(i+1) {
+	c := r.column(i - 1)
+
+	switch {
+	case i < 1 || c == nil:
+		return
+	case r.is(i-1, columnItem) && c.Role == meaning.Flag && r.isOp(i+1, opNot) && r.column(i+2) == c: // "paid vs not paid"
+		r.use(i-1, i, i+1, i+2)
+	case r.is(i-1, valueItem) && r.is(i+1, valueItem) && r.column(i+1) == c:
+		r.use(i)
+
+		for i += 2; r.isOp(i, opVersus) && r.is(i+1, valueItem) && r.column(i+1) == c; i += 2 {
+			r.use(i)
+		}
+	default:
 		return
 	}
 
-	c := r.column(i - 1)
-	r.use(i)
 	r.groups = append(r.groups, group{form.Group{Column: r.ref(c)}, c.table, ""})
 }
 

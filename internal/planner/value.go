@@ -44,7 +44,7 @@ func (m *matcher) matched() (list []*item) {
 		}
 
 		one := &item{kind: valueItem, from: from, to: to, table: table, column: column, value: v.Value, guess: v.Guess}
-		if to-from == 1 && isFunction(m.tokens[from].lower) && !isUpper(m.text[m.tokens[from].start:m.tokens[from].end]) {
+		if to-from == 1 && isFunction(m.tokens[from].lower) && !m.isCode(from) {
 			continue
 		}
 
@@ -58,7 +58,7 @@ func (m *matcher) matched() (list []*item) {
 func (m *matcher) codes() (list []*item) {
 	for i, t := range m.tokens {
 		word := m.text[t.start:t.end]
-		if !isUpper(word) {
+		if !m.isCode(i) {
 			if word = strings.TrimSuffix(word, "s"); !isUpper(word) { // "EVs"
 				continue
 			}
@@ -74,6 +74,13 @@ func (m *matcher) codes() (list []*item) {
 	}
 
 	return list
+}
+
+// isCode reports whether a word is written like a code: in capitals, or one capital letter inside the question.
+func (m *matcher) isCode(i int) bool {
+	word := m.text[m.tokens[i].start:m.tokens[i].end]
+
+	return isUpper(word) || i > 0 && len(word) == 1 && word >= "A" && word <= "Z" && word != "I"
 }
 
 // isTypo reports whether words can be a value with a typing error: they have about as many letters.

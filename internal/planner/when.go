@@ -194,7 +194,7 @@ func isLater(c *column) bool {
 func isBegin(c *column) bool {
 	return slices.ContainsFunc(c.strong, func(w string) bool {
 		switch w {
-		case "open", "creat", "order", "plac", "receiv", "issu", "book", "invoic", "purchas", "sal", "sell", "report", "rais", "log", "submit", "fil":
+		case "open", "creat", "order", "plac", "receiv", "issu", "book", "invoic", "purchas", "sal", "sell", "report", "rais", "log", "submit", "fil", "out":
 			return true
 		default:
 			return false
@@ -207,6 +207,18 @@ func isEnd(c *column) bool {
 	return slices.ContainsFunc(c.strong, func(w string) bool {
 		switch w {
 		case "clos", "end", "finish", "complet", "resolv", "ship", "deliver", "delivery", "pay", "payment", "return", "cancel", "leav", "shipping", "shipment", "discharg", "terminat", "settl":
+			return true
+		default:
+			return false
+		}
+	})
+}
+
+// isOver reports whether a date says since when a thing no longer exists or no longer belongs to us.
+func isOver(c *column) bool {
+	return slices.ContainsFunc(c.stems, func(w string) bool {
+		switch w {
+		case "clos", "end", "leav", "left", "terminat", "deceas", "death", "sell", "sold", "retir", "discontinu", "until", "to", "exit", "scrap", "decommission", "cancel", "return", "ret":
 			return true
 		default:
 			return false

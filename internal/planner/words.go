@@ -65,6 +65,8 @@ const (
 	opHowMuch  op = "how much"
 	opOften    op = "most often"
 	opAcross   op = "across"
+	opNow      op = "now"  // without those that have ended
+	opOnly     op = "only" // it repeats that a condition restricts
 )
 
 // operators are the operators of English by phrase.
@@ -74,7 +76,9 @@ var operators = func() map[string]op {
 	known := map[string]op{}
 
 	for o, words := range map[op]string{
-		opCount:    "how many|number of|the number of|count of|count|no of|total number of|total count of|how many of|the total number of|overall number of|number",
+		opCount:    "how many|number of|the number of|count of|count|no of|total number of|total count of|how many of|the total number of|overall number of",
+		opNow:      "currently|now|right now|at the moment|at present|as of now|presently",
+		opOnly:     "only",
 		opHowMuch:  "how much",
 		opSum:      "total|sum|sum of|the sum of|combined|in total|altogether|total of|overall|in sum|totals",
 		opAverage:  "average|mean|avg|on average|average of|the average of|the average|mean of|the mean",
@@ -97,7 +101,7 @@ var operators = func() map[string]op {
 		opDown:     "descending|in descending order|from highest to lowest|from largest to smallest|highest first|largest first|desc|biggest first|most first",
 		opUp:       "ascending|in ascending order|from lowest to highest|from smallest to largest|lowest first|smallest first|asc|in alphabetical order|alphabetically",
 		opDistinct: "different|distinct|unique|number of different|number of distinct|number of unique|the number of different|the number of distinct|how many different|how many distinct|how many unique|count of distinct",
-		opShare:    "share of|share|percentage of|percentage|percent of|percent|proportion of|proportion|fraction of|what percent of|what percentage of|what share of|how much of|what part of|the percentage of|the share of|the proportion of",
+		opShare:    "share of|share|% of|what % of|percentage of|percentage|percent of|percent|proportion of|proportion|fraction of|what percent of|what percentage of|what share of|how much of|what part of|the percentage of|the share of|the proportion of",
 		opVersus:   "vs|versus|compared to|compared with|against",
 		opDiff:     "difference between|the difference between|difference in|the difference in|difference",
 		opAnd:      "and|as well as|&|along with|plus",
@@ -145,7 +149,7 @@ func isFunction(word string) bool {
 	case "a", "an", "the", "of", "in", "on", "at", "for", "from", "to", "into", "with", "within", "during", "as",
 		"i", "me", "my", "we", "us", "our", "ours", "you", "your", "it", "its", "they", "them", "their", "there", "here", "this", "that", "these", "those", "whose",
 		"is", "are", "was", "were", "be", "been", "being", "am", "do", "does", "did", "have", "has", "had", "having", "can", "could", "would", "will", "s",
-		"please", "tell", "so", "where", "far", "currently", "now", "right", "ever", "any", "some", "such", "also",
+		"please", "tell", "so", "where", "far", "right", "ever", "any", "some", "such", "also",
 		"records", "entries", "data", "dataset", "table", "figures", "respectively", "exist", "exists", "recorded", "while", "hi", "hello", "thanks", "just":
 		return true
 	default:
@@ -153,10 +157,15 @@ func isFunction(word string) bool {
 	}
 }
 
+// isEmphasis reports whether a word only stresses that something is not there: "have never booked anything".
+func isEmphasis(word string) bool {
+	return word == "anything" || word == "single" || word == "anyone" || word == "whatsoever"
+}
+
 // isLight reports whether a verb only connects a thing and what is said about it: "how many bookings did guests make".
 func isLight(stem string) bool {
 	switch stem {
-	case "make", "mak", "do", "have", "belong", "com", "come", "exist", "contain", "happen", "occur":
+	case "make", "mak", "do", "have", "belong", "com", "come", "exist", "contain", "happen", "occur", "giv", "given", "issu", "plac", "perform", "conduct":
 		return true
 	default:
 		return isWork(stem) || isLive(stem) || isRelation(stem)
@@ -187,6 +196,8 @@ func isWeakOf(stem string, role meaning.Role) bool {
 	switch {
 	case stem == "dat":
 		return role == meaning.Date
+	case stem == "typ" || stem == "kind":
+		return role == meaning.Category
 	case isIDStem(stem):
 		return isID || role == meaning.Category || role == meaning.Text
 	default:

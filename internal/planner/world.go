@@ -20,6 +20,7 @@ type table struct {
 	name    string
 	source  *Dataset
 	nouns   [][]string // stems that name a row
+	alike   [][]string // the same with one name for words that mean the same
 	columns []column
 	label   int // column that names a row; -1 if there is none
 	key     int // column that identifies a row; -1 if there is none
@@ -37,6 +38,7 @@ type column struct {
 	strong    []string   // without words of little meaning, such as id, name, date
 	own       []string   // strong, without the noun of the dataset
 	others    [][]string // synonyms
+	alike     [][]string // names with one name for words that mean the same
 	described []string   // stems of the description
 	negative  bool       // the name begins with a negation: no_show
 	unique    bool
@@ -79,12 +81,8 @@ func newWorld(datasets []Dataset) *world {
 	for _, t := range w.tables {
 		t.measures = w.stated(t)
 
-		if m, ok := w.drafted(t); ok && len(t.measures) == 0 {
-			t.measures = append(t.measures, m)
-
-			if p, ok := w.profit(m); ok {
-				t.measures = append(t.measures, p)
-			}
+		if len(t.measures) == 0 {
+			t.measures = w.earnings(t)
 		}
 
 		if m, ok := w.soldThings(t); ok {
@@ -193,9 +191,44 @@ func newTable(at int, d *Dataset) *table {
 		})
 	}
 
+	t.addAlike()
 	t.label = t.findLabel()
 
 	return t
+}
+
+// addAlike adds the names with one name for words that mean the same.
+func (t *table) addAlike() {
+	for i := range t.columns {
+		c := &t.columns[i]
+		for _, name := range slices.Concat([][]string{c.stems, c.strong, c.own}, c.others) {
+			c.alike = append(c.alike, alike(name))
+		}
+	}
+
+	for _, n := range t.nouns {
+		t.alike = append(t.alike, alike(n))
+	}
+}
+
+// alike returns stems with one name for words that mean the same, nil if there are no such words.
+func alike(stems []string) (list []string) {
+	var isOther bool
+
+	for _, w := range stems {
+		name, ok := lexicon.Same(w)
+		if isOther = isOther || ok; ok {
+			w = name
+		}
+
+		list = append(list, w)
+	}
+
+	if !isOther {
+		return nil
+	}
+
+	return list
 }
 
 // named reports whether the noun of a key belongs to another thing than the dataset: order_no in ticket_sales names
@@ -246,6 +279,35 @@ func (c *column) isHead(stem string) bool {
 
 // isNegative reports whether a word at the beginning of the name of a flag belongs to it, so that it negates nothing.
 func isNegative(word string) bool { return word == "no" || word == "not" || word == "non" }
+
+// identity returns the columns that tell a row apart: its key and its name, or the parts of the name of a person.
+func (t *table) identity() (list []*column) {
+	if t.key >= 0 {
+		list = append(list, &t.columns[t.key])
+	}
+
+	if t.label >= 0 && t.label != t.key {
+		return append(list, &t.columns[t.label])
+	}
+
+	if t.label < 0 {
+		list = append(list, t.nameParts()...)
+	}
+
+	return list
+}
+
+// nameParts returns the first and the last name of a person.
+func (t *table) nameParts() (list []*column) {
+	for i := range t.columns {
+		c := &t.columns[i]
+		if c.Role == meaning.Name && len(c.stems) == 2 && c.stems[1] == "nam" && slices.Contains([]string{"first", "last", "given", "family", "sur"}, c.stems[0]) {
+			list = append(list, c)
+		}
+	}
+
+	return list
+}
 
 // findLabel returns the column that names a row: unique, text, and called name, title or like the row.
 func (t *table) findLabel() int {

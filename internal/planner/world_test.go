@@ -281,10 +281,15 @@ func (w *testWorld) others(dataset, column, value string) (list []string) {
 // june returns the day on which the questions are asked.
 func june() time.Time { return time.Date(2026, 6, 30, 0, 0, 0, 0, time.UTC) }
 
-// worlds returns the three worlds of testdata: a shop whose datasets belong together, staff, and a hotel with wide and
-// separate datasets.
+// worlds returns the worlds of testdata: a shop whose datasets belong together, staff, a hotel with wide and separate
+// datasets, and a car hire with abbreviated names.
 func worlds(tb testing.TB) []*testWorld {
 	tb.Helper()
 
-	return []*testWorld{loadWorld(tb, "testdata/shop", june()), loadWorld(tb, "testdata/staff", june()), loadWorld(tb, "testdata/hotel", june())}
+	var list []*testWorld
+	for _, name := range []string{"shop", "staff", "hotel", "hire"} {
+		list = append(list, loadWorld(tb, "testdata/"+name, june()))
+	}
+
+	return list
 }
