@@ -2,6 +2,7 @@ package planner
 
 import (
 	"slices"
+	"strings"
 
 	"quern.dev/quern/internal/form"
 	"quern.dev/quern/internal/meaning"
@@ -13,9 +14,17 @@ func (r *reading) ask() bool {
 		return r.top(i)
 	}
 
+	if i := r.find(opSeller); i >= 0 {
+		return r.bestSelling(i)
+	}
+
 	r.groupings()
 
-	if i := r.find(opMost, opLeast, opHighest, opLowest, opDearest, opCheapest, opLongest, opShortest, opLatest, opEarliest, opOften); i >= 0 {
+	if i := r.find(opHighest, opLowest); i >= 0 && r.isOp(i+1, opAnd) && r.isOp(i+2, opHighest, opLowest, opAverage, opMedian) { // "minimum and maximum"
+		return r.aggregate(i)
+	}
+
+	if i := r.find(opMost, opLeast, opHighest, opLowest, opDearest, opCheapest, opLongest, opShortest, opHeaviest, opLightest, opLatest, opEarliest, opOften); i >= 0 {
 		return r.extreme(i)
 	}
 
@@ -33,6 +42,11 @@ func (r *reading) ask() bool {
 // groupings handles "by region and month", "per customer" and "for each store".
 func (r *reading) groupings() {
 	for i := range r.items {
+		if r.is(i, grainItem) && strings.HasSuffix(r.word(i), "ly") && (r.is(i+1, entityItem, measureItem) || i == len(r.items)-1) { // "monthly orders"
+			r.use(i)
+			r.groups = append(r.groups, group{table: -1, grain: r.items[i].grain})
+		}
+
 		if !r.isOp(i, opGroup, opBy) {
 			continue
 		}
@@ -271,8 +285,12 @@ func (r *reading) aggregate(i int) bool {
 	switch {
 	case r.is(at, measureItem):
 		m, ok := r.named(r.items[at])
-		if !ok || functions[0] != opSum || len(functions) > 1 {
+		if !ok || len(functions) > 1 || functions[0] != opSum && !r.isOfRows(r.items[at].table, *m) {
 			return false
+		}
+
+		if functions[0] != opSum { // "average order value"
+			m.Name, m.Function = "", function(functions[0])
 		}
 
 		r.use(i, at)
@@ -311,6 +329,11 @@ func (r *reading) aggregate(i int) bool {
 	default:
 		return false
 	}
+}
+
+// isOfRows reports whether a figure is an amount that each row of a table has, and a row is not a part of something else.
+func (r *reading) isOfRows(table int, m form.Measure) bool {
+	return m.Of != nil && m.Of.Op == "" && m.Function == form.Sum && !slices.ContainsFunc(r.tables[table].nouns, func(n []string) bool { return deedOf(n) != n[len(n)-1] })
 }
 
 // between handles "average days from order to delivery" and "average days between opened and closed".

@@ -13,7 +13,7 @@ import (
 func (r *reading) comparisons() {
 	for i := range r.items {
 		switch {
-		case r.isOp(i, opDearer, opCheaper) && r.is(i+1, numberItem):
+		case r.isOp(i, opDearer, opCheaper, opHeavier, opLighter) && r.is(i+1, numberItem):
 			r.compareSpecial(i)
 		case r.isOp(i, opOver, opAtLeast, opUnder, opAtMost, opEqual) && r.is(i+1, numberItem):
 			r.compareNumber(i, i+1, i+1, r.items[i].op)
@@ -27,11 +27,11 @@ func (r *reading) comparisons() {
 
 func comparisonOf(o op) form.Comparison {
 	switch o {
-	case opOver, opDearer:
+	case opOver, opDearer, opHeavier:
 		return form.MoreThan
 	case opAtLeast:
 		return form.AtLeast
-	case opUnder, opCheaper:
+	case opUnder, opCheaper, opLighter:
 		return form.LessThan
 	case opAtMost:
 		return form.AtMost
@@ -90,19 +90,30 @@ func (r *reading) compareNumber(first, number, last int, o op) {
 	r.where = append(r.where, condition{one, c.table, first})
 }
 
-// compareSpecial handles "products more expensive than 20": the only price of the thing before it.
+// compareSpecial handles "products more expensive than 20" and "parcels heavier than 5 kg": the only price or weight of the
+// thing before it.
 func (r *reading) compareSpecial(i int) {
+	is := func(c *column) bool { return c.Role == meaning.Price }
+	if r.isOp(i, opHeavier, opLighter) {
+		is = isWeight
+	}
+
 	for j := i - 1; j >= 0; j-- {
-		if r.items[j].kind != entityItem {
+		if r.items[j].kind != entityItem && r.items[j].kind != valueItem {
 			continue
 		}
 
-		c := r.only(r.items[j].table, func(c *column) bool { return c.Role == meaning.Price })
+		c := r.only(r.items[j].table, is)
 		if c == nil {
 			return
 		}
 
 		r.use(i, i+1)
+
+		if r.is(i+2, columnItem) && r.items[i+2].byUnit && r.column(i+2) == c { // "5 kg"
+			r.use(i + 2)
+		}
+
 		r.where = append(r.where, condition{form.Condition{Column: r.ref(c), Is: comparisonOf(r.items[i].op), Number: r.items[i+1].number}, c.table, i})
 
 		return
@@ -210,6 +221,11 @@ func (r *reading) deeds() bool {
 			continue
 		}
 
+		// The average of "products sold" may be of the products or of all that was sold.
+		if r.follows(one.from) && slices.ContainsFunc(r.form.Measures, func(m form.Measure) bool { return m.Of != nil && m.Function != form.CountDistinct }) {
+			return r.refuse("It is not clear what \"" + r.words(i) + "\" refers to.")
+		}
+
 		rows := &form.Rows{Dataset: r.tables[one.table].name}
 		r.use(i)
 
@@ -236,6 +252,11 @@ func (r *reading) deeds() bool {
 	}
 
 	return true
+}
+
+// follows reports whether the word before a token names the rows.
+func (r *reading) follows(token int) bool {
+	return token > 0 && slices.ContainsFunc(r.tables[r.root].nouns, func(n []string) bool { return n[len(n)-1] == r.tokens[token-1].stem })
 }
 
 // have turns "at least one payment" into a condition on the rows, if a figure of the rows is asked for.

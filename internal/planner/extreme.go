@@ -74,7 +74,7 @@ func (r *reading) isPersons(t target) bool {
 
 func isDescending(o op) bool {
 	switch o {
-	case opMost, opHighest, opDearest, opLongest, opLatest, opOften, opTop:
+	case opMost, opHighest, opDearest, opLongest, opHeaviest, opLatest, opOften, opTop:
 		return true
 	default:
 		return false
@@ -151,7 +151,12 @@ func (r *reading) implied(i int, by *column, items int) (what target, n int) {
 			r.use(w)
 		}
 
-		if what, n = r.targetAt(i + 1 + items); n == 0 {
+		at := i + 1 + items
+		if r.is(at, numberItem) { // "the last 5 orders"
+			at++
+		}
+
+		if what, n = r.targetAt(at); n == 0 {
 			return what, -1
 		}
 
@@ -180,11 +185,7 @@ func (r *reading) extremeOf(i int, what target, n int, by *column, items int) bo
 	r.use(i)
 	r.useFrom(what.item, n)
 
-	limit := 1
-	if r.is(what.item-1, numberItem) && r.items[what.item-1].to == r.items[what.item].from { // "the three projects with the largest budget"
-		limit = int(r.items[what.item-1].number)
-		r.use(what.item - 1)
-	}
+	limit := r.howMany(i, what)
 
 	if limit < 1 || limit > 1000 {
 		return false
@@ -222,6 +223,25 @@ func (r *reading) extremeOf(i int, what target, n int, by *column, items int) bo
 	r.useFrom(i+1, used)
 
 	return r.rank(what, *m, table, isDescending(o), limit)
+}
+
+// howMany returns how many a superlative asks for: "the three projects with the largest budget", "the last 5 orders", "5
+// newest customers". Several without a number are ten.
+func (r *reading) howMany(i int, what target) int {
+	for _, j := range []int{what.item - 1, i - 1} {
+		if r.is(j, numberItem) && j+1 < len(r.items) && r.items[j].to == r.items[j+1].from {
+			r.use(j)
+
+			return int(r.items[j].number)
+		}
+	}
+
+	isThing := what.column == nil && what.grain == "" && what.item >= 0 && r.items[what.item].kind == entityItem
+	if isThing && r.items[what.item].plural && compares(r.items[i].op, opLatest, opEarliest, opDearest, opCheapest) {
+		return defaultTop
+	}
+
+	return 1
 }
 
 // isNumbered reports whether a number of things is asked for before an item: "the three projects with".
@@ -264,6 +284,10 @@ func (r *reading) extremeColumn(i int, what target, isAsked bool) (*column, int)
 		if of >= 0 {
 			return r.only(of, func(c *column) bool { return c.Role == meaning.Duration }), 0
 		}
+	case opHeaviest, opLightest:
+		if of >= 0 {
+			return r.only(of, isWeight), 0
+		}
 	case opLatest, opEarliest:
 		if of < 0 {
 			return nil, 0
@@ -286,6 +310,10 @@ func (r *reading) extremeColumn(i int, what target, isAsked bool) (*column, int)
 	}
 
 	return nil, 0
+}
+
+func isWeight(c *column) bool {
+	return c.Role.IsFigure() && slices.Contains(c.stems, "weight")
 }
 
 func isCost(c *column) bool {
@@ -355,6 +383,10 @@ func (r *reading) often(i int, what target, n int, isAsked bool) bool {
 	r.use(i)
 	r.useFrom(what.item, n)
 
+	if r.firstVerb() >= 0 {
+		return false // "sold most often" may be in rows or in pieces
+	}
+
 	table := what.table
 	if at := r.first(entityItem); at >= 0 {
 		table = r.items[at].table
@@ -390,7 +422,7 @@ func (r *reading) top(i int) bool {
 	r.use(i)
 
 	special := -1
-	if r.isOp(at, opDearest, opCheapest, opLongest, opShortest, opLatest, opEarliest) {
+	if r.isOp(at, opDearest, opCheapest, opLongest, opShortest, opHeaviest, opLightest, opLatest, opEarliest) {
 		special = at
 		at++
 	}

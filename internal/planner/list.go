@@ -110,6 +110,7 @@ func (r *reading) rowsAt(at, lists int) bool {
 
 	r.isList = true
 	r.shown(at)
+	r.shownAfter(at)
 
 	// "which cities do customers live in": each one once.
 	r.form.Distinct = lists >= 0 && r.word(lists) == "which" && len(r.form.Show) == 1 && r.tables[r.root].columns[r.tables[r.root].find(r.form.Show[0].Name)].Role == meaning.Category
@@ -140,6 +141,44 @@ func (r *reading) shown(at int) {
 			}
 		}
 	}
+}
+
+// shownAfter handles the columns of a list that are named after its rows: "customers with their city", "list customers,
+// name and city". The key and the name of a row are shown, too.
+func (r *reading) shownAfter(at int) {
+	var list []*column
+
+	for i := at + 1; i < len(r.items); i++ {
+		isNamed := r.is(i, columnItem) && r.items[i].table == r.root && !r.items[i].verb && r.column(i).Role != meaning.Flag
+		if !isNamed || len(list) == 0 && !r.isIntroduced(i) {
+			break
+		}
+
+		r.use(i)
+		list = append(list, r.column(i))
+
+		if r.isOp(i+1, opAnd) && r.is(i+2, columnItem) {
+			r.use(i + 1)
+			i++
+		}
+	}
+
+	if len(list) == 0 || len(r.form.Show) > 0 {
+		return
+	}
+
+	for _, c := range append(r.tables[r.root].identity(), list...) {
+		if term := (form.Term{Column: r.ref(c)}); !slices.ContainsFunc(r.form.Show, func(o form.Term) bool { return o.Name == term.Name }) {
+			r.form.Show = append(r.form.Show, term)
+		}
+	}
+}
+
+// isIntroduced reports whether the words before an item say that it is shown.
+func (r *reading) isIntroduced(i int) bool {
+	before := r.items[i].from - 1
+
+	return before >= 0 && (r.tokens[before].lower == "their" || r.tokens[before].lower == "including" || r.tokens[before].comma)
 }
 
 // sorted handles "sorted by hours" of a list.

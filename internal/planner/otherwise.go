@@ -116,6 +116,10 @@ func (m *matcher) deed(from int, stem string, t *table) []*item {
 		}
 	}
 
+	if one.tier == 0 && stem == "sell" && t.isSales() { // what was ordered was sold
+		one.tier = 1
+	}
+
 	if one.tier == 0 {
 		return nil
 	}

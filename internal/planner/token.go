@@ -21,6 +21,7 @@ type token struct {
 	percent    bool
 	ordinal    bool
 	capital    bool // the word begins with a capital letter
+	comma      bool // a comma or colon follows
 }
 
 // tokenise splits a question. It drops signs without meaning.
@@ -45,6 +46,10 @@ func tokenise(text string) []token {
 
 			list, i = append(list, token{start: i, end: end, lower: text[i:end], stem: text[i:end]}), end
 		default:
+			if n := len(list); n > 0 && (r == ',' || r == ':') {
+				list[n-1].comma = true
+			}
+
 			i += size
 		}
 	}

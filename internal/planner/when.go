@@ -128,11 +128,34 @@ func (r *reading) timeColumn(table int, named *item) *column {
 	}
 
 	c := r.dateOf(table)
+	if c == nil && len(r.datesOf(table)) == 0 {
+		return r.dateOfWhole(table)
+	}
+
 	if c == nil && r.day == nil {
 		r.dates = r.datesOf(table)
 	}
 
 	return c
+}
+
+// dateOfWhole returns the date of the only thing that the rows of a table without dates are parts of: order lines have the
+// date of their order.
+func (r *reading) dateOfWhole(table int) (found *column) {
+	for _, t := range r.tables {
+		if t.at == table || !r.isPart(table, t.at) || r.reach(table, t.at) != 1 {
+			continue
+		}
+
+		c := r.dateOf(t.at)
+		if c == nil || found != nil {
+			return nil
+		}
+
+		found = c
+	}
+
+	return found
 }
 
 // dateOf returns the column that says when a row happened: the only date, or the one that is named like the row.

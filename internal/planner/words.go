@@ -22,6 +22,9 @@ const (
 	opCheapest op = "cheapest" // by the price
 	opLongest  op = "longest"  // by a duration or length
 	opShortest op = "shortest"
+	opSeller   op = "best selling"
+	opHeaviest op = "heaviest" // by the weight
+	opLightest op = "lightest"
 	opLatest   op = "latest"
 	opEarliest op = "earliest"
 	opTop      op = "top"
@@ -55,6 +58,8 @@ const (
 	opEqual    op = "="
 	opDearer   op = "dearer" // "more expensive than"
 	opCheaper  op = "cheaper"
+	opHeavier  op = "heavier"
+	opLighter  op = "lighter"
 	opWho      op = "who"
 	opWhich    op = "which"
 	opWhen     op = "when"
@@ -91,6 +96,11 @@ var operators = func() map[string]op {
 		opCheapest: "cheapest|the cheapest|least expensive|lowest priced",
 		opLongest:  "longest|the longest",
 		opShortest: "shortest|the shortest",
+		opSeller:   "best selling|best sold|bestselling|top selling|most sold|the best selling|the most sold|the top selling",
+		opHeaviest: "heaviest|the heaviest",
+		opLightest: "lightest|the lightest",
+		opHeavier:  "heavier than|weighing more than|that weigh more than",
+		opLighter:  "lighter than|weighing less than|that weigh less than",
 		opLatest:   "last|the last|latest|newest|most recent|most recently|the latest|the newest|the most recent|the most recently",
 		opEarliest: "first|the first|earliest|oldest|the earliest|the oldest",
 		opTop:      "top|the top",
