@@ -37,7 +37,7 @@ func catalogScenarios() []scenario {
 			{as: "ali", do: "GET /user/me", status: 200, want: account("ali", "ali")},
 			{as: "ali", do: "GET /audit", status: 200, want: page(auditBody("ali", "account.create", `{"kind": "account", "id": "<ali>"}`, ""))},
 			{as: "<e-token>", do: "GET /audit", status: 403, want: plainFault("FORBIDDEN", "This requires an unrestricted token with the role owner.")},
-			{as: "amy", do: "GET /audit?cursor=nonsense", status: 422, want: invalid("cursor", "is not a cursor of an earlier page of this list")},
+			{as: "amy", do: "GET /audit?cursor=nonsense", status: 422, want: invalid("cursor", "is not a cursor of this list; set it to the nextCursor of the page before, or leave it out for the first page")},
 			{as: "amy", do: "GET /audit?limit=101", status: 422, want: invalid("limit", "must be at most 100")},
 			{do: "quernd audit -n 2 AMY", want: "AT                    WHO  ACTION          TARGET  DETAIL      ADDRESS    REQUEST\n" +
 				"<at now>  ali  definition.put  n/d     revision 1  127.0.0.1  <put text>\n" +

@@ -79,9 +79,9 @@ const (
 	datasetHere   = `{"error_code": "CONFLICT", "message": "A dataset with this name already exists. Choose another name, or add rows to the existing one.", "error_message": ""}`
 	badName       = "must have 1 to 128 letters, digits, dots, underscores or hyphens, and begin with a letter or digit"
 	badPathName   = "must have 1 to 128 letters, digits, dots, underscores or hyphens, and begin with a letter or digit"
-	badExposure   = "must be one of: schema, values, rows"
+	badExposure   = "must be one of: schema, values, rows (what external models see: names and types of columns, also values, or whole rows)"
 	badShareRole  = "must be one of: viewer, editor"
-	oneself       = "is your own username: an owner needs no grant"
+	oneself       = "is your own username; give that of another person, because an owner needs no share"
 	nobodysName   = "is not a valid username"
 )
 

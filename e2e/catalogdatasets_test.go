@@ -23,7 +23,7 @@ func datasetScenarios() []scenario {
 			{as: "nora", do: "GET /schema/self/namespaces?limit=1", status: 200, want: firstPage("two", namespaceBody("nora", "Sales", "schema", "owner"))},
 			{as: "nora", do: "GET /schema/self/namespaces?limit=1&cursor=<two>", status: 200, want: firstPage("three", namespaceBody("nora", "open", "rows", "owner"))},
 			{as: "nora", do: "GET /schema/self/namespaces?limit=1&cursor=<three>", status: 200, want: page(namespaceBody("nora", longName, "schema", "owner"))},
-			{as: "nora", do: "GET /schema/self/namespaces?cursor=nonsense", status: 422, want: invalid("cursor", "is not a cursor of an earlier page of this list")},
+			{as: "nora", do: "GET /schema/self/namespaces?cursor=nonsense", status: 422, want: invalid("cursor", "is not a cursor of this list; set it to the nextCursor of the page before, or leave it out for the first page")},
 
 			{as: "nora", do: "PATCH /schema/self/namespaces/SALES", body: `{"exposure": "values"}`, status: 200, want: namespaceBody("nora", "Sales", "values", "owner")},
 			{as: "nora", do: "PATCH /schema/self/namespaces/sales", body: `{"exposure": "everything"}`, status: 422, want: invalid("exposure", badExposure)},

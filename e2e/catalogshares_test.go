@@ -57,7 +57,7 @@ func shareScenarios() []scenario {
 			{as: "sue", do: "POST /permissions/namespaces/self/shop/shares", body: shareBody("@", "viewer"), status: 422, want: invalid("username", "is not a valid group name")},
 			{as: "sue", do: "POST /permissions/namespaces/self/shop/shares", body: shareBody("", "viewer"), status: 422, want: invalid("username", "must have at least 1 character")},
 			{as: "sue", do: "POST /permissions/namespaces/self/shop/shares", body: shareBody("nina", "owner"), status: 422, want: invalid("role", badShareRole)},
-			{as: "sue", do: "POST /permissions/namespaces/self/shop/shares", body: `{"username": "nina"}`, status: 422, want: invalid("role", "is required")},
+			{as: "sue", do: "POST /permissions/namespaces/self/shop/shares", body: `{"username": "nina"}`, status: 422, want: invalid("role", "is required: one of viewer, editor")},
 			{as: "sue", do: "POST /permissions/namespaces/self/absent/shares", body: shareBody("nina", "viewer"), status: 404, want: absent},
 			{as: "sue", do: "POST /permissions/namespaces/self/-absent/shares", body: shareBody("nina", "viewer"), status: 404, want: absent},
 			{as: "sue", do: "POST /permissions/namespaces/nina/shop/shares", body: shareBody("nina", "viewer"), status: 403, want: ownerOnly},
@@ -171,7 +171,7 @@ func shareScenarios() []scenario {
 			{as: "late-leaver", do: "GET /schema/datasets/all", status: 200, want: page()},
 			{
 				as: "left-owner", do: "DELETE /permissions/namespaces/self/shop/shares/self", status: 422,
-				want: plainFault("INVALID_STATE", "You own this, so there is no share that you could leave. To end the share of somebody else, revoke it."),
+				want: plainFault("INVALID_STATE", "You own this, so there is no share that you could leave. To end the share of another person, send DELETE /permissions/namespaces/self/shop/shares with their username, or use quern unshare."),
 			},
 			{as: "left-owner", do: "DELETE /permissions/namespaces/self/absent/shares/self", status: 404, want: absent},
 		}},

@@ -23,7 +23,7 @@ func visibleScenarios() []scenario {
 			{as: "all in team", do: "GET /schema/self/namespaces", status: 200, want: page(namespaceBody("all", "z", "schema", "owner"), namespaceBody("all", "y", "schema", "owner"))},
 			{as: "all in team", do: "GET /schema/ann/namespaces", status: 200, want: page(namespaceBody("ann", "a", "schema", "editor"), namespaceBody("ann", "b", "schema", ""))},
 			{as: "all", do: "GET /schema/datasets/all", status: 200, want: page(plainItem("all/z/mine", "owner"), plainItem("all/y/mine-too", "owner"), plainItem("ann/a/two", "viewer"), plainItem("ann/b/three", "viewer"))},
-			{as: "all", do: "GET /schema/datasets/all?cursor=nonsense", status: 422, want: invalid("cursor", "is not a cursor of an earlier page of this list")},
+			{as: "all", do: "GET /schema/datasets/all?cursor=nonsense", status: 422, want: invalid("cursor", "is not a cursor of this list; set it to the nextCursor of the page before, or leave it out for the first page")},
 			{as: "all", do: "GET /schema/datasets/all?limit=0", status: 422, want: invalid("limit", "must be at least 1")},
 		}},
 		{name: "datasets are found by words, among those that the caller may see", steps: []step{
@@ -33,7 +33,7 @@ func visibleScenarios() []scenario {
 			{as: "finder", do: "GET /schema/datasets/all?q=ORDER", status: 200, want: page(itemBody("finder/Shop/orders", "owner", "schema", "Every sale"), plainItem("finder/Shop/Orders_archive", "owner"), itemBody("finder/HR/staff", "owner", "schema", "Who signs orders, à Genève"))},
 			{as: "finder", do: "GET /schema/datasets/all?q=order&limit=2", status: 200, want: firstPage("next", itemBody("finder/Shop/orders", "owner", "schema", "Every sale"), plainItem("finder/Shop/Orders_archive", "owner"))},
 			{as: "finder", do: "GET /schema/datasets/all?q=order&limit=2&cursor=<next>", status: 200, want: page(itemBody("finder/HR/staff", "owner", "schema", "Who signs orders, à Genève"))},
-			{as: "finder", do: "GET /schema/datasets/all?cursor=<next>", status: 422, want: invalid("cursor", "is not a cursor of an earlier page of this list")},
+			{as: "finder", do: "GET /schema/datasets/all?cursor=<next>", status: 422, want: invalid("cursor", "is not a cursor of this list; set it to the nextCursor of the page before, or leave it out for the first page")},
 			{as: "finder", do: "GET /schema/datasets/all?q=archve+oders", status: 200, want: page(plainItem("finder/Shop/Orders_archive", "owner"), itemBody("finder/Shop/orders", "owner", "schema", "Every sale"))},
 			{as: "finder", do: "GET /schema/datasets/all?q=geneve+superiors", status: 200, want: page(itemBody("finder/HR/staff", "owner", "schema", "Who signs orders, à Genève"))},
 			{as: "finder", do: "GET /schema/datasets/all?q=", status: 422, want: invalid("q", "must have at least 1 character")},

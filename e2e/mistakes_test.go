@@ -141,14 +141,22 @@ func TestMistakes(t *testing.T) {
 	claims := key.claims("ada")
 	claims["exp"] = time.Now().Add(-time.Hour).Unix()
 
-	list := append(mistakes(), mistake{"an expired token", http.MethodGet, "/user/me", "", []string{"Authorization: Bearer " + key.sign(claims)}})
+	const expired = "EXPIRED"
+
+	list := append(mistakes(), mistake{"an expired token", http.MethodGet, "/user/me", "", []string{"Authorization: Bearer " + expired}})
 
 	var told strings.Builder
 
 	for _, m := range list {
+		fmt.Fprintf(&told, "# %s\n%s\n", m.what, strings.TrimSpace(m.method+" "+m.path+" "+m.body))
+
+		for i, line := range m.headers {
+			fmt.Fprintln(&told, strings.TrimSpace(line))
+			m.headers[i] = strings.Replace(line, expired, key.sign(claims), 1)
+		}
+
 		answer := call(t, m.method, s.url+m.path, bearer, m.body, m.headers...)
 
-		fmt.Fprintf(&told, "# %s\n%s\n", m.what, strings.TrimSpace(m.method+" "+m.path+" "+m.body))
 		require.GreaterOrEqual(t, answer.status, 400, told.String())
 
 		var body struct {

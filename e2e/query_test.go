@@ -108,7 +108,7 @@ func noDataset(name string, more ...string) string {
 		"sub_errors": [` + strings.Join(more, ", ") + `]}`
 }
 
-const listAll = "GET /schema/datasets/all lists the datasets that you can see."
+const listAll = "Choose one of GET /schema/datasets/all, or ask the owner to share it with you."
 
 func encodeText(text string) string {
 	encoded, _ := json.Marshal(text)

@@ -373,7 +373,7 @@ func resultForms(t *testing.T, s *service, key *signer) {
 	for _, accept := range []string{"image/png", "application/x-ndjson", "text/html", "text/csv;q=0", "nonsense"} {
 		answer := d.ask("SELECT 1 AS n", "", "Accept: "+accept)
 		require.Equal(t, http.StatusNotAcceptable, answer.status, accept)
-		require.JSONEq(t, plainFault("NOT_ACCEPTABLE", "Accept allows none of the formats of rows: application/json, application/vnd.apache.arrow.stream, text/csv and application/vnd.apache.parquet."), answer.body)
+		require.JSONEq(t, plainFault("NOT_ACCEPTABLE", "Accept allows none of the formats of rows. Set it to application/json, application/vnd.apache.arrow.stream, text/csv or application/vnd.apache.parquet, or leave it out for JSON."), answer.body)
 	}
 
 	// An error is always JSON.

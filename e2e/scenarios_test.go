@@ -12,7 +12,8 @@ import (
 const (
 	absent       = `{"error_code": "NOT_FOUND", "message": "<what absent>", "error_message": ""}`
 	noOperation  = `{"error_code": "NOT_FOUND", "message": "<path route>", "error_message": ""}`
-	unauthorized = `{"error_code": "UNAUTHORIZED", "message": "The token is missing or not valid. Send the header Authorization: Bearer TOKEN, with a token that is neither expired nor revoked.", "error_message": ""}`
+	unauthorized = `{"error_code": "UNAUTHORIZED", "message": "The token is not valid: it is unknown, expired or revoked. Replace it: sign in again (quern login), or use an API token that is still valid.", "error_message": ""}`
+	noToken      = `{"error_code": "UNAUTHORIZED", "message": "The request has no token. Send the header Authorization: Bearer TOKEN. quern login signs you in, and quern token create makes an API token.", "error_message": ""}`
 )
 
 func invalid(field, message string) string {
@@ -96,12 +97,12 @@ func scenarios() []scenario {
 		{name: "how a token is sent", steps: []step{
 			{as: "sender", do: "POST /user/tokens", body: `{"name": "x"}`, status: 201, want: created("t", "x", "editor", "<t-expires now+2160h>")},
 			{do: "GET /user/me", header: []string{"Authorization: bearer <t-token>"}, status: 200, want: account("sender", "sender")},
-			{do: "GET /user/me", header: []string{"Authorization: <t-token>"}, status: 401, want: unauthorized},
-			{do: "GET /user/me", header: []string{"Authorization: Bearer"}, status: 401, want: unauthorized},
+			{do: "GET /user/me", header: []string{"Authorization: <t-token>"}, status: 401, want: noToken},
+			{do: "GET /user/me", header: []string{"Authorization: Bearer"}, status: 401, want: noToken},
 			{do: "GET /user/me", header: []string{"Authorization: Bearer <t-token>0"}, status: 401, want: unauthorized},
 			{do: "GET /user/me", header: []string{"Authorization: Bearer <t-token> <t-token>"}, status: 401, want: unauthorized},
-			{do: "GET /user/me", header: []string{"Authorization: Basic <t-token>"}, status: 401, want: unauthorized},
-			{do: "GET /user/me?access_token=<t-token>", status: 401, want: unauthorized, shows: []string{`WWW-Authenticate: Bearer realm="quern"`}},
+			{do: "GET /user/me", header: []string{"Authorization: Basic <t-token>"}, status: 401, want: noToken},
+			{do: "GET /user/me?access_token=<t-token>", status: 401, want: noToken, shows: []string{`WWW-Authenticate: Bearer realm="quern"`}},
 		}},
 		{name: "a token can end itself", steps: []step{
 			{as: "ender", do: "POST /user/tokens", body: `{"name": "x"}`, status: 201, want: created("t", "x", "editor", "<t-expires now+2160h>")},
@@ -158,13 +159,13 @@ func scenarios() []scenario {
 			{as: "pager", do: "GET /user/tokens?limit=100", status: 200, want: `{"data": [` + listed("c", "3", "editor", "") + `, ` + listed("a", "1", "editor", "") + `]}`},
 			{as: "pager", do: "GET /user/tokens?limit=0", status: 422, want: invalid("limit", "must be at least 1")},
 			{as: "pager", do: "GET /user/tokens?limit=101", status: 422, want: invalid("limit", "must be at most 100")},
-			{as: "pager", do: "GET /user/tokens?limit=abc", status: 422, want: invalid("limit", "is not a whole number")},
-			{as: "pager", do: "GET /user/tokens?limit=", status: 422, want: invalid("limit", "is not a whole number")},
+			{as: "pager", do: "GET /user/tokens?limit=abc", status: 422, want: invalid("limit", "must be a whole number from 1 to 100")},
+			{as: "pager", do: "GET /user/tokens?limit=", status: 422, want: invalid("limit", "must be a whole number from 1 to 100")},
 			{as: "pager", do: "GET /user/tokens?limit=1&limit=2", status: 422, want: invalid("limit", "is given more than once; give it once")},
-			{as: "pager", do: "GET /user/tokens?cursor=nonsense", status: 422, want: invalid("cursor", "is not a cursor of an earlier page of this list")},
+			{as: "pager", do: "GET /user/tokens?cursor=nonsense", status: 422, want: invalid("cursor", "is not a cursor of this list; set it to the nextCursor of the page before, or leave it out for the first page")},
 			{as: "pager", do: "GET /user/tokens?cursor=", status: 422, want: invalid("cursor", "must have at least 1 character")},
 			{as: "pager", do: "GET /user/tokens?cursor=%00", status: 422, want: invalid("cursor", "is not text")},
-			{as: "pager", do: "GET /user/tokens?offset=1&limit=1", status: 422, want: invalid("offset", "is not a parameter of this operation; known parameters: cursor, limit")},
+			{as: "pager", do: "GET /user/tokens?offset=1&limit=1", status: 422, want: invalid("offset", "is not a parameter of this operation; for the next page set cursor to the nextCursor of the page before")},
 		}},
 		{name: "a token made with a token never exceeds or outlives it", steps: []step{
 			{as: "heir", do: "POST /user/tokens", body: `{"name": "parent", "role": "viewer", "expiresAt": "<p-expires now+24h>"}`, status: 201, want: created("p", "parent", "viewer", "<p-expires>")},
@@ -209,12 +210,12 @@ func scenarios() []scenario {
 			{as: "lost", do: "GET /USER/ME", status: 404, want: noOperation},
 			{as: "lost", do: "DELETE /user/tokens/not-a-uuid", status: 404, want: absent},
 			{as: "lost", do: "DELETE /user/tokens/%7B" + uuid.NewString() + "%7D", status: 404, want: absent},
-			{do: "POST /user/me", status: 405, want: wrongMethod("POST", "GET, HEAD"), shows: []string{"Allow: GET, HEAD"}},
-			{do: "GET /query", status: 405, want: wrongMethod("GET", "POST"), shows: []string{"Allow: POST"}},
-			{do: "PUT /user/tokens", status: 405, want: wrongMethod("PUT", "GET, HEAD, POST"), shows: []string{"Allow: GET, HEAD, POST"}},
-			{do: "PATCH /user/tokens/x", status: 405, want: wrongMethod("PATCH", "DELETE, GET, HEAD"), shows: []string{"Allow: DELETE, GET, HEAD"}},
-			{do: "TRACE /user/me", status: 405, want: wrongMethod("TRACE", "GET, HEAD"), shows: []string{"Allow: GET, HEAD"}},
-			{do: "POST <root>/healthz", status: 405, want: wrongMethod("POST", "GET, HEAD"), shows: []string{"Allow: GET, HEAD"}},
+			{do: "POST /user/me", status: 405, want: wrongMethod("POST", "GET (Who the caller is)"), shows: []string{"Allow: GET, HEAD"}},
+			{do: "GET /query", status: 405, want: wrongMethod("GET", "POST (Run one read-only SQL statement)"), shows: []string{"Allow: POST"}},
+			{do: "PUT /user/tokens", status: 405, want: wrongMethod("PUT", "GET (List the caller's API tokens), POST (Create an API token)"), shows: []string{"Allow: GET, HEAD, POST"}},
+			{do: "PATCH /user/tokens/x", status: 405, want: wrongMethod("PATCH", "DELETE (Revoke an API token), GET (Get an API token)"), shows: []string{"Allow: DELETE, GET, HEAD"}},
+			{do: "TRACE /user/me", status: 405, want: wrongMethod("TRACE", "GET (Who the caller is)"), shows: []string{"Allow: GET, HEAD"}},
+			{do: "POST <root>/healthz", status: 405, want: wrongMethod("POST", "GET"), shows: []string{"Allow: GET, HEAD"}},
 		}},
 		{name: "HEAD wherever GET", steps: []step{
 			{as: "header", do: "HEAD /user/me", status: 200, shows: []string{"Content-Type: application/json"}},
@@ -250,8 +251,8 @@ func scenarios() []scenario {
 			{do: "OPTIONS /user/tokens", header: []string{"Origin: https://console.quern.test.evil.test", "Access-Control-Request-Method: POST"}, status: 204, shows: []string{"Access-Control-Allow-Origin: ", "Access-Control-Allow-Methods: "}},
 			{do: "OPTIONS /user/tokens", header: []string{"Origin: null", "Access-Control-Request-Method: POST"}, status: 204, shows: []string{"Access-Control-Allow-Origin: "}},
 			{as: "browser", do: "GET /user/me", header: []string{"Origin: https://console.quern.test"}, status: 200, want: account("browser", "browser"), shows: []string{"Access-Control-Allow-Origin: https://console.quern.test", "Vary: Origin"}},
-			{do: "GET /user/me", header: []string{"Origin: https://console.quern.test"}, status: 401, want: unauthorized, shows: []string{"Access-Control-Allow-Origin: https://console.quern.test"}},
-			{do: "GET /user/me", header: []string{"Origin: https://foreign.test"}, status: 401, want: unauthorized, shows: []string{"Access-Control-Allow-Origin: "}},
+			{do: "GET /user/me", header: []string{"Origin: https://console.quern.test"}, status: 401, want: noToken, shows: []string{"Access-Control-Allow-Origin: https://console.quern.test"}},
+			{do: "GET /user/me", header: []string{"Origin: https://foreign.test"}, status: 401, want: noToken, shows: []string{"Access-Control-Allow-Origin: "}},
 		}},
 		{name: "health and readiness", steps: []step{
 			{do: "GET <root>/healthz", status: 200, want: `{"status": "ok"}`},
@@ -263,7 +264,7 @@ func scenarios() []scenario {
 		}},
 		{name: "headers of every answer", settings: []string{"QUERN_PUBLIC_URL=https://quern.test", "QUERN_TRUSTED_PROXIES=127.0.0.0/8"}, steps: []step{
 			{as: "watcher", do: "GET /user/me", header: []string{"X-Request-Id: from-the-proxy"}, status: 200, want: account("watcher", "watcher"), shows: securityHeaders("X-Request-Id: from-the-proxy")},
-			{do: "GET /user/me", header: []string{"X-Request-Id: with space"}, status: 401, want: unauthorized, shows: securityHeaders()},
+			{do: "GET /user/me", header: []string{"X-Request-Id: with space"}, status: 401, want: noToken, shows: securityHeaders()},
 			{do: "GET /nothing", status: 404, want: noOperation, shows: securityHeaders()},
 		}},
 		{name: "a limit of requests for each caller", settings: []string{"QUERN_RATE_LIMIT=0.001", "QUERN_RATE_BURST=1"}, steps: []step{
@@ -273,7 +274,7 @@ func scenarios() []scenario {
 				want: `{"error_code": "RATE_LIMITED", "message": "Too many requests. Wait for the time in Retry-After.", "error_message": ""}`,
 			},
 			{as: "slow", do: "GET /user/me", status: 200, want: account("slow", "slow")},
-			{do: "GET /user/me", status: 401, want: unauthorized},
+			{do: "GET /user/me", status: 401, want: noToken},
 		}},
 		{name: "operators' commands", settings: []string{"QUERN_LOG_LEVEL=info"}, steps: []step{
 			{do: "quernd user list", want: "USERNAME  EMAIL  CREATED  SEEN  STATE\n"},
@@ -320,7 +321,7 @@ func account(x, username string) string {
 }
 
 func wrongMethod(method, allow string) string {
-	return `{"error_code": "METHOD_NOT_ALLOWED", "message": "This address does not support the method ` + method + `. It supports: ` + allow + `.", "error_message": ""}`
+	return `{"error_code": "METHOD_NOT_ALLOWED", "message": "This path has no operation ` + method + `. It has: ` + allow + `. Use one of these, or another path of /api/v1/docs.", "error_message": ""}`
 }
 
 func securityHeaders(more ...string) []string {

@@ -211,8 +211,8 @@ func sqlNamesRefused(t *testing.T, d *sqlNames, _ *signer) {
 	const remedies = " has no namespace, and neither has the request. Write namespace."
 
 	for _, c := range []struct{ request, statement, want string }{
-		{"", `SELECT * FROM orders`, "The name orders" + remedies + "orders, or name the namespace in the request (quern query -n NAMESPACE). | line 1, column 15"},
-		{"", `SELECT * FROM shop.orders, "a-b.c"`, `The name a-b.c` + remedies + `"a-b.c", or name the namespace in the request (quern query -n NAMESPACE). | line 1, column 28`},
+		{"", `SELECT * FROM orders`, "The name orders" + remedies + "orders, or set namespace in the request (quern query -n NAMESPACE). | line 1, column 15 | shop.orders | lab.orders | \"my.shop\".orders"},
+		{"", `SELECT * FROM shop.orders, "a-b.c"`, `The name a-b.c` + remedies + `"a-b.c", or set namespace in the request (quern query -n NAMESPACE). | line 1, column 28 | shop."a-b.c"`},
 		{`"dataset": "orders"`, `SELECT * FROM shop.orders`, "The request is not valid. | is needed to find the dataset"},
 		{"", `SELECT * FROM shop.ordrs`, "There is no dataset shop.ordrs that you can see. | line 1, column 15 | shop.orders"},
 		{"", `SELECT * FROM ada.Shop.ordrs`, "There is no dataset ada.Shop.ordrs that you can see. | line 1, column 15 | ada.Shop.orders"},

@@ -114,7 +114,7 @@ func uploadScenarios() []scenario {
 				want: `{"data": [{"sessionId": "<open>", "sessionStatus": "preparing", "createdAt": "<created now>", "expiresAt": "<expires now+24h>", "files": [
 					{"fileId": "<o>", "filename": "file 0", "size": 1, "fileStatus": "preparing"}]}]}`,
 			},
-			{as: "another-lister", do: "GET /file-upload?cursor=<next>", status: 422, want: invalid("cursor", "is not a cursor of an earlier page of this list")},
+			{as: "another-lister", do: "GET /file-upload?cursor=<next>", status: 422, want: invalid("cursor", "is not a cursor of this list; set it to the nextCursor of the page before, or leave it out for the first page")},
 			{as: "another-lister", do: "GET /file-upload", status: 200, want: `{"data": []}`},
 			{as: "lister", do: "GET /file-upload?limit=0", status: 422, want: invalid("limit", "must be at least 1")},
 		})},
@@ -151,7 +151,7 @@ func uploadScenarios() []scenario {
 			{as: "five", do: abort + "?fileId=<a>", status: 200, want: abortedBody("aborted")},
 		}},
 		{name: "how much can be open at once", settings: []string{"QUERN_UPLOAD_MAX_OPEN_SESSIONS=2", "QUERN_UPLOAD_MAX_OPEN_BYTES=100", "QUERN_UPLOAD_MAX_FILE=90"}, steps: []step{
-			{as: "six", do: "POST /file-upload/prepare", body: prepareBody(91), status: 422, want: invalid("filesToUpload.0.size", "must be at most 90")},
+			{as: "six", do: "POST /file-upload/prepare", body: prepareBody(91), status: 422, want: invalid("filesToUpload.0.size", "must be at most 90 bytes")},
 			{as: "six", do: "POST /file-upload/prepare", body: prepareBody(90), status: 200, want: preparedBody("first", smallFile("a", "file 0", 90))},
 			{
 				as: "six", do: "POST /file-upload/prepare", body: prepareBody(5, 6), status: 429, shows: []string{"Retry-After: 60"},

@@ -67,7 +67,7 @@ The server comes from --server, from QUERN_SERVER, or from the last ` + "`quern 
 	root.SetErr(os.Stderr)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if strings.HasPrefix(err.Error(), "unknown ") { // an error of cobra
-			err = fmt.Errorf("%w. %s has the flags %s", err, cmd.CommandPath(), flagNames(cmd))
+			err = fmt.Errorf("%w. %s has the flags %s.%s", err, cmd.CommandPath(), flagNames(cmd), otherWay(err.Error()))
 		}
 
 		return usageError{err, cmd.CommandPath()}

@@ -29,7 +29,7 @@ func datasetName(text string) (name, error) {
 	case 3:
 		return whole(text, name{parts[0], parts[1], parts[2]})
 	default:
-		return name{}, usageError{fmt.Errorf("%q is not the name of a dataset: write NAMESPACE/DATASET or OWNER/NAMESPACE/DATASET", text), "quern dataset"}
+		return name{}, exitError{exitUsage, fmt.Sprintf("%q is not the name of a dataset: write NAMESPACE/DATASET or OWNER/NAMESPACE/DATASET", text), "`quern dataset list` shows the names."}
 	}
 }
 

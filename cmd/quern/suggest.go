@@ -21,6 +21,18 @@ func habits(word string) []string {
 	}[strings.ToLower(word)]
 }
 
+// otherWay returns what to use instead of a flag that other programs have, or "". The text is cobra's error for the flag.
+func otherWay(text string) string {
+	switch _, flag, _ := strings.Cut(text, "--"); flag {
+	case "where", "filter", "sort", "order-by", "group-by":
+		return " To select, sort or sum rows, use `quern query` with SQL."
+	case "json", "csv", "format":
+		return " To choose the output format, use -o table, json, csv or ndjson."
+	default:
+		return ""
+	}
+}
+
 // didYouMean returns a question with the commands that a word may mean, or "". Commands of datasets are first.
 func didYouMean(at *cobra.Command, word string) string {
 	var found []string

@@ -295,10 +295,12 @@ func tokenFault(err error) error {
 	return unauthorized(err)
 }
 
-// unauthorized returns the same message for every reason. The reason is only logged.
+// unauthorized returns the same message for every reason why a token is not accepted. The reason is only logged.
 func unauthorized(reason error) error {
-	return fault.Wrap(reason, fault.Unauthorized, "The token is missing or not valid. Send the header Authorization: Bearer TOKEN, with a token that is neither expired nor revoked.")
+	return fault.Wrap(reason, fault.Unauthorized, "The token is not valid: it is unknown, expired or revoked. Replace it: sign in again (quern login), or use an API token that is still valid.")
 }
 
 // Missing returns the fault of a request without a token.
-func Missing() error { return unauthorized(errors.New("no token")) }
+func Missing() error {
+	return fault.Wrap(errors.New("no token"), fault.Unauthorized, "The request has no token. Send the header Authorization: Bearer TOKEN. quern login signs you in, and quern token create makes an API token.")
+}

@@ -287,7 +287,7 @@ func (c Catalog) moveTx(ctx context.Context, tx postgres.Tx, who auth.Principal,
 	}
 
 	if home == nil {
-		return c.noNamespace(ctx, tx, who, Path{Username: auth.Self, Namespace: namespace})
+		return c.noNamespace(ctx, tx, who, Path{Username: auth.Self, Namespace: namespace}, " Choose another, or create it first with POST /schema/self/namespaces or quern namespace create.")
 	}
 
 	if home.ID != d.NamespaceID {

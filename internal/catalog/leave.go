@@ -27,7 +27,7 @@ func (c Catalog) Leave(ctx context.Context, who auth.Principal, at Path) (remain
 			return err
 		}
 
-		if err := mayLeave(who, target); err != nil {
+		if err := mayLeave(who, target, at); err != nil {
 			return err
 		}
 
@@ -71,14 +71,14 @@ func (c Catalog) visible(ctx context.Context, q postgres.Querier, who auth.Princ
 	return dataset.access, dataset.Audit(), err
 }
 
-func mayLeave(who auth.Principal, target access) error {
+func mayLeave(who auth.Principal, target access, at Path) error {
 	switch {
 	case isRestricted(who):
 		return fault.New(fault.Forbidden, "A restricted token cannot change who has access.")
 	case auth.Editor.Exceeds(who.Ceiling()):
 		return fault.New(fault.Forbidden, "The token in use allows viewer at most.")
 	case target.account == who.Account:
-		return fault.New(fault.InvalidState, "You own this, so there is no share that you could leave. To end the share of somebody else, revoke it.")
+		return fault.New(fault.InvalidState, "You own this, so there is no share that you could leave. To end the share of another person, send DELETE "+at.shares()+" with their username, or use quern unshare.")
 	default:
 		return nil
 	}

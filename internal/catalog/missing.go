@@ -23,21 +23,21 @@ const (
 func (c Catalog) Lookup(ctx context.Context, q postgres.Querier, who auth.Principal, at Path) (Namespace, error) {
 	namespace, err := c.Visible(ctx, q, who, at)
 	if fault.Is(err, fault.NotFound) {
-		err = c.noNamespace(ctx, q, who, at)
+		err = c.noNamespace(ctx, q, who, at, "")
 	}
 
 	return namespace, err
 }
 
 // noNamespace returns the fault for a namespace that does not exist or that the caller may not see; the message is the
-// same for both. It suggests a similar name, or lists what the caller may see.
-func (c Catalog) noNamespace(ctx context.Context, q postgres.Querier, who auth.Principal, at Path) error {
+// same for both. It suggests a similar name, or lists what the caller may see, and ends with the advice.
+func (c Catalog) noNamespace(ctx context.Context, q postgres.Querier, who auth.Principal, at Path, advice string) error {
 	names, err := c.NamespaceNames(ctx, q, who, at.Username, maxSuggested)
 	if err != nil {
 		return err
 	}
 
-	return missing(fmt.Sprintf("There is no namespace %q of %s that you can see.", at.Namespace, who.NameOf(at.Username)), at.Namespace, names)
+	return missing(fmt.Sprintf("There is no namespace %q of %s that you can see.", at.Namespace, who.NameOf(at.Username)), at.Namespace, names, advice)
 }
 
 // NamespaceNames returns the names of the first namespaces of a user that the caller may see; none if the caller may see
@@ -66,15 +66,15 @@ func (c Catalog) NoDataset(ctx context.Context, q postgres.Querier, who auth.Pri
 		return err
 	}
 
-	return missing(fmt.Sprintf("There is no dataset %q that you can see.", at.Dataset), at.Dataset, names)
+	return missing(fmt.Sprintf("There is no dataset %q that you can see.", at.Dataset), at.Dataset, names, "")
 }
 
-func missing(message, name string, seen []string) error {
+func missing(message, name string, seen []string, advice string) error {
 	if near := lexicon.Nearest(name, seen); len(near) > 0 {
 		message += " Did you mean " + near[0] + "?"
 	} else if len(seen) > 0 {
 		message += " You can see: " + strings.Join(seen[:min(len(seen), maxShown)], ", ") + "."
 	}
 
-	return fault.New(fault.NotFound, message)
+	return fault.New(fault.NotFound, message+advice)
 }

@@ -49,7 +49,7 @@ func (c Catalog) grantee(ctx context.Context, q postgres.Querier, who auth.Princ
 
 	name = strings.ToLower(name)
 	if name == auth.Self || name == who.Username {
-		return nil, fault.Invalid("username", "is your own username: an owner needs no grant")
+		return nil, fault.Invalid("username", "is your own username; give that of another person, because an owner needs no share")
 	}
 
 	if !granteePattern.MatchString(name) {
@@ -170,12 +170,16 @@ func (c Catalog) Unshare(ctx context.Context, who auth.Principal, at Path, grant
 
 // noShare returns the fault for a grant that does not exist. Only the owner gets it.
 func noShare(at Path, grantee string) error {
-	address := fmt.Sprintf("/permissions/namespaces/%s/%s/shares", at.Username, at.Namespace)
-	if at.Dataset != "" {
-		address = fmt.Sprintf("/permissions/datasets/%s/%s/%s/shares", at.Username, at.Namespace, at.Dataset)
+	return fault.New(fault.NotFound, fmt.Sprintf("%q has no share here that could be revoked. GET %s lists the shares.", grantee, at.shares()))
+}
+
+// shares returns the address of the shares of a namespace or a dataset.
+func (p Path) shares() string {
+	if p.Dataset == "" {
+		return fmt.Sprintf("/permissions/namespaces/%s/%s/shares", p.Username, p.Namespace)
 	}
 
-	return fault.New(fault.NotFound, fmt.Sprintf("%q has no share here that could be revoked. GET %s lists the shares.", grantee, address))
+	return fmt.Sprintf("/permissions/datasets/%s/%s/%s/shares", p.Username, p.Namespace, p.Dataset)
 }
 
 // Shares lists the grants on a namespace, or those on a dataset and on its namespace, ordered by name. A user with both has

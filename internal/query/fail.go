@@ -121,7 +121,7 @@ func refusedBinding(said *engine.StatementError, first, rest string, reads []res
 	}
 
 	if found := noGroup.FindStringSubmatch(first); found != nil {
-		return invalid(at, fmt.Sprintf("The column %q is neither in GROUP BY nor in an aggregate such as sum or any_value.", found[1]))
+		return invalid(at, fmt.Sprintf("The column %q is neither in GROUP BY nor in an aggregate such as sum or any_value. Add it to one of them.", found[1]))
 	}
 
 	if found := noMatch.FindStringSubmatch(first); found != nil {
@@ -179,7 +179,7 @@ func noColumn(at int, name, of string, reads []resolved) error {
 	}
 
 	if len(reads) == 0 {
-		message += " The statement reads no dataset. Add FROM with the name of one."
+		message += " The statement reads no dataset. Add FROM and the name of the dataset that has the column; SHOW TABLES lists the datasets."
 	}
 
 	near := lexicon.Nearest(name, columnNames(reads))
@@ -245,19 +245,28 @@ func types(text string) string {
 	})
 }
 
-// syntaxHint returns a hint to quote a reserved word that is often used as a name, or that a parameter is not a name; empty
-// for other words.
+// syntaxHint returns a hint to quote a reserved word that is often used as a name, that a parameter is not a name, or which
+// keyword is similar; empty for other words.
 func syntaxHint(message string) string {
 	if nearValue.MatchString(message) {
 		return " A parameter stands for a value. Write the names of datasets and columns into the statement."
 	}
 
 	found := nearWord.FindStringSubmatch(message)
-	if found == nil || !slices.Contains([]string{
-		"order", "group", "table", "column", "end", "desc", "asc", "default", "check", "primary", "references", "unique", "limit", "offset", "both", "user", "to", "at",
-	}, strings.ToLower(found[1])) {
+	if found == nil {
 		return ""
 	}
 
-	return " If it is a name, put it in double quotes."
+	if slices.Contains([]string{
+		"order", "group", "table", "column", "end", "desc", "asc", "default", "check", "primary", "references", "unique", "limit", "offset", "both", "user", "to", "at",
+	}, strings.ToLower(found[1])) {
+		return " If it is a name, put it in double quotes."
+	}
+
+	keywords := []string{"SELECT", "FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "JOIN", "UNION", "WITH"}
+	if near := lexicon.Nearest(found[1], keywords); len(near) > 0 && !strings.EqualFold(near[0], found[1]) {
+		return " Did you mean " + near[0] + "?"
+	}
+
+	return ""
 }

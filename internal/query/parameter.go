@@ -196,10 +196,19 @@ func (s *statement) bind(want Statement, values []engine.Parameter) error {
 	}
 
 	for _, key := range slices.SortedFunc(maps.Keys(missing), byNumber) {
-		subs = append(subs, fault.Sub{Code: parameterField(missing[key]), Message: fmt.Sprintf("is missing: the statement has the parameter $%s.", missing[key])})
+		subs = append(subs, fault.Sub{Code: parameterField(missing[key]), Message: fmt.Sprintf("is missing: the statement has the parameter $%s. Send the values in parameters: %s.", missing[key], s.form())})
 	}
 
 	return invalidParameters(subs)
+}
+
+// form shows how the values of the parameters are sent.
+func (s *statement) form() string {
+	if s.named() {
+		return fmt.Sprintf(`{%q: "value"}`, s.parameters[0])
+	}
+
+	return `["value of $1"]`
 }
 
 // named reports whether the parameters of the statement have names. They all have, or none has.

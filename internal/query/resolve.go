@@ -184,8 +184,7 @@ func (r *resolver) restrict(ctx context.Context, db postgres.Querier) error {
 
 func (r *resolver) dataset(ctx context.Context, db postgres.Querier, t table) (resolved, error) {
 	if t.isBare() && r.want.Namespace == "" {
-		return resolved{}, invalid(t.at, fmt.Sprintf("The name %s has no namespace, and neither has the request. Write %s, or name the namespace in the request (quern query -n NAMESPACE).",
-			t, dotted("namespace", t.name)))
+		return resolved{}, r.unplaced(ctx, db, t)
 	}
 
 	path := t.path(r.want.in())
@@ -270,7 +269,7 @@ func (r *resolver) pinned(ctx context.Context, db postgres.Querier, t lake.Table
 const maxNames = 200
 
 // listAll ends a message about a name for which there is nothing to suggest.
-const listAll = " GET /schema/datasets/all lists the datasets that you can see."
+const listAll = " Choose one of GET /schema/datasets/all, or ask the owner to share it with you."
 
 // absent returns the fault for a dataset that does not exist or that the caller may not see; the message is the same for
 // both. It suggests similar names in the same namespace, or lists the datasets that the caller may see there.
@@ -315,17 +314,9 @@ func (r *resolver) absentNamespace(ctx context.Context, db postgres.Querier, t t
 		return err
 	}
 
-	var near []string
-
-	for _, namespace := range lexicon.Nearest(t.namespace, seen) {
-		path.Namespace = namespace
-
-		switch found, err := r.Catalog.Allow(ctx, db, r.who, auth.Viewer, path); {
-		case err == nil:
-			near = append(near, dotted(t.owner, namespace, found.Name))
-		case !fault.Is(err, fault.NotFound):
-			return err
-		}
+	near, err := r.datasetIn(ctx, db, t, path, lexicon.Nearest(t.namespace, seen))
+	if err != nil {
+		return err
 	}
 
 	message := noDataset(t)
@@ -335,6 +326,49 @@ func (r *resolver) absentNamespace(ctx context.Context, db postgres.Querier, t t
 		message += " Of " + r.who.NameOf(path.Username) + " you can see the namespaces " + strings.Join(seen[:min(len(seen), maxListed)], ", ") + "."
 	default:
 		message += listAll
+	}
+
+	return withCandidates(invalid(t.at, message), near)
+}
+
+// datasetIn returns the names of the dataset of a path in those namespaces in which the caller may see it.
+func (r *resolver) datasetIn(ctx context.Context, db postgres.Querier, t table, path catalog.Path, namespaces []string) (names []string, err error) {
+	for _, namespace := range namespaces {
+		path.Namespace = namespace
+
+		switch found, err := r.Catalog.Allow(ctx, db, r.who, auth.Viewer, path); {
+		case err == nil:
+			names = append(names, dotted(t.owner, namespace, found.Name))
+		case !fault.Is(err, fault.NotFound):
+			return nil, err
+		}
+	}
+
+	return names, nil
+}
+
+// maxTried limits in how many namespaces a dataset is looked for.
+const maxTried = 20
+
+// unplaced returns the fault for a name without a namespace in a request that has none either. It suggests the name with
+// those namespaces of the owner that have such a dataset, or lists the namespaces.
+func (r *resolver) unplaced(ctx context.Context, db postgres.Querier, t table) error {
+	path := r.want.in()
+	path.Dataset = t.name
+
+	seen, err := r.Catalog.NamespaceNames(ctx, db, r.who, path.Username, maxTried)
+	if err != nil {
+		return err
+	}
+
+	near, err := r.datasetIn(ctx, db, t, path, seen)
+	if err != nil {
+		return err
+	}
+
+	message := fmt.Sprintf("The name %s has no namespace, and neither has the request. Write %s, or set namespace in the request (quern query -n NAMESPACE).", t, dotted("namespace", t.name))
+	if len(near) == 0 && len(seen) > 0 {
+		message += " Of " + r.who.NameOf(path.Username) + " you can see the namespaces " + strings.Join(seen, ", ") + "."
 	}
 
 	return withCandidates(invalid(t.at, message), near)

@@ -227,7 +227,7 @@ func (w *walker) tableFunction(r object, names []string) error {
 	name, _ := call["function_name"].(string)
 
 	if !slices.Contains(tableFunctions, strings.ToLower(name)) {
-		return invalid(position(r), fmt.Sprintf("The table function %s is not supported; the supported ones are %s. Read a dataset by its name.", name, strings.Join(tableFunctions, ", ")))
+		return invalid(position(r), fmt.Sprintf("The table function %s is not supported; the supported ones are %s. A statement reads datasets, not files: load a file with quern upload, and write the name of the dataset after FROM.", name, strings.Join(tableFunctions, ", ")))
 	}
 
 	return w.anything(r["function"], names)

@@ -240,5 +240,5 @@ func split(text []byte, limit int) (rows []json.RawMessage, length int64) {
 }
 
 func badCursor() error {
-	return fault.Invalid("cursor", "is not a cursor of an earlier page of this list")
+	return fault.Invalid("cursor", "is not a cursor of this list; set it to the nextCursor of the page before, or leave it out for the first page")
 }

@@ -179,6 +179,8 @@ func unknownParameter(op *operation, name string, known []string) fault.Sub {
 	switch {
 	case op.body != nil && op.body.Properties[name] != nil:
 		sub.Message += "send it as a field of the body"
+	case op.paged && slices.Contains([]string{"offset", "page", "skip", "start", "after"}, strings.ToLower(name)):
+		sub.Message += "for the next page set cursor to the nextCursor of the page before"
 	case len(known) == 0:
 		sub.Message += "it has no parameters in the query, so leave it out"
 	default:
@@ -263,12 +265,7 @@ func describe(problem *openapi3.SchemaError) string {
 	case "type", "nullable":
 		return "must be of type " + strings.Join(schema.Type.Slice(), " or ")
 	case "enum":
-		allowed := make([]string, 0, len(schema.Enum))
-		for _, value := range schema.Enum {
-			allowed = append(allowed, fmt.Sprint(value))
-		}
-
-		return "must be one of: " + strings.Join(allowed, ", ")
+		return "must be one of: " + enumWords(schema)
 	case "minLength":
 		return "must have at least " + count(schema.MinLength, "character", "characters")
 	case "maxLength":
@@ -292,6 +289,41 @@ func describe(problem *openapi3.SchemaError) string {
 	default:
 		return "violates the rule " + problem.SchemaField
 	}
+}
+
+// integerWords says which whole numbers a schema accepts.
+func integerWords(schema *openapi3.Schema) string {
+	const rule = "must be a whole number"
+
+	switch {
+	case schema.Min != nil && schema.Max != nil:
+		return fmt.Sprintf(rule+" from %v to %v", *schema.Min, *schema.Max)
+	case schema.Min != nil:
+		return fmt.Sprintf(rule+" of at least %v", *schema.Min)
+	default:
+		return rule
+	}
+}
+
+// requiredWords says what the value of a missing field must be if the type has few values; "" for other types.
+func requiredWords(schema *openapi3.Schema) string {
+	switch {
+	case len(schema.Enum) > 0:
+		return ": one of " + enumWords(schema)
+	case schema.Type.Is(openapi3.TypeBoolean):
+		return ": true or false"
+	default:
+		return ""
+	}
+}
+
+func enumWords(schema *openapi3.Schema) string {
+	allowed := make([]string, 0, len(schema.Enum))
+	for _, value := range schema.Enum {
+		allowed = append(allowed, fmt.Sprint(value))
+	}
+
+	return strings.Join(allowed, ", ")
 }
 
 func formatWords(format string) string {

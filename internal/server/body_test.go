@@ -106,7 +106,7 @@ func TestViolations(t *testing.T) {
 		`{"name":"a\u0000"}`:                                          {{Code: "name", Message: "contains the character U+0000"}},
 		`{"name":"ab","when":"2026-02-31T00:00:00Z"}`:                 {{Code: "when", Message: "must be a time such as 2026-11-17T09:30:00Z"}},
 		`{"name":"ab","id":"{0199c0de-1a2b-7c3d-8e4f-5a6b7c8d9e01}"}`: {{Code: "id", Message: "is not a valid uuid"}},
-		`{"name":"ab","size":0}`:                                      {{Code: "size", Message: "must be at least 1"}},
+		`{"name":"ab","size":0}`:                                      {{Code: "size", Message: "must be at least 1; it is the size of the file in bytes, and an empty file cannot be loaded"}},
 		`{"name":"ab","size":10}`:                                     {{Code: "size", Message: "must be at most 9"}},
 		`{"name":"ab","size":1.5}`:                                    {{Code: "size", Message: "must be of type integer"}},
 		`{"name":"ab","code":"y"}`:                                    {{Code: "code", Message: "must match ^x"}},

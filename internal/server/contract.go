@@ -26,6 +26,7 @@ type contract struct {
 // operation is what the contract specifies for one operation.
 type operation struct {
 	id        string
+	summary   string
 	pattern   string // of http.ServeMux
 	public    bool
 	ownerOnly bool
@@ -54,6 +55,7 @@ func loadContract() (*contract, error) {
 		for method, source := range item.Operations() {
 			op := &operation{
 				id:        source.OperationID,
+				summary:   source.Summary,
 				pattern:   method + " " + basePath + path,
 				public:    source.Security != nil && len(*source.Security) == 0,
 				ownerOnly: source.Extensions["x-quern-owner-only"] == true,

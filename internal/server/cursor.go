@@ -55,7 +55,7 @@ func listTag(r *http.Request, op *operation, who auth.Principal) []byte {
 }
 
 func badCursor() error {
-	return fault.Invalid("cursor", "is not a cursor of an earlier page of this list")
+	return fault.Invalid("cursor", "is not a cursor of this list; set it to the nextCursor of the page before, or leave it out for the first page")
 }
 
 // decodeCursor returns nil for the beginning of a list.

@@ -114,7 +114,7 @@ func (s *Server) authenticate(r *http.Request, c *call) (auth.Principal, error) 
 	}
 
 	scheme, bearer, _ := strings.Cut(headers[0], " ")
-	if !strings.EqualFold(scheme, "Bearer") {
+	if !strings.EqualFold(scheme, "Bearer") || strings.TrimSpace(bearer) == "" {
 		return auth.Principal{}, auth.Missing()
 	}
 
@@ -163,7 +163,7 @@ func checkParameters(r *http.Request, op *operation) error {
 
 		switch {
 		case len(values) == 0 && param.Required:
-			subs = append(subs, fault.Sub{Code: param.Name, Message: "is required"})
+			subs = append(subs, fault.Sub{Code: param.Name, Message: "is required" + requiredWords(param.Schema.Value)})
 		case len(values) > 1:
 			subs = append(subs, fault.Sub{Code: param.Name, Message: "is given more than once; give it once"})
 		case len(values) == 1:
@@ -224,7 +224,7 @@ func checkParameter(schema *openapi3.Schema, text string) error {
 	case schema.Type.Is(openapi3.TypeInteger):
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			return errors.New("is not a whole number")
+			return errors.New(integerWords(schema))
 		}
 
 		value = float64(n)

@@ -24,6 +24,15 @@ func origins() map[string]string {
 	}
 }
 
+// meanings says what the values of a field stand for, by the name of the field and the rule that its value breaks.
+func meanings() map[[2]string]string {
+	return map[[2]string]string{
+		{"agent", "enum"}:    " (nl2ql answers with SQL and rows, assistant in words); leave it out for assistant",
+		{"exposure", "enum"}: " (what external models see: names and types of columns, also values, or whole rows)",
+		{"size", "minimum"}:  "; it is the size of the file in bytes, and an empty file cannot be loaded",
+	}
+}
+
 // origin returns the end of a message about the value of a field, or "".
 func origin(path []string) string {
 	for _, name := range slices.Backward(path) {
@@ -47,7 +56,13 @@ func hint(body *openapi3.Schema, problem *openapi3.SchemaError) string {
 
 	switch problem.SchemaField {
 	case "required":
-		return origin(path)
+		if field := problem.Schema.Properties[path[len(path)-1]]; field != nil {
+			return requiredWords(field.Value) + origin(path)
+		}
+	case "enum", "minimum":
+		if len(path) > 0 {
+			return meanings()[[2]string{path[len(path)-1], problem.SchemaField}]
+		}
 	case "format", "pattern":
 		from := origin(path)
 		if from != "" && len(path) == 1 && !slices.Contains(body.Required, path[0]) {

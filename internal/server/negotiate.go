@@ -39,7 +39,7 @@ func negotiate(accept []string) (media string, form query.Form, err error) {
 	}
 
 	if best == 0 {
-		return "", "", fault.New(fault.NotAcceptable, "Accept allows none of the formats of rows: application/json, application/vnd.apache.arrow.stream, text/csv and application/vnd.apache.parquet.")
+		return "", "", fault.New(fault.NotAcceptable, "Accept allows none of the formats of rows. Set it to application/json, application/vnd.apache.arrow.stream, text/csv or application/vnd.apache.parquet, or leave it out for JSON.")
 	}
 
 	return media, form, nil

@@ -186,7 +186,25 @@ func (c *contract) noOperation(path string) error {
 
 func (rt *router) notAllowed(w http.ResponseWriter, r *http.Request, allow string) {
 	w.Header().Set("Allow", allow)
-	rt.server.fail(w, r, fault.New(fault.MethodNotAllowed, "This address does not support the method "+method(r)+". It supports: "+allow+"."))
+	rt.server.fail(w, r, fault.New(fault.MethodNotAllowed, "This path has no operation "+method(r)+". It has: "+strings.Join(rt.purposes(r, allow), ", ")+". Use one of these, or another path of "+basePath+"/docs."))
+}
+
+// purposes returns the methods of a path and what they are for. HEAD is left out, because it is for the same as GET.
+func (rt *router) purposes(r *http.Request, allow string) (list []string) {
+	for one := range strings.SplitSeq(allow, ", ") {
+		if one == http.MethodHead {
+			continue
+		}
+
+		_, pattern := rt.mux.Handler(&http.Request{Method: one, URL: r.URL, Host: r.Host})
+		if op := rt.server.contract.operations[rt.server.contract.ids[pattern]]; op != nil {
+			one += " (" + op.summary + ")"
+		}
+
+		list = append(list, one)
+	}
+
+	return list
 }
 
 // method returns the method without characters that are unsafe in a message.

@@ -198,7 +198,7 @@ func (u Uploads) draft(who auth.Principal, files []NewFile) (Session, error) {
 		}
 
 		if want.Size > u.MaxFile {
-			subs = append(subs, fault.Sub{Code: field + "size", Message: fmt.Sprintf("must be at most %d", u.MaxFile)})
+			subs = append(subs, fault.Sub{Code: field + "size", Message: fmt.Sprintf("must be at most %d bytes", u.MaxFile)})
 		}
 
 		file := File{

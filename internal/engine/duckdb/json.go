@@ -127,7 +127,7 @@ func (l *lineWriter) copyArray(decoder *json.Decoder) error {
 		case value[0] == '{' && isRows && hasTwins(numberDecoder(value)):
 			return invalid("Object %d has a duplicate key.", l.count+1)
 		case value[0] != '{' && isRows:
-			return &failure{engine.InvalidOptions, fmt.Sprintf("data.%d: must be an object", l.count)}
+			return &failure{engine.InvalidOptions, fmt.Sprintf(`data.%d: must be an object with the columns of one row: {"column": "value"}`, l.count)}
 		case value[0] != '{':
 			return invalid("The JSON array must contain objects, one for each row. Its element %d is not an object.", l.count+1)
 		}
