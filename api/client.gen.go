@@ -570,6 +570,30 @@ func (e RunStatus) Valid() bool {
 	}
 }
 
+// Defines values for SearchPlace.
+const (
+	SearchPlaceColumn      SearchPlace = "column"
+	SearchPlaceDescription SearchPlace = "description"
+	SearchPlaceName        SearchPlace = "name"
+	SearchPlaceValue       SearchPlace = "value"
+)
+
+// Valid indicates whether the value is a known member of the SearchPlace enum.
+func (e SearchPlace) Valid() bool {
+	switch e {
+	case SearchPlaceColumn:
+		return true
+	case SearchPlaceDescription:
+		return true
+	case SearchPlaceName:
+		return true
+	case SearchPlaceValue:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for SemanticsSource.
 const (
 	SemanticsSourceConfirmed SemanticsSource = "confirmed"
@@ -1120,6 +1144,9 @@ type DatasetItem struct {
 	// Exposure What external models may see: the schema, the schema with values, or whole rows.
 	Exposure Exposure `json:"exposure"`
 
+	// MatchedIn Only with `q`: where the words were found. A word that is in several places counts for the first of them.
+	MatchedIn *[]SearchPlace `json:"matchedIn,omitempty"`
+
 	// Name Name of a namespace or dataset. Kept as written, compared without case.
 	Name ObjectName `json:"name"`
 
@@ -1290,6 +1317,9 @@ type Grantee = string
 type Indexed struct {
 	// Indexed Number of rows stored.
 	Indexed int64 `json:"indexed"`
+
+	// SnapshotID The snapshot that contains the rows. Absent if there were none.
+	SnapshotID *openapi_types.UUID `json:"snapshotId,omitempty"`
 }
 
 // InferDefinition defines model for InferDefinition.
@@ -1996,6 +2026,9 @@ type SampledColumn struct {
 	// Dataset Name of a namespace or dataset. Kept as written, compared without case.
 	Dataset ObjectName `json:"dataset"`
 }
+
+// SearchPlace defines model for SearchPlace.
+type SearchPlace string
 
 // Semantics What a dataset means.
 type Semantics struct {
@@ -3730,7 +3763,7 @@ type ClientInterface interface {
 	// With `q`: the datasets that have the words in their name, columns, descriptions or values, best match first, at most
 	// 200 over all pages. A dataset with exactly that name comes first. The others are ordered by how many of the words were
 	// found, by how many of these were found as written and not with a typing error, and by where: the name counts more than
-	// columns, columns more than descriptions, descriptions more than values. Case, accents, the order of the words and
+	// columns, columns more than descriptions, descriptions more than values. `matchedIn` says where. Case, accents, the order of the words and
 	// plural endings do not matter. Names are also found by the beginning of a word. Of more than eight words, the longest
 	// eight count. Of what is shared with the caller, the first 10,000 namespaces and datasets are searched.
 	//
@@ -5596,7 +5629,7 @@ func (c *Client) ListStepRows(ctx context.Context, runID RunID, n StepIndex, par
 // With `q`: the datasets that have the words in their name, columns, descriptions or values, best match first, at most
 // 200 over all pages. A dataset with exactly that name comes first. The others are ordered by how many of the words were
 // found, by how many of these were found as written and not with a typing error, and by where: the name counts more than
-// columns, columns more than descriptions, descriptions more than values. Case, accents, the order of the words and
+// columns, columns more than descriptions, descriptions more than values. `matchedIn` says where. Case, accents, the order of the words and
 // plural endings do not matter. Names are also found by the beginning of a word. Of more than eight words, the longest
 // eight count. Of what is shared with the caller, the first 10,000 namespaces and datasets are searched.
 //
@@ -11280,7 +11313,7 @@ type ClientWithResponsesInterface interface {
 	// With `q`: the datasets that have the words in their name, columns, descriptions or values, best match first, at most
 	// 200 over all pages. A dataset with exactly that name comes first. The others are ordered by how many of the words were
 	// found, by how many of these were found as written and not with a typing error, and by where: the name counts more than
-	// columns, columns more than descriptions, descriptions more than values. Case, accents, the order of the words and
+	// columns, columns more than descriptions, descriptions more than values. `matchedIn` says where. Case, accents, the order of the words and
 	// plural endings do not matter. Names are also found by the beginning of a word. Of more than eight words, the longest
 	// eight count. Of what is shared with the caller, the first 10,000 namespaces and datasets are searched.
 	//
@@ -17066,7 +17099,7 @@ func (c *ClientWithResponses) ListStepRowsWithResponse(ctx context.Context, runI
 // With `q`: the datasets that have the words in their name, columns, descriptions or values, best match first, at most
 // 200 over all pages. A dataset with exactly that name comes first. The others are ordered by how many of the words were
 // found, by how many of these were found as written and not with a typing error, and by where: the name counts more than
-// columns, columns more than descriptions, descriptions more than values. Case, accents, the order of the words and
+// columns, columns more than descriptions, descriptions more than values. `matchedIn` says where. Case, accents, the order of the words and
 // plural endings do not matter. Names are also found by the beginning of a word. Of more than eight words, the longest
 // eight count. Of what is shared with the caller, the first 10,000 namespaces and datasets are searched.
 //

@@ -31,6 +31,11 @@ func itemBody(path, role, exposure, description string) string {
 // plainItem is a dataset in a list without a description and with the default exposure.
 func plainItem(path, role string) string { return itemBody(path, role, "schema", "") }
 
+// matched is an item of a search, with where its words were found.
+func matched(item string, in ...string) string {
+	return strings.TrimSuffix(item, "}") + `, "matchedIn": ["` + strings.Join(in, `", "`) + `"]}`
+}
+
 func page(items ...string) string { return `{"data": [` + strings.Join(items, ", ") + `]}` }
 
 // firstPage is a page that another page follows. It binds next to the cursor of that page.

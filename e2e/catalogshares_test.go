@@ -214,7 +214,7 @@ func shareScenarios() []scenario {
 			{as: "mover-new", do: "GET /data/mover/to/goods", status: 200, want: datasetBody("mover/to/goods", "", "{}")},
 			{as: "mover-both", do: "POST /data/mover/to/goods/clear", status: 200, want: datasetBody("mover/to/goods", "", "{}")},
 			{as: "mover-both", do: "GET /schema/datasets/all", status: 200, want: page(plainItem("mover/to/goods", "editor"))},
-			{as: "mover-both", do: "GET /schema/datasets/all?q=goods", status: 200, want: page(plainItem("mover/to/goods", "editor"))},
+			{as: "mover-both", do: "GET /schema/datasets/all?q=goods", status: 200, want: page(matched(plainItem("mover/to/goods", "editor"), "name"))},
 			{as: "mover-former", do: "GET /schema/datasets/all?q=goods", status: 200, want: page()},
 			{as: "mover", do: "DELETE /schema/self/namespaces/from", status: 204},
 			{as: "mover", do: "DELETE /permissions/datasets/self/to/goods/shares", body: `{"username": "mover-both"}`, status: 200},

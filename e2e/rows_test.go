@@ -42,7 +42,7 @@ func rowsInEachForm(t *testing.T, s *service, key *signer) {
 
 			answer := call(t, http.MethodPost, url, d.bearer, body, "Content-Type: "+form)
 			require.Equal(t, http.StatusOK, answer.status, "%s: %s", form, answer.body)
-			require.JSONEq(t, `{"indexed": 2}`, answer.body, form)
+			require.JSONEq(t, d.posted(2), answer.body, form)
 
 			found := d.table()
 			require.Equal(t, []tableColumn{{"n", "bigint"}, {"name", "varchar"}}, found.columns[:2], form)
@@ -164,11 +164,11 @@ func rowsRepeated(t *testing.T, s *service, key *signer) {
 		}
 
 		stored++
-		require.JSONEq(t, `{"indexed": 2}`, answer.body)
+		require.JSONEq(t, d.posted(2), answer.body)
 	}
 
 	require.Positive(t, stored)
-	require.JSONEq(t, `{"indexed": 2}`, d.post(`{"data": [{"n": 1}, {"n": 2}]}`, header).body)
+	require.JSONEq(t, d.posted(2), d.post(`{"data": [{"n": 1}, {"n": 2}]}`, header).body)
 	require.Equal(t, []string{"Idempotency-Key"}, requireFault(t, "another body", d.post(`{"data": [{"n": 1}, {"n": 3}]}`, header), 422, "VALIDATION_FAILED"))
 	require.Equal(t, numbers(1, 2), d.table().rows)
 	require.Len(t, d.snapshots(), 1)
@@ -318,4 +318,14 @@ func processorTime(t *testing.T, pid int) (own, children time.Duration) {
 	}
 
 	return ticks(14) + ticks(15), ticks(16) + ticks(17)
+}
+
+// posted is the answer to a post after which the dataset has one snapshot.
+func (d *filled) posted(rows int) string {
+	d.t.Helper()
+
+	list := d.snapshots()
+	require.Len(d.t, list, 1)
+
+	return fmt.Sprintf(`{"indexed": %d, "snapshotId": %q}`, rows, list[0].SnapshotID)
 }

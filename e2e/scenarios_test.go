@@ -229,7 +229,7 @@ func scenarios() []scenario {
 			{as: "header", do: "POST /ingest/new/heads/orders", status: 201, want: datasetBody("header/heads/orders", "", "{}")},
 			{as: "header", do: "HEAD /data/self/heads/orders/rows", status: 200, shows: []string{"Content-Type: application/json"}},
 			{as: "header", do: "HEAD /data/self/heads/orders/export", status: 422, shows: []string{"Content-Type: application/json", "Content-Disposition: "}},
-			{as: "header", do: "POST /data/self/heads/orders/rows", body: rowsBody, status: 200, want: `{"indexed": 1}`},
+			{as: "header", do: "POST /data/self/heads/orders/rows", body: rowsBody, status: 200, want: `{"indexed": 1, "snapshotId": "<heads uuid>"}`},
 			{as: "header", do: "HEAD /data/self/heads/orders/rows?columns=a", status: 200, shows: []string{"Content-Type: application/json"}},
 			{as: "header", do: "HEAD /data/self/heads/orders/rows?columns=b", status: 422, shows: []string{"Content-Type: application/json"}},
 			{as: "header", do: "HEAD /data/self/heads/orders/export", status: 200, shows: []string{"Content-Type: text/csv", `Content-Disposition: attachment; filename=orders.csv`}},

@@ -59,7 +59,8 @@ func (p *program) datasetSearch() *cobra.Command {
 
 	command := p.act("search WORD...", "Find datasets by names, columns, descriptions and values", cobra.MinimumNArgs(1),
 		func(ctx context.Context, client *api.Client, args []string) error {
-			return p.listDatasets(searched(ctx, client, new(strings.Join(args, " "))), limit, "No dataset that you can see matches these words.")
+			return p.listDatasets(searched(ctx, client, new(strings.Join(args, " "))), limit, "No dataset that you can see matches these words.",
+				column[api.DatasetItem]{"found in", func(d api.DatasetItem) any { return foundIn(d) }})
 		})
 	limitFlag(command, &limit)
 
@@ -74,14 +75,27 @@ func searched(ctx context.Context, client *api.Client, words *string) iter.Seq2[
 	})
 }
 
-func (p *program) listDatasets(items iter.Seq2[api.DatasetItem, error], limit int, none string) error {
-	return list(p, items, limit, none,
-		column[api.DatasetItem]{"dataset", func(d api.DatasetItem) any { return d.Username + "/" + d.Namespace + "/" + d.Name }},
-		column[api.DatasetItem]{"rows", func(d api.DatasetItem) any { return d.RowCount }},
-		column[api.DatasetItem]{"role", func(d api.DatasetItem) any { return string(d.Role) }},
-		column[api.DatasetItem]{"changed", func(d api.DatasetItem) any { return d.UpdatedAt }},
-		column[api.DatasetItem]{"description", func(d api.DatasetItem) any { return d.DataDescription }},
-	)
+// foundIn lists where a search found its words.
+func foundIn(d api.DatasetItem) string {
+	var places []string
+
+	if d.MatchedIn != nil {
+		for _, place := range *d.MatchedIn {
+			places = append(places, string(place))
+		}
+	}
+
+	return strings.Join(places, ", ")
+}
+
+func (p *program) listDatasets(items iter.Seq2[api.DatasetItem, error], limit int, none string, more ...column[api.DatasetItem]) error {
+	return list(p, items, limit, none, append([]column[api.DatasetItem]{
+		{"dataset", func(d api.DatasetItem) any { return d.Username + "/" + d.Namespace + "/" + d.Name }},
+		{"rows", func(d api.DatasetItem) any { return d.RowCount }},
+		{"role", func(d api.DatasetItem) any { return string(d.Role) }},
+		{"changed", func(d api.DatasetItem) any { return d.UpdatedAt }},
+		{"description", func(d api.DatasetItem) any { return d.DataDescription }},
+	}, more...)...)
 }
 
 func (p *program) datasetShow() *cobra.Command {

@@ -37,7 +37,8 @@ type Position struct {
 type Item struct {
 	Dataset
 
-	Owner string
+	Owner     string
+	MatchedIn []string // where a search found its words
 }
 
 // Datasets lists the datasets of a namespace that the caller may see.

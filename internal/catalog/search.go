@@ -51,6 +51,22 @@ type Search struct {
 type Rank struct {
 	Score            uint32
 	Account, Dataset uuid.UUID
+
+	in [searchedParts]bool // whether words were found in the name, the columns, the descriptions and the values; no part of the order
+}
+
+// searchedParts is the number of parts of a dataset that are searched.
+const searchedParts = 4
+
+// matchedIn names the parts of the dataset in which words were found.
+func (r Rank) matchedIn() (list []string) {
+	for i, name := range [searchedParts]string{"name", "column", "description", "value"} {
+		if r.in[i] {
+			list = append(list, name)
+		}
+	}
+
+	return list
 }
 
 func (r Rank) compare(other Rank) int {
@@ -93,6 +109,11 @@ func (c Catalog) Search(ctx context.Context, who auth.Principal, want Search) (p
 		}
 
 		page, err = c.named(ctx, q, found)
+
+		for i := range page {
+			place := slices.IndexFunc(ranks, func(r Rank) bool { return r.Account == page[i].Account && r.Dataset == page[i].ID })
+			page[i].MatchedIn = ranks[place].matchedIn()
+		}
 
 		return err
 	})
@@ -426,6 +447,19 @@ func quoted(lexeme, at string) string {
 	}
 
 	return "'" + lexeme + "':" + at
+}
+
+// partsOf returns in which parts of a dataset words were found. The arguments are those of score.
+func partsOf(isWhole bool, at []int16) (in [searchedParts]bool) {
+	in[0] = isWhole
+
+	for _, place := range at {
+		if place < places {
+			in[place%searchedParts] = true // the last two conditions are for similar words in the name and the columns
+		}
+	}
+
+	return in
 }
 
 // score orders hits: first a match of the whole name, then the number of words found, how many of these were found

@@ -167,6 +167,38 @@ func TestSearchRanks(t *testing.T) {
 	}
 }
 
+// TestSearchMatchedIn checks that a hit says in which parts of the dataset its words are, on every page.
+func TestSearchMatchedIn(t *testing.T) {
+	t.Parallel()
+
+	b := newBundle(t)
+	ada := b.signIn(t, "ada")
+
+	b.add(t, ada, thing{name: "orders", columns: []string{"id", "region"}, description: "Every sale.", values: []string{"north"}})
+	b.add(t, ada, thing{name: "items", columns: []string{"order_id"}, description: "Of the north."})
+
+	for words, want := range map[string][]string{
+		"orders":            {"orders: name", "items: column"},
+		"oders":             {"orders: name", "items: column"},
+		"region":            {"orders: column"},
+		"sale":              {"orders: description"},
+		"north":             {"items: description", "orders: value"},
+		"north sale orders": {"orders: name, description, value", "items: column, description"},
+		"north absent":      {"items: description", "orders: value"},
+	} {
+		var told []string
+		for _, hit := range b.found(t, ada, Search{Words: words, Limit: 1}) {
+			told = append(told, hit.Name+": "+strings.Join(hit.MatchedIn, ", "))
+		}
+
+		require.Equal(t, want, told, words)
+	}
+
+	all, _, err := b.catalog.All(t.Context(), ada, Position{}, 10)
+	require.NoError(t, err)
+	require.Empty(t, all[0].MatchedIn, "a list is no search")
+}
+
 // TestSearchFollows checks that a changed dataset is found by its new content at once.
 func TestSearchFollows(t *testing.T) {
 	t.Parallel()

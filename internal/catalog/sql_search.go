@@ -142,7 +142,7 @@ func rankAll(ctx context.Context, q postgres.Querier, want wanted, list []entry)
 		)
 
 		err = row.Scan(&r.Account, &r.Dataset, &isWhole, &at)
-		r.Score = score(isWhole, at)
+		r.Score, r.in = score(isWhole, at), partsOf(isWhole, at)
 
 		return r, err
 	})

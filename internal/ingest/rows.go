@@ -28,20 +28,26 @@ type Rows struct {
 	Once func() auth.Once
 }
 
+// Stored is what a request stored.
+type Stored struct {
+	Rows     int64
+	Snapshot uuid.UUID // contains the rows; uuid.Nil if there were none
+}
+
 // Append stores rows, all or none. If it succeeds, the rows are in a snapshot. If it fails with Unavailable, the rows may
 // be staged already and may still be committed.
 //
 // Faults: NotFound, Forbidden, BadRequest, ValidationFailed, PayloadTooLarge, Conflict, LimitExceeded, Unavailable,
 // RateLimited if the caller has too many posts in progress.
-func (g *Ingest) Append(ctx context.Context, who auth.Principal, at catalog.Path, rows Rows) (stored int64, err error) {
+func (g *Ingest) Append(ctx context.Context, who auth.Principal, at catalog.Path, rows Rows) (stored Stored, err error) {
 	dataset, err := g.allow(ctx, who, auth.Editor, at)
 	if err != nil {
-		return 0, err
+		return Stored{}, err
 	}
 
 	end, err := g.posts.Begin(who)
 	if err != nil {
-		return 0, err
+		return Stored{}, err
 	}
 	defer end()
 
@@ -52,7 +58,7 @@ func (g *Ingest) Append(ctx context.Context, who auth.Principal, at catalog.Path
 	}
 
 	if err != nil {
-		return 0, err
+		return Stored{}, err
 	}
 
 	once := rows.Once()
@@ -66,9 +72,9 @@ func (g *Ingest) Append(ctx context.Context, who auth.Principal, at catalog.Path
 
 	switch {
 	case err != nil:
-		return 0, err
+		return Stored{}, err
 	case first != nil:
-		return first.rows, first.asFault()
+		return first.stored, first.asFault()
 	}
 
 	stored, err = g.appendBody(ctx, made, body)
@@ -138,7 +144,7 @@ func (g *Ingest) claim(ctx context.Context, who auth.Principal, dataset catalog.
 }
 
 // appendBody processes a recorded body until its rows are in a snapshot.
-func (g *Ingest) appendBody(ctx context.Context, made Ingestion, body *os.File) (stored int64, err error) {
+func (g *Ingest) appendBody(ctx context.Context, made Ingestion, body *os.File) (stored Stored, err error) {
 	err = g.Jobs().Hold(ctx, made.work(), func(ctx context.Context, lease job.Lease) error {
 		w := &working{Ingest: g, lease: lease, i: made}
 
@@ -155,7 +161,7 @@ func (g *Ingest) appendBody(ctx context.Context, made Ingestion, body *os.File) 
 
 		now, err := g.committed(ctx, w.i)
 		if err == nil {
-			stored, err = now.rows, now.asFault()
+			stored, err = now.stored, now.asFault()
 		}
 
 		return err

@@ -43,7 +43,9 @@ const (
 		FROM set_aside_rows s LEFT JOIN ingestion_files f USING (account_id, dataset_id, ingestion_id, position)
 		WHERE s.account_id = $1 AND s.dataset_id = $2 AND s.ingestion_id = $3 AND (s.position, s.row_number) > ($4, $5)
 		ORDER BY s.position, s.row_number LIMIT $6`
-	sqlSelectStatus = `SELECT status, rows_done, error_code, error_message FROM ingestions WHERE account_id = $1 AND dataset_id = $2 AND id = $3`
+	sqlSelectStatus = `
+		SELECT status, rows_done, coalesce(snapshot_id, '00000000-0000-0000-0000-000000000000'::uuid), error_code, error_message
+		FROM ingestions WHERE account_id = $1 AND dataset_id = $2 AND id = $3`
 
 	sqlRequeue = `
 		UPDATE ingestions SET status = 'queued', phase = 'queued', bytes_done = 0, rows_done = 0, rows_set_aside = 0, error_code = '',
@@ -229,12 +231,12 @@ func selectReady(ctx context.Context, q postgres.Querier, t lake.Table, limit in
 // outcome is the current status of an ingestion.
 type outcome struct {
 	status        Status
-	rows          int64
+	stored        Stored
 	code, message string
 }
 
 func selectOutcome(ctx context.Context, q postgres.Querier, i Ingestion) (o outcome, err error) {
-	err = q.QueryRow(ctx, sqlSelectStatus, i.Account, i.Dataset, i.ID).Scan(&o.status, &o.rows, &o.code, &o.message)
+	err = q.QueryRow(ctx, sqlSelectStatus, i.Account, i.Dataset, i.ID).Scan(&o.status, &o.stored.Rows, &o.stored.Snapshot, &o.code, &o.message)
 
 	return o, err
 }

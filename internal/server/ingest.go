@@ -4,7 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"fmt"
+	"encoding/json"
 	"io"
 	"mime"
 	"net/http"
@@ -301,8 +301,18 @@ func (s *Server) appendRows(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
+	answer := api.Indexed{Indexed: stored.Rows}
+	if stored.Snapshot != uuid.Nil {
+		answer.SnapshotID = &stored.Snapshot
+	}
+
+	body, err := json.Marshal(answer)
+	if err != nil {
+		return err
+	}
+
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = fmt.Fprintf(w, `{"indexed":%d}`+"\n", stored) // fails only if the client disconnected
+	_, _ = w.Write(append(body, '\n')) // fails only if the client disconnected
 
 	return nil
 }

@@ -162,10 +162,19 @@ func (h handlers) namespaceItem(n catalog.Namespace, owner string, who auth.Prin
 func (h handlers) datasetItems(list []catalog.Item, who auth.Principal) []api.DatasetItem {
 	items := make([]api.DatasetItem, 0, len(list))
 	for _, d := range list {
-		items = append(items, api.DatasetItem{
+		item := api.DatasetItem{
 			Username: d.Owner, Namespace: d.Namespace, Name: d.Name, Role: api.Role(d.Role(who)), Exposure: api.Exposure(h.catalog.Exposed(d.Exposure)),
 			DataDescription: d.DataDescription, RowCount: d.RowCount, CreatedAt: d.CreatedAt, UpdatedAt: d.UpdatedAt,
-		})
+		}
+
+		if len(d.MatchedIn) > 0 {
+			item.MatchedIn = new([]api.SearchPlace{})
+			for _, place := range d.MatchedIn {
+				*item.MatchedIn = append(*item.MatchedIn, api.SearchPlace(place))
+			}
+		}
+
+		items = append(items, item)
 	}
 
 	return items
