@@ -63,10 +63,14 @@ func TestPlanner(t *testing.T) {
 		require.Equal(t, "planner", run.Result.Model)
 	}
 
-	// The planner does not know earlier questions, and the answer says so.
+	// A question that changes the one before it is read with it, one that can be read on its own is, and the answer says so.
 	within := fmt.Sprintf(`"conversationId": %q`, byRegion.ConversationID)
-	require.Contains(t, d.asks("How many of those orders are late?", within).Result.Response, "does not use earlier questions of a conversation")
-	require.Contains(t, d.asks("And by city?", within).Result.Response, "does not use earlier questions of a conversation")
+	byStatus := d.asks("And by status?", within)
+	require.Equal(t, "number of *orders*, by *status*", byStatus.Result.Interpretation, byStatus.Result.Response)
+	require.Equal(t, "number of *orders* where *region* is 'north', by *status*", d.asks("only in the north", within).Result.Interpretation)
+	require.Equal(t, "refused", d.asks("And on Mars?", within).Result.Outcome)
+	require.Equal(t, "refused", d.asks("And by status?", "").Result.Outcome, "there is no earlier question")
+	require.Contains(t, d.asks("How many of those orders are late?", within).Result.Response, "interpreted this question on its own")
 	require.Contains(t, d.asks("How many orders are late?", `"helperPrompt": "Only of 2025."`).Result.Response, "`helperPrompt`")
 	require.Equal(t, "1 row.", d.asks("How many orders are late?", within).Result.Response)
 	require.Equal(t, "1 row.", d.asks("How many of those orders are late?", "").Result.Response, "there is no earlier question")

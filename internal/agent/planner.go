@@ -44,6 +44,7 @@ type interpreter struct {
 	planning bool            // it writes events for a plan and an answer around its step
 	datasets []query.About   // considered for the interpretation
 	totals   []planner.Match // values that mark a row as the sum of others
+	follows  bool            // the question was read as a change of the one before it
 	down     error           // why no model answered; nil if none is configured
 }
 
@@ -109,7 +110,7 @@ func (p *interpreter) interpret(ctx context.Context) (*planner.Candidate, Result
 	}
 
 	switch outcome := plan.Outcome; {
-	case p.down != nil && (outcome != planner.Answer && outcome != planner.AskBack || refersBack(p.inquiry.question)):
+	case p.down != nil && (outcome != planner.Answer && outcome != planner.AskBack || refersBack(p.inquiry.question) && !p.follows):
 		return nil, Result{}, p.notUnderstood()
 	case outcome == planner.Answer:
 		return &plan.Candidates[0], Result{}, nil
@@ -198,7 +199,7 @@ func (p *interpreter) candidates(ctx context.Context) (planner.Plan, error) {
 
 	want.Datasets = planDatasets(q.question, p.datasets, p.totals)
 
-	return planner.Make(want), nil
+	return p.follow(ctx, chosen, want)
 }
 
 // matchAside calls match in a goroutine and sends its error on the channel when it has ended.
@@ -211,7 +212,14 @@ func (p *interpreter) matchAside(ctx context.Context, chosen []catalog.Item, wan
 }
 
 // match looks up the words of the question among the values of the datasets and stores the matches in want.
-func (p *interpreter) match(ctx context.Context, chosen []catalog.Item, want *planner.Request) error {
+func (p *interpreter) match(ctx context.Context, chosen []catalog.Item, want *planner.Request) (err error) {
+	want.Matches, p.totals, err = p.lookUp(ctx, chosen, want.Question)
+
+	return err
+}
+
+// lookUp returns the values of the datasets that the words of a text mean, and the values that mark total rows.
+func (p *interpreter) lookUp(ctx context.Context, chosen []catalog.Item, text string) (found, marks []planner.Match, err error) {
 	asked := p.inquiry.question
 
 	var local []catalog.Dataset
@@ -223,25 +231,25 @@ func (p *interpreter) match(ctx context.Context, chosen []catalog.Item, want *pl
 	}
 
 	if len(local) == 0 {
-		return nil
+		return nil, nil, nil
 	}
 
 	matched, err := p.inquiry.tools.Query.Match(ctx, p.inquiry.who, query.MatchRequest{
-		Username: asked.Username, Namespace: asked.Namespace, Seen: local, Question: asked.Text + totals,
+		Username: asked.Username, Namespace: asked.Namespace, Seen: local, Question: text + totals,
 	})
 
 	for _, m := range matched.Matches {
 		one := planner.Match{Dataset: m.Dataset, Column: m.Column, Value: m.Value, Start: m.Start, End: m.End, Guess: m.Guess(), Score: m.Score}
 
 		switch {
-		case m.End <= len(asked.Text):
-			want.Matches = append(want.Matches, one)
-		case m.Start >= len(asked.Text) && !one.Guess && isTotal(m.Value):
-			p.totals = append(p.totals, one)
+		case m.End <= len(text):
+			found = append(found, one)
+		case m.Start >= len(text) && !one.Guess && isTotal(m.Value):
+			marks = append(marks, one)
 		}
 	}
 
-	return err
+	return found, marks, err
 }
 
 func planDatasets(asked Question, known []query.About, totals []planner.Match) []planner.Dataset {

@@ -77,8 +77,8 @@ func (p *interpreter) annotate(result Result) Result {
 		words = []string{"No model could be reached, so the planner interpreted the question: " + result.Interpretation + ".", result.Response}
 	case p.down != nil:
 		words = []string{"No model could be reached, so the planner answered.", result.Response}
-	case refersBack(p.inquiry.question):
-		words = []string{"The planner does not use earlier questions of a conversation. It interpreted this question on its own.", result.Response}
+	case refersBack(p.inquiry.question) && !p.follows:
+		words = []string{"The planner interpreted this question on its own, without the earlier questions of the conversation.", result.Response}
 	}
 
 	if p.inquiry.question.HelperPrompt != "" {

@@ -99,6 +99,11 @@ func (p *Plan) add(r *reading, text string, c *cover) bool {
 		return false
 	}
 
+	return p.compile(r, text, c)
+}
+
+// compile adds the statement of a form that is complete.
+func (p *Plan) compile(r *reading, text string, c *cover) bool {
 	statement, err := r.schema.Compile(r.form)
 	if err != nil {
 		p.Reason = cmp.Or(p.Reason, err.Error())

@@ -255,9 +255,11 @@ func (w *testWorld) matches(question string) (list []planner.Match) {
 	return list
 }
 
-func (w *testWorld) ask(question string) planner.Plan {
-	return planner.Make(planner.Request{Question: question, Today: w.today, Datasets: w.datasets, Matches: w.matches(question)})
+func (w *testWorld) request(question string) planner.Request {
+	return planner.Request{Question: question, Today: w.today, Datasets: w.datasets, Matches: w.matches(question)}
 }
+
+func (w *testWorld) ask(question string) planner.Plan { return planner.Make(w.request(question)) }
 
 // others returns the other values of a column.
 func (w *testWorld) others(dataset, column, value string) (list []string) {
