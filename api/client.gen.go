@@ -69,6 +69,27 @@ func (e AuditTargetKind) Valid() bool {
 	}
 }
 
+// Defines values for Basis.
+const (
+	BasisForm  Basis = "form"
+	BasisRules Basis = "rules"
+	BasisSQL   Basis = "sql"
+)
+
+// Valid indicates whether the value is a known member of the Basis enum.
+func (e Basis) Valid() bool {
+	switch e {
+	case BasisForm:
+		return true
+	case BasisRules:
+		return true
+	case BasisSQL:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ColumnRole.
 const (
 	ColumnRoleAmount     ColumnRole = "amount"
@@ -909,6 +930,13 @@ type AuditTarget struct {
 // AuditTargetKind defines model for AuditTarget.Kind.
 type AuditTargetKind string
 
+// Basis What the statement was made from. In a result, that of its only step.
+//
+// - `rules`: the planner filled a form, without a model
+// - `form`: a model filled a form; the service made the statement from it, so that no row is counted twice
+// - `sql`: a model wrote the statement, because no form fits
+type Basis string
+
 // Checks The numbers, dates and quoted values of an answer that a model wrote, looked up in the rows of the steps. `unverified` lists
 // those that were not found, as written in `response`. Absent if no model wrote the answer.
 type Checks struct {
@@ -945,6 +973,9 @@ type Clarification struct {
 
 // ClarificationOption defines model for ClarificationOption.
 type ClarificationOption struct {
+	// Explained What words are taken for in this interpretation.
+	Explained *[]Explained `json:"explained,omitempty"`
+
 	// Form The interpretation in a form for programs, if there is one.
 	Form *map[string]interface{} `json:"form,omitempty"`
 
@@ -1260,6 +1291,21 @@ type ErrorResponse struct {
 	// Message For people.
 	Message   string      `json:"message"`
 	SubErrors *[]SubError `json:"sub_errors,omitempty"`
+}
+
+// Explained What words were taken for.
+type Explained struct {
+	// As `rows` of a dataset, `column`, `value` of a column, `measure` with a name, `period`, `grain` of dates, `number`, `unused`, or an
+	// operation such as `sum`, `by` or `>`. In a form of a model: `rows`, `measure`, `group`, `condition`, `order`, `limit` or `column`.
+	As      string  `json:"as"`
+	Column  *string `json:"column,omitempty"`
+	Dataset *string `json:"dataset,omitempty"`
+
+	// How `guessed` if the words do not say it exactly, such as a typing error. Absent if they do.
+	How *string `json:"how,omitempty"`
+
+	// Words Words of the question. If a model filled a form, they are words of `interpretation`, one entry for each element of the form.
+	Words string `json:"words"`
 }
 
 // Exposure What external models may see: the schema, the schema with values, or whole rows.
@@ -1968,6 +2014,13 @@ type RunResult struct {
 	// AsOf The snapshots that were read.
 	AsOf *[]DatasetMoment `json:"asOf,omitempty"`
 
+	// Basis What the statement was made from. In a result, that of its only step.
+	//
+	// - `rules`: the planner filled a form, without a model
+	// - `form`: a model filled a form; the service made the statement from it, so that no row is counted twice
+	// - `sql`: a model wrote the statement, because no form fits
+	Basis *Basis `json:"basis,omitempty"`
+
 	// Checks The numbers, dates and quoted values of an answer that a model wrote, looked up in the rows of the steps. `unverified` lists
 	// those that were not found, as written in `response`. Absent if no model wrote the answer.
 	Checks *Checks `json:"checks,omitempty"`
@@ -1975,6 +2028,9 @@ type RunResult struct {
 	// Citations Where the numbers, dates and quoted values of `response` come from.
 	Citations     *[]Citation    `json:"citations,omitempty"`
 	Clarification *Clarification `json:"clarification,omitempty"`
+
+	// Explained As in the step, if the result has exactly one. If the planner refused the question, the words that it did not understand, as `unused`.
+	Explained *[]Explained `json:"explained,omitempty"`
 
 	// Interpretation How the question was understood, in plain words.
 	Interpretation *string `json:"interpretation,omitempty"`
@@ -2003,10 +2059,19 @@ type RunStatus string
 
 // RunStep defines model for RunStep.
 type RunStep struct {
+	// Basis What the statement was made from. In a result, that of its only step.
+	//
+	// - `rules`: the planner filled a form, without a model
+	// - `form`: a model filled a form; the service made the statement from it, so that no row is counted twice
+	// - `sql`: a model wrote the statement, because no form fits
+	Basis   *Basis         `json:"basis,omitempty"`
 	Columns []ResultColumn `json:"columns"`
 
 	// Data At most 1,000 rows and 1 MiB.
 	Data []Row `json:"data"`
+
+	// Explained What words were taken for. Absent for `sql`.
+	Explained *[]Explained `json:"explained,omitempty"`
 
 	// Index Its place in the plan. A step that could not be done is left out.
 	Index       int32  `json:"index"`
@@ -3497,7 +3562,7 @@ type ClientInterface interface {
 	// | `planningStarted` | `{}` |
 	// | `plan` | `{steps, reasoning, interpretation, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
 	// | `stepStarted` | `{index, instruction, model}`; `model` is `planner` if no model wrote the query |
-	// | `queryExecuting` | `{index, query, attempt}`, once per attempt |
+	// | `queryExecuting` | `{index, query, attempt, basis, explained}`, once per attempt; the last two as in a step of the result |
 	// | `step` | `{index, …}` with the fields of a step of the result |
 	// | `answerStarted` | `{}` |
 	// | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
@@ -3537,7 +3602,7 @@ type ClientInterface interface {
 	// | `planningStarted` | `{}` |
 	// | `plan` | `{steps, reasoning, interpretation, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
 	// | `stepStarted` | `{index, instruction, model}`; `model` is `planner` if no model wrote the query |
-	// | `queryExecuting` | `{index, query, attempt}`, once per attempt |
+	// | `queryExecuting` | `{index, query, attempt, basis, explained}`, once per attempt; the last two as in a step of the result |
 	// | `step` | `{index, …}` with the fields of a step of the result |
 	// | `answerStarted` | `{}` |
 	// | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
@@ -5133,7 +5198,7 @@ func (c *Client) RunQuery(ctx context.Context, body RunQueryJSONRequestBody, req
 // | `planningStarted` | `{}` |
 // | `plan` | `{steps, reasoning, interpretation, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
 // | `stepStarted` | `{index, instruction, model}`; `model` is `planner` if no model wrote the query |
-// | `queryExecuting` | `{index, query, attempt}`, once per attempt |
+// | `queryExecuting` | `{index, query, attempt, basis, explained}`, once per attempt; the last two as in a step of the result |
 // | `step` | `{index, …}` with the fields of a step of the result |
 // | `answerStarted` | `{}` |
 // | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
@@ -5183,7 +5248,7 @@ func (c *Client) AskWithBody(ctx context.Context, params *AskParams, contentType
 // | `planningStarted` | `{}` |
 // | `plan` | `{steps, reasoning, interpretation, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
 // | `stepStarted` | `{index, instruction, model}`; `model` is `planner` if no model wrote the query |
-// | `queryExecuting` | `{index, query, attempt}`, once per attempt |
+// | `queryExecuting` | `{index, query, attempt, basis, explained}`, once per attempt; the last two as in a step of the result |
 // | `step` | `{index, …}` with the fields of a step of the result |
 // | `answerStarted` | `{}` |
 // | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
@@ -11021,7 +11086,7 @@ type ClientWithResponsesInterface interface {
 	// | `planningStarted` | `{}` |
 	// | `plan` | `{steps, reasoning, interpretation, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
 	// | `stepStarted` | `{index, instruction, model}`; `model` is `planner` if no model wrote the query |
-	// | `queryExecuting` | `{index, query, attempt}`, once per attempt |
+	// | `queryExecuting` | `{index, query, attempt, basis, explained}`, once per attempt; the last two as in a step of the result |
 	// | `step` | `{index, …}` with the fields of a step of the result |
 	// | `answerStarted` | `{}` |
 	// | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
@@ -11061,7 +11126,7 @@ type ClientWithResponsesInterface interface {
 	// | `planningStarted` | `{}` |
 	// | `plan` | `{steps, reasoning, interpretation, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
 	// | `stepStarted` | `{index, instruction, model}`; `model` is `planner` if no model wrote the query |
-	// | `queryExecuting` | `{index, query, attempt}`, once per attempt |
+	// | `queryExecuting` | `{index, query, attempt, basis, explained}`, once per attempt; the last two as in a step of the result |
 	// | `step` | `{index, …}` with the fields of a step of the result |
 	// | `answerStarted` | `{}` |
 	// | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
@@ -16669,7 +16734,7 @@ func (c *ClientWithResponses) RunQueryWithResponse(ctx context.Context, body Run
 // | `planningStarted` | `{}` |
 // | `plan` | `{steps, reasoning, interpretation, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
 // | `stepStarted` | `{index, instruction, model}`; `model` is `planner` if no model wrote the query |
-// | `queryExecuting` | `{index, query, attempt}`, once per attempt |
+// | `queryExecuting` | `{index, query, attempt, basis, explained}`, once per attempt; the last two as in a step of the result |
 // | `step` | `{index, …}` with the fields of a step of the result |
 // | `answerStarted` | `{}` |
 // | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
@@ -16715,7 +16780,7 @@ func (c *ClientWithResponses) AskWithBodyWithResponse(ctx context.Context, param
 // | `planningStarted` | `{}` |
 // | `plan` | `{steps, reasoning, interpretation, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
 // | `stepStarted` | `{index, instruction, model}`; `model` is `planner` if no model wrote the query |
-// | `queryExecuting` | `{index, query, attempt}`, once per attempt |
+// | `queryExecuting` | `{index, query, attempt, basis, explained}`, once per attempt; the last two as in a step of the result |
 // | `step` | `{index, …}` with the fields of a step of the result |
 // | `answerStarted` | `{}` |
 // | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |

@@ -49,7 +49,7 @@ func removeMarks(value any) {
 		}
 
 		maps.DeleteFunc(value, func(key string, _ any) bool {
-			return strings.HasPrefix(key, "x-quern-") || strings.HasPrefix(key, "x-go-type") && key != "x-go-type-name"
+			return strings.HasPrefix(key, "x-quern-") || key == "x-enum-varnames" || strings.HasPrefix(key, "x-go-type") && key != "x-go-type-name"
 		})
 
 		for _, member := range value {

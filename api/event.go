@@ -78,9 +78,11 @@ type StepStartedEvent struct {
 
 // QueryExecutingEvent says that a statement of a step is about to run.
 type QueryExecutingEvent struct {
-	Attempt int    `json:"attempt"` // from 1; a statement that failed is corrected and runs again
-	Index   int    `json:"index"`   // of the step
-	Query   string `json:"query"`
+	Attempt   int         `json:"attempt"` // from 1; a statement that failed is corrected and runs again
+	Index     int         `json:"index"`   // of the step
+	Query     string      `json:"query"`
+	Basis     Basis       `json:"basis,omitempty"`
+	Explained []Explained `json:"explained,omitempty"`
 }
 
 // AnswerEvent is the answer in words. The result of the run repeats it.

@@ -124,7 +124,11 @@ func (m *model) requests() []string {
 type option struct {
 	Number                int
 	Interpretation, Query string
+	Explained             []explained
 }
+
+// explained says what words were taken for.
+type explained struct{ Words, As, Dataset, Column, How string }
 
 // concluded is a run that has ended or waits for a choice.
 type concluded struct {
@@ -140,9 +144,13 @@ type concluded struct {
 			Instruction, Query, Reasoning string
 			Data                          []map[string]any
 			RowCount                      int
+			Basis                         string
+			Explained                     []explained
 		}
-		Usage struct{ InputTokens, OutputTokens int }
-		AsOf  []struct{ Dataset string }
+		Usage     struct{ InputTokens, OutputTokens int }
+		AsOf      []struct{ Dataset string }
+		Basis     string
+		Explained []explained
 	}
 	Error struct{ Code, Message string }
 }

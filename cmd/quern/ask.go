@@ -18,7 +18,7 @@ func (p *program) askCommand() *cobra.Command {
 	var (
 		namespace, conversation, moment, zone, agent, model string
 		datasets                                            []string
-		raw, quiet                                          bool
+		raw, quiet, explain                                 bool
 		choose                                              int
 	)
 
@@ -29,7 +29,7 @@ func (p *program) askCommand() *cobra.Command {
 
 		return cobra.MinimumNArgs(1)(cmd, args)
 	}, func(ctx context.Context, client *api.Client, args []string) error {
-		shown := &asking{program: p, raw: raw || p.format == "ndjson", quiet: quiet || p.format != "table"}
+		shown := &asking{program: p, raw: raw || p.format == "ndjson", quiet: quiet || p.format != "table", explain: explain}
 
 		if choose > 0 {
 			var err error
@@ -87,6 +87,7 @@ Ctrl-C cancels the question. --json prints the events as NDJSON, --output json t
 	command.Flags().StringVar(&moment, "as-of", "", "time to use as \"today\", such as 2026-11-01 (default now)")
 	command.Flags().StringVar(&zone, "time-zone", "", "time zone, such as Europe/Vienna (default UTC)")
 	command.Flags().BoolVar(&raw, "json", false, "print the events as they arrive, one JSON object per line")
+	command.Flags().BoolVar(&explain, "explain", false, "print what each word of the question was taken for")
 	command.Flags().BoolVarP(&quiet, "quiet", "q", false, "print only the answer")
 
 	return command
@@ -97,6 +98,7 @@ type asking struct {
 	*program
 
 	raw, quiet   bool
+	explain      bool // the words of the question, too
 	run          uuid.UUID
 	conversation uuid.UUID
 	ended        error
@@ -317,6 +319,7 @@ func (a *asking) complete(result api.RunResult) error {
 		a.options(result.Clarification)
 
 		if !a.quiet && (a.waiting == nil || !a.canChoose()) {
+			a.explained(result)
 			a.provenance(result)
 		}
 	}
@@ -336,7 +339,7 @@ func (a *asking) provenance(result api.RunResult) {
 	}
 
 	if result.Model != nil && *result.Model != "" {
-		notes = append(notes, "answered by: "+*result.Model)
+		notes = append(notes, "answered by: "+*result.Model+madeFrom(result.Basis))
 	}
 
 	if checks := result.Checks; checks != nil && checks.Claims > 0 {

@@ -152,9 +152,10 @@ func (o *answerOrder) rows(step run.Step) (protocol.Event, error) {
 	found.RowCount = &step.RowCount
 	part, err := data(found)
 
-	return o.artifact(stepName(step.Index), map[string]any{
-		"index": step.Index, "instruction": step.Instruction, "reasoning": step.Reasoning,
-	}, text(step.Query, noQuery), part), err
+	known := map[string]any{"index": step.Index, "instruction": step.Instruction, "reasoning": step.Reasoning}
+	explain(known, step.Basis, step.Explained)
+
+	return o.artifact(stepName(step.Index), known, text(step.Query, noQuery), part), err
 }
 
 func stepName(index int) string { return fmt.Sprintf("step-%d", index) }

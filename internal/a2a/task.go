@@ -89,11 +89,24 @@ func outcomeOf(result run.Result) map[string]any {
 		known["interpretation"] = result.Interpretation
 	}
 
+	explain(known, result.Basis, result.Explained)
+
 	if result.ByRules() {
 		known["model"] = result.Model
 	}
 
 	return known
+}
+
+// explain adds to metadata what a statement was made from, and what words were taken for.
+func explain(known map[string]any, basis run.Basis, explained []run.Explained) {
+	if basis != "" {
+		known["basis"] = basis
+	}
+
+	if len(explained) > 0 {
+		known["explained"] = explained
+	}
 }
 
 // submitted returns the task as it was when the question was accepted.

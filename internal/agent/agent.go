@@ -90,16 +90,18 @@ const (
 // Result is the result of answering a question.
 type Result struct {
 	Response       string     `json:"response"`
-	Interpretation string     `json:"interpretation,omitempty"`
-	Steps          []Step     `json:"steps"`
-	Outcome        Outcome    `json:"outcome"`
-	Clarification  *Choice    `json:"clarification,omitempty"`
-	Checks         *Checks    `json:"checks,omitempty"`
-	Citations      []Citation `json:"citations,omitempty"`
-	AsOf           []Moment   `json:"asOf,omitempty"`
-	Model          string     `json:"model,omitempty"`
-	Usage          *Usage     `json:"usage,omitempty"`
-	Opinion        string     `json:"-"` // verdict of the second opinion, for the trace
+	Interpretation string      `json:"interpretation,omitempty"`
+	Steps          []Step      `json:"steps"`
+	Outcome        Outcome     `json:"outcome"`
+	Clarification  *Choice     `json:"clarification,omitempty"`
+	Checks         *Checks     `json:"checks,omitempty"`
+	Citations      []Citation  `json:"citations,omitempty"`
+	AsOf           []Moment    `json:"asOf,omitempty"`
+	Model          string      `json:"model,omitempty"`
+	Usage          *Usage      `json:"usage,omitempty"`
+	Basis          Basis       `json:"basis,omitempty"`     // that of the only step, from the log
+	Explained      []Explained `json:"explained,omitempty"` // likewise; without a step, the words that were not understood
+	Opinion        string      `json:"-"`                   // verdict of the second opinion, for the trace
 }
 
 // ByRules reports whether the planner answered, without a model.

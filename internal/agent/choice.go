@@ -19,6 +19,7 @@ type Option struct {
 	Interpretation string          `json:"interpretation"`
 	Query          string          `json:"query,omitempty"`
 	Form           json.RawMessage `json:"form,omitempty"`
+	Explained      []Explained     `json:"explained,omitempty"`
 }
 
 // UnmarshalJSON also accepts a bare text, which is how models write an option.

@@ -66,9 +66,11 @@ type StepStarted struct {
 // QueryExecuting is the body of the event that a statement of a step is about to run. A step has one such event for each
 // attempt.
 type QueryExecuting struct {
-	Attempt int    `json:"attempt"` // from 1
-	Index   int    `json:"index"`
-	Query   string `json:"query"`
+	Attempt   int         `json:"attempt"` // from 1
+	Index     int         `json:"index"`
+	Query     string      `json:"query"`
+	Basis     Basis       `json:"basis,omitempty"`
+	Explained []Explained `json:"explained,omitempty"`
 }
 
 // Step is one statement with its rows.
@@ -81,6 +83,8 @@ type Step struct {
 	Data        []json.RawMessage `json:"data"` // first rows
 	RowCount    int64             `json:"rowCount"`
 	Truncated   bool              `json:"truncated"`
+	Basis       Basis             `json:"basis,omitempty"`
+	Explained   []Explained       `json:"explained,omitempty"`
 }
 
 // Conclusion is the body of the answer event. It contains the fields of the result that no other event contains.

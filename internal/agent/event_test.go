@@ -26,12 +26,16 @@ func TestEventBodies(t *testing.T) {
 		`{"index":1,"instruction":"a \u003c b"}`:         StepStarted{Index: 1, Instruction: "a < b"},
 		`{"index":0,"instruction":"","model":"planner"}`: StepStarted{Model: plannerName},
 		`{"attempt":2,"index":1,"query":"SELECT 1"}`:     QueryExecuting{Attempt: 2, Index: 1, Query: "SELECT 1"},
+		`{"attempt":1,"index":0,"query":"q","basis":"form","explained":[{"words":"w","as":"value","dataset":"d","column":"c","how":"guessed"},{"words":"v","as":"sum"}]}`: QueryExecuting{
+			Attempt: 1, Query: "q", Basis: BasisForm, Explained: []Explained{{Words: "w", As: "value", Dataset: "d", Column: "c", How: "guessed"}, {Words: "v", As: "sum"}},
+		},
+		`{"index":0,"instruction":"","query":"","reasoning":"","columns":null,"data":null,"rowCount":0,"truncated":false,"basis":"sql"}`: Step{Basis: BasisSQL},
 		`{"index":0,"instruction":"i","query":"q","reasoning":"","columns":[{"name":"n","type":"bigint"}],"data":[{"n":1}],"rowCount":1,"truncated":false}`: Step{
 			Instruction: "i", Query: "q", Columns: []query.Column{{Name: "n", Type: "bigint"}}, Data: []json.RawMessage{json.RawMessage(`{"n":1}`)}, RowCount: 1,
 		},
 		`{"response":"r","outcome":"answer"}`: Conclusion{Response: "r", Outcome: Answer},
 		`{"response":"r","outcome":"clarification","clarification":{"question":"w","options":[{"number":1,"interpretation":"a"},{"number":2,"interpretation":"b","query":"SELECT 2","form":{"kind":"rows"}}]},"checks":{"claims":2,"verified":1,"unverified":["9"]},"citations":[{"claim":"1","step":0,"row":0,"column":"n","calculation":"sum"},{"claim":"2","step":1}]}`: Conclusion{
-			"r", Clarification, &Choice{"w", []Option{{Number: 1, Interpretation: "a"}, {2, "b", "SELECT 2", json.RawMessage(`{"kind":"rows"}`)}}}, &Checks{2, 1, []string{"9"}}, []Citation{{"1", 0, &row, "n", "sum"}, {Claim: "2", Step: 1}},
+			"r", Clarification, &Choice{"w", []Option{{Number: 1, Interpretation: "a"}, {Number: 2, Interpretation: "b", Query: "SELECT 2", Form: json.RawMessage(`{"kind":"rows"}`)}}}, &Checks{2, 1, []string{"9"}}, []Citation{{"1", 0, &row, "n", "sum"}, {Claim: "2", Step: 1}},
 		},
 		`{"number":2,"interpretation":"b"}`:                          OptionChosen{2, "b"},
 		`{"result":{"response":"r","steps":[],"outcome":"refused"}}`: RunCompleted{&Result{Response: "r", Steps: []Step{}, Outcome: Refused}},

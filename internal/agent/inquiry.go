@@ -40,6 +40,8 @@ type statement struct {
 	text        string
 	attempt     int    // from 1
 	model       string // plannerName if the planner wrote it
+	basis       Basis
+	explained   []Explained
 	isAside     bool   // not part of a step: it has no events, and its reads are not recorded
 }
 
@@ -72,7 +74,9 @@ func (q *inquiry) announce(ctx context.Context, s statement) error {
 		return err
 	}
 
-	return q.recorder.recordNth(ctx, EventQueryExecuting, s.index, s.attempt, QueryExecuting{Attempt: s.attempt, Index: s.index, Query: s.text})
+	return q.recorder.recordNth(ctx, EventQueryExecuting, s.index, s.attempt, QueryExecuting{
+		Attempt: s.attempt, Index: s.index, Query: s.text, Basis: s.basis, Explained: s.explained,
+	})
 }
 
 // choose returns datasets, up to the given number: those that the caller named, all of a small namespace, or those that a

@@ -60,7 +60,7 @@ func (p *interpreter) respond(ctx context.Context) (Result, error) {
 
 	// An answer that another worker began is finished with the same statement.
 	if last := p.inquiry.question.LastChosen(); chosen == nil && done == nil && last != nil && last.Query != "" {
-		chosen = &planner.Candidate{SQL: last.Query, Interpretation: last.Interpretation}
+		chosen = &planner.Candidate{SQL: last.Query, Interpretation: last.Interpretation, Explained: last.Explained}
 	} else if chosen == nil && done == nil {
 		var err error
 		if chosen, result, err = p.interpret(ctx); err != nil {
@@ -135,7 +135,7 @@ func begun(before []Event) (chosen *planner.Candidate, done *Step) {
 			_ = json.Unmarshal(e.Body, &started) // Quern wrote this body
 		case EventQueryExecuting:
 			if json.Unmarshal(e.Body, &executing) == nil {
-				chosen = &planner.Candidate{SQL: executing.Query, Interpretation: started.Instruction}
+				chosen = &planner.Candidate{SQL: executing.Query, Interpretation: started.Instruction, Explained: executing.Explained}
 			}
 		case EventStep:
 			step := Step{}
@@ -347,7 +347,7 @@ func (p *interpreter) instead(ctx context.Context, plan planner.Plan) (Result, e
 	}
 
 	if plan.Outcome == planner.Refuse {
-		return p.annotate(Result{Response: refusalOf(plan), Steps: []Step{}, Outcome: Refused}), nil
+		return p.annotate(Result{Response: refusalOf(plan), Steps: []Step{}, Outcome: Refused, Explained: unusedWords(plan)}), nil
 	}
 
 	choice := &Choice{Question: "The question has more than one interpretation. Which one do you mean?"}
@@ -361,7 +361,7 @@ func (p *interpreter) instead(ctx context.Context, plan planner.Plan) (Result, e
 			return Result{}, err
 		}
 
-		choice.Options = append(choice.Options, Option{Interpretation: c.Interpretation, Query: c.SQL, Form: content})
+		choice.Options = append(choice.Options, Option{Interpretation: c.Interpretation, Query: c.SQL, Form: content, Explained: c.Explained})
 	}
 
 	return p.annotate(Result{
@@ -371,7 +371,9 @@ func (p *interpreter) instead(ctx context.Context, plan planner.Plan) (Result, e
 
 // show executes the statement of an interpretation and records its rows.
 func (p *interpreter) show(ctx context.Context, chosen planner.Candidate) (Result, error) {
-	rows, err := p.inquiry.execute(ctx, statement{instruction: chosen.Interpretation, text: chosen.SQL, attempt: 1, model: plannerName})
+	rows, err := p.inquiry.execute(ctx, statement{
+		instruction: chosen.Interpretation, text: chosen.SQL, attempt: 1, model: plannerName, basis: BasisRules, explained: chosen.Explained,
+	})
 
 	switch {
 	case isRepairable(err) && p.down != nil:
@@ -384,7 +386,9 @@ func (p *interpreter) show(ctx context.Context, chosen planner.Candidate) (Resul
 		return Result{}, err
 	}
 
-	step, err := p.inquiry.recorder.log.Step(ctx, Step{Instruction: chosen.Interpretation, Query: chosen.SQL, Reasoning: "Answered by the planner, without a model."}, rows)
+	step, err := p.inquiry.recorder.log.Step(ctx, Step{
+		Instruction: chosen.Interpretation, Query: chosen.SQL, Reasoning: "Answered by the planner, without a model.", Basis: BasisRules, Explained: chosen.Explained,
+	}, rows)
 	if err != nil {
 		return Result{}, err
 	}

@@ -61,6 +61,9 @@ type Candidate struct {
 	Explained      []Explained
 }
 
+// Unused is what words are taken for that no interpretation explains.
+const Unused = "unused"
+
 // Explained says what words of the question were taken for.
 type Explained struct {
 	Words   string `json:"words"`

@@ -354,7 +354,7 @@ func (r *reading) explain(text string, all []*item) (list []Explained) {
 		case functionItem:
 			continue
 		case unusedItem:
-			e.As = "unused"
+			e.As = Unused
 		case opItem:
 			e.As = string(one.op)
 		case columnItem:

@@ -33,6 +33,8 @@ type (
 	Chosen      = agent.OptionChosen
 	Choice      = agent.Chosen
 	Failure     = agent.RunFailed
+	Basis       = agent.Basis
+	Explained   = agent.Explained
 )
 
 // Event is an event of the log with its number.

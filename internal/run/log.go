@@ -337,6 +337,10 @@ func (l *record) fill(ctx context.Context, tx postgres.Tx, result *agent.Result,
 		kept.Steps = append(kept.Steps, step)
 	}
 
+	if len(kept.Steps) == 1 {
+		kept.Basis, kept.Explained = kept.Steps[0].Basis, kept.Steps[0].Explained
+	}
+
 	e.result, err = json.Marshal(kept)
 
 	return kept, err

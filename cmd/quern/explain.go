@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+
+	"quern.dev/quern/api"
+)
+
+// explained prints what words were taken for, if the user asked for it.
+func (a *asking) explained(result api.RunResult) {
+	if !a.explain {
+		return
+	}
+
+	if result.Explained != nil || len(result.Steps) < 2 {
+		a.words("", result.Explained)
+
+		return
+	}
+
+	for _, step := range result.Steps {
+		a.words(fmt.Sprintf("Query %d", step.Index+1), step.Explained)
+	}
+}
+
+func (a *asking) words(title string, list *[]api.Explained) {
+	if list == nil || len(*list) == 0 {
+		return
+	}
+
+	a.section(title)
+
+	rows := make([][]any, len(*list))
+	for i, e := range *list {
+		rows[i] = []any{e.Words, e.As, valueOf(e.Dataset), valueOf(e.Column), valueOf(e.How)}
+	}
+
+	a.table([]string{"words", "taken for", "dataset", "column", "how"}, rows)
+}
+
+func valueOf(text *string) string {
+	if text == nil {
+		return ""
+	}
+
+	return *text
+}
+
+// madeFrom says what a model made its statement from. The planner always fills a form.
+func madeFrom(basis *api.Basis) string {
+	switch {
+	case basis == nil:
+		return ""
+	case *basis == api.BasisForm:
+		return ", with a form"
+	case *basis == api.BasisSQL:
+		return ", with SQL of its own"
+	default:
+		return ""
+	}
+}
