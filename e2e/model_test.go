@@ -55,9 +55,15 @@ func (c conversation) complaint() string {
 type drafted struct {
 	Outcome        string `json:"outcome"`
 	Interpretation string `json:"interpretation"`
+	Form           string `json:"form,omitempty"`
 	Query          string `json:"query"`
 	Reasoning      string `json:"reasoning"`
 	Clarification  any    `json:"clarification"`
+}
+
+// fills returns a reply with a form.
+func fills(form string) drafted {
+	return drafted{Outcome: "answer", Interpretation: "As it was asked.", Form: form, Reasoning: "It says so."}
 }
 
 func selects(query string) drafted {

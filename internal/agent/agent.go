@@ -89,7 +89,7 @@ const (
 
 // Result is the result of answering a question.
 type Result struct {
-	Response       string     `json:"response"`
+	Response       string      `json:"response"`
 	Interpretation string      `json:"interpretation,omitempty"`
 	Steps          []Step      `json:"steps"`
 	Outcome        Outcome     `json:"outcome"`

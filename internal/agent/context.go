@@ -13,6 +13,7 @@ import (
 
 	"quern.dev/quern/internal/catalog"
 	"quern.dev/quern/internal/llm"
+	"quern.dev/quern/internal/meaning"
 	"quern.dev/quern/internal/query"
 )
 
@@ -90,9 +91,11 @@ type notes struct {
 type datasetNote struct {
 	Name        string       `json:"name"`
 	Description string       `json:"description,omitempty"`
+	Row         string       `json:"row,omitempty"` // what one row is
 	Rows        int64        `json:"rows"`
 	Keys        [][]string   `json:"keys,omitempty"`
 	Joins       []string     `json:"joins,omitempty"`
+	Measures    []string     `json:"measures,omitempty"` // figures with a name
 	Columns     []columnNote `json:"columns"`
 }
 
@@ -122,6 +125,8 @@ func (n notes) valuesOf(dataset string) (values []string) {
 type columnNote struct {
 	Name        string            `json:"name"`
 	Type        string            `json:"type"`
+	Role        meaning.Role      `json:"role,omitempty"`
+	Unit        string            `json:"unit,omitempty"`
 	Description string            `json:"description,omitempty"`
 	Values      []json.RawMessage `json:"values,omitempty"`   // all values of the column
 	Examples    []json.RawMessage `json:"examples,omitempty"` // some of many values
@@ -231,7 +236,7 @@ func sizeOf(note datasetNote) int {
 
 // bare removes everything but the names and types of columns and a short description.
 func (d *datasetNote) bare() {
-	d.Description = cut(d.Description, valueRunes)
+	d.Description, d.Measures = cut(d.Description, valueRunes), nil
 
 	for i, c := range d.Columns {
 		d.Columns[i] = columnNote{Name: c.Name, Type: c.Type}
@@ -239,7 +244,7 @@ func (d *datasetNote) bare() {
 }
 
 func noteOf(asked Question, d query.About) datasetNote {
-	note := datasetNote{Name: nameOf(asked, d.Item), Description: d.Definition.DataDescription, Rows: d.RowCount, Columns: []columnNote{}}
+	note := datasetNote{Name: nameOf(asked, d.Item), Description: d.Definition.DataDescription, Row: d.Meaning.Row, Rows: d.RowCount, Columns: []columnNote{}}
 	profiles := map[string]query.ColumnProfile{}
 
 	if d.Profile != nil {
@@ -254,8 +259,13 @@ func noteOf(asked Question, d query.About) datasetNote {
 		}
 	}
 
+	for _, m := range d.Meaning.Measures {
+		note.Measures = append(note.Measures, fmt.Sprintf("%s = %s(%s)", strings.Join(append([]string{m.Name}, m.Synonyms...), ", "), m.Function, m.Expression))
+	}
+
 	for _, c := range d.Columns[:min(len(d.Columns), maxColumns)] {
-		one := columnNote{Name: c.Name, Type: c.Type, Description: d.Definition.SchemaDefinition[c.Name]}
+		means := d.Meaning.Columns[c.Name]
+		one := columnNote{Name: c.Name, Type: c.Type, Role: means.Role, Unit: means.Unit, Description: d.Definition.SchemaDefinition[c.Name]}
 
 		if p, ok := profiles[c.Name]; ok {
 			one.fill(p)

@@ -17,6 +17,7 @@ type dialogue struct {
 	model   llm.Model
 	around  surroundings
 	spent   *spending
+	known   known
 }
 
 // newDialogue chooses the model and collects what it may see of the data.

@@ -42,7 +42,7 @@ type statement struct {
 	model       string // plannerName if the planner wrote it
 	basis       Basis
 	explained   []Explained
-	isAside     bool   // not part of a step: it has no events, and its reads are not recorded
+	isAside     bool // not part of a step: it has no events, and its reads are not recorded
 }
 
 // execute writes the events of a statement and runs it with the rights of the caller. The statement reads the snapshots

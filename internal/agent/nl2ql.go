@@ -50,6 +50,10 @@ func (a NL2QL) Answer(ctx context.Context, who auth.Principal, asked Question, l
 
 // without returns the result for a draft that has no statement.
 func without(d draft) Result {
+	if d.Query == "" && d.unusable != "" {
+		return noStatement(d, d.unusable)
+	}
+
 	result := Result{Interpretation: d.Interpretation, Steps: []Step{}, Outcome: d.Outcome}
 
 	switch {

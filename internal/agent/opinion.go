@@ -2,11 +2,14 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/google/uuid"
 
 	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/form"
@@ -30,7 +33,7 @@ type opinion struct {
 	dialogue  *dialogue // with the model that the opinion is for
 	candidate planner.Candidate
 	result    table
-	read      query.Read
+	read      query.Read // zero if the result cannot be compared
 }
 
 // verdict is the result of comparing a result with the second opinion.
@@ -81,7 +84,7 @@ func (w *writer) consult(ctx context.Context) (hear func() *opinion, stop func()
 	}, stop
 }
 
-// opinionOf returns the planner's result, or nil if the planner is not sure or anything fails.
+// opinionOf returns the planner's form and, if it can be compared, its result. It returns nil if the planner is not sure.
 func opinionOf(ctx context.Context, d *dialogue) *opinion {
 	q := d.inquiry
 	rules := &interpreter{inquiry: q}
@@ -96,18 +99,18 @@ func opinionOf(ctx context.Context, d *dialogue) *opinion {
 	if !slices.ContainsFunc(rules.datasets, func(d query.About) bool {
 		return nameOf(q.question, d.Item) == one.candidate.Form.Dataset && d.RowCount <= opinionRows
 	}) {
-		return nil
+		return one
 	}
 
 	result, err := q.execute(ctx, statement{text: one.candidate.SQL, isAside: true})
 	if err != nil {
-		return nil
+		return one
 	}
 	defer result.Close()
 
 	rows, all, err := result.Look(comparedRows)
 	if err != nil || !all || len(result.Reads) != 1 {
-		return nil
+		return one
 	}
 
 	one.result, one.read = table{result.Columns, rows}, result.Reads[0]
@@ -120,10 +123,15 @@ func isShare(f form.Form) bool {
 	return slices.ContainsFunc(f.Measures, func(m form.Measure) bool { return m.Share })
 }
 
-// judge compares a result with the second opinion. It returns "" if there is no opinion, if the two read different
-// snapshots, or if the comparison would take too long.
-func (o *opinion) judge(result *query.Result) verdict {
-	if o == nil || len(result.Reads) != 1 || result.Reads[0].ID != o.read.ID || result.Reads[0].Snapshot != o.read.Snapshot {
+// judge compares a draft and its result with the second opinion: form with form, and the results if the forms differ or
+// the model wrote SQL. It returns "" if there is no opinion, if the two read different snapshots, or if the comparison
+// would take too long.
+func (o *opinion) judge(d draft, result *query.Result) verdict {
+	if o != nil && d.filled != nil && d.filled.form.Same(o.candidate.Form) {
+		return agreed
+	}
+
+	if o == nil || o.read.ID == uuid.Nil || len(result.Reads) != 1 || result.Reads[0].ID != o.read.ID || result.Reads[0].Snapshot != o.read.Snapshot {
 		return ""
 	}
 
@@ -146,8 +154,8 @@ func (o *opinion) judge(result *query.Result) verdict {
 
 // doubt returns the message to the model about a second opinion that differs, as far as the model may see what the
 // opinion is based on. It returns "" if there is nothing to doubt.
-func (o *opinion) doubt(result *query.Result) string {
-	if o.judge(result) != differed || !o.mayBeShown() {
+func (o *opinion) doubt(d draft, result *query.Result) string {
+	if o.judge(d, result) != differed || !o.mayBeShown() {
 		return ""
 	}
 
@@ -159,8 +167,22 @@ func (o *opinion) doubt(result *query.Result) string {
 	mine := table{result.Columns, rows}
 
 	return fmt.Sprintf("The statement ran. Simple rules, which know less than you do, read the question as\n%s\nTheir result has %s. Yours has %s.\n"+
-		"Think again about what was asked. If your statement is right give the same statement again. Otherwise correct it.",
-		o.candidate.SQL, o.shape(o.result), o.shape(mine))
+		"Think again about what was asked. If yours is right give the same again. Otherwise correct it.",
+		o.written(d), o.shape(o.result), o.shape(mine))
+}
+
+// written returns the planner's interpretation as the model wrote its own: as a form, or as a statement.
+func (o *opinion) written(d draft) string {
+	if d.filled == nil {
+		return o.candidate.SQL
+	}
+
+	content, err := json.Marshal(o.candidate.Form)
+	if err != nil {
+		return o.candidate.SQL
+	}
+
+	return string(content)
 }
 
 // moment matches a date in a statement. The planner takes dates from the question, so they do not disclose values.
@@ -220,13 +242,15 @@ func (o *opinion) shape(of table) string {
 }
 
 // weigh returns the verdict on a result, and the reasoning of the model with the verdict added.
-func (o *opinion) weigh(reasoning string, result *query.Result) (string, verdict) {
-	found := o.judge(result)
+func (o *opinion) weigh(d draft, result *query.Result) (string, verdict) {
+	reasoning, found := d.Reasoning, o.judge(d, result)
 
-	switch found {
-	case agreed:
+	switch {
+	case found == agreed && d.filled != nil && d.filled.form.Same(o.candidate.Form):
+		reasoning = strings.TrimSpace(reasoning + " The planner fills the same form.")
+	case found == agreed:
 		reasoning = strings.TrimSpace(reasoning + " The planner gives the same result.")
-	case differed:
+	case found == differed:
 		reasoning = strings.TrimSpace(reasoning + " The planner interprets the question differently: " + prose(o.candidate.Interpretation) + ".")
 	}
 

@@ -386,8 +386,10 @@ func (p *interpreter) show(ctx context.Context, chosen planner.Candidate) (Resul
 		return Result{}, err
 	}
 
+	reasoning := prose(strings.Join(append([]string{"Answered by the planner, without a model."}, chosen.Notes...), " "))
+
 	step, err := p.inquiry.recorder.log.Step(ctx, Step{
-		Instruction: chosen.Interpretation, Query: chosen.SQL, Reasoning: "Answered by the planner, without a model.", Basis: BasisRules, Explained: chosen.Explained,
+		Instruction: chosen.Interpretation, Query: chosen.SQL, Reasoning: reasoning, Basis: BasisRules, Explained: chosen.Explained,
 	}, rows)
 	if err != nil {
 		return Result{}, err

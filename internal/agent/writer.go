@@ -23,6 +23,7 @@ type writer struct {
 	consults    bool     // it compares the result with a second opinion of the planner
 	opinion     *opinion // nil if there is no second opinion
 	verdict     verdict
+	reformed    bool // the model was told once that its form cannot be used
 }
 
 func newWriter(d *dialogue, index int, instruction, prompt string) *writer {
@@ -33,9 +34,15 @@ func newWriter(d *dialogue, index int, instruction, prompt string) *writer {
 type draft struct {
 	Outcome        Outcome `json:"outcome"`
 	Interpretation string  `json:"interpretation"`
+	Form           string  `json:"form,omitempty"` // JSON of a form; Query is then what the model thinks of it, and is replaced
 	Query          string  `json:"query"`
 	Reasoning      string  `json:"reasoning"`
 	Clarification  *Choice `json:"clarification"`
+
+	basis    Basis
+	filled   *filled     // the form, if it compiles
+	recorded []Explained // of a form that an earlier worker compiled
+	unusable string      // why the form cannot be used, although the model corrected it
 }
 
 // write asks the model for a statement, and for corrections until the statement returns rows. If the model gives up, the
@@ -80,7 +87,7 @@ func (w *writer) write(ctx context.Context) (*Step, Result, error) {
 
 		isDoubt := complaint == "" && attempt == 1
 		if isDoubt {
-			complaint = w.opinion.doubt(result)
+			complaint = w.opinion.doubt(current, result)
 		}
 
 		if complaint == "" {
@@ -119,7 +126,9 @@ func (w *writer) write(ctx context.Context) (*Step, Result, error) {
 // try runs a draft. It returns a complaint for the model if the statement failed or its result looks wrong; in the
 // latter case it also returns the result.
 func (w *writer) try(ctx context.Context, d draft, attempt int) (*query.Result, string, error) {
-	result, err := w.dialogue.inquiry.execute(ctx, statement{index: w.index, instruction: w.instructed(d), text: d.Query, attempt: attempt})
+	result, err := w.dialogue.inquiry.execute(ctx, statement{
+		index: w.index, instruction: w.instructed(d), text: d.Query, attempt: attempt, basis: d.basis, explained: d.explained(),
+	})
 
 	switch {
 	case isRepairable(err):
@@ -166,17 +175,20 @@ func (w *writer) settle(ctx context.Context, current draft, ran *draft, result *
 		}
 	}
 
-	return nil, Result{
-		Response: "No statement was found that answers the question. " + prose(strings.TrimSuffix(complaint, correctIt)), Interpretation: current.Interpretation,
-		Steps: []Step{}, Outcome: Refused,
-	}, nil
+	return nil, noStatement(current, strings.TrimSuffix(complaint, correctIt)), nil
+}
+
+func noStatement(d draft, why string) Result {
+	return Result{Response: "No statement was found that answers the question. " + prose(why), Interpretation: d.Interpretation, Steps: []Step{}, Outcome: Refused}
 }
 
 // finish records the rows of the step.
 func (w *writer) finish(ctx context.Context, d draft, result *query.Result) (*Step, Result, error) {
-	d.Reasoning, w.verdict = w.opinion.weigh(d.Reasoning, result)
+	d.Reasoning, w.verdict = w.opinion.weigh(d, result)
 
-	step, err := w.dialogue.inquiry.recorder.log.Step(ctx, Step{Index: w.index, Instruction: w.instructed(d), Query: d.Query, Reasoning: d.Reasoning}, result)
+	step, err := w.dialogue.inquiry.recorder.log.Step(ctx, Step{
+		Index: w.index, Instruction: w.instructed(d), Query: d.Query, Reasoning: d.Reasoning, Basis: d.basis, Explained: d.explained(),
+	}, result)
 
 	return &step, Result{}, err
 }
@@ -190,8 +202,34 @@ func (w *writer) failed(err error) (*Step, Result, error) {
 // instructed returns the instruction of the step as events show it.
 func (w *writer) instructed(d draft) string { return cmp.Or(w.instruction, d.Interpretation) }
 
-// ask requests a draft from the model.
+// ask requests a draft from the model. If its form cannot be used, the model may correct it once; after that a form that
+// cannot be used is ignored, and without a statement of the model there is no answer.
 func (w *writer) ask(ctx context.Context) (draft, error) {
+	for {
+		d, err := w.request(ctx)
+		if err != nil {
+			return draft{}, err
+		}
+
+		complaint, err := w.compile(ctx, &d)
+
+		switch {
+		case err != nil:
+			return draft{}, err
+		case complaint != "" && !w.reformed:
+			w.reformed = true
+			w.messages = append(w.messages, llm.Message{Role: llm.User, Text: complaint})
+
+			continue
+		case complaint != "":
+			d.unusable = complaint
+		}
+
+		return d, w.dialogue.noteWords(ctx, append(d.Clarification.words(), d.Interpretation, d.Reasoning)...)
+	}
+}
+
+func (w *writer) request(ctx context.Context) (draft, error) {
 	d, err := completeAs[draft](ctx, w.dialogue, "query", nl2qlPrompt, w.messages, &llm.Schema{Name: "statement", JSON: nl2qlSchema})
 	if err != nil {
 		return draft{}, err
@@ -200,9 +238,10 @@ func (w *writer) ask(ctx context.Context) (draft, error) {
 	w.remember(d)
 
 	d.Interpretation, d.Reasoning, d.Query = prose(d.Interpretation), prose(d.Reasoning), strings.TrimSpace(d.Query)
+	d.Form = strings.TrimSpace(d.Form)
 	d.Clarification.clean()
 
-	return d, w.dialogue.noteWords(ctx, append(d.Clarification.words(), d.Interpretation, d.Reasoning)...)
+	return d, nil
 }
 
 // repair sends a complaint to the model and requests another draft.
@@ -242,7 +281,9 @@ func recorded(before []Event, index int) (tried []draft) {
 		case e.Kind == EventQueryExecuting:
 			var executing QueryExecuting
 			if json.Unmarshal(e.Body, &executing) == nil {
-				tried = append(tried, draft{Outcome: Answer, Interpretation: started.Instruction, Query: executing.Query})
+				tried = append(tried, draft{
+					Outcome: Answer, Interpretation: started.Instruction, Query: executing.Query, basis: executing.Basis, recorded: executing.Explained,
+				})
 			}
 		}
 	}
