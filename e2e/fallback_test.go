@@ -108,6 +108,8 @@ func fallbackKilled(t *testing.T, d *filled, worker *service, m *model, agent st
 	require.Equal(t, "planner", run.Result.Model)
 	require.Equal(t, byRules, run.Result.Response)
 	require.Equal(t, map[string]any{"count": 67.0}, run.cells(t))
+	require.Equal(t, "rules", run.Result.Basis)
+	require.Contains(t, run.Result.Explained, explained{Words: "late", As: "value", Dataset: "orders", Column: "status"}, "the log has it")
 	require.Zero(t, run.Result.Usage.InputTokens)
 	require.Equal(t, 1, d.s.count(`SELECT count(*) FROM run_events WHERE run_id = $1 AND kind = 'queryExecuting'`, run.RunID))
 }
