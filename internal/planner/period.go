@@ -15,6 +15,7 @@ type span struct {
 	Text     string
 	Grain    form.Grain // precision of the words: "2026" is a year
 	Month    time.Month // a month whose year the words do not say; From and To are zero
+	NoYear   bool       // a quarter or half of this year, which the words do not say
 	First    int        // days of that month, 0 if the whole month is meant
 	Last     int
 }
@@ -215,6 +216,8 @@ func quarterOrHalf(t []token, today time.Time) (span, int) {
 
 	first := time.Month((number-1)*months + 1)
 	p := span{From: date(year, first, 1), To: date(year, first+time.Month(months), 1), Grain: form.Quarter, Text: fmt.Sprintf("quarter %d of %d", number, year)}
+
+	p.NoYear = more == 0
 
 	if months == 6 {
 		p.Text = fmt.Sprintf("half %d of %d", number, year)

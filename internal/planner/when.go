@@ -256,6 +256,10 @@ func (r *reading) during(c *column, p span) ([]form.Condition, bool) {
 		return nil, r.refuse("The data has years only.")
 	}
 
+	if p.NoYear && len(monthsOf(c, p.From.Month())) > 1 {
+		return nil, r.refuse("The question does not say the year.")
+	}
+
 	if p.Month == 0 {
 		return []form.Condition{{Column: r.ref(c), Is: form.In, Period: &form.Period{From: p.From, To: p.To, Text: p.Text}}}, true
 	}

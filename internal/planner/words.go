@@ -37,7 +37,6 @@ const (
 	opDistinct op = "distinct"
 	opShare    op = "share"
 	opVersus   op = "versus"
-	opDiff     op = "difference"
 	opAnd      op = "and"
 	opOr       op = "or"
 	opNot      op = "not"
@@ -64,8 +63,6 @@ const (
 	opWhich    op = "which"
 	opWhen     op = "when"
 	opCompare  op = "compare"
-	opMore     op = "how much more"
-	opThan     op = "than"
 	opList     op = "list"
 	opHowMuch  op = "how much"
 	opOften    op = "most often"
@@ -113,7 +110,6 @@ var operators = func() map[string]op {
 		opDistinct: "different|distinct|unique|number of different|number of distinct|number of unique|the number of different|the number of distinct|how many different|how many distinct|how many unique|count of distinct",
 		opShare:    "share of|share|% of|what % of|percentage of|percentage|percent of|percent|proportion of|proportion|fraction of|what percent of|what percentage of|what share of|how much of|what part of|the percentage of|the share of|the proportion of",
 		opVersus:   "vs|versus|compared to|compared with|against",
-		opDiff:     "difference between|the difference between|difference in|the difference in|difference",
 		opAnd:      "and|as well as|&|along with|plus",
 		opOr:       "or|either",
 		opNot:      "not|except|excluding|other than|except for|n't|aren't|isn't|wasn't|weren't|didn't|don't|doesn't|haven't|hasn't|leaving out|non",
@@ -138,8 +134,6 @@ var operators = func() map[string]op {
 		opWhich:    "which|what|what's|which of|what are|which are|what is|what was|what were|name of|the name of|names of|the names of|what is the name of",
 		opWhen:     "when|on which date|on what date|on which day|what date",
 		opCompare:  "compare|comparison of|compare the",
-		opMore:     "how much more|how many more|how much higher",
-		opThan:     "than",
 		opList:     "i want to see|i want to know|we want to know|i need|i would like to see|i would like to know|let me know|let me see|list|show|give|display|return|list all|show all|give me|show me|tell me|list of|a list of|find|get|provide|list the",
 		opOften:    "most often|most common|the most common|most frequent|most frequently|the most often|most popular|the most popular",
 		opAcross:   "across all|across|over all|for all|of all|in all|from all|at all|all",
