@@ -51,15 +51,25 @@ func (r *reading) compareNumber(first, number, last int, o op) {
 
 	var subject int
 
+	counted := last + 1 // values may stand before what is counted: "more than 5 business customers"
+	for r.is(counted, valueItem) {
+		counted++
+	}
+
 	switch {
 	case r.isColumn(last+1, isFigure) || r.isColumn(last+1, func(role meaning.Role) bool { return role == meaning.Year || role == meaning.Code }) && meaning.IsNumber(r.column(last+1).Type):
 		subject = last + 1
-	case r.is(last+1, entityItem) && r.items[last+1].from == r.items[last].to: // "more than 5 customers"
-		for i := first; i <= last+1; i++ {
+	case r.is(counted, entityItem) && r.items[counted].from == r.items[counted-1].to && r.items[last+1].from == r.items[last].to: // "more than 5 customers"
+		if r.items[counted].tier < exact || r.isAmounts(r.items[counted].table) {
+			return // "more than 5000 budget" is not a number of rows
+		}
+
+		for i := first; i <= last; i++ {
 			r.used[i] = true
 		}
 
-		r.having = append(r.having, having{table: r.items[last+1].table, is: comparisonOf(o), n: n, upper: upper, item: first})
+		r.use(counted)
+		r.having = append(r.having, having{table: r.items[counted].table, is: comparisonOf(o), n: n, upper: upper, item: first})
 
 		return
 	case r.is(first-1, columnItem) && meaning.IsNumber(r.column(first-1).Type) && !r.isOp(first-2, opSum, opAverage, opMedian, opHighest, opLowest, opMost, opLeast):

@@ -246,6 +246,7 @@ func (r *reading) finishConditions() bool {
 			if r.reach(c.table, r.root) != 1 {
 				return r.refuse("Nothing says how " + r.tables[c.table].name + " and " + r.form.Dataset + " belong together.")
 			}
+		case r.reach(r.root, c.table) == 0 && r.contains(&c):
 		case !r.canReach(c.table):
 			return false
 		case c.Is == form.IsNot:
@@ -254,6 +255,40 @@ func (r *reading) finishConditions() bool {
 
 		r.form.Where = append(r.form.Where, c.Condition)
 	}
+
+	return true
+}
+
+// contains turns a condition on a thing that rows contain into one on the rows that connect them: orders with a tent are
+// those with an order line of a tent. Only rows that are counted or listed contain something, and only one table may have
+// their parts.
+func (r *reading) contains(c *condition) bool {
+	isFigure := slices.ContainsFunc(r.form.Measures, func(m form.Measure) bool { return m.Of != nil || m.Share || m.Dataset != "" })
+	isOther := slices.ContainsFunc(r.where, func(o condition) bool { return o.Rows != nil }) // it may be about the same rows
+
+	if c.Is != form.Is || r.items[c.item].kind != valueItem || isFigure || isOther || len(r.groups) > 0 {
+		return false
+	}
+
+	found := -1
+
+	for _, t := range r.tables {
+		if t.at == r.root || !r.isPart(t.at, r.root) || r.reach(t.at, r.root) != 1 || r.reach(t.at, c.table) != 1 {
+			continue
+		}
+
+		if found >= 0 {
+			return false
+		}
+
+		found = t.at
+	}
+
+	if found < 0 {
+		return false
+	}
+
+	c.Condition = form.Condition{Is: form.Exists, Rows: &form.Rows{Dataset: r.tables[found].name, Where: []form.Condition{c.Condition}}}
 
 	return true
 }
