@@ -40,6 +40,24 @@ type Preview struct {
 //
 // Faults: NotFound, ValidationFailed, and those of the package.
 func (q *Query) Preview(ctx context.Context, who auth.Principal, at catalog.Path, page Page) (Preview, error) {
+	var rows []json.RawMessage
+
+	shown, err := q.Browse(ctx, who, at, page, func(_ []Column, row json.RawMessage) bool {
+		rows = append(rows, slices.Clone(row))
+
+		return true
+	})
+	shown.Rows = rows
+
+	return shown, err
+}
+
+// Browse is Preview for callers that must not hold the whole page: it calls take with the columns and each row, which is
+// valid until take returns. If take returns false, the row is not part of the page and the page ends. Rows of the
+// result is empty.
+//
+// Faults: those of Preview.
+func (q *Query) Browse(ctx context.Context, who auth.Principal, at catalog.Path, page Page, take func(columns []Column, row json.RawMessage) bool) (Preview, error) {
 	one, err := q.one(ctx, who, at, page.Snapshot)
 	if err != nil || one.snapshot.ID == uuid.Nil {
 		return Preview{}, err
@@ -66,6 +84,7 @@ func (q *Query) Preview(ctx context.Context, who auth.Principal, at catalog.Path
 	defer result.Close()
 
 	shown := Preview{Columns: result.Columns, Snapshot: one.snapshot.ID}
+	next := page.Offset
 
 	for {
 		row, err := result.Next()
@@ -77,10 +96,14 @@ func (q *Query) Preview(ctx context.Context, who auth.Principal, at catalog.Path
 			return Preview{}, err
 		}
 
-		shown.Rows = append(shown.Rows, slices.Clone(row))
+		if !take(result.Columns, row) {
+			break
+		}
+
+		next++
 	}
 
-	if next := page.Offset + int64(len(shown.Rows)); len(shown.Rows) > 0 && next < one.snapshot.Rows {
+	if next > page.Offset && next < one.snapshot.Rows {
 		shown.Next = next
 	}
 

@@ -43,7 +43,7 @@ func (s *Server) runQuery(w http.ResponseWriter, r *http.Request) error {
 
 // statement returns the statement of a request, with its rows in the form that the client accepts.
 func statement(body api.QueryRequest, form query.Form) (query.Statement, error) {
-	given, err := parameters(body.Parameters)
+	given, err := query.ParametersOf(body.Parameters)
 	if err != nil {
 		return query.Statement{}, err
 	}

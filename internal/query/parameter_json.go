@@ -1,27 +1,26 @@
-package server
+package query
 
 import (
 	"maps"
 	"slices"
 
 	"quern.dev/quern/internal/fault"
-	"quern.dev/quern/internal/query"
 )
 
-// parameters returns the values of the parameters of a statement, which the guard has checked: a list or an object of
+// ParametersOf returns the values of the parameters of a statement from decoded JSON: a list or an object of
 // values, each with or without its type.
-func parameters(given any) (found query.Parameters, err error) {
+func ParametersOf(given any) (found Parameters, err error) {
 	switch given := given.(type) {
 	case nil:
 	case []any:
 		for _, value := range given {
-			found.Values = append(found.Values, parameter("", value))
+			found.Values = append(found.Values, parameterOf("", value))
 		}
 	case map[string]any:
 		found.Named = true
 
 		for _, name := range slices.Sorted(maps.Keys(given)) {
-			found.Values = append(found.Values, parameter(name, given[name]))
+			found.Values = append(found.Values, parameterOf(name, given[name]))
 		}
 	default:
 		err = fault.Invalid("parameters", "must be a list for $1 or ?, or an object for $name")
@@ -30,13 +29,13 @@ func parameters(given any) (found query.Parameters, err error) {
 	return found, err
 }
 
-func parameter(name string, value any) query.Value {
+func parameterOf(name string, value any) Value {
 	typed, isTyped := value.(map[string]any)
 	if !isTyped {
-		return query.Value{Name: name, Value: value}
+		return Value{Name: name, Value: value}
 	}
 
-	found := query.Value{Name: name, Value: typed["value"]}
+	found := Value{Name: name, Value: typed["value"]}
 	found.Type, _ = typed["type"].(string)
 
 	if len(typed) > 2 || found.Type == "" {
