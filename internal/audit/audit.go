@@ -107,3 +107,8 @@ func Prepare(ctx context.Context, db *postgres.DB, now time.Time) error {
 
 	return errors.Join(problems...)
 }
+
+// Write writes an entry in a transaction of its own, for an action that changed nothing.
+func (l Log) Write(ctx context.Context, entry Entry) error {
+	return l.DB.InTx(ctx, func(tx postgres.Tx) error { return WriteTx(ctx, tx, entry) })
+}
