@@ -129,6 +129,7 @@ func TestActsAgain(t *testing.T) {
 		"runQuery", "linkQuestion", "draftInferDefinition", // only read
 		"finishUpload", "renewUploadUrls", "abortUpload", "cancelIngestion", "cancelRun", "chooseOption", "submitFeedback", "restoreDeleted", // idempotent
 		"callAgent", // not sent by this client
+		"callTool",  // not sent by this client
 	}
 
 	var document struct {

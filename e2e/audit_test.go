@@ -206,6 +206,10 @@ func (a *auditor) checkRefusals(audited auditedCall) {
 			statuses = []int{-32602, -32600, -32700}
 		}
 
+		if row.operation == callTool && row.body != audited.request.body {
+			statuses = []int{http.StatusBadRequest}
+		}
+
 		answer := row.asks(a.t, a.service, about, bearer)
 		require.Contains(a.t, statuses, answer.status, answer.body)
 		require.Equal(a.t, before, a.entries(), answer.body)

@@ -106,6 +106,10 @@ func auditedCalls() []auditedCall {
 			entries: []string{"run.create run"},
 		},
 		{
+			request: authorizationRow{operation: callTool, body: toolBody}, status: 200,
+			entries: []string{"query.run dataset <namespace>/orders", "tool.call account query"},
+		},
+		{
 			request: authorizationRow{operation: "POST /query/runs/{runId}/cancel"}, status: 200,
 			entries: []string{"run.cancel run"},
 		},

@@ -110,12 +110,12 @@ func newThing(t *testing.T, s *service, owner, operation string) (made thing) {
 
 // namesNamespace reports whether a request names a namespace, or a dataset in one.
 func namesNamespace(operation string) bool {
-	return strings.Contains(operation, "{namespace}") || slices.Contains([]string{"POST /query", "POST /query/link", "POST /query/ask", callAgent}, operation)
+	return strings.Contains(operation, "{namespace}") || slices.Contains([]string{"POST /query", "POST /query/link", "POST /query/ask", callAgent, callTool}, operation)
 }
 
 // readsRows reports whether the operation returns rows of a dataset, or values of rows.
 func readsRows(operation string) bool {
-	return operation == "POST /query" || operation == "POST /query/link" || strings.HasPrefix(operation, "GET ") && (strings.HasSuffix(operation, "/rows") || strings.HasSuffix(operation, "/export") || strings.HasSuffix(operation, "/setAside"))
+	return operation == "POST /query" || operation == "POST /query/link" || operation == callTool || strings.HasPrefix(operation, "GET ") && (strings.HasSuffix(operation, "/rows") || strings.HasSuffix(operation, "/export") || strings.HasSuffix(operation, "/setAside"))
 }
 
 // readsProfile reports whether the operation needs a profile.
@@ -179,6 +179,10 @@ func (row authorizationRow) asks(t *testing.T, s *service, about thing, bearer s
 	answer := call(t, method, s.url+about.address(path)+row.query, bearer, body)
 	if row.operation == callAgent && strings.Contains(answer.body, `"error":{`) {
 		answer.status, _ = rpcError(t, answer)
+	}
+
+	if row.operation == callTool && answer.status == http.StatusOK {
+		answer.status = toolStatus(usedOf(t, answer))
 	}
 
 	return answer

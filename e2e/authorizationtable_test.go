@@ -148,6 +148,10 @@ func authorizationTable() (columns string, rows []authorizationRow) {
 			"401 401     401     401   401      401    401  401   401 401      401     401    -32001     -32001   -32004 -32004 -32004"},
 		{operation: callAgent, query: "?ListTasks", body: taskBody("ListTasks"), statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    -32000     200      200    200    200"},
+		{operation: callTool, body: toolBody, statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
+		{operation: callTool, query: "?get_run", body: runBody, statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      404    404    404"},
 		{operation: callAgent, query: "?GetExtendedAgentCard", body: taskBody("GetExtendedAgentCard"), statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    200        200      200    200    200"},
 		{operation: "GET /data/{username}/{namespace}/{datasetName}/ingestions", statuses: "" +
@@ -251,6 +255,8 @@ func sharingTable() (columns string, rows []authorizationRow) {
 			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
 		{operation: callAgent, body: sendBody, statuses: "" +
 			"200      200      200      200      200       200  200    -32602 200  200   200      200      200  200  -32602 200"},
+		{operation: callTool, body: toolBody, statuses: "" +
+			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
 		{operation: "GET /data/{username}/{namespace}/{datasetName}/ingestions", statuses: "" +
 			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
 		{operation: "POST /data/{username}/{namespace}/{datasetName}/ingestions", body: ingestionBody, statuses: "" + // a limited token loads what it uploaded itself, into its targets
@@ -317,10 +323,15 @@ const (
 	linkBody      = `{"username": "owner", "namespace": "<namespace>", "question": "orders from Zürich"}`
 	askBody       = `{"username": "owner", "namespace": "<namespace>", "query": "{}"}`
 
+	callTool  = "POST /mcp"
+	toolBody  = `{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "query", "arguments": {"namespace": "owner/<namespace>", "sql": "FROM orders"}}}`
 	callAgent = "POST /a2a/{agent}"
 	sendBody  = `{"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": {"messageId": "<new>", "role": "ROLE_USER",
 		"parts": [{"text": "{}"}], "metadata": {"namespace": "owner/<namespace>"}}}}`
 )
+
+// runBody is a call of a tool about a run that does not exist.
+const runBody = `{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "get_run", "arguments": {"runId": "01999999-9999-7999-8999-999999999999"}}}`
 
 // taskBody is a call to an agent about the run of a thing.
 func taskBody(method string) string {

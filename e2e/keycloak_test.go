@@ -207,9 +207,17 @@ var formAction = regexp.MustCompile(`<form[^>]*\saction="([^"]+)"`)
 // on loopback and Go's cookie jar does not, so login copies them itself.
 func (r *realm) login(user string, query url.Values) *url.URL {
 	r.t.Helper()
-	maps.Copy(query, url.Values{"client_id": {client}, "redirect_uri": {redirectURI}, "scope": {"openid"}, "state": {rand.Text()}})
+	query.Set("client_id", client)
 
-	request, err := http.NewRequest(http.MethodGet, r.endpoint("auth")+"?"+query.Encode(), nil)
+	return r.loginAs(user, r.endpoint("auth"), query)
+}
+
+// loginAs is login at an address, for the client in the query.
+func (r *realm) loginAs(user, address string, query url.Values) *url.URL {
+	r.t.Helper()
+	maps.Copy(query, url.Values{"redirect_uri": {redirectURI}, "scope": {"openid"}, "state": {rand.Text()}})
+
+	request, err := http.NewRequest(http.MethodGet, address+"?"+query.Encode(), nil)
 	require.NoError(r.t, err)
 
 	page := r.ask(request, http.StatusOK)

@@ -42,7 +42,7 @@ func (o operation) public() bool { return o.Security != nil && len(*o.Security) 
 
 // schema returns the schema of the body, or nil if the operation has no body or reads it by the rules of another protocol.
 func (o operation) schema() *openapi3.Schema {
-	if o.RequestBody == nil || o.String() == callAgent {
+	if o.RequestBody == nil || o.String() == callAgent || o.String() == callTool {
 		return nil
 	}
 

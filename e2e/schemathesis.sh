@@ -78,12 +78,12 @@ cd "$work"
 
 # look PHASES EXAMPLES... runs schemathesis. These checks are left out:
 # - positive_data_acceptance: not every value that fits a schema is accepted. A cursor, for example, must come from an earlier page.
-# - negative_data_rejection, for callAgent only: JSON-RPC reports errors with the status 200.
+# - negative_data_rejection, for callAgent and callTool only: JSON-RPC reports errors with the status 200.
 look() {
   "$SCHEMATHESIS" run openapi.json --url "$url" -H "Authorization: Bearer $token" --workers 1 --seed 42 --phases "$1" --max-examples "$2" "${@:3}"
 }
-look examples,coverage,fuzzing 20 --exclude-operation-id callAgent --exclude-checks positive_data_acceptance
-look examples,coverage,fuzzing 20 --include-operation-id callAgent --exclude-checks positive_data_acceptance,negative_data_rejection
+look examples,coverage,fuzzing 20 --exclude-operation-id callAgent --exclude-operation-id callTool --exclude-checks positive_data_acceptance
+look examples,coverage,fuzzing 20 --include-operation-id callAgent --include-operation-id callTool --exclude-checks positive_data_acceptance,negative_data_rejection
 
 # The stateful phase calls operations with what earlier ones returned, for example a dataset that was just deleted.
 python3 "$links" openapi.json

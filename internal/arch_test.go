@@ -33,6 +33,7 @@ func allowed() map[string][]string {
 		"internal/server": {"api", "internal/audit", "internal/auth", "internal/build", "internal/catalog", "internal/fault", "internal/ingest", "internal/lexicon", "internal/meaning", "internal/query", "internal/run", "internal/upload"},
 
 		"internal/a2a": {"internal/auth", "internal/catalog", "internal/fault", "internal/run"},
+		"internal/mcp": {"internal/audit", "internal/auth", "internal/catalog", "internal/fault", "internal/meaning", "internal/query", "internal/run"},
 
 		"internal/run": {
 			"internal/agent", "internal/audit", "internal/auth", "internal/blob", "internal/catalog", "internal/disk", "internal/fault", "internal/job", "internal/lake",
@@ -126,6 +127,7 @@ func systems() map[string][]string {
 		"github.com/hashicorp/golang-lru/v2":       {"internal/auth", "internal/server"},
 		"github.com/getkin/kin-openapi":            {"internal/server", "api/gen"},
 		"github.com/a2aproject/a2a-go/v2":          {"internal/a2a"},
+		"github.com/modelcontextprotocol/go-sdk":   {"internal/mcp"},
 		"github.com/rs/cors":                       {"internal/server"},
 		"github.com/prometheus/client_golang":      {"internal/server", "internal/app"},
 		"github.com/oapi-codegen/runtime":          {"api", "internal/server"},

@@ -72,6 +72,10 @@ func commonResponses(item *openapi3.PathItem, operation *openapi3.Operation) map
 		add("504", "Timeout")
 	}
 
+	if operation.OperationID == "callTool" { // its protocol says what a 404 is
+		delete(responses, "404")
+	}
+
 	if operation.Extensions["x-quern-tolerant"] != true {
 		add("422", "Unprocessable") // for an unknown parameter
 	}

@@ -151,7 +151,7 @@ func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
 	a.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	a.registerMetrics()
 
-	agents, err := a.newAgents()
+	agents, err := a.newAgents(asking)
 	if err != nil {
 		return nil, err
 	}
@@ -168,12 +168,12 @@ func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
 		Query:     asking,
 		Runs:      a.runs,
 		Audit:     audit.Log{DB: a.db},
-		Agents:    agents.Handlers(),
+		Agents:    agents,
 		PublicURL: string(c.Server.PublicURL), Issuer: string(c.OIDC.Issuer),
 		TrustedProxies: c.Server.TrustedProxies, CORSOrigins: c.Server.CORSOrigins,
 		RateLimit: c.Server.RateLimit, RateBurst: c.Server.RateBurst,
 		MaxBody: int64(c.Server.MaxBody), MaxRows: int64(c.Ingest.MaxBody), RequestTimeout: c.Server.RequestTimeout,
-		QueryTimeout: c.Query.Timeout + c.Query.WaitTimeout + c.Server.RequestTimeout, Dir: a.passing,
+		QueryTimeout: a.queryTimeout(), Dir: a.passing,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("server: %w", err)

@@ -111,13 +111,17 @@ type protectedResource struct {
 	ScopesSupported        []string `json:"scopes_supported"`
 }
 
-// resourceMetadata returns where people sign in, for programs without a token.
-func (s *Server) resourceMetadata(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Cache-Control", "no-cache")
-	writeJSON(w, http.StatusOK, protectedResource{
-		AuthorizationServers: []string{s.config.Issuer}, BearerMethodsSupported: []string{"header"}, Resource: s.config.PublicURL,
-		ResourceDocumentation: s.config.PublicURL + basePath + "/docs", ScopesSupported: []string{"openid"},
-	})
+// resourceMetadata returns where people sign in to use a resource, for programs without a token. The document is public, so pages
+// of any origin may read it.
+func (s *Server) resourceMetadata(resource string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Cache-Control", "no-cache")
+		w.Header().Set("Access-Control-Allow-Origin", "*")
+		writeJSON(w, http.StatusOK, protectedResource{
+			AuthorizationServers: []string{s.config.Issuer}, BearerMethodsSupported: []string{"header"}, Resource: resource,
+			ResourceDocumentation: s.config.PublicURL + basePath + "/docs", ScopesSupported: []string{"openid"},
+		})
+	}
 }
 
 func (d *docs) page(w http.ResponseWriter, _ *http.Request) error {

@@ -99,7 +99,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 
 	if e.Code == fault.Unauthorized {
-		w.Header().Set("WWW-Authenticate", challenge(r))
+		w.Header().Set("WWW-Authenticate", s.challenge(r))
 	}
 
 	if e.Code == fault.RateLimited || e.Code == fault.Unavailable || e.Code == fault.InProgress {
@@ -115,11 +115,18 @@ func writeJSON(w http.ResponseWriter, status int, value any) {
 	_ = json.NewEncoder(w).Encode(value) //nolint:errchkjson // it can only fail because the client left
 }
 
-// challenge returns the WWW-Authenticate header (RFC 6750): it distinguishes a missing token from an invalid one.
-func challenge(r *http.Request) string {
-	if r.Header.Get("Authorization") == "" {
-		return `Bearer realm="quern"`
+// challenge returns the WWW-Authenticate header (RFC 6750): it distinguishes a missing token from an invalid one. Clients of MCP also
+// learn from it where people sign in (RFC 9728).
+func (s *Server) challenge(r *http.Request) string {
+	header := `Bearer realm="quern"`
+
+	if r.Header.Get("Authorization") != "" {
+		header += `, error="invalid_token", error_description="the token is not valid"`
 	}
 
-	return `Bearer realm="quern", error="invalid_token", error_description="the token is not valid"`
+	if r.URL.Path == toolsPath {
+		header += `, resource_metadata="` + s.config.PublicURL + resourceMetadataPath + toolsPath + `", scope="openid"`
+	}
+
+	return header
 }

@@ -45,7 +45,8 @@ func (s *Server) newRouter() (http.Handler, error) {
 
 	rt.mux.HandleFunc("GET /healthz", s.healthz)
 	rt.mux.HandleFunc("GET /readyz", s.readyz)
-	rt.mux.HandleFunc("GET "+resourceMetadataPath, s.resourceMetadata)
+	rt.mux.HandleFunc("GET "+resourceMetadataPath, s.resourceMetadata(s.config.PublicURL))
+	rt.mux.HandleFunc("GET "+resourceMetadataPath+toolsPath, s.resourceMetadata(s.config.PublicURL+toolsPath))
 
 	return rt, nil
 }
@@ -240,6 +241,7 @@ func (s *Server) cors(next http.Handler) http.Handler {
 		AllowedMethods:  []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete},
 		AllowedHeaders: []string{
 			"Authorization", "Content-Type", "Accept", "Idempotency-Key", "If-Match", "If-None-Match", "Prefer", "Last-Event-ID", "A2A-Version", "A2A-Extensions",
+			"Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name", "Mcp-Session-Id",
 		},
 		ExposedHeaders: []string{"X-Request-Id", "X-Quern-Result", "ETag", "Retry-After", "Allow", "WWW-Authenticate", "A2A-Extensions"},
 		MaxAge:         600,

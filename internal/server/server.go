@@ -34,7 +34,7 @@ type Config struct {
 	Query          *query.Query
 	Runs           *run.Runs
 	Audit          audit.Log
-	Agents         map[string]func(http.ResponseWriter, *http.Request) error // handlers of the paths below /a2a, by operationId
+	Agents         map[string]func(http.ResponseWriter, *http.Request) error // handlers of other protocols, by operationId
 	Ready          func(context.Context) []Check
 	PublicURL      string
 	Issuer         string
@@ -62,6 +62,7 @@ type Server struct {
 const (
 	basePath   = "/api/v1"
 	agentsPath = basePath + "/a2a"
+	toolsPath  = basePath + "/mcp"
 )
 
 // New returns a Server with a complete Handler.

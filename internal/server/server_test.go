@@ -42,7 +42,7 @@ func noAgents() map[string]func(http.ResponseWriter, *http.Request) error {
 	absent := func(http.ResponseWriter, *http.Request) error { return fault.Absent() }
 
 	return map[string]func(http.ResponseWriter, *http.Request) error{
-		"listAgents": absent, "getAgent": absent, "callAgent": absent, "getAgentCard": absent,
+		"listAgents": absent, "getAgent": absent, "callAgent": absent, "getAgentCard": absent, "callTool": absent,
 	}
 }
 
