@@ -57,6 +57,7 @@ func measures() []rig.Measure {
 		{Name: "streams", Goal: 1, Run: ask.Streams},
 		{Name: "runs", Goal: 1, Run: ask.Runs},
 		{Name: "a2a", Goal: 1, Run: ask.A2A, Twin: ask.A2ATwin}, // at most as long, or 15 ms more
+		{Name: "mcp", Goal: 1, Run: ask.MCP},                    // at most as long as REST, or 5 ms more
 	}
 }
 
