@@ -180,12 +180,23 @@ type shownRun struct {
 	Outcome        string         `json:"outcome,omitempty"`
 	Response       string         `json:"response,omitempty"`
 	Interpretation string         `json:"interpretation,omitempty"`
+	Basis          run.Basis      `json:"basis,omitempty"`
+	Explained      []explained    `json:"explained,omitempty"`
 	Clarification  *clarification `json:"clarification,omitempty"`
 	Checks         *checks        `json:"checks,omitempty"`
 	Steps          []shownStep    `json:"steps,omitempty"`
 	Model          string         `json:"model,omitempty"`
 	Error          *shownError    `json:"error,omitempty"`
 	Hint           string         `json:"hint,omitempty"`
+}
+
+// explained says what words of the question were taken for.
+type explained struct {
+	Words   string `json:"words"`
+	As      string `json:"as"`
+	Dataset string `json:"dataset,omitempty"`
+	Column  string `json:"column,omitempty"`
+	How     string `json:"how,omitempty"`
 }
 
 type clarification struct {
@@ -251,6 +262,14 @@ func showRun(r run.Run) shownRun {
 func (shown *shownRun) add(r run.Result, left *budget) {
 	shown.Outcome, shown.Model = string(r.Outcome), left.text(r.Model, maxText)
 	shown.Response, shown.Interpretation = left.text(r.Response, maxResponse), left.text(r.Interpretation, maxParagraph)
+
+	shown.Basis = r.Basis
+
+	for _, e := range r.Explained[:min(len(r.Explained), shownLists)] {
+		if one := (explained{clip(e.Words, maxText), e.As, clip(e.Dataset, maxText), clip(e.Column, maxText), e.How}); left.take(one) {
+			shown.Explained = append(shown.Explained, one)
+		}
+	}
 
 	if c := r.Clarification; c != nil {
 		shown.Clarification = &clarification{Question: left.text(c.Question, maxParagraph), Options: []option{}}

@@ -121,6 +121,10 @@ func TestRunsFit(t *testing.T) {
 	names, row := cells(300, `"`+strings.Repeat("x", 5000)+`"`)
 	held := run.Result{Response: long, Interpretation: long, Model: long, Outcome: "answer", Clarification: &agent.Choice{Question: long, Options: []agent.Option{{Number: 1, Interpretation: long}, {Number: 2, Interpretation: long}}}}
 
+	for range 40 {
+		held.Basis, held.Explained = "rules", append(held.Explained, run.Explained{Words: long, As: "value", Dataset: long, Column: "status"})
+	}
+
 	for i := range 40 {
 		held.Steps = append(held.Steps, run.Step{Index: i, Instruction: long, Query: long, Columns: names, Data: []json.RawMessage{row, row}, RowCount: 2})
 	}
@@ -140,6 +144,8 @@ func TestRunsFit(t *testing.T) {
 	require.Len(t, shown.Steps, shownSteps)
 	require.NotEmpty(t, shown.Steps[shownSteps-1].Query)
 	require.NotEmpty(t, shown.Hint)
+	require.EqualValues(t, "rules", shown.Basis)
+	require.Equal(t, "status", shown.Explained[0].Column)
 }
 
 // TestArguments checks the forms of arguments that models send.
