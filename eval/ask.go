@@ -25,6 +25,7 @@ type answer struct {
 	failure  string         // why the run did not complete
 	attempts int            // number of statements that ran
 	took     time.Duration
+	run      uuid.UUID
 }
 
 // askAll asks every question in its own conversation and judges the answers.
@@ -44,6 +45,11 @@ func (s *service) askAll(ctx context.Context, questions []*question, o options, 
 			}
 
 			marks[i] = judge(q, got)
+
+			if marks[i].Options, err = s.tryOptions(asking, q, o, script, got); err != nil {
+				return fmt.Errorf("options of question %d: %w", i+1, discreet(err, o.split))
+			}
+
 			if marks[i].right() {
 				right.Add(1)
 			}
@@ -122,7 +128,7 @@ func (s *service) ask(ctx context.Context, wanted api.Question) (answer, error) 
 
 	for try := 0; err == nil; try++ {
 		if err = following.read(response); err == nil {
-			following.got.took = time.Since(begin)
+			following.got.took, following.got.run = time.Since(begin), following.run
 
 			return following.got, nil
 		}

@@ -31,6 +31,7 @@ type mark struct {
 	Input          int64 // tokens
 	Output         int64
 	Seconds        float64
+	Options        []bool // of a question back: whether it gives a right answer
 }
 
 func (m mark) right() bool { return m.Verdict == right || m.Verdict == refusedRight }

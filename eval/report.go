@@ -24,6 +24,7 @@ type report struct {
 	At        time.Time         `json:"at"`
 	Total     *tally            `json:"total"`
 	Classes   map[string]*tally `json:"classes"`
+	Risks     []risk            `json:"risks"`
 	LeftOut   *tally            `json:"leftOut"` // disputed, one of many, or ties; not in any other figure
 	Questions []line            `json:"questions,omitempty"`
 }
@@ -47,7 +48,7 @@ type line struct {
 }
 
 func newReport(o options, marks []mark) *report {
-	r := &report{Suite: o.suite, Split: o.split, Model: o.model, At: time.Now().UTC().Truncate(time.Second), Total: &tally{}, Classes: map[string]*tally{}, LeftOut: &tally{}}
+	r := &report{Suite: o.suite, Split: o.split, Model: o.model, At: time.Now().UTC().Truncate(time.Second), Total: &tally{}, Classes: map[string]*tally{}, LeftOut: &tally{}, Risks: risks(marks)}
 
 	for _, m := range marks {
 		r.Model = cmp.Or(r.Model, m.Model)
@@ -129,6 +130,10 @@ func (r *report) publish(o options, earlier *report) error {
 	fmt.Fprintf(os.Stderr, "eval: %s.json, %s.html\n", name, name)
 
 	if err := r.print(os.Stdout); err != nil {
+		return err
+	}
+
+	if err := r.printRisks(os.Stdout); err != nil {
 		return err
 	}
 
