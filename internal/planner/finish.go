@@ -106,6 +106,10 @@ func (r *reading) qualifyOp(i int) {
 		if i+1 < len(r.items) && r.used[i+1] && (r.items[i+1].kind == valueItem || r.items[i+1].kind == openItem || r.items[i+1].kind == opItem && r.items[i+1].op == opNot) {
 			r.use(i)
 		}
+	case opWho: // "which customers who joined in 2024"
+		if i > 0 && r.items[i-1].kind == entityItem && r.isPersons(target{table: r.items[i-1].table}) {
+			r.use(i)
+		}
 	case opNow:
 		r.now(i)
 	case opOnly:

@@ -19,6 +19,8 @@ func (r *reading) place() bool {
 		table := r.root
 		if t.in >= 0 {
 			table = t.in
+		} else if r.isElsewhere(t) {
+			return r.refuse("It is not clear what " + t.span.Text + " refers to.")
 		}
 
 		c := r.timeColumn(table, t.date)
@@ -44,6 +46,14 @@ func (r *reading) place() bool {
 	}
 
 	return r.grains()
+}
+
+// isElsewhere reports whether a time may be about the rows that a condition asks for instead of the rows themselves: "in
+// 2025, which customers had no orders".
+func (r *reading) isElsewhere(t when) bool {
+	hasRows := slices.ContainsFunc(r.where, func(w condition) bool { return w.Rows != nil })
+
+	return hasRows && t.date == nil && r.date == nil && !r.hasEvents(r.root)
 }
 
 // grains gives each group by time its column.

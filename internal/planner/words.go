@@ -113,7 +113,7 @@ var operators = func() map[string]op {
 		opAnd:      "and|as well as|&|along with|plus",
 		opOr:       "or|either",
 		opNot:      "not|except|excluding|other than|except for|n't|aren't|isn't|wasn't|weren't|didn't|don't|doesn't|haven't|hasn't|leaving out|non",
-		opWithout:  "without|without any|without a|without an|without a single|no|have no|has no|had no|with no|having no|missing|have no registered|who have no|that have no|not have a|not have any",
+		opWithout:  "without|zero|with zero|without any|without a|without an|without a single|no|have no|has no|had no|with no|having no|missing|have no registered|who have no|that have no|not have a|not have any",
 		opNever:    "never|have never|has never|had never|never had|have never had|has never had|never been|have never been|has never been",
 		opYet:      "yet",
 		opStill:    "still|currently still",
