@@ -95,8 +95,8 @@ func names(d Source, j SourceJoin) bool {
 	}
 
 	switch {
-	case slices.Equal(from, to) && (len(bare(from)) > 0 || isOwnID(from)):
-		return true
+	case slices.Equal(from, to):
+		return len(bare(from)) > 0 && (len(bare(to)) < len(to) || isNameOf(to, noun)) || isOwnID(from)
 	case isKeyedLike(bare(from), bare(to)):
 		return true
 	case len(bare(to)) == 0 || slices.Equal(bare(to), noun): // id, or customer_id in customers
@@ -111,6 +111,14 @@ func names(d Source, j SourceJoin) bool {
 // isOwnID reports whether a name identifies the same things in every dataset, without saying more.
 func isOwnID(words []string) bool {
 	return len(words) == 1 && (words[0] == "sku" || words[0] == "isbn" || words[0] == "iban")
+}
+
+// isNameOf reports whether a column names the rows of a dataset: dept or dept_name in departments. The city of a branch that
+// is alone in its city does not name the branch.
+func isNameOf(column, noun []string) bool {
+	bare := slices.DeleteFunc(slices.Clone(column), func(w string) bool { return w == "nam" || w == "titl" })
+
+	return len(bare) > 0 && slices.ContainsFunc(noun, func(w string) bool { return slices.Contains(bare, w) })
 }
 
 // isKeyedLike reports whether a column ends with what a key identifies: out_br and br_cd.

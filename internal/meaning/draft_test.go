@@ -1,6 +1,7 @@
 package meaning_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -151,10 +152,22 @@ func TestSnapshots(t *testing.T) {
 func TestJoins(t *testing.T) {
 	t.Parallel()
 
+	kind := func(column string) string {
+		if slices.Contains([]string{"quantity", "floor", "id"}, column) {
+			return "bigint"
+		}
+
+		return "varchar"
+	}
+
 	for _, one := range []struct {
 		column, to, key string
 		isKey, want     bool
 	}{
+		{"sku", "products", "sku", true, true},
+		{"out_br", "branches", "br_cd", true, true},
+		{"dept_name", "departments", "dept_name", true, true},
+		{"city", "branches", "city", true, false}, // each branch is alone in its city
 		{"customer_id", "customers", "customer_id", true, true},
 		{"customer_id", "customers", "id", true, true},
 		{"customer", "customers", "id", true, true},
@@ -166,7 +179,7 @@ func TestJoins(t *testing.T) {
 		{"floor", "customers", "id", true, false},
 	} {
 		draft := meaning.Draft(meaning.Source{
-			Name: "orders", Rows: 100, Columns: []meaning.SourceColumn{{Name: one.column, Type: "bigint", Distinct: 20}},
+			Name: "orders", Rows: 100, Columns: []meaning.SourceColumn{{Name: one.column, Type: kind(one.column), Distinct: 20}},
 			Joins: []meaning.SourceJoin{{Column: one.column, To: one.to, Key: one.key, Share: 1, IsKey: one.isKey}},
 		})
 		require.Equal(t, one.want, len(draft.Joins) == 1, "%s to %s.%s", one.column, one.to, one.key)
