@@ -151,7 +151,7 @@ func (r *reading) countValue(i int) bool {
 		return true
 	}
 
-	if c.Role != meaning.Category || r.isEvents(c.table) {
+	if c.Role != meaning.Category || r.isEvents(c.table) || r.only(c.table, isQuantity) != nil { // "child tickets" may be in rows or in pieces
 		return false
 	}
 

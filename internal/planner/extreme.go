@@ -91,6 +91,14 @@ func (r *reading) extreme(i int) bool {
 		return r.often(i, what, n, isAsked)
 	}
 
+	if !isAsked && compares(o, opHighest, opLowest) && r.is(i+1, entityItem) && r.isOp(i+2, opBy) && r.isColumn(i+3, isFigure) && r.items[i+1].table == r.items[i+3].table { // "largest project by budget"
+		what = target{table: r.items[i+1].table, item: i + 1}
+		limit := r.howMany(i, what)
+		r.use(i, i+1, i+2, i+3)
+
+		return limit >= 1 && limit <= 1000 && r.best(what, r.column(i+3), isDescending(o), limit)
+	}
+
 	by, items := r.extremeColumn(i, what, isAsked)
 
 	if !isAsked && by != nil { // "the product with the highest weight"
@@ -167,6 +175,10 @@ func (r *reading) implied(i int, by *column, items int) (what target, n int) {
 		if what, n = r.targetAt(j); n > 0 && j > 0 && r.is(j-1, numberItem) {
 			return what, n
 		}
+	}
+
+	if what, n = r.targetAt(0); n > 0 && n == i && compares(r.items[i].op, opMost, opLeast) { // "project with the most hours"
+		return what, n
 	}
 
 	if w := r.find(opWho); w >= 0 && by != nil && r.isPersons(target{table: by.table}) { // "who has the highest salary"
@@ -295,7 +307,7 @@ func (r *reading) extremeColumn(i int, what target, isAsked bool) (*column, int)
 
 		// The oldest person is not the one who came first.
 		if strings.Contains(r.words(i), "old") || strings.Contains(r.words(i), "young") {
-			return r.only(of, func(c *column) bool { return c.Role == meaning.Date && slices.Contains(c.stems, "birth") }), 0
+			return r.only(of, func(c *column) bool { return c.Role == meaning.Date && isBirth(c) }), 0
 		}
 
 		return r.dateOf(of), 0
@@ -310,14 +322,6 @@ func (r *reading) extremeColumn(i int, what target, isAsked bool) (*column, int)
 	}
 
 	return nil, 0
-}
-
-func isWeight(c *column) bool {
-	return c.Role.IsFigure() && slices.Contains(c.stems, "weight")
-}
-
-func isCost(c *column) bool {
-	return slices.Contains(c.stems, "cost")
 }
 
 // best lists the rows with the highest or lowest figure.

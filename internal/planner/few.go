@@ -45,3 +45,23 @@ func (r *reading) withNone(table int, m *form.Measure, counted int) bool {
 
 	return true
 }
+
+// isBirth reports whether a date says since when a person or thing exists.
+func isBirth(c *column) bool {
+	return slices.ContainsFunc(c.stems, func(w string) bool {
+		switch w {
+		case "birth", "born", "open", "built", "build", "construct", "construction", "found", "establish", "manufactur":
+			return true
+		default:
+			return false
+		}
+	})
+}
+
+func isWeight(c *column) bool {
+	return c.Role.IsFigure() && slices.Contains(c.stems, "weight")
+}
+
+func isCost(c *column) bool {
+	return slices.Contains(c.stems, "cost")
+}

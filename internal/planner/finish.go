@@ -54,6 +54,15 @@ func (r *reading) isCondition(i int) bool {
 	return i >= 0 && i < len(r.items) && r.used[i] && (r.items[i].kind == valueItem || r.items[i].kind == periodItem || r.column(i) != nil && r.column(i).Role == meaning.Flag)
 }
 
+// restricts uses "only" beside a condition: "in 2025 only", "public clients only".
+func (r *reading) restricts(i int) {
+	isOfThing := i > 1 && r.used[i-1] && r.items[i-1].kind == entityItem && r.isCondition(i-2)
+
+	if isOfThing || r.isCondition(i-1) || r.isCondition(i+1) {
+		r.use(i)
+	}
+}
+
 // now handles "currently": the rows that have not ended, if the rows of a table end.
 func (r *reading) now(i int) {
 	if r.root < 0 {
@@ -110,12 +119,12 @@ func (r *reading) qualifyOp(i int) {
 		if i > 0 && r.items[i-1].kind == entityItem && r.isPersons(target{table: r.items[i-1].table}) {
 			r.use(i)
 		}
+	case opIdle:
+		r.use(i)
 	case opNow:
 		r.now(i)
 	case opOnly:
-		if r.isCondition(i-1) || r.isCondition(i+1) {
-			r.use(i)
-		}
+		r.restricts(i)
 	case opWhich, opList:
 		if i == 0 || !r.isList {
 			r.use(i)

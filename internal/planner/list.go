@@ -132,7 +132,7 @@ func (r *reading) otherThing(i int) bool {
 // shown handles the columns of a list that are named before its rows: "names and phones of customers".
 func (r *reading) shown(at int) {
 	for i := range at {
-		if r.is(i, columnItem) && r.items[i].table == r.root && r.column(i).Role != meaning.Flag && !r.is(i-1, numberItem) {
+		if r.is(i, columnItem) && r.items[i].table == r.root && r.column(i).Role != meaning.Flag && !r.is(i-1, numberItem) && !r.isOfValue(i) {
 			r.use(i)
 			r.form.Show = append(r.form.Show, form.Term{Column: r.ref(r.column(i))})
 
@@ -141,6 +141,11 @@ func (r *reading) shown(at int) {
 			}
 		}
 	}
+}
+
+// isOfValue reports whether the name of a column only says what a value beside it is: "student plan members".
+func (r *reading) isOfValue(i int) bool {
+	return r.is(i-1, valueItem) && r.column(i-1) == r.column(i) || r.is(i+1, valueItem) && r.column(i+1) == r.column(i)
 }
 
 // shownAfter handles the columns of a list that are named after its rows: "customers with their city", "list customers,

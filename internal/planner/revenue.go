@@ -39,10 +39,10 @@ func (w *world) amounts(t *table) []figure {
 	}
 
 	sum := form.Measure{Name: "revenue", Function: form.Sum, Of: &form.Term{Column: form.Column{Dataset: t.name, Name: amount.Name}}}
-	names := [][]string{{"revenu"}, {"turnover"}, {"tak"}, {"umsatz"}}
+	names := [][]string{{"revenu"}, {"turnover"}, {"tak"}, {"umsatz"}, {"incom"}}
 
 	for _, n := range t.nouns {
-		names = append(names, append(slices.Clone(n), "revenu"), append(slices.Clone(n), "valu"))
+		names = append(names, append(slices.Clone(n), "revenu"), append(slices.Clone(n), "incom"), append(slices.Clone(n), "valu"))
 	}
 
 	for _, kind := range []string{"net", "gross"} {
@@ -64,7 +64,7 @@ func (w *world) amounts(t *table) []figure {
 func (t *table) isSales() bool {
 	return slices.ContainsFunc(t.nouns, func(n []string) bool {
 		switch deedOf(n) {
-		case "sal", "order", "invoic", "book", "rental", "transaction", "receipt", "reservation", "ticket":
+		case "sal", "order", "invoic", "book", "rental", "transaction", "receipt", "reservation", "ticket", "admission":
 			return true
 		default:
 			return false

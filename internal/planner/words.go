@@ -69,6 +69,7 @@ const (
 	opAcross   op = "across"
 	opNow      op = "now"  // without those that have ended
 	opOnly     op = "only" // it repeats that a condition restricts
+	opIdle     op = "idle" // it says nothing: "do we have"
 )
 
 // operators are the operators of English by phrase.
@@ -81,6 +82,7 @@ var operators = func() map[string]op {
 		opCount:    "how many|number of|the number of|count of|count|no of|total number of|total count of|how many of|the total number of|overall number of",
 		opNow:      "currently|now|right now|at the moment|at present|as of now|presently",
 		opOnly:     "only",
+		opIdle:     "do we have|do we run|do we carry|do we offer|do we operate|do we own|do we stock|do we keep|we have|we run|we carry|we offer|we operate|we own|we stock|at all",
 		opHowMuch:  "how much",
 		opSum:      "total|sum|sum of|the sum of|combined|in total|altogether|total of|overall|in sum|totals",
 		opAverage:  "average|mean|avg|on average|average of|the average of|the average|mean of|the mean",
@@ -136,7 +138,7 @@ var operators = func() map[string]op {
 		opCompare:  "compare|comparison of|compare the",
 		opList:     "i want to see|i want to know|we want to know|i need|i would like to see|i would like to know|let me know|let me see|list|show|give|display|return|list all|show all|give me|show me|tell me|list of|a list of|find|get|provide|list the",
 		opOften:    "most often|most common|the most common|most frequent|most frequently|the most often|most popular|the most popular",
-		opAcross:   "across all|across|over all|for all|of all|in all|from all|at all|all",
+		opAcross:   "across all|across|over all|for all|of all|in all|from all|all",
 	} {
 		for phrase := range strings.SplitSeq(words, "|") {
 			known[phrase] = o
@@ -152,7 +154,7 @@ func isFunction(word string) bool {
 	switch word {
 	case "a", "an", "the", "of", "in", "on", "at", "for", "from", "to", "into", "with", "within", "during", "as",
 		"i", "me", "my", "we", "us", "our", "ours", "you", "your", "it", "its", "they", "them", "their", "there", "here", "this", "that", "these", "those", "whose",
-		"is", "are", "was", "were", "be", "been", "being", "am", "do", "does", "did", "have", "has", "had", "having", "can", "could", "would", "will", "s",
+		"is", "are", "was", "were", "be", "been", "got", "get", "being", "am", "do", "does", "did", "have", "has", "had", "having", "can", "could", "would", "will", "s",
 		"please", "tell", "so", "where", "far", "right", "ever", "any", "some", "such", "also",
 		"records", "entries", "data", "dataset", "table", "figures", "respectively", "exist", "exists", "recorded", "while", "hi", "hello", "thanks", "just":
 		return true
