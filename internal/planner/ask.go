@@ -296,6 +296,10 @@ func (r *reading) aggregate(i int) bool {
 		r.use(i, at)
 		r.form.Measures, r.root = append(r.form.Measures, *m), r.items[at].table
 
+		if functions[0] == opAverage && r.perThing(false) {
+			return r.refuse("The average may be of the rows or of the totals of each group.")
+		}
+
 		return r.more(at + 1)
 	case r.isColumn(at, isFigure):
 		c := r.column(at)
@@ -321,7 +325,7 @@ func (r *reading) aggregate(i int) bool {
 			})
 		}
 
-		if functions[0] == opAverage && c.Role.Adds() && r.perThing() {
+		if functions[0] == opAverage && c.Role.Adds() && r.perThing(isOwn(c)) {
 			return r.refuse("The average of " + c.Name + " may be of the rows or of the totals of each group.")
 		}
 
@@ -355,10 +359,10 @@ func (r *reading) between(i, at int) bool {
 }
 
 // perThing reports whether the rows are grouped by things that have several rows each, so that an average may be of rows
-// or of sums.
-func (r *reading) perThing() bool {
+// or of sums. What each row has of its own, such as a salary, is not added up.
+func (r *reading) perThing(isOwn bool) bool {
 	return slices.ContainsFunc(r.groups, func(g group) bool {
-		return g.table >= 0 && g.table != r.root && (g.Key != nil || g.Grain == "" && r.isPart(r.root, g.table) && r.tables[g.table].isKey(g.Name))
+		return g.table >= 0 && g.table != r.root && (g.Key != nil || g.Grain == "" && r.tables[g.table].isKey(g.Name) && (!isOwn || r.isPart(r.root, g.table)))
 	})
 }
 

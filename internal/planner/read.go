@@ -257,6 +257,10 @@ func (r *reading) periods() {
 			}
 		}
 
+		if one.date == nil {
+			one.date = r.dateOfState(first - 1)
+		}
+
 		r.times = append(r.times, one)
 	}
 }

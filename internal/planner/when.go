@@ -143,7 +143,7 @@ func (r *reading) timeColumn(table int, named *item) *column {
 	}
 
 	if c == nil && r.day == nil {
-		r.dates = r.datesOf(table)
+		r.dates = slices.DeleteFunc(r.datesOf(table), func(c *column) bool { return slices.Contains(c.stems, "birth") })
 	}
 
 	return c
@@ -321,4 +321,21 @@ func dayOf(v any) (time.Time, bool) {
 	day, err := time.Parse(time.DateOnly, text[:len(time.DateOnly)])
 
 	return day, err == nil
+}
+
+// dateOfState returns the date since when a row has the state before a time: "cancelled in 2024" is about the date of the
+// cancellation. It returns nil if there is no such date.
+func (r *reading) dateOfState(i int) *item {
+	if !r.is(i, valueItem) {
+		return nil
+	}
+
+	stem := r.tokens[r.items[i].to-1].stem
+
+	c := r.only(r.items[i].table, func(c *column) bool { return c.Role == meaning.Date && slices.Contains(c.strong, stem) })
+	if c == nil {
+		return nil
+	}
+
+	return &item{kind: columnItem, table: c.table, column: c.at}
 }

@@ -255,7 +255,7 @@ func isContainer(stem string) bool {
 func isWeakName(stem string) bool {
 	switch stem {
 	case "id", "number", "cod", "key", "ref", "uuid", "nam", "dat", "timestamp", "at", "on", "of", "the", "is", "has", "in", "n", "fact", "for",
-		"eur", "usd", "gbp", "chf", "kg", "km", "ha", "t", "g", "m", "cm", "mm", "l", "km2", "m2", "percent", "proz":
+		"eur", "usd", "gbp", "chf", "kg", "km", "ha", "t", "g", "m", "cm", "mm", "l", "km2", "m2", "m3", "sqm", "sqft", "percent", "proz":
 		return true
 	default:
 		return false
