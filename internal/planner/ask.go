@@ -284,23 +284,7 @@ func (r *reading) aggregate(i int) bool {
 
 	switch {
 	case r.is(at, measureItem):
-		m, ok := r.named(r.items[at])
-		if !ok || len(functions) > 1 || functions[0] != opSum && !r.isOfRows(r.items[at].table, *m) {
-			return false
-		}
-
-		if functions[0] != opSum { // "average order value"
-			m.Name, m.Function = "", function(functions[0])
-		}
-
-		r.use(i, at)
-		r.form.Measures, r.root = append(r.form.Measures, *m), r.items[at].table
-
-		if functions[0] == opAverage && r.perThing(false) {
-			return r.refuse("The average may be of the rows or of the totals of each group.")
-		}
-
-		return r.more(at + 1)
+		return len(functions) == 1 && r.aggregateNamed(i, at)
 	case r.isColumn(at, isFigure):
 		c := r.column(at)
 		r.use(i, at)
@@ -333,6 +317,29 @@ func (r *reading) aggregate(i int) bool {
 	default:
 		return false
 	}
+}
+
+// aggregateNamed handles "total revenue" and "average order value".
+func (r *reading) aggregateNamed(i, at int) bool {
+	o, table := r.items[i].op, r.items[at].table
+
+	m, ok := r.named(r.items[at])
+	if !ok || o != opSum && !r.isOfRows(table, *m) {
+		return false
+	}
+
+	if o != opSum {
+		m.Name, m.Function = "", function(o)
+	}
+
+	r.use(i, at)
+	r.form.Measures, r.root = append(r.form.Measures, *m), table
+
+	if o == opAverage && r.perThing(false) {
+		return r.refuse("The average may be of the rows or of the totals of each group.")
+	}
+
+	return r.more(at + 1)
 }
 
 // isOfRows reports whether a figure is an amount that each row of a table has, and a row is not a part of something else.

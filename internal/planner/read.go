@@ -247,19 +247,7 @@ func (r *reading) periods() {
 			r.used[j] = true
 		}
 
-		one := when{span: p, item: first, in: -1}
-
-		for _, j := range []int{first - 1, last + 1} {
-			if r.isColumn(j, isDate) {
-				one.date = r.items[j]
-
-				break
-			}
-		}
-
-		if one.date == nil {
-			one.date = r.dateOfState(first - 1)
-		}
+		one := when{span: p, item: first, in: -1, date: r.dateBeside(first, last)}
 
 		r.times = append(r.times, one)
 	}

@@ -323,6 +323,17 @@ func dayOf(v any) (time.Time, bool) {
 	return day, err == nil
 }
 
+// dateBeside returns the date that is named beside the items of a time.
+func (r *reading) dateBeside(first, last int) *item {
+	for _, j := range []int{first - 1, last + 1} {
+		if r.isColumn(j, isDate) {
+			return r.items[j]
+		}
+	}
+
+	return r.dateOfState(first - 1)
+}
+
 // dateOfState returns the date since when a row has the state before a time: "cancelled in 2024" is about the date of the
 // cancellation. It returns nil if there is no such date.
 func (r *reading) dateOfState(i int) *item {
