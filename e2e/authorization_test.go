@@ -196,7 +196,9 @@ func TestAuthorizationTable(t *testing.T) {
 	owner := key.token("owner")
 	callers := newCallers(t, s, key)
 	users := map[string]string{"viewer": key.token("viewer"), "editor": key.token("editor")}
-	refusal := call(t, http.MethodGet, s.url+"/user/me", "", "").body
+	missing := call(t, http.MethodGet, s.url+"/user/me", "", "").body
+	refusal := call(t, http.MethodGet, s.url+"/user/me", "garbage", "").body
+	require.NotEqual(t, missing, refusal)
 
 	columns, rows := authorizationTable()
 	things := func(t *testing.T, operation string) thing {
@@ -220,7 +222,12 @@ func TestAuthorizationTable(t *testing.T) {
 
 		answer := row.asks(t, s, about, bearer)
 		if answer.status == http.StatusUnauthorized {
-			require.Equal(t, refusal, answer.body, "%s: the answer tells why", column)
+			want := refusal
+			if bearer == "" {
+				want = missing
+			}
+
+			require.Equal(t, want, answer.body, "%s: the answer tells why a token is refused", column)
 			require.True(t, strings.HasPrefix(answer.header.Get("WWW-Authenticate"), `Bearer realm="quern"`), column)
 		}
 
