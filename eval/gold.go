@@ -16,15 +16,17 @@ import (
 type script struct {
 	name      string
 	questions []*question
-	planted   map[string]bool   // questions that get a wrong answer, by ID
-	replies   map[string]*reply // replies to questions, by ID; nil if the replies are derived from the answers
+	planted   map[string]bool      // questions that get a wrong answer, by ID
+	replies   map[string]*reply    // replies to questions, by ID; nil if the replies are derived from the answers
+	forms     map[string]*goldForm // by ID; nil if the model writes SQL
 }
 
 // reply is the reply of a scripted model to a question.
 type reply struct {
-	ID      string   `json:"id"`
-	Outcome string   `json:"outcome"`
-	Queries []string `json:"queries"` // each one is used if the one before it fails
+	ID      string          `json:"id"`
+	Outcome string          `json:"outcome"`
+	Form    json.RawMessage `json:"form,omitempty"` // the service uses it instead of the queries, if it can be used
+	Queries []string        `json:"queries"`        // each one is used if the one before it fails
 }
 
 // plantedEvery is the number of strict questions for each one that gets a wrong answer.
@@ -48,6 +50,11 @@ func scriptFor(o options, questions []*question) (*script, error) {
 	case "replies":
 		var err error
 		if s.replies, err = readReplies(o.replies); err != nil {
+			return nil, err
+		}
+	case formsModel:
+		var err error
+		if s.forms, err = readForms(o.formsFile(), questions); err != nil {
 			return nil, err
 		}
 	default:
@@ -81,6 +88,8 @@ func readReplies(name string) (map[string]*reply, error) {
 // answer returns the reply of the model to a question.
 func (s *script) answer(q *question) (*reply, error) {
 	switch {
+	case s.forms != nil:
+		return s.forms[q.ID].reply(), nil
 	case s.replies != nil:
 		if said := s.replies[q.ID]; said != nil {
 			return said, nil
@@ -107,6 +116,10 @@ func (s *script) answer(q *question) (*reply, error) {
 
 // asScript returns the reply as a question for the scripted agent.
 func (r *reply) asScript() (string, error) {
+	if len(r.Form) > 0 {
+		return "", errors.New("the scripted agent takes no forms: unset QUERN_URL and leave out -scripted")
+	}
+
 	type step struct {
 		Instruction string   `json:"instruction"`
 		Queries     []string `json:"queries"`
@@ -147,6 +160,10 @@ func dialect() map[string]string {
 // must be wrong, and all others must be right, except for those whose statement needs another dialect. A secret split
 // is not checked, because the error would list its questions.
 func (s *script) check(marks []mark, secret bool) error {
+	if s != nil && s.forms != nil {
+		return s.checkForms(marks, secret)
+	}
+
 	if s == nil || s.replies != nil || secret {
 		return nil
 	}

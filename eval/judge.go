@@ -24,6 +24,7 @@ type mark struct {
 	Failure        string
 	Interpretation string
 	Query          string
+	Basis          api.Basis // of the last statement
 	Outcome        string
 	Model          string
 	Rows           resultSet
@@ -63,6 +64,10 @@ func judge(q *question, got answer) mark {
 	if whole {
 		last := result.Steps[len(result.Steps)-1]
 		m.Query, m.Rows, whole = last.Query, rowsOf(last), !last.Truncated
+
+		if last.Basis != nil {
+			m.Basis = *last.Basis
+		}
 	}
 
 	m.Verdict = decide(q, result.Outcome, m.Rows, whole)

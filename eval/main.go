@@ -2,11 +2,11 @@
 // tables through the service, asks the questions, compares the answers and writes a report. Run it in the root of the
 // repository:
 //
-//	go run ./eval [-dir DIR] [-suite NAME] [-split dev|held-out] [-model NAME] [-compare REPORT] [-out DIR]
+//	go run ./eval [-dir DIR] [-suite NAME] [-split dev|held-out] [-model NAME] [-forms FILE] [-compare REPORT] [-out DIR]
 //
-// It starts its own service beside the stack, or uses the one at QUERN_URL with QUERN_TOKEN. The models gold, planted
-// and replies are scripted: gold answers every question correctly, planted gives some wrong answers, and replies reads
-// its answers from a file. They measure the pipeline and this program. Progress is written to standard error; the last
+// It starts its own service beside the stack, or uses the one at QUERN_URL with QUERN_TOKEN. The models gold, planted,
+// replies and forms are scripted: gold answers every question correctly, planted gives some wrong answers, replies reads
+// its answers from a file, and forms answers with forms from a file. They measure the pipeline and this program. Progress is written to standard error; the last
 // line of standard output is
 //
 //	eval <suite> <split> <model> n=… answered=… precision=… accuracy=… refused-right=…
@@ -31,7 +31,7 @@ import (
 // options are the command-line options.
 type options struct {
 	dir, suite, split, agent, model, provider string
-	compare, out, replies                     string
+	compare, out, replies, forms              string
 	parallel                                  int
 	profiles                                  time.Duration
 	scripted                                  bool
@@ -58,14 +58,15 @@ func run(ctx context.Context) error {
 	flag.StringVar(&o.dir, "dir", "", "`folder` of the question sets; default: eval/business for the suite business, else $EVAL_DIR or eval/testdata")
 	flag.StringVar(&o.suite, "suite", "all", "suite, or the common prefix of several: defog for all defog-…")
 	flag.StringVar(&o.split, "split", "dev", "split of the set: dev or held-out")
-	flag.StringVar(&o.model, "model", "", "model of the service, or gold, planted, replies or none; default: the first model of the service")
+	flag.StringVar(&o.model, "model", "", "model of the service, or gold, planted, replies, forms or none; default: the first model of the service")
 	flag.StringVar(&o.agent, "agent", "nl2ql", "agent that answers: nl2ql or assistant")
 	flag.StringVar(&o.provider, "provider", "", "provider of the model")
 	flag.StringVar(&o.compare, "compare", "", "earlier `report` (JSON) to compare with")
 	flag.StringVar(&o.replies, "replies", "", "`file` with the replies of the scripted model to each question")
+	flag.StringVar(&o.forms, "forms", "", "`file` with the forms of the scripted model; default: forms.ndjson beside the questions")
 	flag.StringVar(&o.out, "out", "bin/eval", "`folder` for the report and the page")
 	flag.IntVar(&o.parallel, "parallel", 4, "questions asked at the same time")
-	flag.DurationVar(&o.profiles, "profiles", 15*time.Minute, "time limit for the profiles of the tables; 0 for scripted models")
+	flag.DurationVar(&o.profiles, "profiles", 15*time.Minute, "time limit for the profiles of the tables; scripted models that write SQL do not need them")
 	flag.BoolVar(&o.scripted, "scripted", false, "put the reply of the scripted model into the question, for a service that QUERN_URL names and that was built with the tag scripted")
 	flag.Parse()
 
@@ -101,7 +102,7 @@ func run(ctx context.Context) error {
 		return err
 	}
 
-	if script == nil {
+	if script == nil || script.forms != nil { // forms are compiled with what the profiles say
 		if err := s.awaitProfiles(ctx, tablesOf(questions), o.profiles); err != nil {
 			return err
 		}
@@ -114,7 +115,10 @@ func run(ctx context.Context) error {
 
 	unexpected := errors.Join(script.check(marks, o.split == heldOut), checkNone(o, marks))
 
-	return errors.Join(newReport(o, marks).publish(o, earlier), unexpected)
+	made := newReport(o, marks)
+	made.Forms = script.countForms(marks)
+
+	return errors.Join(made.publish(o, earlier), unexpected)
 }
 
 // ownSuite returns the folder of a suite of this repository that has its own folder, or "".

@@ -144,11 +144,12 @@ func (s *script) plan(about conversation) ([]byte, error) {
 	return json.Marshal(said)
 }
 
-// statement returns the completion for the agent nl2ql. Each turn returns the next known statement.
+// statement returns the completion for the agent nl2ql. Each turn returns the form and the next known statement.
 func (s *script) statement(about conversation) ([]byte, error) {
 	said := struct {
 		Outcome        string    `json:"outcome"`
 		Interpretation string    `json:"interpretation"`
+		Form           string    `json:"form"`
 		Query          string    `json:"query"`
 		Reasoning      string    `json:"reasoning"`
 		Clarification  *struct{} `json:"clarification"`
@@ -164,7 +165,7 @@ func (s *script) statement(about conversation) ([]byte, error) {
 		return nil, err
 	}
 
-	said.Outcome, said.Interpretation = known.Outcome, q.Text
+	said.Outcome, said.Interpretation, said.Form = known.Outcome, q.Text, string(known.Form)
 
 	turns := 0
 

@@ -26,6 +26,7 @@ type report struct {
 	Classes   map[string]*tally `json:"classes"`
 	Risks     []risk            `json:"risks"`
 	LeftOut   *tally            `json:"leftOut"` // disputed, one of many, or ties; not in any other figure
+	Forms     *expressed        `json:"forms,omitempty"`
 	Questions []line            `json:"questions,omitempty"`
 }
 
@@ -134,6 +135,10 @@ func (r *report) publish(o options, earlier *report) error {
 	}
 
 	if err := r.printRisks(os.Stdout); err != nil {
+		return err
+	}
+
+	if err := r.Forms.write(os.Stdout); err != nil {
 		return err
 	}
 
