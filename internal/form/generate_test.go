@@ -213,7 +213,7 @@ func (c chooser) column(home *heap, base string) form.Column {
 
 	h := c.heap()
 
-	// Choose columns of joined datasets more often than own columns.
+	// Prefer columns of joined datasets, because joins are what this test is about.
 	if near := slices.DeleteFunc(slices.Clone(c.tables), func(o *heap) bool { return len(home.ways(o)) == 0 }); len(near) > 0 && c.r.IntN(8) > 0 {
 		h = near[c.r.IntN(len(near))]
 	}

@@ -154,7 +154,7 @@ func alike(dataset, column, otherDataset, other string) bool {
 		a == lexicon.Singular(lexicon.Letters(otherDataset)) || b == lexicon.Singular(lexicon.Letters(dataset))
 }
 
-// identified returns the words of the thing that a column identifies: shop for shop_id.
+// identified returns the name of a column without its ID word: shop for shop_id.
 func identified(column string) []string {
 	words := lexicon.NameWords(column)
 	if n := len(words); n > 0 && meaning.IsIDWord(words[n-1]) && words[n-1] != "sku" && words[n-1] != "isbn" {

@@ -108,7 +108,7 @@ func names(d Source, j SourceJoin) bool {
 	}
 }
 
-// isOwnID reports whether a name identifies the same things in every dataset, without saying more.
+// isOwnID reports whether a name alone identifies a thing in every dataset, as sku and isbn do.
 func isOwnID(words []string) bool {
 	return len(words) == 1 && (words[0] == "sku" || words[0] == "isbn" || words[0] == "iban")
 }

@@ -46,7 +46,7 @@ func (r *reading) withNone(table int, m *form.Measure, counted int) bool {
 	return true
 }
 
-// isBirth reports whether a date says since when a person or thing exists.
+// isBirth reports whether a date is the beginning of a person or thing: a date of birth, of opening or of construction.
 func isBirth(c *column) bool {
 	return slices.ContainsFunc(c.stems, func(w string) bool {
 		switch w {

@@ -404,6 +404,10 @@ func (r *reading) explain(text string, all []*item) (list []Explained) {
 		case unusedItem:
 			e.As = Unused
 		case opItem:
+			if one.op == opIdle {
+				continue
+			}
+
 			e.As = string(one.op)
 		case columnItem:
 			e.As, e.Dataset, e.Column = "column", r.tables[one.table].name, r.tables[one.table].columns[one.column].Name

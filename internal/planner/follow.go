@@ -8,14 +8,15 @@ import (
 	"quern.dev/quern/internal/form"
 )
 
-// opening and closing are words of a question that only say that it goes on from an earlier one.
+// opening and closing match words that only connect a question to the one before it.
 var (
 	opening = regexp.MustCompile(`(?i)^\W*((and|but|ok|okay|now|then|also)\b\W*)*((what|how) about\b|(and )?the same\b|same\b|only\b|just\b)?`)
 	closing = regexp.MustCompile(`(?i)\W*\b(instead|as well|too|then|again)\W*$`)
 )
 
-// Follow plans a question that changes an earlier one, whose form is last: "and in Austria?", "by month". A condition
-// replaces the one on the same column, a period the earlier period, and a group the earlier groups. All else stays.
+// Follow plans a question that changes an earlier question, such as "and in Austria?" or "by month". last is the form of the
+// earlier question. A condition replaces the condition on the same column, a period replaces the earlier period, and a group
+// replaces the earlier groups. Everything else stays.
 func Follow(want Request, last form.Form) Plan {
 	made := Plan{}
 	text := opening.ReplaceAllStringFunc(want.Question, blank)

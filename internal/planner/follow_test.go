@@ -8,8 +8,8 @@ import (
 	"quern.dev/quern/internal/planner"
 )
 
-// TestFollowUps checks that a question which goes on from an earlier one changes only what it names, and that all its words
-// must be explained.
+// TestFollowUps checks that a follow-up question changes only what it names. It is refused if one of its words is not
+// explained.
 func TestFollowUps(t *testing.T) {
 	t.Parallel()
 

@@ -9,8 +9,8 @@ import (
 	"quern.dev/quern/internal/meaning"
 )
 
-// opens returns the dates that a word says have no value: "unpaid" and the date of payment, "open" and the date of
-// closing.
+// opens returns the date columns that must be empty for a word to be true. "Unpaid" means that the date of payment is empty,
+// "open" that the date of closing is.
 func (m *matcher) opens(i int) (list []*item) {
 	stems := openOf(m.tokens[i].lower)
 	if len(stems) == 0 {
@@ -29,7 +29,7 @@ func (m *matcher) opens(i int) (list []*item) {
 	return list
 }
 
-// openOf returns the stems of what has not happened, if a word says so.
+// openOf returns the stems of the event that a word denies: pay for "unpaid". It returns nil for other words.
 func openOf(word string) []string {
 	switch word {
 	case "open":
@@ -50,7 +50,7 @@ func openOf(word string) []string {
 	return slices.Compact([]string{stem, deedNoun(stem)})
 }
 
-// stillOpen turns dates that have no value into conditions.
+// stillOpen adds a condition for each word such as "unpaid".
 func (r *reading) stillOpen() {
 	for i := range r.items {
 		if !r.is(i, openItem) {

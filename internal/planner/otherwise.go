@@ -6,8 +6,8 @@ import (
 	"quern.dev/quern/internal/lexicon"
 )
 
-// otherwise returns what words name that no name contains: words that mean the same as a name, and words that a name
-// abbreviates.
+// otherwise returns the columns and tables that words name indirectly: by a synonym, or because the name abbreviates the
+// words.
 func (m *matcher) otherwise(like item, said []string) (list []*item) {
 	if n := len(said); n > 1 && isWeakNoun(said[n-1]) { // "phone number"
 		said = said[:n-1]

@@ -7,7 +7,7 @@ import (
 	"quern.dev/quern/internal/meaning"
 )
 
-// earnings returns what a table says about revenue: quantities and prices, or the amount of each sale.
+// earnings returns the measures of a table that mean revenue or profit. They come from quantities and prices, or from amounts.
 func (w *world) earnings(t *table) []figure {
 	if m, ok := w.drafted(t); ok {
 		if p, ok := w.profit(m); ok {
@@ -20,8 +20,8 @@ func (w *world) earnings(t *table) []figure {
 	return w.amounts(t)
 }
 
-// amounts returns the revenue of a table of sales that has the amount of each: its only amount of money, or the only one
-// that is called total or net.
+// amounts returns the revenue of a table of sales whose rows have an amount of money. It uses the only such column, or the
+// only one whose name contains total, net or gross.
 func (w *world) amounts(t *table) []figure {
 	if !t.isSales() {
 		return nil
@@ -72,8 +72,8 @@ func (t *table) isSales() bool {
 	})
 }
 
-// isMoney reports whether a column is an amount of money that customers pay: not a part of it that is deducted or added,
-// and not a weight or a distance.
+// isMoney reports whether a column is the amount that a customer pays. Discounts, taxes, fees and costs are not, and neither
+// are weights and distances.
 func isMoney(c *column) bool {
 	if c.Role != meaning.Amount || c.Unit != "" && c.Unit != "EUR" && c.Unit != "USD" && c.Unit != "GBP" && c.Unit != "CHF" {
 		return false
@@ -90,7 +90,7 @@ func isMoney(c *column) bool {
 	})
 }
 
-// isByCustomers reports whether a question names persons, so that what is spent is theirs and not ours.
+// isByCustomers reports whether the question names persons. Only then does "spend" mean the money of customers, and not ours.
 func (r *reading) isByCustomers(table int) bool {
 	return slices.ContainsFunc(r.items, func(one *item) bool {
 		isNamed := one.kind == entityItem || one.kind == valueItem || one.kind == columnItem
@@ -99,8 +99,8 @@ func (r *reading) isByCustomers(table int) bool {
 	})
 }
 
-// isAmounts reports whether the rows of a table are called by their amounts: "sales by region" may be the number of sales
-// or their sum.
+// isAmounts reports whether the name of a table means both rows and money. "Sales by region" may be the number of sales or
+// their sum.
 func (r *reading) isAmounts(table int) bool {
 	t := r.tables[table]
 
@@ -114,8 +114,8 @@ func (r *reading) isAmounts(table int) bool {
 	})
 }
 
-// amountOf returns the amount of each row of a table whose rows are called by their amounts, nil if it is not clear which
-// one that is.
+// amountOf returns the amount of a row in a table whose name means both rows and money. It returns nil for other tables, and
+// if several columns may be the amount.
 func (r *reading) amountOf(table int) *column {
 	if !r.isAmounts(table) {
 		return nil
