@@ -124,7 +124,7 @@ func systems() map[string][]string {
 		"github.com/apache/iceberg-go":             {"internal/lake"}, // only the root package
 		"github.com/apache/arrow-go/v18":           {"internal/lake", "internal/engine/duckdb"},
 		"golang.org/x/time":                        {"internal/auth", "internal/server"},
-		"github.com/hashicorp/golang-lru/v2":       {"internal/auth", "internal/server"},
+		"github.com/hashicorp/golang-lru/v2":       {"internal/auth", "internal/query", "internal/server"},
 		"github.com/getkin/kin-openapi":            {"internal/server", "api/gen"},
 		"github.com/a2aproject/a2a-go/v2":          {"internal/a2a"},
 		"github.com/modelcontextprotocol/go-sdk":   {"internal/mcp"},

@@ -177,7 +177,7 @@ func (p *interpreter) candidates(ctx context.Context) (planner.Plan, error) {
 
 	var known []query.About
 	if len(chosen) > profiled {
-		known, err = q.tools.Query.Defined(ctx, chosen)
+		known, err = q.tools.Query.Defined(ctx, q.who, chosen)
 	}
 
 	if unmatched := <-matched; err != nil || unmatched != nil {
@@ -274,9 +274,6 @@ func planDatasets(asked Question, known []query.About, totals []planner.Match) [
 		}
 
 		list[i].Meaning = known[i].Meaning
-		if known[i].Profile == nil {
-			list[i].Meaning = meaning.Draft(list[i].Source)
-		}
 	}
 
 	return list

@@ -7,7 +7,6 @@ import (
 	"unicode"
 
 	"quern.dev/quern/internal/lexicon"
-	"quern.dev/quern/internal/meaning"
 )
 
 const (
@@ -318,94 +317,6 @@ func nameStems(word string) []string {
 	}
 
 	return stemsOf(word)
-}
-
-// sameName reports whether words are the words of a name, in any order, or the same letters.
-func sameName(said, name []string) bool {
-	if len(said) == 0 || len(name) == 0 {
-		return false
-	}
-
-	if strings.Join(said, "") == strings.Join(name, "") {
-		return true
-	}
-
-	if len(said) != len(name) {
-		return false
-	}
-
-	for _, w := range name {
-		if !slices.ContainsFunc(said, func(s string) bool { return s == w }) {
-			return false
-		}
-	}
-
-	return true
-}
-
-// tier returns how well words name a column: 3 exactly, 2 without or with the name of its dataset or by its unit, 1 in
-// part, 0 not.
-func (m *matcher) tier(said []string, t *table, c *column) (tier int, byUnit bool) {
-	switch {
-	case sameName(said, c.stems), sameName(said, c.strong), slices.ContainsFunc(c.others, func(o []string) bool { return sameName(said, o) }):
-		return 3, false
-	case len(c.own) > 0 && sameName(said, c.own):
-		return 2, false
-	}
-
-	for _, noun := range t.nouns {
-		rest := slices.Clone(said)
-
-		for _, n := range noun {
-			i := slices.IndexFunc(rest, func(s string) bool { return s == n })
-			if i < 0 {
-				rest = nil
-
-				break
-			}
-
-			rest = slices.Delete(rest, i, i+1)
-		}
-
-		if len(rest) > 0 && (sameName(rest, c.own) || sameName(rest, c.strong) || sameName(rest, c.stems)) {
-			return 2, false
-		}
-	}
-
-	if n := len(said); n > 1 && isWeakNoun(said[n-1]) && isWeakOf(said[n-1], c.Role) && (sameName(said[:n-1], c.stems) || sameName(said[:n-1], c.strong) || sameName(said[:n-1], c.own)) {
-		return 2, false
-	}
-
-	if n := len(said); n > 1 && said[n-1] == "dat" && c.Role == meaning.Date && !slices.ContainsFunc(said[:n-1], func(w string) bool { return !slices.Contains(c.strong, w) }) {
-		return 1, false
-	}
-
-	if c.Role.IsFigure() && len(said) == 1 && isUnitWord(said[0], c.Unit) {
-		return 2, true
-	}
-
-	if len(said) < len(c.strong) && !c.negative && (said[len(said)-1] == c.strong[len(c.strong)-1] || c.isHead(said[len(said)-1])) {
-		for _, s := range said {
-			if !slices.ContainsFunc(c.strong, func(w string) bool { return s == w }) {
-				return 0, false
-			}
-		}
-
-		return 1, false
-	}
-
-	if !m.namesRows(said) && slices.ContainsFunc(said, func(s string) bool { return len(s) > 2 }) && !slices.ContainsFunc(said, func(s string) bool { return !slices.Contains(c.described, s) }) {
-		return 1, false
-	}
-
-	return 0, false
-}
-
-// namesRows reports whether one of the words names the rows of a table.
-func (m *matcher) namesRows(said []string) bool {
-	return slices.ContainsFunc(m.tables, func(t *table) bool {
-		return slices.ContainsFunc(t.nouns, func(n []string) bool { return len(n) == 1 && slices.Contains(said, n[0]) })
-	})
 }
 
 // isWeakNoun reports whether people add a stem to the name of a column: "e-mail address".

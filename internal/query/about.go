@@ -23,9 +23,9 @@ type About struct {
 	Meaning    meaning.Meaning // without a profile, drafted from names and types only
 }
 
-// Defined returns datasets with their definitions, without profiles and meaning. It does not check access: the caller must have
-// listed the datasets just before.
-func (q *Query) Defined(ctx context.Context, datasets []catalog.Item) ([]About, error) {
+// Defined returns datasets with their definitions and what people said they mean, without profiles and drafts. It does not
+// check access: the caller must have listed the datasets just before.
+func (q *Query) Defined(ctx context.Context, who auth.Principal, datasets []catalog.Item) ([]About, error) {
 	accounts := map[uuid.UUID][]uuid.UUID{}
 	for _, d := range datasets {
 		accounts[d.Account] = append(accounts[d.Account], d.ID)
@@ -43,9 +43,15 @@ func (q *Query) Defined(ctx context.Context, datasets []catalog.Item) ([]About, 
 				return err
 			}
 
+			said, err := q.said(ctx, db, who, account, ids, nil)
+			if err != nil {
+				return err
+			}
+
 			for i, d := range datasets {
 				if d.Account == account {
 					list[i].Definition = definitions[d.ID]
+					list[i].Meaning = said.of(d, definitions[d.ID], nil).named().Over(meaning.Meaning{})
 				}
 			}
 		}

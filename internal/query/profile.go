@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"quern.dev/quern/internal/audit"
 	"quern.dev/quern/internal/auth"
@@ -157,14 +158,40 @@ func (q *Query) auditProfiles(ctx context.Context, who auth.Principal, datasets 
 }
 
 func (q *Query) readProfile(ctx context.Context, found profiled) (*Profile, error) {
-	var content engine.Profile
-	if err := q.readObject(ctx, found.Profile, &content); err != nil {
-		return nil, err
+	content, ok := q.profiles.Get(found.Profile.Key)
+	if !ok {
+		if err := q.readObject(ctx, found.Profile, &content); err != nil {
+			return nil, err
+		}
+
+		for i := range content.Columns {
+			content.Columns[i].Sketch = nil // only loading compares them
+		}
+
+		if found.Profile.Size <= cachedProfile {
+			q.profiles.Add(found.Profile.Key, content)
+		}
 	}
 
 	return &Profile{
 		Snapshot: found.Snapshot, ComputedAt: found.ComputedAt, Rows: found.Rows, Columns: content.Columns, Keys: content.Keys, Joins: found.joins,
 	}, nil
+}
+
+// Profiles are parsed once: an object never changes, and a question reads up to a dozen of them. Callers must not change
+// what they get. Profiles of very wide tables are left out, so that the memory is bounded.
+const (
+	cachedProfiles = 128
+	cachedProfile  = 256 << 10 // bytes of the object
+)
+
+func newProfiles() *lru.Cache[string, engine.Profile] {
+	cache, err := lru.New[string, engine.Profile](cachedProfiles)
+	if err != nil {
+		panic(err) // the size is a constant above zero
+	}
+
+	return cache
 }
 
 // readObject reads a JSON object that is stored with a table.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"quern.dev/quern/internal/audit"
 	"quern.dev/quern/internal/auth"
@@ -51,15 +52,16 @@ type Config struct {
 type Query struct {
 	Config
 
-	gate    *gate
-	indexes *indexes
-	invalid atomic.Int64
-	given   atomic.Int64
+	gate     *gate
+	indexes  *indexes
+	profiles *lru.Cache[string, engine.Profile]
+	invalid  atomic.Int64
+	given    atomic.Int64
 }
 
 // New returns a Query.
 func New(c Config) *Query {
-	return &Query{Config: c, gate: newGate(c.MaxRunning, c.MaxPerUser, c.MaxWaiting, c.WaitTimeout), indexes: newIndexes(c.Lake)}
+	return &Query{Config: c, gate: newGate(c.MaxRunning, c.MaxPerUser, c.MaxWaiting, c.WaitTimeout), indexes: newIndexes(c.Lake), profiles: newProfiles()}
 }
 
 // Types of the engine that callers of this package need.
