@@ -140,10 +140,6 @@ func a2aFormatRules() map[string]func(r *ruled) {
 		"unknown members are ignored": func(r *ruled) {
 			r.result("ListTasks", `{"new": 1, "more": {"a": []}}`)
 		},
-		"metadata keeps its names": func(r *ruled) {
-			message := `{"message": {"messageId": "` + uuid.NewString() + `", "role": "ROLE_USER", "parts": [{"text": "{}"}], "metadata": {"namespace": "` + r.namespace + `", "time_zone": 1}}}`
-			r.result("SendMessage", message)
-		},
 		"the character zero: -32602": func(r *ruled) {
 			require.Equal(r.t, -32602, r.code("SendMessage", r.ask("m", "a\x00b", "")))
 			require.Equal(r.t, -32602, r.code("SendMessage", `{"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "x"}], "metadata": {"namespace": "a\u0000"}}}`))
@@ -187,6 +183,9 @@ func a2aFormatRules() map[string]func(r *ruled) {
 			uri := "https://quern.dev/a2a/metadata/v1"
 			answer := r.call("ListTasks", `{}`, "A2A-Extensions: https://example.org/x, "+uri)
 			require.Equal(r.t, uri, answer.header.Get("A2A-Extensions"))
+
+			artifacts := "https://quern.dev/a2a/artifacts/v1"
+			require.Equal(r.t, uri+","+artifacts, r.call("ListTasks", `{}`, "A2A-Extensions: "+artifacts+","+uri).header.Get("A2A-Extensions"))
 			require.Empty(r.t, r.call("ListTasks", `{}`, "A2A-Extensions: https://example.org/x").header.Get("A2A-Extensions"))
 		},
 	}

@@ -16,8 +16,39 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// newPublic starts a service that listens at its public address, with rows to ask about.
+// newPublic starts a service that listens at its public address, with scripted agents and rows to ask about.
 func newPublic(t *testing.T) *filled {
+	t.Helper()
+
+	s := startPublic(t, scripted)
+	d := newFilled(t, s, "ada", value(t, call(t, http.MethodPost, s.url+"/user/tokens", s.newKey().token("ada"), `{"name": "peer"}`)))
+	require.Equal(t, http.StatusOK, d.post(`{"data": [{"region": "north"}, {"region": "south"}]}`).status)
+
+	return d
+}
+
+// newSample starts a service that listens at its public address, without a model and with the sample of quernd dev.
+func newSample(t *testing.T) *filled {
+	t.Helper()
+
+	s := startPublic(t, "QUERN_MAINTENANCE_QUIET_PERIOD=1s", "QUERN_MAINTENANCE_INTERVAL=1s")
+	d := &filled{t, s, value(t, call(t, http.MethodPost, s.url+"/user/tokens", s.newKey().token("ada"), `{"name": "peer"}`)), "ada", "roastery", "orders"}
+
+	for _, name := range []string{"customers", "orders", "products"} {
+		rows, err := os.ReadFile("../internal/dev/sample/" + name + ".csv")
+		require.NoError(t, err)
+		require.Equal(t, http.StatusCreated, call(t, http.MethodPost, s.url+"/ingest/new/roastery/"+name, d.bearer, "").status)
+
+		one := *d
+		one.name = name
+		require.Equal(t, http.StatusOK, one.post(string(rows), "Content-Type: text/csv").status)
+	}
+
+	return d
+}
+
+// startPublic starts a service that listens at its public address.
+func startPublic(t *testing.T, settings ...string) *service {
 	t.Helper()
 
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -26,11 +57,7 @@ func newPublic(t *testing.T) *filled {
 	address := listener.Addr().String()
 	require.NoError(t, listener.Close())
 
-	s := start(t, scripted, "QUERN_LISTEN_ADDR="+address, "QUERN_PUBLIC_URL=http://"+address)
-	d := newFilled(t, s, "ada", value(t, call(t, http.MethodPost, s.url+"/user/tokens", s.newKey().token("ada"), `{"name": "peer"}`)))
-	require.Equal(t, http.StatusOK, d.post(`{"data": [{"region": "north"}, {"region": "south"}]}`).status)
-
-	return d
+	return start(t, append(settings, "QUERN_LISTEN_ADDR="+address, "QUERN_PUBLIC_URL=http://"+address)...)
 }
 
 // installed returns the folder of a client of another project, and installs the client if it is missing.
@@ -63,18 +90,41 @@ func runFor(t *testing.T, d *filled, program string, args ...string) string {
 	return string(output)
 }
 
-// TestJSPeer checks that the JavaScript library finds the agents and gets the documented results from them.
-func TestJSPeer(t *testing.T) {
-	t.Parallel()
+// jsProgram copies a program next to the packages that it imports: Node.js resolves them relative to the folder of the program.
+func jsProgram(t *testing.T, name string) string {
+	t.Helper()
 
-	// Node.js resolves modules relative to the folder of the program.
-	program := filepath.Join(t.TempDir(), "peer.mjs")
-	source, err := os.ReadFile("peers/js/peer.mjs")
+	program := filepath.Join(t.TempDir(), name)
+	source, err := os.ReadFile("peers/js/" + name)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(program, source, 0o600))
 	require.NoError(t, os.Symlink(filepath.Join(installed(t, "js"), "node_modules"), filepath.Join(filepath.Dir(program), "node_modules")))
 
-	runPeer(t, newPublic(t), "node", program)
+	return program
+}
+
+// TestSlowModel checks that the libraries with their default timeouts get the answer of a model that takes 20 seconds.
+func TestSlowModel(t *testing.T) {
+	t.Parallel()
+
+	d := newPublic(t)
+
+	for name, command := range map[string][]string{
+		"js":     {"node", jsProgram(t, "slow.mjs")},
+		"python": {filepath.Join(installed(t, "python"), "bin", "python"), "peers/python/slow.py"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			require.Contains(t, runFor(t, d, command[0], command[1:]...), "waited twice")
+		})
+	}
+}
+
+// TestJSPeer checks that the JavaScript library finds the agents and gets the documented results from them.
+func TestJSPeer(t *testing.T) {
+	t.Parallel()
+
+	runPeer(t, newPublic(t), "node", jsProgram(t, "peer.mjs"))
 }
 
 // TestPythonPeer checks the same with the Python library.
@@ -203,14 +253,14 @@ func talk(t *testing.T, client *a2aclient.Client, d *filled, agent string) {
 	require.ErrorIs(t, err, protocol.ErrInvalidParams)
 }
 
-// TestA2ADocument runs the examples in docs/a2a.md.
+// TestA2ADocument runs the examples in docs/a2a.md on the sample, without a model.
 func TestA2ADocument(t *testing.T) {
 	t.Parallel()
 
 	text, err := os.ReadFile("../docs/a2a.md")
 	require.NoError(t, err)
 
-	d := newPublic(t)
+	d := newSample(t)
 	folder := t.TempDir()
 	require.NoError(t, os.Symlink(filepath.Join(installed(t, "js"), "node_modules"), filepath.Join(folder, "node_modules")))
 
@@ -233,9 +283,38 @@ func TestA2ADocument(t *testing.T) {
 		require.NoError(t, os.WriteFile(file, []byte(block[2]), 0o600))
 
 		output := runFor(t, d, how.program[0], append(how.program[1:], file)...)
-		require.Contains(t, output, "-- no query", block[1])
-		require.Contains(t, output, "The question is not a script.", block[1])
+		require.Contains(t, output, `sum(`, block[1])
+		require.Contains(t, output, "Switzerland", block[1])
+		require.Contains(t, output, "interpretation", block[1])
 	}
 
 	require.Empty(t, runs, "not in the document")
+
+	// What the REST API says about a result, a task says too, and the card describes it.
+	for _, agent := range []string{"nl2ql", "assistant"} {
+		p := newPeer(d, agent)
+		schemas := p.schemas()
+		message := strings.Replace(p.ask("m", "What is the total amount of orders by country?", ""), `"metadata": {`, `"metadata": {"helperPrompt": "Be brief.", "maxRows": 2, `, 1)
+		task := rpcResult(t, p.call("SendMessage", message)).Task
+		schemas.requireTask(t, *task)
+
+		said := task.Status.Message
+		require.Contains(t, *said.Parts[0].Text, "The planner does not use `helperPrompt`.")
+		require.Equal(t, "planner", said.Metadata["model"])
+		require.Equal(t, "rules", said.Metadata["basis"])
+		require.NotEmpty(t, said.Metadata["explained"])
+		require.NotEmpty(t, said.Metadata["interpretation"])
+		require.Equal(t, true, said.Metadata["truncated"])
+
+		var run struct{ Result map[string]any }
+
+		call(t, http.MethodGet, d.s.url+"/query/runs/"+task.ID, d.bearer, "").json(t, &run)
+		require.Equal(t, false, run.Result["steps"].([]any)[0].(map[string]any)["truncated"], "only the artifact is cut")
+
+		for name, value := range run.Result {
+			if name != "response" && name != "steps" {
+				require.Equal(t, value, said.Metadata[name], name)
+			}
+		}
+	}
 }

@@ -15,7 +15,7 @@ import (
 // a2aRules are the rules of A2A 1.0 that servers often break, each checked over HTTP. Quern breaks the two that begin with
 // "deviation" on purpose, as docs/a2a.md says.
 func a2aRules() []map[string]func(r *ruled) {
-	return []map[string]func(r *ruled){a2aFormatRules(), a2aAccessRules(), a2aMessageRules(), a2aTaskRules()}
+	return []map[string]func(r *ruled){a2aFormatRules(), a2aAccessRules(), a2aMessageRules(), a2aTaskRules(), a2aSchemaRules()}
 }
 
 // a2aAccessRules are about authentication, agent cards and push notifications.
@@ -102,7 +102,7 @@ func (r *ruled) result(method, params string) json.RawMessage {
 	r.t.Helper()
 
 	answer := r.call(method, params)
-	require.NotContains(r.t, answer.body, `"error":{`)
+	require.Empty(r.t, field(r.t, answer.body, "error"), answer.body)
 
 	return field(r.t, answer.body, "result")
 }

@@ -269,7 +269,7 @@ func (c *canned) take(ctx context.Context, h handler, message *protocol.Message)
 	}
 
 	// The kit does not send a namespace, and it repeats one message and expects a new task each time.
-	message.Metadata = map[string]any{"namespace": "shop", "nonce": uuid.NewString()}
+	message.Metadata = map[string]any{"namespace": "shop", "https://example.org/nonce": uuid.NewString()}
 
 	return oneQuestion{}.take(ctx, h, message)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -18,6 +19,8 @@ const (
 
 	// metadataURI identifies the extension that describes the metadata of a message.
 	metadataURI = "https://quern.dev/a2a/metadata/v1"
+	// artifactsURI identifies the extension that describes artifacts.
+	artifactsURI = "https://quern.dev/a2a/artifacts/v1"
 
 	plainText = "text/plain"
 	markdown  = "text/markdown"
@@ -33,6 +36,7 @@ type profile struct {
 	skill       protocol.AgentSkill
 	examples    []string
 	output      []string
+	forms       map[string]map[string]string // names of the schemas of artifacts: of their data, of their metadata
 	order       func(*telling) order
 	bare        bool // its stream does not begin with the task
 	talk        talk
@@ -51,6 +55,7 @@ func profiles() []profile {
 			},
 			examples: []string{"How many orders came from Vienna last month?", "List the ten largest invoices."},
 			output:   []string{plainText, jsonType},
+			forms:    map[string]map[string]string{queryArtifact: {"metadata": "statement"}, rowsArtifact: {"data": "rows"}},
 			order:    func(t *telling) order { return &queryOrder{telling: t} },
 			bare:     true,
 			talk:     oneQuestion{},
@@ -64,6 +69,7 @@ func profiles() []profile {
 			},
 			examples: []string{"Which region grew most this year, and why?", "Compare this quarter's returns with the last one's."},
 			output:   []string{markdown, plainText, jsonType},
+			forms:    map[string]map[string]string{"step-N": {"data": "rows", "metadata": "statement"}, answerArtifact: {"data": "outcome"}},
 			order:    func(t *telling) order { return &answerOrder{telling: t} },
 			talk:     oneQuestion{},
 		},
@@ -105,25 +111,42 @@ func (a *Agents) cardOf(p profile) card {
 			SecuritySchemes:     protocol.NamedSecuritySchemes{scheme: protocol.HTTPAuthSecurityScheme{Scheme: "Bearer", BearerFormat: "JWT"}},
 			Skills:              []protocol.AgentSkill{p.skill},
 		},
-		Capabilities: capabilities{Streaming: true, ExtendedAgentCard: true, Extensions: []protocol.AgentExtension{{
-			URI: metadataURI, Description: "The metadata that a message may have.", Params: metadataKeys(),
-		}}},
+		Capabilities:         capabilities{Streaming: true, ExtendedAgentCard: true, Extensions: extensions(p)},
 		SecurityRequirements: []requirement{{Schemes: map[string]scopes{scheme: {List: []string{}}}}},
 	}
 }
 
-func metadataKeys() map[string]any {
-	key := func(kind, description string, required bool) map[string]any {
-		return map[string]any{"type": kind, "description": description, "required": required}
+//go:embed schema.json
+var schemaFile []byte
+
+// schemas returns the JSON Schemas of what clients send and receive, by name.
+func schemas() map[string]json.RawMessage {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(schemaFile, &all); err != nil {
+		panic(err) // the file is part of the program
 	}
 
-	return map[string]any{
-		"namespace": key("string", "The namespace of the question: name for one of the caller's own, owner/name or self/name. Optional if the token is limited to one namespace.", true),
-		"datasets":  key("array of strings", "Limit the question to these datasets, named as in SQL.", false),
-		"model":     key("string", "The model that answers.", false),
-		"provider":  key("string", "The provider of the model.", false),
-		"asOf":      key("string", "The time that relative dates refer to. Default: the current time.", false),
-		"timeZone":  key("string", "The name of a time zone. Default: UTC.", false),
+	return all
+}
+
+// extensions returns the extensions of an agent, the one for the metadata of a message first.
+func extensions(p profile) []protocol.AgentExtension {
+	all, forms := schemas(), map[string]any{}
+	for name, form := range p.forms {
+		parts := map[string]any{}
+		for part, schema := range form {
+			parts[part] = all[schema]
+		}
+
+		forms[name] = parts
+	}
+
+	return []protocol.AgentExtension{
+		{URI: metadataURI, Description: "The metadata that a message may have, as a JSON Schema.", Params: map[string]any{"schema": all["metadata"]}},
+		{URI: artifactsURI, Description: "The data and the metadata of the artifacts and of the last status message, as JSON Schemas.", Params: map[string]any{
+			"artifacts": forms,
+			"status":    map[string]any{"TASK_STATE_COMPLETED": all["outcome"], "TASK_STATE_INPUT_REQUIRED": all["outcome"], "TASK_STATE_FAILED": all["failure"]},
+		}},
 	}
 }
 

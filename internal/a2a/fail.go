@@ -1,14 +1,17 @@
 package a2a
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	protocol "github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/errordetails"
 
 	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/run"
 )
 
 // codes maps errors of the protocol to JSON-RPC error codes.
@@ -93,12 +96,36 @@ func translate(err error) *protocol.Error {
 	}
 
 	if e.RetryAfter > 0 {
-		known = known.WithTypedDetails(errordetails.NewTyped("type.googleapis.com/google.rpc.RetryInfo", map[string]any{
-			"retryDelay": fmt.Sprintf("%gs", e.RetryAfter.Seconds()),
-		}))
+		known = known.WithTypedDetails(retryInfo(e.RetryAfter))
 	}
 
 	return known
+}
+
+func retryInfo(after time.Duration) *errordetails.Typed {
+	return errordetails.NewTyped("type.googleapis.com/google.rpc.RetryInfo", map[string]any{"retryDelay": fmt.Sprintf("%gs", after.Seconds())})
+}
+
+// retryFailed is when it can help to send the question of a failed task again. The run has made its own attempts before.
+const retryFailed = 10 * time.Second
+
+// taskError is the error in the metadata of the message of a failed task, with details as in a JSON-RPC error.
+type taskError struct {
+	Code    fault.Code            `json:"code"`
+	Details []*errordetails.Typed `json:"details"`
+}
+
+func failedAs(failed run.Failure) taskError {
+	code := cmp.Or(failed.Code, fault.Internal)
+	told := taskError{Code: code, Details: []*errordetails.Typed{errordetails.NewErrorInfo(string(code), ourDomain, nil)}}
+
+	switch code {
+	case fault.Unavailable, fault.UpstreamUnavailable, fault.RateLimited, fault.Internal:
+		told.Details = append(told.Details, retryInfo(retryFailed))
+	default: // the same question would fail again
+	}
+
+	return told
 }
 
 // noTask returns the error for a task that does not exist or does not belong to the caller.

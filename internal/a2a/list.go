@@ -40,7 +40,7 @@ func (h handler) ListTasks(ctx context.Context, request *protocol.ListTasksReque
 
 	for _, found := range page.Runs {
 		task := submitted(found)
-		task.Status = statusOf(found, found.Result, words(found))
+		task.Status = statusOf(found, found.Result, failureIn(found))
 
 		if request.IncludeArtifacts {
 			if task, err = h.task(ctx, found); err != nil {
@@ -54,13 +54,13 @@ func (h handler) ListTasks(ctx context.Context, request *protocol.ListTasksReque
 	return answer, nil
 }
 
-// words returns the error message of a failed run; empty for other runs.
-func words(r run.Run) string {
+// failureIn returns the failure of a failed run; empty for other runs.
+func failureIn(r run.Run) run.Failure {
 	if r.Error == nil {
-		return ""
+		return run.Failure{}
 	}
 
-	return r.Error.Message
+	return run.Failure{Code: r.Error.Code, Message: r.Error.Message}
 }
 
 func (h handler) listing(request *protocol.ListTasksRequest) (want run.Listing, err error) {

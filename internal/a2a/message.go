@@ -8,7 +8,6 @@ import (
 	"mime"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	protocol "github.com/a2aproject/a2a-go/v2/a2a"
@@ -57,6 +56,10 @@ func (oneQuestion) wait(ctx context.Context, h handler, made run.Run) error {
 // take starts a run for a message, or continues the task of the message with the option that it names. A repeated message
 // returns the same run.
 func (oneQuestion) take(ctx context.Context, h handler, message *protocol.Message) (run.Run, *protocol.Message, error) {
+	if err := checkKeys(message.Metadata); err != nil {
+		return run.Run{}, nil, err
+	}
+
 	if message.TaskID != "" {
 		made, err := h.reply(ctx, message)
 
@@ -190,123 +193,6 @@ func isPlain(mediaType string) bool {
 	media, _, err := mime.ParseMediaType(mediaType)
 
 	return mediaType == "" || err == nil && strings.HasPrefix(media, "text/")
-}
-
-// fill sets the scope and the options of a question from the metadata of a message.
-func (h handler) fill(ctx context.Context, metadata map[string]any, q *run.Question) error {
-	var asOf, namespace string
-
-	for _, field := range []struct {
-		name string
-		to   *string
-		most int
-	}{
-		{"namespace", &namespace, maxPath},
-		{"model", &q.Model, maxName},
-		{"provider", &q.Provider, maxName},
-		{"timeZone", &q.TimeZone, maxZone},
-		{"asOf", &asOf, maxZone},
-	} {
-		value, given := metadata[field.name]
-		if !given || value == nil {
-			continue
-		}
-
-		words, isText := value.(string)
-		if !isText || words == "" || utf8.RuneCountInString(words) > field.most {
-			return invalidField("message.metadata."+field.name, "must be a string that is neither empty nor too long")
-		}
-
-		*field.to = words
-	}
-
-	if asOf != "" {
-		var err error
-		if q.AsOf, err = time.Parse(time.RFC3339Nano, asOf); err != nil {
-			return invalidField("message.metadata.asOf", "must be an RFC 3339 time")
-		}
-	}
-
-	var err error
-	if q.Datasets, err = datasets(metadata["datasets"]); err != nil {
-		return err
-	}
-
-	q.Username, q.Namespace, err = h.target(ctx, namespace)
-
-	return err
-}
-
-func datasets(value any) (names []string, err error) {
-	list, isList := value.([]any)
-	if value != nil && !isList || len(list) > maxDatasets {
-		return nil, invalidField("message.metadata.datasets", "must be a list of at most 20 names")
-	}
-
-	for _, one := range list {
-		name, isText := one.(string)
-		if !isText || name == "" || len(name) > maxPath {
-			return nil, invalidField("message.metadata.datasets", "must be a list of names")
-		}
-
-		names = append(names, name)
-	}
-
-	return names, nil
-}
-
-// target returns the namespace of a question: the named one or, without a name, the only one that a restricted token can
-// access.
-func (h handler) target(ctx context.Context, name string) (username, namespace string, err error) {
-	if name == "" {
-		return h.onlyTarget(ctx)
-	}
-
-	username, namespace, isPath := strings.Cut(name, "/")
-	if !isPath {
-		username, namespace = auth.Self, name
-	}
-
-	if strings.EqualFold(username, auth.Self) {
-		username = h.who.Username
-	}
-
-	if catalog.CheckName("", namespace) != nil {
-		return "", "", noNamespace()
-	}
-
-	return strings.ToLower(username), namespace, nil
-}
-
-func noNamespace() error {
-	return invalidField("message.metadata.namespace", "is not a namespace that you can see")
-}
-
-func (h handler) onlyTarget(ctx context.Context) (username, namespace string, err error) {
-	if h.who.Token != nil && h.who.Token.Restricted {
-		paths, err := h.Catalog.Paths(ctx, h.who, h.who.Token.Targets)
-		if err != nil {
-			return "", "", err
-		}
-
-		for i := range paths {
-			paths[i].Dataset = ""
-		}
-
-		if paths = slices.Compact(paths); len(paths) == 1 {
-			return paths[0].Username, paths[0].Namespace, nil
-		}
-	}
-
-	names, err := h.namespaces(ctx)
-	if err != nil {
-		return "", "", err
-	}
-
-	missing := invalidField("message.metadata.namespace", "is required; you can see: "+strings.Join(names, ", "))
-	missing.Message = "message metadata.namespace is required"
-
-	return "", "", missing.WithErrorInfoMeta(map[string]string{"namespaces": strings.Join(names, ",")})
 }
 
 // blame rewrites a fault of Ask so that it names the part of the message that is invalid.

@@ -40,7 +40,7 @@ func (t *telling) waiting(event run.Event) (protocol.Event, error) {
 	waits.Status, waits.BeganAt = run.Waiting, event.At
 	waits.Question.Chosen = make([]run.Choice, t.choices)
 
-	return t.update(statusOf(waits, &result, "")), err
+	return t.update(statusOf(waits, &result, run.Failure{})), err
 }
 
 func (t *telling) info() protocol.TaskInfo {
@@ -111,17 +111,17 @@ func (t *telling) ended(event run.Event) (protocol.Event, error) {
 	ended := t.run
 	ended.Status, ended.FinishedAt = run.Cancelled, event.At
 
-	var failure run.Failure
+	var failed run.Failure
 
 	if event.Kind == run.EventFailed {
 		ended.Status = run.Failed
 
-		if err := json.Unmarshal(event.Body, &failure); err != nil {
+		if err := json.Unmarshal(event.Body, &failed); err != nil {
 			return nil, err
 		}
 	}
 
-	return t.update(statusOf(ended, nil, failure.Message)), nil
+	return t.update(statusOf(ended, nil, failed)), nil
 }
 
 // completed returns the last update of a run with a result.
@@ -129,7 +129,7 @@ func (t *telling) completed(at time.Time, result run.Result) protocol.Event {
 	ended := t.run
 	ended.Status, ended.FinishedAt = run.Completed, at
 
-	return t.update(statusOf(ended, &result, ""))
+	return t.update(statusOf(ended, &result, run.Failure{}))
 }
 
 func resultOf(event run.Event) (run.Result, error) {
@@ -162,12 +162,16 @@ func data(value any) (*protocol.Part, error) {
 type rows struct {
 	Rows      []json.RawMessage `json:"rows"`
 	Columns   any               `json:"columns"`
-	RowCount  *int64            `json:"rowCount,omitempty"`
+	RowCount  int64             `json:"rowCount"`
 	Truncated bool              `json:"truncated"`
 }
 
-func rowsOf(step run.Step) rows {
-	found := rows{Rows: step.Data, Columns: step.Columns, Truncated: step.Truncated}
+func (t *telling) rowsOf(step run.Step) rows {
+	found := rows{Rows: step.Data, Columns: step.Columns, RowCount: step.RowCount, Truncated: isCut(t.run, step)}
+
+	if limit := t.run.Question.MaxRows; limit > 0 && limit < len(found.Rows) {
+		found.Rows = found.Rows[:limit]
+	}
 
 	if found.Rows == nil {
 		found.Rows = []json.RawMessage{}
@@ -178,6 +182,13 @@ func rowsOf(step run.Step) rows {
 	}
 
 	return found
+}
+
+// isCut reports whether an artifact has fewer rows than its step.
+func isCut(r run.Run, step run.Step) bool {
+	limit := r.Question.MaxRows
+
+	return step.Truncated || limit > 0 && limit < len(step.Data)
 }
 
 func moment(at time.Time) *time.Time { return new(at.UTC().Truncate(time.Millisecond)) }

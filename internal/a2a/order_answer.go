@@ -142,20 +142,17 @@ func (o *answerOrder) complete(at time.Time, result run.Result) ([]protocol.Even
 	words := text(result.Response, said(result))
 	words.MediaType = markdown
 
-	citations, err := data(map[string]any{"citations": append([]any{}, anys(result.Citations)...)})
+	known := outcomeOf(o.run, result)
+	known["citations"] = append([]any{}, anys(result.Citations)...)
+	part, err := data(known)
 
-	return append(all, o.artifact(answerArtifact, nil, words, citations), o.completed(at, result)), err
+	return append(all, o.artifact(answerArtifact, nil, words, part), o.completed(at, result)), err
 }
 
 func (o *answerOrder) rows(step run.Step) (protocol.Event, error) {
-	found := rowsOf(step)
-	found.RowCount = &step.RowCount
-	part, err := data(found)
+	part, err := data(o.rowsOf(step))
 
-	known := map[string]any{"index": step.Index, "instruction": step.Instruction, "reasoning": step.Reasoning}
-	explain(known, step.Basis, step.Explained)
-
-	return o.artifact(stepName(step.Index), known, text(step.Query, noQuery), part), err
+	return o.artifact(stepName(step.Index), stepOf(step), text(step.Query, noQuery), part), err
 }
 
 func stepName(index int) string { return fmt.Sprintf("step-%d", index) }

@@ -73,7 +73,12 @@ func (o *queryOrder) show(before []protocol.Event, step run.Step) ([]protocol.Ev
 	}
 
 	o.shown = true
-	found, err := data(rowsOf(step))
+	found, err := data(o.rowsOf(step))
 
-	return append(before, o.artifact(queryArtifact, nil, text(step.Query, noQuery)), o.artifact(rowsArtifact, nil, found)), err
+	var known map[string]any
+	if step.Query != "" {
+		known = stepOf(step)
+	}
+
+	return append(before, o.artifact(queryArtifact, known, text(step.Query, noQuery)), o.artifact(rowsArtifact, nil, found)), err
 }

@@ -107,7 +107,7 @@ func (a *Agents) call(w http.ResponseWriter, r *http.Request, p profile) error {
 		return nil
 	}
 
-	result, err := wanted.answer(r.Context(), h, asked.Params)
+	result, err := patiently(w, r, func(ctx context.Context) (any, error) { return wanted.answer(ctx, h, asked.Params) })
 	if err != nil {
 		a.fail(w, r, asked.ID, err)
 
@@ -117,6 +117,43 @@ func (a *Agents) call(w http.ResponseWriter, r *http.Request, p profile) error {
 	respond(w, response{ID: asked.ID, Result: result})
 
 	return nil
+}
+
+// patiently calls do. While it works, it writes white space, which JSON allows before a value, so that a client with a
+// limit for the time between two bytes does not give up.
+func patiently(w http.ResponseWriter, r *http.Request, do func(context.Context) (any, error)) (result any, err error) {
+	ctx, stop := context.WithCancel(r.Context())
+	defer stop()
+
+	done := make(chan struct{})
+
+	go func() {
+		defer close(done)
+
+		err = fault.Try(func() (err error) {
+			result, err = do(ctx)
+
+			return err
+		})
+	}()
+
+	quiet := time.NewTicker(keepAlive)
+	defer quiet.Stop()
+
+	for {
+		select {
+		case <-done:
+			return result, err
+		case <-quiet.C:
+			w.Header().Set("Content-Type", jsonType)
+			w.Header().Set("X-Accel-Buffering", "no")
+
+			control := http.NewResponseController(w)
+			_ = control.SetWriteDeadline(time.Now().Add(writeTime)) // fails only in tests
+			_, _ = w.Write([]byte("\n"))                            // on failure the client has disconnected, which ends ctx
+			_ = control.Flush()
+		}
+	}
 }
 
 func respond(w http.ResponseWriter, answer response) {
@@ -159,13 +196,20 @@ func checkVersion(r *http.Request) error {
 	return nil
 }
 
-// activate sets the response header that lists the extension of this service if the client requests it.
+// activate sets the response header that lists the extensions of this service that the client requests.
 func activate(w http.ResponseWriter, r *http.Request) {
-	for _, line := range r.Header.Values(protocol.SvcParamExtensions) {
-		names := strings.Split(line, ",")
-		if slices.ContainsFunc(names, func(name string) bool { return strings.TrimSpace(name) == metadataURI }) {
-			w.Header().Set(protocol.SvcParamExtensions, metadataURI)
+	asked := strings.Split(strings.Join(r.Header.Values(protocol.SvcParamExtensions), ","), ",")
+
+	var active []string
+
+	for _, uri := range []string{metadataURI, artifactsURI} {
+		if slices.ContainsFunc(asked, func(name string) bool { return strings.TrimSpace(name) == uri }) {
+			active = append(active, uri)
 		}
+	}
+
+	if active != nil {
+		w.Header().Set(protocol.SvcParamExtensions, strings.Join(active, ","))
 	}
 }
 

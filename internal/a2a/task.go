@@ -14,9 +14,9 @@ import (
 	"quern.dev/quern/internal/run"
 )
 
-// statusOf returns the status of a run as a task. words is the message of a failed run; result is used for a run that is
-// completed or waits.
-func statusOf(r run.Run, result *run.Result, words string) protocol.TaskStatus {
+// statusOf returns the status of a run as a task. failed is used for a run that failed, result for a run that is completed
+// or waits.
+func statusOf(r run.Run, result *run.Result, failed run.Failure) protocol.TaskStatus {
 	t := &telling{run: r, choices: len(r.Question.Chosen)}
 	status := protocol.TaskStatus{State: protocol.TaskStateWorking, Timestamp: moment(r.ChangedAt())}
 
@@ -29,15 +29,16 @@ func statusOf(r run.Run, result *run.Result, words string) protocol.TaskStatus {
 		status.State = protocol.TaskStateCanceled
 	case run.Failed, run.Expired:
 		status.State = protocol.TaskStateFailed
-		status.Message = t.message("end", text(words, "The question could not be answered."))
+		status.Message = t.message("end", text(failed.Message, "The question could not be answered."))
+		status.Message.Metadata = map[string]any{"error": failedAs(failed)}
 	case run.Waiting:
 		status.State = protocol.TaskStateInputRequired
 		status.Message = t.message("wait", text(askedOf(*result), said(*result)))
-		status.Message.Metadata = outcomeOf(*result)
+		status.Message.Metadata = outcomeOf(r, *result)
 	case run.Completed:
 		status.State = protocol.TaskStateCompleted
 		status.Message = t.message("end", text(result.Response, said(*result)))
-		status.Message.Metadata = outcomeOf(*result)
+		status.Message.Metadata = outcomeOf(r, *result)
 	}
 
 	return status
@@ -68,12 +69,10 @@ func said(result run.Result) string {
 	}
 }
 
-// outcomeOf returns the metadata of the final message: outcome, truncation, snapshots and the optional details.
-func outcomeOf(result run.Result) map[string]any {
-	truncated := false
-	for _, step := range result.Steps {
-		truncated = truncated || step.Truncated
-	}
+// outcomeOf returns what the REST API says about a result apart from its text and its steps: the metadata of the final
+// message, and the data of the answer.
+func outcomeOf(r run.Run, result run.Result) map[string]any {
+	truncated := slices.ContainsFunc(result.Steps, func(step run.Step) bool { return isCut(r, step) })
 
 	known := map[string]any{"outcome": result.Outcome, "truncated": truncated, "asOf": append([]any{}, anys(result.AsOf)...)}
 
@@ -91,9 +90,21 @@ func outcomeOf(result run.Result) map[string]any {
 
 	explain(known, result.Basis, result.Explained)
 
-	if result.ByRules() {
+	if result.Model != "" {
 		known["model"] = result.Model
 	}
+
+	if result.Usage != nil {
+		known["usage"] = result.Usage
+	}
+
+	return known
+}
+
+// stepOf returns the metadata of the artifact that has the statement of a step.
+func stepOf(step run.Step) map[string]any {
+	known := map[string]any{"index": step.Index, "instruction": step.Instruction, "reasoning": step.Reasoning}
+	explain(known, step.Basis, step.Explained)
 
 	return known
 }

@@ -40,6 +40,7 @@ type Question struct {
 	AsOf         time.Time `json:"asOf,omitzero"`
 	TimeZone     string    `json:"timeZone,omitempty"`
 	MessageID    string    `json:"messageId,omitempty"` // ID that an A2A client gave its message
+	MaxRows      int       `json:"maxRows,omitempty"`   // rows that an A2A client wants in an artifact at most; 0 means no wish
 	Chosen       []Chosen  `json:"chosen,omitempty"`    // what the caller chose when the run asked back, oldest first
 	Earlier      []Turn    `json:"-"`                   // earlier turns of the conversation, oldest first
 	Run          uuid.UUID `json:"-"`
