@@ -79,8 +79,10 @@ e2e-trino: ## Test that Trino can read the tables; download Trino first (half a 
 
 # The kit is not in a registry. TCK_DIR is a copy of a2aproject/a2a-tck with its dependencies installed in its folder venv.
 .PHONY: conformance
-conformance: ## Run the A2A conformance kit in TCK_DIR against the transport and the event log
-	TCK_DIR='$(abspath $(TCK_DIR))' go test -tags conformance -count=1 -run '^TestConformance$$' -v ./internal/a2a
+conformance: ## Run the A2A conformance kit in TCK_DIR against a test agent that does all that the kit knows, and against the agents
+	export TCK_DIR='$(abspath $(TCK_DIR))'
+	go test -tags conformance -count=1 -run '^TestConformance$$' -v ./internal/a2a
+	go test -tags conformance,scripted -count=1 -timeout 30m -run '^TestShippedConformance$$' -v ./e2e
 
 .PHONY: torture
 torture: ## Run the long tests for hours: full loops, the service with the race detector, guided fuzzing

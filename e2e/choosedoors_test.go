@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"syscall"
@@ -202,11 +203,37 @@ func chooseOverA2AStreams(t *testing.T, d *filled, _ *signer) {
 	require.Equal(t, "working, generated-query, result-data, input_required", words(events))
 
 	task := events[0].StatusUpdate.TaskID
-	require.Equal(t, "task input_required", words(p.follow(p.request("SubscribeToTask", `{"id": "`+task+`"}`))))
+	subscribed := openStream(t, p.request("SubscribeToTask", `{"id": "`+task+`"}`))
+	first, _ := subscribed.next()
+	require.Equal(t, "task input_required", first.String())
 
 	message := p.reply(uuid.NewString(), task, "2")
 	require.Equal(t, "working, generated-query, result-data, completed", words(p.follow(p.request("SendStreamingMessage", message))))
 	require.Equal(t, "working, generated-query, result-data, completed", words(p.follow(p.request("SendStreamingMessage", message))), "again")
+
+	var seen []a2aEvent
+	for event, more := subscribed.next(); more; event, more = subscribed.next() {
+		seen = append(seen, event)
+	}
+
+	require.Equal(t, "working, generated-query, result-data, completed", words(seen), "a subscriber is told until the end")
+
+	// A subscriber whose token is revoked is told no more, even while the task waits.
+	waits, _ := p.doubts()
+	revoked := *d
+	made := call(t, http.MethodPost, d.s.url+"/user/tokens", d.bearer, `{"name": "`+uuid.NewString()+`"}`)
+	revoked.bearer = value(t, made)
+	stream := openStream(t, newPeer(&revoked, "nl2ql").request("SubscribeToTask", `{"id": "`+waits.ID+`"}`))
+	stream.next()
+
+	var token struct{ ID string }
+
+	made.json(t, &token)
+	require.Equal(t, http.StatusNoContent, call(t, http.MethodDelete, d.s.url+"/user/tokens/"+token.ID, d.bearer, "").status)
+
+	rest, err := io.ReadAll(stream.lines)
+	require.NoError(t, err)
+	require.Contains(t, string(rest), `"reason":"UNAUTHORIZED"`)
 
 	p = newPeer(d, "assistant")
 	events = p.follow(p.request("SendStreamingMessage", p.ask(uuid.NewString(), doubtful, "")))

@@ -88,7 +88,7 @@ func optionOf(r run.Run, words string) int {
 // continued yields the events of a task from the last choice on.
 func (h handler) continued(ctx context.Context, r run.Run, yield func(protocol.Event, error) bool) {
 	if !h.agent.bare {
-		h.current(ctx, r, yield)
+		h.current(ctx, r, h.agent.order(&telling{run: r}), yield)
 
 		return
 	}

@@ -113,7 +113,8 @@ func (h handler) reserved(events iter.Seq2[protocol.Event, error]) iter.Seq2[pro
 	}
 }
 
-// SubscribeToTask yields the current task, and then the events that follow.
+// SubscribeToTask yields the current task, and then the events that follow, until the task has ended. While the task waits for
+// a choice, the stream stays open.
 func (h handler) SubscribeToTask(ctx context.Context, request *protocol.SubscribeToTaskRequest) iter.Seq2[protocol.Event, error] {
 	return h.reserved(func(yield func(protocol.Event, error) bool) {
 		found, err := h.find(ctx, request.ID)
@@ -125,46 +126,91 @@ func (h handler) SubscribeToTask(ctx context.Context, request *protocol.Subscrib
 			return
 		}
 
-		h.current(ctx, found, yield)
+		order := h.agent.order(&telling{run: found})
+
+		last := h.current(ctx, found, order, yield)
+		for last.Kind == run.EventWaiting {
+			if err := h.chosen(ctx, found); err != nil {
+				yield(nil, err)
+
+				return
+			}
+
+			last = h.narrate(ctx, found, last.Seq, order, yield)
+		}
 	})
 }
 
-// current yields the current task, and then the events that follow.
-func (h handler) current(ctx context.Context, found run.Run, yield func(protocol.Event, error) bool) {
+// chosen waits until a run no longer waits for a choice. A choice may take a day, so it asks the database from time to time.
+func (h handler) chosen(ctx context.Context, r run.Run) error {
+	for {
+		err := h.Runs.Credentials.Check(ctx, h.who)
+		if err == nil {
+			var now run.Run
+			if now, err = h.Runs.Get(ctx, h.who, r.ID); err == nil && now.Status != run.Waiting {
+				return nil
+			}
+		}
+
+		if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Unauthorized) {
+			return err
+		}
+
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(retryEvery):
+		}
+	}
+}
+
+// current yields the current task, and then the events that follow. It returns the last event of the log; an empty one if the
+// stream is over.
+func (h handler) current(ctx context.Context, found run.Run, order order, yield func(protocol.Event, error) bool) (last run.Event) {
 	events, err := h.soFar(ctx, found)
 	if err != nil {
 		yield(nil, err)
 
-		return
+		return run.Event{}
 	}
 
-	last := events[len(events)-1]
-	task, order := submitted(found), h.agent.order(&telling{run: found})
+	last = events[len(events)-1]
+	task := submitted(found)
 
 	if err := tell(task, order, events...); err != nil {
 		yield(nil, err)
 
-		return
+		return run.Event{}
 	}
 
-	if yield(task, nil) && !last.Rests() {
-		h.narrate(ctx, found, last.Seq, order, yield)
+	switch {
+	case !yield(task, nil):
+		return run.Event{}
+	case last.Rests():
+		return last
+	default:
+		return h.narrate(ctx, found, last.Seq, order, yield)
 	}
 }
 
-// narrate yields the updates for the events of the log after a number, until the end of the run.
-func (h handler) narrate(ctx context.Context, r run.Run, after int64, order order, yield func(protocol.Event, error) bool) {
+// narrate yields the updates for the events of the log after a number, until the run rests. It returns the last event; an empty
+// one if the stream is over.
+func (h handler) narrate(ctx context.Context, r run.Run, after int64, order order, yield func(protocol.Event, error) bool) (last run.Event) {
 	for event, err := range h.events(ctx, r, after) {
 		if err != nil {
 			yield(nil, err)
 
-			return
+			return run.Event{}
 		}
 
 		if !tellOne(order, event, yield) {
-			return
+			return run.Event{}
 		}
+
+		last = event
 	}
+
+	return last
 }
 
 // tellOne yields the updates for one event of the log, and reports whether to continue.
