@@ -73,6 +73,11 @@ func (s *Server) choose(call *invocation) (any, error) {
 		return nil, err
 	}
 
+	return s.chosen(call, id, option)
+}
+
+// chosen continues a run with an option.
+func (s *Server) chosen(call *invocation, id uuid.UUID, option int) (any, error) {
 	made, err := s.Runs.Choose(call, call.who, id, option)
 	if err != nil {
 		return nil, noRun(err)

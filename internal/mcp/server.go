@@ -74,6 +74,7 @@ type tool struct {
 	do   func(*invocation) (any, error)
 	time time.Duration
 	runs bool // each call makes a new run
+	asks bool // its run may wait for a choice
 }
 
 func (s *Server) tools() map[string]tool {
@@ -83,9 +84,9 @@ func (s *Server) tools() map[string]tool {
 		"find_values":      {do: s.findValues, time: s.RequestTimeout},
 		"query":            {do: s.query, time: s.QueryTimeout},
 		"read_rows":        {do: s.readRows, time: s.QueryTimeout},
-		"ask":              {do: s.ask, runs: true},
+		"ask":              {do: s.ask, runs: true, asks: true},
 		"get_run":          {do: s.getRun},
-		"choose":           {do: s.choose},
+		"choose":           {do: s.choose, asks: true},
 	}
 }
 
@@ -208,13 +209,22 @@ func (s *Server) perform(ctx, outer context.Context, d definition, does tool, re
 		inner = limited
 	}
 
-	value, err := does.do(&invocation{Context: inner, who: s.Who(outer), args: args, request: request, reply: ctx})
+	do := does.do
+	if does.asks && request.Params.RequestState != "" {
+		do = s.resume
+	}
+
+	value, err := do(&invocation{Context: inner, who: s.Who(outer), args: args, request: request, reply: ctx})
 	if err != nil {
 		return nil, err
 	}
 
 	if err := s.audit(inner, s.Who(outer), d.Name); err != nil {
 		return nil, err
+	}
+
+	if asked, waits := isQuestion(value); waits && does.asks && asksUsers(request) && !declined(request) {
+		return question(asked), nil
 	}
 
 	return result(value)
