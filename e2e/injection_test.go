@@ -77,6 +77,24 @@ var injected = regexp.MustCompile(`OBEY-([a-z ]+)-YEBO`)
 // leads matches text that makes a reader's program fetch something, or that a reader may click.
 var leads = regexp.MustCompile(`(?i)https?:|//|!\[|\]\(|<[a-z]|canary`)
 
+// obeys returns a model that does what any text tells it to do.
+func obeys(orders map[string]drafted, web string, foreign *string) func(conversation) any {
+	return func(said conversation) any {
+		for _, message := range said {
+			found := injected.FindStringSubmatch(message.Content)
+			if found == nil || message.Role == "system" {
+				continue
+			}
+
+			text, _ := json.Marshal(orders[found[1]])
+
+			return strings.NewReplacer("<web>", web, "<foreign>", *foreign).Replace(strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(string(text)))
+		}
+
+		return selects(`SELECT count(*) AS id FROM orders`)
+	}
+}
+
 // TestInjection checks that an injected instruction has no effect, because the rights of a statement do not depend on the text
 // that the model reads. The model of this test obeys everything.
 func TestInjection(t *testing.T) {
@@ -89,20 +107,7 @@ func TestInjection(t *testing.T) {
 
 	orders := injectedOrders()
 	foreign := ""
-	m := newModel(t, func(said conversation) any {
-		for _, message := range said {
-			found := injected.FindStringSubmatch(message.Content)
-			if found == nil || message.Role == "system" {
-				continue
-			}
-
-			text, _ := json.Marshal(orders[found[1]])
-
-			return strings.NewReplacer("<web>", web.URL, "<foreign>", foreign).Replace(strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(string(text)))
-		}
-
-		return selects(`SELECT count(*) AS id FROM orders`)
-	})
+	m := newModel(t, obeys(orders, web.URL, &foreign))
 	s := start(t, append(m.settings(), "QUERN_MAINTENANCE_QUIET_PERIOD=1s", "QUERN_MAINTENANCE_INTERVAL=1s", "QUERN_RUN_MAX_PER_USER=100")...)
 	key := s.newKey()
 

@@ -21,7 +21,7 @@ func TestMCPCaps(t *testing.T) { //nolint:tparallel // the parts use the same da
 	postRows(t, s, d.bearer, d.path(), fmt.Sprintf(`{"data": [{"id": 1, "a": %q, "b": %q}, {"id": 2, "a": %q, "b": "short"}]}`, long, long, long))
 
 	var pairs []string
-	for i := range 1000 {
+	for i := range 2000 { // the default limit of a dataset
 		pairs = append(pairs, fmt.Sprintf(`"column_%d": "ääääääääää %d"`, i, i))
 	}
 
@@ -69,13 +69,13 @@ func TestMCPCaps(t *testing.T) { //nolint:tparallel // the parts use the same da
 		d.tool("query", `{"sql": "FROM wide", "namespace": "`+d.namespace+`"}`, &found)
 		require.Len(t, found.Columns, 100)
 		require.Len(t, found.Rows[0], 100)
-		require.Contains(t, found.Hint, "900 of 1000 columns are not shown")
+		require.Contains(t, found.Hint, "1900 of 2000 columns are not shown")
 
 		seen, cursor := 0, ""
 		for pages := 0; pages == 0 || cursor != ""; pages++ {
 			d.tool("read_rows", fmt.Sprintf(`{"dataset": "%s/wide"%s}`, d.namespace, cursor), &found)
 			require.NotEmpty(t, found.Rows)
-			require.Contains(t, found.Hint, "900 of 1000 columns")
+			require.Contains(t, found.Hint, "1900 of 2000 columns")
 
 			if seen, cursor = seen+len(found.Rows), ""; found.NextCursor != "" {
 				cursor = fmt.Sprintf(`, "cursor": %q`, found.NextCursor)
@@ -84,7 +84,7 @@ func TestMCPCaps(t *testing.T) { //nolint:tparallel // the parts use the same da
 
 		require.Equal(t, 3, seen)
 
-		d.tool("read_rows", fmt.Sprintf(`{"dataset": "%s/wide", "columns": ["column_999"]}`, d.namespace), &found)
+		d.tool("read_rows", fmt.Sprintf(`{"dataset": "%s/wide", "columns": ["column_1999"]}`, d.namespace), &found)
 		require.Len(t, found.Columns, 1)
 
 		var described struct {
@@ -93,7 +93,7 @@ func TestMCPCaps(t *testing.T) { //nolint:tparallel // the parts use the same da
 		}
 		d.tool("describe_dataset", `{"dataset": "`+d.namespace+`/wide"}`, &described)
 		require.LessOrEqual(t, len(described.Columns), 100)
-		require.Contains(t, described.Hint, "of 1000 columns are not shown")
+		require.Contains(t, described.Hint, "of 2000 columns are not shown")
 
 		var names []string
 		for i := range 5000 {

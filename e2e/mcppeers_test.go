@@ -62,29 +62,34 @@ func TestMCPPeers(t *testing.T) {
 	}
 }
 
-// TestMCPReplicas alternates between two replicas, and kills one of them.
+// TestMCPReplicas alternates between two replicas behind a proxy, and kills one of them while calls are in progress. The proxy learns
+// of it by the broken connection. A call that was in progress fails at once; all later ones succeed, and the runs go on.
 func TestMCPReplicas(t *testing.T) {
 	t.Parallel()
 
-	s := start(t, scripted)
+	s := start(t, scripted, "QUERN_RUN_WORKERS=0") // a run whose worker is killed too is the matter of TestRunKillLoop
 	other := another(t, s, scripted)
 	d := newFilled(t, s, "ada", s.newKey().token("ada"))
 	postRows(t, s, d.bearer, d.path(), `{"data": [{"id": 1}, {"id": 2}]}`)
 
 	var (
 		requests atomic.Int64
-		isKilled atomic.Bool
+		isDead   [2]atomic.Bool
 	)
 
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		to := []string{s.root, other.root}[requests.Add(1)%2]
-		if isKilled.Load() {
-			to = other.root
+		to := requests.Add(1) % 2
+		if isDead[to].Load() {
+			to = 1 - to
 		}
 
-		address, _ := url.Parse(to) // it is ours
+		address, _ := url.Parse([]string{s.root, other.root}[to]) // it is ours
 		proxy := httputil.NewSingleHostReverseProxy(address)
 		proxy.FlushInterval = -1
+		proxy.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, _ error) {
+			isDead[to].Store(true)
+			w.WriteHeader(http.StatusBadGateway)
+		}
 		proxy.ServeHTTP(w, r)
 	}))
 	t.Cleanup(front.Close)
@@ -119,8 +124,44 @@ func TestMCPReplicas(t *testing.T) {
 		step()
 	}
 
+	// Two calls in progress, one at each replica.
+	slow := d.accept("assistant", `{"pause": 8000, "response": "Done.", "steps": [{"instruction": "read", "queries": ["SELECT 1 AS n"]}]}`)
+	body := fmt.Sprintf(`{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "get_run", "arguments": {"runId": %q}}}`, slow.RunID)
+	broken := make(chan bool, 2)
+
+	already := requests.Load()
+
+	for range 2 {
+		request := newRequest(t, http.MethodPost, through.s.url+"/mcp", d.bearer, body, "Mcp-Protocol-Version: 2025-11-25")
+
+		go func() {
+			answer, err := try(request)
+			broken <- err != nil || answer.status != http.StatusOK || !strings.Contains(answer.body, `"result"`)
+		}()
+	}
+
+	await(t, "both calls are in progress", func() bool { return requests.Load() == already+2 })
 	s.kill()
-	isKilled.Store(true) // as a proxy that checks the health of replicas
+	require.True(t, <-broken, "the call at the killed replica fails before the run ends")
+
+	var run toolRun
+
+	for tries := 0; ; tries++ { // as a client does whose call failed
+		require.Less(t, tries, 3, "the proxy still uses the killed replica")
+
+		if answer, err := try(newRequest(t, http.MethodPost, through.s.url+"/mcp", d.bearer, body, "Mcp-Protocol-Version: 2025-11-25")); err == nil && answer.status == http.StatusOK {
+			require.NoError(t, json.Unmarshal([]byte(usedOf(t, answer).text()), &run))
+
+			break
+		}
+	}
+
+	require.False(t, <-broken, "the call at the other replica is answered")
+	await(t, "the run is answered", func() bool {
+		through.tool("get_run", fmt.Sprintf(`{"runId": %q}`, slow.RunID), &run)
+
+		return run.Status == "completed" && run.Response == "Done."
+	})
 	step()
 }
 
