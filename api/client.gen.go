@@ -945,6 +945,28 @@ type Checks struct {
 	Verified   int32    `json:"verified"`
 }
 
+// Choices Which meanings of words were chosen in a dataset.
+type Choices struct {
+	// Chosen By the caller.
+	Chosen []ChosenMeaning `json:"chosen"`
+
+	// Proposed By anybody, if the semantics do not have them; those of most people first. Only for editors.
+	Proposed *[]ProposedMeaning `json:"proposed,omitempty"`
+}
+
+// ChosenMeaning defines model for ChosenMeaning.
+type ChosenMeaning struct {
+	// As `column`, `value`, `rows`, `measure`, `best selling`, or `date` for the column of times.
+	As       string    `json:"as"`
+	ChosenAt time.Time `json:"chosenAt"`
+
+	// Column The column that the words mean. Absent if they mean the rows or a measure.
+	Column *string `json:"column,omitempty"`
+
+	// Words The words as they were written.
+	Words string `json:"words"`
+}
+
 // Citation Where a claim of the answer comes from, in the order of the claims. A claim that was calculated has one citation for each
 // cell or column that it was calculated from.
 type Citation struct {
@@ -1301,7 +1323,8 @@ type Explained struct {
 	Column  *string `json:"column,omitempty"`
 	Dataset *string `json:"dataset,omitempty"`
 
-	// How `guessed` if the words do not say it exactly, such as a typing error. Absent if they do.
+	// How `guessed` if the words do not say it exactly, such as a typing error. `confirmed` if the caller chose this meaning of the words before. Absent
+	// if the words say it.
 	How *string `json:"how,omitempty"`
 
 	// Words Words of the question. If a model filled a form, they are words of `interpretation`, one entry for each element of the form.
@@ -1809,6 +1832,18 @@ type Profile struct {
 	Joins      []ProbableJoin     `json:"joins"`
 	RowCount   int64              `json:"rowCount"`
 	SnapshotID openapi_types.UUID `json:"snapshotId"`
+}
+
+// ProposedMeaning defines model for ProposedMeaning.
+type ProposedMeaning struct {
+	// Column The column that the words mean.
+	Column string `json:"column"`
+
+	// People Number of people who chose it.
+	People int64 `json:"people"`
+
+	// Words The words as they were written.
+	Words string `json:"words"`
 }
 
 // QueryMetadata defines model for QueryMetadata.
@@ -2994,6 +3029,22 @@ type ClientInterface interface {
 	// Corresponds with PATCH /data/{username}/{namespace}/{datasetName} (the `UpdateDataset` operationId).
 	UpdateDataset(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, body UpdateDatasetJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// DeleteChoices Forget which meanings of words were chosen
+	//
+	// Needs the viewer role. Removes what the caller chose in this dataset, so that the caller is asked again. Choices of others stay.
+	//
+	// Corresponds with DELETE /data/{username}/{namespace}/{datasetName}/choices (the `DeleteChoices` operationId).
+	DeleteChoices(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetChoices Read which meanings of words were chosen
+	//
+	// Needs the viewer role. When the caller chooses an option of a run, Quern remembers what the contested words mean in the dataset, and does not ask
+	// the caller again. For editors, `proposed` lists meanings that people chose and that the semantics do not have; `PUT` of the semantics
+	// with the words as synonyms makes them valid for everybody.
+	//
+	// Corresponds with GET /data/{username}/{namespace}/{datasetName}/choices (the `GetChoices` operationId).
+	GetChoices(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ClearDataset Remove all rows of a dataset
 	//
 	// Needs the editor role. The history stays, so that an earlier snapshot can be restored.
@@ -4100,6 +4151,42 @@ func (c *Client) UpdateDatasetWithBody(ctx context.Context, username Username, n
 // Corresponds with PATCH /data/{username}/{namespace}/{datasetName} (the `UpdateDataset` operationId).
 func (c *Client) UpdateDataset(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, body UpdateDatasetJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewUpdateDatasetRequest(c.Server, username, namespace, datasetName, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteChoices Forget which meanings of words were chosen
+//
+// Needs the viewer role. Removes what the caller chose in this dataset, so that the caller is asked again. Choices of others stay.
+//
+// Corresponds with DELETE /data/{username}/{namespace}/{datasetName}/choices (the `DeleteChoices` operationId).
+func (c *Client) DeleteChoices(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteChoicesRequest(c.Server, username, namespace, datasetName)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetChoices Read which meanings of words were chosen
+//
+// Needs the viewer role. When the caller chooses an option of a run, Quern remembers what the contested words mean in the dataset, and does not ask
+// the caller again. For editors, `proposed` lists meanings that people chose and that the semantics do not have; `PUT` of the semantics
+// with the words as synonyms makes them valid for everybody.
+//
+// Corresponds with GET /data/{username}/{namespace}/{datasetName}/choices (the `GetChoices` operationId).
+func (c *Client) GetChoices(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetChoicesRequest(c.Server, username, namespace, datasetName)
 	if err != nil {
 		return nil, err
 	}
@@ -6295,6 +6382,102 @@ func NewUpdateDatasetRequestWithBody(server string, username Username, namespace
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewDeleteChoicesRequest constructs an http.Request for the DeleteChoices method
+func NewDeleteChoicesRequest(server string, username Username, namespace Namespace, datasetName DatasetName) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "username", username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "namespace", namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam2 string
+
+	pathParam2, err = runtime.StyleParamWithOptions("simple", false, "datasetName", datasetName, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/data/%s/%s/%s/choices", pathParam0, pathParam1, pathParam2)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetChoicesRequest constructs an http.Request for the GetChoices method
+func NewGetChoicesRequest(server string, username Username, namespace Namespace, datasetName DatasetName) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "username", username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "namespace", namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam2 string
+
+	pathParam2, err = runtime.StyleParamWithOptions("simple", false, "datasetName", datasetName, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/data/%s/%s/%s/choices", pathParam0, pathParam1, pathParam2)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
 
 	return req, nil
 }
@@ -10474,6 +10657,26 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PATCH /data/{username}/{namespace}/{datasetName} (the `UpdateDataset` operationId).
 	UpdateDatasetWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, body UpdateDatasetJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateDatasetResponse, error)
 
+	// DeleteChoicesWithResponse Forget which meanings of words were chosen
+	//
+	// Needs the viewer role. Removes what the caller chose in this dataset, so that the caller is asked again. Choices of others stay.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /data/{username}/{namespace}/{datasetName}/choices (the `DeleteChoices` operationId).
+	DeleteChoicesWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*DeleteChoicesResponse, error)
+
+	// GetChoicesWithResponse Read which meanings of words were chosen
+	//
+	// Needs the viewer role. When the caller chooses an option of a run, Quern remembers what the contested words mean in the dataset, and does not ask
+	// the caller again. For editors, `proposed` lists meanings that people chose and that the semantics do not have; `PUT` of the semantics
+	// with the words as synonyms makes them valid for everybody.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /data/{username}/{namespace}/{datasetName}/choices (the `GetChoices` operationId).
+	GetChoicesWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*GetChoicesResponse, error)
+
 	// ClearDatasetWithResponse Remove all rows of a dataset
 	//
 	// Needs the editor role. The history stays, so that an earlier snapshot can be restored.
@@ -11792,6 +11995,109 @@ func (r UpdateDatasetResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r UpdateDatasetResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// DeleteChoicesResponseDefaultHeaders the declared response headers of an HTTP default response for DeleteChoices
+type DeleteChoicesResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type DeleteChoicesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *DeleteChoicesResponseDefaultHeaders
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r DeleteChoicesResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteChoicesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteChoicesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteChoicesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteChoicesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetChoicesResponseDefaultHeaders the declared response headers of an HTTP default response for GetChoices
+type GetChoicesResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type GetChoicesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Choices
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *GetChoicesResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetChoicesResponse) GetJSON200() *Choices {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r GetChoicesResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetChoicesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetChoicesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetChoicesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetChoicesResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -15810,6 +16116,38 @@ func (c *ClientWithResponses) UpdateDatasetWithResponse(ctx context.Context, use
 	return ParseUpdateDatasetResponse(rsp)
 }
 
+// DeleteChoicesWithResponse Forget which meanings of words were chosen
+//
+// Needs the viewer role. Removes what the caller chose in this dataset, so that the caller is asked again. Choices of others stay.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /data/{username}/{namespace}/{datasetName}/choices (the `DeleteChoices` operationId).
+func (c *ClientWithResponses) DeleteChoicesWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*DeleteChoicesResponse, error) {
+	rsp, err := c.DeleteChoices(ctx, username, namespace, datasetName, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteChoicesResponse(rsp)
+}
+
+// GetChoicesWithResponse Read which meanings of words were chosen
+//
+// Needs the viewer role. When the caller chooses an option of a run, Quern remembers what the contested words mean in the dataset, and does not ask
+// the caller again. For editors, `proposed` lists meanings that people chose and that the semantics do not have; `PUT` of the semantics
+// with the words as synonyms makes them valid for everybody.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /data/{username}/{namespace}/{datasetName}/choices (the `GetChoices` operationId).
+func (c *ClientWithResponses) GetChoicesWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*GetChoicesResponse, error) {
+	rsp, err := c.GetChoices(ctx, username, namespace, datasetName, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetChoicesResponse(rsp)
+}
+
 // ClearDatasetWithResponse Remove all rows of a dataset
 //
 // Needs the editor role. The history stays, so that an earlier snapshot can be restored.
@@ -17657,6 +17995,94 @@ func ParseUpdateDatasetResponse(rsp *http.Response) (*UpdateDatasetResponse, err
 	switch {
 	case true:
 		var headers UpdateDatasetResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseDeleteChoicesResponse parses an HTTP response from a DeleteChoicesWithResponse call
+func ParseDeleteChoicesResponse(rsp *http.Response) (*DeleteChoicesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteChoicesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers DeleteChoicesResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetChoicesResponse parses an HTTP response from a GetChoicesWithResponse call
+func ParseGetChoicesResponse(rsp *http.Response) (*GetChoicesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetChoicesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Choices
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers GetChoicesResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {

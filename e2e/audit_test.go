@@ -235,7 +235,7 @@ func (a *auditor) checkRefusals(audited auditedCall) {
 		refuse(audited.request, made, "garbage", http.StatusUnauthorized)
 	}
 
-	asViewer := readsRows(audited.request.operation) || readsProfile(audited.request.operation) || slices.Contains([]string{"POST /query/ask", callAgent}, audited.request.operation)
+	asViewer := readsRows(audited.request.operation) || readsProfile(audited.request.operation) || slices.Contains([]string{"POST /query/ask", callAgent, deleteChoices}, audited.request.operation)
 	if !isMade && !asViewer && !audited.byEditor {
 		refuse(audited.request, made, a.viewer, http.StatusForbidden, http.StatusNotFound)
 	}

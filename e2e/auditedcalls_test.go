@@ -170,6 +170,10 @@ func auditedCalls() []auditedCall {
 			entries: []string{"semantics.put dataset <namespace>/orders revision 1"},
 		},
 		{
+			request: authorizationRow{operation: deleteChoices}, status: 204,
+			entries: []string{"choices.delete dataset <namespace>/orders"},
+		},
+		{
 			request: authorizationRow{operation: "POST /permissions/namespaces/{username}/{namespace}/shares", body: `{"username": "x", "role": "viewer"}`}, status: 200,
 			entries: []string{"share.grant namespace <namespace> x viewer"},
 		},
@@ -198,6 +202,9 @@ func auditedCalls() []auditedCall {
 
 // internalRPC is the code of an internal error in JSON-RPC.
 const internalRPC = -32603
+
+// deleteChoices is an operation that changes something, and that viewers may call.
+const deleteChoices = "DELETE /data/{username}/{namespace}/{datasetName}/choices"
 
 type auditedCall struct {
 	request  authorizationRow // without statuses

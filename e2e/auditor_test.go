@@ -48,7 +48,7 @@ func newAuditor(t *testing.T) *auditor {
 			deferred("namespaces", "UPDATE"), deferred("datasets", "UPDATE"), deferred("definitions", "UPDATE"), deferred("grants", "UPDATE"),
 			deferred("tokens", "UPDATE OF revoked_at"), deferred("upload_sessions", "UPDATE"), deferred("upload_files", "UPDATE OF status"),
 			deferred("ingestions", "UPDATE OF status"), deferred("runs", "UPDATE OF status"), deferred("conversations", "UPDATE OF title"),
-			deferred("run_feedback", "UPDATE"),
+			deferred("run_feedback", "UPDATE"), deferred("remembered", "UPDATE"),
 		} {
 			_, err := connection.Exec(ctx, statement)
 			require.NoError(t, err, statement)
@@ -110,6 +110,11 @@ func (a *auditor) thing(audited auditedCall) thing {
 		}
 	}
 
+	if audited.request.operation == deleteChoices { // the owner must have chosen something
+		a.exec(`INSERT INTO remembered SELECT d.account_id, d.id, d.account_id, 'cost', 'column', 'cost', 'a', now()
+			FROM datasets d JOIN namespaces n ON n.account_id = d.account_id AND n.id = d.namespace_id WHERE n.name = $1`, made.namespace)
+	}
+
 	if audited.isEmpty {
 		answer := call(a.t, http.MethodDelete, a.url+"/data/self/"+made.namespace+"/orders", a.owner, "")
 		require.Equal(a.t, http.StatusNoContent, answer.status, answer.body)
@@ -135,7 +140,7 @@ func (a *auditor) state() map[string]string {
 			}
 		}
 
-		for _, table := range []string{"namespaces", "datasets", "definitions", "grants", "directory_grants", "idempotency", "upload_sessions", "ingestion_files"} {
+		for _, table := range []string{"namespaces", "datasets", "definitions", "grants", "directory_grants", "idempotency", "upload_sessions", "ingestion_files", "remembered"} {
 			of(table, "r::text", "true")
 		}
 

@@ -182,6 +182,10 @@ func authorizationTable() (columns string, rows []authorizationRow) {
 		{operation: "PUT /data/{username}/{namespace}/{datasetName}/semantics", body: `{"row": "order"}`, statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      403    200    200"},
 
+		{operation: "GET /data/{username}/{namespace}/{datasetName}/choices", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
+		{operation: "DELETE /data/{username}/{namespace}/{datasetName}/choices", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      204    204    204"},
 		{operation: "POST /data/{username}/{namespace}/{datasetName}/inferDefinition/draft", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
 		{operation: "GET /data/{username}/{namespace}/{datasetName}/profile", statuses: "" +
@@ -283,6 +287,10 @@ func sharingTable() (columns string, rows []authorizationRow) {
 			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
 		{operation: "PUT /data/{username}/{namespace}/{datasetName}/semantics", body: `{"row": "order"}`, statuses: "" +
 			"403      200      403      200      200       200  200    404    403  403   403      200      200  200  404  200"},
+		{operation: "GET /data/{username}/{namespace}/{datasetName}/choices", statuses: "" +
+			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
+		{operation: "DELETE /data/{username}/{namespace}/{datasetName}/choices", statuses: "" +
+			"204      204      204      204      204       204  204    404    204  204   204      204      204  204  404  204"},
 		{operation: "POST /data/{username}/{namespace}/{datasetName}/inferDefinition/draft", statuses: "" +
 			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
 		{operation: "GET /data/{username}/{namespace}/{datasetName}/profile", statuses: "" +

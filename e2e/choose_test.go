@@ -41,9 +41,20 @@ func newDoubtful(t *testing.T, s *service, owner, bearer string) *filled {
 // refunds is the highest amount of the dataset with this name.
 const refunds = 41.5
 
+// forgets removes what the caller chose before, so that the same question is asked back again.
+func (d *filled) forgets() {
+	d.t.Helper()
+
+	for _, name := range []string{"invoices", "refunds"} {
+		got := call(d.t, http.MethodDelete, d.s.url+"/data/"+d.owner+"/"+d.namespace+"/"+name+"/choices", d.bearer, "")
+		require.Contains(d.t, []int{http.StatusNoContent, http.StatusNotFound}, got.status, got.body)
+	}
+}
+
 // choosing asks a question that has several interpretations, and returns the run, which waits.
 func (d *filled) choosing(question string) (run concluded) {
 	d.t.Helper()
+	d.forgets()
 
 	run = d.asks(question, "")
 	require.Equal(d.t, "waiting", run.Status, "%+v", run)
@@ -183,6 +194,8 @@ func chooseByRules(t *testing.T, d *filled, _ *signer) {
 // chooseAssistant checks the events of the assistant, and what a conversation shows.
 func chooseAssistant(t *testing.T, d *filled) {
 	t.Helper()
+
+	d.forgets()
 
 	ask := newRequest(t, http.MethodPost, d.s.url+"/query/ask", d.bearer, d.script("assistant", doubtful, ""))
 	events := follow(t, ask, 1000)

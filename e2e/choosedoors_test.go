@@ -69,6 +69,8 @@ func chooseOnScreen(t *testing.T, d *filled, _ *signer) {
 	require.Equal(t, 2, c.try("ask", "--choose", "1").code, "a conversation is missing")
 	require.Equal(t, 2, c.try("ask", "-c", conversation, "--choose", "1", "Why?").code, "a question is too much")
 
+	d.forgets()
+
 	raw := c.try("ask", "-n", about, "--agent", "nl2ql", "--json", doubtful)
 	require.Equal(t, 10, raw.code)
 	require.Empty(t, raw.err)
@@ -85,6 +87,8 @@ func chooseOnScreen(t *testing.T, d *filled, _ *signer) {
 	at.shows("highest amount")
 	at.shows("run: ")
 	require.Zero(t, wait())
+
+	d.forgets()
 
 	at, wait = atScreen(t, c, "ask", "-n", about, "--agent", "nl2ql", doubtful)
 	at.shows("Choose 1 to 2, or press Enter for none: ")
@@ -135,6 +139,7 @@ func (p *peer) reply(id, task, text string) string {
 // doubts asks the question that has two interpretations, and returns the task and its options.
 func (p *peer) doubts() (task a2aTask, options []option) {
 	p.t.Helper()
+	p.forgets()
 
 	task = *rpcResult(p.t, p.call("SendMessage", p.ask(uuid.NewString(), doubtful, ""))).Task
 	require.Equal(p.t, "TASK_STATE_INPUT_REQUIRED", task.Status.State)
@@ -198,6 +203,8 @@ func chooseOverA2A(t *testing.T, d *filled, _ *signer) {
 func chooseOverA2AStreams(t *testing.T, d *filled, _ *signer) {
 	t.Helper()
 
+	d.forgets()
+
 	p := newPeer(d, "nl2ql")
 	events := p.follow(p.request("SendStreamingMessage", p.ask(uuid.NewString(), doubtful, "")))
 	require.Equal(t, "working, generated-query, result-data, input_required", words(events))
@@ -234,6 +241,7 @@ func chooseOverA2AStreams(t *testing.T, d *filled, _ *signer) {
 	rest, err := io.ReadAll(stream.lines)
 	require.NoError(t, err)
 	require.Contains(t, string(rest), `"reason":"UNAUTHORIZED"`)
+	d.forgets()
 
 	p = newPeer(d, "assistant")
 	events = p.follow(p.request("SendStreamingMessage", p.ask(uuid.NewString(), doubtful, "")))

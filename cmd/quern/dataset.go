@@ -13,7 +13,7 @@ import (
 func (p *program) datasetCommand() *cobra.Command {
 	return group("dataset", "List, search, show and change datasets",
 		p.datasetList(), p.datasetSearch(), p.datasetShow(), p.datasetProfile(), p.datasetHistory(), p.datasetRestore(),
-		p.datasetCreate(), p.datasetDescribe(), p.datasetSemantics(), p.datasetRename(), p.datasetMove(), p.datasetExposure(), p.datasetClear(), p.datasetDelete(),
+		p.datasetCreate(), p.datasetDescribe(), p.datasetSemantics(), p.datasetChoices(), p.datasetRename(), p.datasetMove(), p.datasetExposure(), p.datasetClear(), p.datasetDelete(),
 	)
 }
 

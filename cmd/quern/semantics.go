@@ -16,8 +16,8 @@ import (
 
 func (p *program) datasetSemantics() *cobra.Command {
 	var (
-		row, file    string
-		roles, units map[string]string
+		row, file              string
+		roles, units, synonyms map[string]string
 	)
 
 	command := p.onDataset("semantics DATASET", "Show or say what rows and columns mean", 1, func(ctx context.Context, client *api.Client, at name, _ []string) error {
@@ -28,7 +28,7 @@ func (p *program) datasetSemantics() *cobra.Command {
 		response, err := client.GetSemantics(ctx, at.owner, at.namespace, at.dataset) //nolint:bodyclose // api.Read closes it
 
 		found, err := api.Read[api.Semantics](response, err)
-		if err != nil || row == "" && len(roles) == 0 && len(units) == 0 {
+		if err != nil || row == "" && len(roles) == 0 && len(units) == 0 && len(synonyms) == 0 {
 			return orShow(err, func() error { return p.showSemantics(found) })
 		}
 
@@ -49,6 +49,18 @@ func (p *program) datasetSemantics() *cobra.Command {
 			(*change.Columns)[column] = one
 		}
 
+		for column := range synonyms {
+			one := columnChange(change, found, column)
+			list := []string{synonyms[column]}
+
+			if one.Synonyms != nil {
+				list = append(slices.Clone(*one.Synonyms), list...)
+			}
+
+			one.Synonyms = &list
+			(*change.Columns)[column] = one
+		}
+
 		saved, err := api.Read[api.Semantics](client.PutSemantics(ctx, at.owner, at.namespace, at.dataset, &api.PutSemanticsParams{IfMatch: new(response.Header.Get("ETag"))}, change))
 
 		return orShow(err, func() error { return p.showSemantics(saved) })
@@ -61,10 +73,12 @@ To change joins and measures, write everything to a file (--output json), edit t
 	command.Flags().StringVar(&row, "row", "", "what one row is")
 	command.Flags().StringToStringVar(&roles, "role", nil, "role of a column, as NAME=ROLE; can be repeated")
 	command.Flags().StringToStringVar(&units, "unit", nil, "unit of a column, as NAME=UNIT; can be repeated")
+	command.Flags().StringToStringVar(&synonyms, "synonym", nil, "another word for a column, as NAME=WORDS; can be repeated")
 	command.Flags().StringVar(&file, "file", "", "file with everything that is said, as JSON; - for standard input")
 	command.MarkFlagsMutuallyExclusive("file", "row")
 	command.MarkFlagsMutuallyExclusive("file", "role")
 	command.MarkFlagsMutuallyExclusive("file", "unit")
+	command.MarkFlagsMutuallyExclusive("file", "synonym")
 
 	return command
 }

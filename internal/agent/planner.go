@@ -105,6 +105,10 @@ func (p *interpreter) interpret(ctx context.Context) (*planner.Candidate, Result
 	}
 
 	plan, err := p.candidates(ctx)
+	if err == nil && plan.Outcome == planner.AskBack {
+		err = p.recall(ctx, &plan)
+	}
+
 	if err != nil {
 		return nil, Result{}, err
 	}

@@ -70,7 +70,7 @@ type Explained struct {
 	As      string `json:"as"` // column, value, dataset, measure, period, number, function
 	Dataset string `json:"dataset,omitempty"`
 	Column  string `json:"column,omitempty"`
-	How     string `json:"how,omitempty"` // guessed, or empty if the words say it
+	How     string `json:"how,omitempty"` // guessed; confirmed, if the caller chose it before; or empty, if the words say it
 }
 
 // Outcome is the action to take for a plan.

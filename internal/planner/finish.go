@@ -409,38 +409,69 @@ func (r *reading) explain(text string, all []*item) (list []Explained) {
 			}
 
 			e.As = string(one.op)
+
+			if one.op == opSeller && len(r.form.Measures) > 0 { // by quantity or by revenue
+				e.Dataset, e.Column = r.tables[r.root].name, r.form.Measures[0].Name
+				if e.Column == "" && r.form.Measures[0].Of != nil {
+					e.Column = r.form.Measures[0].Of.Name
+				}
+			}
 		case columnItem:
-			e.As, e.Dataset, e.Column = "column", r.tables[one.table].name, r.tables[one.table].columns[one.column].Name
+			e.As, e.Dataset, e.Column = asColumn, r.tables[one.table].name, r.tables[one.table].columns[one.column].Name
 		case valueItem:
-			e.As, e.Dataset, e.Column = "value", r.tables[one.table].name, r.tables[one.table].columns[one.column].Name
+			e.As, e.Dataset, e.Column = asValue, r.tables[one.table].name, r.tables[one.table].columns[one.column].Name
 		case entityItem:
-			e.As, e.Dataset = "rows", r.tables[one.table].name
+			e.As, e.Dataset = asRows, r.tables[one.table].name
 		case partItem, openItem:
-			e.As, e.Dataset, e.Column = "column", r.tables[one.table].name, r.tables[one.table].columns[one.column].Name
+			e.As, e.Dataset, e.Column = asColumn, r.tables[one.table].name, r.tables[one.table].columns[one.column].Name
 		case verbItem:
 			if one.table < 0 {
 				continue
 			}
 
-			e.As, e.Dataset = "rows", r.tables[one.table].name
+			e.As, e.Dataset = asRows, r.tables[one.table].name
 		case measureItem:
-			e.As, e.Dataset = "measure", r.tables[one.table].name
+			e.As, e.Dataset = asMeasure, r.tables[one.table].name
 		case periodItem:
-			e.As = "period"
+			e.As = asPeriod
+			e.Dataset, e.Column = r.dateOfPeriod(one)
 		case grainItem:
-			e.As = "grain"
+			e.As = asGrain
+			e.Dataset, e.Column = r.dateOfGrain(one)
 		case numberItem:
 			e.As = "number"
 		}
 
 		if one.guess {
-			e.How = "guessed"
+			e.How = guessed
 		}
 
 		list = append(list, e)
 	}
 
 	return list
+}
+
+// dateOfPeriod returns the column that a period restricts.
+func (r *reading) dateOfPeriod(one *item) (dataset, column string) {
+	for _, w := range r.where {
+		if w.item >= 0 && w.item < len(r.items) && r.items[w.item] == one && w.Name != "" {
+			return r.tables[w.table].name, w.Name
+		}
+	}
+
+	return "", ""
+}
+
+// dateOfGrain returns the column whose days, months or years are a group.
+func (r *reading) dateOfGrain(one *item) (dataset, column string) {
+	for _, g := range r.groups {
+		if g.table >= 0 && g.Grain == one.grain {
+			return r.tables[g.table].name, g.Name
+		}
+	}
+
+	return "", ""
 }
 
 // words returns the words of the items that are not used.

@@ -53,7 +53,7 @@ func corrected(w *world, want Request, c *cover) (Plan, bool) {
 	for i := range found.Candidates[0].Explained {
 		e := &found.Candidates[0].Explained[i]
 		if slices.ContainsFunc(shift, func(s typo) bool { return strings.Contains(strings.ToLower(e.Words), s.word) }) {
-			e.How = "guessed"
+			e.How = guessed
 		}
 	}
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -11,6 +12,7 @@ import (
 	"quern.dev/quern/internal/agent"
 	"quern.dev/quern/internal/audit"
 	"quern.dev/quern/internal/auth"
+	"quern.dev/quern/internal/catalog"
 	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/postgres"
 )
@@ -67,6 +69,10 @@ func (r *Runs) Choose(ctx context.Context, who auth.Principal, id uuid.UUID, opt
 			return r.tooMany(running)
 		}
 
+		if err := r.rememberTx(ctx, tx, who, *found, option); err != nil {
+			return err
+		}
+
 		found.caller = who
 		found.Question.Chosen = append(found.Question.Chosen, chosen)
 		made, err = r.continueTx(ctx, tx, *found, chosen)
@@ -79,6 +85,32 @@ func (r *Runs) Choose(ctx context.Context, who auth.Principal, id uuid.UUID, opt
 	}
 
 	return made, err
+}
+
+// rememberTx stores what the choice says about words of the question, so that the caller is not asked again.
+func (r *Runs) rememberTx(ctx context.Context, tx postgres.Tx, who auth.Principal, run Run, option int) error {
+	chosen, others := run.stored.Clarification.Decided(option)
+
+	for i, one := range slices.Concat(others, chosen) {
+		d, err := r.Catalog.Allow(ctx, tx, who, auth.Viewer, run.Question.Dataset(one.Dataset))
+
+		switch said := (catalog.Remembered{Words: one.Words, Said: one.Said, Kind: one.As, Column: one.Column}); {
+		case fault.Is(err, fault.NotFound): // renamed since
+			continue
+		case err != nil:
+			return err
+		case i < len(others):
+			err = r.Catalog.ForgetTx(ctx, tx, who, d, said)
+		default:
+			err = r.Catalog.RememberTx(ctx, tx, who, d, said)
+		}
+
+		if err != nil {
+			return err
+		}
+	}
+
+	return nil
 }
 
 // isChosen reports whether the option is the last one that was chosen, and the run has not asked again since.

@@ -32,6 +32,34 @@ func (h handlers) PutSemantics(ctx context.Context, request api.PutSemanticsRequ
 	}, nil
 }
 
+// GetChoices returns which meanings of words the caller chose, and for editors what people chose.
+func (h handlers) GetChoices(ctx context.Context, request api.GetChoicesRequestObject) (api.GetChoicesResponseObject, error) {
+	own, proposed, err := h.catalog.Choices(ctx, callOf(ctx).who, datasetPath(request.Username, request.Namespace, request.DatasetName))
+	if err != nil {
+		return nil, err
+	}
+
+	shown := api.GetChoices200JSONResponse{Chosen: make([]api.ChosenMeaning, len(own))}
+	for i, one := range own {
+		shown.Chosen[i] = api.ChosenMeaning{Words: one.Said, As: one.Kind, Column: optionalText(one.Column), ChosenAt: one.At}
+	}
+
+	if proposed != nil {
+		list := make([]api.ProposedMeaning, len(proposed))
+		for i, one := range proposed {
+			list[i] = api.ProposedMeaning{Words: one.Said, Column: one.Column, People: one.People}
+		}
+
+		shown.Proposed = &list
+	}
+
+	return shown, nil
+}
+
+func (h handlers) DeleteChoices(ctx context.Context, request api.DeleteChoicesRequestObject) (api.DeleteChoicesResponseObject, error) {
+	return api.DeleteChoices204Response{}, h.catalog.ForgetChoices(ctx, callOf(ctx).who, datasetPath(request.Username, request.Namespace, request.DatasetName))
+}
+
 func showSemantics(s query.Semantics) api.Semantics {
 	shown := api.Semantics{
 		Row: s.Row.Value, RowSource: api.SemanticsSource(s.Row.Origin), Columns: make(map[string]api.ColumnSemantics, len(s.Columns)),
