@@ -72,8 +72,8 @@ func TestPlanner(t *testing.T) {
 	require.Equal(t, "refused", d.asks("And by status?", "").Result.Outcome, "there is no earlier question")
 	require.Contains(t, d.asks("How many of those orders are late?", within).Result.Response, "interpreted this question on its own")
 	require.Contains(t, d.asks("How many orders are late?", `"helperPrompt": "Only of 2025."`).Result.Response, "`helperPrompt`")
-	require.Equal(t, "1 row.", d.asks("How many orders are late?", within).Result.Response)
-	require.Equal(t, "1 row.", d.asks("How many of those orders are late?", "").Result.Response, "there is no earlier question")
+	require.Equal(t, "Number of orders where status is 'Late': 67.", d.asks("How many orders are late?", within).Result.Response)
+	require.Equal(t, "Number of orders where status is 'Late': 67.", d.asks("How many of those orders are late?", "").Result.Response, "there is no earlier question")
 
 	// A model that is not configured is refused before a run is made.
 	body := fmt.Sprintf(`{"username": "ada", "namespace": %q, "query": "How many orders are there?", "model": "large"}`, d.namespace)

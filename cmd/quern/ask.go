@@ -315,7 +315,7 @@ func (a *asking) complete(result api.RunResult) error {
 			a.section("")
 		}
 
-		a.out.printf("%s\n", a.out.clean(wrap(result.Response, a.out.columns())))
+		a.out.printf("%s\n", a.out.clean(wrap(a.response(result), a.out.columns())))
 		a.options(result.Clarification)
 
 		if !a.quiet && (a.waiting == nil || !a.canChoose()) {
@@ -329,6 +329,16 @@ func (a *asking) complete(result api.RunResult) error {
 	}
 
 	return nil
+}
+
+// response returns the text of a result, without the table that the output of its only step has shown.
+func (a *asking) response(result api.RunResult) string {
+	text, _, hasTable := strings.Cut(result.Response, ":\n\n| ")
+	if a.quiet || !hasTable || result.Checks != nil || len(result.Steps) != 1 || result.Steps[0].RowCount > stepRows {
+		return result.Response
+	}
+
+	return text + "."
 }
 
 func (a *asking) provenance(result api.RunResult) {

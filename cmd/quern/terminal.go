@@ -146,6 +146,12 @@ func wrap(text string, columns int) string {
 	var lines []string
 
 	for line := range strings.SplitSeq(text, "\n") {
+		if strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "|--") { // a row of a table is one line
+			lines = append(lines, line)
+
+			continue
+		}
+
 		current := ""
 
 		for _, word := range strings.SplitAfter(line, " ") {

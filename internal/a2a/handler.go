@@ -50,7 +50,12 @@ func (h handler) SendMessage(ctx context.Context, request *protocol.SendMessageR
 		}
 	}
 
-	return h.GetTask(ctx, &protocol.GetTaskRequest{ID: protocol.TaskID(made.ID.String()), HistoryLength: config.HistoryLength})
+	task, err := h.GetTask(ctx, &protocol.GetTaskRequest{ID: protocol.TaskID(made.ID.String()), HistoryLength: config.HistoryLength})
+	if err != nil {
+		return nil, err
+	}
+
+	return modesOf(config).task(task), nil
 }
 
 // send is SendMessage with the result in the wrapper that the protocol requires.
@@ -63,7 +68,7 @@ func (h handler) send(ctx context.Context, request *protocol.SendMessageRequest)
 // SendStreamingMessage sends a message to the agent and yields the events of the task. It yields a nil event when the
 // question is accepted, which may be long before the first event. SubscribeToTask does the same.
 func (h handler) SendStreamingMessage(ctx context.Context, request *protocol.SendMessageRequest) iter.Seq2[protocol.Event, error] {
-	return h.reserved(func(yield func(protocol.Event, error) bool) {
+	return modesOf(request.Config).stream(h.reserved(func(yield func(protocol.Event, error) bool) {
 		made, said, err := h.accept(ctx, request)
 		if err != nil {
 			yield(nil, err)
@@ -95,7 +100,7 @@ func (h handler) SendStreamingMessage(ctx context.Context, request *protocol.Sen
 		if tellOne(order, first, yield) {
 			h.narrate(ctx, made, first.Seq, order, yield)
 		}
-	})
+	}))
 }
 
 // reserved yields the events if the caller may open another stream. events is not started before that check.

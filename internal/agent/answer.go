@@ -98,7 +98,7 @@ func (s solution) conclude(ctx context.Context, plan Plan, done []attempted) (Re
 	case found == 0:
 		result.Response, result.Outcome = "No rows match.", NoData
 	case !s.dialogue.around.allows(s.inquiry.recorder.log.Pinned()):
-		result.Response = rowsOnly(steps) + " The model may not see rows, so it wrote no answer."
+		result.Response = rowsOnly(steps) + "\n\nThe model may not see rows, so it wrote no answer."
 	default:
 		if err := s.writeAnswer(ctx, &result, steps, s.remarks(plan, done)); err != nil {
 			return Result{}, err
@@ -110,14 +110,18 @@ func (s solution) conclude(ctx context.Context, plan Plan, done []attempted) (Re
 	return result, nil
 }
 
-// rowsOnly returns the number of rows of each step, for an answer that no model wrote.
+// rowsOnly returns what each step found, for an answer that no model wrote.
 func rowsOnly(steps []Step) string {
+	if len(steps) == 1 {
+		return answered(steps[0]).Response
+	}
+
 	words := make([]string, len(steps))
 	for i, s := range steps {
 		words[i] = fmt.Sprintf("Step %d: %s", s.Index+1, answered(s).Response)
 	}
 
-	return strings.Join(words, " ")
+	return strings.Join(words, "\n\n")
 }
 
 // remarks returns notes for the caller: steps that could not be done or were left out, and datasets that changed since
@@ -209,7 +213,7 @@ func (s solution) unwritten(ctx context.Context, result *Result, steps []Step, r
 	}
 
 	if result.setAnswer(report); report.Text == "" {
-		result.Response, result.Checks = rowsOnly(steps)+" The model wrote no answer. Ask again later.", nil
+		result.Response, result.Checks = rowsOnly(steps)+"\n\nThe model wrote no answer. Ask again later.", nil
 	}
 
 	return nil

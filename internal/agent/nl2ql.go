@@ -2,9 +2,9 @@ package agent
 
 import (
 	"context"
-	"fmt"
 
 	"quern.dev/quern/internal/auth"
+	"quern.dev/quern/internal/grounding"
 )
 
 // NL2QL answers a question with one statement, which a model writes, and its rows. The model can reach the data only
@@ -70,18 +70,16 @@ func without(d draft) Result {
 	return result
 }
 
-// answered returns the result for a step that has run.
+// answered returns the result for a step that has run. Its text says what was asked and what was found.
 func answered(step Step) Result {
-	result := Result{Interpretation: step.Instruction, Outcome: Answer}
-
-	switch step.RowCount {
-	case 0:
-		result.Response, result.Outcome = "No rows match.", NoData
-	case 1:
-		result.Response = "1 row."
-	default:
-		result.Response = fmt.Sprintf("%d rows.", step.RowCount)
+	if step.RowCount == 0 {
+		return Result{Response: "No rows match.", Interpretation: step.Instruction, Outcome: NoData}
 	}
 
-	return result
+	columns := make([]grounding.Column, len(step.Columns))
+	for i, c := range step.Columns {
+		columns[i] = grounding.Column{Name: c.Name, Type: c.Type}
+	}
+
+	return Result{Response: grounding.Render(prose(step.Instruction), columns, step.Data, step.RowCount), Interpretation: step.Instruction, Outcome: Answer}
 }

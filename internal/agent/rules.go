@@ -70,11 +70,16 @@ func (p *interpreter) notUnderstood() error {
 // annotate completes a result of the planner with notes on how the question was interpreted, and cleans it: names and values
 // in the text come from data.
 func (p *interpreter) annotate(result Result) Result {
+	// The text of an answer is made of cells, which are escaped already, and says the interpretation itself.
+	if result.Outcome != Answer {
+		result.Response = prose(result.Response)
+	}
+
 	words := []string{result.Response}
 
 	switch {
-	case p.down != nil && result.Interpretation != "":
-		words = []string{"No model could be reached, so the planner interpreted the question: " + result.Interpretation + ".", result.Response}
+	case p.down != nil && result.Interpretation != "" && result.Outcome != Answer:
+		words = []string{prose("No model could be reached, so the planner interpreted the question: " + result.Interpretation + "."), result.Response}
 	case p.down != nil:
 		words = []string{"No model could be reached, so the planner answered.", result.Response}
 	case refersBack(p.inquiry.question) && !p.follows:
@@ -85,7 +90,7 @@ func (p *interpreter) annotate(result Result) Result {
 		words = append(words, "The planner does not use `helperPrompt`.")
 	}
 
-	result.Response, result.Model = prose(strings.Join(words, "\n\n")), plannerName
+	result.Response, result.Model = strings.Join(words, "\n\n"), plannerName
 	result.Clarification.clean()
 
 	return result
