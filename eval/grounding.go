@@ -58,8 +58,8 @@ func measureGrounding(o options) error {
 		return err
 	}
 
-	if found < 0.95 || claims > 0.05 {
-		return errors.New("the check must find at least 95% of the wrong figures and report at most 5% of the right ones")
+	if found < 0.97 || claims > 0.03 {
+		return errors.New("the check must find at least 97% of the wrong figures and report at most 3% of the right ones")
 	}
 
 	return nil

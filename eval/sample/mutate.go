@@ -21,11 +21,23 @@ const (
 	WrongBase    Class = "wrong percentage base"
 	Invented     Class = "invented value"
 	OtherColumn  Class = "other column"
+	Currency     Class = "wrong currency"
+	NumberWord   Class = "wrong number word"
+	Superlative  Class = "wrong superlative"
+	Place        Class = "wrong place in a ranking"
+	Comparison   Class = "wrong comparison"
+	Multiple     Class = "wrong multiple"
+	Direction    Class = "wrong direction"
+	Fraction     Class = "wrong fraction"
+	WrongYear    Class = "wrong year"
 )
 
 // Classes returns all classes except True.
 func Classes() []Class {
-	return []Class{WrongNumber, WrongUnit, SwappedRows, WrongRounded, WrongBase, Invented, OtherColumn}
+	return []Class{
+		WrongNumber, WrongUnit, SwappedRows, WrongRounded, WrongBase, Invented, OtherColumn, Currency, NumberWord, Superlative, Place, Comparison, Multiple, Direction,
+		Fraction, WrongYear,
+	}
 }
 
 // mutate makes a figure of a statement wrong, and reports whether it could. The result is never true by coincidence.
@@ -47,6 +59,24 @@ func (r *random) mutate(class Class, s *statement) bool {
 		return r.invent(figure)
 	case OtherColumn:
 		return r.otherColumn(s, figure)
+	case Currency:
+		return r.wrongCurrency(figure)
+	case NumberWord:
+		return r.contradict(s, "word")
+	case Superlative:
+		return r.contradict(s, "superlative most", "superlative least")
+	case Place:
+		return r.contradict(s, "place")
+	case Comparison:
+		return r.contradict(s, "comparison")
+	case Multiple:
+		return r.contradict(s, "multiple")
+	case Direction:
+		return r.contradict(s, "direction")
+	case Fraction:
+		return r.contradict(s, "fraction")
+	case WrongYear:
+		return r.contradict(s, "year")
 	case True:
 	}
 
@@ -175,7 +205,7 @@ func differs(shown, truth *figure) bool {
 		return !strings.EqualFold(shown.text, truth.text)
 	case asNumber:
 		return isWrong(shown.value, shown.style, truth.value) && isWrong(truth.value, truth.style, shown.value)
-	case asName:
+	case asName, asWords:
 	}
 
 	return false
@@ -290,7 +320,7 @@ func (r *random) invent(f *figure) bool {
 		}
 
 		f.value = value
-	case asName:
+	case asName, asWords:
 		return false
 	}
 

@@ -4,7 +4,7 @@ import "slices"
 
 // phrases returns the sentences for a fact in a format.
 func phrases(what string, in Format) []string {
-	return slices.Concat(plainly(what)[in], freely(what)[in])
+	return slices.Concat(plainly(what)[in], freely(what)[in], related(what)[in])
 }
 
 func plainly(what string) [3][]string {

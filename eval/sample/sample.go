@@ -64,7 +64,7 @@ func (r *random) sample(tables []Table, in Format, class Class) (Sample, bool) {
 		}
 	}
 
-	statements := r.statements(views)
+	statements := r.statements(views, in, class)
 	if len(statements) == 0 {
 		return Sample{}, false
 	}
@@ -99,7 +99,7 @@ func (r *random) sample(tables []Table, in Format, class Class) (Sample, bool) {
 }
 
 // statements makes one to four statements about the steps, with a quarter of the figures without markers.
-func (r *random) statements(views []*view) []*statement {
+func (r *random) statements(views []*view, in Format, class Class) []*statement {
 	var list []*statement
 
 	for range 1 + r.IntN(4) {
@@ -109,13 +109,17 @@ func (r *random) statements(views []*view) []*statement {
 		}
 
 		s := facts()[r.IntN(len(facts()))](r, v)
+		if _, isRelation := relations()[class]; r.chance(30) || isRelation && len(list) == 0 {
+			s = r.related(v, in, class)
+		}
+
 		if s == nil {
 			continue
 		}
 
 		// A figure calculated from two cells needs a marker that states the calculation.
 		for _, f := range s.figures {
-			f.bare = r.chance(25) && (f.row >= 0 || slices.Contains([]string{"count", "sum", "average", "share"}, s.what))
+			f.bare = f.form == asWords || r.chance(25) && (f.row >= 0 || slices.Contains([]string{"count", "sum", "average", "share"}, s.what))
 		}
 
 		list = append(list, s)
@@ -254,7 +258,7 @@ func (w *writer) figure(f *figure) bool {
 		return true
 	}
 
-	if f.bare && (year.MatchString(text) || slices.Contains([]string{w.numbers["{q}"], w.numbers["{y}"]}, strings.Trim(text, "-−"))) {
+	if f.bare && f.form != asWords && (year.MatchString(text) || slices.Contains([]string{w.numbers["{q}"], w.numbers["{y}"]}, strings.Trim(text, "-−"))) {
 		if f.wrong {
 			return false
 		}

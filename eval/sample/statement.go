@@ -31,6 +31,7 @@ type figure struct {
 	marker      string
 	bare        bool // without a marker, so the check must locate it
 	wrong       bool
+	contrary    string // of a figure in words: what a writer who is wrong would say
 }
 
 func (f *figure) write(in Format) string {
@@ -44,7 +45,7 @@ func (f *figure) write(in Format) string {
 		}
 
 		return quotes[0] + f.text + quotes[1]
-	case asName:
+	case asName, asWords:
 		return f.text
 	case asNumber:
 	}
@@ -59,6 +60,7 @@ type statement struct {
 	names   map[string]*figure // rows by slot
 	columns map[string]string
 	figures []*figure
+	instead *figure // row that a wrong superlative names
 	// Wrong bases of a percentage.
 	bases []base
 }

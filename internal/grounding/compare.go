@@ -95,6 +95,8 @@ func saysSame(f *figure, text string, one *cell) bool {
 		return strings.Contains(one.text, text)
 	case formNumber:
 		return slices.ContainsFunc(scan(one.text), func(in *figure) bool { return sameFigure(f, in) })
+	case formRelation:
+		return false
 	case formQuote, formName:
 		key := keyOf(f.inner)
 

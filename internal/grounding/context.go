@@ -2,6 +2,7 @@ package grounding
 
 import (
 	"fmt"
+	"math/big"
 	"slices"
 	"sort"
 	"strings"
@@ -21,6 +22,7 @@ type checker struct {
 	asked     map[string]bool // keys of the figures in the question
 	question  string          // words of the question, separated by spaces
 	words     map[string]lexicon.Topic
+	relations []*relation
 	looks     int // number of cells examined
 }
 
@@ -50,6 +52,7 @@ func newChecker(text, question string, markers []*marker, data *rowData) *checke
 	c.heads = c.mentions(words, true)
 	c.nameDays(words)
 	c.segment(words)
+	c.findRelations(words)
 	c.readByLanguage()
 
 	return c
@@ -218,14 +221,14 @@ func (c *checker) isClaim(f *figure) bool {
 	text := c.text[f.from:f.to]
 
 	switch f.form {
-	case formName:
+	case formName, formRelation:
 		return false
 	case formQuote:
 		key := keyOf(f.inner)
 
 		return key != "" && !strings.Contains(c.question, " "+key+" ") && c.data.heads[stemKey(key)] == nil
 	case formNumber:
-		if f.ordinal || isYear(text) || c.seasonal(f) || c.stepNumber(f) {
+		if f.ordinal || isYear(text) && !c.isYearOf(f) || c.seasonal(f) || c.stepNumber(f) || f.spelled && !c.counts(f) {
 			return false
 		}
 	case formDay, formClock:
@@ -242,6 +245,57 @@ func (c *checker) isClaim(f *figure) bool {
 
 	return !slices.ContainsFunc(f.keys(), func(key string) bool { return c.asked[key] })
 }
+
+// isYearOf reports whether a year is the value of a column of years for a row that the sentence names.
+func (c *checker) isYearOf(f *figure) bool {
+	if len(c.sentences) == 0 {
+		return false
+	}
+
+	s := c.sentences[c.sentenceAt(f.from)]
+	other := func(m mention) bool { return m.to <= f.from || m.from >= f.to }
+	isYears := func(p namePosition) bool { return c.data.tables[p.t].columns[p.c].years }
+	heads := slices.DeleteFunc(slices.Clone(between(c.heads, s.from, s.to)), func(m mention) bool {
+		// "Since 2001: the founding year of …" names another year first.
+		return !other(m) || !slices.ContainsFunc(m.places, isYears) || m.from > f.to && strings.Contains(c.text[f.to:m.from], ":")
+	})
+
+	return len(heads) > 0 && slices.ContainsFunc(between(c.names, s.from, s.to), func(m mention) bool {
+		return other(m) && slices.ContainsFunc(m.places, func(p namePosition) bool {
+			return !isYears(p) && slices.ContainsFunc(heads, func(h mention) bool {
+				return slices.ContainsFunc(h.places, func(at namePosition) bool { return at.t == p.t && isYears(at) })
+			})
+		})
+	})
+}
+
+// counts reports whether a number in words says something about the rows. "The two cities" and "these three" only refer to
+// what was named.
+func (c *checker) counts(f *figure) bool {
+	if len(c.sentences) == 0 {
+		return false
+	}
+
+	s := c.sentences[c.sentenceAt(f.from)]
+
+	refers := []string{"the", "these", "those", "both", "all", "other", "top", "first", "last", "die", "diese", "diesen", "den", "alle", "allen", "beiden", "ersten", "besten", "les", "ces", "des", "aux", "premiers", "autres"}
+	if slices.Contains(refers, strings.ToLower(lastWord(strings.TrimRight(c.text[:f.from], " ")))) {
+		return false
+	}
+
+	// "for six reasons": a small number of something that is neither a row nor a column.
+	next := strings.TrimPrefix(c.text[f.to:], " ")
+	word := strings.ToLower(next[:wordEnd(next, 0)])
+	at := len(c.text) - len(next)
+
+	if few := f.values[0].value.Cmp(big.NewRat(maxFew, 1)) <= 0; few && at > f.to && word != "" && c.words[word] == 0 && !covered(c.heads, at, at+1) && !covered(c.names, at, at+1) {
+		return false
+	}
+
+	return len(between(c.names, s.from, s.to)) > 0 || len(between(c.heads, s.from, s.to)) > 0 || s.says&lexicon.Counts != 0
+}
+
+const maxFew = 12 // writers use words for smaller numbers of anything
 
 // seasonal reports whether a figure is a part of something like 2025/26.
 func (c *checker) seasonal(f *figure) bool {

@@ -19,6 +19,7 @@ const (
 	formQuote
 	formClock
 	formName // words that precede a marker
+	formRelation
 )
 
 // figure is a part of the text that may be a claim.
@@ -34,6 +35,7 @@ type figure struct {
 	near     lexicon.Nearness
 	days     []day
 	ordinal  bool
+	spelled  bool   // a number in words
 	inner    string // quoted text or name
 	markers  []*marker
 
@@ -130,12 +132,57 @@ func scan(text string, cuts ...int) []*figure {
 		i = max(end, i+1)
 	}
 
+	for _, f := range scanSpelled(text) {
+		take(f)
+	}
+
 	slices.SortFunc(figures, func(a, b *figure) int { return a.from - b.from })
 
 	return figures
 }
 
-const maxQuote = 200
+// scanSpelled finds numbers in words. One is left out: it is also an article and a pronoun.
+func scanSpelled(text string) []*figure {
+	var figures []*figure
+
+	words := lexicon.LowerWords(text)
+
+	for i := 0; i < len(words); i++ {
+		var joined []string
+
+		for n := i; n < min(len(words), i+maxSpelledWords); n++ {
+			if between := text[words[max(n-1, i)].End:max(words[n].Start, words[max(n-1, i)].End)]; n > i && between != " " && between != "-" && between != "\u00a0" {
+				break
+			}
+
+			joined = append(joined, words[n].Text)
+		}
+
+		value, used := lexicon.Spelled(joined)
+		if used == 0 || value < 2 {
+			continue
+		}
+
+		f := &figure{from: words[i].Start, to: words[i+used-1].End, digits: words[i].Start, spelled: true}
+
+		if powers, known := f.suffix(text, f.to); known && len(powers) > 0 {
+			for _, p := range powers {
+				f.values = append(f.values, numberValue{value: new(big.Rat).Mul(new(big.Rat).SetInt64(int64(value)), power(p)), ulp: power(p)})
+			}
+
+			figures = append(figures, f)
+		}
+
+		i += used - 1
+	}
+
+	return figures
+}
+
+const (
+	maxSpelledWords = 6
+	maxQuote        = 200
+)
 
 // scanQuotes finds quoted values: at most maxQuote bytes, on one line.
 func scanQuotes(text string) []*figure {

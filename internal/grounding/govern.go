@@ -88,7 +88,9 @@ func (c *checker) hasFigures(from, to int) bool {
 		}
 	}
 
-	return false
+	i = sort.Search(len(c.relations), func(i int) bool { return c.relations[i].from >= from })
+
+	return i < len(c.relations) && c.relations[i].from < to
 }
 
 // isValue reports whether a figure is a value of something and not a name.

@@ -67,6 +67,12 @@ func Check(answer, question string, steps []Step) Report {
 		}
 	}
 
+	for _, r := range c.relations {
+		if claim, is := c.judgeRelation(r); is {
+			report.Claims = append(report.Claims, claim)
+		}
+	}
+
 	slices.SortStableFunc(report.Claims, func(a, b Claim) int { return a.At - b.At })
 
 	return report
