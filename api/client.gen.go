@@ -476,18 +476,21 @@ func (e NewTokenRole) Valid() bool {
 
 // Defines values for Outcome.
 const (
-	OutcomeAnswer        Outcome = "answer"
-	OutcomeClarification Outcome = "clarification"
-	OutcomeNoData        Outcome = "no_data"
-	OutcomeNotPermitted  Outcome = "not_permitted"
-	OutcomeRefused       Outcome = "refused"
-	OutcomeWithheld      Outcome = "withheld"
+	OutcomeAnswer           Outcome = "answer"
+	OutcomeAnswerUnverified Outcome = "answer_unverified"
+	OutcomeClarification    Outcome = "clarification"
+	OutcomeNoData           Outcome = "no_data"
+	OutcomeNotPermitted     Outcome = "not_permitted"
+	OutcomeRefused          Outcome = "refused"
+	OutcomeWithheld         Outcome = "withheld"
 )
 
 // Valid indicates whether the value is a known member of the Outcome enum.
 func (e Outcome) Valid() bool {
 	switch e {
 	case OutcomeAnswer:
+		return true
+	case OutcomeAnswerUnverified:
 		return true
 	case OutcomeClarification:
 		return true
@@ -937,12 +940,76 @@ type AuditTargetKind string
 // - `sql`: a model wrote the statement, because no form fits
 type Basis string
 
-// Checks The numbers, dates and quoted values of an answer that a model wrote, looked up in the rows of the steps. `unverified` lists
-// those that were not found, as written in `response`. Absent if no model wrote the answer.
+// CheckRequest A text, and what it is based on; at least one run or statement.
+type CheckRequest struct {
+	// Question The question that the text answers. Its numbers are not claims when the text repeats them.
+	Question *string `json:"question,omitempty"`
+
+	// Runs Completed runs of the caller. Their steps come first.
+	Runs *[]openapi_types.UUID `json:"runs,omitempty"`
+
+	// Statements Statements that are run with the rights and limits of the caller. `explain` cannot be set.
+	Statements *[]QueryRequest `json:"statements,omitempty"`
+
+	// Text Plain text or Markdown. It may have the markers of the assistant, such as `[[0:2:orders]]`, after its claims.
+	Text string `json:"text"`
+}
+
+// CheckResult defines model for CheckResult.
+type CheckResult struct {
+	Claims []CheckedClaim `json:"claims"`
+
+	// Steps What the claims were looked up in, in the order of `runs` and `statements`.
+	Steps []CheckedStep `json:"steps"`
+
+	// Text The text without markers. Positions refer to it.
+	Text       string `json:"text"`
+	Unverified int32  `json:"unverified"`
+	Verified   int32  `json:"verified"`
+}
+
+// CheckedClaim A claim of a text. `start` is its first character, `end` the character after it.
+type CheckedClaim struct {
+	// Calculation How the claim was calculated, if it is not the value of a cell.
+	Calculation *string `json:"calculation,omitempty"`
+	Claim       string  `json:"claim"`
+
+	// End A position in a text, from 0, counted in Unicode characters (code points).
+	End TextPosition `json:"end"`
+
+	// Reason Why the claim is not verified, for its writer. Absent if it is.
+	Reason *string `json:"reason,omitempty"`
+
+	// Sources The cells and columns that the claim was compared with. Empty if none was found.
+	Sources []ClaimSource `json:"sources"`
+
+	// Start A position in a text, from 0, counted in Unicode characters (code points).
+	Start    TextPosition `json:"start"`
+	Verified bool         `json:"verified"`
+}
+
+// CheckedStep defines model for CheckedStep.
+type CheckedStep struct {
+	// Complete All rows were compared. Otherwise only the first 1,000, or 1 MiB, so that no total can be confirmed.
+	Complete bool   `json:"complete"`
+	Index    int32  `json:"index"`
+	Query    string `json:"query"`
+	RowCount int64  `json:"rowCount"`
+
+	// RunID Absent for a statement of the request.
+	RunID *openapi_types.UUID `json:"runId,omitempty"`
+}
+
+// Checks The claims of an answer that a model wrote, looked up in the rows of the steps: numbers, also in words, dates, quoted values, and statements such as "the
+// highest", "twice" and "fell". `unverified` lists those that the rows do not confirm, as written in `response`, where each is followed by ` (?)`.
+// Absent if no model wrote the answer.
 type Checks struct {
-	Claims     int32    `json:"claims"`
-	Unverified []string `json:"unverified"`
-	Verified   int32    `json:"verified"`
+	Claims int32 `json:"claims"`
+
+	// Places Where the claims stand in `response`, in their order. Absent in runs of earlier versions.
+	Places     *[]ClaimPlace `json:"places,omitempty"`
+	Unverified []string      `json:"unverified"`
+	Verified   int32         `json:"verified"`
 }
 
 // Choices Which meanings of words were chosen in a dataset.
@@ -983,6 +1050,30 @@ type Citation struct {
 	Row *int64 `json:"row,omitempty"`
 
 	// Step `index` of the step.
+	Step int32 `json:"step"`
+}
+
+// ClaimPlace Where a claim stands in `response`. `start` is its first character, `end` the character after it.
+type ClaimPlace struct {
+	Claim string `json:"claim"`
+
+	// End A position in a text, from 0, counted in Unicode characters (code points).
+	End TextPosition `json:"end"`
+
+	// Start A position in a text, from 0, counted in Unicode characters (code points).
+	Start    TextPosition `json:"start"`
+	Verified bool         `json:"verified"`
+}
+
+// ClaimSource defines model for ClaimSource.
+type ClaimSource struct {
+	// Column If absent, the claim is about the number of rows.
+	Column *string `json:"column,omitempty"`
+
+	// Row Row of the step, from 0. If absent, the claim is about all rows.
+	Row *int64 `json:"row,omitempty"`
+
+	// Step `index` in `steps`.
 	Step int32 `json:"step"`
 }
 
@@ -1761,6 +1852,7 @@ type OptionChoice struct {
 }
 
 // Outcome - `answer`
+// - `answer_unverified`: an answer that a model wrote, with numbers or statements that the rows do not confirm; they are marked in `response`
 // - `no_data`: nothing matched, or nothing that the caller can see is about this
 // - `clarification`: the question can be read in several ways, and `response` asks which; while the run has the status `waiting`, an option can be chosen
 // - `not_permitted`: it asks to change, share or delete, but agents only read
@@ -2056,8 +2148,9 @@ type RunResult struct {
 	// - `sql`: a model wrote the statement, because no form fits
 	Basis *Basis `json:"basis,omitempty"`
 
-	// Checks The numbers, dates and quoted values of an answer that a model wrote, looked up in the rows of the steps. `unverified` lists
-	// those that were not found, as written in `response`. Absent if no model wrote the answer.
+	// Checks The claims of an answer that a model wrote, looked up in the rows of the steps: numbers, also in words, dates, quoted values, and statements such as "the
+	// highest", "twice" and "fell". `unverified` lists those that the rows do not confirm, as written in `response`, where each is followed by ` (?)`.
+	// Absent if no model wrote the answer.
 	Checks *Checks `json:"checks,omitempty"`
 
 	// Citations Where the numbers, dates and quoted values of `response` come from.
@@ -2074,6 +2167,7 @@ type RunResult struct {
 	Model *string `json:"model,omitempty"`
 
 	// Outcome - `answer`
+	// - `answer_unverified`: an answer that a model wrote, with numbers or statements that the rows do not confirm; they are marked in `response`
 	// - `no_data`: nothing matched, or nothing that the caller can see is about this
 	// - `clarification`: the question can be read in several ways, and `response` asks which; while the run has the status `waiting`, an option can be chosen
 	// - `not_permitted`: it asks to change, share or delete, but agents only read
@@ -2252,6 +2346,9 @@ type SubError struct {
 
 // SuggestionSource `drafted` by Quern, `confirmed` by a person, or drafted and then `rejected` by a person. What is rejected is not used.
 type SuggestionSource string
+
+// TextPosition A position in a text, from 0, counted in Unicode characters (code points).
+type TextPosition = int32
 
 // Token defines model for Token.
 type Token struct {
@@ -2881,6 +2978,9 @@ type RunQueryJSONRequestBody = QueryRequest
 
 // AskJSONRequestBody defines body for Ask for application/json ContentType.
 type AskJSONRequestBody = Question
+
+// CheckTextJSONRequestBody defines body for CheckText for application/json ContentType.
+type CheckTextJSONRequestBody = CheckRequest
 
 // RenameConversationJSONRequestBody defines body for RenameConversation for application/json ContentType.
 type RenameConversationJSONRequestBody = ConversationChange
@@ -3671,6 +3771,34 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /query/ask (the `Ask` operationId).
 	Ask(ctx context.Context, params *AskParams, body AskJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CheckTextWithBody Check the figures of a text against rows
+	//
+	// Looks up every number, date, quoted value, and statement such as "the highest", "twice" or "fell" of a text in the rows of runs and statements, as the service
+	// checks the answers of its own assistant. Each claim is returned with its place, and with the cell or calculation that confirms it, or with a reason why
+	// nothing does. The text may be in English, German or French. No model is used, and nothing is stored.
+	//
+	// A run that the caller may not see, whose rows are withheld or that has not been completed is 404. A text of more than 100,000 characters or 5,000 claims is
+	// 422, and a body that is too large 413. A check that takes more than 20 seconds, without the time of the statements, is 422 with `LIMIT_EXCEEDED`.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /query/check (the `CheckText` operationId).
+	CheckTextWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CheckText Check the figures of a text against rows
+	//
+	// Looks up every number, date, quoted value, and statement such as "the highest", "twice" or "fell" of a text in the rows of runs and statements, as the service
+	// checks the answers of its own assistant. Each claim is returned with its place, and with the cell or calculation that confirms it, or with a reason why
+	// nothing does. The text may be in English, German or French. No model is used, and nothing is stored.
+	//
+	// A run that the caller may not see, whose rows are withheld or that has not been completed is 404. A text of more than 100,000 characters or 5,000 claims is
+	// 422, and a body that is too large 413. A check that takes more than 20 seconds, without the time of the statements, is 422 with `LIMIT_EXCEEDED`.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /query/check (the `CheckText` operationId).
+	CheckText(ctx context.Context, body CheckTextJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListConversations List the caller's conversations
 	//
@@ -5354,6 +5482,54 @@ func (c *Client) AskWithBody(ctx context.Context, params *AskParams, contentType
 // Corresponds with POST /query/ask (the `Ask` operationId).
 func (c *Client) Ask(ctx context.Context, params *AskParams, body AskJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewAskRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CheckTextWithBody Check the figures of a text against rows
+//
+// Looks up every number, date, quoted value, and statement such as "the highest", "twice" or "fell" of a text in the rows of runs and statements, as the service
+// checks the answers of its own assistant. Each claim is returned with its place, and with the cell or calculation that confirms it, or with a reason why
+// nothing does. The text may be in English, German or French. No model is used, and nothing is stored.
+//
+// A run that the caller may not see, whose rows are withheld or that has not been completed is 404. A text of more than 100,000 characters or 5,000 claims is
+// 422, and a body that is too large 413. A check that takes more than 20 seconds, without the time of the statements, is 422 with `LIMIT_EXCEEDED`.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /query/check (the `CheckText` operationId).
+func (c *Client) CheckTextWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCheckTextRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CheckText Check the figures of a text against rows
+//
+// Looks up every number, date, quoted value, and statement such as "the highest", "twice" or "fell" of a text in the rows of runs and statements, as the service
+// checks the answers of its own assistant. Each claim is returned with its place, and with the cell or calculation that confirms it, or with a reason why
+// nothing does. The text may be in English, German or French. No model is used, and nothing is stored.
+//
+// A run that the caller may not see, whose rows are withheld or that has not been completed is 404. A text of more than 100,000 characters or 5,000 claims is
+// 422, and a body that is too large 413. A check that takes more than 20 seconds, without the time of the statements, is 422 with `LIMIT_EXCEEDED`.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /query/check (the `CheckText` operationId).
+func (c *Client) CheckText(ctx context.Context, body CheckTextJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCheckTextRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -8847,6 +9023,46 @@ func NewAskRequestWithBody(server string, params *AskParams, contentType string,
 	return req, nil
 }
 
+// NewCheckTextRequest calls the generic CheckText builder with application/json body
+func NewCheckTextRequest(server string, body CheckTextJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCheckTextRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewCheckTextRequestWithBody constructs an http.Request for the CheckText method, with any body, and a specified content type
+func NewCheckTextRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/query/check")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewListConversationsRequest constructs an http.Request for the ListConversations method
 func NewListConversationsRequest(server string, params *ListConversationsParams) (*http.Request, error) {
 	var err error
@@ -11347,6 +11563,34 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /query/ask (the `Ask` operationId).
 	AskWithResponse(ctx context.Context, params *AskParams, body AskJSONRequestBody, reqEditors ...RequestEditorFn) (*AskResponse, error)
+
+	// CheckTextWithBodyWithResponse Check the figures of a text against rows
+	//
+	// Looks up every number, date, quoted value, and statement such as "the highest", "twice" or "fell" of a text in the rows of runs and statements, as the service
+	// checks the answers of its own assistant. Each claim is returned with its place, and with the cell or calculation that confirms it, or with a reason why
+	// nothing does. The text may be in English, German or French. No model is used, and nothing is stored.
+	//
+	// A run that the caller may not see, whose rows are withheld or that has not been completed is 404. A text of more than 100,000 characters or 5,000 claims is
+	// 422, and a body that is too large 413. A check that takes more than 20 seconds, without the time of the statements, is 422 with `LIMIT_EXCEEDED`.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /query/check (the `CheckText` operationId).
+	CheckTextWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CheckTextResponse, error)
+
+	// CheckTextWithResponse Check the figures of a text against rows
+	//
+	// Looks up every number, date, quoted value, and statement such as "the highest", "twice" or "fell" of a text in the rows of runs and statements, as the service
+	// checks the answers of its own assistant. Each claim is returned with its place, and with the cell or calculation that confirms it, or with a reason why
+	// nothing does. The text may be in English, German or French. No model is used, and nothing is stored.
+	//
+	// A run that the caller may not see, whose rows are withheld or that has not been completed is 404. A text of more than 100,000 characters or 5,000 claims is
+	// 422, and a body that is too large 413. A check that takes more than 20 seconds, without the time of the statements, is 422 with `LIMIT_EXCEEDED`.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /query/check (the `CheckText` operationId).
+	CheckTextWithResponse(ctx context.Context, body CheckTextJSONRequestBody, reqEditors ...RequestEditorFn) (*CheckTextResponse, error)
 
 	// ListConversationsWithResponse List the caller's conversations
 	//
@@ -14231,6 +14475,61 @@ func (r AskResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r AskResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// CheckTextResponseDefaultHeaders the declared response headers of an HTTP default response for CheckText
+type CheckTextResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type CheckTextResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *CheckResult
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *CheckTextResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CheckTextResponse) GetJSON200() *CheckResult {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r CheckTextResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CheckTextResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CheckTextResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CheckTextResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CheckTextResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -17143,6 +17442,46 @@ func (c *ClientWithResponses) AskWithResponse(ctx context.Context, params *AskPa
 	return ParseAskResponse(rsp)
 }
 
+// CheckTextWithBodyWithResponse Check the figures of a text against rows
+//
+// Looks up every number, date, quoted value, and statement such as "the highest", "twice" or "fell" of a text in the rows of runs and statements, as the service
+// checks the answers of its own assistant. Each claim is returned with its place, and with the cell or calculation that confirms it, or with a reason why
+// nothing does. The text may be in English, German or French. No model is used, and nothing is stored.
+//
+// A run that the caller may not see, whose rows are withheld or that has not been completed is 404. A text of more than 100,000 characters or 5,000 claims is
+// 422, and a body that is too large 413. A check that takes more than 20 seconds, without the time of the statements, is 422 with `LIMIT_EXCEEDED`.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /query/check (the `CheckText` operationId).
+func (c *ClientWithResponses) CheckTextWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CheckTextResponse, error) {
+	rsp, err := c.CheckTextWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCheckTextResponse(rsp)
+}
+
+// CheckTextWithResponse Check the figures of a text against rows
+//
+// Looks up every number, date, quoted value, and statement such as "the highest", "twice" or "fell" of a text in the rows of runs and statements, as the service
+// checks the answers of its own assistant. Each claim is returned with its place, and with the cell or calculation that confirms it, or with a reason why
+// nothing does. The text may be in English, German or French. No model is used, and nothing is stored.
+//
+// A run that the caller may not see, whose rows are withheld or that has not been completed is 404. A text of more than 100,000 characters or 5,000 claims is
+// 422, and a body that is too large 413. A check that takes more than 20 seconds, without the time of the statements, is 422 with `LIMIT_EXCEEDED`.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /query/check (the `CheckText` operationId).
+func (c *ClientWithResponses) CheckTextWithResponse(ctx context.Context, body CheckTextJSONRequestBody, reqEditors ...RequestEditorFn) (*CheckTextResponse, error) {
+	rsp, err := c.CheckText(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCheckTextResponse(rsp)
+}
+
 // ListConversationsWithResponse List the caller's conversations
 //
 // Most recently active first. `username` and `namespace`, given together, limit the list to one namespace; one alone is 422.
@@ -19937,6 +20276,52 @@ func ParseAskResponse(rsp *http.Response) (*AskResponse, error) {
 		response.Headers202 = &headers
 	case true:
 		var headers AskResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseCheckTextResponse parses an HTTP response from a CheckTextWithResponse call
+func ParseCheckTextResponse(rsp *http.Response) (*CheckTextResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CheckTextResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest CheckResult
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers CheckTextResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {

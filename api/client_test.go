@@ -126,7 +126,7 @@ func TestActsAgain(t *testing.T) {
 	t.Parallel()
 
 	harmless := []string{
-		"runQuery", "linkQuestion", "draftInferDefinition", // only read
+		"runQuery", "linkQuestion", "checkText", "draftInferDefinition", // only read
 		"finishUpload", "renewUploadUrls", "abortUpload", "cancelIngestion", "cancelRun", "chooseOption", "submitFeedback", "restoreDeleted", // idempotent
 		"callAgent", // not sent by this client
 		"callTool",  // not sent by this client

@@ -130,6 +130,9 @@ type ServerInterface interface {
 	// LeaveNamespace Leave a namespace that is shared with the caller
 	// (DELETE /permissions/namespaces/{username}/{namespace}/shares/self)
 	LeaveNamespace(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace)
+	// CheckText Check the figures of a text against rows
+	// (POST /query/check)
+	CheckText(w http.ResponseWriter, r *http.Request)
 	// ListConversations List the caller's conversations
 	// (GET /query/conversations)
 	ListConversations(w http.ResponseWriter, r *http.Request, params ListConversationsParams)
@@ -2023,6 +2026,20 @@ func (siw *ServerInterfaceWrapper) LeaveNamespace(w http.ResponseWriter, r *http
 	handler.ServeHTTP(w, r)
 }
 
+// CheckText operation middleware
+func (siw *ServerInterfaceWrapper) CheckText(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.CheckText(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // ListConversations operation middleware
 func (siw *ServerInterfaceWrapper) ListConversations(w http.ResponseWriter, r *http.Request) {
 
@@ -3131,6 +3148,7 @@ func HandlerWithOptions(si ServerInterface, options StdHTTPServerOptions) http.H
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/permissions/namespaces/{username}/{namespace}/shares", wrapper.ListNamespaceShares)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/permissions/namespaces/{username}/{namespace}/shares", wrapper.GrantNamespaceShare)
 	m.HandleFunc(http.MethodDelete+" "+options.BaseURL+"/permissions/namespaces/{username}/{namespace}/shares/self", wrapper.LeaveNamespace)
+	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/query/check", wrapper.CheckText)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/query/conversations", wrapper.ListConversations)
 	m.HandleFunc(http.MethodDelete+" "+options.BaseURL+"/query/conversations/{conversationId}", wrapper.DeleteConversation)
 	m.HandleFunc(http.MethodPatch+" "+options.BaseURL+"/query/conversations/{conversationId}", wrapper.RenameConversation)
@@ -4872,6 +4890,49 @@ func (response LeaveNamespacedefaultJSONResponse) VisitLeaveNamespaceResponse(w 
 	return err
 }
 
+type CheckTextRequestObject struct {
+	Body *CheckTextJSONRequestBody
+}
+
+type CheckTextResponseObject interface {
+	VisitCheckTextResponse(w http.ResponseWriter) error
+}
+
+type CheckText200JSONResponse CheckResult
+
+func (response CheckText200JSONResponse) VisitCheckTextResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CheckTextdefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response CheckTextdefaultJSONResponse) VisitCheckTextResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListConversationsRequestObject struct {
 	Params ListConversationsParams
 }
@@ -6095,6 +6156,9 @@ type StrictServerInterface interface {
 	// LeaveNamespace Leave a namespace that is shared with the caller
 	// (DELETE /permissions/namespaces/{username}/{namespace}/shares/self)
 	LeaveNamespace(ctx context.Context, request LeaveNamespaceRequestObject) (LeaveNamespaceResponseObject, error)
+	// CheckText Check the figures of a text against rows
+	// (POST /query/check)
+	CheckText(ctx context.Context, request CheckTextRequestObject) (CheckTextResponseObject, error)
 	// ListConversations List the caller's conversations
 	// (GET /query/conversations)
 	ListConversations(ctx context.Context, request ListConversationsRequestObject) (ListConversationsResponseObject, error)
@@ -7336,6 +7400,37 @@ func (sh *strictHandler) LeaveNamespace(w http.ResponseWriter, r *http.Request, 
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(LeaveNamespaceResponseObject); ok {
 		if err := validResponse.VisitLeaveNamespaceResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// CheckText operation middleware
+func (sh *strictHandler) CheckText(w http.ResponseWriter, r *http.Request) {
+	var request CheckTextRequestObject
+
+	var body CheckTextJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.CheckText(ctx, request.(CheckTextRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CheckText")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(CheckTextResponseObject); ok {
+		if err := validResponse.VisitCheckTextResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

@@ -78,6 +78,10 @@ func auditedCalls() []auditedCall {
 			entries: []string{"query.run dataset <namespace>/orders"},
 		},
 		{
+			request: authorizationRow{operation: "POST /query/check", body: checkBody}, status: 200,
+			entries: []string{"query.run dataset <namespace>/orders"},
+		},
+		{
 			request: authorizationRow{operation: "POST /query/link", body: linkBody}, status: 200,
 			entries: []string{"query.link namespace <namespace>"},
 		},

@@ -110,12 +110,12 @@ func newThing(t *testing.T, s *service, owner, operation string) (made thing) {
 
 // namesNamespace reports whether a request names a namespace, or a dataset in one.
 func namesNamespace(operation string) bool {
-	return strings.Contains(operation, "{namespace}") || slices.Contains([]string{"POST /query", "POST /query/link", "POST /query/ask", callAgent, callTool}, operation)
+	return strings.Contains(operation, "{namespace}") || slices.Contains([]string{"POST /query", "POST /query/link", "POST /query/check", "POST /query/ask", callAgent, callTool}, operation)
 }
 
 // readsRows reports whether the operation returns rows of a dataset, or values of rows.
 func readsRows(operation string) bool {
-	return operation == "POST /query" || operation == "POST /query/link" || operation == callTool || strings.HasPrefix(operation, "GET ") && (strings.HasSuffix(operation, "/rows") || strings.HasSuffix(operation, "/export") || strings.HasSuffix(operation, "/setAside"))
+	return operation == "POST /query" || operation == "POST /query/link" || operation == "POST /query/check" || operation == callTool || strings.HasPrefix(operation, "GET ") && (strings.HasSuffix(operation, "/rows") || strings.HasSuffix(operation, "/export") || strings.HasSuffix(operation, "/setAside"))
 }
 
 // readsProfile reports whether the operation needs a profile.

@@ -96,6 +96,8 @@ func authorizationTable() (columns string, rows []authorizationRow) {
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
 		{operation: "POST /query/link", body: linkBody, statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
+		{operation: "POST /query/check", body: checkBody, statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
 		{operation: "POST /query/ask", body: askBody, statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
 		{operation: "GET /query/models", statuses: "" +
@@ -255,6 +257,8 @@ func sharingTable() (columns string, rows []authorizationRow) {
 			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
 		{operation: "POST /query/link", body: linkBody, statuses: "" +
 			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
+		{operation: "POST /query/check", body: checkBody, statuses: "" +
+			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
 		{operation: "POST /query/ask", body: askBody, statuses: "" +
 			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
 		{operation: callAgent, body: sendBody, statuses: "" +
@@ -329,6 +333,7 @@ const (
 	rowsBody      = `{"data": [{"a": 1}]}`
 	queryBody     = `{"username": "owner", "namespace": "<namespace>", "query": "FROM orders"}`
 	linkBody      = `{"username": "owner", "namespace": "<namespace>", "question": "orders from Zürich"}`
+	checkBody     = `{"text": "There are 3 rows.", "statements": [{"username": "owner", "namespace": "<namespace>", "query": "FROM orders"}]}`
 	askBody       = `{"username": "owner", "namespace": "<namespace>", "query": "{}"}`
 
 	callTool  = "POST /mcp"

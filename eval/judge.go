@@ -81,7 +81,7 @@ func decide(q *question, outcome api.Outcome, rows resultSet, whole bool) verdic
 	ran := len(rows.Columns) > 0
 
 	switch outcome {
-	case api.OutcomeAnswer:
+	case api.OutcomeAnswer, api.OutcomeAnswerUnverified:
 		// Rows with ties may be in any order.
 		if q.Answerable && whole && ran && matchesAny(rows, q.accepted(), q.Ordered && !q.TieSensitive) {
 			return right

@@ -36,7 +36,7 @@ func allowed() map[string][]string {
 		"internal/mcp": {"internal/audit", "internal/auth", "internal/catalog", "internal/fault", "internal/meaning", "internal/query", "internal/run"},
 
 		"internal/run": {
-			"internal/agent", "internal/audit", "internal/auth", "internal/blob", "internal/catalog", "internal/disk", "internal/fault", "internal/job", "internal/lake",
+			"internal/agent", "internal/audit", "internal/auth", "internal/blob", "internal/catalog", "internal/disk", "internal/fault", "internal/grounding", "internal/job", "internal/lake",
 			"internal/postgres", "internal/query", "internal/tracing",
 		},
 		"internal/tracing": {"internal/fault"},
@@ -83,7 +83,7 @@ func allowed() map[string][]string {
 		"api/gen":          {},
 		"stack":            {},
 
-		"e2e":           {"api", "stack"},
+		"e2e":           {"api", "eval/sample", "internal/grounding", "stack"},
 		"e2e/runner":    {},
 		"bench":         {"bench/ask", "bench/catalog", "bench/ingest", "bench/query", "bench/rig"},
 		"bench/ask":     {"api", "bench/catalog", "bench/query", "bench/rig", "stack"},

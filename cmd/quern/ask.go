@@ -324,11 +324,16 @@ func (a *asking) complete(result api.RunResult) error {
 		}
 	}
 
-	if result.Outcome != api.OutcomeAnswer {
+	if !isAnswer(result) {
 		return exitError{exitNoAnswer, "", ""}
 	}
 
 	return nil
+}
+
+// isAnswer reports whether a result answers the question, also if some of its claims are in doubt.
+func isAnswer(result api.RunResult) bool {
+	return result.Outcome == api.OutcomeAnswer || result.Outcome == api.OutcomeAnswerUnverified
 }
 
 // response returns the text of a result, without the table that the output of its only step has shown.
@@ -344,7 +349,7 @@ func (a *asking) response(result api.RunResult) string {
 func (a *asking) provenance(result api.RunResult) {
 	var notes []string
 
-	if result.Interpretation != nil && *result.Interpretation != "" && result.Outcome == api.OutcomeAnswer {
+	if result.Interpretation != nil && *result.Interpretation != "" && isAnswer(result) {
 		notes = append(notes, "interpretation: "+*result.Interpretation)
 	}
 

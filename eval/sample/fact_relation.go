@@ -56,7 +56,11 @@ func wordFact(r *random, v *view, in Format) *statement {
 		other := value + []int{-3, -2, -1, 1, 2, 3, 10, 20}[r.IntN(8)]
 
 		if other < 2 || other > maxSpelled {
-			other = value + 1
+			other = maxSpelled + 2 - value
+		}
+
+		if other == value {
+			continue
 		}
 
 		s := r.about("word", v, []int{row}, []int{column})

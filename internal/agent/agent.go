@@ -80,12 +80,13 @@ var ErrMoved = errors.New("another snapshot is pinned")
 type Outcome string
 
 const (
-	Answer        Outcome = "answer"
-	NoData        Outcome = "no_data"
-	Clarification Outcome = "clarification"
-	NotPermitted  Outcome = "not_permitted"
-	Refused       Outcome = "refused"
-	Withheld      Outcome = "withheld" // set when the run is read, not by agents
+	Answer           Outcome = "answer"
+	AnswerUnverified Outcome = "answer_unverified" // some claims of the text were not found in the rows
+	NoData           Outcome = "no_data"
+	Clarification    Outcome = "clarification"
+	NotPermitted     Outcome = "not_permitted"
+	Refused          Outcome = "refused"
+	Withheld         Outcome = "withheld" // set when the run is read, not by agents
 )
 
 // Result is the result of answering a question.
@@ -113,6 +114,15 @@ type Checks struct {
 	Claims     int      `json:"claims"`
 	Verified   int      `json:"verified"`
 	Unverified []string `json:"unverified"`
+	Places     []Place  `json:"places,omitempty"` // absent in runs of earlier versions
+}
+
+// Place is where a claim stands in the response, counted in Unicode characters.
+type Place struct {
+	Claim    string `json:"claim"`
+	Start    int    `json:"start"`
+	End      int    `json:"end"` // exclusive
+	Verified bool   `json:"verified"`
 }
 
 // Citation says where a claim of the answer comes from. A calculated claim has one citation for each cell or column

@@ -246,25 +246,6 @@ func complain(report grounding.Report) string {
 	return "These could not be found in the rows:\n" + text.String() + "Write the whole answer again. Correct them, give the marker that shows where they are, or leave them out."
 }
 
-// setAnswer sets the response, the checks and the citations from a report.
-func (r *Result) setAnswer(report grounding.Report) {
-	r.Response, r.Checks, r.Citations = prose(report.Text), &Checks{Claims: len(report.Claims), Unverified: []string{}}, nil
-
-	for _, claim := range report.Claims {
-		if !claim.Verified {
-			r.Checks.Unverified = append(r.Checks.Unverified, claim.Text)
-
-			continue
-		}
-
-		r.Checks.Verified++
-
-		for _, from := range claim.Sources {
-			r.Citations = append(r.Citations, Citation{Claim: claim.Text, Step: from.Step, Row: from.Row, Column: from.Column, Calculation: claim.Calculation})
-		}
-	}
-}
-
 // toAnswer returns the prompt from which the model writes the answer.
 func (s solution) toAnswer(steps []Step, remarks []string) string {
 	var text strings.Builder

@@ -35,7 +35,10 @@ func TestEventBodies(t *testing.T) {
 		},
 		`{"response":"r","outcome":"answer"}`: Conclusion{Response: "r", Outcome: Answer},
 		`{"response":"r","outcome":"clarification","clarification":{"question":"w","options":[{"number":1,"interpretation":"a"},{"number":2,"interpretation":"b","query":"SELECT 2","form":{"kind":"rows"}}]},"checks":{"claims":2,"verified":1,"unverified":["9"]},"citations":[{"claim":"1","step":0,"row":0,"column":"n","calculation":"sum"},{"claim":"2","step":1}]}`: Conclusion{
-			"r", Clarification, &Choice{"w", []Option{{Number: 1, Interpretation: "a"}, {Number: 2, Interpretation: "b", Query: "SELECT 2", Form: json.RawMessage(`{"kind":"rows"}`)}}}, &Checks{2, 1, []string{"9"}}, []Citation{{"1", 0, &row, "n", "sum"}, {Claim: "2", Step: 1}},
+			"r", Clarification, &Choice{"w", []Option{{Number: 1, Interpretation: "a"}, {Number: 2, Interpretation: "b", Query: "SELECT 2", Form: json.RawMessage(`{"kind":"rows"}`)}}}, &Checks{Claims: 2, Verified: 1, Unverified: []string{"9"}}, []Citation{{"1", 0, &row, "n", "sum"}, {Claim: "2", Step: 1}},
+		},
+		`{"response":"9 (?)","outcome":"answer_unverified","checks":{"claims":1,"verified":0,"unverified":["9"],"places":[{"claim":"9","start":0,"end":1,"verified":false}]}}`: Conclusion{
+			Response: "9 (?)", Outcome: AnswerUnverified, Checks: &Checks{1, 0, []string{"9"}, []Place{{"9", 0, 1, false}}},
 		},
 		`{"number":2,"interpretation":"b"}`:                          OptionChosen{2, "b"},
 		`{"result":{"response":"r","steps":[],"outcome":"refused"}}`: RunCompleted{&Result{Response: "r", Steps: []Step{}, Outcome: Refused}},

@@ -16,7 +16,10 @@
 package grounding
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"math"
 	"slices"
 )
 
@@ -54,6 +57,17 @@ type Source struct {
 
 // Check finds the claims of an answer and verifies each one.
 func Check(answer, question string, steps []Step) Report {
+	report, _ := CheckWithin(context.Background(), answer, question, steps, math.MaxInt) // without limits it does not fail
+
+	return report
+}
+
+// ErrClaims reports that a text has more claims than the caller wants to check.
+var ErrClaims = errors.New("the text has too many claims")
+
+// CheckWithin is Check for texts that anybody wrote. It ends with the context, and fails with ErrClaims for a text that has
+// more than most claims.
+func CheckWithin(ctx context.Context, answer, question string, steps []Step, most int) (Report, error) {
 	rows := read(steps)
 	text, markers := strip(answer, rows)
 	c := newChecker(text, question, markers, rows)
@@ -62,20 +76,36 @@ func Check(answer, question string, steps []Step) Report {
 	report := Report{Text: text}
 
 	for _, f := range c.figures {
+		if err := ctx.Err(); err != nil {
+			return Report{}, err
+		}
+
 		if len(f.markers) > 0 || c.claims(f) {
 			report.Claims = append(report.Claims, c.judge(f))
+		}
+
+		if len(report.Claims) > most {
+			return Report{}, ErrClaims
 		}
 	}
 
 	for _, r := range c.relations {
+		if err := ctx.Err(); err != nil {
+			return Report{}, err
+		}
+
 		if claim, is := c.judgeRelation(r); is {
 			report.Claims = append(report.Claims, claim)
+		}
+
+		if len(report.Claims) > most {
+			return Report{}, ErrClaims
 		}
 	}
 
 	slices.SortStableFunc(report.Claims, func(a, b Claim) int { return a.At - b.At })
 
-	return report
+	return report, nil
 }
 
 // judge verifies a figure.
