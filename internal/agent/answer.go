@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -187,7 +188,11 @@ func (s solution) writeAnswer(ctx context.Context, result *Result, steps []Step,
 			return s.unwritten(ctx, result, steps, report, err)
 		}
 
-		checked := grounding.Check(prose(text), s.inquiry.question.Text, given)
+		checked, err := grounding.CheckWithin(ctx, prose(text), s.inquiry.question.Text, given, math.MaxInt)
+		if err != nil {
+			return err
+		}
+
 		if report.Text == "" || unverified(checked) <= unverified(report) {
 			report = checked
 		}

@@ -15,7 +15,8 @@ func spelledSimple(word string) (int, bool) {
 	}
 
 	for i, words := range [...]string{
-		"twenty zwanzig vingt", "thirty dreißig dreissig trente", "forty vierzig quarante", "fifty fünfzig cinquante", "sixty sechzig soixante", "seventy siebzig septante",
+		"twenty zwanzig vingt", "thirty dreißig dreissig trente", "forty vierzig quarante", //nolint:misspell // French
+		"fifty fünfzig cinquante", "sixty sechzig soixante", "seventy siebzig septante",
 		"eighty achtzig huitante", "ninety neunzig nonante",
 	} {
 		if hasWord(words, word) {
@@ -64,6 +65,17 @@ func spelledGerman(word string) (int, bool) {
 	return tens + unit, found && isUnit && isTens && unit > 0 && unit < 10 && tens >= 20
 }
 
+// joinsSpelled reports whether "and" or "et" goes on with a number: "two hundred and five", "vingt et un".
+func joinsSpelled(words []string, value int) bool {
+	if len(words) < 2 || value == 0 {
+		return false
+	}
+
+	next, is := spelledSimple(words[1])
+
+	return is && (words[0] == "and" && value%100 == 0 || words[0] == "et" && (next == 1 || next == 11) && value%100 >= 20)
+}
+
 // Spelled returns the number that the first words mean, in English, German or French, and how many words it has; 0 if they
 // are no number. The words are in lower case. "twenty three" are the words of twenty-three.
 func Spelled(words []string) (value, used int) {
@@ -75,10 +87,7 @@ func Spelled(words []string) (value, used int) {
 			value, used = 100*value, i+1
 		case i == 0 && word == "cent", i == 0 && word == "hundred": // a coin; "a hundred" is about one hundred
 			return 0, 0
-		case (word == "and" || word == "et") && used == i && i > 0 && len(words) > i+1:
-			if next, is := spelledSimple(words[i+1]); !is || word == "and" && (value%100 != 0 || value == 0) || word == "et" && next != 1 && next != 11 || word == "et" && tens < 20 {
-				return value, used
-			}
+		case used == i && joinsSpelled(words[i:], value):
 		case (word == "vingt" || word == "vingts") && tens == 4 && words[i-1] == "quatre":
 			value, used = value-4+80, i+1
 		case !is || i > 0 && used < i && words[i-1] != "and" && words[i-1] != "et":

@@ -71,7 +71,7 @@ func showChecked(checked run.Checked) api.CheckResult {
 	}
 
 	for i, s := range checked.Steps {
-		shown.Steps[i] = api.CheckedStep{Index: int32(i), Query: s.Query, RowCount: s.RowCount, Complete: s.Complete} //nolint:gosec // there are few steps
+		shown.Steps[i] = api.CheckedStep{Index: int32(i), Query: s.Query, RowCount: s.RowCount, Complete: s.Complete}
 		if s.Run != uuid.Nil {
 			shown.Steps[i].RunID = &s.Run
 		}
