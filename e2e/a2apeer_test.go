@@ -306,10 +306,17 @@ func TestA2ADocument(t *testing.T) {
 		require.NotEmpty(t, said.Metadata["interpretation"])
 		require.Equal(t, true, said.Metadata["truncated"])
 
-		var run struct{ Result map[string]any }
+		var (
+			run    struct{ Result map[string]any }
+			within struct {
+				Result struct{ Steps []struct{ Truncated bool } }
+			}
+		)
 
-		call(t, http.MethodGet, d.s.url+"/query/runs/"+task.ID, d.bearer, "").json(t, &run)
-		require.Equal(t, false, run.Result["steps"].([]any)[0].(map[string]any)["truncated"], "only the artifact is cut")
+		found := call(t, http.MethodGet, d.s.url+"/query/runs/"+task.ID, d.bearer, "")
+		found.json(t, &run)
+		found.json(t, &within)
+		require.False(t, within.Result.Steps[0].Truncated, "only the artifact is cut")
 
 		for name, value := range run.Result {
 			if name != "response" && name != "steps" {

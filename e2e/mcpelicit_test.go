@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// modernTool calls a tool in the stateless version of the protocol, and returns the result. capabilities are those of the host.
-func modernTool(t *testing.T, s *service, bearer, name, capabilities, params string) (result struct {
+// modernAsk calls ask in the stateless version of the protocol, and returns the result. capabilities are those of the host.
+func modernAsk(t *testing.T, s *service, bearer, capabilities, params string) (result struct {
 	ResultType, RequestState string
 	InputRequests            map[string]struct {
 		Method string
@@ -26,9 +26,9 @@ func modernTool(t *testing.T, s *service, bearer, name, capabilities, params str
 ) {
 	t.Helper()
 
-	body := fmt.Sprintf(`{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": %q, %s, "_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28",
-		"io.modelcontextprotocol/clientInfo": {"name": "x", "version": "1"}, "io.modelcontextprotocol/clientCapabilities": %s}}}`, name, params, capabilities)
-	answer := call(t, http.MethodPost, s.url+"/mcp", bearer, body, "Mcp-Protocol-Version: 2026-07-28", "Mcp-Method: tools/call", "Mcp-Name: "+name)
+	body := fmt.Sprintf(`{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "ask", %s, "_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+		"io.modelcontextprotocol/clientInfo": {"name": "x", "version": "1"}, "io.modelcontextprotocol/clientCapabilities": %s}}}`, params, capabilities)
+	answer := call(t, http.MethodPost, s.url+"/mcp", bearer, body, "Mcp-Protocol-Version: 2026-07-28", "Mcp-Method: tools/call", "Mcp-Name: ask")
 	require.Equal(t, http.StatusOK, answer.status, answer.body)
 
 	all := messages(t, answer)
@@ -49,7 +49,7 @@ func TestMCPElicitation(t *testing.T) {
 	ask := fmt.Sprintf(`"arguments": {"namespace": %q, "question": %s}`, d.namespace, encode(t, question))
 
 	for _, without := range []string{`{}`, `{"elicitation": {"url": {}}}`, `{"sampling": {}}`} {
-		told := modernTool(t, d.s, d.bearer, "ask", without, ask)
+		told := modernAsk(t, d.s, d.bearer, without, ask)
 		require.Empty(t, told.InputRequests, without)
 		require.Contains(t, told.Content[0].Text, `"status":"waiting"`, without)
 	}
@@ -57,7 +57,7 @@ func TestMCPElicitation(t *testing.T) {
 	const forms = `{"elicitation": {"form": {}}}`
 
 	for _, capabilities := range []string{`{"elicitation": {}}`, forms, `{"elicitation": {"form": {}, "url": {}}}`} {
-		asked := modernTool(t, d.s, d.bearer, "ask", capabilities, ask)
+		asked := modernAsk(t, d.s, d.bearer, capabilities, ask)
 		require.Equal(t, "input_required", asked.ResultType)
 		require.Empty(t, asked.Content)
 		require.Equal(t, "elicitation/create", asked.InputRequests["option"].Method)
@@ -67,16 +67,16 @@ func TestMCPElicitation(t *testing.T) {
 
 		answered := fmt.Sprintf(`%s, "requestState": %q, "inputResponses": {"option": {"action": "accept", "content": {"option": "2"}}}`, ask, asked.RequestState)
 
-		stolen := modernTool(t, d.s, stranger, "ask", capabilities, answered)
+		stolen := modernAsk(t, d.s, stranger, capabilities, answered)
 		require.True(t, stolen.IsError)
 		require.Contains(t, stolen.Content[0].Text, "NOT_FOUND: You have no run with this id.")
 
 		for range 2 { // a repeated answer has the same result
-			require.Contains(t, modernTool(t, other, d.bearer, "ask", capabilities, answered).Content[0].Text, `"response":"It is that."`)
+			require.Contains(t, modernAsk(t, other, d.bearer, capabilities, answered).Content[0].Text, `"response":"It is that."`)
 		}
 	}
 
-	forged := modernTool(t, d.s, d.bearer, "ask", forms, ask+`, "requestState": "x", "inputResponses": {"option": {"action": "accept", "content": {"option": "2"}}}`)
+	forged := modernAsk(t, d.s, d.bearer, forms, ask+`, "requestState": "x", "inputResponses": {"option": {"action": "accept", "content": {"option": "2"}}}`)
 	require.True(t, forged.IsError)
 	require.Contains(t, forged.Content[0].Text, "requestState")
 
