@@ -15,7 +15,7 @@ import (
 // relevant ones.
 const (
 	used  = 1
-	fresh = 1_000_000
+	fresh = 2_000_000
 )
 
 // TestGrounding measures the check with answers that are known to be true or wrong, about the tables of the repository.
@@ -27,7 +27,7 @@ func TestGrounding(t *testing.T) {
 	for _, seeds := range []struct {
 		name     string
 		from, to uint64
-	}{{"used seeds", used, used + 5}, {"fresh seeds", fresh, fresh + 40}} {
+	}{{"used seeds", used, used + 5}, {"fresh seeds", fresh, fresh + 90}} {
 		var shown int
 
 		figures := sample.Measure(tables, seeds.from, seeds.to, func(s sample.Sample) []sample.Verdict {
