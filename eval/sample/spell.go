@@ -14,7 +14,7 @@ func spell(n int, in Format) string {
 	tens := [3][]string{
 		strings.Fields("- - twenty thirty forty fifty sixty seventy eighty ninety"),
 		strings.Fields("- - zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig"),
-		strings.Fields("- - vingt trente quarante cinquante soixante soixante quatre-vingt quatre-vingt"), //nolint:dupword // seventy is sixty and ten
+		strings.Fields("- - vingt trente quarante cinquante soixante soixante quatre-vingt quatre-vingt"), //nolint:dupword,misspell // French: seventy is sixty and ten
 	}[in]
 
 	ten, unit := n/10, n%10
