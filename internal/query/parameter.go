@@ -165,7 +165,7 @@ func (s *statement) bind(want Statement, values []engine.Parameter) error {
 	given := want.Parameters
 
 	switch {
-	case len(s.parameters) > 0 && want.OfRun:
+	case len(s.parameters) > 0 && want.OfRun && !want.Lasting:
 		return invalid(-1, "The statement has parameters. Write the values into it.")
 	case len(s.parameters) == 0 && len(values) > 0:
 		return fault.Invalid(parametersField, "The statement has no parameters. Write $1 or $name where a value belongs, or leave parameters out.")

@@ -86,13 +86,18 @@ type Statement struct {
 	Namespace string
 	Dataset   string // the only dataset that the statement may read; empty means no restriction
 	Text      string
-	// Parameters are the values of the parameters in Text. A statement of a run has none.
+	// Parameters are the values of the parameters in Text. A statement that a model writes has none.
 	Parameters Parameters
-	Explain    bool
-	AsOf       time.Time // moment of the data; zero means now
-	Form       Form
-	Pinned     map[uuid.UUID]uuid.UUID // snapshots to read, by dataset; they take precedence over AsOf
-	OfRun      bool                    // wait for a slot until the run ends; a request is refused after Config.WaitTimeout
+	// Lasting is set for a statement that is kept as the answer to a question. Its result must follow from the data alone.
+	Lasting bool
+	// Needs is what a statement that was kept is expected to read. If it reads something else, Run fails with *Changed
+	// before any data is read.
+	Needs   []Need
+	Explain bool
+	AsOf    time.Time // moment of the data; zero means now
+	Form    Form
+	Pinned  map[uuid.UUID]uuid.UUID // snapshots to read, by dataset; they take precedence over AsOf
+	OfRun   bool                    // wait for a slot until the run ends; a request is refused after Config.WaitTimeout
 	// BeforeRead is called with the snapshots before any data is read. An error stops the statement. It may be nil.
 	BeforeRead func(ctx context.Context, reads []Read) error
 }
@@ -127,7 +132,18 @@ func (q *Query) Run(ctx context.Context, who auth.Principal, want Statement) (*R
 			return nil, err
 		}
 
+		if want.Lasting {
+			if err := checked.lasting(); err != nil {
+				return nil, err
+			}
+		}
+
 		reads, err := r.resolve(ctx, who, want, checked.tables)
+		if err != nil {
+			return nil, err
+		}
+
+		needs, err := checked.expect(want, reads)
 		if err != nil {
 			return nil, err
 		}
@@ -150,7 +166,12 @@ func (q *Query) Run(ctx context.Context, who auth.Principal, want Statement) (*R
 		query.Parameters = values
 		r.action = "query.run"
 
-		return r.run(ctx, who, checked, reads, query)
+		result, err := r.run(ctx, who, checked, reads, query)
+		if err == nil {
+			result.Needs = needs
+		}
+
+		return result, err
 	})
 
 	if fault.Is(err, fault.QueryInvalid) {

@@ -26,6 +26,7 @@ type Read struct {
 type Result struct {
 	Columns []Column
 	Reads   []Read
+	Needs   []Need // only of a lasting statement
 
 	result *engine.Result
 	source *sources
