@@ -1,6 +1,7 @@
 package verified
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -137,12 +138,7 @@ func (w wording) fits(q asked, spans []span) (ways []map[int]span) {
 	assign = func(slots []int, left []span, taken map[int]span) {
 		if len(slots) == 0 {
 			if w.structure(q.with(taken)) == want {
-				way := map[int]span{}
-				for slot, s := range taken {
-					way[slot] = s
-				}
-
-				ways = append(ways, way)
+				ways = append(ways, maps.Clone(taken))
 			}
 
 			return

@@ -80,7 +80,7 @@ func (v *Verified) createTx(ctx context.Context, tx postgres.Tx, who auth.Princi
 		return err
 	}
 
-	if err := insertWordings(ctx, tx, draft); err != nil {
+	if err := index(ctx, tx, draft); err != nil {
 		return err
 	}
 
@@ -134,10 +134,40 @@ func orAbsent(err error) error {
 	return fault.Absent()
 }
 
+// index makes a question findable, unless a question with one of its wordings would be answered by another one.
+func index(ctx context.Context, tx postgres.Tx, q Question) error {
+	if err := insertWordings(ctx, tx, q); err != nil {
+		return err
+	}
+
+	for _, w := range q.prepared() {
+		if w.shape() != "" || len(w.tokens) > maxTokens {
+			continue // the index of forms compares these
+		}
+
+		found, err := selectCandidates(ctx, tx, q.Account, q.Namespace, []string{""}, []int64{w.key()})
+		if err != nil {
+			return err
+		}
+
+		for _, c := range found {
+			if other := c.prepared()[c.wording]; c.ID != q.ID && other.structure(w.tokens) == other.structure(other.tokens) {
+				return sameWording()
+			}
+		}
+	}
+
+	return nil
+}
+
+func sameWording() error {
+	return fault.New(fault.Conflict, "Another verified question of this namespace has the same wording. Change that one, or retire it first.")
+}
+
 // taken returns the fault for a wording that another verified question has.
 func taken(err error) error {
 	if constraint, ok := postgres.ViolatesUnique(err); ok && constraint == "verified_wordings_form" {
-		return fault.New(fault.Conflict, "Another verified question of this namespace has the same wording. Change that one, or retire it first.")
+		return sameWording()
 	}
 
 	return err
@@ -152,10 +182,11 @@ type Change struct {
 	Interpretation *string
 }
 
-func (c Change) apply(to Content) Content {
-	for from, into := range map[*string]*string{c.Question: &to.Question, c.Query: &to.Query, c.Interpretation: &to.Interpretation} {
-		if from != nil {
-			*into = *from
+// Apply returns the content with the change.
+func (c Change) Apply(to Content) Content {
+	for _, one := range []struct{ from, into *string }{{c.Question, &to.Question}, {c.Query, &to.Query}, {c.Interpretation, &to.Interpretation}} {
+		if one.from != nil {
+			*one.into = *one.from
 		}
 	}
 
@@ -185,7 +216,7 @@ func (v *Verified) Update(ctx context.Context, who auth.Principal, at catalog.Pa
 	}
 
 	next := before
-	next.Content = change.apply(before.Content)
+	next.Content = change.Apply(before.Content)
 
 	if next.Needs, err = v.prove(ctx, who, at, next.Content); err != nil {
 		return Question{}, err
@@ -209,7 +240,7 @@ func (v *Verified) Update(ctx context.Context, who auth.Principal, at catalog.Pa
 			return err
 		}
 
-		if err := insertWordings(ctx, tx, next); err != nil {
+		if err := index(ctx, tx, next); err != nil {
 			return err
 		}
 
@@ -268,123 +299,6 @@ func (v *Verified) Suspend(ctx context.Context, who auth.Principal, q Question, 
 
 		return audit.WriteTx(ctx, tx, entry)
 	})
-}
-
-// Get returns a verified question of which the caller may read all datasets.
-//
-// Faults: NotFound.
-func (v *Verified) Get(ctx context.Context, who auth.Principal, at catalog.Path, id uuid.UUID) (Question, error) {
-	var (
-		found  *Question
-		states []state
-	)
-
-	err := v.DB.Do(ctx, func(db postgres.Querier) error {
-		namespace, err := v.Catalog.Visible(ctx, db, who, at)
-		if err != nil {
-			return err
-		}
-
-		if found, err = selectQuestion(ctx, db, namespace.Account, namespace.ID, id); err != nil || found == nil {
-			return orAbsent(err)
-		}
-
-		states, err = v.inspect(ctx, db, who, namespace, []Question{*found})
-
-		return err
-	})
-
-	switch {
-	case err != nil:
-		return Question{}, err
-	case !states[0].visible:
-		return Question{}, fault.Absent()
-	}
-
-	return v.current(ctx, who, *found, states[0])
-}
-
-// current suspends a question that must be suspended, and returns it as it is now.
-func (v *Verified) current(ctx context.Context, who auth.Principal, q Question, s state) (Question, error) {
-	if q.Status != Active || s.reason == "" {
-		return q, nil
-	}
-
-	if err := v.Suspend(ctx, who, q, s.reason); err != nil {
-		return Question{}, err
-	}
-
-	q.Status, q.Reason, q.Revision = Suspended, s.reason, q.Revision+1
-
-	return q, nil
-}
-
-// maxPassed is how many questions a page passes over at most that the caller may not see.
-const maxPassed = 500
-
-// List lists the verified questions of which the caller may read all datasets, newest first. Without a status it leaves out those that
-// were retired. A page can be shorter than the limit although more pages follow.
-//
-// Faults: NotFound.
-func (v *Verified) List(ctx context.Context, who auth.Principal, at catalog.Path, status Status, after uuid.UUID, limit int) (page []Question, next uuid.UUID, err error) {
-	if after == uuid.Nil {
-		after = uuid.Max
-	}
-
-	for passed := 0; passed < maxPassed; passed++ {
-		list, states, err := v.batch(ctx, who, at, status, after, limit+1)
-		if err != nil {
-			return nil, uuid.Nil, err
-		}
-
-		for i, q := range list {
-			if len(page) == limit {
-				return page, after, nil
-			}
-
-			after = q.ID
-
-			if !states[i].visible {
-				passed++
-
-				continue
-			}
-
-			if q, err = v.current(ctx, who, q, states[i]); err != nil {
-				return nil, uuid.Nil, err
-			}
-
-			if status == "" || q.Status == status {
-				page = append(page, q)
-			}
-		}
-
-		if len(list) <= limit {
-			return page, uuid.Nil, nil
-		}
-	}
-
-	return page, after, nil
-}
-
-// batch returns the next questions of a list, with their states for the caller.
-func (v *Verified) batch(ctx context.Context, who auth.Principal, at catalog.Path, status Status, after uuid.UUID, limit int) (list []Question, states []state, err error) {
-	err = v.DB.Do(ctx, func(db postgres.Querier) error {
-		namespace, err := v.Catalog.Visible(ctx, db, who, at)
-		if err != nil {
-			return err
-		}
-
-		if list, err = selectQuestions(ctx, db, namespace.Account, namespace.ID, after, status, limit); err != nil {
-			return err
-		}
-
-		states, err = v.inspect(ctx, db, who, namespace, list)
-
-		return err
-	})
-
-	return list, states, err
 }
 
 // own returns a verified question that the caller may change.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -325,8 +326,33 @@ func (v *Verified) suspendAll(ctx context.Context, who auth.Principal, stale []Q
 
 const maxNear = 3 // verified questions that are suggested
 
+// Near is a verified question that is near to a question. Its text may contain values, so who shows it must record the snapshots as read.
+type Near struct {
+	Text  string
+	Reads []query.Read
+}
+
+// reads returns the current snapshots of the datasets that a verified question needs.
+func (v *Verified) reads(ctx context.Context, db postgres.Querier, who auth.Principal, q Question) (list []query.Read, err error) {
+	for _, n := range q.Needs {
+		items, err := v.Catalog.Seen(ctx, db, who, n.Account, []uuid.UUID{n.ID})
+		if err != nil {
+			return nil, err
+		}
+
+		for _, item := range items {
+			seconds, nanoseconds := item.SnapshotID.Time().UnixTime()
+			list = append(list, query.Read{
+				Account: item.Account, ID: item.ID, Dataset: n.Dataset, Snapshot: item.SnapshotID, CommittedAt: time.Unix(seconds, nanoseconds).UTC(),
+			})
+		}
+	}
+
+	return list, nil
+}
+
 // Near returns verified questions that differ from the question in a word or in the order of words. They are suggestions, not answers.
-func (v *Verified) Near(ctx context.Context, who auth.Principal, at catalog.Path, text string) (near []string, err error) {
+func (v *Verified) Near(ctx context.Context, who auth.Principal, at catalog.Path, text string) (near []Near, err error) {
 	q := ask(text)
 	if len(q.tokens) > maxTokens {
 		return nil, nil
@@ -351,15 +377,22 @@ func (v *Verified) Near(ctx context.Context, who auth.Principal, at catalog.Path
 			return err
 		}
 
-		found, _, err = v.usable(ctx, db, who, namespace, found)
+		if found, _, err = v.usable(ctx, db, who, namespace, found); err != nil {
+			return err
+		}
 
 		for _, c := range found {
-			if text := c.shown(); !slices.Contains(near, text) && len(near) < maxNear {
-				near = append(near, text)
+			if text := c.shown(); len(near) < maxNear && !slices.ContainsFunc(near, func(n Near) bool { return n.Text == text }) {
+				reads, err := v.reads(ctx, db, who, c.Question)
+				if err != nil {
+					return err
+				}
+
+				near = append(near, Near{text, reads})
 			}
 		}
 
-		return err
+		return nil
 	})
 
 	return near, err

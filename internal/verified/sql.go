@@ -59,7 +59,7 @@ const (
 		LIMIT 50`
 )
 
-func (q *Question) scanned() []any {
+func scanned(q *Question) []any {
 	return []any{
 		&q.Account, &q.Namespace, &q.ID, &q.Revision, &q.Status, &q.Reason, &q.Content, &q.Needs, &q.Author, &q.VerifiedAt, &q.CreatedAt,
 	}
@@ -77,9 +77,9 @@ func lockQuestion(ctx context.Context, tx pgx.Tx, account, namespace, id uuid.UU
 func oneQuestion(row pgx.Row) (*Question, error) {
 	var found Question
 
-	err := row.Scan(found.scanned()...)
+	err := row.Scan(scanned(&found)...)
 	if postgres.NoRows(err) {
-		return nil, nil
+		return nil, nil //nolint:nilnil // there is none
 	}
 
 	return &found, err
@@ -92,7 +92,7 @@ func selectQuestions(ctx context.Context, db postgres.Querier, account, namespac
 	}
 
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (q Question, err error) {
-		err = row.Scan(q.scanned()...)
+		err = row.Scan(scanned(&q)...)
 
 		return q, err
 	})
@@ -165,7 +165,7 @@ func insertWordings(ctx context.Context, tx pgx.Tx, q Question) error {
 
 			if !seen[same] {
 				seen[same] = true
-				shapes, keys, forms, wordings = append(shapes, e.shape), append(keys, e.key), append(forms, e.form), append(wordings, int16(i)) //nolint:gosec // at most MaxWordings
+				shapes, keys, forms, wordings = append(shapes, e.shape), append(keys, e.key), append(forms, e.form), append(wordings, int16(i))
 			}
 		}
 	}
@@ -192,7 +192,7 @@ func selectCandidates(ctx context.Context, db postgres.Querier, account, namespa
 	}
 
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (c candidate, err error) {
-		err = row.Scan(append([]any{&c.shape, &c.key, &c.wording}, c.scanned()...)...)
+		err = row.Scan(append([]any{&c.shape, &c.key, &c.wording}, scanned(&c.Question)...)...)
 
 		return c, err
 	})

@@ -1,14 +1,13 @@
 package verified
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	"encoding/json"
 
 	"github.com/google/uuid"
 

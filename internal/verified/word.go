@@ -186,4 +186,9 @@ func isAsking(word string) bool {
 	return slices.Contains([]string{"how", "what", "which", "who", "whose", "when", "where", "why", "show", "list", "give", "count", "find"}, word)
 }
 
+// isVerb reports whether a stem is a verb that goes on with what is asked for after a condition.
+func isVerb(stem string) bool {
+	return slices.Contains([]string{"is", "was", "has", "had", "do", "did"}, stem)
+}
+
 func isGrouping(word string) bool { return word == "by" || word == "per" }

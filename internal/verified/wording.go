@@ -37,7 +37,7 @@ func read(text string, of Parameters, statement string, columns []string) wordin
 	}
 
 	for _, name := range columns {
-		for _, word := range strings.Fields(lexicon.Key(strings.ReplaceAll(name, "_", " "))) {
+		for word := range strings.FieldsSeq(lexicon.Key(strings.ReplaceAll(name, "_", " "))) {
 			w.columns[stem(word)] = true
 		}
 	}
@@ -49,7 +49,7 @@ func read(text string, of Parameters, statement string, columns []string) wordin
 type entry struct {
 	shape string
 	key   int64
-	form  int64 // of the structure; no two wordings of a namespace have the same
+	form  int64 // of the words in their order; no two wordings of a namespace have the same
 }
 
 // shape returns the kinds of the parameters in the wording, sorted.
@@ -90,6 +90,18 @@ func (w wording) exact() string {
 	return strings.Join(words, " ")
 }
 
+// plain returns the stems of the words in their order.
+func (w wording) plain() string {
+	words := make([]string, len(w.tokens))
+	for i, t := range w.tokens {
+		if words[i] = t.stem; t.slot >= 0 {
+			words[i] = "\x00" + string(w.of[t.slot].kind())
+		}
+	}
+
+	return strings.Join(words, " ")
+}
+
 // entries returns the rows of the index for the wording.
 func (w wording) entries() (list []entry) {
 	exact := hashOf(w.exact())
@@ -99,7 +111,7 @@ func (w wording) entries() (list []entry) {
 		return list
 	}
 
-	key, form := w.key(), hashOf(w.structure(w.tokens))
+	key, form := w.key(), hashOf(w.plain())
 	list = append(list, entry{w.shape(), key, form}, entry{nearShape, key, 0})
 
 	for _, t := range w.tokens {
@@ -141,6 +153,7 @@ type segment struct {
 	hasColumn, hasPlain bool
 	hasAsking, onlyTime bool
 	isOf                bool
+	isRest              bool // the rest of what is asked for, after a condition: orders in the south are late
 }
 
 // structure returns the words of a question or wording with what its order says: two texts with the same words have the same
@@ -156,6 +169,11 @@ func (w wording) structure(list []token) string {
 	if head+1 < len(parts) && parts[head+1].isOf && parts[head+1].kind == anchor { // number of orders
 		parts[head].words = append(parts[head].words, parts[head+1].words...)
 		parts = slices.Delete(parts, head+1, head+2)
+	}
+
+	if rest := head + 1 + slices.IndexFunc(parts[head+1:], func(s segment) bool { return s.kind == anchor || s.kind == group }); rest > head && parts[rest].isRest {
+		parts[head].words = append(parts[head].words, parts[rest].words...)
+		parts = slices.Delete(parts, rest, rest+1)
 	}
 
 	var times []segment
@@ -215,7 +233,7 @@ func (w wording) segments(list []token) (parts []segment) {
 		}
 
 		if s == nil || s.ends(t, marker) {
-			parts = append(parts, segment{isMarked: marker, isGroup: isGrouping(t.text) && t.slot < 0, isOf: t.text == "of", onlyTime: true})
+			parts = append(parts, segment{isMarked: marker, isGroup: isGrouping(t.text) && t.slot < 0, isOf: t.text == "of", isRest: t.slot < 0 && isVerb(t.stem), onlyTime: true})
 			s = &parts[len(parts)-1]
 		}
 
@@ -237,7 +255,7 @@ func (s *segment) ends(t token, marker bool) bool {
 	case marker:
 		return !s.isMarked || s.hasValue || s.hasPlain || s.isGroup && len(s.words) > 1
 	default:
-		return isAsking(t.text) && s.hasValue && s.isMarked
+		return (isAsking(t.text) || isVerb(t.stem)) && s.hasValue && s.isMarked && !s.hasPlain
 	}
 }
 
