@@ -45,6 +45,7 @@ const (
 	AuditTargetKindRun          AuditTargetKind = "run"
 	AuditTargetKindToken        AuditTargetKind = "token"
 	AuditTargetKindUpload       AuditTargetKind = "upload"
+	AuditTargetKindVerified     AuditTargetKind = "verified"
 )
 
 // Valid indicates whether the value is a known member of the AuditTargetKind enum.
@@ -64,6 +65,8 @@ func (e AuditTargetKind) Valid() bool {
 		return true
 	case AuditTargetKindUpload:
 		return true
+	case AuditTargetKindVerified:
+		return true
 	default:
 		return false
 	}
@@ -71,9 +74,10 @@ func (e AuditTargetKind) Valid() bool {
 
 // Defines values for Basis.
 const (
-	BasisForm  Basis = "form"
-	BasisRules Basis = "rules"
-	BasisSQL   Basis = "sql"
+	BasisForm     Basis = "form"
+	BasisRules    Basis = "rules"
+	BasisSQL      Basis = "sql"
+	BasisVerified Basis = "verified"
 )
 
 // Valid indicates whether the value is a known member of the Basis enum.
@@ -84,6 +88,8 @@ func (e Basis) Valid() bool {
 	case BasisRules:
 		return true
 	case BasisSQL:
+		return true
+	case BasisVerified:
 		return true
 	default:
 		return false
@@ -783,6 +789,63 @@ func (e ValueLinkMatch) Valid() bool {
 	}
 }
 
+// Defines values for VerifiedPeriod.
+const (
+	VerifiedPeriodDay   VerifiedPeriod = "day"
+	VerifiedPeriodMonth VerifiedPeriod = "month"
+	VerifiedPeriodYear  VerifiedPeriod = "year"
+)
+
+// Valid indicates whether the value is a known member of the VerifiedPeriod enum.
+func (e VerifiedPeriod) Valid() bool {
+	switch e {
+	case VerifiedPeriodDay:
+		return true
+	case VerifiedPeriodMonth:
+		return true
+	case VerifiedPeriodYear:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for VerifiedQuestionChangeStatus.
+const (
+	VerifyAgain VerifiedQuestionChangeStatus = "verified"
+)
+
+// Valid indicates whether the value is a known member of the VerifiedQuestionChangeStatus enum.
+func (e VerifiedQuestionChangeStatus) Valid() bool {
+	switch e {
+	case VerifyAgain:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for VerifiedStatus.
+const (
+	VerifiedStatusRetired   VerifiedStatus = "retired"
+	VerifiedStatusSuspended VerifiedStatus = "suspended"
+	VerifiedStatusVerified  VerifiedStatus = "verified"
+)
+
+// Valid indicates whether the value is a known member of the VerifiedStatus enum.
+func (e VerifiedStatus) Valid() bool {
+	switch e {
+	case VerifiedStatusRetired:
+		return true
+	case VerifiedStatusSuspended:
+		return true
+	case VerifiedStatusVerified:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ExportFormat.
 const (
 	ExportFormatCsv     ExportFormat = "csv"
@@ -891,6 +954,18 @@ type AgentRunFeedbackRequest struct {
 	ThumbsUp bool `json:"thumbsUp"`
 }
 
+// AnsweredByVerified The verified question that answered, as it was then. Present if `basis` is `verified`. In a result, that of its only step.
+type AnsweredByVerified struct {
+	// Author A username. Compared without case; `self` stands for the caller.
+	Author AccountName        `json:"author"`
+	ID     openapi_types.UUID `json:"id"`
+
+	// Parameters The values with which the statement ran.
+	Parameters []VerifiedValue `json:"parameters"`
+	Question   string          `json:"question"`
+	VerifiedAt time.Time       `json:"verifiedAt"`
+}
+
 // AuditEntry defines model for AuditEntry.
 type AuditEntry struct {
 	// Action What was done, as noun.verb.
@@ -938,6 +1013,7 @@ type AuditTargetKind string
 // - `rules`: the planner filled a form, without a model
 // - `form`: a model filled a form; the service made the statement from it, so that no row is counted twice
 // - `sql`: a model wrote the statement, because no form fits
+// - `verified`: a person verified the statement; `verified` says who and when
 type Basis string
 
 // CheckRequest A text, and what it is based on; at least one run or statement.
@@ -1835,6 +1911,27 @@ type NewToken struct {
 // NewTokenRole The most that the token allows.
 type NewTokenRole string
 
+// NewVerifiedQuestion defines model for NewVerifiedQuestion.
+type NewVerifiedQuestion struct {
+	// Interpretation What the statement answers, in plain words.
+	Interpretation *VerifiedInterpretation `json:"interpretation,omitempty"`
+
+	// Parameters The parameters of the statement.
+	Parameters *VerifiedParameters `json:"parameters,omitempty"`
+
+	// Query One read-only SQL statement. It has the parameters that the wordings have.
+	Query *VerifiedStatement `json:"query,omitempty"`
+
+	// Question A way to ask the question.
+	Question *VerifiedWording `json:"question,omitempty"`
+
+	// RunID A completed run of the caller in this namespace with one step.
+	RunID *openapi_types.UUID `json:"runId,omitempty"`
+
+	// Wordings Other ways to ask it.
+	Wordings *VerifiedWordings `json:"wordings,omitempty"`
+}
+
 // NumberedURL defines model for NumberedUrl.
 type NumberedURL struct {
 	PartNumber PartNumber `json:"partNumber"`
@@ -2146,6 +2243,7 @@ type RunResult struct {
 	// - `rules`: the planner filled a form, without a model
 	// - `form`: a model filled a form; the service made the statement from it, so that no row is counted twice
 	// - `sql`: a model wrote the statement, because no form fits
+	// - `verified`: a person verified the statement; `verified` says who and when
 	Basis *Basis `json:"basis,omitempty"`
 
 	// Checks The claims of an answer that a model wrote, looked up in the rows of the steps: numbers, also in words, dates, quoted values, and statements such as "the
@@ -2163,7 +2261,7 @@ type RunResult struct {
 	// Interpretation How the question was understood, in plain words.
 	Interpretation *string `json:"interpretation,omitempty"`
 
-	// Model Which model answered, or `planner`.
+	// Model Which model answered, or `planner`, or `verified` if a verified question did.
 	Model *string `json:"model,omitempty"`
 
 	// Outcome - `answer`
@@ -2179,6 +2277,9 @@ type RunResult struct {
 	Response string      `json:"response"`
 	Steps    []RunStep   `json:"steps"`
 	Usage    *ModelUsage `json:"usage,omitempty"`
+
+	// Verified The verified question that answered, as it was then. Present if `basis` is `verified`. In a result, that of its only step.
+	Verified *AnsweredByVerified `json:"verified,omitempty"`
 }
 
 // RunStatus - `running`: from acceptance on, also while queued
@@ -2193,6 +2294,7 @@ type RunStep struct {
 	// - `rules`: the planner filled a form, without a model
 	// - `form`: a model filled a form; the service made the statement from it, so that no row is counted twice
 	// - `sql`: a model wrote the statement, because no form fits
+	// - `verified`: a person verified the statement; `verified` says who and when
 	Basis   *Basis         `json:"basis,omitempty"`
 	Columns []ResultColumn `json:"columns"`
 
@@ -2211,6 +2313,9 @@ type RunStep struct {
 	// RowCount Number of rows of the step, also of those left out of `data`.
 	RowCount  int64 `json:"rowCount"`
 	Truncated bool  `json:"truncated"`
+
+	// Verified The verified question that answered, as it was then. Present if `basis` is `verified`. In a result, that of its only step.
+	Verified *AnsweredByVerified `json:"verified,omitempty"`
 }
 
 // SampledColumn defines model for SampledColumn.
@@ -2537,6 +2642,121 @@ type ValueShape struct {
 	Share float64 `json:"share"`
 }
 
+// VerifiedDataset defines model for VerifiedDataset.
+type VerifiedDataset struct {
+	Columns []ResultColumn `json:"columns"`
+
+	// Dataset owner/namespace/name
+	Dataset string `json:"dataset"`
+}
+
+// VerifiedInterpretation What the statement answers, in plain words.
+type VerifiedInterpretation = string
+
+// VerifiedParameter A parameter of the statement. It stands for a value of `column`, for a `period`, or for a number if it has neither.
+type VerifiedParameter struct {
+	// Column The column whose values it has: `dataset.column`.
+	Column *string `json:"column,omitempty"`
+
+	// Default The value as a question would write it, for the check of the statement and for wordings without the parameter.
+	Default string `json:"default"`
+	Name    string `json:"name"`
+
+	// Period A question writes a year 2026, a month March 2026 or 2026-03, and a day 2026-03-31. The statement gets the first day of a month.
+	Period *VerifiedPeriod `json:"period,omitempty"`
+
+	// Type Type of the value in SQL: varchar for a column; integer, bigint or date for a year; date for a month or a day.
+	Type string `json:"type"`
+}
+
+// VerifiedParameters The parameters of the statement.
+type VerifiedParameters = []VerifiedParameter
+
+// VerifiedPeriod A question writes a year 2026, a month March 2026 or 2026-03, and a day 2026-03-31. The statement gets the first day of a month.
+type VerifiedPeriod string
+
+// VerifiedQuestion defines model for VerifiedQuestion.
+type VerifiedQuestion struct {
+	// Author A username. Compared without case; `self` stands for the caller.
+	Author    AccountName `json:"author"`
+	CreatedAt time.Time   `json:"createdAt"`
+
+	// Datasets The datasets and columns that the statement needs.
+	Datasets []VerifiedDataset  `json:"datasets"`
+	ID       openapi_types.UUID `json:"id"`
+
+	// Interpretation What the statement answers, in plain words. `$name` stands for the value of a parameter.
+	Interpretation *string             `json:"interpretation,omitempty"`
+	Parameters     []VerifiedParameter `json:"parameters"`
+	Query          string              `json:"query"`
+	Question       string              `json:"question"`
+
+	// Reason Why it is suspended.
+	Reason *string `json:"reason,omitempty"`
+
+	// Status - `verified`: it answers questions
+	// - `suspended`: a dataset or a column that it needs has changed; `reason` says which
+	// - `retired`: it answers no questions any more
+	Status     VerifiedStatus `json:"status"`
+	VerifiedAt time.Time      `json:"verifiedAt"`
+
+	// Wordings Other ways to ask it.
+	Wordings []string `json:"wordings"`
+}
+
+// VerifiedQuestionChange defines model for VerifiedQuestionChange.
+type VerifiedQuestionChange struct {
+	// Interpretation What the statement answers, in plain words.
+	Interpretation *VerifiedInterpretation `json:"interpretation,omitempty"`
+
+	// Parameters The parameters of the statement.
+	Parameters *VerifiedParameters `json:"parameters,omitempty"`
+
+	// Query One read-only SQL statement. It has the parameters that the wordings have.
+	Query *VerifiedStatement `json:"query,omitempty"`
+
+	// Question A way to ask the question.
+	Question *VerifiedWording `json:"question,omitempty"`
+
+	// Status Verifies the question again without another change.
+	Status *VerifiedQuestionChangeStatus `json:"status,omitempty"`
+
+	// Wordings Other ways to ask it.
+	Wordings *VerifiedWordings `json:"wordings,omitempty"`
+}
+
+// VerifiedQuestionChangeStatus Verifies the question again without another change.
+type VerifiedQuestionChangeStatus string
+
+// VerifiedQuestionList defines model for VerifiedQuestionList.
+type VerifiedQuestionList struct {
+	Data       []VerifiedQuestion `json:"data"`
+	NextCursor *string            `json:"nextCursor,omitempty"`
+}
+
+// VerifiedStatement One read-only SQL statement. It has the parameters that the wordings have.
+type VerifiedStatement = string
+
+// VerifiedStatus - `verified`: it answers questions
+// - `suspended`: a dataset or a column that it needs has changed; `reason` says which
+// - `retired`: it answers no questions any more
+type VerifiedStatus string
+
+// VerifiedValue defines model for VerifiedValue.
+type VerifiedValue struct {
+	Name string `json:"name"`
+	Type string `json:"type"`
+
+	// Value As text. A year, a month or a day is the value that the statement ran with.
+	Value string `json:"value"`
+}
+
+// VerifiedWording A way to ask the question.
+type VerifiedWording = string
+
+// VerifiedWordings Other ways to ask it.
+type VerifiedWordings = []string
+
 // Version defines model for Version.
 type Version struct {
 	// A2AVersion Version of the agent protocol.
@@ -2614,6 +2834,9 @@ type TokenID = openapi_types.UUID
 
 // Username A username. Compared without case; `self` stands for the caller.
 type Username = AccountName
+
+// VerifiedID defines model for VerifiedId.
+type VerifiedID = openapi_types.UUID
 
 // Internal defines model for Internal.
 type Internal = ErrorResponse
@@ -2928,6 +3151,31 @@ type CreateTokenParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// ListVerifiedQuestionsParams defines parameters for ListVerifiedQuestions.
+type ListVerifiedQuestionsParams struct {
+	// Status Only verified questions with this status.
+	Status *VerifiedStatus `form:"status,omitempty" json:"status,omitempty"`
+
+	// Cursor `nextCursor` of the page before.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit Length of a page.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// CreateVerifiedQuestionParams defines parameters for CreateVerifiedQuestion.
+type CreateVerifiedQuestionParams struct {
+	// IdempotencyKey Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and creates nothing new. With another
+	// request the answer is 422, and while the first request is still running it is 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// UpdateVerifiedQuestionParams defines parameters for UpdateVerifiedQuestion.
+type UpdateVerifiedQuestionParams struct {
+	// IfMatch The ETag of the verified question that the change is based on.
+	IfMatch *string `json:"If-Match,omitempty"`
+}
+
 // UpdateDatasetJSONRequestBody defines body for UpdateDataset for application/json ContentType.
 type UpdateDatasetJSONRequestBody = DatasetChange
 
@@ -3005,6 +3253,12 @@ type UpdateNamespaceJSONRequestBody = NamespaceChange
 
 // CreateTokenJSONRequestBody defines body for CreateToken for application/json ContentType.
 type CreateTokenJSONRequestBody = NewToken
+
+// CreateVerifiedQuestionJSONRequestBody defines body for CreateVerifiedQuestion for application/json ContentType.
+type CreateVerifiedQuestionJSONRequestBody = NewVerifiedQuestion
+
+// UpdateVerifiedQuestionJSONRequestBody defines body for UpdateVerifiedQuestion for application/json ContentType.
+type UpdateVerifiedQuestionJSONRequestBody = VerifiedQuestionChange
 
 // RequestEditorFn is the function signature for the RequestEditor callback function
 type RequestEditorFn func(ctx context.Context, req *http.Request) error
@@ -3713,7 +3967,7 @@ type ClientInterface interface {
 	// | `planningStarted` | `{}` |
 	// | `plan` | `{steps, reasoning, interpretation, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
 	// | `stepStarted` | `{index, instruction, model}`; `model` is `planner` if no model wrote the query |
-	// | `queryExecuting` | `{index, query, attempt, basis, explained}`, once per attempt; the last two as in a step of the result |
+	// | `queryExecuting` | `{index, query, attempt, basis, explained, verified}`, once per attempt; the last three as in a step of the result |
 	// | `step` | `{index, …}` with the fields of a step of the result |
 	// | `answerStarted` | `{}` |
 	// | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
@@ -3753,7 +4007,7 @@ type ClientInterface interface {
 	// | `planningStarted` | `{}` |
 	// | `plan` | `{steps, reasoning, interpretation, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
 	// | `stepStarted` | `{index, instruction, model}`; `model` is `planner` if no model wrote the query |
-	// | `queryExecuting` | `{index, query, attempt, basis, explained}`, once per attempt; the last two as in a step of the result |
+	// | `queryExecuting` | `{index, query, attempt, basis, explained, verified}`, once per attempt; the last three as in a step of the result |
 	// | `step` | `{index, …}` with the fields of a step of the result |
 	// | `answerStarted` | `{}` |
 	// | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
@@ -4183,6 +4437,85 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /user/usage (the `GetUsage` operationId).
 	GetUsage(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListVerifiedQuestions List the verified questions of a namespace
+	//
+	// Newest first. Lists those of which the caller may read all datasets. Without `status` those that were retired are left out. A verified question
+	// that needs a dataset or a column that has changed is `suspended`, and `reason` says why. A page can be shorter than `limit` although
+	// more pages follow.
+	//
+	// Corresponds with GET /verified/{username}/{namespace} (the `ListVerifiedQuestions` operationId).
+	ListVerifiedQuestions(ctx context.Context, username Username, namespace Namespace, params *ListVerifiedQuestionsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateVerifiedQuestionWithBody Keep a question with the statement that answers it
+	//
+	// Needs the editor role on the namespace as a whole. With `runId` the question, the statement and the interpretation are those of a completed run of
+	// the caller with exactly one step; other fields replace them. Without `runId`, `question` and `query` are required.
+	//
+	// The statement runs with the rights of the caller before it is kept. It must read a dataset, and its result must follow from the data alone:
+	// no functions of the clock or of chance, and LIMIT only with ORDER BY. Otherwise the answer is 422 QUERY_INVALID. 409 if another verified
+	// question of the namespace has the same wording.
+	//
+	// A question whose words are those of a wording, whatever their case, number or order of conditions, is answered by running the statement with the
+	// rights of whoever asks. A parameter `$name` in a wording stands for a value of a column, a period or a number. See docs/verified.md.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /verified/{username}/{namespace} (the `CreateVerifiedQuestion` operationId).
+	CreateVerifiedQuestionWithBody(ctx context.Context, username Username, namespace Namespace, params *CreateVerifiedQuestionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateVerifiedQuestion Keep a question with the statement that answers it
+	//
+	// Needs the editor role on the namespace as a whole. With `runId` the question, the statement and the interpretation are those of a completed run of
+	// the caller with exactly one step; other fields replace them. Without `runId`, `question` and `query` are required.
+	//
+	// The statement runs with the rights of the caller before it is kept. It must read a dataset, and its result must follow from the data alone:
+	// no functions of the clock or of chance, and LIMIT only with ORDER BY. Otherwise the answer is 422 QUERY_INVALID. 409 if another verified
+	// question of the namespace has the same wording.
+	//
+	// A question whose words are those of a wording, whatever their case, number or order of conditions, is answered by running the statement with the
+	// rights of whoever asks. A parameter `$name` in a wording stands for a value of a column, a period or a number. See docs/verified.md.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /verified/{username}/{namespace} (the `CreateVerifiedQuestion` operationId).
+	CreateVerifiedQuestion(ctx context.Context, username Username, namespace Namespace, params *CreateVerifiedQuestionParams, body CreateVerifiedQuestionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RetireVerifiedQuestion Retire a verified question
+	//
+	// Needs the editor role on the namespace as a whole. It answers no question from then on, and stays readable with the status `retired`.
+	//
+	// Corresponds with DELETE /verified/{username}/{namespace}/{verifiedId} (the `RetireVerifiedQuestion` operationId).
+	RetireVerifiedQuestion(ctx context.Context, username Username, namespace Namespace, verifiedID VerifiedID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetVerifiedQuestion Get a verified question
+	//
+	// 404 unless the caller may read all its datasets.
+	//
+	// Corresponds with GET /verified/{username}/{namespace}/{verifiedId} (the `GetVerifiedQuestion` operationId).
+	GetVerifiedQuestion(ctx context.Context, username Username, namespace Namespace, verifiedID VerifiedID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateVerifiedQuestionWithBody Change a verified question, or verify it again
+	//
+	// Needs the editor role on the namespace as a whole. Fields that are absent stay as they are; at least one must be present. All checks of the creation
+	// are made again, so `{"status": "verified"}` alone verifies a suspended or retired question again. The caller becomes its author. With `If-Match`
+	// the change is made only if the verified question still has that ETag (412).
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /verified/{username}/{namespace}/{verifiedId} (the `UpdateVerifiedQuestion` operationId).
+	UpdateVerifiedQuestionWithBody(ctx context.Context, username Username, namespace Namespace, verifiedID VerifiedID, params *UpdateVerifiedQuestionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateVerifiedQuestion Change a verified question, or verify it again
+	//
+	// Needs the editor role on the namespace as a whole. Fields that are absent stay as they are; at least one must be present. All checks of the creation
+	// are made again, so `{"status": "verified"}` alone verifies a suspended or retired question again. The caller becomes its author. With `If-Match`
+	// the change is made only if the verified question still has that ETag (412).
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /verified/{username}/{namespace}/{verifiedId} (the `UpdateVerifiedQuestion` operationId).
+	UpdateVerifiedQuestion(ctx context.Context, username Username, namespace Namespace, verifiedID VerifiedID, params *UpdateVerifiedQuestionParams, body UpdateVerifiedQuestionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetVersion Get the version of the service
 	//
@@ -5413,7 +5746,7 @@ func (c *Client) RunQuery(ctx context.Context, body RunQueryJSONRequestBody, req
 // | `planningStarted` | `{}` |
 // | `plan` | `{steps, reasoning, interpretation, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
 // | `stepStarted` | `{index, instruction, model}`; `model` is `planner` if no model wrote the query |
-// | `queryExecuting` | `{index, query, attempt, basis, explained}`, once per attempt; the last two as in a step of the result |
+// | `queryExecuting` | `{index, query, attempt, basis, explained, verified}`, once per attempt; the last three as in a step of the result |
 // | `step` | `{index, …}` with the fields of a step of the result |
 // | `answerStarted` | `{}` |
 // | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
@@ -5463,7 +5796,7 @@ func (c *Client) AskWithBody(ctx context.Context, params *AskParams, contentType
 // | `planningStarted` | `{}` |
 // | `plan` | `{steps, reasoning, interpretation, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
 // | `stepStarted` | `{index, instruction, model}`; `model` is `planner` if no model wrote the query |
-// | `queryExecuting` | `{index, query, attempt, basis, explained}`, once per attempt; the last two as in a step of the result |
+// | `queryExecuting` | `{index, query, attempt, basis, explained, verified}`, once per attempt; the last three as in a step of the result |
 // | `step` | `{index, …}` with the fields of a step of the result |
 // | `answerStarted` | `{}` |
 // | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
@@ -6314,6 +6647,155 @@ func (c *Client) GetToken(ctx context.Context, id TokenID, reqEditors ...Request
 // Corresponds with GET /user/usage (the `GetUsage` operationId).
 func (c *Client) GetUsage(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetUsageRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListVerifiedQuestions List the verified questions of a namespace
+//
+// Newest first. Lists those of which the caller may read all datasets. Without `status` those that were retired are left out. A verified question
+// that needs a dataset or a column that has changed is `suspended`, and `reason` says why. A page can be shorter than `limit` although
+// more pages follow.
+//
+// Corresponds with GET /verified/{username}/{namespace} (the `ListVerifiedQuestions` operationId).
+func (c *Client) ListVerifiedQuestions(ctx context.Context, username Username, namespace Namespace, params *ListVerifiedQuestionsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListVerifiedQuestionsRequest(c.Server, username, namespace, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateVerifiedQuestionWithBody Keep a question with the statement that answers it
+//
+// Needs the editor role on the namespace as a whole. With `runId` the question, the statement and the interpretation are those of a completed run of
+// the caller with exactly one step; other fields replace them. Without `runId`, `question` and `query` are required.
+//
+// The statement runs with the rights of the caller before it is kept. It must read a dataset, and its result must follow from the data alone:
+// no functions of the clock or of chance, and LIMIT only with ORDER BY. Otherwise the answer is 422 QUERY_INVALID. 409 if another verified
+// question of the namespace has the same wording.
+//
+// A question whose words are those of a wording, whatever their case, number or order of conditions, is answered by running the statement with the
+// rights of whoever asks. A parameter `$name` in a wording stands for a value of a column, a period or a number. See docs/verified.md.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /verified/{username}/{namespace} (the `CreateVerifiedQuestion` operationId).
+func (c *Client) CreateVerifiedQuestionWithBody(ctx context.Context, username Username, namespace Namespace, params *CreateVerifiedQuestionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateVerifiedQuestionRequestWithBody(c.Server, username, namespace, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateVerifiedQuestion Keep a question with the statement that answers it
+//
+// Needs the editor role on the namespace as a whole. With `runId` the question, the statement and the interpretation are those of a completed run of
+// the caller with exactly one step; other fields replace them. Without `runId`, `question` and `query` are required.
+//
+// The statement runs with the rights of the caller before it is kept. It must read a dataset, and its result must follow from the data alone:
+// no functions of the clock or of chance, and LIMIT only with ORDER BY. Otherwise the answer is 422 QUERY_INVALID. 409 if another verified
+// question of the namespace has the same wording.
+//
+// A question whose words are those of a wording, whatever their case, number or order of conditions, is answered by running the statement with the
+// rights of whoever asks. A parameter `$name` in a wording stands for a value of a column, a period or a number. See docs/verified.md.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /verified/{username}/{namespace} (the `CreateVerifiedQuestion` operationId).
+func (c *Client) CreateVerifiedQuestion(ctx context.Context, username Username, namespace Namespace, params *CreateVerifiedQuestionParams, body CreateVerifiedQuestionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateVerifiedQuestionRequest(c.Server, username, namespace, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RetireVerifiedQuestion Retire a verified question
+//
+// Needs the editor role on the namespace as a whole. It answers no question from then on, and stays readable with the status `retired`.
+//
+// Corresponds with DELETE /verified/{username}/{namespace}/{verifiedId} (the `RetireVerifiedQuestion` operationId).
+func (c *Client) RetireVerifiedQuestion(ctx context.Context, username Username, namespace Namespace, verifiedID VerifiedID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRetireVerifiedQuestionRequest(c.Server, username, namespace, verifiedID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetVerifiedQuestion Get a verified question
+//
+// 404 unless the caller may read all its datasets.
+//
+// Corresponds with GET /verified/{username}/{namespace}/{verifiedId} (the `GetVerifiedQuestion` operationId).
+func (c *Client) GetVerifiedQuestion(ctx context.Context, username Username, namespace Namespace, verifiedID VerifiedID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetVerifiedQuestionRequest(c.Server, username, namespace, verifiedID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateVerifiedQuestionWithBody Change a verified question, or verify it again
+//
+// Needs the editor role on the namespace as a whole. Fields that are absent stay as they are; at least one must be present. All checks of the creation
+// are made again, so `{"status": "verified"}` alone verifies a suspended or retired question again. The caller becomes its author. With `If-Match`
+// the change is made only if the verified question still has that ETag (412).
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /verified/{username}/{namespace}/{verifiedId} (the `UpdateVerifiedQuestion` operationId).
+func (c *Client) UpdateVerifiedQuestionWithBody(ctx context.Context, username Username, namespace Namespace, verifiedID VerifiedID, params *UpdateVerifiedQuestionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateVerifiedQuestionRequestWithBody(c.Server, username, namespace, verifiedID, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateVerifiedQuestion Change a verified question, or verify it again
+//
+// Needs the editor role on the namespace as a whole. Fields that are absent stay as they are; at least one must be present. All checks of the creation
+// are made again, so `{"status": "verified"}` alone verifies a suspended or retired question again. The caller becomes its author. With `If-Match`
+// the change is made only if the verified question still has that ETag (412).
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /verified/{username}/{namespace}/{verifiedId} (the `UpdateVerifiedQuestion` operationId).
+func (c *Client) UpdateVerifiedQuestion(ctx context.Context, username Username, namespace Namespace, verifiedID VerifiedID, params *UpdateVerifiedQuestionParams, body UpdateVerifiedQuestionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateVerifiedQuestionRequest(c.Server, username, namespace, verifiedID, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -10747,6 +11229,339 @@ func NewGetUsageRequest(server string) (*http.Request, error) {
 	return req, nil
 }
 
+// NewListVerifiedQuestionsRequest constructs an http.Request for the ListVerifiedQuestions method
+func NewListVerifiedQuestionsRequest(server string, username Username, namespace Namespace, params *ListVerifiedQuestionsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "username", username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "namespace", namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/verified/%s/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Status != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "status", *params.Status, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCreateVerifiedQuestionRequest calls the generic CreateVerifiedQuestion builder with application/json body
+func NewCreateVerifiedQuestionRequest(server string, username Username, namespace Namespace, params *CreateVerifiedQuestionParams, body CreateVerifiedQuestionJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateVerifiedQuestionRequestWithBody(server, username, namespace, params, "application/json", bodyReader)
+}
+
+// NewCreateVerifiedQuestionRequestWithBody constructs an http.Request for the CreateVerifiedQuestion method, with any body, and a specified content type
+func NewCreateVerifiedQuestionRequestWithBody(server string, username Username, namespace Namespace, params *CreateVerifiedQuestionParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "username", username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "namespace", namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/verified/%s/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewRetireVerifiedQuestionRequest constructs an http.Request for the RetireVerifiedQuestion method
+func NewRetireVerifiedQuestionRequest(server string, username Username, namespace Namespace, verifiedID VerifiedID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "username", username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "namespace", namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam2 string
+
+	pathParam2, err = runtime.StyleParamWithOptions("simple", false, "verifiedId", verifiedID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/verified/%s/%s/%s", pathParam0, pathParam1, pathParam2)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetVerifiedQuestionRequest constructs an http.Request for the GetVerifiedQuestion method
+func NewGetVerifiedQuestionRequest(server string, username Username, namespace Namespace, verifiedID VerifiedID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "username", username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "namespace", namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam2 string
+
+	pathParam2, err = runtime.StyleParamWithOptions("simple", false, "verifiedId", verifiedID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/verified/%s/%s/%s", pathParam0, pathParam1, pathParam2)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewUpdateVerifiedQuestionRequest calls the generic UpdateVerifiedQuestion builder with application/json body
+func NewUpdateVerifiedQuestionRequest(server string, username Username, namespace Namespace, verifiedID VerifiedID, params *UpdateVerifiedQuestionParams, body UpdateVerifiedQuestionJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateVerifiedQuestionRequestWithBody(server, username, namespace, verifiedID, params, "application/json", bodyReader)
+}
+
+// NewUpdateVerifiedQuestionRequestWithBody constructs an http.Request for the UpdateVerifiedQuestion method, with any body, and a specified content type
+func NewUpdateVerifiedQuestionRequestWithBody(server string, username Username, namespace Namespace, verifiedID VerifiedID, params *UpdateVerifiedQuestionParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "username", username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "namespace", namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam2 string
+
+	pathParam2, err = runtime.StyleParamWithOptions("simple", false, "verifiedId", verifiedID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/verified/%s/%s/%s", pathParam0, pathParam1, pathParam2)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewGetVersionRequest constructs an http.Request for the GetVersion method
 func NewGetVersionRequest(server string) (*http.Request, error) {
 	var err error
@@ -11505,7 +12320,7 @@ type ClientWithResponsesInterface interface {
 	// | `planningStarted` | `{}` |
 	// | `plan` | `{steps, reasoning, interpretation, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
 	// | `stepStarted` | `{index, instruction, model}`; `model` is `planner` if no model wrote the query |
-	// | `queryExecuting` | `{index, query, attempt, basis, explained}`, once per attempt; the last two as in a step of the result |
+	// | `queryExecuting` | `{index, query, attempt, basis, explained, verified}`, once per attempt; the last three as in a step of the result |
 	// | `step` | `{index, …}` with the fields of a step of the result |
 	// | `answerStarted` | `{}` |
 	// | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
@@ -11545,7 +12360,7 @@ type ClientWithResponsesInterface interface {
 	// | `planningStarted` | `{}` |
 	// | `plan` | `{steps, reasoning, interpretation, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
 	// | `stepStarted` | `{index, instruction, model}`; `model` is `planner` if no model wrote the query |
-	// | `queryExecuting` | `{index, query, attempt, basis, explained}`, once per attempt; the last two as in a step of the result |
+	// | `queryExecuting` | `{index, query, attempt, basis, explained, verified}`, once per attempt; the last three as in a step of the result |
 	// | `step` | `{index, …}` with the fields of a step of the result |
 	// | `answerStarted` | `{}` |
 	// | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
@@ -12023,6 +12838,91 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /user/usage (the `GetUsage` operationId).
 	GetUsageWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetUsageResponse, error)
+
+	// ListVerifiedQuestionsWithResponse List the verified questions of a namespace
+	//
+	// Newest first. Lists those of which the caller may read all datasets. Without `status` those that were retired are left out. A verified question
+	// that needs a dataset or a column that has changed is `suspended`, and `reason` says why. A page can be shorter than `limit` although
+	// more pages follow.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /verified/{username}/{namespace} (the `ListVerifiedQuestions` operationId).
+	ListVerifiedQuestionsWithResponse(ctx context.Context, username Username, namespace Namespace, params *ListVerifiedQuestionsParams, reqEditors ...RequestEditorFn) (*ListVerifiedQuestionsResponse, error)
+
+	// CreateVerifiedQuestionWithBodyWithResponse Keep a question with the statement that answers it
+	//
+	// Needs the editor role on the namespace as a whole. With `runId` the question, the statement and the interpretation are those of a completed run of
+	// the caller with exactly one step; other fields replace them. Without `runId`, `question` and `query` are required.
+	//
+	// The statement runs with the rights of the caller before it is kept. It must read a dataset, and its result must follow from the data alone:
+	// no functions of the clock or of chance, and LIMIT only with ORDER BY. Otherwise the answer is 422 QUERY_INVALID. 409 if another verified
+	// question of the namespace has the same wording.
+	//
+	// A question whose words are those of a wording, whatever their case, number or order of conditions, is answered by running the statement with the
+	// rights of whoever asks. A parameter `$name` in a wording stands for a value of a column, a period or a number. See docs/verified.md.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /verified/{username}/{namespace} (the `CreateVerifiedQuestion` operationId).
+	CreateVerifiedQuestionWithBodyWithResponse(ctx context.Context, username Username, namespace Namespace, params *CreateVerifiedQuestionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateVerifiedQuestionResponse, error)
+
+	// CreateVerifiedQuestionWithResponse Keep a question with the statement that answers it
+	//
+	// Needs the editor role on the namespace as a whole. With `runId` the question, the statement and the interpretation are those of a completed run of
+	// the caller with exactly one step; other fields replace them. Without `runId`, `question` and `query` are required.
+	//
+	// The statement runs with the rights of the caller before it is kept. It must read a dataset, and its result must follow from the data alone:
+	// no functions of the clock or of chance, and LIMIT only with ORDER BY. Otherwise the answer is 422 QUERY_INVALID. 409 if another verified
+	// question of the namespace has the same wording.
+	//
+	// A question whose words are those of a wording, whatever their case, number or order of conditions, is answered by running the statement with the
+	// rights of whoever asks. A parameter `$name` in a wording stands for a value of a column, a period or a number. See docs/verified.md.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /verified/{username}/{namespace} (the `CreateVerifiedQuestion` operationId).
+	CreateVerifiedQuestionWithResponse(ctx context.Context, username Username, namespace Namespace, params *CreateVerifiedQuestionParams, body CreateVerifiedQuestionJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateVerifiedQuestionResponse, error)
+
+	// RetireVerifiedQuestionWithResponse Retire a verified question
+	//
+	// Needs the editor role on the namespace as a whole. It answers no question from then on, and stays readable with the status `retired`.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /verified/{username}/{namespace}/{verifiedId} (the `RetireVerifiedQuestion` operationId).
+	RetireVerifiedQuestionWithResponse(ctx context.Context, username Username, namespace Namespace, verifiedID VerifiedID, reqEditors ...RequestEditorFn) (*RetireVerifiedQuestionResponse, error)
+
+	// GetVerifiedQuestionWithResponse Get a verified question
+	//
+	// 404 unless the caller may read all its datasets.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /verified/{username}/{namespace}/{verifiedId} (the `GetVerifiedQuestion` operationId).
+	GetVerifiedQuestionWithResponse(ctx context.Context, username Username, namespace Namespace, verifiedID VerifiedID, reqEditors ...RequestEditorFn) (*GetVerifiedQuestionResponse, error)
+
+	// UpdateVerifiedQuestionWithBodyWithResponse Change a verified question, or verify it again
+	//
+	// Needs the editor role on the namespace as a whole. Fields that are absent stay as they are; at least one must be present. All checks of the creation
+	// are made again, so `{"status": "verified"}` alone verifies a suspended or retired question again. The caller becomes its author. With `If-Match`
+	// the change is made only if the verified question still has that ETag (412).
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /verified/{username}/{namespace}/{verifiedId} (the `UpdateVerifiedQuestion` operationId).
+	UpdateVerifiedQuestionWithBodyWithResponse(ctx context.Context, username Username, namespace Namespace, verifiedID VerifiedID, params *UpdateVerifiedQuestionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateVerifiedQuestionResponse, error)
+
+	// UpdateVerifiedQuestionWithResponse Change a verified question, or verify it again
+	//
+	// Needs the editor role on the namespace as a whole. Fields that are absent stay as they are; at least one must be present. All checks of the creation
+	// are made again, so `{"status": "verified"}` alone verifies a suspended or retired question again. The caller becomes its author. With `If-Match`
+	// the change is made only if the verified question still has that ETag (412).
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /verified/{username}/{namespace}/{verifiedId} (the `UpdateVerifiedQuestion` operationId).
+	UpdateVerifiedQuestionWithResponse(ctx context.Context, username Username, namespace Namespace, verifiedID VerifiedID, params *UpdateVerifiedQuestionParams, body UpdateVerifiedQuestionJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateVerifiedQuestionResponse, error)
 
 	// GetVersionWithResponse Get the version of the service
 	//
@@ -16275,6 +17175,296 @@ func (r GetUsageResponse) ContentType() string {
 	return ""
 }
 
+// ListVerifiedQuestionsResponseDefaultHeaders the declared response headers of an HTTP default response for ListVerifiedQuestions
+type ListVerifiedQuestionsResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type ListVerifiedQuestionsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *VerifiedQuestionList
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ListVerifiedQuestionsResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListVerifiedQuestionsResponse) GetJSON200() *VerifiedQuestionList {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ListVerifiedQuestionsResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListVerifiedQuestionsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListVerifiedQuestionsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListVerifiedQuestionsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListVerifiedQuestionsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// CreateVerifiedQuestionResponse201Headers the declared response headers of an HTTP 201 response for CreateVerifiedQuestion
+type CreateVerifiedQuestionResponse201Headers struct {
+	ETag     *string
+	Location *string
+}
+
+// CreateVerifiedQuestionResponseDefaultHeaders the declared response headers of an HTTP default response for CreateVerifiedQuestion
+type CreateVerifiedQuestionResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type CreateVerifiedQuestionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *VerifiedQuestion
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// Headers201 the parsed response headers for an HTTP 201 response
+	Headers201 *CreateVerifiedQuestionResponse201Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *CreateVerifiedQuestionResponseDefaultHeaders
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateVerifiedQuestionResponse) GetJSON201() *VerifiedQuestion {
+	return r.JSON201
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r CreateVerifiedQuestionResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateVerifiedQuestionResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateVerifiedQuestionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateVerifiedQuestionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateVerifiedQuestionResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// RetireVerifiedQuestionResponseDefaultHeaders the declared response headers of an HTTP default response for RetireVerifiedQuestion
+type RetireVerifiedQuestionResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type RetireVerifiedQuestionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *RetireVerifiedQuestionResponseDefaultHeaders
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r RetireVerifiedQuestionResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RetireVerifiedQuestionResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RetireVerifiedQuestionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RetireVerifiedQuestionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RetireVerifiedQuestionResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetVerifiedQuestionResponse200Headers the declared response headers of an HTTP 200 response for GetVerifiedQuestion
+type GetVerifiedQuestionResponse200Headers struct {
+	ETag *string
+}
+
+// GetVerifiedQuestionResponseDefaultHeaders the declared response headers of an HTTP default response for GetVerifiedQuestion
+type GetVerifiedQuestionResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type GetVerifiedQuestionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *VerifiedQuestion
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *GetVerifiedQuestionResponse200Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *GetVerifiedQuestionResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetVerifiedQuestionResponse) GetJSON200() *VerifiedQuestion {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r GetVerifiedQuestionResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetVerifiedQuestionResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetVerifiedQuestionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetVerifiedQuestionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetVerifiedQuestionResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// UpdateVerifiedQuestionResponse200Headers the declared response headers of an HTTP 200 response for UpdateVerifiedQuestion
+type UpdateVerifiedQuestionResponse200Headers struct {
+	ETag *string
+}
+
+// UpdateVerifiedQuestionResponseDefaultHeaders the declared response headers of an HTTP default response for UpdateVerifiedQuestion
+type UpdateVerifiedQuestionResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type UpdateVerifiedQuestionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *VerifiedQuestion
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *UpdateVerifiedQuestionResponse200Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *UpdateVerifiedQuestionResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r UpdateVerifiedQuestionResponse) GetJSON200() *VerifiedQuestion {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r UpdateVerifiedQuestionResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateVerifiedQuestionResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateVerifiedQuestionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateVerifiedQuestionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateVerifiedQuestionResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // GetVersionResponseDefaultHeaders the declared response headers of an HTTP default response for GetVersion
 type GetVersionResponseDefaultHeaders struct {
 	XRequestID *string
@@ -17371,7 +18561,7 @@ func (c *ClientWithResponses) RunQueryWithResponse(ctx context.Context, body Run
 // | `planningStarted` | `{}` |
 // | `plan` | `{steps, reasoning, interpretation, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
 // | `stepStarted` | `{index, instruction, model}`; `model` is `planner` if no model wrote the query |
-// | `queryExecuting` | `{index, query, attempt, basis, explained}`, once per attempt; the last two as in a step of the result |
+// | `queryExecuting` | `{index, query, attempt, basis, explained, verified}`, once per attempt; the last three as in a step of the result |
 // | `step` | `{index, …}` with the fields of a step of the result |
 // | `answerStarted` | `{}` |
 // | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
@@ -17417,7 +18607,7 @@ func (c *ClientWithResponses) AskWithBodyWithResponse(ctx context.Context, param
 // | `planningStarted` | `{}` |
 // | `plan` | `{steps, reasoning, interpretation, after, dropped, model}`; `after` lists for each step the steps whose results it needs, and is absent if none does; `dropped` is the number of steps above the limit; `model` is `planner` if no model made the plan |
 // | `stepStarted` | `{index, instruction, model}`; `model` is `planner` if no model wrote the query |
-// | `queryExecuting` | `{index, query, attempt, basis, explained}`, once per attempt; the last two as in a step of the result |
+// | `queryExecuting` | `{index, query, attempt, basis, explained, verified}`, once per attempt; the last three as in a step of the result |
 // | `step` | `{index, …}` with the fields of a step of the result |
 // | `answerStarted` | `{}` |
 // | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
@@ -18152,6 +19342,133 @@ func (c *ClientWithResponses) GetUsageWithResponse(ctx context.Context, reqEdito
 		return nil, err
 	}
 	return ParseGetUsageResponse(rsp)
+}
+
+// ListVerifiedQuestionsWithResponse List the verified questions of a namespace
+//
+// Newest first. Lists those of which the caller may read all datasets. Without `status` those that were retired are left out. A verified question
+// that needs a dataset or a column that has changed is `suspended`, and `reason` says why. A page can be shorter than `limit` although
+// more pages follow.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /verified/{username}/{namespace} (the `ListVerifiedQuestions` operationId).
+func (c *ClientWithResponses) ListVerifiedQuestionsWithResponse(ctx context.Context, username Username, namespace Namespace, params *ListVerifiedQuestionsParams, reqEditors ...RequestEditorFn) (*ListVerifiedQuestionsResponse, error) {
+	rsp, err := c.ListVerifiedQuestions(ctx, username, namespace, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListVerifiedQuestionsResponse(rsp)
+}
+
+// CreateVerifiedQuestionWithBodyWithResponse Keep a question with the statement that answers it
+//
+// Needs the editor role on the namespace as a whole. With `runId` the question, the statement and the interpretation are those of a completed run of
+// the caller with exactly one step; other fields replace them. Without `runId`, `question` and `query` are required.
+//
+// The statement runs with the rights of the caller before it is kept. It must read a dataset, and its result must follow from the data alone:
+// no functions of the clock or of chance, and LIMIT only with ORDER BY. Otherwise the answer is 422 QUERY_INVALID. 409 if another verified
+// question of the namespace has the same wording.
+//
+// A question whose words are those of a wording, whatever their case, number or order of conditions, is answered by running the statement with the
+// rights of whoever asks. A parameter `$name` in a wording stands for a value of a column, a period or a number. See docs/verified.md.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /verified/{username}/{namespace} (the `CreateVerifiedQuestion` operationId).
+func (c *ClientWithResponses) CreateVerifiedQuestionWithBodyWithResponse(ctx context.Context, username Username, namespace Namespace, params *CreateVerifiedQuestionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateVerifiedQuestionResponse, error) {
+	rsp, err := c.CreateVerifiedQuestionWithBody(ctx, username, namespace, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateVerifiedQuestionResponse(rsp)
+}
+
+// CreateVerifiedQuestionWithResponse Keep a question with the statement that answers it
+//
+// Needs the editor role on the namespace as a whole. With `runId` the question, the statement and the interpretation are those of a completed run of
+// the caller with exactly one step; other fields replace them. Without `runId`, `question` and `query` are required.
+//
+// The statement runs with the rights of the caller before it is kept. It must read a dataset, and its result must follow from the data alone:
+// no functions of the clock or of chance, and LIMIT only with ORDER BY. Otherwise the answer is 422 QUERY_INVALID. 409 if another verified
+// question of the namespace has the same wording.
+//
+// A question whose words are those of a wording, whatever their case, number or order of conditions, is answered by running the statement with the
+// rights of whoever asks. A parameter `$name` in a wording stands for a value of a column, a period or a number. See docs/verified.md.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /verified/{username}/{namespace} (the `CreateVerifiedQuestion` operationId).
+func (c *ClientWithResponses) CreateVerifiedQuestionWithResponse(ctx context.Context, username Username, namespace Namespace, params *CreateVerifiedQuestionParams, body CreateVerifiedQuestionJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateVerifiedQuestionResponse, error) {
+	rsp, err := c.CreateVerifiedQuestion(ctx, username, namespace, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateVerifiedQuestionResponse(rsp)
+}
+
+// RetireVerifiedQuestionWithResponse Retire a verified question
+//
+// Needs the editor role on the namespace as a whole. It answers no question from then on, and stays readable with the status `retired`.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /verified/{username}/{namespace}/{verifiedId} (the `RetireVerifiedQuestion` operationId).
+func (c *ClientWithResponses) RetireVerifiedQuestionWithResponse(ctx context.Context, username Username, namespace Namespace, verifiedID VerifiedID, reqEditors ...RequestEditorFn) (*RetireVerifiedQuestionResponse, error) {
+	rsp, err := c.RetireVerifiedQuestion(ctx, username, namespace, verifiedID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRetireVerifiedQuestionResponse(rsp)
+}
+
+// GetVerifiedQuestionWithResponse Get a verified question
+//
+// 404 unless the caller may read all its datasets.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /verified/{username}/{namespace}/{verifiedId} (the `GetVerifiedQuestion` operationId).
+func (c *ClientWithResponses) GetVerifiedQuestionWithResponse(ctx context.Context, username Username, namespace Namespace, verifiedID VerifiedID, reqEditors ...RequestEditorFn) (*GetVerifiedQuestionResponse, error) {
+	rsp, err := c.GetVerifiedQuestion(ctx, username, namespace, verifiedID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetVerifiedQuestionResponse(rsp)
+}
+
+// UpdateVerifiedQuestionWithBodyWithResponse Change a verified question, or verify it again
+//
+// Needs the editor role on the namespace as a whole. Fields that are absent stay as they are; at least one must be present. All checks of the creation
+// are made again, so `{"status": "verified"}` alone verifies a suspended or retired question again. The caller becomes its author. With `If-Match`
+// the change is made only if the verified question still has that ETag (412).
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /verified/{username}/{namespace}/{verifiedId} (the `UpdateVerifiedQuestion` operationId).
+func (c *ClientWithResponses) UpdateVerifiedQuestionWithBodyWithResponse(ctx context.Context, username Username, namespace Namespace, verifiedID VerifiedID, params *UpdateVerifiedQuestionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateVerifiedQuestionResponse, error) {
+	rsp, err := c.UpdateVerifiedQuestionWithBody(ctx, username, namespace, verifiedID, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateVerifiedQuestionResponse(rsp)
+}
+
+// UpdateVerifiedQuestionWithResponse Change a verified question, or verify it again
+//
+// Needs the editor role on the namespace as a whole. Fields that are absent stay as they are; at least one must be present. All checks of the creation
+// are made again, so `{"status": "verified"}` alone verifies a suspended or retired question again. The caller becomes its author. With `If-Match`
+// the change is made only if the verified question still has that ETag (412).
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /verified/{username}/{namespace}/{verifiedId} (the `UpdateVerifiedQuestion` operationId).
+func (c *ClientWithResponses) UpdateVerifiedQuestionWithResponse(ctx context.Context, username Username, namespace Namespace, verifiedID VerifiedID, params *UpdateVerifiedQuestionParams, body UpdateVerifiedQuestionJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateVerifiedQuestionResponse, error) {
+	rsp, err := c.UpdateVerifiedQuestion(ctx, username, namespace, verifiedID, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateVerifiedQuestionResponse(rsp)
 }
 
 // GetVersionWithResponse Get the version of the service
@@ -21806,6 +23123,269 @@ func ParseGetUsageResponse(rsp *http.Response) (*GetUsageResponse, error) {
 	switch {
 	case true:
 		var headers GetUsageResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListVerifiedQuestionsResponse parses an HTTP response from a ListVerifiedQuestionsWithResponse call
+func ParseListVerifiedQuestionsResponse(rsp *http.Response) (*ListVerifiedQuestionsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListVerifiedQuestionsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest VerifiedQuestionList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ListVerifiedQuestionsResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseCreateVerifiedQuestionResponse parses an HTTP response from a CreateVerifiedQuestionWithResponse call
+func ParseCreateVerifiedQuestionResponse(rsp *http.Response) (*CreateVerifiedQuestionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateVerifiedQuestionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest VerifiedQuestion
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 201:
+		var headers CreateVerifiedQuestionResponse201Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		if values := rsp.Header.Values("Location"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Location", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: "uri"}); err != nil {
+				return nil, err
+			}
+			headers.Location = &value
+		}
+		response.Headers201 = &headers
+	case true:
+		var headers CreateVerifiedQuestionResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseRetireVerifiedQuestionResponse parses an HTTP response from a RetireVerifiedQuestionWithResponse call
+func ParseRetireVerifiedQuestionResponse(rsp *http.Response) (*RetireVerifiedQuestionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RetireVerifiedQuestionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers RetireVerifiedQuestionResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetVerifiedQuestionResponse parses an HTTP response from a GetVerifiedQuestionWithResponse call
+func ParseGetVerifiedQuestionResponse(rsp *http.Response) (*GetVerifiedQuestionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetVerifiedQuestionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest VerifiedQuestion
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers GetVerifiedQuestionResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		response.Headers200 = &headers
+	case true:
+		var headers GetVerifiedQuestionResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseUpdateVerifiedQuestionResponse parses an HTTP response from a UpdateVerifiedQuestionWithResponse call
+func ParseUpdateVerifiedQuestionResponse(rsp *http.Response) (*UpdateVerifiedQuestionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateVerifiedQuestionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest VerifiedQuestion
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers UpdateVerifiedQuestionResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		response.Headers200 = &headers
+	case true:
+		var headers UpdateVerifiedQuestionResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {

@@ -208,6 +208,21 @@ type ServerInterface interface {
 	// GetUsage What was used today and what is left
 	// (GET /user/usage)
 	GetUsage(w http.ResponseWriter, r *http.Request)
+	// ListVerifiedQuestions List the verified questions of a namespace
+	// (GET /verified/{username}/{namespace})
+	ListVerifiedQuestions(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, params ListVerifiedQuestionsParams)
+	// CreateVerifiedQuestion Keep a question with the statement that answers it
+	// (POST /verified/{username}/{namespace})
+	CreateVerifiedQuestion(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, params CreateVerifiedQuestionParams)
+	// RetireVerifiedQuestion Retire a verified question
+	// (DELETE /verified/{username}/{namespace}/{verifiedId})
+	RetireVerifiedQuestion(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, verifiedID VerifiedID)
+	// GetVerifiedQuestion Get a verified question
+	// (GET /verified/{username}/{namespace}/{verifiedId})
+	GetVerifiedQuestion(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, verifiedID VerifiedID)
+	// UpdateVerifiedQuestion Change a verified question, or verify it again
+	// (PATCH /verified/{username}/{namespace}/{verifiedId})
+	UpdateVerifiedQuestion(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, verifiedID VerifiedID, params UpdateVerifiedQuestionParams)
 	// GetVersion Get the version of the service
 	// (GET /version)
 	GetVersion(w http.ResponseWriter, r *http.Request)
@@ -2977,6 +2992,298 @@ func (siw *ServerInterfaceWrapper) GetUsage(w http.ResponseWriter, r *http.Reque
 	handler.ServeHTTP(w, r)
 }
 
+// ListVerifiedQuestions operation middleware
+func (siw *ServerInterfaceWrapper) ListVerifiedQuestions(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "username" -------------
+	var username Username
+
+	err = runtime.BindStyledParameterWithOptions("simple", "username", r.PathValue("username"), &username, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "username", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "namespace" -------------
+	var namespace Namespace
+
+	err = runtime.BindStyledParameterWithOptions("simple", "namespace", r.PathValue("namespace"), &namespace, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "namespace", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListVerifiedQuestionsParams
+
+	// ------------- Optional query parameter "status" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "status", r.URL.Query(), &params.Status, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "status"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "status", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: "int32"})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListVerifiedQuestions(w, r, username, namespace, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// CreateVerifiedQuestion operation middleware
+func (siw *ServerInterfaceWrapper) CreateVerifiedQuestion(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "username" -------------
+	var username Username
+
+	err = runtime.BindStyledParameterWithOptions("simple", "username", r.PathValue("username"), &username, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "username", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "namespace" -------------
+	var namespace Namespace
+
+	err = runtime.BindStyledParameterWithOptions("simple", "namespace", r.PathValue("namespace"), &namespace, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "namespace", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CreateVerifiedQuestionParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.CreateVerifiedQuestion(w, r, username, namespace, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// RetireVerifiedQuestion operation middleware
+func (siw *ServerInterfaceWrapper) RetireVerifiedQuestion(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "username" -------------
+	var username Username
+
+	err = runtime.BindStyledParameterWithOptions("simple", "username", r.PathValue("username"), &username, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "username", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "namespace" -------------
+	var namespace Namespace
+
+	err = runtime.BindStyledParameterWithOptions("simple", "namespace", r.PathValue("namespace"), &namespace, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "namespace", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "verifiedId" -------------
+	var verifiedID VerifiedID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "verifiedId", r.PathValue("verifiedId"), &verifiedID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "verifiedId", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.RetireVerifiedQuestion(w, r, username, namespace, verifiedID)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetVerifiedQuestion operation middleware
+func (siw *ServerInterfaceWrapper) GetVerifiedQuestion(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "username" -------------
+	var username Username
+
+	err = runtime.BindStyledParameterWithOptions("simple", "username", r.PathValue("username"), &username, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "username", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "namespace" -------------
+	var namespace Namespace
+
+	err = runtime.BindStyledParameterWithOptions("simple", "namespace", r.PathValue("namespace"), &namespace, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "namespace", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "verifiedId" -------------
+	var verifiedID VerifiedID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "verifiedId", r.PathValue("verifiedId"), &verifiedID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "verifiedId", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetVerifiedQuestion(w, r, username, namespace, verifiedID)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// UpdateVerifiedQuestion operation middleware
+func (siw *ServerInterfaceWrapper) UpdateVerifiedQuestion(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "username" -------------
+	var username Username
+
+	err = runtime.BindStyledParameterWithOptions("simple", "username", r.PathValue("username"), &username, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "username", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "namespace" -------------
+	var namespace Namespace
+
+	err = runtime.BindStyledParameterWithOptions("simple", "namespace", r.PathValue("namespace"), &namespace, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "namespace", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "verifiedId" -------------
+	var verifiedID VerifiedID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "verifiedId", r.PathValue("verifiedId"), &verifiedID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "verifiedId", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params UpdateVerifiedQuestionParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch string
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-Match", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-Match", Err: err})
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.UpdateVerifiedQuestion(w, r, username, namespace, verifiedID, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // GetVersion operation middleware
 func (siw *ServerInterfaceWrapper) GetVersion(w http.ResponseWriter, r *http.Request) {
 
@@ -3174,6 +3481,11 @@ func HandlerWithOptions(si ServerInterface, options StdHTTPServerOptions) http.H
 	m.HandleFunc(http.MethodDelete+" "+options.BaseURL+"/user/tokens/{id}", wrapper.DeleteToken)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/user/tokens/{id}", wrapper.GetToken)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/user/usage", wrapper.GetUsage)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/verified/{username}/{namespace}", wrapper.ListVerifiedQuestions)
+	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/verified/{username}/{namespace}", wrapper.CreateVerifiedQuestion)
+	m.HandleFunc(http.MethodDelete+" "+options.BaseURL+"/verified/{username}/{namespace}/{verifiedId}", wrapper.RetireVerifiedQuestion)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/verified/{username}/{namespace}/{verifiedId}", wrapper.GetVerifiedQuestion)
+	m.HandleFunc(http.MethodPatch+" "+options.BaseURL+"/verified/{username}/{namespace}/{verifiedId}", wrapper.UpdateVerifiedQuestion)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/version", wrapper.GetVersion)
 
 	return m
@@ -6001,6 +6313,262 @@ func (response GetUsagedefaultJSONResponse) VisitGetUsageResponse(w http.Respons
 	return err
 }
 
+type ListVerifiedQuestionsRequestObject struct {
+	Username  Username  `json:"username"`
+	Namespace Namespace `json:"namespace"`
+	Params    ListVerifiedQuestionsParams
+}
+
+type ListVerifiedQuestionsResponseObject interface {
+	VisitListVerifiedQuestionsResponse(w http.ResponseWriter) error
+}
+
+type ListVerifiedQuestions200JSONResponse VerifiedQuestionList
+
+func (response ListVerifiedQuestions200JSONResponse) VisitListVerifiedQuestionsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListVerifiedQuestionsdefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response ListVerifiedQuestionsdefaultJSONResponse) VisitListVerifiedQuestionsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateVerifiedQuestionRequestObject struct {
+	Username  Username  `json:"username"`
+	Namespace Namespace `json:"namespace"`
+	Params    CreateVerifiedQuestionParams
+	Body      *CreateVerifiedQuestionJSONRequestBody
+}
+
+type CreateVerifiedQuestionResponseObject interface {
+	VisitCreateVerifiedQuestionResponse(w http.ResponseWriter) error
+}
+
+type CreateVerifiedQuestion201ResponseHeaders struct {
+	ETag     *string
+	Location *string
+}
+
+type CreateVerifiedQuestion201JSONResponse struct {
+	Body    VerifiedQuestion
+	Headers CreateVerifiedQuestion201ResponseHeaders
+}
+
+func (response CreateVerifiedQuestion201JSONResponse) VisitCreateVerifiedQuestionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
+	if response.Headers.Location != nil {
+		w.Header().Set("Location", fmt.Sprint(*response.Headers.Location))
+	}
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateVerifiedQuestiondefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response CreateVerifiedQuestiondefaultJSONResponse) VisitCreateVerifiedQuestionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RetireVerifiedQuestionRequestObject struct {
+	Username   Username   `json:"username"`
+	Namespace  Namespace  `json:"namespace"`
+	VerifiedID VerifiedID `json:"verifiedId"`
+}
+
+type RetireVerifiedQuestionResponseObject interface {
+	VisitRetireVerifiedQuestionResponse(w http.ResponseWriter) error
+}
+
+type RetireVerifiedQuestion204Response struct {
+}
+
+func (response RetireVerifiedQuestion204Response) VisitRetireVerifiedQuestionResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
+}
+
+type RetireVerifiedQuestiondefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response RetireVerifiedQuestiondefaultJSONResponse) VisitRetireVerifiedQuestionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetVerifiedQuestionRequestObject struct {
+	Username   Username   `json:"username"`
+	Namespace  Namespace  `json:"namespace"`
+	VerifiedID VerifiedID `json:"verifiedId"`
+}
+
+type GetVerifiedQuestionResponseObject interface {
+	VisitGetVerifiedQuestionResponse(w http.ResponseWriter) error
+}
+
+type GetVerifiedQuestion200ResponseHeaders struct {
+	ETag *string
+}
+
+type GetVerifiedQuestion200JSONResponse struct {
+	Body    VerifiedQuestion
+	Headers GetVerifiedQuestion200ResponseHeaders
+}
+
+func (response GetVerifiedQuestion200JSONResponse) VisitGetVerifiedQuestionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetVerifiedQuestiondefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response GetVerifiedQuestiondefaultJSONResponse) VisitGetVerifiedQuestionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateVerifiedQuestionRequestObject struct {
+	Username   Username   `json:"username"`
+	Namespace  Namespace  `json:"namespace"`
+	VerifiedID VerifiedID `json:"verifiedId"`
+	Params     UpdateVerifiedQuestionParams
+	Body       *UpdateVerifiedQuestionJSONRequestBody
+}
+
+type UpdateVerifiedQuestionResponseObject interface {
+	VisitUpdateVerifiedQuestionResponse(w http.ResponseWriter) error
+}
+
+type UpdateVerifiedQuestion200ResponseHeaders struct {
+	ETag *string
+}
+
+type UpdateVerifiedQuestion200JSONResponse struct {
+	Body    VerifiedQuestion
+	Headers UpdateVerifiedQuestion200ResponseHeaders
+}
+
+func (response UpdateVerifiedQuestion200JSONResponse) VisitUpdateVerifiedQuestionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpdateVerifiedQuestiondefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response UpdateVerifiedQuestiondefaultJSONResponse) VisitUpdateVerifiedQuestionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type GetVersionRequestObject struct {
 }
 
@@ -6234,6 +6802,21 @@ type StrictServerInterface interface {
 	// GetUsage What was used today and what is left
 	// (GET /user/usage)
 	GetUsage(ctx context.Context, request GetUsageRequestObject) (GetUsageResponseObject, error)
+	// ListVerifiedQuestions List the verified questions of a namespace
+	// (GET /verified/{username}/{namespace})
+	ListVerifiedQuestions(ctx context.Context, request ListVerifiedQuestionsRequestObject) (ListVerifiedQuestionsResponseObject, error)
+	// CreateVerifiedQuestion Keep a question with the statement that answers it
+	// (POST /verified/{username}/{namespace})
+	CreateVerifiedQuestion(ctx context.Context, request CreateVerifiedQuestionRequestObject) (CreateVerifiedQuestionResponseObject, error)
+	// RetireVerifiedQuestion Retire a verified question
+	// (DELETE /verified/{username}/{namespace}/{verifiedId})
+	RetireVerifiedQuestion(ctx context.Context, request RetireVerifiedQuestionRequestObject) (RetireVerifiedQuestionResponseObject, error)
+	// GetVerifiedQuestion Get a verified question
+	// (GET /verified/{username}/{namespace}/{verifiedId})
+	GetVerifiedQuestion(ctx context.Context, request GetVerifiedQuestionRequestObject) (GetVerifiedQuestionResponseObject, error)
+	// UpdateVerifiedQuestion Change a verified question, or verify it again
+	// (PATCH /verified/{username}/{namespace}/{verifiedId})
+	UpdateVerifiedQuestion(ctx context.Context, request UpdateVerifiedQuestionRequestObject) (UpdateVerifiedQuestionResponseObject, error)
 	// GetVersion Get the version of the service
 	// (GET /version)
 	GetVersion(ctx context.Context, request GetVersionRequestObject) (GetVersionResponseObject, error)
@@ -8131,6 +8714,161 @@ func (sh *strictHandler) GetUsage(w http.ResponseWriter, r *http.Request) {
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(GetUsageResponseObject); ok {
 		if err := validResponse.VisitGetUsageResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListVerifiedQuestions operation middleware
+func (sh *strictHandler) ListVerifiedQuestions(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, params ListVerifiedQuestionsParams) {
+	var request ListVerifiedQuestionsRequestObject
+
+	request.Username = username
+	request.Namespace = namespace
+	request.Params = params
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListVerifiedQuestions(ctx, request.(ListVerifiedQuestionsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListVerifiedQuestions")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListVerifiedQuestionsResponseObject); ok {
+		if err := validResponse.VisitListVerifiedQuestionsResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// CreateVerifiedQuestion operation middleware
+func (sh *strictHandler) CreateVerifiedQuestion(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, params CreateVerifiedQuestionParams) {
+	var request CreateVerifiedQuestionRequestObject
+
+	request.Username = username
+	request.Namespace = namespace
+	request.Params = params
+
+	var body CreateVerifiedQuestionJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateVerifiedQuestion(ctx, request.(CreateVerifiedQuestionRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateVerifiedQuestion")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(CreateVerifiedQuestionResponseObject); ok {
+		if err := validResponse.VisitCreateVerifiedQuestionResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// RetireVerifiedQuestion operation middleware
+func (sh *strictHandler) RetireVerifiedQuestion(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, verifiedID VerifiedID) {
+	var request RetireVerifiedQuestionRequestObject
+
+	request.Username = username
+	request.Namespace = namespace
+	request.VerifiedID = verifiedID
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.RetireVerifiedQuestion(ctx, request.(RetireVerifiedQuestionRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RetireVerifiedQuestion")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(RetireVerifiedQuestionResponseObject); ok {
+		if err := validResponse.VisitRetireVerifiedQuestionResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetVerifiedQuestion operation middleware
+func (sh *strictHandler) GetVerifiedQuestion(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, verifiedID VerifiedID) {
+	var request GetVerifiedQuestionRequestObject
+
+	request.Username = username
+	request.Namespace = namespace
+	request.VerifiedID = verifiedID
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetVerifiedQuestion(ctx, request.(GetVerifiedQuestionRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetVerifiedQuestion")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetVerifiedQuestionResponseObject); ok {
+		if err := validResponse.VisitGetVerifiedQuestionResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// UpdateVerifiedQuestion operation middleware
+func (sh *strictHandler) UpdateVerifiedQuestion(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, verifiedID VerifiedID, params UpdateVerifiedQuestionParams) {
+	var request UpdateVerifiedQuestionRequestObject
+
+	request.Username = username
+	request.Namespace = namespace
+	request.VerifiedID = verifiedID
+	request.Params = params
+
+	var body UpdateVerifiedQuestionJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.UpdateVerifiedQuestion(ctx, request.(UpdateVerifiedQuestionRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UpdateVerifiedQuestion")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(UpdateVerifiedQuestionResponseObject); ok {
+		if err := validResponse.VisitUpdateVerifiedQuestionResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

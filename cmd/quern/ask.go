@@ -353,7 +353,9 @@ func (a *asking) provenance(result api.RunResult) {
 		notes = append(notes, "interpretation: "+*result.Interpretation)
 	}
 
-	if result.Model != nil && *result.Model != "" {
+	if v := result.Verified; v != nil {
+		notes = append(notes, verifiedNote(*v))
+	} else if result.Model != nil && *result.Model != "" {
 		notes = append(notes, "answered by: "+*result.Model+madeFrom(result.Basis))
 	}
 

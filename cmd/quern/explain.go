@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"quern.dev/quern/api"
 )
@@ -58,4 +59,20 @@ func madeFrom(basis *api.Basis) string {
 	default:
 		return ""
 	}
+}
+
+// verifiedNote says which verified question answered, and with which values.
+func verifiedNote(v api.AnsweredByVerified) string {
+	note := fmt.Sprintf("verified by: %s on %s, question %s", v.Author, v.VerifiedAt.Format("2006-01-02"), v.ID)
+
+	var values []string
+	for _, p := range v.Parameters {
+		values = append(values, p.Name+" = "+p.Value)
+	}
+
+	if len(values) > 0 {
+		note += " with " + strings.Join(values, ", ")
+	}
+
+	return note
 }

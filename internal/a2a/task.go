@@ -88,7 +88,7 @@ func outcomeOf(r run.Run, result run.Result) map[string]any {
 		known["interpretation"] = result.Interpretation
 	}
 
-	explain(known, result.Basis, result.Explained)
+	explain(known, result.Basis, result.Explained, result.Verified)
 
 	if result.Model != "" {
 		known["model"] = result.Model
@@ -104,19 +104,23 @@ func outcomeOf(r run.Run, result run.Result) map[string]any {
 // stepOf returns the metadata of the artifact that has the statement of a step.
 func stepOf(step run.Step) map[string]any {
 	known := map[string]any{"index": step.Index, "instruction": step.Instruction, "reasoning": step.Reasoning}
-	explain(known, step.Basis, step.Explained)
+	explain(known, step.Basis, step.Explained, step.Verified)
 
 	return known
 }
 
 // explain adds to metadata what a statement was made from, and what words were taken for.
-func explain(known map[string]any, basis run.Basis, explained []run.Explained) {
+func explain(known map[string]any, basis run.Basis, explained []run.Explained, verified *run.VerifiedAs) {
 	if basis != "" {
 		known["basis"] = basis
 	}
 
 	if len(explained) > 0 {
 		known["explained"] = explained
+	}
+
+	if verified != nil {
+		known["verified"] = verified
 	}
 }
 

@@ -103,6 +103,7 @@ type Result struct {
 	Usage          *Usage      `json:"usage,omitempty"`
 	Basis          Basis       `json:"basis,omitempty"`     // that of the only step, from the log
 	Explained      []Explained `json:"explained,omitempty"` // likewise; without a step, the words that were not understood
+	Verified       *VerifiedAs `json:"verified,omitempty"`  // likewise, if a verified question answered
 	Opinion        string      `json:"-"`                   // verdict of the second opinion, for the trace
 }
 

@@ -53,14 +53,14 @@ type Plan struct {
 	Interpretation string   `json:"interpretation,omitempty"`
 	After          [][]int  `json:"after,omitempty"`   // by step, the indexes of the steps whose results it needs
 	Dropped        int      `json:"dropped,omitempty"` // number of steps left out because the plan had too many
-	Model          string   `json:"model,omitempty"`   // "planner" if the planner made the plan, else empty
+	Model          string   `json:"model,omitempty"`   // "planner" or "verified" if the planner or a verified question made the plan, else empty
 }
 
 // StepStarted is the body of the event that a step begins.
 type StepStarted struct {
 	Index       int    `json:"index"`
 	Instruction string `json:"instruction"`
-	Model       string `json:"model,omitempty"` // "planner" if the planner wrote the statement, else empty
+	Model       string `json:"model,omitempty"` // "planner" or "verified" if the planner or a person wrote the statement, else empty
 }
 
 // QueryExecuting is the body of the event that a statement of a step is about to run. A step has one such event for each
@@ -71,6 +71,7 @@ type QueryExecuting struct {
 	Query     string      `json:"query"`
 	Basis     Basis       `json:"basis,omitempty"`
 	Explained []Explained `json:"explained,omitempty"`
+	Verified  *VerifiedAs `json:"verified,omitempty"`
 }
 
 // Step is one statement with its rows.
@@ -85,6 +86,7 @@ type Step struct {
 	Truncated   bool              `json:"truncated"`
 	Basis       Basis             `json:"basis,omitempty"`
 	Explained   []Explained       `json:"explained,omitempty"`
+	Verified    *VerifiedAs       `json:"verified,omitempty"`
 }
 
 // Conclusion is the body of the answer event. It contains the fields of the result that no other event contains.

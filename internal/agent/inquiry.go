@@ -12,6 +12,7 @@ import (
 	"quern.dev/quern/internal/catalog"
 	"quern.dev/quern/internal/llm"
 	"quern.dev/quern/internal/query"
+	"quern.dev/quern/internal/verified"
 )
 
 // Tools are the parts of the service that agents use.
@@ -20,6 +21,8 @@ type Tools struct {
 	Query   *query.Query
 	Models  *llm.Models
 	Now     func() time.Time
+
+	Verified *verified.Verified // nil means that there are no verified questions
 }
 
 // inquiry is a question that an agent is answering.
@@ -42,7 +45,17 @@ type statement struct {
 	model       string // plannerName if the planner wrote it
 	basis       Basis
 	explained   []Explained
-	isAside     bool // not part of a step: it has no events, and its reads are not recorded
+	verified    *VerifiedAs  // the verified question whose statement it is
+	needs       []query.Need // what that statement is expected to read
+	isAside     bool         // not part of a step: it has no events, and its reads are not recorded
+}
+
+func (s statement) parameters() query.Parameters {
+	if s.verified == nil {
+		return query.Parameters{}
+	}
+
+	return verified.Bound(s.verified.Parameters)
 }
 
 // execute writes the events of a statement and runs it with the rights of the caller. The statement reads the snapshots
@@ -61,6 +74,7 @@ func (q *inquiry) execute(ctx context.Context, s statement) (*query.Result, erro
 		result, err := q.tools.Query.Run(ctx, q.who, query.Statement{
 			Username: q.question.Username, Namespace: q.question.Namespace, Text: s.text, Form: query.Rows,
 			OfRun: true, Pinned: log.Pinned(), BeforeRead: beforeRead,
+			Parameters: s.parameters(), Lasting: s.verified != nil, Needs: s.needs,
 		})
 		if !errors.Is(err, ErrMoved) || ctx.Err() != nil {
 			return result, err
@@ -75,7 +89,7 @@ func (q *inquiry) announce(ctx context.Context, s statement) error {
 	}
 
 	return q.recorder.recordNth(ctx, EventQueryExecuting, s.index, s.attempt, QueryExecuting{
-		Attempt: s.attempt, Index: s.index, Query: s.text, Basis: s.basis, Explained: s.explained,
+		Attempt: s.attempt, Index: s.index, Query: s.text, Basis: s.basis, Explained: s.explained, Verified: s.verified,
 	})
 }
 

@@ -348,7 +348,7 @@ func (p *interpreter) instead(ctx context.Context, plan planner.Plan) (Result, e
 	}
 
 	if plan.Outcome == planner.Refuse {
-		return p.annotate(Result{Response: refusalOf(plan), Steps: []Step{}, Outcome: Refused, Explained: unusedWords(plan)}), nil
+		return p.annotate(Result{Response: refusalOf(plan) + p.inquiry.nearby(ctx), Steps: []Step{}, Outcome: Refused, Explained: unusedWords(plan)}), nil
 	}
 
 	choice := &Choice{Question: "The question has more than one interpretation. Which one do you mean?"}
@@ -366,7 +366,7 @@ func (p *interpreter) instead(ctx context.Context, plan planner.Plan) (Result, e
 	}
 
 	return p.annotate(Result{
-		Response: choice.Question, Interpretation: plan.Candidates[0].Interpretation, Steps: []Step{}, Outcome: Clarification, Clarification: choice,
+		Response: choice.Question + p.inquiry.nearby(ctx), Interpretation: plan.Candidates[0].Interpretation, Steps: []Step{}, Outcome: Clarification, Clarification: choice,
 	}), nil
 }
 

@@ -9,17 +9,22 @@ import (
 	"quern.dev/quern/internal/job"
 	"quern.dev/quern/internal/query"
 	"quern.dev/quern/internal/run"
+	"quern.dev/quern/internal/verified"
 )
 
 // newRuns wires the agents that answer questions.
-func (a *App) newRuns(asking *query.Query) *run.Runs {
+func (a *App) newRuns(asking *query.Query, known *verified.Verified) *run.Runs {
 	c := a.config.Run
 
-	tools := agent.Tools{Catalog: a.catalog(), Query: asking, Models: a.models, Now: time.Now}
+	tools := agent.Tools{Catalog: a.catalog(), Query: asking, Models: a.models, Now: time.Now, Verified: known}
 	agents := map[string]agent.Agent{"nl2ql": agent.NL2QL{Tools: tools, Opinion: c.SecondOpinion}, "assistant": agent.Assistant{Tools: tools}}
 
 	if !a.models.Configured() {
 		agents["nl2ql"], agents["assistant"] = agent.Planner{Tools: tools}, agent.Planner{Tools: tools, Planning: true}
+	}
+
+	for name, inner := range agents {
+		agents[name] = agent.Verified{Agent: inner, Tools: tools, Planning: name == "assistant"}
 	}
 
 	replaceByScripts(agents, asking)

@@ -36,6 +36,7 @@ import (
 	"quern.dev/quern/internal/server"
 	"quern.dev/quern/internal/tracing"
 	"quern.dev/quern/internal/upload"
+	"quern.dev/quern/internal/verified"
 )
 
 // Serve runs the service with the settings of an environment in the format of os.Environ.
@@ -127,7 +128,8 @@ func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
 	}
 
 	loading, asking := a.newIngest(uploads), a.newQuery()
-	a.runs = a.newRuns(asking)
+	known := &verified.Verified{DB: a.db, Catalog: a.catalog(), Query: asking, Now: time.Now}
+	a.runs = a.newRuns(asking, known)
 
 	if a.jobs, err = a.newJobs(uploads, loading, asking); err != nil {
 		return nil, err
@@ -167,6 +169,7 @@ func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
 		Ingest:    loading,
 		Query:     asking,
 		Runs:      a.runs,
+		Verified:  known,
 		Audit:     audit.Log{DB: a.db},
 		Agents:    agents,
 		PublicURL: string(c.Server.PublicURL), Issuer: string(c.OIDC.Issuer),

@@ -187,6 +187,7 @@ type shownRun struct {
 	Interpretation string         `json:"interpretation,omitempty"`
 	Basis          run.Basis      `json:"basis,omitempty"`
 	Explained      []explained    `json:"explained,omitempty"`
+	Verified       *verifiedAs    `json:"verified,omitempty"`
 	Clarification  *clarification `json:"clarification,omitempty"`
 	Checks         *checks        `json:"checks,omitempty"`
 	Steps          []shownStep    `json:"steps,omitempty"`
@@ -202,6 +203,15 @@ type explained struct {
 	Dataset string `json:"dataset,omitempty"`
 	Column  string `json:"column,omitempty"`
 	How     string `json:"how,omitempty"`
+}
+
+// verifiedAs is the verified question that answered.
+type verifiedAs struct {
+	ID         uuid.UUID         `json:"id"`
+	Question   string            `json:"question"`
+	Author     string            `json:"author"`
+	VerifiedAt time.Time         `json:"verifiedAt"`
+	Parameters map[string]string `json:"parameters"`
 }
 
 type clarification struct {
@@ -273,6 +283,17 @@ func (shown *shownRun) add(r run.Result, left *budget) {
 	for _, e := range r.Explained[:min(len(r.Explained), shownLists)] {
 		if one := (explained{clip(e.Words, maxText), e.As, clip(e.Dataset, maxText), clip(e.Column, maxText), e.How}); left.take(one) {
 			shown.Explained = append(shown.Explained, one)
+		}
+	}
+
+	if v := r.Verified; v != nil {
+		one := &verifiedAs{v.ID, clip(v.Question, maxText), v.Author, v.VerifiedAt, map[string]string{}}
+		for _, p := range v.Parameters {
+			one.Parameters[p.Name] = clip(p.Value, maxText)
+		}
+
+		if left.take(one) {
+			shown.Verified = one
 		}
 	}
 

@@ -23,11 +23,11 @@ type NeedColumn struct {
 	Type string `json:"type"`
 }
 
-// Changed is the error of a statement that no longer reads what it is expected to read. Reason contains names and types
+// ChangedError is the error of a statement that no longer reads what it is expected to read. Reason contains names and types
 // only, for people who may read the datasets.
-type Changed struct{ Reason string }
+type ChangedError struct{ Reason string }
 
-func (c *Changed) Error() string {
+func (c *ChangedError) Error() string {
 	return "the statement reads something else than expected: " + c.Reason
 }
 
@@ -64,7 +64,7 @@ func (s *statement) expect(want Statement, reads []resolved) ([]Need, error) {
 	}
 
 	if reason := Compare(want.Needs, needs); reason != "" {
-		return nil, &Changed{reason}
+		return nil, &ChangedError{reason}
 	}
 
 	return needs, nil

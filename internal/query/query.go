@@ -90,7 +90,7 @@ type Statement struct {
 	Parameters Parameters
 	// Lasting is set for a statement that is kept as the answer to a question. Its result must follow from the data alone.
 	Lasting bool
-	// Needs is what a statement that was kept is expected to read. If it reads something else, Run fails with *Changed
+	// Needs is what a statement that was kept is expected to read. If it reads something else, Run fails with *ChangedError
 	// before any data is read.
 	Needs   []Need
 	Explain bool

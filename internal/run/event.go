@@ -35,6 +35,7 @@ type (
 	Failure     = agent.RunFailed
 	Basis       = agent.Basis
 	Explained   = agent.Explained
+	VerifiedAs  = agent.VerifiedAs
 )
 
 // Event is an event of the log with its number.

@@ -338,7 +338,7 @@ func (l *record) fill(ctx context.Context, tx postgres.Tx, result *agent.Result,
 	}
 
 	if len(kept.Steps) == 1 {
-		kept.Basis, kept.Explained = kept.Steps[0].Basis, kept.Steps[0].Explained
+		kept.Basis, kept.Explained, kept.Verified = kept.Steps[0].Basis, kept.Steps[0].Explained, kept.Steps[0].Verified
 	}
 
 	e.result, err = json.Marshal(kept)

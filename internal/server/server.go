@@ -20,6 +20,7 @@ import (
 	"quern.dev/quern/internal/query"
 	"quern.dev/quern/internal/run"
 	"quern.dev/quern/internal/upload"
+	"quern.dev/quern/internal/verified"
 )
 
 // Config contains everything that the REST API needs.
@@ -33,6 +34,7 @@ type Config struct {
 	Ingest         *ingest.Ingest
 	Query          *query.Query
 	Runs           *run.Runs
+	Verified       *verified.Verified
 	Audit          audit.Log
 	Agents         map[string]func(http.ResponseWriter, *http.Request) error // handlers of other protocols, by operationId
 	Ready          func(context.Context) []Check
@@ -101,6 +103,7 @@ type handlers struct {
 	ingest     *ingest.Ingest
 	query      *query.Query
 	runs       *run.Runs
+	verified   *verified.Verified
 	audit      audit.Log
 	public     string // address of the service
 	apiVersion string // of the interface specification
