@@ -54,6 +54,7 @@ func measures() []rig.Measure {
 		{Name: "ask", Goal: 1, Run: ask.Ask},                  // at most as long, or 40 ms more
 		{Name: "context", Goal: 1, Run: ask.Context},          // at most as long, or 20 ms more
 		{Name: "planner", Goal: 1, Run: ask.Planner},          // at most as long, or 50 ms more
+		{Name: "verified", Goal: 1, Run: ask.Verified},        // at most as long, or 10 ms more
 		{Name: "streams", Goal: 1, Run: ask.Streams},
 		{Name: "runs", Goal: 1, Run: ask.Runs},
 		{Name: "a2a", Goal: 1, Run: ask.A2A, Twin: ask.A2ATwin}, // at most as long, or 15 ms more
