@@ -178,6 +178,18 @@ func auditedCalls() []auditedCall {
 			entries: []string{"choices.delete dataset <namespace>/orders"},
 		},
 		{
+			request: authorizationRow{operation: "POST /verified/{username}/{namespace}", body: verifiedBody}, status: 201,
+			entries: []string{"query.run dataset <namespace>/orders", "verified.create verified <namespace>"},
+		},
+		{
+			request: authorizationRow{operation: "PATCH /verified/{username}/{namespace}/{verifiedId}", body: `{"status": "verified"}`}, status: 200,
+			entries: []string{"query.run dataset <namespace>/orders", "verified.update verified <namespace> revision 2"},
+		},
+		{
+			request: authorizationRow{operation: "DELETE /verified/{username}/{namespace}/{verifiedId}"}, status: 204,
+			entries: []string{"verified.retire verified <namespace>"},
+		},
+		{
 			request: authorizationRow{operation: "POST /permissions/namespaces/{username}/{namespace}/shares", body: `{"username": "x", "role": "viewer"}`}, status: 200,
 			entries: []string{"share.grant namespace <namespace> x viewer"},
 		},

@@ -22,6 +22,7 @@ type thing struct {
 	ingestion string   // id of an ingestion of the dataset; it is queued, or cancelled for the operation that retries it
 	snapshot  string   // id of the only snapshot of the dataset
 	deleted   string   // id of a deleted dataset of the owner, in the namespace
+	verified  string   // id of a verified question
 	run       asked    // a run of the owner; it is in progress for the operation that cancels it, else it has ended
 }
 
@@ -62,6 +63,17 @@ func newThing(t *testing.T, s *service, owner, operation string) (made thing) {
 	if strings.Contains(operation, "{snapshotId}") {
 		postRows(t, s, owner, "self/"+made.namespace+"/orders", rowsBody)
 		made.snapshot = snapshots(t, s, owner, "self/"+made.namespace+"/orders")[0].SnapshotID
+	}
+
+	if strings.Contains(operation, "/verified/") {
+		postRows(t, s, owner, "self/"+made.namespace+"/orders", rowsBody)
+	}
+
+	if strings.Contains(operation, "{verifiedId}") {
+		var kept verifiedQuestion
+
+		call(t, http.MethodPost, s.url+"/verified/self/"+made.namespace, owner, verifiedBody).json(t, &kept)
+		made.verified = kept.ID
 	}
 
 	if strings.Contains(operation, "{deletedId}") {
@@ -151,7 +163,7 @@ func (made thing) address(path string) string {
 
 	return strings.NewReplacer("{username}", "owner", "{namespace}", made.namespace, "{datasetName}", dataset, "{id}", made.token,
 		"{agent}", "nl2ql", "{runId}", made.run.RunID, "{n}", "0", "{conversationId}", made.run.ConversationID,
-		"{sessionId}", made.session.SessionID, "{fileId}", made.file().FileID, "{ingestionId}", made.ingestion, "{snapshotId}", made.snapshot, "{deletedId}", made.deleted).Replace(path)
+		"{sessionId}", made.session.SessionID, "{fileId}", made.file().FileID, "{ingestionId}", made.ingestion, "{snapshotId}", made.snapshot, "{deletedId}", made.deleted, "{verifiedId}", made.verified).Replace(path)
 }
 
 // file returns the file of the session.

@@ -193,6 +193,17 @@ func authorizationTable() (columns string, rows []authorizationRow) {
 		{operation: "GET /data/{username}/{namespace}/{datasetName}/profile", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
 
+		{operation: "GET /verified/{username}/{namespace}", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
+		{operation: "POST /verified/{username}/{namespace}", body: verifiedBody, statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      403    201    201"},
+		{operation: "GET /verified/{username}/{namespace}/{verifiedId}", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
+		{operation: "PATCH /verified/{username}/{namespace}/{verifiedId}", body: `{"status": "verified"}`, statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      403    200    200"},
+		{operation: "DELETE /verified/{username}/{namespace}/{verifiedId}", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      403    204    204"},
+
 		{operation: "GET /permissions/namespaces/{username}/{namespace}/shares", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        403      403    403    200"},
 		{operation: "POST /permissions/namespaces/{username}/{namespace}/shares", body: `{"username": "x", "role": "viewer"}`, statuses: "" +
@@ -299,6 +310,16 @@ func sharingTable() (columns string, rows []authorizationRow) {
 			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
 		{operation: "GET /data/{username}/{namespace}/{datasetName}/profile", statuses: "" +
 			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
+		{operation: "GET /verified/{username}/{namespace}", statuses: "" +
+			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
+		{operation: "POST /verified/{username}/{namespace}", body: verifiedBody, statuses: "" +
+			"403      403      403      201      403       403  201    404    403  403   403      201      201  403  404  403"},
+		{operation: "GET /verified/{username}/{namespace}/{verifiedId}", statuses: "" +
+			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
+		{operation: "PATCH /verified/{username}/{namespace}/{verifiedId}", body: `{"status": "verified"}`, statuses: "" +
+			"403      403      403      200      403       403  200    404    403  403   403      200      200  403  404  403"},
+		{operation: "DELETE /verified/{username}/{namespace}/{verifiedId}", statuses: "" +
+			"403      403      403      204      403       403  204    404    403  403   403      204      204  403  404  403"},
 		{operation: "GET /permissions/namespaces/{username}/{namespace}/shares", statuses: "" +
 			"403      403      403      403      403       403  403    403    403  403   403      403      403  404  404  403"},
 		{operation: "POST /permissions/namespaces/{username}/{namespace}/shares", body: `{"username": "x", "role": "viewer"}`, statuses: "" +
@@ -330,6 +351,7 @@ type authorizationRow struct {
 const (
 	finishBody    = `{"uploadId": "<uploadId>", "key": "<key>", "parts": [{"partNumber": 1, "etag": "9dd4e461268c8034f5c8564e155c67a6"}]}` // the MD5 of the file
 	ingestionBody = `{"sessionId": "<session>"}`
+	verifiedBody  = `{"question": "How many orders exist?", "query": "SELECT count(*) AS n FROM orders"}`
 	rowsBody      = `{"data": [{"a": 1}]}`
 	queryBody     = `{"username": "owner", "namespace": "<namespace>", "query": "FROM orders"}`
 	linkBody      = `{"username": "owner", "namespace": "<namespace>", "question": "orders from Zürich"}`

@@ -157,6 +157,7 @@ type concluded struct {
 		AsOf      []struct{ Dataset string }
 		Basis     string
 		Explained []explained
+		Verified  *answeredBy
 	}
 	Error struct{ Code, Message string }
 }
