@@ -19,6 +19,7 @@ type script struct {
 	planted   map[string]bool      // questions that get a wrong answer, by ID
 	replies   map[string]*reply    // replies to questions, by ID; nil if the replies are derived from the answers
 	forms     map[string]*goldForm // by ID; nil if the model writes SQL
+	replays   *replays             // of the model that answers with wrong statements, else nil
 }
 
 // reply is the reply of a scripted model to a question.
@@ -47,6 +48,8 @@ func scriptFor(o options, questions []*question) (*script, error) {
 				strict++
 			}
 		}
+	case mutatedModel:
+		s.replays = &replays{}
 	case "replies":
 		var err error
 		if s.replies, err = readReplies(o.replies); err != nil {
@@ -90,6 +93,8 @@ func (s *script) answer(q *question) (*reply, error) {
 	switch {
 	case s.forms != nil:
 		return s.forms[q.ID].reply(), nil
+	case s.replays != nil:
+		return s.replays.of(q.ID), nil
 	case s.replies != nil:
 		if said := s.replies[q.ID]; said != nil {
 			return said, nil

@@ -5,9 +5,10 @@
 //	go run ./eval [-dir DIR] [-suite NAME] [-split dev|held-out] [-model NAME] [-forms FILE] [-compare REPORT] [-out DIR]
 //
 // It starts its own service beside the stack, or uses the one at QUERN_URL with QUERN_TOKEN. The models gold, planted,
-// replies and forms are scripted: gold answers every question correctly, planted gives some wrong answers, replies reads
-// its answers from a file, and forms answers with forms from a file. They measure the pipeline and this program. Progress is written to standard error; the last
-// line of standard output is
+// replies, forms and mutated are scripted: gold answers every question correctly, planted gives some wrong answers, replies
+// reads its answers from a file, forms answers with forms from a file, and mutated answers with wrong versions of the right
+// statements. They measure the pipeline and this program. Progress is written to standard error; the last line of standard
+// output is
 //
 //	eval <suite> <split> <model> n=… answered=… precision=… accuracy=… refused-right=…
 //
@@ -32,7 +33,7 @@ import (
 type options struct {
 	dir, suite, split, agent, model, provider string
 	compare, out, replies, forms              string
-	parallel                                  int
+	parallel, most                            int
 	profiles                                  time.Duration
 	scripted                                  bool
 }
@@ -58,7 +59,7 @@ func run(ctx context.Context) error {
 	flag.StringVar(&o.dir, "dir", "", "`folder` of the question sets; default: eval/business for the suite business, else $EVAL_DIR or eval/testdata")
 	flag.StringVar(&o.suite, "suite", "all", "suite, or the common prefix of several: defog for all defog-…")
 	flag.StringVar(&o.split, "split", "dev", "split of the set: dev or held-out")
-	flag.StringVar(&o.model, "model", "", "model of the service, or gold, planted, replies, forms or none; default: the first model of the service")
+	flag.StringVar(&o.model, "model", "", "model of the service, or gold, planted, replies, forms, mutated or none; default: the first model of the service")
 	flag.StringVar(&o.agent, "agent", "nl2ql", "agent that answers: nl2ql or assistant")
 	flag.StringVar(&o.provider, "provider", "", "provider of the model")
 	flag.StringVar(&o.compare, "compare", "", "earlier `report` (JSON) to compare with")
@@ -66,7 +67,8 @@ func run(ctx context.Context) error {
 	flag.StringVar(&o.forms, "forms", "", "`file` with the forms of the scripted model; default: forms.ndjson beside the questions")
 	flag.StringVar(&o.out, "out", "bin/eval", "`folder` for the report and the page")
 	flag.IntVar(&o.parallel, "parallel", 4, "questions asked at the same time")
-	flag.DurationVar(&o.profiles, "profiles", 15*time.Minute, "time limit for the profiles of the tables; scripted models that write SQL do not need them")
+	flag.IntVar(&o.most, "most", 0, "most statements of each mutation; 0 means all")
+	flag.DurationVar(&o.profiles, "profiles", 15*time.Minute, "time limit for the profiles of the tables; the models gold, planted and replies do not need them")
 	flag.BoolVar(&o.scripted, "scripted", false, "put the reply of the scripted model into the question, for a service that QUERN_URL names and that was built with the tag scripted")
 	flag.Parse()
 
@@ -102,10 +104,14 @@ func run(ctx context.Context) error {
 		return err
 	}
 
-	if script == nil || script.forms != nil { // forms are compiled with what the profiles say
+	if script == nil || script.forms != nil || script.replays != nil { // forms are compiled with what the profiles say
 		if err := s.awaitProfiles(ctx, tablesOf(questions), o.profiles); err != nil {
 			return err
 		}
+	}
+
+	if script != nil && script.replays != nil {
+		return s.measureMutated(ctx, questions, o, script)
 	}
 
 	marks, err := s.askAll(ctx, questions, o, script)

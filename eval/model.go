@@ -160,6 +160,8 @@ func (s *script) statement(about conversation) ([]byte, error) {
 		return json.Marshal(said)
 	}
 
+	s.replays.turn(q.ID)
+
 	known, err := s.answer(q)
 	if err != nil {
 		return nil, err

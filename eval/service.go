@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"quern.dev/quern/api"
@@ -12,8 +13,9 @@ import (
 
 // service is a running quernd with the user who asks.
 type service struct {
-	api  *api.ClientWithResponses
-	user string
+	api   *api.ClientWithResponses
+	user  string
+	known sync.Map // what mutations know, by table
 }
 
 // newService returns a service, with the owner of the token as its user.
@@ -37,7 +39,7 @@ func newService(ctx context.Context, address, token string) (*service, error) {
 		return nil, refusal("reading the account of the token", me.HTTPResponse, me.Body)
 	}
 
-	return &service{client, me.JSON200.Username}, nil
+	return &service{api: client, user: me.JSON200.Username}, nil
 }
 
 // refused is an unexpected response of the service.

@@ -23,7 +23,7 @@ import (
 
 const startTimeout = time.Minute
 
-// start builds quernd and runs it with its own database and location beside the stack, with the models of the
+// start builds quernd, or takes the program that EVAL_QUERND names, and runs it with its own database and location beside the stack, with the models of the
 // environment or the scripted one. stop ends the process and removes its data.
 func start(ctx context.Context, o *options, script *script) (s *service, stop func(), err error) {
 	var undo []func()
@@ -106,7 +106,9 @@ func runQuernd(ctx context.Context, dir string, settings []string) (address stri
 		return "", nil, err
 	}
 
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", program, "./cmd/quernd").CombinedOutput(); err != nil {
+	if built := os.Getenv("EVAL_QUERND"); built != "" {
+		program = built
+	} else if out, err := exec.CommandContext(ctx, "go", "build", "-o", program, "./cmd/quernd").CombinedOutput(); err != nil {
 		return "", nil, fmt.Errorf("building quernd: %w\n%s", err, out)
 	}
 
