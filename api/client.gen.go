@@ -954,6 +954,26 @@ type AgentRunFeedbackRequest struct {
 	ThumbsUp bool `json:"thumbsUp"`
 }
 
+// AnswerDoubt A difference between the question and a statement that a model wrote. The statement may still be right.
+type AnswerDoubt struct {
+	// Kind - `value`, `number`, `period`: only the question or only the statement has it
+	// - `negation`: the question leaves something out, the statement does not
+	// - `group`, `function`: what the rows are grouped by, how they are aggregated
+	// - `column`: the question names a column that the statement does not use, or the statement shows one that nobody asked for
+	// - `role`: what does not add up is added up
+	// - `repeated`: a join repeats rows that are counted or added up
+	// - `opinion`: the planner interprets the question differently
+	//
+	// More may be added.
+	Kind string `json:"kind"`
+
+	// Text A sentence for the reader of the answer.
+	Text string `json:"text"`
+
+	// Words Words of the question, or a part of the statement.
+	Words *string `json:"words,omitempty"`
+}
+
 // AnsweredByVerified The verified question that answered, as it was then. Present if `basis` is `verified`. In a result, that of its only step.
 type AnsweredByVerified struct {
 	// Author A username. Compared without case; `self` stands for the caller.
@@ -2255,6 +2275,9 @@ type RunResult struct {
 	Citations     *[]Citation    `json:"citations,omitempty"`
 	Clarification *Clarification `json:"clarification,omitempty"`
 
+	// Doubts Those of all steps. If nothing was found although the planner is sure of an answer, that. Absent if there are none.
+	Doubts *[]AnswerDoubt `json:"doubts,omitempty"`
+
 	// Explained As in the step, if the result has exactly one. If the planner refused the question, the words that it did not understand, as `unused`.
 	Explained *[]Explained `json:"explained,omitempty"`
 
@@ -2300,6 +2323,9 @@ type RunStep struct {
 
 	// Data At most 1,000 rows and 1 MiB.
 	Data []Row `json:"data"`
+
+	// Doubts Where the statement does not fit the question. Absent if there are none.
+	Doubts *[]AnswerDoubt `json:"doubts,omitempty"`
 
 	// Explained What words were taken for. Absent for `sql`.
 	Explained *[]Explained `json:"explained,omitempty"`
@@ -3970,7 +3996,7 @@ type ClientInterface interface {
 	// | `queryExecuting` | `{index, query, attempt, basis, explained, verified}`, once per attempt; the last three as in a step of the result |
 	// | `step` | `{index, …}` with the fields of a step of the result |
 	// | `answerStarted` | `{}` |
-	// | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
+	// | `answer` | `{response, outcome, checks, citations, clarification, doubts}` as in the result; `doubts` only without a step |
 	// | `runWaiting` | `{result}`; the run waits until an option of `result.clarification` is chosen |
 	// | `optionChosen` | `{number, interpretation}`; the run goes on |
 	// | `runCompleted` | `{result}` |
@@ -4010,7 +4036,7 @@ type ClientInterface interface {
 	// | `queryExecuting` | `{index, query, attempt, basis, explained, verified}`, once per attempt; the last three as in a step of the result |
 	// | `step` | `{index, …}` with the fields of a step of the result |
 	// | `answerStarted` | `{}` |
-	// | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
+	// | `answer` | `{response, outcome, checks, citations, clarification, doubts}` as in the result; `doubts` only without a step |
 	// | `runWaiting` | `{result}`; the run waits until an option of `result.clarification` is chosen |
 	// | `optionChosen` | `{number, interpretation}`; the run goes on |
 	// | `runCompleted` | `{result}` |
@@ -5749,7 +5775,7 @@ func (c *Client) RunQuery(ctx context.Context, body RunQueryJSONRequestBody, req
 // | `queryExecuting` | `{index, query, attempt, basis, explained, verified}`, once per attempt; the last three as in a step of the result |
 // | `step` | `{index, …}` with the fields of a step of the result |
 // | `answerStarted` | `{}` |
-// | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
+// | `answer` | `{response, outcome, checks, citations, clarification, doubts}` as in the result; `doubts` only without a step |
 // | `runWaiting` | `{result}`; the run waits until an option of `result.clarification` is chosen |
 // | `optionChosen` | `{number, interpretation}`; the run goes on |
 // | `runCompleted` | `{result}` |
@@ -5799,7 +5825,7 @@ func (c *Client) AskWithBody(ctx context.Context, params *AskParams, contentType
 // | `queryExecuting` | `{index, query, attempt, basis, explained, verified}`, once per attempt; the last three as in a step of the result |
 // | `step` | `{index, …}` with the fields of a step of the result |
 // | `answerStarted` | `{}` |
-// | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
+// | `answer` | `{response, outcome, checks, citations, clarification, doubts}` as in the result; `doubts` only without a step |
 // | `runWaiting` | `{result}`; the run waits until an option of `result.clarification` is chosen |
 // | `optionChosen` | `{number, interpretation}`; the run goes on |
 // | `runCompleted` | `{result}` |
@@ -12323,7 +12349,7 @@ type ClientWithResponsesInterface interface {
 	// | `queryExecuting` | `{index, query, attempt, basis, explained, verified}`, once per attempt; the last three as in a step of the result |
 	// | `step` | `{index, …}` with the fields of a step of the result |
 	// | `answerStarted` | `{}` |
-	// | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
+	// | `answer` | `{response, outcome, checks, citations, clarification, doubts}` as in the result; `doubts` only without a step |
 	// | `runWaiting` | `{result}`; the run waits until an option of `result.clarification` is chosen |
 	// | `optionChosen` | `{number, interpretation}`; the run goes on |
 	// | `runCompleted` | `{result}` |
@@ -12363,7 +12389,7 @@ type ClientWithResponsesInterface interface {
 	// | `queryExecuting` | `{index, query, attempt, basis, explained, verified}`, once per attempt; the last three as in a step of the result |
 	// | `step` | `{index, …}` with the fields of a step of the result |
 	// | `answerStarted` | `{}` |
-	// | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
+	// | `answer` | `{response, outcome, checks, citations, clarification, doubts}` as in the result; `doubts` only without a step |
 	// | `runWaiting` | `{result}`; the run waits until an option of `result.clarification` is chosen |
 	// | `optionChosen` | `{number, interpretation}`; the run goes on |
 	// | `runCompleted` | `{result}` |
@@ -18564,7 +18590,7 @@ func (c *ClientWithResponses) RunQueryWithResponse(ctx context.Context, body Run
 // | `queryExecuting` | `{index, query, attempt, basis, explained, verified}`, once per attempt; the last three as in a step of the result |
 // | `step` | `{index, …}` with the fields of a step of the result |
 // | `answerStarted` | `{}` |
-// | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
+// | `answer` | `{response, outcome, checks, citations, clarification, doubts}` as in the result; `doubts` only without a step |
 // | `runWaiting` | `{result}`; the run waits until an option of `result.clarification` is chosen |
 // | `optionChosen` | `{number, interpretation}`; the run goes on |
 // | `runCompleted` | `{result}` |
@@ -18610,7 +18636,7 @@ func (c *ClientWithResponses) AskWithBodyWithResponse(ctx context.Context, param
 // | `queryExecuting` | `{index, query, attempt, basis, explained, verified}`, once per attempt; the last three as in a step of the result |
 // | `step` | `{index, …}` with the fields of a step of the result |
 // | `answerStarted` | `{}` |
-// | `answer` | `{response, outcome, checks, citations, clarification}` as in the result |
+// | `answer` | `{response, outcome, checks, citations, clarification, doubts}` as in the result; `doubts` only without a step |
 // | `runWaiting` | `{result}`; the run waits until an option of `result.clarification` is chosen |
 // | `optionChosen` | `{number, interpretation}`; the run goes on |
 // | `runCompleted` | `{result}` |

@@ -92,6 +92,7 @@ type AnswerEvent struct {
 	Clarification *Clarification `json:"clarification,omitempty"`
 	Checks        *Checks        `json:"checks,omitempty"`
 	Citations     []Citation     `json:"citations,omitempty"`
+	Doubts        []AnswerDoubt  `json:"doubts,omitempty"`
 }
 
 // RunWaitingEvent contains what the run asks. ChooseEvents answers.

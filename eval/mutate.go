@@ -25,7 +25,7 @@ func mutations() []mutation {
 	return []mutation{dropped, otherText, otherName, otherCall, repeated, shifted}
 }
 
-// known is what mutations know about a table.
+// knownTable is what mutations know about a table.
 type knownTable struct {
 	name    string
 	columns []knownColumn
@@ -36,7 +36,7 @@ type knownColumn struct {
 	values      []string // some values of a text
 }
 
-// pieces matches the parts of a statement: texts, quoted names, names, numbers and signs.
+// pieces matches the parts of a statement: texts, names with and without quotes, numbers and signs.
 var pieces = regexp.MustCompile(`'(?:[^']|'')*'|"(?:[^"]|"")*"|[\pL_][\pL\pN_]*|\d+(?:\.\d+)?|<>|!=|<=|>=|\|\||::|\s+|.`)
 
 // mutant is a statement in pieces.
@@ -74,10 +74,11 @@ func (m mutant) is(at int, words ...string) bool {
 
 // next returns the index of the piece after at that is not white space, or before it if step is -1.
 func (m mutant) next(at, step int) int {
-	for at += step; at >= 0 && at < len(m.pieces) && strings.TrimSpace(m.pieces[at]) == ""; at += step {
+	for {
+		if at += step; at < 0 || at >= len(m.pieces) || strings.TrimSpace(m.pieces[at]) != "" {
+			return at
+		}
 	}
-
-	return at
 }
 
 // with returns the statement with other pieces from one index to another.
@@ -182,14 +183,15 @@ func (m mutant) isCompared(at int) bool {
 
 // isDatePart reports whether the parenthesis at an index closes a call that takes a part of a date.
 func (m mutant) isDatePart(at int) bool {
-	for ; at > 0 && m.is(at, ")"); at-- {
-		for ; at > 0 && !m.is(at, "("); at-- {
-		}
-
-		return m.is(m.next(at, -1), "year", "month", "quarter", "extract", "date_part")
+	if !m.is(at, ")") {
+		return false
 	}
 
-	return false
+	for at > 0 && !m.is(at, "(") {
+		at--
+	}
+
+	return m.is(m.next(at, -1), "year", "month", "quarter", "extract", "date_part")
 }
 
 func (m mutant) isYear(at int) bool {
@@ -372,7 +374,7 @@ func (m mutant) joined(table, alias, end int) (list []string) {
 // withOtherPeriod shifts all dates by a month or a year, or the part of a date that is compared.
 func (m mutant) withOtherPeriod() (list []string) {
 	for _, by := range [][2]int{{0, -1}, {-1, 0}, {0, 1}} {
-		changed, any := slices.Clone(m.pieces), false
+		changed, isShifted := slices.Clone(m.pieces), false
 
 		for i, piece := range changed {
 			if !dayText.MatchString(piece) {
@@ -390,10 +392,10 @@ func (m mutant) withOtherPeriod() (list []string) {
 				moved = day.AddDate(0, 0, 1).AddDate(by[0], by[1], 0).AddDate(0, 0, -1)
 			}
 
-			changed[i], any = "'"+moved.Format(time.DateOnly)+piece[11:], true
+			changed[i], isShifted = "'"+moved.Format(time.DateOnly)+piece[11:], true
 		}
 
-		if any {
+		if isShifted {
 			list = append(list, strings.Join(changed, ""))
 		}
 	}

@@ -127,11 +127,7 @@ func (s *service) mutateAll(ctx context.Context, questions []*question, o option
 	making, inside := errgroup.WithContext(ctx)
 	making.SetLimit(o.parallel)
 
-	for _, q := range questions {
-		if !q.Answerable || !q.strict() || len(q.GoldSQL) == 0 {
-			continue
-		}
-
+	for _, q := range sampled(questions, o.most) {
 		making.Go(func() error {
 			made, err := s.mutateOne(inside, q)
 
@@ -170,6 +166,28 @@ func (s *service) mutateAll(ctx context.Context, questions []*question, o option
 	}
 
 	return cases, nil
+}
+
+// sampled returns the questions with statements. If the number of statements is limited, it returns a few questions for each of
+// them, spread over the set.
+func sampled(questions []*question, most int) (list []*question) {
+	for _, q := range questions {
+		if q.Answerable && q.strict() && len(q.GoldSQL) > 0 {
+			list = append(list, q)
+		}
+	}
+
+	wanted := questionsFor * most
+	if most == 0 || len(list) <= wanted {
+		return list
+	}
+
+	some := make([]*question, wanted)
+	for i := range some {
+		some[i] = list[i*len(list)/wanted]
+	}
+
+	return some
 }
 
 func (s *service) mutateOne(ctx context.Context, q *question) ([]*mutated, error) {
@@ -217,18 +235,23 @@ func (s *service) mutateOne(ctx context.Context, q *question) ([]*mutated, error
 	return list, nil
 }
 
-const mostValues = 12
+const (
+	mostValues   = 12 // of a column, from which wrong values are chosen
+	questionsFor = 4  // questions for each wrong statement of a sample: not every mutation fits every question
+)
 
 // knownTables returns the columns of the tables of a question, with some values.
 func (s *service) knownTables(ctx context.Context, q *question) (list []knownTable, err error) {
 	for _, t := range q.tables() {
-		if known, ok := s.known.Load(t); ok {
-			list = append(list, known.(knownTable)) //nolint:forcetypeassert // nothing else is stored
+		if stored, _ := s.known.Load(t); stored != nil {
+			if known, ok := stored.(knownTable); ok {
+				list = append(list, known)
 
-			continue
+				continue
+			}
 		}
 
-		shown, err := s.run(ctx, q, fmt.Sprintf(`SELECT * FROM "%s" LIMIT 1`, t.dataset))
+		shown, err := s.run(ctx, q, fmt.Sprintf(`FROM "%s" LIMIT 1`, t.dataset))
 		if err != nil || shown == nil {
 			return nil, err
 		}
@@ -368,7 +391,17 @@ func (m *mutated) judge(got answer, told bool) {
 }
 
 // doubtsOf returns the doubts of a result.
-func doubtsOf(*api.RunResult) []string { return nil }
+func doubtsOf(result *api.RunResult) (list []string) {
+	if result == nil || result.Doubts == nil {
+		return nil
+	}
+
+	for _, one := range *result.Doubts {
+		list = append(list, one.Kind+": "+one.Text)
+	}
+
+	return list
+}
 
 // keepMutated writes the cases of a development split, one in each line.
 func keepMutated(o options, cases map[mutation][]*mutated) error {

@@ -40,7 +40,7 @@ func allowed() map[string][]string {
 			"internal/postgres", "internal/query", "internal/tracing",
 		},
 		"internal/tracing":  {"internal/fault"},
-		"internal/agent":    {"internal/auth", "internal/catalog", "internal/fault", "internal/form", "internal/grounding", "internal/llm", "internal/meaning", "internal/planner", "internal/query", "internal/verified"},
+		"internal/agent":    {"internal/auth", "internal/catalog", "internal/doubt", "internal/fault", "internal/form", "internal/grounding", "internal/llm", "internal/meaning", "internal/planner", "internal/query", "internal/verified"},
 		"internal/verified": {"internal/audit", "internal/auth", "internal/catalog", "internal/fault", "internal/lexicon", "internal/postgres", "internal/query"},
 		"internal/query": {
 			"internal/audit", "internal/auth", "internal/blob", "internal/catalog", "internal/disk", "internal/engine", "internal/fault", "internal/job",
@@ -72,6 +72,7 @@ func allowed() map[string][]string {
 
 		"internal/build":     {},
 		"internal/config":    {},
+		"internal/doubt":     {"internal/form", "internal/lexicon", "internal/meaning", "internal/planner"},
 		"internal/form":      {"internal/meaning"},
 		"internal/grounding": {"internal/lexicon"},
 		"internal/meaning":   {"internal/lexicon"},

@@ -316,6 +316,7 @@ func (a *asking) complete(result api.RunResult) error {
 		}
 
 		a.out.printf("%s\n", a.out.clean(wrap(a.response(result), a.out.columns())))
+		a.doubts(result.Doubts)
 		a.options(result.Clarification)
 
 		if !a.quiet && (a.waiting == nil || !a.canChoose()) {

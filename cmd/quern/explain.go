@@ -24,6 +24,17 @@ func (a *asking) explained(result api.RunResult) {
 	}
 }
 
+// doubts prints where a statement does not fit the question. They are part of the answer, so that a script sees them, too.
+func (a *asking) doubts(list *[]api.AnswerDoubt) {
+	if list == nil {
+		return
+	}
+
+	for _, one := range *list {
+		a.out.printf("%s\n", a.out.clean(wrap("Doubt: "+one.Text, a.out.columns())))
+	}
+}
+
 func (a *asking) words(title string, list *[]api.Explained) {
 	if list == nil || len(*list) == 0 {
 		return

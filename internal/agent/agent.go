@@ -104,6 +104,7 @@ type Result struct {
 	Basis          Basis       `json:"basis,omitempty"`     // that of the only step, from the log
 	Explained      []Explained `json:"explained,omitempty"` // likewise; without a step, the words that were not understood
 	Verified       *VerifiedAs `json:"verified,omitempty"`  // likewise, if a verified question answered
+	Doubts         []Doubt     `json:"doubts,omitempty"`    // those of all steps, from the log; without a step, those about the outcome
 	Opinion        string      `json:"-"`                   // verdict of the second opinion, for the trace
 }
 

@@ -91,7 +91,7 @@ func (s solution) conclude(ctx context.Context, plan Plan, done []attempted) (Re
 
 	switch {
 	case len(steps) == 0 && len(done) == 1:
-		result.Response, result.Outcome, result.Clarification = done[0].result.Response, done[0].result.Outcome, done[0].result.Clarification
+		result.Response, result.Outcome, result.Clarification, result.Doubts = done[0].result.Response, done[0].result.Outcome, done[0].result.Clarification, done[0].result.Doubts
 
 		return result, nil
 	case len(steps) == 0:

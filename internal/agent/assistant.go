@@ -9,7 +9,10 @@ import (
 
 // Assistant answers a question in several steps: it plans them, answers each one as NL2QL does, and writes an answer
 // whose figures are looked up in the rows.
-type Assistant struct{ Tools Tools }
+type Assistant struct {
+	Tools   Tools
+	Opinion bool // simple questions and steps get a second opinion from the planner
+}
 
 // Answer implements Agent.
 func (a Assistant) Answer(ctx context.Context, who auth.Principal, asked Question, log Log) (Result, error) {
@@ -32,7 +35,7 @@ func (a Assistant) Answer(ctx context.Context, who auth.Principal, asked Questio
 		return d.byRules(ctx, true, errBegun())
 	}
 
-	s := solution{inquiry: q, dialogue: d}
+	s := solution{inquiry: q, dialogue: d, consults: a.Opinion}
 
 	result, err := s.find(ctx)
 	if d.isDown(err) {
@@ -48,6 +51,7 @@ func (a Assistant) Answer(ctx context.Context, who auth.Principal, asked Questio
 type solution struct {
 	inquiry  *inquiry
 	dialogue *dialogue
+	consults bool // steps are compared with a second opinion
 }
 
 // find makes the plan, works through its steps and concludes. It skips what an earlier worker has recorded.
@@ -95,7 +99,7 @@ func concluded(before []Event) (Result, bool) {
 	for _, e := range before {
 		var c Conclusion
 		if e.Kind == EventAnswer && json.Unmarshal(e.Body, &c) == nil {
-			return Result{Response: c.Response, Outcome: c.Outcome, Clarification: c.Clarification, Checks: c.Checks, Citations: c.Citations, Steps: []Step{}}, true
+			return Result{Response: c.Response, Outcome: c.Outcome, Clarification: c.Clarification, Checks: c.Checks, Citations: c.Citations, Doubts: c.Doubts, Steps: []Step{}}, true
 		}
 	}
 

@@ -87,6 +87,7 @@ type Step struct {
 	Basis       Basis             `json:"basis,omitempty"`
 	Explained   []Explained       `json:"explained,omitempty"`
 	Verified    *VerifiedAs       `json:"verified,omitempty"`
+	Doubts      []Doubt           `json:"doubts,omitempty"`
 }
 
 // Conclusion is the body of the answer event. It contains the fields of the result that no other event contains.
@@ -96,10 +97,11 @@ type Conclusion struct {
 	Clarification *Choice    `json:"clarification,omitempty"`
 	Checks        *Checks    `json:"checks,omitempty"`
 	Citations     []Citation `json:"citations,omitempty"`
+	Doubts        []Doubt    `json:"doubts,omitempty"` // of an answer without a step
 }
 
 func conclusionOf(r Result) Conclusion {
-	return Conclusion{r.Response, r.Outcome, r.Clarification, r.Checks, r.Citations}
+	return Conclusion{r.Response, r.Outcome, r.Clarification, r.Checks, r.Citations, r.Doubts}
 }
 
 // OptionChosen is the body of the event that the caller chose an option. The run goes on from there.

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"quern.dev/quern/internal/doubt"
 	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/query"
 )
@@ -33,9 +34,13 @@ func TestEventBodies(t *testing.T) {
 		`{"index":0,"instruction":"i","query":"q","reasoning":"","columns":[{"name":"n","type":"bigint"}],"data":[{"n":1}],"rowCount":1,"truncated":false}`: Step{
 			Instruction: "i", Query: "q", Columns: []query.Column{{Name: "n", Type: "bigint"}}, Data: []json.RawMessage{json.RawMessage(`{"n":1}`)}, RowCount: 1,
 		},
-		`{"response":"r","outcome":"answer"}`: Conclusion{Response: "r", Outcome: Answer},
+		`{"index":0,"instruction":"","query":"","reasoning":"","columns":null,"data":null,"rowCount":0,"truncated":false,"doubts":[{"kind":"value","text":"t","words":"w"},{"kind":"role","text":"t"}]}`: Step{
+			Doubts: []Doubt{{Kind: doubt.Value, Text: "t", Words: "w", Indexed: true}, {Kind: doubt.Role, Text: "t"}},
+		},
+		`{"response":"r","outcome":"no_data","doubts":[{"kind":"opinion","text":"t"}]}`: Conclusion{Response: "r", Outcome: NoData, Doubts: []Doubt{{Kind: doubt.Opinion, Text: "t"}}},
+		`{"response":"r","outcome":"answer"}`:                                           Conclusion{Response: "r", Outcome: Answer},
 		`{"response":"r","outcome":"clarification","clarification":{"question":"w","options":[{"number":1,"interpretation":"a"},{"number":2,"interpretation":"b","query":"SELECT 2","form":{"kind":"rows"}}]},"checks":{"claims":2,"verified":1,"unverified":["9"]},"citations":[{"claim":"1","step":0,"row":0,"column":"n","calculation":"sum"},{"claim":"2","step":1}]}`: Conclusion{
-			"r", Clarification, &Choice{"w", []Option{{Number: 1, Interpretation: "a"}, {Number: 2, Interpretation: "b", Query: "SELECT 2", Form: json.RawMessage(`{"kind":"rows"}`)}}}, &Checks{Claims: 2, Verified: 1, Unverified: []string{"9"}}, []Citation{{"1", 0, &row, "n", "sum"}, {Claim: "2", Step: 1}},
+			"r", Clarification, &Choice{"w", []Option{{Number: 1, Interpretation: "a"}, {Number: 2, Interpretation: "b", Query: "SELECT 2", Form: json.RawMessage(`{"kind":"rows"}`)}}}, &Checks{Claims: 2, Verified: 1, Unverified: []string{"9"}}, []Citation{{"1", 0, &row, "n", "sum"}, {Claim: "2", Step: 1}}, nil,
 		},
 		`{"response":"9 (?)","outcome":"answer_unverified","checks":{"claims":1,"verified":0,"unverified":["9"],"places":[{"claim":"9","start":0,"end":1,"verified":false}]}}`: Conclusion{
 			Response: "9 (?)", Outcome: AnswerUnverified, Checks: &Checks{1, 0, []string{"9"}, []Place{{"9", 0, 1, false}}},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"quern.dev/quern/internal/doubt"
 	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/form"
 	"quern.dev/quern/internal/llm"
@@ -49,7 +50,7 @@ const (
 // prompt, earlier turns or answers to a model, which the planner does not understand. stop cancels the planner.
 func (w *writer) consult(ctx context.Context) (hear func() *opinion, stop func()) {
 	q := w.dialogue.inquiry
-	if !w.consults || q.question.HelperPrompt != "" || len(q.question.Earlier) > 0 || len(q.question.Chosen) > 0 {
+	if !w.consults || !q.question.isPlain() {
 		return func() *opinion { return nil }, func() {}
 	}
 
@@ -60,7 +61,7 @@ func (w *writer) consult(ctx context.Context) (hear func() *opinion, stop func()
 		var one *opinion
 
 		err := fault.Try(func() error {
-			one = opinionOf(ctx, w.dialogue)
+			one = opinionOf(ctx, w.dialogue, w.asked())
 
 			return nil
 		})
@@ -84,13 +85,14 @@ func (w *writer) consult(ctx context.Context) (hear func() *opinion, stop func()
 	}, stop
 }
 
-// opinionOf returns the planner's form and, if it can be compared, its result. It returns nil if the planner is not sure.
-func opinionOf(ctx context.Context, d *dialogue) *opinion {
-	q := d.inquiry
+// opinionOf returns the planner's form for the text of a question or step and, if it can be compared, its result. It returns nil if the planner is not sure.
+func opinionOf(ctx context.Context, d *dialogue, text string) *opinion {
+	q := new(*d.inquiry)
+	q.question.Text = text
 	rules := &interpreter{inquiry: q}
 
 	plan, err := rules.candidates(ctx)
-	if err != nil || plan.Outcome != planner.Answer || planner.Changes(q.question.Text) {
+	if err != nil || plan.Outcome != planner.Answer || planner.Changes(text) {
 		return nil
 	}
 
@@ -255,4 +257,34 @@ func (o *opinion) weigh(d draft, result *query.Result) (string, verdict) {
 	}
 
 	return reasoning, found
+}
+
+// doubts returns the doubt of a second opinion that differs.
+func (o *opinion) doubts(found verdict) []Doubt {
+	if found != differed {
+		return nil
+	}
+
+	return []Doubt{{Kind: doubt.Opinion, Text: "The planner interprets the question differently: " + prose(o.candidate.Interpretation) + "."}}
+}
+
+// contradiction returns the message to a model that finds nothing about the question, although the planner is sure; "" if
+// the model may not see it.
+func (o *opinion) contradiction() string {
+	if o == nil || !o.mayBeShown() {
+		return ""
+	}
+
+	return "Simple rules, which know less than you do, read the question as\n" + o.written(draft{filled: &filled{}}) +
+		"\nThink again. If that is what was asked, answer it. If nothing in the datasets is about the question give the same again."
+}
+
+// unanswered returns the doubt about the outcome that nothing in the datasets is about a question. It names no value,
+// because nothing was read.
+func (o *opinion) unanswered() []Doubt {
+	if o == nil {
+		return nil
+	}
+
+	return []Doubt{{Kind: doubt.Opinion, Text: "The planner can answer the question from the dataset " + prose(o.candidate.Form.Dataset) + "."}}
 }

@@ -46,7 +46,7 @@ func (s solution) plan(ctx context.Context) (Plan, Result, error) {
 		}
 	}
 
-	d, err := completeAs[planDraft](ctx, s.dialogue, "plan", planPrompt, []llm.Message{{Role: llm.User, Text: s.dialogue.prompt(s.inquiry.question.Text, "")}}, &llm.Schema{Name: "plan", JSON: planSchema})
+	d, one, err := s.draft(ctx)
 	if err != nil {
 		result, err := declined(err)
 
@@ -62,10 +62,48 @@ func (s solution) plan(ctx context.Context) (Plan, Result, error) {
 	if d.Outcome != Answer {
 		plan.Steps, plan.After, plan.Dropped = []string{}, nil, 0
 
-		return plan, without(draft{Outcome: d.Outcome, Interpretation: plan.Interpretation, Clarification: d.Clarification}), nil
+		result := without(draft{Outcome: d.Outcome, Interpretation: plan.Interpretation, Clarification: d.Clarification})
+		if result.Outcome == NoData {
+			result.Doubts = one.unanswered()
+		}
+
+		return plan, result, nil
 	}
 
 	return plan, Result{}, nil
+}
+
+// draft asks the model for a plan. If the model finds nothing about the question, although the planner is sure, it is asked
+// once more. The opinion of the planner is nil if it was not needed.
+func (s solution) draft(ctx context.Context) (planDraft, *opinion, error) {
+	messages := []llm.Message{{Role: llm.User, Text: s.dialogue.prompt(s.inquiry.question.Text, "")}}
+	ask := func() (planDraft, error) {
+		return completeAs[planDraft](ctx, s.dialogue, "plan", planPrompt, messages, &llm.Schema{Name: "plan", JSON: planSchema})
+	}
+
+	d, err := ask()
+	if err != nil || d.Outcome != NoData || !s.consults || !s.inquiry.question.isPlain() {
+		return d, nil, err
+	}
+
+	considering, stop := context.WithTimeout(ctx, opinionTime)
+	defer stop()
+
+	one := opinionOf(considering, s.dialogue, s.inquiry.question.Text)
+
+	complaint := one.contradiction()
+	if complaint == "" {
+		return d, one, nil
+	}
+
+	said, _ := json.Marshal(d) //nolint:errchkjson // strings and numbers
+	messages = append(messages, llm.Message{Role: llm.Assistant, Text: string(said)}, llm.Message{Role: llm.User, Text: complaint})
+
+	if again, err := ask(); err == nil {
+		d = again
+	}
+
+	return d, one, ctx.Err()
 }
 
 // tidy makes a plan that can be executed: at most maxSteps steps, and each step depends only on earlier ones.
@@ -180,8 +218,10 @@ func (s solution) attempt(ctx context.Context, plan Plan, index int, done []atte
 		return notDone("The question has used the maximum number of tokens."), nil
 	}
 
-	prompt := s.dialogue.prompt(plan.Steps[index], s.earlierSteps(plan, index, done))
-	step, result, err := newWriter(s.dialogue, index, plan.Steps[index], prompt).write(ctx)
+	w := newWriter(s.dialogue, index, plan.Steps[index], s.dialogue.prompt(plan.Steps[index], s.earlierSteps(plan, index, done)))
+	w.consults, w.isPart = s.consults, len(plan.Steps) > 1
+
+	step, result, err := w.write(ctx)
 
 	return attempted{step, result}, err
 }

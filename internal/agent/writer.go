@@ -23,6 +23,8 @@ type writer struct {
 	consults    bool     // it compares the result with a second opinion of the planner
 	opinion     *opinion // nil if there is no second opinion
 	verdict     verdict
+	isPart      bool // it is one of several steps, so that the instruction is what is asked
+	doubted     bool // the model was told once what is doubtful
 	reformed    bool // the model was told once that its form cannot be used
 }
 
@@ -71,13 +73,19 @@ func (w *writer) write(ctx context.Context) (*Step, Result, error) {
 		return w.failed(err)
 	}
 
-	if current.Outcome == Answer {
+	if current.Outcome == Answer || current.Outcome == NoData {
 		w.opinion = hear()
+	}
+
+	w.doubted = len(tried) > 1
+
+	if current, err = w.reconsider(ctx, current); err != nil {
+		return w.failed(err)
 	}
 
 	for attempt := max(len(tried), 1); ; attempt++ {
 		if current.Outcome != Answer || current.Query == "" {
-			return nil, without(current), nil
+			return nil, w.without(current), nil
 		}
 
 		result, complaint, err := w.try(ctx, current, attempt)
@@ -85,9 +93,9 @@ func (w *writer) write(ctx context.Context) (*Step, Result, error) {
 			return nil, Result{}, err
 		}
 
-		isDoubt := complaint == "" && attempt == 1
+		isDoubt := complaint == "" && !w.doubted
 		if isDoubt {
-			complaint = w.opinion.doubt(current, result)
+			complaint = w.doubt(ctx, current, result)
 		}
 
 		if complaint == "" {
@@ -184,10 +192,16 @@ func noStatement(d draft, why string) Result {
 
 // finish records the rows of the step.
 func (w *writer) finish(ctx context.Context, d draft, result *query.Result) (*Step, Result, error) {
-	d.Reasoning, w.verdict = w.opinion.weigh(d, result)
+	reasoning, found := w.opinion.weigh(d, result)
+
+	w.verdict = found
+	if w.instruction == "" { // a step of a plan has its doubts only
+		d.Reasoning = reasoning
+	}
 
 	step, err := w.dialogue.inquiry.recorder.log.Step(ctx, Step{
 		Index: w.index, Instruction: w.instructed(d), Query: d.Query, Reasoning: d.Reasoning, Basis: d.basis, Explained: d.explained(),
+		Doubts: append(w.audit(ctx, d, result), w.opinion.doubts(w.verdict)...),
 	}, result)
 
 	return &step, Result{}, err

@@ -17,7 +17,7 @@ func (a *App) newRuns(asking *query.Query, known *verified.Verified) *run.Runs {
 	c := a.config.Run
 
 	tools := agent.Tools{Catalog: a.catalog(), Query: asking, Models: a.models, Now: time.Now, Verified: known}
-	agents := map[string]agent.Agent{"nl2ql": agent.NL2QL{Tools: tools, Opinion: c.SecondOpinion}, "assistant": agent.Assistant{Tools: tools}}
+	agents := map[string]agent.Agent{"nl2ql": agent.NL2QL{Tools: tools, Opinion: c.SecondOpinion}, "assistant": agent.Assistant{Tools: tools, Opinion: c.SecondOpinion}}
 
 	if !a.models.Configured() {
 		agents["nl2ql"], agents["assistant"] = agent.Planner{Tools: tools}, agent.Planner{Tools: tools, Planning: true}

@@ -148,7 +148,7 @@ type Run struct {
 	MaxStreamsPerUser int           `env:"MAX_STREAMS_PER_USER" default:"100" min:"0" max:"1000000" help:"Event streams that one user may have open on this process. Further ones fail with RATE_LIMITED. 0: no limit."`
 	PollInterval      time.Duration `env:"POLL_INTERVAL" default:"100ms" min:"1ms" max:"1m" help:"How often this process looks for new events of the runs that its clients stream."`
 	Retention         time.Duration `env:"RETENTION" default:"0s" min:"0s" max:"876000h" help:"How long a run is kept after its end. A conversation is removed with its last run. 0s: until it is deleted."`
-	SecondOpinion     bool          `env:"SECOND_OPINION" default:"true" help:"Compare a model's result with the planner's for questions that the planner understands. Costs one more statement, and one more model call where the results differ."`
+	SecondOpinion     bool          `env:"SECOND_OPINION" default:"true" help:"Compare a model's answer with the planner's, and send what differs or is doubtful back to the model once. Costs one more statement for questions that the planner understands, and one more model call where something differs."`
 }
 
 // Query limits statements.

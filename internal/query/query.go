@@ -171,6 +171,10 @@ func (q *Query) Run(ctx context.Context, who auth.Principal, want Statement) (*R
 			result.Needs = needs
 		}
 
+		if err == nil && want.OfRun {
+			result.Tree = checked.written
+		}
+
 		return result, err
 	})
 

@@ -18,8 +18,9 @@ type object = map[string]any
 
 // statement is a checked statement.
 type statement struct {
-	tree       object // the whole tree, with the list of statements
-	root       object // the node of the only statement
+	written    json.RawMessage // the tree as DuckDB wrote it
+	tree       object          // the whole tree, with the list of statements
+	root       object          // the node of the only statement
 	tables     []table
 	columns    []column                    // the column references with several parts
 	show       *show                       // nil unless the statement is SHOW TABLES, which has no tables and does not run as written
@@ -46,7 +47,7 @@ func check(tree json.RawMessage) (*statement, error) {
 		return nil, invalid(position(child(child(list[1], "node"), "from_table")), "There are several statements. Send one at a time.")
 	}
 
-	s := &statement{tree: whole, root: child(list[0], "node")}
+	s := &statement{written: tree, tree: whole, root: child(list[0], "node")}
 	w := walker{}
 
 	if s.show = showOf(s.root); s.show != nil {

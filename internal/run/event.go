@@ -36,6 +36,7 @@ type (
 	Basis       = agent.Basis
 	Explained   = agent.Explained
 	VerifiedAs  = agent.VerifiedAs
+	Doubt       = agent.Doubt
 )
 
 // Event is an event of the log with its number.

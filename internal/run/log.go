@@ -341,6 +341,10 @@ func (l *record) fill(ctx context.Context, tx postgres.Tx, result *agent.Result,
 		kept.Basis, kept.Explained, kept.Verified = kept.Steps[0].Basis, kept.Steps[0].Explained, kept.Steps[0].Verified
 	}
 
+	for _, step := range kept.Steps {
+		kept.Doubts = append(kept.Doubts, step.Doubts...)
+	}
+
 	e.result, err = json.Marshal(kept)
 
 	return kept, err
