@@ -27,7 +27,7 @@ type shown struct {
 	Query       string            `json:"query"`
 	Columns     []query.Column    `json:"columns"`
 	RowCount    int64             `json:"rowCount"`
-	Rows        []json.RawMessage `json:"rows"` // first rows
+	Rows        []json.RawMessage `json:"rows,omitempty"` // first rows
 }
 
 func showStep(s Step) shown {
@@ -52,11 +52,9 @@ func shownOf(s Step) string {
 	rows := one.Rows
 	one.Rows = nil
 
-	head, _ := json.Marshal(one) //nolint:errchkjson // it was made from JSON
-
 	var text strings.Builder
 
-	fmt.Fprintf(&text, "%s\n", head)
+	fmt.Fprintf(&text, "%s\n", plainJSON(one))
 
 	for i, row := range rows {
 		fmt.Fprintf(&text, "row %d: %s\n", i, row)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"quern.dev/quern/internal/catalog"
 	"quern.dev/quern/internal/llm"
 	"quern.dev/quern/internal/meaning"
+	"quern.dev/quern/internal/planner"
 	"quern.dev/quern/internal/query"
 )
 
@@ -21,6 +23,7 @@ const (
 	maxDatasets = 20     // that a model sees
 	maxNotes    = 60_000 // bytes about all datasets together
 	maxColumns  = 200    // of one dataset
+	fullColumns = 40     // of one dataset that are described; the others have only names and types
 	maxValues   = 30     // matches of words of the question
 	fewValues   = 10     // a column with at most this many values is described by all of them
 	someValues  = 3
@@ -97,6 +100,8 @@ type datasetNote struct {
 	Joins       []string     `json:"joins,omitempty"`
 	Measures    []string     `json:"measures,omitempty"` // figures with a name
 	Columns     []columnNote `json:"columns"`
+
+	Others map[string]string `json:"others,omitempty"` // types of the columns that are not described, by name
 }
 
 // valuesOf returns the values of a dataset that the notes contain.
@@ -192,10 +197,9 @@ func surround(ctx context.Context, q *inquiry, model llm.Model) (surroundings, e
 		return surroundings{}, err
 	}
 
-	content, err := json.Marshal(s.notes)
-	s.text = string(content)
+	s.text = plainJSON(s.notes)
 
-	return s, err
+	return s, nil
 }
 
 // describe returns the notes about datasets. The most likely datasets come first in known and get values and
@@ -206,11 +210,12 @@ func describe(asked Question, known []query.About) []datasetNote {
 
 	for _, d := range known {
 		note := noteOf(asked, d)
+		note.narrow(asked.Text)
 
 		for _, shorten := range []func(){
 			func() {},
 			func() { note.bare() },
-			func() { note.Columns = note.Columns[:min(len(note.Columns), maxColumns/10)] },
+			func() { note.Columns, note.Others = note.Columns[:min(len(note.Columns), maxColumns/10)], nil },
 		} {
 			shorten()
 
@@ -228,10 +233,63 @@ func describe(asked Question, known []query.About) []datasetNote {
 	return list
 }
 
-func sizeOf(note datasetNote) int {
-	content, _ := json.Marshal(note) //nolint:errchkjson // it was made from JSON
+func sizeOf(note datasetNote) int { return len(plainJSON(note)) }
 
-	return len(content)
+// narrow describes only the columns that the question most likely needs: those whose names have words of the question, those
+// with a value that it contains, keys and joins, dates, and then the first ones. Of the others only names and types stay.
+func (d *datasetNote) narrow(question string) {
+	if len(d.Columns) <= fullColumns {
+		return
+	}
+
+	names := make([]string, len(d.Columns))
+	for i, c := range d.Columns {
+		names[i] = c.Name
+	}
+
+	named, kept := planner.Named(question, names), map[string]bool{}
+
+	for _, isWanted := range []func(int) bool{
+		func(i int) bool { return named[i] > 1 },
+		func(i int) bool { return d.Columns[i].isSaid(question) },
+		func(i int) bool { return d.isLinked(names[i]) },
+		func(i int) bool { return named[i] > 0 },
+		func(i int) bool { return d.Columns[i].Role == meaning.Date },
+		func(int) bool { return true },
+	} {
+		for i, name := range names {
+			if len(kept) < fullColumns && isWanted(i) {
+				kept[name] = true
+			}
+		}
+	}
+
+	d.Others = map[string]string{}
+
+	d.Columns = slices.DeleteFunc(d.Columns, func(c columnNote) bool {
+		if !kept[c.Name] {
+			d.Others[c.Name] = c.Type
+		}
+
+		return !kept[c.Name]
+	})
+}
+
+// isSaid reports whether the question contains one of the values of a column.
+func (c *columnNote) isSaid(question string) bool {
+	question = strings.ToLower(question)
+
+	return slices.ContainsFunc(c.Values, func(value json.RawMessage) bool {
+		text := strings.ToLower(strings.Trim(string(value), `"`))
+
+		return len(text) >= shortestQuote && strings.Contains(question, text)
+	})
+}
+
+// isLinked reports whether a column is part of a key or a join.
+func (d *datasetNote) isLinked(name string) bool {
+	return slices.ContainsFunc(d.Keys, func(key []string) bool { return slices.Contains(key, name) }) ||
+		slices.ContainsFunc(d.Joins, func(join string) bool { return strings.HasPrefix(join, strconv.Quote(name)+" = ") })
 }
 
 // bare removes everything but the names and types of columns and a short description.
@@ -248,7 +306,7 @@ func noteOf(asked Question, d query.About) datasetNote {
 	profiles := map[string]query.ColumnProfile{}
 
 	if d.Profile != nil {
-		note.Keys = d.Profile.Keys
+		note.Keys = keysOf(d)
 
 		for _, c := range d.Profile.Columns {
 			profiles[c.Name] = c
@@ -275,6 +333,17 @@ func noteOf(asked Question, d query.About) datasetNote {
 	}
 
 	return note
+}
+
+// keysOf returns the keys of a dataset without figures: different prices are not a key, even if none occurs twice.
+func keysOf(d query.About) (keys [][]string) {
+	for _, key := range d.Profile.Keys {
+		if !slices.ContainsFunc(key, func(name string) bool { return d.Meaning.Columns[name].Role.IsFigure() }) {
+			keys = append(keys, key)
+		}
+	}
+
+	return keys
 }
 
 func (c *columnNote) fill(p query.ColumnProfile) {

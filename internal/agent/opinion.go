@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -179,12 +178,7 @@ func (o *opinion) written(d draft) string {
 		return o.candidate.SQL
 	}
 
-	content, err := json.Marshal(o.candidate.Form)
-	if err != nil {
-		return o.candidate.SQL
-	}
-
-	return string(content)
+	return plainJSON(o.candidate.Form)
 }
 
 // moment matches a date in a statement. The planner takes dates from the question, so they do not disclose values.

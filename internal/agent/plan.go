@@ -25,9 +25,9 @@ const (
 
 // planDraft is the completion of a model that plans.
 type planDraft struct {
-	Outcome        Outcome       `json:"outcome"`
-	Interpretation string        `json:"interpretation"`
 	Reasoning      string        `json:"reasoning"`
+	Interpretation string        `json:"interpretation"`
+	Outcome        Outcome       `json:"outcome"`
 	Steps          []plannedStep `json:"steps"`
 	Clarification  *Choice       `json:"clarification"`
 }
@@ -96,8 +96,7 @@ func (s solution) draft(ctx context.Context) (planDraft, *opinion, error) {
 		return d, one, nil
 	}
 
-	said, _ := json.Marshal(d) //nolint:errchkjson // strings and numbers
-	messages = append(messages, llm.Message{Role: llm.Assistant, Text: string(said)}, llm.Message{Role: llm.User, Text: complaint})
+	messages = append(messages, llm.Message{Role: llm.Assistant, Text: plainJSON(d)}, llm.Message{Role: llm.User, Text: complaint})
 
 	if again, err := ask(); err == nil {
 		d = again

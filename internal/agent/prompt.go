@@ -63,6 +63,18 @@ func (d *dialogue) circumstances(text *strings.Builder) {
 	fmt.Fprintf(text, "\nToday is %s, in the time zone %s. Timestamps are in UTC.\n", today.Format("Monday, 2006-01-02 15:04:05"), zone)
 }
 
+// plainJSON returns a value of this package as JSON for a prompt. It does not escape <, > and &: a model copies values as it
+// sees them.
+func plainJSON(value any) string {
+	var text strings.Builder
+
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(value) //nolint:errchkjson // it was made from JSON
+
+	return strings.TrimSpace(text.String())
+}
+
 // literal matches a text in a statement.
 var literal = regexp.MustCompile(`'(?:[^']|'')*'`)
 

@@ -34,11 +34,11 @@ func newWriter(d *dialogue, index int, instruction, prompt string) *writer {
 
 // draft is a completion of the model.
 type draft struct {
-	Outcome        Outcome `json:"outcome"`
+	Reasoning      string  `json:"reasoning"`
 	Interpretation string  `json:"interpretation"`
+	Outcome        Outcome `json:"outcome"`
 	Form           string  `json:"form,omitempty"` // JSON of a form; Query is then what the model thinks of it, and is replaced
 	Query          string  `json:"query"`
-	Reasoning      string  `json:"reasoning"`
 	Clarification  *Choice `json:"clarification"`
 
 	basis    Basis
@@ -267,8 +267,7 @@ func (w *writer) repair(ctx context.Context, complaint string) (draft, error) {
 
 // remember adds a draft to the messages, so that the model sees what it is correcting.
 func (w *writer) remember(d draft) {
-	text, _ := json.Marshal(d) //nolint:errchkjson // strings
-	w.messages = append(w.messages, llm.Message{Role: llm.Assistant, Text: string(text)})
+	w.messages = append(w.messages, llm.Message{Role: llm.Assistant, Text: plainJSON(d)})
 }
 
 // finished returns a step whose rows were recorded before an interruption.

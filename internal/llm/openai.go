@@ -98,6 +98,11 @@ func (o openAI) params(request Request) (ask openai.ChatCompletionNewParams, err
 		ask.MaxTokens = limit
 	}
 
+	// The same question should get the same answer. Newer models of OpenAI refuse a temperature.
+	if !o.own {
+		ask.Temperature, ask.Seed = param.NewOpt(0.0), param.NewOpt(int64(0))
+	}
+
 	if request.Schema != nil {
 		lowered, err := lower(request.Schema.JSON, true)
 		if err != nil {

@@ -80,7 +80,7 @@ func TestOpenAIWire(t *testing.T) {
 
 		asked := server.asked()[0]
 		require.Equal(t, "Bearer "+key, asked.header.Get("Authorization"))
-		require.JSONEq(t, `{"model":"model-x","max_tokens":100,"messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"How many?"}],
+		require.JSONEq(t, `{"model":"model-x","max_tokens":100,"temperature":0,"seed":0,"messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"How many?"}],
 			"response_format":{"type":"json_schema","json_schema":{"name":"count","strict":true,"schema":{"type":"object","properties":{
 				"reading":{"type":"string"},"count":{"type":"integer"},"note":{"anyOf":[{"type":"string"},{"type":"null"}]}},
 				"required":["reading","count","note"],"additionalProperties":false}}}}`, asked.raw)
@@ -111,4 +111,6 @@ func TestOpenAIItselfWantsTheNewerName(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(sent), `"max_completion_tokens":7`)
 	require.NotContains(t, string(sent), `"max_tokens"`)
+	require.NotContains(t, string(sent), "temperature")
+	require.NotContains(t, string(sent), "seed")
 }

@@ -2,6 +2,8 @@ package llm
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"strings"
 	"time"
@@ -40,6 +42,7 @@ func (m *Models) span(ctx context.Context, t *turn) (context.Context, *span) {
 		attribute.String("llm.model_name", name),
 		attribute.String("llm.provider", provider),
 		attribute.String("quern.purpose", t.Purpose),
+		attribute.String("quern.prompt", promptOf(t.request)),
 		attribute.Int("quern.turn", t.number),
 		attribute.Int("quern.attempt", t.attempt),
 	))
@@ -53,6 +56,18 @@ func (m *Models) span(ctx context.Context, t *turn) (context.Context, *span) {
 	}
 
 	return ctx, s
+}
+
+// promptOf returns a hash of the fixed part of a prompt: the system prompt and the schema. It tells versions apart.
+func promptOf(request Request) string {
+	hash := sha256.New()
+	hash.Write([]byte(request.System))
+
+	if request.Schema != nil {
+		hash.Write(request.Schema.JSON)
+	}
+
+	return hex.EncodeToString(hash.Sum(nil))[:12]
 }
 
 // first records the time to the first part of a stream. It is called for each part.

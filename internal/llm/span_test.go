@@ -43,6 +43,7 @@ func TestSpans(t *testing.T) {
 			require.EqualValues(t, i+1, values[i]["quern.attempt"].AsInt64())
 			require.Equal(t, "chat", values[i]["gen_ai.operation.name"].AsString())
 			require.Equal(t, "test", values[i]["gen_ai.provider.name"].AsString())
+			require.Regexp(t, `^[0-9a-f]{12}$`, values[i]["quern.prompt"].AsString())
 		}
 
 		require.Equal(t, "status_529", values[0]["error.type"].AsString())

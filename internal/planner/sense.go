@@ -2,6 +2,7 @@ package planner
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"quern.dev/quern/internal/form"
@@ -116,4 +117,27 @@ func columnsOf(t *form.Term) (names []string) {
 	}
 
 	return names
+}
+
+// Named returns for each name how many of its words are words of the question.
+func Named(question string, names []string) []int {
+	var stems []string
+
+	for _, t := range tokenise(question) {
+		if !isFunction(t.lower) {
+			stems = append(stems, t.stem)
+		}
+	}
+
+	list := make([]int, len(names))
+
+	for i, name := range names {
+		for _, stem := range stemsOf(name) {
+			if slices.Contains(stems, stem) {
+				list[i]++
+			}
+		}
+	}
+
+	return list
 }

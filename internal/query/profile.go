@@ -25,6 +25,9 @@ import (
 // ColumnProfile summarises the values of a column.
 type ColumnProfile = engine.ColumnProfile
 
+// ValueCount is a value with the number of rows that have it.
+type ValueCount = engine.ValueCount
+
 // Profile summarises the values of a dataset at a snapshot.
 type Profile struct {
 	Snapshot   uuid.UUID

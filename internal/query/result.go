@@ -26,7 +26,7 @@ type Read struct {
 type Result struct {
 	Columns []Column
 	Reads   []Read
-	Needs   []Need // only of a lasting statement
+	Needs   []Need          // only of a lasting statement
 	Tree    json.RawMessage // DuckDB's syntax tree of a statement of a run, else nil
 
 	result *engine.Result
