@@ -315,7 +315,7 @@ func verifiedRights(t *testing.T, s *service, key *signer) {
 	absent := partly.verified(http.MethodGet, uuid.NewString(), "")
 	hidden := partly.verified(http.MethodGet, joined.ID, "")
 	require.Equal(t, http.StatusNotFound, hidden.status)
-	require.Equal(t, len(absent.body), len(hidden.body))
+	require.Len(t, hidden.body, len(absent.body))
 	require.NotContains(t, hidden.body, "retail")
 	require.NotContains(t, partly.asks("How many orders of big customers are there?", "").Result.Response, "retail")
 	require.NotEqual(t, "verified", partly.asks(joined.Question, "").Result.Basis)
@@ -382,7 +382,7 @@ func verifiedPoison(t *testing.T, s *service, key *signer) {
 		"a constant":                      {writing, question("How many orders exist?", "SELECT 42 AS n"), http.StatusUnprocessableEntity},
 		"the clock":                       {writing, question("How many orders exist?", "SELECT count(*) AS n FROM orders WHERE ordered < current_date"), http.StatusUnprocessableEntity},
 		"chance":                          {writing, question("How many orders exist?", "SELECT count(*) AS n FROM orders WHERE random() < 0.5"), http.StatusUnprocessableEntity},
-		"any row":                         {writing, question("Which order exists?", "SELECT * FROM orders LIMIT 1"), http.StatusUnprocessableEntity},
+		"any row":                         {writing, question("Which order exists?", "SELECT region FROM orders LIMIT 1"), http.StatusUnprocessableEntity},
 		"a change":                        {writing, question("How many orders exist?", "DELETE FROM orders"), http.StatusUnprocessableEntity},
 		"two statements":                  {writing, question("How many orders exist?", "SELECT 1 FROM orders; SELECT 2 FROM orders"), http.StatusUnprocessableEntity},
 		"somebody else's dataset":         {writing, question("How many secrets exist?", `SELECT count(*) AS n FROM "vlad/`+secret.namespace+`/orders"`), http.StatusUnprocessableEntity},

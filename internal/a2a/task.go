@@ -89,6 +89,7 @@ func outcomeOf(r run.Run, result run.Result) map[string]any {
 	}
 
 	explain(known, result.Basis, result.Explained, result.Verified)
+	doubt(known, result.Doubts)
 
 	if result.Model != "" {
 		known["model"] = result.Model
@@ -105,6 +106,7 @@ func outcomeOf(r run.Run, result run.Result) map[string]any {
 func stepOf(step run.Step) map[string]any {
 	known := map[string]any{"index": step.Index, "instruction": step.Instruction, "reasoning": step.Reasoning}
 	explain(known, step.Basis, step.Explained, step.Verified)
+	doubt(known, step.Doubts)
 
 	return known
 }
@@ -121,6 +123,13 @@ func explain(known map[string]any, basis run.Basis, explained []run.Explained, v
 
 	if verified != nil {
 		known["verified"] = verified
+	}
+}
+
+// doubt adds to metadata where a statement does not fit the question.
+func doubt(known map[string]any, doubts []run.Doubt) {
+	if len(doubts) > 0 {
+		known["doubts"] = doubts
 	}
 }
 

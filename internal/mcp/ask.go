@@ -190,6 +190,7 @@ type shownRun struct {
 	Verified       *verifiedAs    `json:"verified,omitempty"`
 	Clarification  *clarification `json:"clarification,omitempty"`
 	Checks         *checks        `json:"checks,omitempty"`
+	Doubts         []string       `json:"doubts,omitempty"` // where a statement does not fit the question
 	Steps          []shownStep    `json:"steps,omitempty"`
 	Model          string         `json:"model,omitempty"`
 	Error          *shownError    `json:"error,omitempty"`
@@ -307,6 +308,12 @@ func (shown *shownRun) add(r run.Result, left *budget) {
 		}
 	}
 
+	shown.addChecks(r, left)
+	shown.addSteps(r.Steps, left)
+}
+
+// addChecks adds what the service could not confirm: claims of the text, and statements that may not fit the question.
+func (shown *shownRun) addChecks(r run.Result, left *budget) {
 	if c := r.Checks; c != nil {
 		shown.Checks = &checks{Claims: c.Claims, Verified: c.Verified, Unverified: []string{}}
 
@@ -317,7 +324,11 @@ func (shown *shownRun) add(r run.Result, left *budget) {
 		}
 	}
 
-	shown.addSteps(r.Steps, left)
+	for _, one := range r.Doubts[:min(len(r.Doubts), shownLists)] {
+		if text := clip(one.Text, maxParagraph); left.take(text) {
+			shown.Doubts = append(shown.Doubts, text)
+		}
+	}
 }
 
 // addSteps adds the statements with their first rows. Each step gets an equal share of what is left.

@@ -6,12 +6,14 @@ import (
 	"strings"
 )
 
-// lasting refuses a statement that cannot be kept as the answer to a question: one that reads no dataset, and one that may
+// lasting refuses a statement that is to be kept and cannot be kept as the answer to a question: one that reads no dataset, and one that may
 // give other rows although the data is the same.
 //
 // Faults: QueryInvalid.
-func (s *statement) lasting() error {
+func (s *statement) lasting(want Statement) error {
 	switch {
+	case !want.Lasting:
+		return nil
 	case s.show != nil, len(s.tables) == 0:
 		return invalid(-1, "The statement reads no dataset. A statement that is kept answers from the rows of datasets.")
 	case slices.ContainsFunc(s.tables, table.isInfo):

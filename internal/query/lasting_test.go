@@ -25,11 +25,11 @@ func TestLasting(t *testing.T) {
 		"SELECT age(day, DATE '2026-01-01') FROM orders",
 		"SELECT DISTINCT city FROM orders",
 	} {
-		require.NoError(t, checked(t, known, text).lasting(), text)
+		require.NoError(t, checked(t, known, text).lasting(Statement{Lasting: true}), text)
 	}
 
 	for text := range known {
-		require.Error(t, checked(t, known, text).lasting(), text)
+		require.Error(t, checked(t, known, text).lasting(Statement{Lasting: true}), text)
 	}
 }
 

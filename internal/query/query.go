@@ -132,10 +132,8 @@ func (q *Query) Run(ctx context.Context, who auth.Principal, want Statement) (*R
 			return nil, err
 		}
 
-		if want.Lasting {
-			if err := checked.lasting(); err != nil {
-				return nil, err
-			}
+		if err := checked.lasting(want); err != nil {
+			return nil, err
 		}
 
 		reads, err := r.resolve(ctx, who, want, checked.tables)
@@ -167,15 +165,15 @@ func (q *Query) Run(ctx context.Context, who auth.Principal, want Statement) (*R
 		r.action = "query.run"
 
 		result, err := r.run(ctx, who, checked, reads, query)
-		if err == nil {
-			result.Needs = needs
+		if err != nil {
+			return nil, err
 		}
 
-		if err == nil && want.OfRun {
+		if result.Needs = needs; want.OfRun {
 			result.Tree = checked.written
 		}
 
-		return result, err
+		return result, nil
 	})
 
 	if fault.Is(err, fault.QueryInvalid) {
