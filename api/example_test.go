@@ -115,7 +115,12 @@ func ExampleClient_Ask() {
 		}
 	}
 	// Output:
-	// answer 2 rows.
+	// answer Total amount of orders, by region:
+	//
+	// | region | total amount |
+	// |---|---:|
+	// | north | 7 |
+	// | south | 5 |
 	// SELECT "region" AS "region", sum("amount") AS "total amount" FROM "orders" GROUP BY "region" ORDER BY "region"
 	// north 7
 	// south 5

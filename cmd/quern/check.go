@@ -166,11 +166,11 @@ func claimedBy(c api.CheckedClaim) any {
 	for _, s := range c.Sources {
 		switch {
 		case s.Column == nil:
-			cells = append(cells, fmt.Sprintf("%d:count", s.Step))
+			cells = append(cells, fmt.Sprintf("number of rows of statement %d", s.Step+1))
 		case s.Row == nil:
-			cells = append(cells, fmt.Sprintf("%d:*:%s", s.Step, *s.Column))
+			cells = append(cells, fmt.Sprintf("%s of statement %d", *s.Column, s.Step+1))
 		default:
-			cells = append(cells, fmt.Sprintf("%d:%d:%s", s.Step, *s.Row, *s.Column))
+			cells = append(cells, fmt.Sprintf("%s in row %d of statement %d", *s.Column, *s.Row+1, s.Step+1))
 		}
 	}
 

@@ -140,7 +140,7 @@ func (c *compiler) list() (string, error) {
 		selected = append(selected, i.selected())
 
 		if i.sql != order || f.Limit == 1 {
-			keys = append(keys, quoted(i.name))
+			keys = append(keys, i.key())
 		}
 	}
 
@@ -172,6 +172,16 @@ func (i item) selected() string {
 	}
 
 	return i.as()
+}
+
+// key returns what rows are ordered by. A column that is shown under its own name is written with its dataset: the name alone
+// is ambiguous if a joined dataset has a column of that name.
+func (i item) key() string {
+	if strings.HasSuffix(i.sql, "."+quoted(i.name)) {
+		return i.sql
+	}
+
+	return quoted(i.name)
 }
 
 // identity returns what tells rows apart, so that their order is always the same.

@@ -114,6 +114,7 @@ func shopExamples() []example {
 		{"rows without a partner", form.Form{Dataset: "orders", Show: terms("id"), Where: where(rows(form.NotExists, "customers")), Order: by("id", false)}, "5; 6"},
 
 		{"list of joined columns", form.Form{Dataset: "orders", Show: terms("id", "customers.city"), Where: where(is("status", "open")), Order: by("id", false)}, "4 Linz; 6 -"},
+		{"list of joined columns whose names repeat", form.Form{Dataset: "orders", Show: terms("id", "customers.city"), Order: by("freight", true), Limit: 2}, "4 Linz; 1 Vienna"},
 		{"list without duplicates", form.Form{Dataset: "orders", Show: terms("status"), Distinct: true, Order: by("status", false)}, "cancelled; open; paid"},
 		{"two highest rows", form.Form{Dataset: "orders", Show: terms("id", "freight"), Order: by("freight", true), Limit: 2}, "4 6; 1 5"},
 		{"lowest rows with a tie", form.Form{Dataset: "order_lines", Show: terms("product_id", "quantity"), Order: by("quantity", false), Limit: 1}, "10 1; 10 1; 11 1"},

@@ -22,7 +22,7 @@ func (c *checker) locate(f *figure) (result, string) {
 		}
 	}
 
-	return result{data: c.data}, fmt.Sprintf("%s cannot be found in the rows without doubt: put a marker behind it, or leave it out", short(c.text[f.from:f.to]))
+	return result{data: c.data}, fmt.Sprintf("%s cannot be found in the rows with certainty", short(c.text[f.from:f.to]))
 }
 
 // scope describes where a figure can come from, according to its sentence.
