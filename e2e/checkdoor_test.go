@@ -141,12 +141,12 @@ func checksHostile(t *testing.T, d *filled, byRegion string) {
 		"a megabyte":             strings.Repeat("north made 320.5 ", 1<<20/17),
 		"ten thousand figures":   strings.Repeat("7 8, ", 5_001),
 		"nothing":                "",
-		"markers and brackets":   strings.Repeat("[[= sum(0:*:revenue) / (", 4_000),
-		"figures that are named": strings.Repeat("north has 1 revenue, ", 4_700),
-		"quotes":                 strings.Repeat("\"", 99_000),
-		"relations":              strings.Repeat("north has the highest revenue than south, ", 2_300),
-		"one long word":          strings.Repeat("dreiundzwanzig", 7_000),
-		"a table":                strings.Repeat("| north | 1 |\n", 7_000),
+		"markers and brackets":   strings.Repeat("[[= sum(0:*:revenue) / (", loops(4_000)),
+		"figures that are named": strings.Repeat("north has 1 revenue, ", loops(4_700)),
+		"quotes":                 strings.Repeat("\"", loops(99_000)),
+		"relations":              strings.Repeat("north has the highest revenue than south, ", loops(2_300)),
+		"one long word":          strings.Repeat("dreiundzwanzig", loops(7_000)),
+		"a table":                strings.Repeat("| north | 1 |\n", loops(7_000)),
 	} {
 		began := time.Now()
 		answer := d.checkText(text, based)
@@ -212,7 +212,7 @@ func checksSamples(t *testing.T, d *filled) {
 
 	classes, made := append(sample.Classes(), sample.True), 0
 
-	for seed := uint64(3_000_000); made < checkedSamples && !t.Failed(); seed++ {
+	for seed := uint64(3_000_000); made < loops(checkedSamples) && !t.Failed(); seed++ {
 		one, ok := sample.New(seed, tables, sample.Formats()[seed%3], classes[seed%uint64(len(classes))])
 		if !ok || len(one.Steps) != 1 || !one.Steps[0].Complete {
 			continue
@@ -227,7 +227,7 @@ func checksSamples(t *testing.T, d *filled) {
 	workers.Wait()
 	t.Logf("%d texts, %d with another result than inside, %d planted errors missed by both", made, wrong, missed)
 	require.Zero(t, wrong)
-	require.LessOrEqual(t, missed, checkedSamples*3/100)
+	require.LessOrEqual(t, missed, made*3/100)
 }
 
 func insideCheck(s sample.Sample) (verdicts []sample.Verdict) {
@@ -321,7 +321,7 @@ func checksByCommand(t *testing.T, d *filled) {
 	require.NoError(t, os.WriteFile(file, []byte("north made 320.5, south 180."), 0o600))
 	right := c.try("check", file, "-n", d.namespace, "--query", query)
 	require.Zero(t, right.code, right.err)
-	require.Contains(t, right.out, "0:0:revenue")
+	require.Contains(t, right.out, "revenue in row 1 of statement 1")
 
 	require.NoError(t, os.WriteFile(file, []byte("north made 322."), 0o600))
 	wrong := c.try("check", file, "-n", d.namespace, "--query", query)

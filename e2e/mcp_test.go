@@ -210,6 +210,7 @@ func TestMCPTools(t *testing.T) { //nolint:tparallel // the parts use the same d
 	require.Contains(t, size.text(), `Zürich & <Bern>`)
 	t.Logf("describe_dataset: %d bytes", len(size.text()))
 
+	t.Run("checked", func(t *testing.T) { mcpChecked(t, d) })
 	t.Run("values", func(t *testing.T) {
 		var values struct {
 			Matches []struct{ Words, Column, Value string }
@@ -316,6 +317,45 @@ func mcpRuns(t *testing.T, d *filled) {
 	var again toolRun
 	d.tool("get_run", fmt.Sprintf(`{"runId": %q}`, run.RunID), &again)
 	require.Equal(t, run, again)
+}
+
+// mcpChecked checks a text, and lists a verified question.
+func mcpChecked(t *testing.T, d *filled) {
+	t.Helper()
+
+	var checked struct {
+		Verified, Unverified int
+		Claims               []struct {
+			Claim, Reason string
+			Start, End    int
+			Verified      bool
+		}
+	}
+
+	const text = "Wien has 4. Bern has 17."
+
+	d.tool("check_text", fmt.Sprintf(`{"text": %q, "namespace": %q, "sql": "SELECT city, amount FROM orders"}`, text, d.namespace), &checked)
+	require.Equal(t, 1, checked.Verified)
+	require.Equal(t, 1, checked.Unverified)
+	require.Equal(t, "17", checked.Claims[0].Claim, "doubts come first")
+	require.Equal(t, "17", text[checked.Claims[0].Start:checked.Claims[0].End])
+	require.NotEmpty(t, checked.Claims[0].Reason)
+	require.True(t, useTool(t, d.s, d.bearer, "check_text", `{"text": "It is 4."}`).IsError, "nothing to check it against")
+
+	var list struct {
+		Questions []struct{ Question, SQL, Author string }
+	}
+
+	d.tool("list_verified", fmt.Sprintf(`{"namespace": %q}`, d.namespace), &list)
+	require.Empty(t, list.Questions)
+
+	kept := call(t, http.MethodPost, d.s.url+"/verified/self/"+d.namespace, d.bearer, `{"question": "How many cities exist?", "query": "SELECT count(DISTINCT city) AS n FROM orders"}`)
+	require.Equal(t, http.StatusCreated, kept.status, kept.body)
+
+	d.tool("list_verified", fmt.Sprintf(`{"namespace": %q}`, d.namespace), &list)
+	require.Len(t, list.Questions, 1)
+	require.Equal(t, "How many cities exist?", list.Questions[0].Question)
+	require.Equal(t, "ada", list.Questions[0].Author)
 }
 
 func mcpResources(t *testing.T, d *filled) {

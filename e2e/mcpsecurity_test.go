@@ -141,6 +141,7 @@ func mcpStolen(t *testing.T, d, victim *filled) {
 
 	for name, arguments := range map[string]string{
 		"get_run": `{"runId": "%s"}`, "choose": `{"runId": "%s", "option": 1}`, "read_rows": `{"runId": "%s", "step": 0}`,
+		"check_text": `{"text": "There are 2 orders.", "runIds": ["%s"]}`,
 	} {
 		stolen := useTool(t, d.s, d.bearer, name, fmt.Sprintf(arguments, run.RunID))
 		absent := useTool(t, d.s, d.bearer, name, fmt.Sprintf(arguments, "01999999-9999-7999-8999-999999999999"))
@@ -153,6 +154,7 @@ func mcpStolen(t *testing.T, d, victim *filled) {
 	}
 
 	require.Contains(t, useTool(t, d.s, d.bearer, "describe_dataset", fmt.Sprintf(`{"dataset": %q}`, victim.path())).text(), "NOT_FOUND")
+	require.Contains(t, useTool(t, d.s, d.bearer, "list_verified", `{"namespace": "victim/`+victim.namespace+`"}`).text(), "NOT_FOUND")
 	require.Contains(t, useTool(t, d.s, d.bearer, "read_rows", fmt.Sprintf(`{"dataset": %q}`, victim.path())).text(), "NOT_FOUND")
 
 	for i := range 60 {
@@ -188,7 +190,8 @@ func mcpRestricted(t *testing.T, d *filled) {
 
 	for name, arguments := range map[string]string{
 		"describe_dataset": `{"dataset": "` + d.namespace + `/other"}`, "read_rows": `{"dataset": "` + d.namespace + `/other"}`,
-		"query": `{"namespace": "` + d.namespace + `", "sql": "FROM other"}`,
+		"query":      `{"namespace": "` + d.namespace + `", "sql": "FROM other"}`,
+		"check_text": `{"namespace": "` + d.namespace + `", "sql": "FROM other", "text": "It is 1."}`,
 	} {
 		require.True(t, useTool(t, d.s, limited.bearer, name, arguments).IsError, name)
 	}

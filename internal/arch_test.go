@@ -33,7 +33,7 @@ func allowed() map[string][]string {
 		"internal/server": {"api", "internal/audit", "internal/auth", "internal/build", "internal/catalog", "internal/fault", "internal/ingest", "internal/lexicon", "internal/meaning", "internal/query", "internal/run", "internal/upload", "internal/verified"},
 
 		"internal/a2a": {"internal/auth", "internal/catalog", "internal/fault", "internal/lexicon", "internal/run"},
-		"internal/mcp": {"internal/audit", "internal/auth", "internal/catalog", "internal/fault", "internal/meaning", "internal/query", "internal/run"},
+		"internal/mcp": {"internal/audit", "internal/auth", "internal/catalog", "internal/fault", "internal/meaning", "internal/query", "internal/run", "internal/verified"},
 
 		"internal/run": {
 			"internal/agent", "internal/audit", "internal/auth", "internal/blob", "internal/catalog", "internal/disk", "internal/fault", "internal/grounding", "internal/job", "internal/lake",

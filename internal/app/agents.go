@@ -14,10 +14,11 @@ import (
 	"quern.dev/quern/internal/mcp"
 	"quern.dev/quern/internal/query"
 	"quern.dev/quern/internal/server"
+	"quern.dev/quern/internal/verified"
 )
 
 // newAgents wires the handlers of A2A and MCP, by the operationId of the contract.
-func (a *App) newAgents(asking *query.Query) (map[string]func(http.ResponseWriter, *http.Request) error, error) {
+func (a *App) newAgents(asking *query.Query, kept *verified.Verified) (map[string]func(http.ResponseWriter, *http.Request) error, error) {
 	var contract struct {
 		Info struct {
 			Version string `json:"version"`
@@ -33,7 +34,7 @@ func (a *App) newAgents(asking *query.Query) (map[string]func(http.ResponseWrite
 	}).Handlers()
 
 	tools, err := mcp.New(mcp.Config{
-		Runs: a.runs, Query: asking, Catalog: known, Audit: audit.Log{DB: a.db}, PublicURL: public, TrustedOrigins: a.config.Server.CORSOrigins,
+		Runs: a.runs, Query: asking, Catalog: known, Verified: kept, Audit: audit.Log{DB: a.db}, PublicURL: public, TrustedOrigins: a.config.Server.CORSOrigins,
 		Version: contract.Info.Version, MaxBody: maxBody, RequestTimeout: a.config.Server.RequestTimeout, QueryTimeout: a.queryTimeout(), Now: time.Now,
 		Who: server.Caller, Note: server.Note,
 	})

@@ -153,7 +153,7 @@ func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
 	a.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	a.registerMetrics()
 
-	agents, err := a.newAgents(asking)
+	agents, err := a.newAgents(asking, known)
 	if err != nil {
 		return nil, err
 	}

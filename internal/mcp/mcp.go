@@ -21,6 +21,7 @@ import (
 	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/query"
 	"quern.dev/quern/internal/run"
+	"quern.dev/quern/internal/verified"
 )
 
 // Config holds the dependencies and limits of a Server.
@@ -28,6 +29,7 @@ type Config struct {
 	Runs           *run.Runs
 	Query          *query.Query
 	Catalog        catalog.Catalog
+	Verified       *verified.Verified
 	Audit          audit.Log
 	PublicURL      string
 	TrustedOrigins []string // of web pages that may call this service

@@ -87,6 +87,8 @@ func (s *Server) tools() map[string]tool {
 		"ask":              {do: s.ask, runs: true, asks: true},
 		"get_run":          {do: s.getRun},
 		"choose":           {do: s.choose, asks: true},
+		"check_text":       {do: s.checkText, time: s.QueryTimeout},
+		"list_verified":    {do: s.listVerified, time: s.RequestTimeout},
 	}
 }
 

@@ -23,7 +23,7 @@ const use = async (name, args, options) => {
 };
 
 const { tools } = await client.listTools();
-assert.deepEqual(tools.map((tool) => tool.name).sort(), ['ask', 'choose', 'describe_dataset', 'find_values', 'get_run', 'list_datasets', 'query', 'read_rows']);
+assert.deepEqual(tools.map((tool) => tool.name).sort(), ['ask', 'check_text', 'choose', 'describe_dataset', 'find_values', 'get_run', 'list_datasets', 'list_verified', 'query', 'read_rows']);
 
 const { datasets } = await use('list_datasets', {});
 assert.ok(datasets[0].dataset.startsWith(namespace));

@@ -45,7 +45,7 @@ except ImportError:
 async def main():
     async with connect() as (client, version):
         tools = [tool.name for tool in (await client.list_tools()).tools]
-        assert sorted(tools) == ["ask", "choose", "describe_dataset", "find_values", "get_run", "list_datasets", "query", "read_rows"], tools
+        assert sorted(tools) == ["ask", "check_text", "choose", "describe_dataset", "find_values", "get_run", "list_datasets", "list_verified", "query", "read_rows"], tools
 
         async def use(name, arguments, **more):
             result = await client.call_tool(name, arguments, **more)
