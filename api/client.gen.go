@@ -1110,10 +1110,10 @@ type Checks struct {
 
 // Choices Which meanings of words were chosen in a dataset.
 type Choices struct {
-	// Chosen By the caller.
+	// Chosen What the caller chose.
 	Chosen []ChosenMeaning `json:"chosen"`
 
-	// Proposed By anybody, if the semantics do not have them; those of most people first. Only for editors.
+	// Proposed What people chose and the semantics do not have, the choices of most people first. Present only for editors.
 	Proposed *[]ProposedMeaning `json:"proposed,omitempty"`
 }
 
@@ -2275,7 +2275,7 @@ type RunResult struct {
 	Citations     *[]Citation    `json:"citations,omitempty"`
 	Clarification *Clarification `json:"clarification,omitempty"`
 
-	// Doubts Those of all steps. If nothing was found although the planner is sure of an answer, that. Absent if there are none.
+	// Doubts The doubts of all steps. If a model found nothing although the planner is sure of an answer, the list says so. Absent if there are no doubts.
 	Doubts *[]AnswerDoubt `json:"doubts,omitempty"`
 
 	// Explained As in the step, if the result has exactly one. If the planner refused the question, the words that it did not understand, as `unused`.
@@ -2722,7 +2722,7 @@ type VerifiedQuestion struct {
 
 	// Status - `verified`: it answers questions
 	// - `suspended`: a dataset or a column that it needs has changed; `reason` says which
-	// - `retired`: it answers no questions any more
+	// - `retired`: it no longer answers questions
 	Status     VerifiedStatus `json:"status"`
 	VerifiedAt time.Time      `json:"verifiedAt"`
 
@@ -2765,7 +2765,7 @@ type VerifiedStatement = string
 
 // VerifiedStatus - `verified`: it answers questions
 // - `suspended`: a dataset or a column that it needs has changed; `reason` says which
-// - `retired`: it answers no questions any more
+// - `retired`: it no longer answers questions
 type VerifiedStatus string
 
 // VerifiedValue defines model for VerifiedValue.
@@ -4054,9 +4054,10 @@ type ClientInterface interface {
 
 	// CheckTextWithBody Check the figures of a text against rows
 	//
-	// Looks up every number, date, quoted value, and statement such as "the highest", "twice" or "fell" of a text in the rows of runs and statements, as the service
-	// checks the answers of its own assistant. Each claim is returned with its place, and with the cell or calculation that confirms it, or with a reason why
-	// nothing does. The text may be in English, German or French. No model is used, and nothing is stored.
+	// Looks up the claims of a text in the rows of runs and statements. A claim is a number, a date, a quoted value, or a comparison such as "the highest",
+	// "twice" or "fell". The service checks the answers of its own assistant in the same way. The result has the place of each claim. A confirmed claim
+	// has the cell or the calculation that confirms it, and any other claim has a reason. The text may be in English, German or French. No model is
+	// used, and nothing is stored.
 	//
 	// A run that the caller may not see, whose rows are withheld or that has not been completed is 404. A text of more than 100,000 characters or 5,000 claims is
 	// 422, and a body that is too large 413. A check that takes more than 20 seconds, without the time of the statements, is 422 with `LIMIT_EXCEEDED`.
@@ -4068,9 +4069,10 @@ type ClientInterface interface {
 
 	// CheckText Check the figures of a text against rows
 	//
-	// Looks up every number, date, quoted value, and statement such as "the highest", "twice" or "fell" of a text in the rows of runs and statements, as the service
-	// checks the answers of its own assistant. Each claim is returned with its place, and with the cell or calculation that confirms it, or with a reason why
-	// nothing does. The text may be in English, German or French. No model is used, and nothing is stored.
+	// Looks up the claims of a text in the rows of runs and statements. A claim is a number, a date, a quoted value, or a comparison such as "the highest",
+	// "twice" or "fell". The service checks the answers of its own assistant in the same way. The result has the place of each claim. A confirmed claim
+	// has the cell or the calculation that confirms it, and any other claim has a reason. The text may be in English, German or French. No model is
+	// used, and nothing is stored.
 	//
 	// A run that the caller may not see, whose rows are withheld or that has not been completed is 404. A text of more than 100,000 characters or 5,000 claims is
 	// 422, and a body that is too large 413. A check that takes more than 20 seconds, without the time of the statements, is 422 with `LIMIT_EXCEEDED`.
@@ -5853,9 +5855,10 @@ func (c *Client) Ask(ctx context.Context, params *AskParams, body AskJSONRequest
 
 // CheckTextWithBody Check the figures of a text against rows
 //
-// Looks up every number, date, quoted value, and statement such as "the highest", "twice" or "fell" of a text in the rows of runs and statements, as the service
-// checks the answers of its own assistant. Each claim is returned with its place, and with the cell or calculation that confirms it, or with a reason why
-// nothing does. The text may be in English, German or French. No model is used, and nothing is stored.
+// Looks up the claims of a text in the rows of runs and statements. A claim is a number, a date, a quoted value, or a comparison such as "the highest",
+// "twice" or "fell". The service checks the answers of its own assistant in the same way. The result has the place of each claim. A confirmed claim
+// has the cell or the calculation that confirms it, and any other claim has a reason. The text may be in English, German or French. No model is
+// used, and nothing is stored.
 //
 // A run that the caller may not see, whose rows are withheld or that has not been completed is 404. A text of more than 100,000 characters or 5,000 claims is
 // 422, and a body that is too large 413. A check that takes more than 20 seconds, without the time of the statements, is 422 with `LIMIT_EXCEEDED`.
@@ -5877,9 +5880,10 @@ func (c *Client) CheckTextWithBody(ctx context.Context, contentType string, body
 
 // CheckText Check the figures of a text against rows
 //
-// Looks up every number, date, quoted value, and statement such as "the highest", "twice" or "fell" of a text in the rows of runs and statements, as the service
-// checks the answers of its own assistant. Each claim is returned with its place, and with the cell or calculation that confirms it, or with a reason why
-// nothing does. The text may be in English, German or French. No model is used, and nothing is stored.
+// Looks up the claims of a text in the rows of runs and statements. A claim is a number, a date, a quoted value, or a comparison such as "the highest",
+// "twice" or "fell". The service checks the answers of its own assistant in the same way. The result has the place of each claim. A confirmed claim
+// has the cell or the calculation that confirms it, and any other claim has a reason. The text may be in English, German or French. No model is
+// used, and nothing is stored.
 //
 // A run that the caller may not see, whose rows are withheld or that has not been completed is 404. A text of more than 100,000 characters or 5,000 claims is
 // 422, and a body that is too large 413. A check that takes more than 20 seconds, without the time of the statements, is 422 with `LIMIT_EXCEEDED`.
@@ -12407,9 +12411,10 @@ type ClientWithResponsesInterface interface {
 
 	// CheckTextWithBodyWithResponse Check the figures of a text against rows
 	//
-	// Looks up every number, date, quoted value, and statement such as "the highest", "twice" or "fell" of a text in the rows of runs and statements, as the service
-	// checks the answers of its own assistant. Each claim is returned with its place, and with the cell or calculation that confirms it, or with a reason why
-	// nothing does. The text may be in English, German or French. No model is used, and nothing is stored.
+	// Looks up the claims of a text in the rows of runs and statements. A claim is a number, a date, a quoted value, or a comparison such as "the highest",
+	// "twice" or "fell". The service checks the answers of its own assistant in the same way. The result has the place of each claim. A confirmed claim
+	// has the cell or the calculation that confirms it, and any other claim has a reason. The text may be in English, German or French. No model is
+	// used, and nothing is stored.
 	//
 	// A run that the caller may not see, whose rows are withheld or that has not been completed is 404. A text of more than 100,000 characters or 5,000 claims is
 	// 422, and a body that is too large 413. A check that takes more than 20 seconds, without the time of the statements, is 422 with `LIMIT_EXCEEDED`.
@@ -12421,9 +12426,10 @@ type ClientWithResponsesInterface interface {
 
 	// CheckTextWithResponse Check the figures of a text against rows
 	//
-	// Looks up every number, date, quoted value, and statement such as "the highest", "twice" or "fell" of a text in the rows of runs and statements, as the service
-	// checks the answers of its own assistant. Each claim is returned with its place, and with the cell or calculation that confirms it, or with a reason why
-	// nothing does. The text may be in English, German or French. No model is used, and nothing is stored.
+	// Looks up the claims of a text in the rows of runs and statements. A claim is a number, a date, a quoted value, or a comparison such as "the highest",
+	// "twice" or "fell". The service checks the answers of its own assistant in the same way. The result has the place of each claim. A confirmed claim
+	// has the cell or the calculation that confirms it, and any other claim has a reason. The text may be in English, German or French. No model is
+	// used, and nothing is stored.
 	//
 	// A run that the caller may not see, whose rows are withheld or that has not been completed is 404. A text of more than 100,000 characters or 5,000 claims is
 	// 422, and a body that is too large 413. A check that takes more than 20 seconds, without the time of the statements, is 422 with `LIMIT_EXCEEDED`.
@@ -18660,9 +18666,10 @@ func (c *ClientWithResponses) AskWithResponse(ctx context.Context, params *AskPa
 
 // CheckTextWithBodyWithResponse Check the figures of a text against rows
 //
-// Looks up every number, date, quoted value, and statement such as "the highest", "twice" or "fell" of a text in the rows of runs and statements, as the service
-// checks the answers of its own assistant. Each claim is returned with its place, and with the cell or calculation that confirms it, or with a reason why
-// nothing does. The text may be in English, German or French. No model is used, and nothing is stored.
+// Looks up the claims of a text in the rows of runs and statements. A claim is a number, a date, a quoted value, or a comparison such as "the highest",
+// "twice" or "fell". The service checks the answers of its own assistant in the same way. The result has the place of each claim. A confirmed claim
+// has the cell or the calculation that confirms it, and any other claim has a reason. The text may be in English, German or French. No model is
+// used, and nothing is stored.
 //
 // A run that the caller may not see, whose rows are withheld or that has not been completed is 404. A text of more than 100,000 characters or 5,000 claims is
 // 422, and a body that is too large 413. A check that takes more than 20 seconds, without the time of the statements, is 422 with `LIMIT_EXCEEDED`.
@@ -18680,9 +18687,10 @@ func (c *ClientWithResponses) CheckTextWithBodyWithResponse(ctx context.Context,
 
 // CheckTextWithResponse Check the figures of a text against rows
 //
-// Looks up every number, date, quoted value, and statement such as "the highest", "twice" or "fell" of a text in the rows of runs and statements, as the service
-// checks the answers of its own assistant. Each claim is returned with its place, and with the cell or calculation that confirms it, or with a reason why
-// nothing does. The text may be in English, German or French. No model is used, and nothing is stored.
+// Looks up the claims of a text in the rows of runs and statements. A claim is a number, a date, a quoted value, or a comparison such as "the highest",
+// "twice" or "fell". The service checks the answers of its own assistant in the same way. The result has the place of each claim. A confirmed claim
+// has the cell or the calculation that confirms it, and any other claim has a reason. The text may be in English, German or French. No model is
+// used, and nothing is stored.
 //
 // A run that the caller may not see, whose rows are withheld or that has not been completed is 404. A text of more than 100,000 characters or 5,000 claims is
 // 422, and a body that is too large 413. A check that takes more than 20 seconds, without the time of the statements, is 422 with `LIMIT_EXCEEDED`.

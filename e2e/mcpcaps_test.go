@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -114,7 +115,59 @@ func TestMCPCaps(t *testing.T) { //nolint:tparallel // the parts use the same da
 		require.Greater(t, len(found.Rows), 30)
 	})
 
+	t.Run("many claims", func(t *testing.T) {
+		var checked struct {
+			Unverified int
+			Claims     []struct{ Verified bool }
+			Hint       string
+		}
+
+		d.tool("check_text", fmt.Sprintf(`{"text": %q, "sql": "SELECT 1 AS n"}`, strings.Repeat("The city of Nowhere has 77. ", 3_500)), &checked)
+		require.Equal(t, 3_500, checked.Unverified)
+		require.Less(t, len(checked.Claims), 3_500)
+		require.NotEmpty(t, checked.Hint)
+	})
+
+	t.Run("many verified questions", func(t *testing.T) { mcpManyVerified(t, d) })
 	t.Run("50,000 datasets", func(t *testing.T) { mcpManyDatasets(t, d) })
+}
+
+// mcpManyVerified reads all pages of verified questions whose statements alone exceed a page.
+func mcpManyVerified(t *testing.T, d *filled) {
+	t.Helper()
+
+	kept := call(t, http.MethodPost, d.s.url+"/verified/self/"+d.namespace, d.bearer,
+		fmt.Sprintf(`{"question": "How many orders exist?", "query": "SELECT count(*) AS n FROM orders -- %s"}`, strings.Repeat("x", 5_000)))
+	require.Equal(t, http.StatusCreated, kept.status, kept.body)
+
+	withDatabase(t, d.s.databaseURL, func(ctx context.Context, connection *pgx.Conn) {
+		_, err := connection.Exec(ctx, `INSERT INTO verified_questions (account_id, namespace_id, id, revision, status, reason, content, needs, author_id, author, verified_at, created_at)
+			SELECT account_id, namespace_id, gen_random_uuid(), revision, status, reason, content, needs, author_id, author, verified_at, created_at
+			FROM verified_questions, generate_series(1, 299)`)
+		require.NoError(t, err)
+	})
+
+	seen := map[string]bool{}
+
+	for cursor := ""; len(seen) == 0 || cursor != ""; {
+		var list struct {
+			Questions  []struct{ ID string }
+			NextCursor string
+		}
+
+		d.tool("list_verified", `{"namespace": "`+d.namespace+`"`+cursor+`}`, &list)
+
+		for _, one := range list.Questions {
+			require.False(t, seen[one.ID], "%s is listed twice", one.ID)
+			seen[one.ID] = true
+		}
+
+		if cursor = ""; list.NextCursor != "" {
+			cursor = fmt.Sprintf(`, "cursor": %q`, list.NextCursor)
+		}
+	}
+
+	require.Len(t, seen, 300)
 }
 
 // mcpManyDatasets lists datasets whose descriptions alone exceed a page.

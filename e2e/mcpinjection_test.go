@@ -67,10 +67,12 @@ func TestMCPInjection(t *testing.T) {
 		use(place, "query", fmt.Sprintf(`{"namespace": %q, "sql": "FROM \"%s\""}`, in.namespace, d.name))
 		use(place, "list_datasets", fmt.Sprintf(`{"search": %q}`, "OBEY "+place))
 		use(place, "find_values", fmt.Sprintf(`{"namespace": %q, "text": "which ones say OBEY?"}`, in.namespace))
+		use(place, "check_text", fmt.Sprintf(`{"namespace": %q, "sql": "FROM \"%s\"", "text": "It says \"OBEY\" 3 times."}`, in.namespace, d.name))
 		use(place, "ask", fmt.Sprintf(`{"namespace": %q, "datasets": [%q], "question": "How many are there?"}`, in.namespace, d.name))
 	}
 
 	use("list", "list_datasets", `{}`)
+	use("list", "list_verified", fmt.Sprintf(`{"namespace": %q}`, in.namespace))
 
 	var group sync.WaitGroup
 

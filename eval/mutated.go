@@ -94,8 +94,8 @@ func (r *replays) told(id string) bool {
 	return r.turns[id] > 1
 }
 
-// measureMutated makes wrong statements from the gold statements of the questions, has a model return them, and prints
-// what the service says about them.
+// measureMutated makes wrong statements from the gold statements of the questions. A model returns them, and the function
+// prints how the service reacted.
 func (s *service) measureMutated(ctx context.Context, questions []*question, o options, script *script) error {
 	cases, err := s.mutateAll(ctx, questions, o)
 	if err != nil {
@@ -240,7 +240,7 @@ const (
 	questionsFor = 4  // questions for each wrong statement of a sample: not every mutation fits every question
 )
 
-// knownTables returns the columns of the tables of a question, with some values.
+// knownTables returns the tables of a question with their columns. Each column has some of its values, for mutations that replace a value.
 func (s *service) knownTables(ctx context.Context, q *question) (list []knownTable, err error) {
 	for _, t := range q.tables() {
 		if stored, _ := s.known.Load(t); stored != nil {
@@ -403,7 +403,7 @@ func doubtsOf(result *api.RunResult) (list []string) {
 	return list
 }
 
-// keepMutated writes the cases of a development split, one in each line.
+// keepMutated writes the cases of a development split, one per line.
 func keepMutated(o options, cases map[mutation][]*mutated) error {
 	if o.split == heldOut {
 		return nil

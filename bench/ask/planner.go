@@ -110,12 +110,15 @@ func columnWord(c int) string {
 }
 
 // planned asks for totals of a table.
-func planned(ctx context.Context, l *query.Indexed, table string) (took time.Duration, err error) {
-	agent := api.QuestionAgentNl2Ql
+func planned(ctx context.Context, l *query.Indexed, table string) (time.Duration, error) {
+	return askedIn(ctx, l, api.Question{Query: "What is the total amount of " + table + " by region?"})
+}
 
-	request, err := l.Request(ctx, "ada", http.MethodPost, "/query/ask", api.Question{
-		Username: "ada", Namespace: "bench", Agent: &agent, Query: "What is the total amount of " + table + " by region?",
-	})
+// askedIn asks a question without a model, and returns the time until its last event.
+func askedIn(ctx context.Context, l *query.Indexed, question api.Question) (took time.Duration, err error) {
+	question.Username, question.Namespace, question.Agent = "ada", "bench", new(api.QuestionAgentNl2Ql)
+
+	request, err := l.Request(ctx, "ada", http.MethodPost, "/query/ask", question)
 	if err != nil {
 		return 0, err
 	}

@@ -125,29 +125,11 @@ const (
 )
 
 // askedFor asks a question that no verified question answers. It takes part in the lookup unless it is asked alone.
-func askedFor(ctx context.Context, l *query.Indexed, isAlone bool) (took time.Duration, err error) {
-	agent := api.QuestionAgentNl2Ql
-	question := api.Question{Username: "ada", Namespace: "bench", Agent: &agent, Query: "What is the total amount of " + verifiedTable + " by region since 2026?"}
-
+func askedFor(ctx context.Context, l *query.Indexed, isAlone bool) (time.Duration, error) {
+	question := api.Question{Query: "What is the total amount of " + verifiedTable + " by region since 2026?"}
 	if isAlone {
 		question.HelperPrompt = new("Be brief.")
 	}
 
-	request, err := l.Request(ctx, "ada", http.MethodPost, "/query/ask", question)
-	if err != nil {
-		return 0, err
-	}
-
-	begin, events := time.Now(), 0
-
-	err = follow(http.DefaultClient, request, func(int64) {
-		took = time.Since(begin)
-		events++
-	})
-
-	if err == nil && events < 4 {
-		err = errors.New("the question was not answered")
-	}
-
-	return took, err
+	return askedIn(ctx, l, question)
 }

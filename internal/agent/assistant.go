@@ -16,14 +16,14 @@ type Assistant struct {
 
 // Answer implements Agent.
 func (a Assistant) Answer(ctx context.Context, who auth.Principal, asked Question, log Log) (Result, error) {
-	q := &inquiry{tools: a.Tools, who: who, question: asked.withAnswers(), recorder: newRecorder(log)}
+	q := &inquiry{tools: a.Tools, who: who, question: asked.withAnswers(), recorder: newRecorder(log), planning: true}
 
 	if err := q.recorder.record(ctx, EventPlanningStarted, 0, Empty{}); err != nil {
 		return Result{}, err
 	}
 
 	if asked.chosenStatement() {
-		return (&interpreter{inquiry: q, planning: true}).respond(ctx)
+		return (&interpreter{inquiry: q}).respond(ctx)
 	}
 
 	d, err := newDialogue(ctx, q)
@@ -32,14 +32,14 @@ func (a Assistant) Answer(ctx context.Context, who auth.Principal, asked Questio
 	}
 
 	if wasByRules(q.before()) {
-		return d.byRules(ctx, true, errBegun())
+		return d.byRules(ctx, errBegun())
 	}
 
 	s := solution{inquiry: q, dialogue: d, consults: a.Opinion}
 
 	result, err := s.find(ctx)
 	if d.isDown(err) {
-		return d.byRules(ctx, true, err)
+		return d.byRules(ctx, err)
 	}
 
 	result.Model, result.Usage = d.model.Name, new(d.spent.usage())

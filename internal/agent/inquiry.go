@@ -31,6 +31,16 @@ type inquiry struct {
 	who      auth.Principal
 	question Question
 	recorder *recorder
+	planning bool // it writes events for a plan and an answer around its step
+}
+
+// recordPlanning writes an event around the only step, for an agent that has such events.
+func (q *inquiry) recordPlanning(ctx context.Context, kind Kind, body any) error {
+	if !q.planning {
+		return nil
+	}
+
+	return q.recorder.record(ctx, kind, 0, body)
 }
 
 // before returns the events that an earlier worker wrote.

@@ -37,8 +37,8 @@ func (r *Result) setAnswer(report grounding.Report) {
 	}
 }
 
-// marked returns the text with a sign after each claim that is not verified, and the places of all claims in it. text is that
-// of the report or, if a link was removed from it, shorter.
+// marked returns the text with a sign after each claim that is not verified, and the places of all claims in it. text is the
+// text of the report. It is shorter if a link was removed.
 func marked(text string, report grounding.Report) (string, []Place) {
 	var (
 		out    strings.Builder

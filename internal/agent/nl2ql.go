@@ -28,7 +28,7 @@ func (a NL2QL) Answer(ctx context.Context, who auth.Principal, asked Question, l
 	}
 
 	if wasByRules(q.before()) {
-		return d.byRules(ctx, false, errBegun())
+		return d.byRules(ctx, errBegun())
 	}
 
 	w := newWriter(d, 0, "", d.prompt(q.question.Text, ""))
@@ -36,7 +36,7 @@ func (a NL2QL) Answer(ctx context.Context, who auth.Principal, asked Question, l
 
 	step, result, err := w.write(ctx)
 	if d.isDown(err) {
-		return d.byRules(ctx, false, err)
+		return d.byRules(ctx, err)
 	}
 
 	if step != nil {

@@ -33,15 +33,14 @@ func (a Planner) Answer(ctx context.Context, who auth.Principal, asked Question,
 		}
 	}
 
-	q := &inquiry{tools: a.Tools, who: who, question: asked, recorder: newRecorder(log)}
+	q := &inquiry{tools: a.Tools, who: who, question: asked, recorder: newRecorder(log), planning: a.Planning}
 
-	return (&interpreter{inquiry: q, planning: a.Planning}).respond(ctx)
+	return (&interpreter{inquiry: q}).respond(ctx)
 }
 
 // interpreter answers one question with the planner.
 type interpreter struct {
 	inquiry  *inquiry
-	planning bool            // it writes events for a plan and an answer around its step
 	datasets []query.About   // considered for the interpretation
 	totals   []planner.Match // values that mark a row as the sum of others
 	follows  bool            // the question was read as a change of the one before it
@@ -51,7 +50,7 @@ type interpreter struct {
 // respond answers the question and writes the same events as the agents with a model. If the models are down and the
 // planner does not understand the question either, it returns an error before it writes a plan or a step.
 func (p *interpreter) respond(ctx context.Context) (Result, error) {
-	if err := p.recordPlanning(ctx, EventPlanningStarted, Empty{}); err != nil {
+	if err := p.inquiry.recordPlanning(ctx, EventPlanningStarted, Empty{}); err != nil {
 		return Result{}, err
 	}
 
@@ -68,7 +67,7 @@ func (p *interpreter) respond(ctx context.Context) (Result, error) {
 		}
 	}
 
-	if err := p.recordPlanning(ctx, EventPlan, Plan{Steps: []string{p.inquiry.question.Text}, Model: plannerName}); err != nil {
+	if err := p.inquiry.recordPlanning(ctx, EventPlan, Plan{Steps: []string{p.inquiry.question.Text}, Model: plannerName}); err != nil {
 		return Result{}, err
 	}
 
@@ -82,20 +81,11 @@ func (p *interpreter) respond(ctx context.Context) (Result, error) {
 		}
 	}
 
-	if err := p.recordPlanning(ctx, EventAnswerStarted, Empty{}); err != nil {
+	if err := p.inquiry.recordPlanning(ctx, EventAnswerStarted, Empty{}); err != nil {
 		return Result{}, err
 	}
 
-	return result, p.recordPlanning(ctx, EventAnswer, conclusionOf(result))
-}
-
-// recordPlanning writes an event around the step, if there are such events.
-func (p *interpreter) recordPlanning(ctx context.Context, kind Kind, body any) error {
-	if !p.planning {
-		return nil
-	}
-
-	return p.inquiry.recorder.record(ctx, kind, 0, body)
+	return result, p.inquiry.recordPlanning(ctx, EventAnswer, conclusionOf(result))
 }
 
 // interpret returns the interpretation of the question, or the result to return instead of an answer.

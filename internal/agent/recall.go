@@ -8,7 +8,7 @@ import (
 	"quern.dev/quern/internal/planner"
 )
 
-// recall answers a question that would be asked back, if the caller chose before what its words mean.
+// recall uses what the caller chose before, so that the same words are not asked about again.
 func (p *interpreter) recall(ctx context.Context, plan *planner.Plan) error {
 	items := make([]catalog.Item, len(p.datasets))
 	for i, d := range p.datasets {

@@ -28,8 +28,8 @@ func (d *dialogue) isDown(err error) bool {
 
 // byRules answers with the planner when models cannot be reached. If the planner does not understand the question, it
 // fails with the error of the model.
-func (d *dialogue) byRules(ctx context.Context, planning bool, down error) (Result, error) {
-	p := &interpreter{inquiry: d.inquiry, planning: planning, down: down}
+func (d *dialogue) byRules(ctx context.Context, down error) (Result, error) {
+	p := &interpreter{inquiry: d.inquiry, down: down}
 
 	result, err := p.respond(ctx)
 	result.Usage = new(d.spent.usage())

@@ -46,10 +46,10 @@ func (s Script) Answer(ctx context.Context, who auth.Principal, asked Question, 
 		return Result{Response: "The question is not a script.", Steps: []Step{}, Outcome: Refused, Model: "script"}, nil //nolint:nilerr // that is the answer
 	}
 
-	q := &inquiry{tools: Tools{Query: s.Query}, who: who, question: asked, recorder: newRecorder(log)}
+	q := &inquiry{tools: Tools{Query: s.Query}, who: who, question: asked, recorder: newRecorder(log), planning: s.Planning}
 
 	if asked.chosenStatement() {
-		return (&interpreter{inquiry: q, planning: s.Planning}).respond(ctx)
+		return (&interpreter{inquiry: q}).respond(ctx)
 	}
 
 	if last := asked.LastChosen(); last != nil && do.Then != nil {

@@ -40,9 +40,7 @@ type Verified struct {
 
 // Answer implements Agent.
 func (a Verified) Answer(ctx context.Context, who auth.Principal, asked Question, log Log) (Result, error) {
-	v := &verifiedAnswer{
-		inquiry: &inquiry{tools: a.Tools, who: who, question: asked, recorder: newRecorder(log)}, planning: a.Planning,
-	}
+	v := &verifiedAnswer{inquiry: &inquiry{tools: a.Tools, who: who, question: asked, recorder: newRecorder(log), planning: a.Planning}}
 
 	if !v.mayAnswer() {
 		return a.Agent.Answer(ctx, who, asked, log)
@@ -61,10 +59,7 @@ func (a Verified) Answer(ctx context.Context, who auth.Principal, asked Question
 }
 
 // verifiedAnswer is an answer with a verified question while it is made.
-type verifiedAnswer struct {
-	inquiry  *inquiry
-	planning bool
-}
+type verifiedAnswer struct{ inquiry *inquiry }
 
 // mayAnswer reports whether a verified question may answer. A caller who names a model, or who tells a model more than the question says,
 // wants that model. An answer that another agent began stays with it.
@@ -85,7 +80,7 @@ func (v *verifiedAnswer) isOthers() bool {
 	})
 }
 
-// found is a verified question with its values, and the step if its rows are recorded.
+// found is the verified question that answers, with the values of its parameters. done is the step if its rows are already recorded.
 type found struct {
 	verified.Match
 
@@ -166,7 +161,7 @@ func (v *verifiedAnswer) begun(ctx context.Context) (*found, error) {
 func (v *verifiedAnswer) respond(ctx context.Context, one found) (Result, error) {
 	plan := Plan{Steps: []string{v.inquiry.question.Text}, Model: verifiedName}
 
-	if err := errors.Join(v.recordPlanning(ctx, EventPlanningStarted, Empty{}), v.recordPlanning(ctx, EventPlan, plan)); err != nil {
+	if err := errors.Join(v.inquiry.recordPlanning(ctx, EventPlanningStarted, Empty{}), v.inquiry.recordPlanning(ctx, EventPlan, plan)); err != nil {
 		return Result{}, err
 	}
 
@@ -177,19 +172,11 @@ func (v *verifiedAnswer) respond(ctx context.Context, one found) (Result, error)
 
 	result.Response, result.Model = prose(result.Response), verifiedName
 
-	if err := v.recordPlanning(ctx, EventAnswerStarted, Empty{}); err != nil {
+	if err := v.inquiry.recordPlanning(ctx, EventAnswerStarted, Empty{}); err != nil {
 		return Result{}, err
 	}
 
-	return result, v.recordPlanning(ctx, EventAnswer, conclusionOf(result))
-}
-
-func (v *verifiedAnswer) recordPlanning(ctx context.Context, kind Kind, body any) error {
-	if !v.planning {
-		return nil
-	}
-
-	return v.inquiry.recorder.record(ctx, kind, 0, body)
+	return result, v.inquiry.recordPlanning(ctx, EventAnswer, conclusionOf(result))
 }
 
 // show runs the statement with the rights of the caller and records its rows.
@@ -254,7 +241,7 @@ func (f found) explained() (list []Explained) {
 	return list
 }
 
-// nearby returns a sentence with verified questions that are near, for a question that was not answered; "" if there are none.
+// nearby returns a list of similar verified questions, for the text of a question that was not answered. It returns "" if there are none.
 func (q *inquiry) nearby(ctx context.Context) string {
 	if q.tools.Verified == nil {
 		return ""

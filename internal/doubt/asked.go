@@ -59,7 +59,7 @@ func (a *audit) functions() {
 	a.counts()
 }
 
-// begins reports whether a word of the question begins in one of these ways.
+// begins reports whether a word of the question has one of these prefixes.
 func (a *audit) begins(prefixes ...string) bool {
 	return slices.ContainsFunc(a.words, func(word string) bool {
 		return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(word, prefix) })
@@ -111,7 +111,7 @@ func (a *audit) isNamed(words string) bool {
 	})
 }
 
-// counts checks what is counted.
+// counts checks that the statement counts what the question asks to count.
 func (a *audit) counts() {
 	count := a.has("count", "distinct")
 
@@ -143,7 +143,7 @@ func (a *audit) counts() {
 	a.grain(count)
 }
 
-// grain checks that the rows that are counted are those that the question counts.
+// grain checks that the counted rows belong to the dataset that the question counts.
 func (a *audit) grain(count *planner.Sense) {
 	nouns := a.after(count)
 	isCounted := func(c *choice) bool {
@@ -173,7 +173,7 @@ func isThing(role meaning.Role) bool {
 	return role == meaning.Category || role == meaning.Name || role == meaning.Text || role == meaning.Identifier || role == meaning.Code
 }
 
-// after returns the senses of the first name after an operator.
+// after returns the meanings of the first name that follows an operator word in the question: those of "orders" in "how many orders".
 func (a *audit) after(op *planner.Sense) (list []planner.Sense) {
 	first := -1
 
@@ -241,7 +241,7 @@ func (a *audit) isMoney(column string) bool {
 	return false
 }
 
-// groupings checks that the statement shows its rows by what the question says.
+// groupings checks that the statement groups by what follows "by", "per" or "each" in the question.
 func (a *audit) groupings() {
 	isGrouped, isDivided := false, a.calls("/", "avg", "mean")
 	for _, c := range a.outline.choices {

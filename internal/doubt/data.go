@@ -72,8 +72,8 @@ func (a *audit) columns() {
 	}
 }
 
-// isDemand reports whether a statement must use what a sense means. A word for a thing may be said beside another: "Outdoor
-// products" are those of a category.
+// isDemand reports whether a statement must use the column or dataset that a sense names. It need not use the dataset of a word
+// that only accompanies another one: "Outdoor products" are the rows of a category.
 func (a *audit) isDemand(s planner.Sense) bool {
 	if s.Kind == planner.MeasureSense {
 		isPart := slices.ContainsFunc(a.senses, func(o planner.Sense) bool { return o.Kind == planner.ColumnSense && o.At == s.End+1 })
@@ -257,7 +257,7 @@ func (a *audit) idle() {
 			isUsed := links != 1 || name == "" || slices.ContainsFunc(used, func(r ref) bool { return a.sourceOf(c, r) == at })
 			isSaid := slices.ContainsFunc(a.senses, func(o planner.Sense) bool { return strings.EqualFold(o.Dataset, name) && o.Kind == planner.RowsSense })
 
-			// The same dataset may be used beside.
+			// The dataset may be used elsewhere in the same SELECT.
 			isAgain := slices.ContainsFunc(c.sources[:at], func(o source) bool { return strings.EqualFold(o.table, name) })
 
 			if !isUsed && (!isSaid || isAgain) {
@@ -344,7 +344,7 @@ func (a *audit) roots(c *choice) (list []int) {
 	return list
 }
 
-// leads reports whether the columns that a source is joined by identify its rows.
+// leads reports whether a join reaches at most one row of a source, because the joined columns identify its rows.
 func (a *audit) leads(c *choice, from []int, to int) bool {
 	var joined []string
 
@@ -364,14 +364,14 @@ func (a *audit) leads(c *choice, from []int, to int) bool {
 		}
 	}
 
-	// Within a group, the columns that it is made of have one value.
+	// All rows of a group have the same value in a column of GROUP BY.
 	for _, r := range c.groups {
 		if a.sourceOf(c, r) == to {
 			joined = append(joined, strings.ToLower(r.column))
 		}
 	}
 
-	// A filter on one value is as good as a join.
+	// A condition on one value fixes the column, as a join does.
 	for _, f := range c.filters {
 		if f.is == "=" && len(f.values) == 1 && len(f.refs) == 1 && !f.negated && f.part == "" && a.sourceOf(c, f.refs[0]) == to {
 			joined = append(joined, strings.ToLower(f.refs[0].column))

@@ -37,7 +37,7 @@ func (a *audit) values() {
 
 var clock = regexp.MustCompile(`^\d{1,2}:\d{2}`)
 
-// empties checks that rows without a value are asked for only where there are some.
+// empties doubts a condition on empty values in a column that has none.
 func (a *audit) empties(c *choice, f filter) {
 	if f.is != "empty" || len(f.refs) != 1 || len(c.sources) != 1 {
 		return
@@ -481,7 +481,7 @@ func (a *audit) negations() {
 			return f.negated || f.is == "empty" || f.is == "filled" || isFlag
 		})
 
-		// Both sides are shown.
+		// The result has both the rows with and those without the value.
 		isNegated = isNegated || slices.ContainsFunc(c.groups, func(r ref) bool { return a.roleIn(c, r) == meaning.Flag })
 
 		// What is left out may also be what is asked for by its value: "without refunds" is status = 'paid'.

@@ -73,7 +73,7 @@ type choice struct {
 	shown      map[string]object // expressions of the result by alias
 }
 
-// outline is what a statement says, SELECT by SELECT.
+// outline lists the parts of a statement that are compared with the question, for each SELECT.
 type outline struct {
 	choices []*choice
 	outer   *choice
@@ -277,7 +277,7 @@ func hasAggregate(value any) bool {
 	return false
 }
 
-// value reads an expression and returns the columns in it that are not aggregated.
+// value reads an expression and returns its columns, except those inside an aggregate.
 func (r reader) value(e any) (refs []ref) {
 	switch e := e.(type) {
 	case []any:
@@ -324,7 +324,7 @@ func (r reader) value(e any) (refs []ref) {
 // subquery reads a query inside of an expression.
 func (r reader) subquery(e object) { r.query(child(child(e, "subquery"), "node")) }
 
-// call reads a call. What an aggregate takes is not returned.
+// call reads a function call. It returns the columns in its arguments, except those of an aggregate.
 func (r reader) call(e object) []ref {
 	name := strings.ToLower(text(e["function_name"]))
 	children := items(e["children"])

@@ -235,7 +235,7 @@ func (c *checker) judgeRelation(r *relation) (Claim, bool) {
 		}
 	}
 
-	claim.Reason = fmt.Sprintf("the rows do not say %s here: correct the sentence, or leave it out", short(claim.Text))
+	claim.Reason = fmt.Sprintf("the rows do not say %s here", short(claim.Text))
 
 	return claim, evaluated
 }

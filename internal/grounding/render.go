@@ -13,7 +13,7 @@ import (
 	"quern.dev/quern/internal/lexicon"
 )
 
-// Limits of what a text shows of a result. A larger one is better read as data.
+// Limits of a result that is rendered as text. Larger results are only counted, because they are easier to read as data.
 const (
 	textRows    = 10
 	textColumns = 6
@@ -113,7 +113,7 @@ func sentenceLead(text string) string {
 	return string(unicode.ToUpper(first)) + text[size:]
 }
 
-// rendered returns the cells of a row. Units are shown where no header repeats the name of the column.
+// rendered returns the cells of a row as text. A unit is added only in a sentence: in a table, the header names the column and its unit.
 func rendered(columns []Column, row json.RawMessage, units bool) []string {
 	values := map[string]json.RawMessage{}
 	_ = json.Unmarshal(row, &values) // the rows are ours; a cell that is missing is empty
@@ -158,7 +158,7 @@ const (
 )
 
 // rounded returns a number for reading: amounts of money with two decimals, long fractions with two or, below one, with
-// three significant digits. Whole numbers are as they are, because they may be numbers of something.
+// three significant digits. Whole numbers are not changed, because they may be identifiers.
 func rounded(c Column, text string, number *big.Rat) string {
 	_, fraction, broken := strings.Cut(text, ".")
 	words := wordsOf(c.Name)
@@ -186,7 +186,7 @@ func trimZeros(text string) string { return strings.TrimRight(strings.TrimRight(
 
 var isAddress = regexp.MustCompile(`(?i)[a-z]:\S|//|www\.|\S@\S`)
 
-// inCell returns a text as one line of Markdown that is only text.
+// inCell escapes a text for a cell of a Markdown table: it becomes one line, and nothing in it is markup.
 func inCell(text string) string {
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) || !unicode.IsPrint(r) }), " ")
 

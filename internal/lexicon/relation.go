@@ -2,7 +2,7 @@ package lexicon
 
 import "strings"
 
-// Relation is what a word says about the value of a row beside those of others.
+// Relation is how a word compares the value of a row with those of other rows: "highest", "more", "fell".
 type Relation int
 
 // The relations.

@@ -1,6 +1,8 @@
 package mcp
 
 import (
+	"fmt"
+
 	"github.com/google/uuid"
 
 	"quern.dev/quern/internal/query"
@@ -36,7 +38,7 @@ type checkedCell struct {
 	Column string `json:"column,omitempty"`
 }
 
-// checkText checks the figures of a text. Claims that are not confirmed come first if not all of them fit.
+// checkText checks the figures of a text. Claims that are not confirmed come first, so that none of them is cut.
 func (s *Server) checkText(call *invocation) (any, error) {
 	text, sql, in := call.args.text("text", maxCheckedText), call.args.text("sql", maxStatement), call.args.namespace()
 	want := run.Check{Text: text}
@@ -51,7 +53,7 @@ func (s *Server) checkText(call *invocation) (any, error) {
 	}
 
 	if len(want.Runs) > maxCheckedRuns {
-		call.args.refuse("runIds", "may have at most 5 ids")
+		call.args.refuse("runIds", fmt.Sprintf("may have at most %d ids", maxCheckedRuns))
 	}
 
 	if sql != "" {

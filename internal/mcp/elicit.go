@@ -12,11 +12,11 @@ import (
 	"quern.dev/quern/internal/run"
 )
 
-// optionName is the name of the question to the user, and of its only field.
+// optionName names the question to the user and its only field.
 const optionName = "option"
 
-// asksUsers reports whether the host that makes the call asks its user for a server. Before the stateless version of the
-// protocol, the answer of a user may reach another replica than the question, so the host is not asked.
+// asksUsers reports whether a host can ask its user a question of the server. Hosts with a version of the protocol before the
+// stateless one are not asked: their answer may reach another replica than the one that waits for it.
 func asksUsers(request *sdk.CallToolRequest) bool {
 	if request.Extra.Header.Get("Mcp-Protocol-Version") < stateless {
 		return false
@@ -68,7 +68,7 @@ func isQuestion(value any) (shownRun, bool) {
 	return r, isRun && r.Status == run.Waiting && r.Clarification != nil && len(r.Clarification.Options) > 0
 }
 
-// declined reports whether the user of the host did not answer the question.
+// declined reports whether the user gave no answer.
 func declined(request *sdk.CallToolRequest) bool {
 	said, isSaid := request.Params.InputResponses[optionName].(*sdk.ElicitResult)
 

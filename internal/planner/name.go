@@ -56,8 +56,8 @@ func sameLetters(a, b []string) bool {
 	}
 }
 
-// tier returns how well words name a column: 3 exactly, 2 without or with the name of its dataset or by its unit, 1 in
-// part, 0 not.
+// tier returns how well words name a column: 3 exactly; 2 without the name of its dataset, with it, or by the unit; 1 in part;
+// 0 not at all.
 func (m *matcher) tier(said []string, t *table, c *column) (tier int, byUnit bool) {
 	switch {
 	case sameName(said, c.stems), sameName(said, c.strong), slices.ContainsFunc(c.others, func(o []string) bool { return sameName(said, o) }):

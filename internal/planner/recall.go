@@ -28,7 +28,7 @@ type Decision struct {
 	Column  string
 }
 
-// same reports whether both say the same about the same words.
+// same reports whether two decisions give the same words the same meaning.
 func (d Decision) same(o Decision) bool {
 	d.Said = o.Said
 
@@ -79,8 +79,7 @@ func decisionOf(e Explained) Decision {
 	}
 }
 
-// Recall answers a question that would be asked back, if the caller decided it before. Words that were decided are
-// explained as confirmed.
+// Recall removes the need to ask back if the caller decided the question before. It marks the decided words as confirmed.
 func (p *Plan) Recall(known []Decision) {
 	if p.Outcome != AskBack {
 		return
@@ -109,7 +108,7 @@ func (p *Plan) Recall(known []Decision) {
 	p.Outcome, p.Candidates = Answer, []Candidate{chosen}
 }
 
-// recall marks the words that were decided.
+// recall marks the decided words as confirmed and adds a note for each.
 func (c *Candidate) recall(decided []Decision) {
 	c.Explained, c.Notes = slices.Clone(c.Explained), slices.Clone(c.Notes)
 

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// lasting refuses a statement that is to be kept and cannot be kept as the answer to a question: one that reads no dataset, and one that may
-// give other rows although the data is the same.
+// lasting checks a statement that somebody wants to keep as the answer to a question. It refuses a statement that reads no
+// dataset, and one that may return other rows although the data is the same. It accepts all statements that are not kept.
 //
 // Faults: QueryInvalid.
 func (s *statement) lasting(want Statement) error {

@@ -19,7 +19,7 @@ import (
 	"quern.dev/quern/internal/query"
 )
 
-// Limits of a check. A text of 100,000 characters with 5,000 claims takes some seconds.
+// Limits of a check, because anybody can send any text.
 const (
 	maxClaims   = 5_000
 	checkTime   = 20 * time.Second

@@ -71,8 +71,8 @@ func (q asked) exact() string {
 // written returns the words of a span as the question writes them.
 func (q asked) written(s span) string { return q.text[q.tokens[s.from].start:q.tokens[s.to-1].end] }
 
-// keys returns the keys that wordings of a shape may have if they fit the question, each with the spans that it leaves out. It
-// returns none if there would be too many.
+// keys returns the possible keys of wordings that fit the question and have this shape. Each key comes with the spans that it
+// leaves out, which are the values of parameters. It returns none if there are too many.
 func (q asked) keys(shape string) map[int64][][]span {
 	found, count := map[int64][][]span{}, 0
 
@@ -106,8 +106,8 @@ func (q asked) keys(shape string) map[int64][][]span {
 	return found
 }
 
-// fitsAfter reports whether a span overlaps none of the others. Of two spans of the same kind the first comes first; which
-// parameter each of them is for is decided later.
+// fitsAfter reports whether a span overlaps none of the taken ones. Spans of the same kind must be taken from left to right, so
+// that each combination is tried once. fits assigns them to parameters later.
 func fitsAfter(taken []span, s span) bool {
 	for _, other := range taken {
 		if s.from < other.to && other.from < s.to || s.kind == other.kind && s.from < other.from {
@@ -128,8 +128,8 @@ func (q asked) weight(s span) (sum int64) {
 	return sum
 }
 
-// fits returns the ways in which the spans can be the values of the parameters of a wording, so that the question has its
-// structure: the span of each parameter, by its index.
+// fits returns the ways to assign the spans to the parameters of a wording so that the question has the structure of the
+// wording. Each way has one span per parameter, by index.
 func (w wording) fits(q asked, spans []span) (ways []map[int]span) {
 	want := w.structure(w.tokens)
 
