@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -53,7 +54,16 @@ func TestAnswerText(t *testing.T) {
 		}
 
 		require.Contains(t, c.run("ask", "-n", d.namespace, "-o", "json", question), encode(t, want))
+
+		var tool toolRun
+
+		d.tool("ask", fmt.Sprintf(`{"namespace": %q, "question": %q}`, d.namespace, question), &tool)
+		require.Equal(t, want, tool.Response, "MCP")
 	}
+
+	// The unit is that of the semantics.
+	d.mean(`{"columns": {"amount": {"role": "amount", "unit": "EUR"}}}`)
+	require.Equal(t, "Total amount of orders: 9427.00 €.", d.asks("What is the total amount of the orders?", "").Result.Response)
 
 	// At a terminal the rows are above the text, which does not repeat them.
 	shown := c.run("ask", "-n", d.namespace, "How many orders are there by region?")

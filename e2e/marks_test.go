@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -106,6 +107,13 @@ func TestMarks(t *testing.T) {
 	message := task.Result.Task.Status.Message
 	message.Metadata.Response = message.Parts[0].Text
 	requireMarks("A2A", message.Metadata)
+
+	var tool marks
+
+	d.tool("ask", fmt.Sprintf(`{"namespace": %q, "question": %q}`, d.namespace, question), &tool)
+	require.Equal(t, want, tool.Response, "MCP")
+	require.Equal(t, "answer_unverified", tool.Outcome, "MCP")
+	require.Equal(t, []string{"181", "highest"}, tool.Checks.Unverified, "MCP")
 
 	c := s.signedIn(t, d.bearer)
 	printed := c.try("ask", "-n", d.namespace, "-q", question)

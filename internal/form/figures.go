@@ -160,7 +160,7 @@ func (c *compiler) values(r *result, aggregate func(leaf) (string, error)) error
 			return err
 		}
 
-		r.measures = append(r.measures, item{sql: sql, name: names.name(speaker{schema: c.schema, home: c.home}.heading(m))})
+		r.measures = append(r.measures, item{sql: sql, name: names.name(speaker{schema: c.schema, home: c.home}.titled(m))})
 	}
 
 	for _, h := range c.form.Having {

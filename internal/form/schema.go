@@ -14,8 +14,9 @@ type Dataset struct {
 	Columns []ColumnInfo
 	Keys    [][]string // sets of columns that are unique in the pinned snapshot
 	Joins   []Join
-	Label   string      // column that names a row; empty if there is none
-	Totals  []Condition // rows that meet one of them are sums of other rows; figures leave them out
+	Label   string            // column that names a row; empty if there is none
+	Units   map[string]string // of named measures
+	Totals  []Condition       // rows that meet one of them are sums of other rows; figures leave them out
 }
 
 // ColumnInfo is a column with its meaning.

@@ -97,7 +97,7 @@ func newWorld(datasets []Dataset) *world {
 
 // describe returns what the compiler needs to know about a table.
 func (t *table) describe(w *world) form.Dataset {
-	d := form.Dataset{Name: t.name, Row: t.source.Meaning.Row, Keys: t.source.Keys}
+	d := form.Dataset{Name: t.name, Row: t.source.Meaning.Row, Keys: t.source.Keys, Units: map[string]string{}}
 
 	if t.label >= 0 {
 		d.Label = t.columns[t.label].Name
@@ -105,6 +105,12 @@ func (t *table) describe(w *world) form.Dataset {
 
 	for _, c := range t.columns {
 		d.Columns = append(d.Columns, form.ColumnInfo{Name: c.Name, Type: c.Type, Role: c.Role, Unit: c.Unit, HasNulls: c.Nulls > 0, Written: c.written})
+	}
+
+	for _, m := range t.source.Meaning.Measures {
+		if m.Unit != "" {
+			d.Units[m.Name] = m.Unit
+		}
 	}
 
 	for _, j := range t.joins {
