@@ -208,7 +208,7 @@ func (s *scope) listOrder(items *[]item, names *output) (string, error) {
 		return "", nil
 	}
 
-	sql, at, err := s.shown(*f.Order.Column, s.c.home)
+	sql, _, err := s.shown(*f.Order.Column, s.c.home)
 	if err != nil {
 		return "", err
 	}
@@ -216,10 +216,6 @@ func (s *scope) listOrder(items *[]item, names *output) (string, error) {
 	if f.Distinct && len(f.Show) > 0 && !slices.ContainsFunc(*items, func(i item) bool { return i.sql == sql }) {
 		name := names.name(s.c.schema.calculation(*f.Order.Column, s.c.home))
 		*items = append(*items, item{sql: sql, name: name})
-	}
-
-	if at != nil {
-		sql = figure(sql, at.info)
 	}
 
 	return sql, nil

@@ -181,9 +181,9 @@ func (s *scope) compares(c Condition, at cell, home *Dataset) (string, error) {
 	case !at.info.isNumeric():
 		return "", &FigureError{Dataset: at.table.data.Name, Column: c.Name, Reason: NotAFigure}
 	case c.Is == Between:
-		return figure(at.sql, at.info) + " BETWEEN " + plain(c.Number) + " AND " + plain(c.Upper), nil
+		return at.sql + " BETWEEN " + plain(c.Number) + " AND " + plain(c.Upper), nil
 	case operator != "":
-		return figure(at.sql, at.info) + operator + plain(c.Number), nil
+		return at.sql + operator + plain(c.Number), nil
 	default:
 		return "", &FigureError{Dataset: at.table.data.Name, Column: c.Name, Reason: Incomplete}
 	}
@@ -196,14 +196,11 @@ func (s *scope) compared(c Condition, at cell, home *Dataset, operator string) (
 		return "", err
 	}
 
-	switch {
-	case at.info.isNumeric() && with.info.isNumeric():
-		return figure(at.sql, at.info) + operator + figure(with.sql, with.info), nil
-	case at.info.kind() != with.info.kind():
+	if at.info.kind() != with.info.kind() {
 		return "", &FigureError{Dataset: with.table.data.Name, Column: c.Other.Name, Reason: NotAFigure}
-	default:
-		return at.sql + operator + with.sql, nil
 	}
+
+	return at.sql + operator + with.sql, nil
 }
 
 // during returns the condition that a date is in a period.

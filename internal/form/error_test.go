@@ -51,6 +51,8 @@ func TestErrors(t *testing.T) {
 		{"highest identifier", shop(), form.Form{Dataset: "orders", Measures: measures(of(form.Max, "id"))}, figure(form.Max, "orders", "id", form.NotAFigure)},
 		{"calculation with an identifier", shop(), form.Form{Dataset: "orders", Measures: measures(form.Measure{Function: form.Sum, Of: &price})}, figure(form.Sum, "orders", "id", form.NotAFigure)},
 		{"text", shop(), sums("orders", "status"), figure(form.Sum, "orders", "status", form.NotAFigure)},
+		{"numbers stored as text", farm(), sums("readings", "level"), figure(form.Sum, "readings", "level", form.NotAFigure)},
+		{"more than numbers stored as text", farm(), form.Form{Dataset: "readings", Where: where(compare("level", form.MoreThan, 50))}, figure("", "readings", "level", form.NotAFigure)},
 		{"year", farm(), sums("budget", "year"), figure(form.Sum, "budget", "year", form.NotAFigure)},
 		{"price", shop(), sums("products", "price"), figure(form.Sum, "products", "price", form.NotAdditive)},
 		{"share", farm(), sums("budget", "rate"), figure(form.Sum, "budget", "rate", form.NotAdditive)},

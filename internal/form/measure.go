@@ -265,9 +265,7 @@ func (s *scope) single(l leaf) (string, error) {
 	case role == meaning.Date:
 		return at.sql, nil
 	case (role == meaning.Year || role.IsFigure()) && at.info.isNumeric():
-		s.noteWritten(at)
-
-		return figure(at.sql, at.info), nil
+		return at.sql, nil
 	default:
 		return "", &FigureError{Function: f, Dataset: at.table.data.Name, Column: of.Name, Reason: NotAFigure}
 	}

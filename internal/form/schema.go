@@ -26,7 +26,6 @@ type ColumnInfo struct {
 	Role     meaning.Role
 	Unit     string
 	HasNulls bool
-	Written  bool // numbers that are stored as text: "1,200" or "83 kg"
 }
 
 // Join leads from a row to at most one row of another dataset.

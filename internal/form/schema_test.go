@@ -44,8 +44,6 @@ func columns(lines ...string) (list []form.ColumnInfo) {
 			switch more {
 			case "nulls":
 				c.HasNulls = true
-			case "written":
-				c.Written = true
 			default:
 				c.Unit = more
 			}
@@ -121,7 +119,7 @@ func farm() world {
 			},
 			{
 				Name: "readings", Row: "reading",
-				Columns: columns("sensor VARCHAR category nulls", "taken_at TIMESTAMP date", "level VARCHAR amount mm written", "noted VARCHAR date"),
+				Columns: columns("sensor VARCHAR category nulls", "taken_at TIMESTAMP date", "level VARCHAR amount mm", "noted VARCHAR date"),
 			},
 		}},
 		rows: map[string]string{

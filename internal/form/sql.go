@@ -73,17 +73,7 @@ func (c *ColumnInfo) role() meaning.Role {
 	}
 }
 
-// isNumeric reports whether figure returns numbers.
-func (c *ColumnInfo) isNumeric() bool { return c.Written || c.kind() == number }
-
-// figure returns an expression for a column as numbers. For numbers stored as text it removes separators and units.
-func figure(expression string, c *ColumnInfo) string {
-	if !c.Written || c.kind() == number {
-		return expression
-	}
-
-	return "TRY_CAST(replace(regexp_extract(" + expression + `, '[-+]?[0-9][0-9,]*(\.[0-9]+)?'), ',', '') AS DOUBLE)`
-}
+func (c *ColumnInfo) isNumeric() bool { return c.kind() == number }
 
 // day returns an expression for a column as dates.
 func day(expression string, c *ColumnInfo) string {
@@ -97,12 +87,7 @@ func day(expression string, c *ColumnInfo) string {
 // values returns an expression for a column and the values that it is compared with, so that no value of the column has
 // to be converted: a value that cannot be would end the statement.
 func values(expression string, c *ColumnInfo, list []any) (by string, written []string, err error) {
-	by, numbers := expression, c.kind() == number
-
-	if c.Written && allNumbers(list) {
-		by, numbers = figure(expression, c), true
-	}
-
+	numbers := c.isNumeric()
 	written = make([]string, len(list))
 
 	for i, v := range list {
@@ -123,7 +108,7 @@ func values(expression string, c *ColumnInfo, list []any) (by string, written []
 		}
 	}
 
-	return by, written, nil
+	return expression, written, nil
 }
 
 // fits reports whether a value can be compared with the values of a column without converting these.
@@ -158,16 +143,6 @@ func textual(expression string, c *ColumnInfo, list []any) (by string, written [
 	}
 
 	return by, written, nil
-}
-
-func allNumbers(list []any) bool {
-	for _, v := range list {
-		if _, isText, err := scalar(v); isText || err != nil {
-			return false
-		}
-	}
-
-	return true
 }
 
 // isNumber reports whether a text is a number as SQL writes it.

@@ -67,15 +67,7 @@ func (s *scope) operand(c Column, home *Dataset, f Function) (value, error) {
 		return value{}, &FigureError{Function: f, Dataset: at.table.data.Name, Column: c.Name, Reason: NotAFigure}
 	}
 
-	s.noteWritten(at)
-
-	return value{sql: figure(at.sql, at.info), role: at.info.role(), unit: at.info.Unit, cells: []cell{at}}, nil
-}
-
-func (s *scope) noteWritten(at cell) {
-	if figure(at.sql, at.info) != at.sql {
-		s.c.note("Numbers are read from the texts of " + mark(at.info.Name) + "; texts without a number are left out.")
-	}
+	return value{sql: at.sql, role: at.info.role(), unit: at.info.Unit, cells: []cell{at}}, nil
 }
 
 func (s *scope) days(t Term, home *Dataset, f Function) (v value, err error) {

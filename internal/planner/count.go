@@ -105,7 +105,7 @@ func (r *reading) isDistinct() bool {
 		return true
 	}
 
-	if meaning.IsNumber(c.Type) || c.written || c.Role != meaning.Category && c.Role != meaning.Name || c.Distinct*rowsPerValue > r.tables[c.table].source.Rows || len(r.where) > 0 || len(r.times) > 0 {
+	if meaning.IsNumber(c.Type) || c.Role != meaning.Category && c.Role != meaning.Name || c.Distinct*rowsPerValue > r.tables[c.table].source.Rows || len(r.where) > 0 || len(r.times) > 0 {
 		return r.refuse("It is not clear whether the rows or the different values of " + c.Name + " are meant. Ask how many different there are, or name the rows.")
 	}
 

@@ -43,7 +43,6 @@ type column struct {
 	negative  bool       // the name begins with a negation: no_show
 	unique    bool
 	joined    bool // it refers to another dataset
-	written   bool // numbers that are stored as text
 }
 
 // edge leads from a row to at most one row of another table.
@@ -104,7 +103,7 @@ func (t *table) describe(w *world) form.Dataset {
 	}
 
 	for _, c := range t.columns {
-		d.Columns = append(d.Columns, form.ColumnInfo{Name: c.Name, Type: c.Type, Role: c.Role, Unit: c.Unit, HasNulls: c.Nulls > 0, Written: c.written})
+		d.Columns = append(d.Columns, form.ColumnInfo{Name: c.Name, Type: c.Type, Role: c.Role, Unit: c.Unit, HasNulls: c.Nulls > 0})
 	}
 
 	for _, m := range t.source.Meaning.Measures {
