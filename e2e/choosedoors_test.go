@@ -59,8 +59,8 @@ func chooseOnScreen(t *testing.T, d *filled, _ *signer) {
 	require.Contains(t, wrong.err, "must be a number from 1 to 2")
 
 	chosen := c.run("ask", "-c", conversation, "--choose", "2")
-	require.Contains(t, chosen, "highest amount")
-	require.Contains(t, chosen, "interpretation: highest *amount* of *")
+	require.Contains(t, chosen, "Highest amount of ")
+	require.NotContains(t, chosen, "interpretation:", "the answer says it already")
 
 	again := c.try("ask", "-c", conversation, "--choose", "2")
 	require.Equal(t, 6, again.code)

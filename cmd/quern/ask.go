@@ -347,11 +347,21 @@ func (a *asking) response(result api.RunResult) string {
 	return text + "."
 }
 
+// says reports whether an answer contains the interpretation of its question, which the agents that run one statement begin it
+// with: with a capital letter and without the marks of names.
+func says(answer, interpretation string) bool {
+	plain := func(text string) string {
+		return strings.ToLower(strings.Join(strings.Fields(strings.ReplaceAll(text, "*", "")), " "))
+	}
+
+	return strings.Contains(plain(answer), strings.TrimRight(plain(interpretation), ".:?! "))
+}
+
 func (a *asking) provenance(result api.RunResult) {
 	var notes []string
 
-	if result.Interpretation != nil && *result.Interpretation != "" && isAnswer(result) {
-		notes = append(notes, "interpretation: "+*result.Interpretation)
+	if read := result.Interpretation; read != nil && *read != "" && isAnswer(result) && (a.explain || !says(result.Response, *read)) {
+		notes = append(notes, "interpretation: "+*read)
 	}
 
 	if v := result.Verified; v != nil {
