@@ -1,9 +1,7 @@
 package form
 
 import (
-	"slices"
 	"strings"
-	"unicode"
 
 	"quern.dev/quern/internal/meaning"
 )
@@ -13,8 +11,7 @@ import (
 func (p speaker) titled(m Measure) string {
 	name, unit := p.heading(m), p.unit(m)
 
-	words := strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
-	if unit == "" || slices.ContainsFunc(words, func(word string) bool { return strings.EqualFold(word, unit) }) {
+	if unit == "" || strings.EqualFold(meaning.UnitOf(name), unit) {
 		return name
 	}
 

@@ -154,7 +154,7 @@ func snapshots(d Source) bool {
 
 func draftColumn(d Source, joins []Join, c SourceColumn) Column {
 	words := lexicon.NameWords(c.Name)
-	one := Column{Role: roleOf(d, joins, c, words), Unit: unitOf(words)}
+	one := Column{Role: roleOf(d, joins, c, words), Unit: UnitOf(c.Name)}
 
 	return one
 }
@@ -338,9 +338,9 @@ func toNumber(v any) (float64, bool) {
 	}
 }
 
-// unitOf returns the unit that a name contains.
-func unitOf(words []string) string {
-	for _, w := range words {
+// UnitOf returns the unit that a name contains, or "".
+func UnitOf(name string) string {
+	for _, w := range lexicon.NameWords(name) {
 		switch w {
 		case "eur", "usd", "gbp", "chf", "kg", "km", "ha", "t", "g", "m", "cm", "mm", "l", "ml", "kwh", "mwh", "percent", "km2", "m2", "hours", "minutes", "days", "seconds", "nights":
 			return w
