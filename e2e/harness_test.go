@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -203,7 +204,7 @@ func (s *service) run() {
 	s.changing.Lock()
 	defer s.changing.Unlock()
 
-	s.process = exec.Command(binary(), "serve")
+	s.process = exec.Command(cmp.Or(setting(s.settings, "QUERN_TEST_PROGRAM"), binary()), "serve")
 	// Each process has its own work folder.
 	s.process.Env = slices.Concat([]string{"QUERN_SANDBOX_DIR=" + s.t.TempDir()}, s.asServing(s.settings))
 	s.process.Stderr = s.written

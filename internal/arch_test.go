@@ -97,6 +97,7 @@ func allowed() map[string][]string {
 		"eval/sample":   {},
 
 		"release": {},
+		"web":     {},
 	}
 }
 

@@ -35,6 +35,9 @@ func (s *Store) PresignGet(ctx context.Context, key string, ttl time.Duration, f
 	return s.presign(ctx, http.MethodGet, key, url.Values{"response-content-disposition": {disposition}}, 0, ttl)
 }
 
+// Origin returns the scheme, host and port of all presigned addresses.
+func (s *Store) Origin() string { return s.public.Scheme + "://" + s.public.Host }
+
 // presign signs without the presigner of the SDK, which takes five times as long. A file has up to 10,000 parts.
 func (s *Store) presign(ctx context.Context, method, key string, query url.Values, size int64, ttl time.Duration) (string, error) {
 	query.Set("X-Amz-Expires", strconv.FormatInt(int64(ttl/time.Second), 10))

@@ -15,6 +15,7 @@ import (
 // the page that explains its subject. A field without a title belongs to the group before it.
 type Serve struct {
 	Server      Server      `prefix:"QUERN_" title:"Requests and shutdown" about:"operations.md#stop"`
+	Console     Console     `prefix:"QUERN_" title:"Console" about:"console.md"`
 	Database    Database    `prefix:"QUERN_DATABASE_" title:"PostgreSQL" about:"operations.md#postgresql"`
 	Data        Data        `prefix:"QUERN_" title:"Retention of data" about:"operations.md#tables-over-the-years"`
 	S3          S3          `prefix:"QUERN_S3_" title:"Object store" about:"operations.md#the-object-store"`
@@ -55,6 +56,13 @@ type Server struct {
 	RequestTimeout  time.Duration  `env:"REQUEST_TIMEOUT" default:"30s" min:"1s" max:"1h" help:"Longest duration of an ordinary request. Then it fails with TIMEOUT."`
 	DrainDelay      time.Duration  `env:"DRAIN_DELAY" default:"3s" min:"0s" max:"10m" help:"How long /readyz reports not ready after a stop signal, before connections are closed. It gives load balancers time to notice."`
 	ShutdownTimeout time.Duration  `env:"SHUTDOWN_TIMEOUT" default:"20s" min:"0s" max:"1h" help:"How long requests in progress may take to finish after QUERN_DRAIN_DELAY."`
+}
+
+// Console configures the web pages.
+type Console struct {
+	Enabled  bool   `env:"CONSOLE" default:"true" help:"Serve the console, the web pages of Quern, at /."`
+	ClientID string `env:"CONSOLE_CLIENT_ID" default:"quern-console" format:"name" help:"Client ID of the console at the identity provider: a public client with authorization code and PKCE, whose redirect address is QUERN_PUBLIC_URL with the path /callback."`
+	Scope    string `env:"CONSOLE_SCOPE" default:"openid profile" format:"text" help:"Scopes (separated by spaces) that the console requests. Some identity providers need one more to put QUERN_OIDC_AUDIENCE into tokens."`
 }
 
 // Database configures the connection to PostgreSQL.

@@ -19,6 +19,7 @@ type router struct {
 	mux      *http.ServeMux
 	table    map[string]handlerFunc // by operationId
 	problems []error                // handlers that cannot be registered
+	console  *console               // nil if it is turned off
 }
 
 func (s *Server) newRouter() (http.Handler, error) {
@@ -47,6 +48,14 @@ func (s *Server) newRouter() (http.Handler, error) {
 	rt.mux.HandleFunc("GET /readyz", s.readyz)
 	rt.mux.HandleFunc("GET "+resourceMetadataPath, s.resourceMetadata(s.config.PublicURL))
 	rt.mux.HandleFunc("GET "+resourceMetadataPath+toolsPath, s.resourceMetadata(s.config.PublicURL+toolsPath))
+
+	if s.config.Console != nil {
+		if rt.console, err = newConsole(s); err != nil {
+			return nil, err
+		}
+
+		rt.mux.HandleFunc("GET /console.json", rt.console.config)
+	}
 
 	return rt, nil
 }
@@ -138,7 +147,7 @@ func (rt *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 	// The mux would redirect to the clean path, but every resource has exactly one address.
 	if r.URL.Path != path.Clean("/"+r.URL.Path) || r.Method == http.MethodConnect {
-		rt.server.fail(w, r, rt.server.contract.noOperation(r.URL.Path))
+		rt.absent(w, r)
 
 		return
 	}
@@ -166,7 +175,14 @@ func (rt *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 
-	rt.server.fail(w, r, rt.server.contract.noOperation(r.URL.Path))
+	rt.absent(w, r)
+}
+
+// absent serves an address that is none of the API.
+func (rt *router) absent(w http.ResponseWriter, r *http.Request) {
+	if rt.console == nil || !rt.console.serve(w, r) {
+		rt.server.fail(w, r, rt.server.contract.noOperation(r.URL.Path))
+	}
 }
 
 // noOperation returns the fault for a path that the contract does not have. The contract is public, so the message may differ from

@@ -38,6 +38,7 @@ type Config struct {
 	Audit          audit.Log
 	Agents         map[string]func(http.ResponseWriter, *http.Request) error // handlers of other protocols, by operationId
 	Ready          func(context.Context) []Check
+	Console        *Console // nil if it is turned off
 	PublicURL      string
 	Issuer         string
 	TrustedProxies []netip.Prefix
@@ -92,7 +93,7 @@ func New(c Config) (*Server, error) {
 	return s, nil
 }
 
-// Handler serves the API and, at the root, /healthz and /readyz.
+// Handler serves the API and, at the root, /healthz, /readyz and the console.
 func (s *Server) Handler() http.Handler { return s.handler }
 
 // handlers implements the generated interface, in one file for each resource.
@@ -123,7 +124,7 @@ func address(public string, elements ...string) *string {
 	return new(public + basePath + path.String())
 }
 
-// secure sets the headers that every response has. The documentation page replaces the content security policy.
+// secure sets the headers that every response has. The documentation page and the console replace the content security policy.
 func (s *Server) secure(next http.Handler) http.Handler {
 	common := http.Header{
 		"Content-Security-Policy": {"default-src 'none'; frame-ancestors 'none'"},
