@@ -3,6 +3,8 @@ package e2e
 import (
 	"bytes"
 	"compress/gzip"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -213,4 +215,80 @@ func requireConsoleSignIn(t *testing.T, s *service) {
 	require.NoError(t, err)
 	require.Contains(t, refused.body, "invalid_grant")
 	require.Equal(t, s.root, refused.header.Get("Access-Control-Allow-Origin"))
+}
+
+// signInPage signs in at quernd dev as a browser with the console does, and sends a part of a file to the object store.
+func (d *development) signInPage() {
+	d.t.Helper()
+
+	var settings struct{ Issuer, ClientID, StoreOrigin string }
+
+	get(d.t, d.url()+"/console.json").json(d.t, &settings)
+	require.Contains(d.t, d.written.String(), "\nOpen "+d.url()+" in a browser.")
+	require.Contains(d.t, get(d.t, d.url()+"/").header.Get("Content-Security-Policy"), "connect-src 'self' "+settings.Issuer+" "+settings.StoreOrigin+";")
+
+	verifier := strings.Repeat("verifier", 6)
+	challenge := sha256.Sum256([]byte(verifier))
+	query := url.Values{
+		"client_id": {settings.ClientID}, "response_type": {"code"}, "scope": {"openid profile"}, "redirect_uri": {d.url() + "/callback"}, "state": {"x"},
+		"code_challenge_method": {"S256"}, "code_challenge": {base64.RawURLEncoding.EncodeToString(challenge[:])},
+	}
+	page := get(d.t, settings.Issuer+"/authorize?"+query.Encode())
+	require.Contains(d.t, page.body, `value="ada"`, "the sample is of this person")
+
+	query.Set("username", "ada")
+	signedIn, err := try(newForm(d.t, settings.Issuer+"/authorize", query))
+	require.NoError(d.t, err)
+	require.Equal(d.t, http.StatusFound, signedIn.status)
+
+	// A reload: the session signs in without a page.
+	query.Del("username")
+	query.Set("prompt", "none")
+	request := newRequest(d.t, http.MethodGet, settings.Issuer+"/authorize?"+query.Encode(), "", "")
+
+	for _, cookie := range (&http.Response{Header: signedIn.header}).Cookies() {
+		request.AddCookie(cookie)
+	}
+
+	again, err := try(request)
+	require.NoError(d.t, err)
+
+	back, err := url.Parse(again.header.Get("Location"))
+	require.NoError(d.t, err)
+
+	redeem := newForm(d.t, settings.Issuer+"/token", url.Values{
+		"client_id": {settings.ClientID}, "grant_type": {"authorization_code"}, "code": {back.Query().Get("code")}, "code_verifier": {verifier}, "redirect_uri": {d.url() + "/callback"},
+	})
+	redeem.Header.Set("Origin", d.url())
+	redeem.Header.Set("Sec-Fetch-Site", "same-site")
+
+	var given tokens
+
+	redeemed, err := try(redeem)
+	require.NoError(d.t, err)
+	require.Equal(d.t, d.url(), redeemed.header.Get("Access-Control-Allow-Origin"))
+	redeemed.json(d.t, &given)
+
+	var session prepared
+
+	call(d.t, http.MethodPost, d.url()+"/api/v1/file-upload/prepare", given.Access, prepareBody(1)).json(d.t, &session)
+	address := session.Files[0].PresignedURLs[0].URL
+	require.True(d.t, strings.HasPrefix(address, settings.StoreOrigin+"/"), address)
+
+	asked := call(d.t, http.MethodOptions, address, "", "", "Origin: "+d.url(), "Access-Control-Request-Method: PUT")
+	require.Equal(d.t, d.url(), asked.header.Get("Access-Control-Allow-Origin"))
+	require.Contains(d.t, asked.header.Get("Access-Control-Allow-Methods"), "PUT")
+
+	sent := call(d.t, http.MethodPut, address, "", "x", "Content-Type: ", "Origin: "+d.url())
+	require.Equal(d.t, http.StatusOK, sent.status, sent.body)
+	require.Equal(d.t, d.url(), sent.header.Get("Access-Control-Allow-Origin"))
+
+	refused := call(d.t, http.MethodOptions, address, "", "", "Origin: https://evil.example", "Access-Control-Request-Method: PUT")
+	require.Empty(d.t, refused.header.Get("Access-Control-Allow-Origin"))
+}
+
+func get(t *testing.T, address string) *answer {
+	t.Helper()
+
+	return call(t, http.MethodGet, address, "", "")
 }

@@ -198,6 +198,7 @@ func TestDev(t *testing.T) {
 		require.Contains(t, d.shell(commands[i+1]), part, commands[i+1])
 	}
 
+	d.signInPage()
 	d.otherPeople()
 	d.documentedToken()
 	d.secondStart()

@@ -8,14 +8,14 @@ import (
 )
 
 // newConsole returns the configuration of the web pages, or nil if they are turned off.
-func (a *App) newConsole() *server.Console {
+func (a *App) newConsole(ctx context.Context) *server.Console {
 	if !a.config.Console.Enabled {
 		return nil
 	}
 
 	files, built := web.Files()
 	if !built {
-		a.log.WarnContext(context.Background(), "the console is not built into this program: / shows how to build it")
+		a.log.WarnContext(ctx, "the console is not built into this program: / shows how to build it")
 	}
 
 	return &server.Console{

@@ -69,6 +69,7 @@ type development struct {
 	out     io.Writer
 	folder  *dev.Folder
 	issuer  *dev.Issuer
+	console bool // the console is served
 }
 
 func (d *development) sayf(format string, args ...any) {
@@ -82,6 +83,11 @@ func (d *development) getenv(name string) string {
 }
 
 func (d *development) url() string { return "http://" + dev.Loopback(d.folder.State.Port) }
+
+// origins returns the addresses at which a browser on this machine can open the console.
+func (d *development) origins() []string {
+	return []string{d.url(), fmt.Sprintf("http://localhost:%d", d.folder.State.Port)}
+}
 
 // run starts the parts in order, and stops them in reverse order.
 func (d *development) run(ctx context.Context) error {
@@ -98,6 +104,8 @@ func (d *development) run(ctx context.Context) error {
 		return err
 	}
 	defer d.issuer.Close()
+
+	d.issuer.Console = d.origins()
 
 	ended := make(chan error, 4)
 	go func() { ended <- d.issuer.Serve() }()
@@ -135,11 +143,25 @@ func (d *development) run(ctx context.Context) error {
 		return err
 	}
 
+	if err := d.allowUploads(ctx, environ); err != nil {
+		return fmt.Errorf("the object store: %w", err)
+	}
+
 	if err := operator.Migrate(ctx, ""); err != nil {
 		return fmt.Errorf("the database: %w", err)
 	}
 
 	return d.serve(ctx, environ, ended)
+}
+
+// allowUploads lets the console send files to the object store.
+func (d *development) allowUploads(ctx context.Context, environ []string) error {
+	inspector, err := NewInspector(environ, io.Discard)
+	if err != nil {
+		return err
+	}
+
+	return inspector.AllowOrigins(ctx, d.origins())
 }
 
 func watch(process *dev.Process, ended chan<- error) {
@@ -165,6 +187,8 @@ func (d *development) serve(ctx context.Context, environ []string, ended <-chan 
 		return err
 	}
 	defer func() { _ = written.Close() }()
+
+	d.console = c.Console.Enabled
 
 	service, err := New(ctx, c, newLog(c.Log, written))
 	if err != nil {
@@ -312,7 +336,12 @@ func (d *development) greeting(signedIn dev.SignedIn) string {
 	line := func(format string, args ...any) { _, _ = fmt.Fprintf(&text, format+"\n", args...) }
 	ask := func(question string) { line("  %s%s ask -n %s %q", quern, server, dev.Namespace, question) }
 
-	line("\nQuern runs at %s, its documentation is at %[1]s/api/v1/docs", d.url())
+	if d.console {
+		line("\nOpen %s in a browser. The API is documented at %[1]s/api/v1/docs", d.url())
+	} else {
+		line("\nQuern runs at %s, without the console. The API is documented at %[1]s/api/v1/docs", d.url())
+	}
+
 	line("Sign in with any name, without a password; for example as %s:", strings.Join(dev.Users(), ", "))
 	line("  %s login %s", quern, d.url())
 

@@ -172,7 +172,7 @@ func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
 		Verified:  known,
 		Audit:     audit.Log{DB: a.db},
 		Agents:    agents,
-		Console:   a.newConsole(),
+		Console:   a.newConsole(ctx),
 		PublicURL: string(c.Server.PublicURL), Issuer: string(c.OIDC.Issuer),
 		TrustedProxies: c.Server.TrustedProxies, CORSOrigins: c.Server.CORSOrigins,
 		RateLimit: c.Server.RateLimit, RateBurst: c.Server.RateBurst,

@@ -1,6 +1,7 @@
 package dev
 
 import (
+	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -37,7 +38,7 @@ type device struct {
 // 7636, 8252).
 func (i *Issuer) authorize(w http.ResponseWriter, r *http.Request) {
 	wish := r.FormValue
-	redirect, valid := loopbackRedirect(wish("redirect_uri"))
+	back, valid := loopbackRedirect(wish("redirect_uri"))
 
 	switch {
 	case !valid:
@@ -48,34 +49,40 @@ func (i *Issuer) authorize(w http.ResponseWriter, r *http.Request) {
 		refusePage(w, "PKCE with S256 is required: code_challenge and code_challenge_method")
 	case wish("client_id") == "":
 		refusePage(w, "client_id is missing")
+	case r.Method == http.MethodGet && wish("prompt") == "none":
+		if username := i.remembered(r); username != "" && i.ofConsole(back) {
+			i.sendBack(w, r, back, username)
+		} else {
+			redirect(w, r, back, url.Values{"error": {"login_required"}, "error_description": {"nobody has signed in with this browser"}, "iss": {i.URL}})
+		}
 	case r.Method == http.MethodGet:
-		showPage(w, page{Client: wish("client_id"), Action: "/authorize", Hidden: kept(r,
+		showPage(w, page{Client: wish("client_id"), Action: "/authorize", Username: cmp.Or(i.remembered(r), SampleFor), Hidden: kept(r,
 			"response_type", "client_id", "redirect_uri", "state", "nonce", "scope", "code_challenge", "code_challenge_method")})
 	case !possible(wish("username")):
 		refusePage(w, badName)
 	default:
-		value := rand.Text()
-		made := code{
-			who:      signedIn{wish("username"), wish("client_id"), wish("nonce")},
-			redirect: wish("redirect_uri"), challenge: wish("code_challenge"), expires: i.signer.now().Add(codeLife),
+		if i.ofConsole(back) {
+			i.remember(w, wish("username"))
 		}
 
-		i.mutex.Lock()
-		i.forget()
-		i.codes[value] = made
-		i.mutex.Unlock()
-
-		query := redirect.Query()
-		query.Set("code", value)
-		query.Set("iss", i.URL)
-
-		if state := wish("state"); state != "" {
-			query.Set("state", state)
-		}
-
-		redirect.RawQuery = query.Encode()
-		http.Redirect(w, r, redirect.String(), http.StatusFound)
+		i.sendBack(w, r, back, wish("username"))
 	}
+}
+
+// sendBack sends the browser back to the client, with a code for the user.
+func (i *Issuer) sendBack(w http.ResponseWriter, r *http.Request, back *url.URL, username string) {
+	value := rand.Text()
+	made := code{
+		who:      signedIn{username, r.FormValue("client_id"), r.FormValue("nonce")},
+		redirect: r.FormValue("redirect_uri"), challenge: r.FormValue("code_challenge"), expires: i.signer.now().Add(codeLife),
+	}
+
+	i.mutex.Lock()
+	i.forget()
+	i.codes[value] = made
+	i.mutex.Unlock()
+
+	redirect(w, r, back, url.Values{"code": {value}, "iss": {i.URL}})
 }
 
 // loopbackRedirect accepts only addresses on this machine, because anyone can get a code for any username.

@@ -27,7 +27,8 @@ const (
 // machine: it listens on loopback, refuses requests from other machines or through a proxy, and refuses every Host
 // header but its own, because a web page can make its own host name resolve to loopback.
 type Issuer struct {
-	URL string // as in the tokens
+	URL     string   // as in the tokens
+	Console []string // origins of the console; set them before Serve
 
 	listener net.Listener
 	server   *http.Server
@@ -73,27 +74,40 @@ func (i *Issuer) Close() { _ = i.server.Close() }
 
 // Handler returns the issuer without its listener.
 func (i *Issuer) Handler() http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, i.discovery()) })
-	mux.HandleFunc("GET /jwks", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, i.signer.keySet()) })
-	mux.HandleFunc("GET /authorize", i.authorize)
-	mux.HandleFunc("POST /authorize", i.authorize)
-	mux.HandleFunc("POST /device", i.startDevice)
-	mux.HandleFunc("GET /activate", i.activate)
-	mux.HandleFunc("POST /activate", i.activate)
-	mux.HandleFunc("POST /token", i.token)
+	pages := http.NewServeMux()
+	pages.HandleFunc("GET /authorize", i.authorize)
+	pages.HandleFunc("POST /authorize", i.authorize)
+	pages.HandleFunc("POST /device", i.startDevice)
+	pages.HandleFunc("GET /activate", i.activate)
+	pages.HandleFunc("POST /activate", i.activate)
+	pages.HandleFunc("GET /logout", i.endSession)
+	pages.HandleFunc("POST /logout", i.endSession)
 
-	return i.onlyHere(http.NewCrossOriginProtection().Handler(mux))
+	mux := http.NewServeMux()
+	mux.Handle("/", http.NewCrossOriginProtection().Handler(pages))
+
+	for pattern, handler := range map[string]http.HandlerFunc{
+		"GET /.well-known/openid-configuration": func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, i.discovery()) },
+		"GET /jwks":                             func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, i.signer.keySet()) },
+		"GET /userinfo":                         i.userInfo,
+		"POST /token":                           i.token,
+	} {
+		_, path, _ := strings.Cut(pattern, " ")
+		mux.HandleFunc(pattern, i.open(handler))
+		mux.HandleFunc("OPTIONS "+path, i.open(handler))
+	}
+
+	return i.onlyHere(mux)
 }
 
 func (i *Issuer) discovery() any {
 	return map[string]any{
 		"issuer": i.URL, "authorization_endpoint": i.URL + "/authorize", "token_endpoint": i.URL + "/token", "jwks_uri": i.URL + "/jwks",
-		"device_authorization_endpoint": i.URL + "/device",
-		"response_types_supported":      []string{"code"}, "grant_types_supported": []string{"authorization_code", deviceGrant, "refresh_token"},
+		"device_authorization_endpoint": i.URL + "/device", "userinfo_endpoint": i.URL + "/userinfo", "end_session_endpoint": i.URL + "/logout",
+		"response_types_supported": []string{"code"}, "grant_types_supported": []string{"authorization_code", deviceGrant, "refresh_token"},
 		"code_challenge_methods_supported": []string{"S256"}, "token_endpoint_auth_methods_supported": []string{"none"},
 		"subject_types_supported": []string{"public"}, "id_token_signing_alg_values_supported": []string{"EdDSA"},
-		"scopes_supported": []string{"openid", "offline_access"},
+		"scopes_supported": []string{"openid", "profile", "offline_access"}, "prompt_values_supported": []string{"none"},
 	}
 }
 

@@ -12,14 +12,16 @@ func Users() []string { return []string{"ada", "bob", "carol"} }
 
 // page is the content of the sign-in page.
 type page struct {
-	Client  string // program that requests the sign-in
-	Code    string // code that the program shows in its terminal
-	AskCode bool
-	Action  string
-	Hidden  map[string]string
-	Done    string // user who has signed in
-	Problem string
-	Users   []string
+	Client    string // program that requests the sign-in
+	Code      string // code that the program shows in its terminal
+	AskCode   bool
+	Action    string
+	Hidden    map[string]string
+	Username  string // suggested
+	Done      string // user who has signed in
+	SignedOut bool
+	Problem   string
+	Users     []string
 }
 
 // kept returns the parameters of a request that the form must send again.
@@ -65,12 +67,13 @@ input { width: 14rem }
 <h1>Sign in to Quern</h1>
 {{if .Problem}}<p role="alert">{{.Problem}}</p>
 {{else if .Done}}<p>Signed in as <b>{{.Done}}</b>. You can close this window and go back to the terminal.</p>
+{{else if .SignedOut}}<p>You are signed out.</p>
 {{else}}<p class="note">For development on this machine only: there are no passwords. You can sign in with any name.</p>
 {{if .Client}}<p><b>{{.Client}}</b> asks you to sign in.{{if .Code}} Its terminal must show the code <b>{{.Code}}</b>; if it does not, close this page.{{end}}</p>{{end}}
 <form method="post" action="{{.Action}}">
 {{range $name, $value := .Hidden}}<input type="hidden" name="{{$name}}" value="{{$value}}">
 {{end}}{{if .AskCode}}<p><label>Code that the terminal shows<br><input name="user_code" required autofocus autocomplete="off"></label></p>
-{{end}}<p><label>User name<br><input name="username" list="users" required pattern="[a-z][a-z0-9\-]{0,30}"{{if not .AskCode}} autofocus{{end}}></label></p>
+{{end}}<p><label>User name<br><input name="username" list="users" value="{{.Username}}" required pattern="[a-z][a-z0-9\-]{0,30}"{{if not .AskCode}} autofocus{{end}}></label></p>
 <datalist id="users">{{range .Users}}<option value="{{.}}"></option>{{end}}</datalist>
 <p><button>Sign in</button></p>
 </form>

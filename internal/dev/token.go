@@ -15,6 +15,7 @@ const (
 	accessToken   = "at+jwt"
 	identityToken = "JWT"
 	refreshToken  = "refresh+jwt"
+	sessionToken  = "session+jwt"
 )
 
 var errToken = errors.New("the token is not from this issuer, or has expired")
