@@ -1036,6 +1036,14 @@ type AuditTargetKind string
 // - `verified`: a person verified the statement; `verified` says who and when
 type Basis string
 
+// Bin A part of a range. All parts have the same width, and there is no gap between them. A value that is `to` of one and `from` of the next is in the next.
+type Bin struct {
+	// Count Rows. An estimate if `distinctExact` is false.
+	Count int64       `json:"count"`
+	From  interface{} `json:"from"`
+	To    interface{} `json:"to"`
+}
+
 // CheckRequest A text, and what it is based on; at least one run or statement.
 type CheckRequest struct {
 	// Question The question that the text answers. Its numbers are not claims when the text repeats them.
@@ -1202,6 +1210,10 @@ type ClarificationOption struct {
 type ColumnProfile struct {
 	// AverageLength Characters of a text on average.
 	AverageLength *float64 `json:"averageLength,omitempty"`
+
+	// Bins How many rows have a value in each part of the range of the numbers, dates or timestamps, to be drawn as a histogram. Infinite values have no
+	// place in it. Absent for other types, and in profiles that an earlier version computed.
+	Bins *[]Bin `json:"bins,omitempty"`
 
 	// Distinct How many different values there are. An estimate, within 1 %, if `distinctExact` is false.
 	Distinct      int64 `json:"distinct"`
@@ -1376,6 +1388,8 @@ type DatasetColumn struct {
 
 // DatasetItem defines model for DatasetItem.
 type DatasetItem struct {
+	// ByteCount Bytes of its data files in the object store. Absent before the first rows.
+	ByteCount *int64    `json:"byteCount,omitempty"`
 	CreatedAt time.Time `json:"createdAt"`
 
 	// DataDescription Its first 200 characters.
@@ -1410,6 +1424,8 @@ type DatasetList struct {
 
 // DatasetMetadata defines model for DatasetMetadata.
 type DatasetMetadata struct {
+	// ByteCount Bytes of its data files in the object store. Absent before the first rows.
+	ByteCount       *int64          `json:"byteCount,omitempty"`
 	ColumnNames     []string        `json:"columnNames"`
 	Columns         []DatasetColumn `json:"columns"`
 	DataDescription string          `json:"dataDescription"`

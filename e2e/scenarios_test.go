@@ -195,7 +195,7 @@ func scenarios() []scenario {
 			{do: "GET /", status: 404, want: noOperation},
 			{do: "GET /nothing", status: 404, want: noOperation},
 			{do: "DELETE /nothing", status: 404, want: noOperation},
-			{do: "GET <root>/", status: 404, want: noOperation},
+			{do: "GET <root>/", header: []string{"Accept: application/json"}, status: 404, want: noOperation}, // for browsers it is the console
 			{do: "GET <root>/api/v1", status: 404, want: noOperation},
 			{do: "GET <root>/api/v2/user/me", status: 404, want: noOperation},
 			{do: "GET <root>/metrics", status: 404, want: noOperation},

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"iter"
+	"math"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -92,10 +93,23 @@ func (p *program) listDatasets(items iter.Seq2[api.DatasetItem, error], limit in
 	return list(p, items, limit, none, append([]column[api.DatasetItem]{
 		{"dataset", func(d api.DatasetItem) any { return d.Username + "/" + d.Namespace + "/" + d.Name }},
 		{"rows", func(d api.DatasetItem) any { return d.RowCount }},
+		{"size", func(d api.DatasetItem) any { return p.stored(d.ByteCount) }},
 		{"role", func(d api.DatasetItem) any { return string(d.Role) }},
 		{"changed", func(d api.DatasetItem) any { return d.UpdatedAt }},
 		{"description", func(d api.DatasetItem) any { return d.DataDescription }},
 	}, more...)...)
+}
+
+// stored shows the size of a dataset: to programs the bytes, to people a rounded size.
+func (p *program) stored(bytes *int64) any {
+	switch {
+	case bytes == nil:
+		return nil
+	case p.format == "csv":
+		return *bytes
+	default:
+		return size(*bytes)
+	}
 }
 
 func (p *program) datasetShow() *cobra.Command {
@@ -114,7 +128,7 @@ func (p *program) datasetShow() *cobra.Command {
 		return one(p, found, func() {
 			p.facts(
 				fact{"dataset", found.Dataset.Owner + "/" + found.Dataset.Namespace + "/" + found.Dataset.Name},
-				fact{"rows", found.Metadata.RowCount}, fact{"description", found.Metadata.DataDescription},
+				fact{"rows", found.Metadata.RowCount}, fact{"size", p.stored(found.Metadata.ByteCount)}, fact{"description", found.Metadata.DataDescription},
 			)
 
 			if len(found.Metadata.Columns) > 0 {
@@ -131,6 +145,25 @@ func datasetColumns() []column[api.DatasetColumn] {
 		{"type", func(c api.DatasetColumn) any { return c.Type }},
 		{"description", func(c api.DatasetColumn) any { return c.Description }},
 	}
+}
+
+// spread draws how the values of a column are distributed, from the smallest to the largest.
+func spread(bins *[]api.Bin) string {
+	if bins == nil || len(*bins) < 2 {
+		return ""
+	}
+
+	most := int64(1)
+	for _, bin := range *bins {
+		most = max(most, bin.Count)
+	}
+
+	levels, drawn := []rune("▁▂▃▄▅▆▇█"), make([]rune, len(*bins))
+	for i, bin := range *bins {
+		drawn[i] = levels[int(math.Round(float64(bin.Count)/float64(most)*float64(len(levels)-1)))]
+	}
+
+	return string(drawn)
 }
 
 func (p *program) datasetProfile() *cobra.Command {
@@ -153,6 +186,7 @@ func (p *program) datasetProfile() *cobra.Command {
 			{"distinct", func(c api.ColumnProfile) any { return c.Distinct }},
 			{"smallest", func(c api.ColumnProfile) any { return c.Min }},
 			{"largest", func(c api.ColumnProfile) any { return c.Max }},
+			{"spread", func(c api.ColumnProfile) any { return spread(c.Bins) }},
 			{"frequent", func(c api.ColumnProfile) any {
 				var values []string
 				for _, top := range c.TopValues[:min(3, len(c.TopValues))] {

@@ -27,6 +27,7 @@ type Dataset struct {
 	DataDescription string
 	Columns         []Column
 	RowCount        int64
+	Bytes           int64     // size of the data files of the snapshot; only in lists and in descriptions
 	SnapshotID      uuid.UUID // snapshot that Columns and RowCount describe; uuid.Nil before the first rows
 	CreatedAt       time.Time
 	UpdatedAt       time.Time
@@ -211,9 +212,14 @@ func (c Catalog) withDefinition(ctx context.Context, q postgres.Querier, d Datas
 		return Description{}, orAbsent(err)
 	}
 
+	described := []Dataset{d}
+	if err := c.measure(ctx, q, described); err != nil {
+		return Description{}, err
+	}
+
 	owners, err := selectUsernames(ctx, q, []uuid.UUID{d.Account})
 
-	return Description{Dataset: d, Owner: owners[d.Account], Definition: *definition}, err
+	return Description{Dataset: described[0], Owner: owners[d.Account], Definition: *definition}, err
 }
 
 // DatasetChange is what an owner can change. A field with "" is not changed.

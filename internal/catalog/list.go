@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"quern.dev/quern/internal/auth"
+	"quern.dev/quern/internal/lake"
 	"quern.dev/quern/internal/postgres"
 )
 
@@ -56,7 +57,7 @@ func (c Catalog) Datasets(ctx context.Context, who auth.Principal, at Path, afte
 			next = found[limit-1].ID
 		}
 
-		page, err = c.named(ctx, q, found)
+		page, err = c.measured(ctx, q, found)
 
 		return err
 	})
@@ -169,7 +170,7 @@ func (c Catalog) All(ctx context.Context, who auth.Principal, after Position, li
 			next = &Position{Shared: last.Account != who.Account || isRestricted(who), Account: last.Account, Namespace: last.NamespaceID, Dataset: last.ID}
 		}
 
-		page, err = c.named(ctx, q, found)
+		page, err = c.measured(ctx, q, found)
 
 		return err
 	})
@@ -193,6 +194,41 @@ func (c Catalog) named(ctx context.Context, q postgres.Querier, list []Dataset) 
 	}
 
 	return page, err
+}
+
+// measured is named with the sizes of the datasets.
+func (c Catalog) measured(ctx context.Context, q postgres.Querier, list []Dataset) ([]Item, error) {
+	if err := c.measure(ctx, q, list); err != nil {
+		return nil, err
+	}
+
+	return c.named(ctx, q, list)
+}
+
+// measure sets the sizes of datasets. It asks for those of each account separately, as for everything that an account owns.
+func (c Catalog) measure(ctx context.Context, q postgres.Querier, list []Dataset) error {
+	datasets, snapshots := map[uuid.UUID][]uuid.UUID{}, map[uuid.UUID][]uuid.UUID{}
+
+	for _, d := range list {
+		if d.SnapshotID != uuid.Nil {
+			datasets[d.Account], snapshots[d.Account] = append(datasets[d.Account], d.ID), append(snapshots[d.Account], d.SnapshotID)
+		}
+	}
+
+	for account := range datasets {
+		sizes, err := lake.Sizes(ctx, q, account, datasets[account], snapshots[account])
+		if err != nil {
+			return err
+		}
+
+		for i := range list {
+			if size, found := sizes[list[i].SnapshotID]; found {
+				list[i].Bytes = size
+			}
+		}
+	}
+
+	return nil
 }
 
 // source returns the next entries after a position, in order.

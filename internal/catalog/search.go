@@ -108,7 +108,7 @@ func (c Catalog) Search(ctx context.Context, who auth.Principal, want Search) (p
 			next = &ranks[place]
 		}
 
-		page, err = c.named(ctx, q, found)
+		page, err = c.measured(ctx, q, found)
 
 		for i := range page {
 			place := slices.IndexFunc(ranks, func(r Rank) bool { return r.Account == page[i].Account && r.Dataset == page[i].ID })

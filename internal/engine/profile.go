@@ -30,10 +30,19 @@ type ColumnProfile struct {
 	AverageLength *float64          `json:"averageLength,omitempty"`
 	Mean          *float64          `json:"mean,omitempty"`      // of finite numbers
 	Quartiles     []json.RawMessage `json:"quartiles,omitempty"` // of numbers; three values
+	Bins          []Bin             `json:"bins,omitempty"`      // of numbers, dates and timestamps; profiles of earlier versions have none
 	Shapes        []Shape           `json:"shapes,omitempty"`    // of texts, most frequent first
 	TopValues     []ValueCount      `json:"topValues,omitempty"`
 	Examples      []json.RawMessage `json:"examples,omitempty"`
 	Sketch        []uint32          `json:"sketch,omitempty"` // the smallest hashes of the folded values
+}
+
+// Bin is a part of the range of a column's values. The bins of a column have the same width and no gaps. To belongs to the bin, unless it is From
+// of the next bin.
+type Bin struct {
+	From  json.RawMessage `json:"from"`
+	To    json.RawMessage `json:"to"`
+	Count int64           `json:"count"` // rows
 }
 
 // Shape is a pattern of texts: A and a represent letters, 9 represents digits.
@@ -53,6 +62,7 @@ const (
 	ProfileTop      = 10
 	ProfileExamples = 5
 	ProfileShapes   = 3
+	ProfileBins     = 20
 	ProfileSketch   = 128
 	ProfileText     = 200 // characters of a value
 	wideText        = 50  // the same, if the table has more than manyColumns columns
@@ -172,7 +182,7 @@ func (c *ColumnProfile) wrong(rows int64, length int) string {
 	case !within(c.Nulls, rows) || !within(c.Distinct, filled) || !positive(c.Shortest) || !positive(c.Longest):
 		return "invalid counts"
 	case len(c.TopValues) > ProfileTop || len(c.Examples) > ProfileExamples || len(c.Shapes) > ProfileShapes ||
-		len(c.Sketch) > ProfileSketch || len(c.Quartiles) > 3:
+		len(c.Sketch) > ProfileSketch || len(c.Quartiles) > 3 || len(c.Bins) > ProfileBins:
 		return "more values than requested"
 	case !slices.IsSorted(c.Sketch):
 		return "an unsorted sketch"
@@ -192,6 +202,14 @@ func (c *ColumnProfile) wrong(rows int64, length int) string {
 		}
 
 		values = append(values, top.Value)
+	}
+
+	for _, bin := range c.Bins {
+		if !within(bin.Count, filled) {
+			return "invalid counts"
+		}
+
+		values = append(values, bin.From, bin.To)
 	}
 
 	for _, value := range values {

@@ -38,6 +38,11 @@ func Kept(ctx context.Context, q postgres.Querier, account uuid.UUID, datasets [
 	return selectKept(ctx, q, account, datasets)
 }
 
+// Sizes returns the sizes of the given snapshots of an account's datasets, by snapshot: the bytes of their data files.
+func Sizes(ctx context.Context, q postgres.Querier, account uuid.UUID, datasets, snapshots []uuid.UUID) (map[uuid.UUID]int64, error) {
+	return selectSizes(ctx, q, account, datasets, snapshots)
+}
+
 // MoveTableTx moves a table to another dataset, which may belong to another account. No object moves, because keys do
 // not depend on the owner.
 func MoveTableTx(ctx context.Context, tx postgres.Tx, from, to Table) error {

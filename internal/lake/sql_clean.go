@@ -32,6 +32,31 @@ func keepTable(ctx context.Context, tx pgx.Tx, t Table) (tooLate bool, err error
 	return tooLate, err
 }
 
+const sqlSelectSizes = `
+	SELECT s.id, s.byte_count FROM unnest($2::uuid[], $3::uuid[]) AS k (dataset_id, id)
+	JOIN lake_snapshots s ON s.account_id = $1 AND s.dataset_id = k.dataset_id AND s.id = k.id`
+
+func selectSizes(ctx context.Context, q postgres.Querier, account uuid.UUID, datasets, snapshots []uuid.UUID) (map[uuid.UUID]int64, error) {
+	rows, err := q.Query(ctx, sqlSelectSizes, account, datasets, snapshots)
+	if err != nil {
+		return nil, err
+	}
+
+	var (
+		sizes = map[uuid.UUID]int64{}
+		id    uuid.UUID
+		size  int64
+	)
+
+	_, err = pgx.ForEachRow(rows, []any{&id, &size}, func() error {
+		sizes[id] = size
+
+		return nil
+	})
+
+	return sizes, err
+}
+
 const sqlSelectKept = `SELECT dataset_id FROM lake_tables WHERE account_id = $1 AND dataset_id = ANY($2) AND NOT removing`
 
 func selectKept(ctx context.Context, q postgres.Querier, account uuid.UUID, datasets []uuid.UUID) ([]uuid.UUID, error) {

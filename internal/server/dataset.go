@@ -128,7 +128,7 @@ func showDataset(d catalog.Description) api.Dataset {
 	}
 
 	if d.SnapshotID != uuid.Nil {
-		metadata.SnapshotID = &d.SnapshotID
+		metadata.SnapshotID, metadata.ByteCount = &d.SnapshotID, &d.Bytes
 	}
 
 	for _, column := range d.Columns {

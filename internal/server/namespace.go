@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 
+	"github.com/google/uuid"
+
 	"quern.dev/quern/api"
 	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/catalog"
@@ -165,6 +167,10 @@ func (h handlers) datasetItems(list []catalog.Item, who auth.Principal) []api.Da
 		item := api.DatasetItem{
 			Username: d.Owner, Namespace: d.Namespace, Name: d.Name, Role: api.Role(d.Role(who)), Exposure: api.Exposure(h.catalog.Exposed(d.Exposure)),
 			DataDescription: d.DataDescription, RowCount: d.RowCount, CreatedAt: d.CreatedAt, UpdatedAt: d.UpdatedAt,
+		}
+
+		if d.SnapshotID != uuid.Nil {
+			item.ByteCount = new(d.Bytes)
 		}
 
 		if len(d.MatchedIn) > 0 {

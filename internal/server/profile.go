@@ -59,6 +59,15 @@ func showColumnProfile(c query.ColumnProfile) api.ColumnProfile {
 		shown.Quartiles = new(showValues(c.Quartiles))
 	}
 
+	if len(c.Bins) > 0 {
+		bins := make([]api.Bin, len(c.Bins))
+		for i, b := range c.Bins {
+			bins[i] = api.Bin{From: b.From, To: b.To, Count: b.Count}
+		}
+
+		shown.Bins = &bins
+	}
+
 	if len(c.Shapes) > 0 {
 		shapes := make([]api.ValueShape, len(c.Shapes))
 		for i, s := range c.Shapes {

@@ -132,6 +132,7 @@ func (p *profiling) group() ([]engine.ColumnProfile, error) {
 
 	for i, c := range columns {
 		one := profiledColumn{profiling: p, kind: p.kinds[p.First+i], name: name(c.Name), from: from, fact: facts[i]}
+		one.typed = c.Type
 		one.text = c.Type == engine.Varchar
 		one.number = c.Type == engine.Bigint || c.Type == engine.Double || strings.HasPrefix(c.Type, engine.Decimal)
 		one.family = engine.Family(c.Type)

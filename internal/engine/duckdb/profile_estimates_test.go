@@ -81,12 +81,30 @@ func TestProfileEstimates(t *testing.T) {
 		}
 	}
 
+	requireEstimatedBins(t, rows, columns)
+
 	heavy := columns[2]
 	require.JSONEq(t, `"the same"`, string(heavy.TopValues[0].Value))
 	require.Equal(t, rows/4, heavy.TopValues[0].Count)
 	require.InDelta(t, 1.0/4/0.99, heavy.Shapes[slices.IndexFunc(heavy.Shapes, func(s engine.Shape) bool { return s.Shape == "aaa aaaa" })].Share, 0.01)
 	require.Len(t, columns[3].TopValues, engine.ProfileTop)
 	require.EqualValues(t, 1000, columns[3].Distinct)
+}
+
+// requireEstimatedBins checks columns whose values are spread evenly: each bin has a twentieth of the rows, within one percentage point.
+func requireEstimatedBins(t *testing.T, rows int64, columns []engine.ColumnProfile) {
+	t.Helper()
+
+	for _, i := range []int{0, 4} {
+		c := columns[i]
+		require.Len(t, c.Bins, engine.ProfileBins)
+		require.Equal(t, string(c.Min), string(c.Bins[0].From), "the range is that of all rows")
+		require.Equal(t, string(c.Max), string(c.Bins[len(c.Bins)-1].To))
+
+		for _, bin := range c.Bins {
+			require.InDelta(t, float64(rows)/engine.ProfileBins, bin.Count, 0.01*float64(rows))
+		}
+	}
 }
 
 type estimate struct {

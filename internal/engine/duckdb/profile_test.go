@@ -93,6 +93,7 @@ func TestProfile(t *testing.T) {
 			for i, c := range made.Columns {
 				require.Equal(t, view.Columns[i].Name+" "+view.Columns[i].Type, c.Name+" "+c.Type)
 				compareProfile(t, dir, view, c)
+				compareBins(t, dir, view, c)
 			}
 
 			want := table.keys

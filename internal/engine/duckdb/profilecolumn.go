@@ -14,6 +14,7 @@ type profiledColumn struct {
 	name         string // quoted for SQL
 	from         string
 	fact         fact
+	typed        string // its type
 	text, number bool
 	family       string
 }
@@ -88,13 +89,17 @@ func (c *profiledColumn) details(made *engine.ColumnProfile, values, shares stri
 		statement += `, 'shapes', (` + c.shapes(shares) + `)`
 	}
 
-	if c.number {
-		quartiles := groupTable
-		if !made.DistinctExact {
-			quartiles = sampleTable
-		}
+	spread := groupTable
+	if !made.DistinctExact {
+		spread = sampleTable
+	}
 
-		statement += `, 'quartiles', (` + c.quartiles(quartiles) + `)`
+	if c.number {
+		statement += `, 'quartiles', (` + c.quartiles(spread) + `)`
+	}
+
+	if scale, ok := c.scaleOf(c.typed); ok {
+		statement += `, 'bins', (` + c.bins(scale, spread) + `)`
 	}
 
 	if c.family != "" {
