@@ -1,0 +1,44 @@
+const plain = new Intl.NumberFormat('en', { maximumFractionDigits: 20 });
+const short = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
+const percent = new Intl.NumberFormat('en', { style: 'percent', maximumFractionDigits: 1 });
+const decimal = /^-?\d+(\.\d+)?$/;
+
+/** A number with groups of digits. Decimal strings are kept exactly: they may have more digits than a double. */
+export function formatNumber(value: number | string): string {
+  if (typeof value === 'number') return plain.format(value);
+  if (!decimal.test(value)) return value;
+  // Intl drops zeros at the end, but 12.50 was written with two places.
+  const [, fraction = ''] = value.split('.');
+  const places = Math.min(fraction.length, 100);
+  return new Intl.NumberFormat('en', { minimumFractionDigits: places, maximumFractionDigits: places }).format(value as Intl.StringNumericLiteral);
+}
+
+/** 1,234 → 1.2K, for places where the exact number stands elsewhere. */
+export function formatShort(value: number): string {
+  return short.format(value);
+}
+
+export function formatPercent(share: number): string {
+  if (share > 0 && share < 0.001) return '< 0.1%';
+  if (share < 1 && share > 0.999) return '> 99.9%';
+  return percent.format(share);
+}
+
+const units = ['bytes', 'kB', 'MB', 'GB', 'TB', 'PB'];
+
+/** Sizes as file managers show them: powers of ten. */
+export function formatBytes(bytes: number): string {
+  let unit = 0;
+  let size = bytes;
+  while (size >= 999.5 && unit < units.length - 1) {
+    size /= 1000;
+    unit += 1;
+  }
+  if (unit === 0) return bytes === 1 ? '1 byte' : `${bytes} bytes`;
+  return `${size.toFixed(size < 10 ? 1 : 0)} ${units[unit]}`;
+}
+
+/** `1 row`, `1,204 rows`. */
+export function count(number: number, one: string, many = `${one}s`): string {
+  return `${plain.format(number)} ${number === 1 ? one : many}`;
+}

@@ -1,0 +1,59 @@
+import { formatNumber } from './number';
+
+export type Kind = 'number' | 'text' | 'time' | 'boolean' | 'json' | 'binary';
+
+/** A cell shows no more than this; the whole value is a click away. */
+export const cellLength = 300;
+
+/** What a column type means for the eye. Types are those of the engine: bigint, decimal(12,2), varchar, timestamp with time zone … */
+export function kindOf(type: string): Kind {
+  const name = type.toLowerCase();
+  if (/\[\]$|^(struct|map|json|list|array|union)/.test(name)) return 'json';
+  if (/^(u?(tiny|small|big|huge)?int(eger)?|decimal|numeric|double|real|float)\b/.test(name)) return 'number';
+  if (/^(date|time|interval)/.test(name)) return 'time';
+  if (/^bool/.test(name)) return 'boolean';
+  if (/^(blob|binary|bytea)/.test(name)) return 'binary';
+  return 'text';
+}
+
+/** The name of a type as a person reads it; the exact type belongs beside it as a title. */
+export function typeName(type: string): string {
+  const name = type.toLowerCase();
+  if (/^(u?(tiny|small|big|huge)?int(eger)?)\b/.test(name) && !name.endsWith(']')) return 'whole number';
+  const decimal = /^(?:decimal|numeric)\((\d+),\s*(\d+)\)$/.exec(name);
+  if (decimal) return decimal[2] === '0' ? 'whole number' : `decimal, ${decimal[2]} ${decimal[2] === '1' ? 'place' : 'places'}`;
+  if (/^timestamp.*(tz|with time zone)$/.test(name)) return 'time with zone';
+  if (name.startsWith('timestamp')) return 'date and time';
+  const names: Partial<Record<string, string>> = { date: 'date', time: 'time of day', boolean: 'yes or no', varchar: 'text', double: 'number', real: 'number', float: 'number', json: 'JSON', blob: 'bytes', uuid: 'UUID', interval: 'interval' };
+  return names[name] ?? (name.endsWith('[]') ? 'list' : name.startsWith('struct') ? 'record' : name);
+}
+
+/** Columns whose digits are names, not amounts: no grouping. */
+export function isKeyLike(name: string): boolean {
+  return /(^|[\W_])(id|key|year|no|nr|number|code|zip|plz|phone|isbn|ean|sku)$/i.test(name) || /[a-z](Id|Key|Year|Nr|No|Code)$/.test(name);
+}
+
+/** The whole value as text, exactly as it was delivered: nothing shifts by a time zone, no digit is lost. */
+export function valueText(value: unknown): string {
+  if (value === null || value === undefined) return '';
+  if (typeof value === 'string') return value;
+  if (typeof value === 'number' || typeof value === 'boolean' || typeof value === 'bigint') return String(value);
+  return JSON.stringify(value);
+}
+
+/** The value as a grid shows it. Control characters become visible marks, so that a cell stays one line. */
+export function formatCell(value: unknown, type: string, name = ''): string {
+  if (value === null || value === undefined) return '';
+  const kind = kindOf(type);
+  if (kind === 'number' && !isKeyLike(name) && (typeof value === 'number' || typeof value === 'string')) return formatNumber(value);
+  if (kind === 'time' && typeof value === 'string') return value.replace('T', ' ').replace(/(\.\d*?)0+(?=Z|[+-]|$)/, '$1').replace(/\.(?=Z|[+-]|$)/, '').replace(/Z$/, ' UTC');
+  const text = valueText(value);
+  const cut = text.length > cellLength ? `${text.slice(0, cellLength)}…` : text;
+  return cut.replace(/[\r\n\t\v\f]+/g, ' ⏎ ').replace(/[\u0000-\u0008\u000e-\u001f\u007f\u202a-\u202e\u2066-\u2069]/g, '\ufffd');
+}
+
+/** What a cell is put on the clipboard as: tabs and line ends would break the table there. */
+export function copyText(value: unknown): string {
+  const text = valueText(value);
+  return /[\t\n\r"]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}

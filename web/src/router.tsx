@@ -1,0 +1,102 @@
+import type { QueryClient } from '@tanstack/react-query';
+import { createRootRouteWithContext, createRoute, createRouter, Link, Outlet, redirect } from '@tanstack/react-router';
+import { FileQuestion } from 'lucide-react';
+import { auth } from '~/auth/auth';
+import { screen } from '~/lazy';
+import { SignIn } from '~/screens/signin/SignIn';
+import { Shell } from '~/shell/Shell';
+import { t } from '~/texts';
+import { buttonClass } from '~/ui/Button';
+import { Empty } from '~/ui/Empty';
+import { RouteFailure } from '~/ui/Failure';
+
+type Context = { queries: QueryClient };
+
+const root = createRootRouteWithContext<Context>()({ component: Outlet, notFoundComponent: NotFound });
+
+const text = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined);
+
+const signIn = createRoute({
+  getParentRoute: () => root,
+  path: '/signin',
+  component: SignIn,
+  validateSearch: (search): { returnTo?: string | undefined; reason?: string | undefined } => ({ returnTo: text(search['returnTo']), reason: text(search['reason']) }),
+});
+
+/** All that needs somebody to be signed in. */
+const shell = createRoute({
+  getParentRoute: () => root,
+  id: 'shell',
+  component: Shell,
+  beforeLoad: ({ location }) => {
+    if (!auth().signedIn) throw redirect({ to: '/signin', search: { returnTo: location.href } });
+  },
+  errorComponent: RouteFailure,
+});
+
+const ask = createRoute({ getParentRoute: () => shell, path: '/', component: screen(() => import('~/screens/ask/Ask')) });
+const conversation = createRoute({ getParentRoute: () => shell, path: '/ask/$conversation', component: screen(() => import('~/screens/ask/Ask')) });
+const sql = createRoute({ getParentRoute: () => shell, path: '/sql', component: screen(() => import('~/screens/sql/Sql')) });
+const connect = createRoute({ getParentRoute: () => shell, path: '/connect', component: screen(() => import('~/screens/connect/Connect')) });
+const account = createRoute({ getParentRoute: () => shell, path: '/account', component: screen(() => import('~/screens/account/Account')) });
+
+const data = createRoute({
+  getParentRoute: () => shell,
+  path: '/data',
+  component: screen(() => import('~/screens/data/Data')),
+  validateSearch: (search): { q?: string | undefined; show?: 'mine' | 'shared' | undefined } => {
+    const show = search['show'];
+    return { q: text(search['q']), show: show === 'mine' || show === 'shared' ? show : undefined };
+  },
+});
+const dataset = createRoute({
+  getParentRoute: () => shell,
+  path: '/data/$owner/$namespace/$dataset',
+  component: screen(() => import('~/screens/dataset/Dataset')),
+});
+const datasetTab = createRoute({
+  getParentRoute: () => shell,
+  path: '/data/$owner/$namespace/$dataset/$tab',
+  component: screen(() => import('~/screens/dataset/Dataset')),
+});
+const upload = createRoute({
+  getParentRoute: () => shell,
+  path: '/upload',
+  component: screen(() => import('~/screens/upload/Upload')),
+  validateSearch: (search): { into?: string | undefined } => ({ into: text(search['into']) }),
+});
+
+const tree = root.addChildren([signIn, shell.addChildren([ask, conversation, data, dataset, datasetTab, upload, sql, connect, account])]);
+
+export function makeRouter(queries: QueryClient) {
+  return createRouter({
+    routeTree: tree,
+    context: { queries },
+    defaultPreload: 'intent',
+    defaultErrorComponent: RouteFailure,
+    defaultNotFoundComponent: NotFound,
+    scrollRestoration: false,
+  });
+}
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: ReturnType<typeof makeRouter>;
+  }
+}
+
+function NotFound() {
+  return (
+    <Empty
+      icon={FileQuestion}
+      title={t.notFound.title}
+      action={
+        <Link to="/data" className={buttonClass('primary')}>
+          {t.notFound.button}
+        </Link>
+      }
+    >
+      {t.notFound.text}
+    </Empty>
+  );
+}

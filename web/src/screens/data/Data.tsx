@@ -1,0 +1,1 @@
+export default function Data() { return <p>Data</p>; }

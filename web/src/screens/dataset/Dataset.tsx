@@ -1,0 +1,1 @@
+export default function Dataset() { return <p>Dataset</p>; }

@@ -1,0 +1,1 @@
+export default function Upload() { return <p>Upload</p>; }

@@ -1,0 +1,57 @@
+import { LoaderCircle, type LucideIcon } from 'lucide-react';
+import type { ComponentProps } from 'react';
+import { cx } from './cx';
+
+type Look = 'primary' | 'plain' | 'quiet' | 'danger';
+
+const looks: Record<Look, string> = {
+  primary: 'bg-accent text-on-accent border-transparent hover:bg-accent-hover font-medium',
+  plain: 'bg-surface text-text border-control hover:bg-sunken font-medium',
+  quiet: 'bg-transparent text-text-2 border-transparent hover:bg-sunken hover:text-text',
+  danger: 'bg-surface text-danger border-danger hover:bg-danger-soft font-medium',
+};
+
+/** The classes of a button, for links that look like one. */
+export function buttonClass(look: Look = 'plain', extra?: string): string {
+  return cx(
+    'inline-flex h-8 shrink-0 items-center justify-center gap-2 rounded-md border px-3 whitespace-nowrap select-none',
+    'transition-colors duration-120 disabled:opacity-50 disabled:pointer-events-none aria-disabled:opacity-50 pointer-coarse:h-11',
+    looks[look],
+    extra,
+  );
+}
+
+export function Button({
+  look = 'plain',
+  icon: Icon,
+  busy = false,
+  className,
+  children,
+  disabled,
+  ...rest
+}: ComponentProps<'button'> & { look?: Look; icon?: LucideIcon; busy?: boolean }) {
+  const Shown = busy ? LoaderCircle : Icon;
+  return (
+    <button type="button" className={buttonClass(look, className)} disabled={disabled || busy} aria-busy={busy || undefined} {...rest}>
+      {Shown && <Shown size={16} strokeWidth={1.75} aria-hidden className={busy ? 'spin' : undefined} />}
+      {children}
+    </button>
+  );
+}
+
+export function IconButton({ icon: Icon, label, className, ...rest }: Omit<ComponentProps<'button'>, 'children'> & { icon: LucideIcon; label: string }) {
+  return (
+    <button
+      type="button"
+      aria-label={label}
+      title={label}
+      className={cx(
+        'inline-flex size-8 shrink-0 items-center justify-center rounded-md text-text-2 transition-colors duration-120 hover:bg-sunken hover:text-text disabled:opacity-50 pointer-coarse:size-11',
+        className,
+      )}
+      {...rest}
+    >
+      <Icon size={16} strokeWidth={1.75} aria-hidden />
+    </button>
+  );
+}

@@ -1,0 +1,61 @@
+import { X } from 'lucide-react';
+import { type ReactNode, useEffect, useId, useRef } from 'react';
+import { t } from '~/texts';
+import { IconButton } from './Button';
+import { cx } from './cx';
+
+/**
+ * A dialog in the top layer of the browser, which keeps the focus inside and closes with Esc. It exists only while it is open, so its
+ * content starts anew each time.
+ */
+export function Dialog({
+  open,
+  onClose,
+  title,
+  children,
+  footer,
+  size = 'md',
+}: {
+  open: boolean;
+  onClose: () => void;
+  title: string;
+  children: ReactNode;
+  footer?: ReactNode;
+  size?: 'md' | 'lg';
+}) {
+  const ref = useRef<HTMLDialogElement>(null);
+  const heading = useId();
+  useEffect(() => {
+    if (open && ref.current && !ref.current.open) ref.current.showModal();
+  }, [open]);
+  if (!open) return null;
+  return (
+    <dialog
+      ref={ref}
+      aria-labelledby={heading}
+      onCancel={(event) => {
+        event.preventDefault();
+        onClose();
+      }}
+      onClose={onClose}
+      onMouseDown={(event) => {
+        if (event.target === event.currentTarget) onClose();
+      }}
+      className={cx(
+        'appear m-auto max-h-[calc(100dvh-32px)] w-[calc(100vw-32px)] overflow-hidden rounded-lg border border-line bg-raised p-0 text-text shadow-lift',
+        size === 'lg' ? 'max-w-180' : 'max-w-120',
+      )}
+    >
+      <div className="flex max-h-[calc(100dvh-34px)] flex-col">
+        <header className="flex items-center justify-between gap-4 py-3 pr-3 pl-6">
+          <h2 id={heading} className="text-lg">
+            {title}
+          </h2>
+          <IconButton icon={X} label={t.common.close} onClick={onClose} />
+        </header>
+        <div className="min-h-0 overflow-y-auto px-6 pb-6">{children}</div>
+        {footer && <footer className="flex flex-wrap justify-end gap-2 border-t border-line px-6 py-4">{footer}</footer>}
+      </div>
+    </dialog>
+  );
+}

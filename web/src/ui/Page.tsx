@@ -1,0 +1,47 @@
+import { type ReactNode, useEffect } from 'react';
+import { t } from '~/texts';
+import { cx } from './cx';
+
+/** The frame of a screen: its title, its actions, its content. Data takes the full width, prose 760 pixels. */
+export function Page({
+  title,
+  above,
+  lead,
+  actions,
+  wide = false,
+  below,
+  children,
+}: {
+  title: string;
+  above?: ReactNode;
+  lead?: ReactNode;
+  actions?: ReactNode;
+  wide?: boolean;
+  /** Tabs, directly under the heading. */
+  below?: ReactNode;
+  children: ReactNode;
+}) {
+  useTitle(title);
+  return (
+    <div className={cx('mx-auto flex min-h-full w-full flex-col px-4 pt-4 pb-8 sm:px-8 sm:pt-8', wide ? 'max-w-480' : 'max-w-280')}>
+      <header className={cx(below ? 'mb-0' : 'mb-6')}>
+        {above && <div className="mb-1 text-sm text-text-3">{above}</div>}
+        <div className="flex flex-wrap items-start justify-between gap-x-4 gap-y-3">
+          <div className="min-w-0">
+            <h1 className="text-xl [overflow-wrap:anywhere]">{title}</h1>
+            {lead && <div className="mt-1 text-text-2">{lead}</div>}
+          </div>
+          {actions && <div className="flex flex-wrap items-center gap-2">{actions}</div>}
+        </div>
+        {below && <div className="mt-4">{below}</div>}
+      </header>
+      {children}
+    </div>
+  );
+}
+
+export function useTitle(title: string): void {
+  useEffect(() => {
+    document.title = `${title} · ${t.product}`;
+  }, [title]);
+}
