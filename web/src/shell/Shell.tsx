@@ -65,8 +65,8 @@ export function Shell() {
           className="mb-4 flex h-8 items-center justify-center gap-2 rounded-md border border-control bg-surface text-text-3 transition-colors duration-120 hover:text-text lg:justify-start lg:px-2"
         >
           <Search size={16} strokeWidth={1.75} aria-hidden />
-          <span className="hidden grow text-left lg:inline">{t.nav.search}</span>
-          <kbd className="hidden rounded-sm bg-sunken px-1 font-sans text-xs text-text-2 lg:inline">{modifier}K</kbd>
+          <span className="hidden grow truncate text-left lg:inline">{t.nav.searchShort}</span>
+          <kbd className="hidden rounded-sm whitespace-nowrap bg-sunken px-1 font-sans text-xs text-text-2 lg:inline">{modifier}K</kbd>
         </button>
         <ul className="flex flex-col gap-0.5">
           {places.map((place) => (

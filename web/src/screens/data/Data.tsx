@@ -1,1 +1,193 @@
-export default function Data() { return <p>Data</p>; }
+import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { Search, Table2, Trash2, Upload, Users } from 'lucide-react';
+import { useDeferredValue, useEffect, useState } from 'react';
+import type { Schemas } from '~/api/client';
+import { datasets, me } from '~/api/queries';
+import { formatBytes, formatNumber } from '~/format/number';
+import { t } from '~/texts';
+import { Badge } from '~/ui/Badge';
+import { Button, buttonClass, IconButton } from '~/ui/Button';
+import { Empty } from '~/ui/Empty';
+import { Failure } from '~/ui/Failure';
+import { Input } from '~/ui/Field';
+import { Page } from '~/ui/Page';
+import { Segments } from '~/ui/Segments';
+import { Skeleton } from '~/ui/Skeleton';
+import { Ago } from '~/ui/Time';
+import { Deleted } from './Deleted';
+
+type Item = Schemas['DatasetItem'];
+
+export default function Data() {
+  const search = useSearch({ from: '/shell/data' });
+  const navigate = useNavigate({ from: '/data' });
+  const [words, setWords] = useState(search.q ?? '');
+  const [deleted, setDeleted] = useState(false);
+  const q = useDeferredValue(words.trim());
+  const account = useQuery(me);
+  const list = useInfiniteQuery({ ...datasets(q), placeholderData: keepPreviousData });
+  const show = search.show ?? 'all';
+
+  useEffect(() => {
+    void navigate({ search: (old) => ({ ...old, q: q || undefined }), replace: true });
+  }, [q, navigate]);
+
+  const mine = account.data?.username;
+  const all = (list.data?.pages ?? []).flatMap((page) => page.data);
+  const shown = all.filter((item) => show === 'all' || (item.username === mine) === (show === 'mine'));
+
+  return (
+    <Page
+      title={t.data.title}
+      wide
+      actions={
+        <>
+          <IconButton icon={Trash2} label={t.data.deleted} onClick={() => setDeleted(true)} />
+          <Link to="/upload" className={buttonClass('primary')}>
+            <Upload size={16} strokeWidth={1.75} aria-hidden />
+            {t.data.upload}
+          </Link>
+        </>
+      }
+    >
+      <div className="mb-4 flex flex-wrap items-center gap-2">
+        <div className="relative min-w-60 grow sm:max-w-90">
+          <Search size={16} strokeWidth={1.75} aria-hidden className="pointer-events-none absolute inset-y-0 left-3 my-auto text-text-3" />
+          <Input
+            type="search"
+            data-slash
+            value={words}
+            maxLength={200}
+            onChange={(event) => setWords(event.target.value)}
+            aria-label={t.data.search}
+            placeholder={t.data.search}
+            className="pl-9"
+          />
+        </div>
+        <Segments
+          label={t.data.show}
+          value={show}
+          options={[
+            ['all', t.data.all],
+            ['mine', t.data.mine],
+            ['shared', t.data.shared],
+          ]}
+          onChange={(value) => void navigate({ search: (old) => ({ ...old, show: value === 'all' ? undefined : value }), replace: true })}
+        />
+      </div>
+      {list.isError ? (
+        <Failure error={list.error} onRetry={() => void list.refetch()} />
+      ) : list.isPending ? (
+        <Skeleton lines={8} />
+      ) : shown.length === 0 ? (
+        <Nothing words={q} show={show} onClear={() => setWords('')} />
+      ) : (
+        <>
+          <List items={shown} mine={mine} />
+          {list.hasNextPage && (
+            <Button className="mt-4 self-center" busy={list.isFetchingNextPage} onClick={() => void list.fetchNextPage()}>
+              {t.common.more}
+            </Button>
+          )}
+        </>
+      )}
+      <Deleted open={deleted} onClose={() => setDeleted(false)} />
+    </Page>
+  );
+}
+
+function Nothing({ words, show, onClear }: { words: string; show: string; onClear: () => void }) {
+  if (words) {
+    return (
+      <Empty icon={Search} title={t.data.none(words)} action={<Button onClick={onClear}>{t.common.clear}</Button>}>
+        {t.data.noneText}
+      </Empty>
+    );
+  }
+  if (show === 'shared') {
+    return (
+      <Empty icon={Users} title={t.data.emptyShared.title}>
+        {t.data.emptyShared.text}
+      </Empty>
+    );
+  }
+  return (
+    <Empty
+      icon={Table2}
+      title={t.data.empty.title}
+      action={
+        <Link to="/upload" className={buttonClass('primary')}>
+          <Upload size={16} strokeWidth={1.75} aria-hidden />
+          {t.data.empty.button}
+        </Link>
+      }
+    >
+      {t.data.empty.text}
+    </Empty>
+  );
+}
+
+function List({ items, mine }: { items: Item[]; mine: string | undefined }) {
+  const head = t.data.columns;
+  const cell = 'border-b border-line px-4 py-2.5 align-top';
+  return (
+    <div className="overflow-hidden rounded-md border border-line bg-surface [&_tbody_tr:last-child>td]:border-b-0">
+      <table className="w-full border-separate border-spacing-0">
+        <thead className="hidden text-left text-xs text-text-3 md:table-header-group">
+          <tr className="[&>th]:border-b [&>th]:border-line [&>th]:px-4 [&>th]:py-2 [&>th]:font-medium">
+            <th scope="col">{head.name}</th>
+            <th scope="col" className="text-right">
+              {head.rows}
+            </th>
+            <th scope="col" className="text-right">
+              {head.size}
+            </th>
+            <th scope="col">{head.updated}</th>
+            <th scope="col">{head.owner}</th>
+            <th scope="col">{head.role}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {items.map((item) => (
+            <tr key={`${item.username}/${item.namespace}/${item.name}`} className="group relative transition-colors duration-120 hover:bg-sunken">
+              <td className={`${cell} w-full max-w-0`}>
+                <Link
+                  to="/data/$owner/$namespace/$dataset"
+                  params={{ owner: item.username, namespace: item.namespace, dataset: item.name }}
+                  className="block truncate font-medium after:absolute after:inset-0 focus-visible:outline-none focus-visible:after:rounded-md focus-visible:after:outline-2 focus-visible:after:-outline-offset-2 focus-visible:after:outline-info"
+                >
+                  <span className="font-normal text-text-3">{item.namespace} / </span>
+                  {item.name}
+                </Link>
+                <p className="truncate text-sm text-text-2">
+                  {item.matchedIn?.length ? t.data.matchedIn(item.matchedIn.map((place) => t.data.matched[place]).join(', ')) : item.dataDescription || t.dataset.noDescription}
+                </p>
+                <p className="mt-1 flex flex-wrap gap-x-3 text-xs text-text-3 md:hidden">
+                  <span>
+                    {formatNumber(item.rowCount)} {t.data.columns.rows.toLowerCase()}
+                  </span>
+                  <Ago time={item.updatedAt} />
+                  <span>{item.username === mine ? t.data.you : item.username}</span>
+                </p>
+              </td>
+              <td className={`${cell} hidden text-right whitespace-nowrap md:table-cell`}>{formatNumber(item.rowCount)}</td>
+              <td className={`${cell} hidden text-right whitespace-nowrap text-text-2 md:table-cell`}>{sizeOf(item)}</td>
+              <td className={`${cell} hidden whitespace-nowrap text-text-2 md:table-cell`}>
+                <Ago time={item.updatedAt} />
+              </td>
+              <td className={`${cell} hidden max-w-50 truncate text-text-2 md:table-cell`}>{item.username === mine ? t.data.you : item.username}</td>
+              <td className={`${cell} hidden md:table-cell`}>
+                <Badge tone={item.role === 'owner' ? 'plain' : 'info'}>{t.common.roles[item.role]}</Badge>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function sizeOf(item: Item): string {
+  return 'bytes' in item && typeof item.bytes === 'number' ? formatBytes(item.bytes) : '';
+}
