@@ -2,7 +2,7 @@ import { type ComponentProps, type ReactNode, useId } from 'react';
 import { cx } from './cx';
 
 const control =
-  'w-full rounded-md border border-control bg-surface px-3 text-text placeholder:text-text-3 transition-colors duration-120 focus-visible:border-info focus-visible:outline-1 focus-visible:outline-offset-0 disabled:opacity-60 aria-invalid:border-danger';
+  'rounded-md border border-control bg-surface px-3 text-text placeholder:text-text-3 transition-colors duration-120 focus-visible:border-info focus-visible:outline-1 focus-visible:outline-offset-0 disabled:opacity-60 aria-invalid:border-danger';
 
 /** A label above its control, with help or the fault below it. */
 export function Field({
@@ -38,13 +38,14 @@ export function Field({
 }
 
 export function Input({ className, ...rest }: ComponentProps<'input'>) {
-  return <input {...rest} className={cx(control, 'h-8 pointer-coarse:h-11', className)} />;
+  return <input {...rest} className={cx(control, 'h-8 w-full pointer-coarse:h-11', className)} />;
 }
 
 export function Textarea({ className, ...rest }: ComponentProps<'textarea'>) {
-  return <textarea {...rest} className={cx(control, 'py-2', className)} />;
+  return <textarea {...rest} className={cx(control, 'w-full py-2', className)} />;
 }
 
-export function Select({ className, ...rest }: ComponentProps<'select'>) {
-  return <select {...rest} className={cx(control, 'h-8 pr-2 pl-2 pointer-coarse:h-11', className)} />;
+/** `fit` makes it as wide as its longest option. */
+export function Select({ className, fit = false, ...rest }: ComponentProps<'select'> & { fit?: boolean }) {
+  return <select {...rest} className={cx(control, 'h-8 pr-2 pl-2 pointer-coarse:h-11', fit ? 'w-auto' : 'w-full', className)} />;
 }

@@ -201,7 +201,7 @@ type LineProps = {
 
 const Line = memo(function Line({ id, index, top, height, width, gutter, row, columns, cells, active, marked, onPick, onOpen }: LineProps) {
   return (
-    <div role="row" aria-rowindex={index + 2} className="group absolute left-0 border-b border-line" style={{ transform: `translateY(${top}px)`, width, height }}>
+    <div role="row" aria-rowindex={index + 2} className="group absolute top-0 left-0 border-b border-line" style={{ transform: `translateY(${top}px)`, width, height }}>
       <div
         role="rowheader"
         className="sticky left-0 z-1 border-r border-line bg-surface pr-2 text-right text-xs text-text-3 group-hover:bg-sunken"
@@ -262,5 +262,5 @@ function Whole({ value, type }: { value: unknown; type: string }) {
 function widthOf(column: GridColumn, rows: readonly GridRow[]): number {
   let longest = Math.max(column.name.length, typeName(column.type).length * 0.9);
   for (const row of rows.slice(0, 50)) longest = Math.max(longest, formatCell(row[column.name], column.type, column.name).length);
-  return Math.round(Math.min(360, Math.max(80, longest * 7.3 + 28)));
+  return Math.round(Math.min(360, Math.max(80, longest * 7.8 + 26)));
 }

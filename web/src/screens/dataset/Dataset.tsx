@@ -1,1 +1,162 @@
-export default function Dataset() { return <p>Dataset</p>; }
+import { useQuery } from '@tanstack/react-query';
+import { CatchBoundary, Link, useParams } from '@tanstack/react-router';
+import { Download, Share2, Upload } from 'lucide-react';
+import { type ComponentType, lazy, Suspense, useEffect, useState } from 'react';
+import { download } from '~/api/download';
+import { dataset, listEntry, type Ref, urlOf } from '~/api/queries';
+import { count, formatBytes } from '~/format/number';
+import { retried } from '~/lazy';
+import { t } from '~/texts';
+import { Badge } from '~/ui/Badge';
+import { Button, buttonClass } from '~/ui/Button';
+import { cx } from '~/ui/cx';
+import { Dialog } from '~/ui/Dialog';
+import { Failure, RouteFailure } from '~/ui/Failure';
+import { Menu } from '~/ui/Menu';
+import { Page, useTitle } from '~/ui/Page';
+import { Skeleton } from '~/ui/Skeleton';
+import { Ago } from '~/ui/Time';
+import { say } from '~/ui/toast';
+import { Columns } from './Columns';
+import type { Part } from './part';
+import { ShareList } from './Sharing';
+
+const tab = (load: () => Promise<{ default: ComponentType<Part> }>) => lazy(() => retried(load));
+
+const tabs = {
+  columns: Columns as ComponentType<Part>,
+  rows: tab(() => import('./Rows')),
+  definition: tab(() => import('./Definition')),
+  loads: tab(() => import('./Loads')),
+  history: tab(() => import('./History')),
+  sharing: tab(() => import('./Sharing')),
+  audit: tab(() => import('./Audit')),
+  settings: tab(() => import('./Settings')),
+};
+type Tab = keyof typeof tabs;
+
+export default function Dataset() {
+  const params = useParams({ strict: false }) as { owner: string; namespace: string; dataset: string; tab?: string };
+  const ref: Ref = { owner: params.owner, namespace: params.namespace, dataset: params.dataset };
+  const shown: Tab = params.tab && params.tab in tabs ? (params.tab as Tab) : 'columns';
+  const head = useQuery(dataset(ref));
+  const entry = useQuery(listEntry(ref));
+  const [sharing, setSharing] = useState(false);
+  const [failure, setFailure] = useState<unknown>();
+  useTitle(ref.dataset);
+  const where = urlOf(ref);
+  useEffect(() => setFailure(undefined), [where]);
+
+  if (head.isError) {
+    return (
+      <Page title={ref.dataset} above={<Crumbs of={ref} />}>
+        <Failure error={head.error} onRetry={() => void head.refetch()} />
+      </Page>
+    );
+  }
+  const role = entry.data?.role ?? 'viewer';
+  const size = entry.data && 'bytes' in entry.data && typeof entry.data.bytes === 'number' ? entry.data.bytes : undefined;
+  const part: Part | undefined = head.data && { at: { owner: head.data.dataset.owner, namespace: head.data.dataset.namespace, dataset: head.data.dataset.name }, metadata: head.data.metadata, role };
+  const visible = (Object.keys(tabs) as Tab[]).filter((name) => role === 'owner' || !['audit', 'settings'].includes(name));
+
+  const exportAs = (format: 'csv' | 'ndjson' | 'parquet', safe = false) => {
+    setFailure(undefined);
+    say(t.dataset.exporting);
+    download(`/data/${where}/export?format=${format}${safe ? '&escapeFormulas=true' : ''}`, `${ref.dataset}.${format}`).catch(setFailure);
+  };
+  const Shown = tabs[shown];
+  return (
+    <Page
+      title={ref.dataset}
+      wide
+      above={<Crumbs of={ref} />}
+      lead={
+        <div className="flex min-h-5 flex-wrap items-center gap-x-3 gap-y-1 text-sm">
+          {head.data && <span className="figure">{count(head.data.metadata.rowCount, 'row')}</span>}
+          {head.data && <span>{count(head.data.metadata.columns.length, 'column')}</span>}
+          {size !== undefined && <span>{formatBytes(size)}</span>}
+          {entry.data && <Ago time={entry.data.updatedAt} />}
+          {entry.data && entry.data.role !== 'owner' && <Badge tone="info">{t.common.roles[entry.data.role]}</Badge>}
+        </div>
+      }
+      actions={
+        <>
+          {role !== 'viewer' && (
+            <Link to="/upload" search={{ into: `${ref.owner}/${ref.namespace}/${ref.dataset}` }} className={buttonClass('plain')}>
+              <Upload size={16} strokeWidth={1.75} aria-hidden />
+              {t.dataset.add}
+            </Link>
+          )}
+          <Menu
+            className={buttonClass('plain')}
+            items={[
+              { label: t.dataset.formats.csv, onSelect: () => exportAs('csv') },
+              { label: t.dataset.formats.csvSafe, onSelect: () => exportAs('csv', true) },
+              { label: t.dataset.formats.ndjson, onSelect: () => exportAs('ndjson') },
+              { label: t.dataset.formats.parquet, onSelect: () => exportAs('parquet') },
+            ]}
+          >
+            <Download size={16} strokeWidth={1.75} aria-hidden />
+            {t.dataset.export}
+          </Menu>
+          {role === 'owner' && (
+            <Button look="primary" icon={Share2} onClick={() => setSharing(true)}>
+              {t.dataset.share}
+            </Button>
+          )}
+        </>
+      }
+      below={
+        <nav aria-label={t.dataset.tabsLabel} className="-mx-4 overflow-x-auto border-b border-line px-4 sm:-mx-8 sm:px-8">
+          <ul className="flex gap-6">
+            {visible.map((name) => (
+              <li key={name}>
+                <Link
+                  to="/data/$owner/$namespace/$dataset/$tab"
+                  params={{ ...ref, tab: name }}
+                  aria-current={shown === name ? 'page' : undefined}
+                  className={cx(
+                    '-mb-px flex h-10 items-center border-b-2 font-medium whitespace-nowrap transition-colors duration-120 focus-visible:-outline-offset-2',
+                    shown === name ? 'border-accent text-text' : 'border-transparent text-text-2 hover:text-text',
+                  )}
+                >
+                  {t.dataset.tabs[name]}
+                </Link>
+              </li>
+            ))}
+          </ul>
+        </nav>
+      }
+    >
+      <div className="flex min-h-0 grow flex-col pt-6">
+        {failure !== undefined && <Failure error={failure} className="mb-4" />}
+        {part ? (
+          <CatchBoundary getResetKey={() => where + shown} errorComponent={RouteFailure}>
+            <Suspense fallback={<Skeleton />}>
+              <Shown key={where} {...part} />
+            </Suspense>
+          </CatchBoundary>
+        ) : (
+          <Skeleton />
+        )}
+      </div>
+      <Dialog open={sharing} onClose={() => setSharing(false)} title={t.dataset.sharing.title(ref.dataset)}>
+        {part && <ShareList {...part} />}
+      </Dialog>
+    </Page>
+  );
+}
+
+function Crumbs({ of }: { of: Ref }) {
+  return (
+    <span className="[overflow-wrap:anywhere]">
+      <Link to="/data" className="hover:text-text hover:underline">
+        {t.data.title}
+      </Link>
+      {' / '}
+      {of.owner}
+      {' / '}
+      {of.namespace}
+    </span>
+  );
+}

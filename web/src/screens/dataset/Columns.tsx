@@ -1,0 +1,190 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { ChevronRight, Columns3, Search, Upload } from 'lucide-react';
+import { useState } from 'react';
+import type { Schemas } from '~/api/client';
+import { ApiError } from '~/api/errors';
+import { profile } from '~/api/queries';
+import { formatNumber, formatPercent } from '~/format/number';
+import { formatCell, kindOf, typeName } from '~/format/value';
+import { t } from '~/texts';
+import { buttonClass } from '~/ui/Button';
+import { cx } from '~/ui/cx';
+import { Empty } from '~/ui/Empty';
+import { Failure } from '~/ui/Failure';
+import { Input, Select } from '~/ui/Field';
+import type { Part } from './part';
+import { Picture } from './Picture';
+
+type Order = keyof typeof t.dataset.column.orders;
+type Known = Schemas['ColumnProfile'];
+
+const texts = t.dataset.column;
+const layout = 'grid grid-cols-[minmax(0,1fr)_96px] gap-x-4 gap-y-1 md:grid-cols-[minmax(140px,2fr)_minmax(140px,3fr)_minmax(160px,260px)_88px_88px]';
+
+export function Columns({ at, metadata, role }: Part) {
+  const stats = useQuery(profile(at));
+  const [words, setWords] = useState('');
+  const [order, setOrder] = useState<Order>('given');
+  const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
+  const missing = stats.error instanceof ApiError && stats.error.code === 'NOT_FOUND';
+  const known = new Map((stats.data?.columns ?? []).map((column) => [column.name, column]));
+  const keys = new Set((stats.data?.candidateKeys ?? []).filter((key) => key.length === 1).map((key) => key[0]));
+
+  if (metadata.columns.length === 0) {
+    return (
+      <Empty
+        icon={Columns3}
+        title={texts.emptyTitle}
+        action={
+          role !== 'viewer' && (
+            <Link to="/upload" search={{ into: `${at.owner}/${at.namespace}/${at.dataset}` }} className={buttonClass('primary')}>
+              <Upload size={16} strokeWidth={1.75} aria-hidden />
+              {t.dataset.add}
+            </Link>
+          )
+        }
+      >
+        {texts.emptyText}
+      </Empty>
+    );
+  }
+
+  const nulls = (name: string) => known.get(name)?.nulls ?? 0;
+  const shown = metadata.columns
+    .filter((column) => column.name.toLowerCase().includes(words.trim().toLowerCase()))
+    .toSorted((a, b) => (order === 'nulls' ? nulls(b.name) - nulls(a.name) : order === 'name' ? a.name.localeCompare(b.name, 'en') : 0));
+  const toggle = (name: string) => setOpen((old) => (old.has(name) ? new Set([...old].filter((one) => one !== name)) : new Set([...old, name])));
+
+  return (
+    <>
+      {metadata.dataDescription && <p className="mb-6 max-w-190 text-text-2 whitespace-pre-line [overflow-wrap:anywhere]">{metadata.dataDescription}</p>}
+      <div className="mb-3 flex flex-wrap items-center gap-2">
+        <div className="relative grow sm:max-w-70">
+          <Search size={16} strokeWidth={1.75} aria-hidden className="pointer-events-none absolute inset-y-0 left-3 my-auto text-text-3" />
+          <Input type="search" data-slash value={words} onChange={(event) => setWords(event.target.value)} aria-label={texts.filter} placeholder={texts.filter} className="pl-9" />
+        </div>
+        <Select aria-label={texts.order} value={order} onChange={(event) => setOrder(event.target.value as Order)} fit>
+          {(Object.keys(texts.orders) as Order[]).map((name) => (
+            <option key={name} value={name}>
+              {texts.orders[name]}
+            </option>
+          ))}
+        </Select>
+        {(missing || (stats.data && stats.data.snapshotId !== metadata.snapshotId)) && (
+          <p className="text-sm text-text-3">{missing ? texts.noProfile : texts.older}</p>
+        )}
+      </div>
+      {stats.isError && !missing && <Failure error={stats.error} onRetry={() => void stats.refetch()} className="mb-4" />}
+      <div className="overflow-hidden rounded-md border border-line bg-surface">
+        <div aria-hidden className={cx(layout, 'border-b border-line py-2 pr-4 pl-10 text-xs font-medium text-text-3 max-md:hidden')}>
+          <span>{texts.name}</span>
+          <span>{texts.meaning}</span>
+          <span>{texts.values}</span>
+          <span className="text-right">{texts.missing}</span>
+          <span className="text-right">{texts.distinct}</span>
+        </div>
+        <ul className="divide-y divide-line">
+          {shown.map((column) => {
+            const about = known.get(column.name);
+            const isOpen = open.has(column.name);
+            return (
+              <li key={column.name}>
+                <button
+                  type="button"
+                  aria-expanded={isOpen}
+                  disabled={!about}
+                  onClick={() => toggle(column.name)}
+                  className={cx(layout, 'relative w-full items-center py-2 pr-4 pl-10 text-left transition-colors duration-120 enabled:hover:bg-sunken focus-visible:-outline-offset-2')}
+                >
+                  {about && (
+                    <ChevronRight
+                      size={16}
+                      strokeWidth={1.75}
+                      aria-hidden
+                      className={cx('absolute top-3 left-4 text-text-3 transition-transform duration-120', isOpen && 'rotate-90')}
+                    />
+                  )}
+                  <span className="min-w-0 max-md:order-1">
+                    <span className="block truncate font-medium">{column.name}</span>
+                    <span className="block truncate text-xs text-text-3" title={column.type}>
+                      {typeName(column.type)}
+                    </span>
+                  </span>
+                  <span className={cx('line-clamp-2 min-w-0 text-sm [overflow-wrap:anywhere] max-md:order-3 max-md:col-span-2', column.description ? 'text-text-2' : 'text-text-3 max-md:hidden')}>
+                    {column.description}
+                  </span>
+                  <span className="min-w-0 max-md:order-4 max-md:col-span-2">{about && stats.data && <Picture column={about} rows={stats.data.rowCount} />}</span>
+                  <span className="text-right text-sm figure max-md:order-2">{about && stats.data && <Missing share={stats.data.rowCount ? about.nulls / stats.data.rowCount : 0} />}</span>
+                  <span className="text-right text-sm text-text-2 figure max-md:hidden">
+                    {about && (keys.has(column.name) ? <span title={texts.keyTitle}>{texts.key}</span> : `${about.distinctExact ? '' : texts.about}${formatNumber(about.distinct)}`)}
+                  </span>
+                </button>
+                {isOpen && about && stats.data && <Details column={about} rows={stats.data.rowCount} />}
+              </li>
+            );
+          })}
+        </ul>
+        {shown.length === 0 && <p className="px-4 py-8 text-center text-text-2">{texts.noMatch}</p>}
+      </div>
+    </>
+  );
+}
+
+function Missing({ share }: { share: number }) {
+  if (share === 0) return <span className="text-text-3">{texts.none}</span>;
+  return (
+    <span className={cx('inline-flex flex-col items-end gap-1', share > 0.5 ? 'text-warn' : 'text-text-2')}>
+      {formatPercent(share)}
+      <span aria-hidden className="h-1 w-14 overflow-hidden rounded-full bg-sunken">
+        <span className={cx('block h-full rounded-full', share > 0.5 ? 'bg-warn' : 'bg-control')} style={{ width: `${share * 100}%` }} />
+      </span>
+    </span>
+  );
+}
+
+function Details({ column, rows }: { column: Known; rows: number }) {
+  const show = (value: unknown) => formatCell(value, column.type, column.name);
+  const facts: [string, string][] = [[texts.details.type, column.type]];
+  if (column.min !== undefined && column.min !== null) facts.push([texts.details.min, show(column.min)]);
+  if (column.max !== undefined && column.max !== null) facts.push([texts.details.max, show(column.max)]);
+  if (column.mean !== undefined) facts.push([texts.details.mean, formatNumber(Number(column.mean.toPrecision(6)))]);
+  if (column.quartiles?.length) facts.push([texts.details.quartiles, column.quartiles.map(show).join(', ')]);
+  if (column.shortest !== undefined && column.longest !== undefined) facts.push([texts.details.length, texts.details.lengths(formatNumber(column.shortest), formatNumber(column.longest))]);
+  if (column.shapes?.length) facts.push([texts.details.shapes, column.shapes.map((one) => `${one.shape} (${formatPercent(one.share)})`).join(', ')]);
+  if (column.examples.length) facts.push([texts.details.examples, column.examples.map(show).join(', ')]);
+  const most = column.topValues[0]?.count ?? 1;
+  return (
+    <div className="appear grid gap-x-8 gap-y-4 border-t border-line bg-canvas py-4 pr-4 pl-10 md:grid-cols-2">
+      <dl className="grid grid-cols-[112px_minmax(0,1fr)] content-start gap-x-4 gap-y-1 text-sm">
+        {facts.map(([name, value]) => (
+          <div key={name} className="contents">
+            <dt className="text-text-3">{name}</dt>
+            <dd dir="auto" className="line-clamp-3 figure [overflow-wrap:anywhere]">
+              {value}
+            </dd>
+          </div>
+        ))}
+      </dl>
+      {column.topValues.length > 0 && most > 1 && (
+        <div>
+          <p className="mb-1 text-sm text-text-3">{texts.details.top}</p>
+          <ul className="text-sm">
+            {column.topValues.map((one, index) => (
+              <li key={index} className="relative flex h-6 items-center justify-between gap-4 overflow-hidden rounded-sm px-2">
+                <span aria-hidden className="absolute inset-y-0.5 left-0 rounded-sm bg-accent-soft" style={{ width: `${(one.count / most) * 100}%` }} />
+                <span dir="auto" className={cx('relative truncate', one.value === null && 'text-text-3')}>
+                  {one.value === null ? t.grid.nothing : show(one.value) || '""'}
+                </span>
+                <span className="relative shrink-0 text-text-2 figure" title={formatPercent(one.count / rows)}>
+                  {formatNumber(one.count)}
+                </span>
+              </li>
+            ))}
+          </ul>
+        </div>
+      )}
+      {kindOf(column.type) === 'number' && <Picture column={column} rows={rows} large />}
+    </div>
+  );
+}
