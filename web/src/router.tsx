@@ -63,7 +63,7 @@ const upload = createRoute({
   getParentRoute: () => shell,
   path: '/upload',
   component: screen(() => import('~/screens/upload/Upload')),
-  validateSearch: (search): { into?: string | undefined } => ({ into: text(search['into']) }),
+  validateSearch: (search): { into?: string | undefined; session?: string | undefined } => ({ into: text(search['into']), session: text(search['session']) }),
 });
 
 const tree = root.addChildren([signIn, shell.addChildren([ask, conversation, data, dataset, datasetTab, upload, sql, connect, account])]);

@@ -2174,7 +2174,7 @@ export interface components {
              * @default editor
              * @enum {string|null}
              */
-            role: "viewer" | "editor" | "owner" | null;
+            role?: "viewer" | "editor" | "owner" | null;
             /** @description What the token sees; everything that its creator sees if absent or empty. The token keeps a target that is renamed, and does not get a new target with an old name. */
             accessRestrictedTo?: components["schemas"]["TokenTarget"][] | null;
         };
@@ -2611,7 +2611,7 @@ export interface components {
              * @default append
              * @enum {string|null}
              */
-            mode: "append" | "replace" | null;
+            mode?: "append" | "replace" | null;
             /**
              * IngestionOptions
              * @description How to read the files. What is absent is detected.
@@ -2643,7 +2643,7 @@ export interface components {
                 } | null;
             } | null;
             /** @default false */
-            dryRun: boolean | null;
+            dryRun?: boolean | null;
             accept?: components["schemas"]["AcceptedDoubts"];
         };
         /** @description Doubts that do not stop the load. */
@@ -3003,7 +3003,7 @@ export interface components {
              * @description Give the plan as rows instead of running the statement.
              * @default false
              */
-            explain: boolean | null;
+            explain?: boolean | null;
             /**
              * Format: date-time
              * @description The moment of the data; now if absent.
@@ -3014,7 +3014,7 @@ export interface components {
              *     apostrophe before them, so that they are not run as formulas. Numbers stay as they are. Other formats do not change.
              * @default false
              */
-            escapeFormulas: boolean | null;
+            escapeFormulas?: boolean | null;
         };
         /**
          * @description A text, a number, a boolean or null; or a value with its type. Without a type, a text is varchar, a whole number is integer, bigint or
@@ -3077,7 +3077,7 @@ export interface components {
              * @default assistant
              * @enum {string|null}
              */
-            agent: "nl2ql" | "assistant" | null;
+            agent?: "nl2ql" | "assistant" | null;
             /** @description Limits the question to these datasets, named as in SQL, `dataset`, `namespace/dataset` or `owner/namespace/dataset`. */
             datasets?: string[] | null;
             /** @description Additional instructions for the model. */

@@ -14,6 +14,7 @@ import { Menu, type MenuItem } from '~/ui/Menu';
 import { setTheme, type Theme, useTheme } from '~/ui/theme';
 import { Toasts } from '~/ui/toast';
 import { somethingUnsaved } from '~/unsaved';
+import { useUploadGuard } from '~/upload/current';
 import { useShortcuts } from './shortcuts';
 
 const Palette = lazy(() => retried(() => import('./Palette')));
@@ -38,6 +39,7 @@ export function Shell() {
   const path = useRouterState({ select: (state) => state.location.pathname });
   useShortcuts({ palette: () => setPalette(true), keys: () => setKeys(true), go: (to) => void navigate({ to }) });
 
+  useUploadGuard();
   const first = useRef(true);
   useEffect(() => {
     // A new screen starts at its top, and a reader of the screen hears it.

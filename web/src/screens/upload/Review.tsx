@@ -1,0 +1,73 @@
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { Schemas } from '~/api/client';
+import { me, namespaces } from '~/api/queries';
+import { t } from '~/texts';
+import { Segments } from '~/ui/Segments';
+import { Skeleton } from '~/ui/Skeleton';
+import { nameFor } from '~/upload/parts';
+import { Target } from './Target';
+
+const texts = t.upload;
+const lastNamespace = 'quern.namespace';
+
+/** What becomes of the files of a session: one dataset of all of them, or one of each. */
+export function Review({ session, into, onAgain }: { session: Schemas['Upload']; into: string | undefined; onAgain: () => void }) {
+  const account = useQuery(me);
+  const spaces = useQuery(namespaces);
+  const files = session.files.filter((file) => file.fileStatus === 'completed');
+  const [plan, setPlan] = useState<'one' | 'each'>(sameKind(files.map((file) => file.filename)) ? 'one' : 'each');
+  if (!account.data || spaces.isPending) return <Skeleton lines={4} />;
+
+  const own = (spaces.data?.data ?? []).filter((space) => space.username === account.data.username).map((space) => space.name);
+  const kept = localStorage.getItem(lastNamespace);
+  const namespace = kept && own.includes(kept) ? kept : (own[0] ?? 'files');
+  const [owner = account.data.username, space = namespace, name] = into?.split('/') ?? [];
+  const fixed = name !== undefined;
+  const groups = fixed || plan === 'one' ? [files] : files.map((file) => [file]);
+  return (
+    <>
+      {files.length > 1 && !fixed && (
+        <div className="mb-6 flex flex-wrap items-center gap-3">
+          <span className="text-text-2">{texts.plan.label}</span>
+          <Segments
+            label={texts.plan.label}
+            value={plan}
+            options={[
+              ['one', texts.plan.one],
+              ['each', texts.plan.each],
+            ]}
+            onChange={setPlan}
+          />
+        </div>
+      )}
+      <div className="flex flex-col gap-6">
+        {groups.map((group) => (
+          <Target
+            key={group.map((file) => file.fileId).join()}
+            sessionId={session.sessionId}
+            files={group}
+            start={{ owner, namespace: space, dataset: name ?? nameFor(commonName(group.map((file) => file.filename))) }}
+            fixed={fixed}
+            namespaces={own}
+            onNamespace={(value) => localStorage.setItem(lastNamespace, value)}
+            onAgain={onAgain}
+          />
+        ))}
+      </div>
+    </>
+  );
+}
+
+/** `orders-2024.csv` and `orders-2025.csv` belong together; `orders.csv` and `customers.csv` do not. */
+function sameKind(names: string[]): boolean {
+  return new Set(names.map((name) => nameFor(name).replace(/[\d._-]+/g, ''))).size <= 1;
+}
+
+function commonName(names: string[]): string {
+  const [first = ''] = names;
+  if (names.length < 2) return first;
+  let length = 0;
+  while (length < first.length && names.every((name) => name[length] === first[length])) length += 1;
+  return first.slice(0, length).replace(/[\d._\- ]+$/, '') || first;
+}

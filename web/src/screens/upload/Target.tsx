@@ -1,0 +1,388 @@
+import { keepPreviousData, useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { CircleCheck, File as FileIcon, LoaderCircle, MessageSquareText, Table2 } from 'lucide-react';
+import { useState } from 'react';
+import { api, newKey, type Schemas, take } from '~/api/client';
+import { datasets, keyOf, pathOf, type Ref } from '~/api/queries';
+import { count, formatBytes } from '~/format/number';
+import { t } from '~/texts';
+import { Badge } from '~/ui/Badge';
+import { Bar } from '~/ui/Bar';
+import { Button, buttonClass } from '~/ui/Button';
+import { Failure } from '~/ui/Failure';
+import { Field, Input, Select } from '~/ui/Field';
+import { Grid } from '~/ui/Grid';
+import { Dialog } from '~/ui/Dialog';
+import { SetAside } from '../dataset/SetAside';
+import { dryRun, ingestion, type Options } from './dryRun';
+import { type OptionName, OptionControl, optionNames } from './OptionControl';
+
+const texts = t.upload.review;
+const loads = t.upload.load;
+const name = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
+const types = ['varchar', 'bigint', 'double', 'decimal(18,2)', 'boolean', 'date', 'timestamp', 'time'];
+
+type File = Schemas['UploadFile'];
+type Doubt = Schemas['Doubt'];
+
+/** One dataset to be: where it goes, how its files are read, what is in doubt, and then its load. */
+export function Target({
+  sessionId,
+  files,
+  start,
+  fixed,
+  namespaces,
+  onNamespace,
+  onAgain,
+}: {
+  sessionId: string;
+  files: File[];
+  start: Ref;
+  fixed: boolean;
+  namespaces: string[];
+  onNamespace: (namespace: string) => void;
+  onAgain: () => void;
+}) {
+  const queries = useQueryClient();
+  const [at, setAt] = useState(start);
+  const [typed, setTyped] = useState(start);
+  const [mode, setMode] = useState<'append' | 'replace'>('append');
+  const [options, setOptions] = useState<Options>({});
+  const [accepted, setAccepted] = useState<ReadonlySet<string>>(new Set());
+  const [loading, setLoading] = useState<string | null>(null);
+  const all = useInfiniteQuery(datasets(''));
+  const same = (a: string, b: string) => a.toLowerCase() === b.toLowerCase();
+  const exists = (all.data?.pages ?? []).some((page) => page.data.some((one) => one.username === at.owner && same(one.namespace, at.namespace) && same(one.name, at.dataset)));
+  const request = { sessionId, fileIds: files.map((file) => file.fileId), mode: exists ? mode : ('append' as const), options };
+  const trial = useQuery({ ...dryRun(at, request), enabled: loading === null, placeholderData: keepPreviousData });
+
+  const load = useMutation({
+    mutationFn: () =>
+      take(
+        api.POST('/data/{username}/{namespace}/{datasetName}/ingestions', {
+          params: { path: pathOf(at), header: { 'Idempotency-Key': newKey() } },
+          body: { ...request, accept: [...accepted] as Schemas['DoubtCode'][] },
+        }),
+      ),
+    onSuccess: (one) => {
+      onNamespace(at.namespace);
+      setLoading(one.id);
+    },
+  });
+  const commit = () => {
+    if (name.test(typed.dataset) && name.test(typed.namespace)) setAt(typed);
+  };
+  const fault = (value: string) => (value !== '' && name.test(value) ? undefined : texts.nameFault);
+  const preview = trial.data?.preview;
+  const setAside = trial.data?.progress.rowsSetAside ?? 0;
+  const doubts = preview?.doubts ?? [];
+  const open = doubts.filter((doubt) => doubt.code && !accepted.has(doubt.code));
+  const set = (key: keyof Options, value: unknown) =>
+    setOptions((old) => {
+      const next: Record<string, unknown> = { ...old, [key]: value };
+      if (value === undefined) delete next[key];
+      return next as Options;
+    });
+  const setType = (column: string, type: string) => set('types', { ...options.types, [column]: type });
+
+  if (loading) return <Loading at={at} id={loading} onBack={() => setLoading(null)} onAgain={onAgain} />;
+  return (
+    <section className="appear rounded-lg border border-line bg-surface">
+      <header className="flex flex-wrap items-end gap-3 border-b border-line p-4 sm:p-6">
+        <div className="min-w-0 grow basis-60 self-center">
+          {files.slice(0, 3).map((file) => (
+            <p key={file.fileId} className="flex items-center gap-2">
+              <FileIcon size={16} strokeWidth={1.75} aria-hidden className="shrink-0 text-text-3" />
+              <span className="truncate font-medium">{file.filename}</span>
+              <span className="shrink-0 text-sm text-text-3">{formatBytes(file.size)}</span>
+            </p>
+          ))}
+          {files.length > 3 && <p className="pl-6 text-sm text-text-3">+ {count(files.length - 3, 'file')}</p>}
+        </div>
+        {!fixed && (
+          <>
+            <Field label={texts.namespace} fault={fault(typed.namespace)} className="w-full sm:w-44">
+              {(props) => (
+                <>
+                  <Input {...props} list="namespaces" value={typed.namespace} maxLength={128} onChange={(event) => setTyped({ ...typed, namespace: event.target.value })} onBlur={commit} />
+                  <datalist id="namespaces">
+                    {namespaces.map((one) => (
+                      <option key={one} value={one} />
+                    ))}
+                  </datalist>
+                </>
+              )}
+            </Field>
+            <Field label={texts.name} fault={fault(typed.dataset)} className="w-full sm:w-56">
+              {(props) => <Input {...props} value={typed.dataset} maxLength={128} onChange={(event) => setTyped({ ...typed, dataset: event.target.value })} onBlur={commit} />}
+            </Field>
+          </>
+        )}
+        {exists && (
+          <Field label={texts.mode} className="w-full sm:w-auto">
+            {(props) => (
+              <Select {...props} value={mode} onChange={(event) => setMode(event.target.value as 'append' | 'replace')}>
+                <option value="append">{texts.modes.append}</option>
+                <option value="replace">{texts.modes.replace}</option>
+              </Select>
+            )}
+          </Field>
+        )}
+      </header>
+      <div className="p-4 sm:p-6">
+        {trial.isError ? (
+          <Failure error={trial.error} onRetry={() => void trial.refetch()} />
+        ) : trial.isPending ? (
+          <div role="status" className="flex items-center gap-3 py-6">
+            <LoaderCircle size={20} strokeWidth={1.75} aria-hidden className="spin shrink-0 text-accent" />
+            <div>
+              <p className="font-medium">{texts.reading}</p>
+              <p className="text-text-2">{texts.readingText}</p>
+            </div>
+          </div>
+        ) : trial.data.error ? (
+          <div role="alert" className="rounded-md border border-danger/30 bg-danger-soft p-4">
+            <p className="font-medium text-danger [overflow-wrap:anywhere]">{trial.data.error.message}</p>
+            <p className="mt-1 text-text-2">{t.failure.next.VALIDATION_FAILED}</p>
+          </div>
+        ) : null}
+        {preview && (
+          <div className={trial.isFetching ? 'opacity-60 transition-opacity duration-180' : undefined} aria-busy={trial.isFetching}>
+            {doubts.length > 0 && (
+              <>
+                <h3 className="mb-2">{texts.doubts}</h3>
+                <ul className="mb-6 divide-y divide-line rounded-md border border-warn/40 bg-warn-soft">
+                  {doubts.map((doubt, index) => (
+                    <Settle
+                      key={`${doubt.code ?? ''} ${doubt.option ?? ''} ${doubt.column ?? ''} ${index}`}
+                      doubt={doubt}
+                      options={options}
+                      type={preview.columns.find((column) => column.name === doubt.column)?.type}
+                      accepted={doubt.code !== undefined && accepted.has(doubt.code)}
+                      onAccept={(yes) => doubt.code && setAccepted((old) => new Set(yes ? [...old, doubt.code!] : [...old].filter((one) => one !== doubt.code)))}
+                      onOption={set}
+                      onType={setType}
+                    />
+                  ))}
+                </ul>
+              </>
+            )}
+            {setAside > 0 && (
+              <div className="mb-6 rounded-md border border-warn/40 bg-warn-soft p-4">
+                <p className="font-medium text-warn">{texts.aside(count(setAside, 'row'))}</p>
+                <p className="mt-1 text-text-2">{texts.asideText}</p>
+                <ul className="mt-2 text-sm text-text-2">
+                  {trial.data?.setAside?.slice(0, 3).map((row) => (
+                    <li key={`${row.file} ${row.row}`} className="[overflow-wrap:anywhere]">
+                      {t.dataset.loads.row} {row.row}: {row.reason}
+                    </li>
+                  ))}
+                </ul>
+              </div>
+            )}
+            <h3 className="mb-2">
+              {texts.columns} <span className="font-normal text-text-3 figure">{preview.columns.length}</span>
+            </h3>
+            <ul className="mb-6 grid max-h-72 gap-x-6 overflow-y-auto rounded-md border border-line px-4 py-1 sm:grid-cols-2 xl:grid-cols-3" tabIndex={0}>
+              {preview.columns.map((column) => (
+                <li key={column.name} className="flex h-11 items-center gap-2 border-b border-line">
+                  <span className="min-w-0 grow truncate" title={column.name}>
+                    {column.name}
+                  </span>
+                  <Select aria-label={`${texts.type} ${column.name}`} fit value={column.type} onChange={(event) => setType(column.name, event.target.value)} className="max-w-40 text-sm">
+                    {[...new Set([column.type, ...types])].map((one) => (
+                      <option key={one} value={one}>
+                        {one}
+                      </option>
+                    ))}
+                  </Select>
+                </li>
+              ))}
+            </ul>
+            <h3 className="mb-2">{texts.rows}</h3>
+            <Grid label={texts.rows} columns={preview.columns} rows={preview.rows} className="max-h-80" />
+          </div>
+        )}
+        {(preview || trial.data?.error) && (
+          <details className="mt-6">
+            <summary className="text-text-2 hover:text-text">{texts.options}</summary>
+            <div className="mt-3 grid gap-3 sm:grid-cols-3">
+              {optionNames.map((option) => (
+                <OptionControl key={option} name={option} value={options[option]} onChange={(value) => set(option, value)} />
+              ))}
+            </div>
+          </details>
+        )}
+      </div>
+      <footer className="sticky bottom-0 flex flex-wrap items-center justify-end gap-3 rounded-b-lg border-t border-line bg-surface px-4 py-3 sm:px-6">
+        {load.isError && <Failure error={load.error} className="w-full" />}
+        {open.length > 0 && <span className="text-sm text-warn">{texts.settle}</span>}
+        <Button look="quiet" onClick={onAgain}>
+          {texts.remove}
+        </Button>
+        <Button
+          look="primary"
+          busy={load.isPending}
+          disabled={!preview || trial.isFetching || open.length > 0 || fault(typed.dataset) !== undefined || fault(typed.namespace) !== undefined}
+          onClick={() => {
+            load.mutate(undefined, { onSuccess: () => void queries.invalidateQueries({ queryKey: ['datasets'] }) });
+          }}
+        >
+          {texts.loadRows(`${at.namespace} / ${at.dataset}`)}
+        </Button>
+      </footer>
+    </section>
+  );
+}
+
+/** A doubt with what settles it: values that its message names, a control, a type, or an acceptance. */
+function Settle({
+  doubt,
+  options,
+  type,
+  accepted,
+  onAccept,
+  onOption,
+  onType,
+}: {
+  doubt: Doubt;
+  options: Options;
+  type: string | undefined;
+  accepted: boolean;
+  onAccept: (yes: boolean) => void;
+  onOption: (key: keyof Options, value: unknown) => void;
+  onType: (column: string, type: string) => void;
+}) {
+  const option = optionNames.find((one) => one === doubt.option);
+  const offered = option === 'dateFormat' ? (doubt.message.match(/\b[dmyHMS]{1,4}([/.\- :][dmyHMS]{1,4})+/g) ?? []) : option === 'decimal' ? ['.', ','] : [];
+  return (
+    <li className="flex flex-wrap items-center justify-between gap-x-6 gap-y-2 px-4 py-3">
+      <p className="min-w-0 grow basis-80 [overflow-wrap:anywhere]">
+        {doubt.column && <span className="font-medium">{doubt.column}: </span>}
+        {doubt.message}
+      </p>
+      {option && (
+        <div className="max-w-full">
+          <OptionControl name={option as OptionName} value={options[option]} offered={[...new Set(offered)]} onChange={(value) => onOption(option, value)} />
+        </div>
+      )}
+      {doubt.option === 'types' && doubt.column && type && (
+        <Select aria-label={`${texts.type} ${doubt.column}`} fit value={type} onChange={(event) => onType(doubt.column!, event.target.value)}>
+          {[...new Set([type, ...types])].map((one) => (
+            <option key={one}>{one}</option>
+          ))}
+        </Select>
+      )}
+      {doubt.code && (
+        <label className="flex items-center gap-2 font-medium">
+          <input type="checkbox" checked={accepted} onChange={(event) => onAccept(event.target.checked)} className="accent-accent" />
+          {texts.accept}
+        </label>
+      )}
+    </li>
+  );
+}
+
+function Loading({ at, id, onBack, onAgain }: { at: Ref; id: string; onBack: () => void; onAgain: () => void }) {
+  const queries = useQueryClient();
+  const [aside, setAside] = useState(false);
+  const now = useQuery(ingestion(at, id));
+  const path = { ...pathOf(at), ingestionId: id };
+  const refresh = () => queries.invalidateQueries({ queryKey: keyOf(at) });
+  const cancel = useMutation({ mutationFn: () => take(api.POST('/data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/cancel', { params: { path } })), onSuccess: refresh });
+  const accept = useMutation({
+    mutationFn: () => take(api.POST('/data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/retry', { params: { path }, body: { accept: ['all'] } })),
+    onSuccess: refresh,
+  });
+  if (now.isError) return <Failure error={now.error} onRetry={() => void now.refetch()} />;
+  const one = now.data;
+  const progress = one?.progress;
+  const busy = !one || one.status === 'queued' || one.status === 'running';
+  const title = `${at.namespace} / ${at.dataset}`;
+  return (
+    <section className="appear rounded-lg border border-line bg-surface p-6" aria-live="polite">
+      {busy && (
+        <>
+          <div className="flex items-center justify-between gap-4">
+            <h2 className="flex items-center gap-2 text-lg">
+              <LoaderCircle size={16} strokeWidth={1.75} aria-hidden className="spin text-accent" />
+              {one?.status === 'queued' ? loads.queued : loads.running} {title}
+            </h2>
+            <Button look="quiet" busy={cancel.isPending} onClick={() => cancel.mutate()}>
+              {loads.cancel}
+            </Button>
+          </div>
+          <Bar className="mt-4 h-2" label={loads.running} share={progress?.bytesTotal ? progress.bytesDone / progress.bytesTotal : 0} />
+          <p className="mt-2 flex min-h-5 gap-4 text-sm text-text-2 figure">
+            {progress && <span>{loads.phases[progress.phase] ?? progress.phase}</span>}
+            {progress && progress.rowsDone > 0 && <span>{loads.progress(count(progress.rowsDone, 'row'))}</span>}
+          </p>
+        </>
+      )}
+      {one?.status === 'completed' && (
+        <>
+          <h2 className="flex items-center gap-2 text-lg">
+            <CircleCheck size={20} strokeWidth={1.75} aria-hidden className="text-ok" />
+            {loads.done(count(one.progress.rowsDone, 'row'), title)}
+          </h2>
+          {one.progress.rowsSetAside > 0 && (
+            <button type="button" onClick={() => setAside(true)} className="mt-2 text-warn underline underline-offset-2">
+              {t.dataset.loads.setAside(count(one.progress.rowsSetAside, 'row'))}
+            </button>
+          )}
+          {one.warnings?.map((warning, index) => (
+            <p key={index} className="mt-2 text-text-2">
+              {warning}
+            </p>
+          ))}
+          <div className="mt-4 flex flex-wrap gap-2">
+            <Link to="/data/$owner/$namespace/$dataset" params={at} className={buttonClass('primary')}>
+              <Table2 size={16} strokeWidth={1.75} aria-hidden />
+              {loads.open}
+            </Link>
+            <Link to="/" className={buttonClass('plain')}>
+              <MessageSquareText size={16} strokeWidth={1.75} aria-hidden />
+              {loads.ask}
+            </Link>
+            <Button look="quiet" onClick={onAgain}>
+              {loads.more}
+            </Button>
+          </div>
+          <Dialog open={aside} onClose={() => setAside(false)} title={t.dataset.loads.setAsideTitle} size="lg">
+            <SetAside at={at} ingestion={id} />
+          </Dialog>
+        </>
+      )}
+      {one?.status === 'waiting' && (
+        <>
+          <h2 className="flex items-center gap-2 text-lg">
+            {loads.waiting} <Badge tone="warn">{title}</Badge>
+          </h2>
+          {one.doubts?.map((doubt, index) => (
+            <p key={index} className="mt-2 text-warn [overflow-wrap:anywhere]">
+              {doubt.message}
+            </p>
+          ))}
+          {accept.isError && <Failure error={accept.error} className="mt-3" />}
+          <div className="mt-4 flex gap-2">
+            <Button look="primary" busy={accept.isPending} onClick={() => accept.mutate()}>
+              {t.dataset.loads.accept}
+            </Button>
+            <Button busy={cancel.isPending} onClick={() => cancel.mutate()}>
+              {loads.cancel}
+            </Button>
+          </div>
+        </>
+      )}
+      {(one?.status === 'failed' || one?.status === 'cancelled') && (
+        <>
+          <h2 className="text-lg text-danger">{one.status === 'cancelled' ? loads.cancelled : loads.failed}</h2>
+          {one.error && <p className="mt-2 [overflow-wrap:anywhere]">{one.error.message}</p>}
+          <Button className="mt-4" onClick={onBack}>
+            {loads.back}
+          </Button>
+        </>
+      )}
+    </section>
+  );
+}
