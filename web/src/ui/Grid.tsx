@@ -124,13 +124,12 @@ export function Grid({ columns, rows, total, label, onEnd, loading = false, mark
         aria-colcount={columns.length}
         aria-busy={loading}
         aria-activedescendant={active ? `${id}-${active.row}-${active.column}` : undefined}
-        title={undefined}
         tabIndex={0}
         onKeyDown={keys}
         className={cx('relative overflow-auto overscroll-contain rounded-md border border-line bg-surface text-sm figure focus-visible:outline-offset-0', className)}
       >
-        <div role="presentation" className="relative" style={{ width, height: vertical.getTotalSize() }}>
-          <div role="row" aria-rowindex={1} className="sticky top-0 z-2 border-b border-line bg-surface" style={{ width, height: header }}>
+        <div role="presentation" className="relative min-w-full" style={{ width, height: vertical.getTotalSize() }}>
+          <div role="row" aria-rowindex={1} className="sticky top-0 z-2 min-w-full border-b border-line bg-surface" style={{ width, height: header }}>
             <div role="presentation" className="sticky left-0 z-1 border-r border-line bg-surface" style={{ width: gutter, height: header - 1 }} />
             {across.map((item) => {
               const column = columns[item.index];
@@ -201,7 +200,7 @@ type LineProps = {
 
 const Line = memo(function Line({ id, index, top, height, width, gutter, row, columns, cells, active, marked, onPick, onOpen }: LineProps) {
   return (
-    <div role="row" aria-rowindex={index + 2} className="group absolute top-0 left-0 border-b border-line" style={{ transform: `translateY(${top}px)`, width, height }}>
+    <div role="row" aria-rowindex={index + 2} className="group absolute top-0 left-0 min-w-full border-b border-line" style={{ transform: `translateY(${top}px)`, width, height }}>
       <div
         role="rowheader"
         className="sticky left-0 z-1 border-r border-line bg-surface pr-2 text-right text-xs text-text-3 group-hover:bg-sunken"
@@ -260,7 +259,14 @@ function Whole({ value, type }: { value: unknown; type: string }) {
 }
 
 function widthOf(column: GridColumn, rows: readonly GridRow[]): number {
-  let longest = Math.max(column.name.length, typeName(column.type).length * 0.9);
-  for (const row of rows.slice(0, 50)) longest = Math.max(longest, formatCell(row[column.name], column.type, column.name).length);
-  return Math.round(Math.min(360, Math.max(80, longest * 7.8 + 26)));
+  let longest = Math.max(spread(column.name), spread(typeName(column.type)) * 0.9);
+  for (const row of rows.slice(0, 50)) longest = Math.max(longest, spread(formatCell(row[column.name], column.type, column.name)));
+  return Math.round(Math.min(360, Math.max(80, longest + 28)));
+}
+
+/** About how wide a text is in pixels. Figures are tabular, so they are wider than most letters. */
+function spread(text: string): number {
+  let width = 0;
+  for (const letter of text.slice(0, 60)) width += /[0-9A-Z%@#&=<>—…-]/.test(letter) ? 8.8 : /[iljtf.,:;'|! ()[\]]/.test(letter) ? 4.6 : letter > '\u2e80' ? 13 : 7.4;
+  return width;
 }

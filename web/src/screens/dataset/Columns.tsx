@@ -23,11 +23,16 @@ const texts = t.dataset.column;
 const layout = 'grid grid-cols-[minmax(0,1fr)_96px] gap-x-4 gap-y-1 md:grid-cols-[minmax(140px,2fr)_minmax(140px,3fr)_minmax(160px,260px)_88px_88px]';
 
 export function Columns({ at, metadata, role }: Part) {
-  const stats = useQuery(profile(at));
+  const waiting = metadata.rowCount > 0;
+  const stats = useQuery({
+    ...profile(at),
+    // The first profile comes a moment after the first rows; whoever waits for it needs no reload.
+    refetchInterval: ({ state }) => (waiting && isAbsent(state.error) && state.errorUpdateCount < 40 ? 4000 : false),
+  });
   const [words, setWords] = useState('');
   const [order, setOrder] = useState<Order>('given');
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
-  const missing = stats.error instanceof ApiError && stats.error.code === 'NOT_FOUND';
+  const missing = isAbsent(stats.error);
   const known = new Map((stats.data?.columns ?? []).map((column) => [column.name, column]));
   const keys = new Set((stats.data?.candidateKeys ?? []).filter((key) => key.length === 1).map((key) => key[0]));
 
@@ -112,7 +117,7 @@ export function Columns({ at, metadata, role }: Part) {
                     </span>
                   </span>
                   <span className={cx('line-clamp-2 min-w-0 text-sm [overflow-wrap:anywhere] max-md:order-3 max-md:col-span-2', column.description ? 'text-text-2' : 'text-text-3 max-md:hidden')}>
-                    {column.description}
+                    {column.description || '–'}
                   </span>
                   <span className="min-w-0 max-md:order-4 max-md:col-span-2">{about && stats.data && <Picture column={about} rows={stats.data.rowCount} />}</span>
                   <span className="text-right text-sm figure max-md:order-2">{about && stats.data && <Missing share={stats.data.rowCount ? about.nulls / stats.data.rowCount : 0} />}</span>
@@ -129,6 +134,10 @@ export function Columns({ at, metadata, role }: Part) {
       </div>
     </>
   );
+}
+
+function isAbsent(error: unknown): boolean {
+  return error instanceof ApiError && error.code === 'NOT_FOUND';
 }
 
 function Missing({ share }: { share: number }) {

@@ -5,6 +5,7 @@ import { useState } from 'react';
 import { api, newKey, type Schemas, take } from '~/api/client';
 import { datasets, keyOf, pathOf, type Ref } from '~/api/queries';
 import { count, formatBytes } from '~/format/number';
+import { typeName } from '~/format/value';
 import { t } from '~/texts';
 import { Badge } from '~/ui/Badge';
 import { Bar } from '~/ui/Bar';
@@ -190,11 +191,7 @@ export function Target({
                     {column.name}
                   </span>
                   <Select aria-label={`${texts.type} ${column.name}`} fit value={column.type} onChange={(event) => setType(column.name, event.target.value)} className="max-w-40 text-sm">
-                    {[...new Set([column.type, ...types])].map((one) => (
-                      <option key={one} value={one}>
-                        {one}
-                      </option>
-                    ))}
+                    <TypeOptions now={column.type} />
                   </Select>
                 </li>
               ))}
@@ -235,6 +232,14 @@ export function Target({
   );
 }
 
+function TypeOptions({ now }: { now: string }) {
+  return [...new Set([now, ...types])].map((one) => (
+    <option key={one} value={one}>
+      {typeName(one)}
+    </option>
+  ));
+}
+
 /** A doubt with what settles it: values that its message names, a control, a type, or an acceptance. */
 function Settle({
   doubt,
@@ -268,9 +273,7 @@ function Settle({
       )}
       {doubt.option === 'types' && doubt.column && type && (
         <Select aria-label={`${texts.type} ${doubt.column}`} fit value={type} onChange={(event) => onType(doubt.column!, event.target.value)}>
-          {[...new Set([type, ...types])].map((one) => (
-            <option key={one}>{one}</option>
-          ))}
+          <TypeOptions now={type} />
         </Select>
       )}
       {doubt.code && (

@@ -1,0 +1,27 @@
+import { defineConfig } from '@playwright/test';
+
+// `run` starts the service and sets these.
+const url = process.env['QUERN_WEB_URL'];
+if (!url) throw new Error('QUERN_WEB_URL is not set: run e2e/web/run');
+
+export default defineConfig({
+  testDir: 'tests',
+  fullyParallel: false,
+  workers: 1,
+  retries: 0,
+  timeout: 90_000,
+  expect: { timeout: 20_000 },
+  reporter: [['list']],
+  use: {
+    baseURL: url,
+    viewport: { width: 1440, height: 900 },
+    launchOptions: { executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium' },
+    trace: 'retain-on-failure',
+    permissions: ['clipboard-read', 'clipboard-write'],
+  },
+  projects: [
+    { name: 'main', testMatch: 'main.spec.ts' },
+    { name: 'more', testIgnore: ['main.spec.ts', 'screenshots.spec.ts'] },
+    { name: 'screenshots', testMatch: 'screenshots.spec.ts' },
+  ],
+});

@@ -1,0 +1,154 @@
+import { accessible, Api, expect, signIn, test } from './support';
+
+const csv = ['id,city,amount,day', ...Array.from({ length: 300 }, (_, row) => `${row},${['Vienna', 'Graz', 'Linz'][row % 3]},${row * 1.5},2026-0${(row % 9) + 1}-1${row % 9}`)].join('\n');
+
+test.describe.configure({ mode: 'serial' });
+
+const space = `screens${Date.now().toString(36)}`;
+
+test.beforeAll(async () => {
+  const ada = await Api.as('ada');
+  await ada.dataset(space, 'trips', csv);
+  await ada.call('POST', `/permissions/datasets/self/${space}/trips/shares`, { username: 'bob', role: 'viewer' });
+});
+
+test('every screen is accessible in both themes and fits a phone', async ({ page }) => {
+  test.setTimeout(240_000);
+  await page.goto('/signin');
+  await expect(page.getByRole('button', { name: 'Sign in' })).toBeVisible();
+  await accessible(page, 'signin');
+  await signIn(page, 'ada');
+  const trips = `/data/ada/${space}/trips`;
+  const screens = ['/data', '/upload', trips, `${trips}/rows`, `${trips}/definition`, `${trips}/loads`, `${trips}/history`, `${trips}/sharing`, `${trips}/audit`, `${trips}/settings`];
+  for (const screen of screens) {
+    await page.goto(screen);
+    await expect(page.locator('#content h1')).toBeVisible();
+    await page.waitForLoadState('networkidle');
+    await accessible(page, screen);
+    await page.setViewportSize({ width: 390, height: 844 });
+    const wider = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+    expect(wider, `${screen} is wider than a phone`).toBeLessThanOrEqual(0);
+    await page.setViewportSize({ width: 1440, height: 900 });
+  }
+});
+
+test('overlays are accessible and work by keyboard', async ({ page }) => {
+  await signIn(page, 'ada', `/data/ada/${space}/trips`);
+  await page.keyboard.press('Control+k');
+  await page.getByPlaceholder('Search datasets').fill('trips');
+  await expect(page.getByRole('option').first()).toBeVisible();
+  await accessible(page, 'palette');
+  await page.keyboard.press('Escape');
+  await expect(page.getByRole('dialog')).toHaveCount(0);
+  await page.keyboard.press('?');
+  await expect(page.getByRole('dialog', { name: 'Keyboard shortcuts' })).toBeVisible();
+  await accessible(page, 'keys');
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'Export' }).press('ArrowDown');
+  await expect(page.getByRole('menuitem', { name: 'CSV', exact: true })).toBeFocused();
+  await accessible(page, 'menu');
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'Share' }).click();
+  await expect(page.getByText('Who has access')).toBeVisible();
+  await accessible(page, 'sharing');
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('g');
+  await page.keyboard.press('d');
+  await expect(page).toHaveURL(/\/data$/);
+  await page.keyboard.press('/');
+  await expect(page.getByRole('searchbox')).toBeFocused();
+});
+
+test('the list searches while one types', async ({ page }) => {
+  await signIn(page, 'ada');
+  await page.getByRole('searchbox').fill('Vienna');
+  await expect(page.getByText('found in values').first()).toBeVisible();
+  await expect(page).toHaveURL(/q=Vienna/);
+  await page.getByRole('searchbox').fill('nothinglikethis');
+  await expect(page.getByText('Nothing matches “nothinglikethis”')).toBeVisible();
+});
+
+test('a dataset is exported', async ({ page }) => {
+  await signIn(page, 'ada', `/data/ada/${space}/trips`);
+  await page.getByRole('button', { name: 'Export' }).click();
+  const file = page.waitForEvent('download');
+  await page.getByRole('menuitem', { name: 'CSV', exact: true }).click();
+  expect((await file).suggestedFilename()).toBe('trips.csv');
+});
+
+test('a failure says what to do and can be tried again', async ({ page, guard }) => {
+  guard.allow(/console: Failed to load resource/);
+  await signIn(page, 'ada');
+  await page.route('**/api/v1/schema/datasets/all*', (route) =>
+    route.fulfill({
+      status: 503,
+      contentType: 'application/json',
+      headers: { 'X-Request-Id': '0199c0de-0000-7000-8000-000000000001' },
+      body: JSON.stringify({ error_code: 'UNAVAILABLE', message: 'The server is full.', error_message: '' }),
+    }),
+  );
+  await page.getByRole('searchbox').fill('x');
+  const alert = page.getByRole('alert');
+  await expect(alert).toContainText('The server is full.');
+  await expect(alert).toContainText('The service is busy or restarting.');
+  await expect(alert).toContainText('0199c0de-0000-7000-8000-000000000001');
+  await accessible(page, 'failure');
+  await page.unroute('**/api/v1/schema/datasets/all*');
+  await alert.getByRole('button', { name: 'Try again' }).click();
+  await expect(alert).toHaveCount(0);
+});
+
+test('what is not there or not shared looks the same', async ({ page, guard }) => {
+  guard.allow(/404/);
+  await signIn(page, 'bob', '/data/ada/nowhere/nothing');
+  await expect(page.getByRole('alert')).toContainText('it is not shared with you');
+  await page.goto('/no/such/page');
+  await expect(page.getByText('There is nothing at this address')).toBeVisible();
+  await accessible(page, 'not found');
+});
+
+test('a viewer changes nothing and can leave', async ({ page, guard }) => {
+  guard.allow(/404/);
+  await signIn(page, 'bob', `/data/ada/${space}/trips`);
+  await expect(page.getByText('Viewer')).toBeVisible();
+  await expect(page.getByRole('link', { name: 'Add rows' })).toHaveCount(0);
+  await expect(page.getByRole('link', { name: 'Settings' })).toHaveCount(0);
+  await page.getByRole('link', { name: 'Sharing' }).click();
+  await page.getByRole('button', { name: 'Leave this dataset' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Leave this dataset' }).click();
+  await expect(page.getByText('You left the dataset')).toBeVisible();
+});
+
+test('a token that ends is renewed once for all requests, and a session that ends comes back to its address', async ({ page, context, guard }) => {
+  guard.allow(/401|400|Failed to load resource/);
+  await signIn(page, 'ada', `/data/ada/${space}/trips`);
+  let refused = 0;
+  let renewals = 0;
+  page.on('request', (request) => {
+    if (request.url().endsWith('/token') && request.method() === 'POST') renewals += 1;
+  });
+  await page.route('**/api/v1/**', async (route) => {
+    if (refused >= 3) return route.fallback();
+    refused += 1;
+    return route.fulfill({ status: 401, contentType: 'application/json', body: JSON.stringify({ error_code: 'UNAUTHORIZED', message: 'no', error_message: '' }) });
+  });
+  await page.getByRole('link', { name: 'Datasets', exact: true }).first().click();
+  await page.getByRole('searchbox').fill('trips');
+  await expect(page.getByText('trips').first()).toBeVisible();
+  expect(renewals).toBeGreaterThan(0);
+  await page.unroute('**/api/v1/**');
+
+  // The issuer forgets the session, and the service refuses the token.
+  await context.clearCookies();
+  await page.route('**/protocol/openid-connect/token', (route) => route.fulfill({ status: 400, contentType: 'application/json', headers: { 'Access-Control-Allow-Origin': '*' }, body: '{"error":"invalid_grant"}' }));
+  await page.route('**/api/v1/**', (route) => route.fulfill({ status: 401, contentType: 'application/json', body: JSON.stringify({ error_code: 'UNAUTHORIZED', message: 'no', error_message: '' }) }));
+  await page.getByRole('searchbox').fill('tripsx');
+  await expect(page.getByRole('button', { name: 'Sign in' })).toBeVisible();
+  await page.unroute('**/protocol/openid-connect/token');
+  await page.unroute('**/api/v1/**');
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.locator('#username').fill('ada');
+  await page.locator('#password').fill('ada-pw');
+  await page.locator('#kc-login').click();
+  await expect(page.getByRole('searchbox')).toHaveValue(/trips/);
+});
