@@ -96,6 +96,129 @@ func (e Basis) Valid() bool {
 	}
 }
 
+// Defines values for BenchmarkCause.
+const (
+	BenchmarkCauseData       BenchmarkCause = "data"
+	BenchmarkCauseDefinition BenchmarkCause = "definition"
+	BenchmarkCauseMode       BenchmarkCause = "mode"
+	BenchmarkCauseModel      BenchmarkCause = "model"
+	BenchmarkCauseQuestion   BenchmarkCause = "question"
+	BenchmarkCauseRelease    BenchmarkCause = "release"
+)
+
+// Valid indicates whether the value is a known member of the BenchmarkCause enum.
+func (e BenchmarkCause) Valid() bool {
+	switch e {
+	case BenchmarkCauseData:
+		return true
+	case BenchmarkCauseDefinition:
+		return true
+	case BenchmarkCauseMode:
+		return true
+	case BenchmarkCauseModel:
+		return true
+	case BenchmarkCauseQuestion:
+		return true
+	case BenchmarkCauseRelease:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for BenchmarkMode.
+const (
+	BenchmarkModeModel BenchmarkMode = "model"
+	BenchmarkModeRules BenchmarkMode = "rules"
+)
+
+// Valid indicates whether the value is a known member of the BenchmarkMode enum.
+func (e BenchmarkMode) Valid() bool {
+	switch e {
+	case BenchmarkModeModel:
+		return true
+	case BenchmarkModeRules:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for BenchmarkOutcome.
+const (
+	BenchmarkAskedBack BenchmarkOutcome = "asked_back"
+	BenchmarkNotTold   BenchmarkOutcome = "failed"
+	BenchmarkRefused   BenchmarkOutcome = "refused"
+	BenchmarkRight     BenchmarkOutcome = "right"
+	BenchmarkWrong     BenchmarkOutcome = "wrong"
+)
+
+// Valid indicates whether the value is a known member of the BenchmarkOutcome enum.
+func (e BenchmarkOutcome) Valid() bool {
+	switch e {
+	case BenchmarkAskedBack:
+		return true
+	case BenchmarkNotTold:
+		return true
+	case BenchmarkRefused:
+		return true
+	case BenchmarkRight:
+		return true
+	case BenchmarkWrong:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for BenchmarkResultChange.
+const (
+	BenchmarkBetter BenchmarkResultChange = "better"
+	BenchmarkNew    BenchmarkResultChange = "new"
+	BenchmarkSame   BenchmarkResultChange = "same"
+	BenchmarkWorse  BenchmarkResultChange = "worse"
+)
+
+// Valid indicates whether the value is a known member of the BenchmarkResultChange enum.
+func (e BenchmarkResultChange) Valid() bool {
+	switch e {
+	case BenchmarkBetter:
+		return true
+	case BenchmarkNew:
+		return true
+	case BenchmarkSame:
+		return true
+	case BenchmarkWorse:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for BenchmarkStatus.
+const (
+	BenchmarkCancelled BenchmarkStatus = "cancelled"
+	BenchmarkCompleted BenchmarkStatus = "completed"
+	BenchmarkFailed    BenchmarkStatus = "failed"
+	BenchmarkRunning   BenchmarkStatus = "running"
+)
+
+// Valid indicates whether the value is a known member of the BenchmarkStatus enum.
+func (e BenchmarkStatus) Valid() bool {
+	switch e {
+	case BenchmarkCancelled:
+		return true
+	case BenchmarkCompleted:
+		return true
+	case BenchmarkFailed:
+		return true
+	case BenchmarkRunning:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ColumnRole.
 const (
 	ColumnRoleAmount     ColumnRole = "amount"
@@ -414,6 +537,24 @@ func (e NamespaceChangeExposure) Valid() bool {
 	case NamespaceChangeExposureSchema:
 		return true
 	case NamespaceChangeExposureValues:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for NewBenchmarkMode.
+const (
+	NewBenchmarkModel NewBenchmarkMode = "model"
+	NewBenchmarkRules NewBenchmarkMode = "rules"
+)
+
+// Valid indicates whether the value is a known member of the NewBenchmarkMode enum.
+func (e NewBenchmarkMode) Valid() bool {
+	switch e {
+	case NewBenchmarkModel:
+		return true
+	case NewBenchmarkRules:
 		return true
 	default:
 		return false
@@ -1035,6 +1176,123 @@ type AuditTargetKind string
 // - `sql`: a model wrote the statement, because no form fits
 // - `verified`: a person verified the statement; `verified` says who and when
 type Basis string
+
+// Benchmark defines model for Benchmark.
+type Benchmark struct {
+	AskedBack int32 `json:"askedBack"`
+
+	// Author Who started it.
+	Author string `json:"author"`
+	Better int32  `json:"better"`
+
+	// ComparedTo The benchmark that `better` and `worse` refer to: that of the parameter `compare`, or the last completed one of the same mode before it.
+	ComparedTo *openapi_types.UUID `json:"comparedTo,omitempty"`
+	CreatedAt  time.Time           `json:"createdAt"`
+
+	// Error Why something that was accepted failed later.
+	Error      *Failure           `json:"error,omitempty"`
+	Failed     int32              `json:"failed"`
+	FinishedAt *time.Time         `json:"finishedAt,omitempty"`
+	ID         openapi_types.UUID `json:"id"`
+
+	// Mode - `rules`: the planner answers, without a model
+	// - `model`: a model answers. If it cannot be reached, the question has failed
+	Mode BenchmarkMode `json:"mode"`
+
+	// Model Absent for rules.
+	Model *string `json:"model,omitempty"`
+
+	// Outdated What has changed since, apart from rows. Only of the last completed benchmark of its mode; empty if nothing has changed.
+	Outdated *[]BenchmarkCause `json:"outdated,omitempty"`
+	Provider *string           `json:"provider,omitempty"`
+
+	// Questions Absent until they are listed.
+	Questions *int32 `json:"questions,omitempty"`
+	Refused   int32  `json:"refused"`
+
+	// Release The version of Quern.
+	Release string          `json:"release"`
+	Right   int32           `json:"right"`
+	Status  BenchmarkStatus `json:"status"`
+	Worse   int32           `json:"worse"`
+	Wrong   int32           `json:"wrong"`
+}
+
+// BenchmarkCause - `question`: the verified question was changed; of `outdated` also: suspended, retired, or a new one was verified
+// - `data`: a dataset that it needs has another snapshot
+// - `definition`: such a dataset has another definition or other semantics
+// - `mode`: rules and model were compared
+// - `model`: another model answered; of `outdated`: the default is another model now
+// - `release`: another version of Quern answered, and with it other rules and prompts
+type BenchmarkCause string
+
+// BenchmarkList defines model for BenchmarkList.
+type BenchmarkList struct {
+	Data       []Benchmark `json:"data"`
+	NextCursor *string     `json:"nextCursor,omitempty"`
+}
+
+// BenchmarkMode - `rules`: the planner answers, without a model
+// - `model`: a model answers. If it cannot be reached, the question has failed
+type BenchmarkMode string
+
+// BenchmarkOutcome - `right`: the rows are those of the verified statement
+// - `wrong`: the rows are others
+// - `refused`: it was not answered
+// - `asked_back`: it was answered with a question
+// - `failed`: it could not be told; `detail` says why
+type BenchmarkOutcome string
+
+// BenchmarkResult defines model for BenchmarkResult.
+type BenchmarkResult struct {
+	// Before - `right`: the rows are those of the verified statement
+	// - `wrong`: the rows are others
+	// - `refused`: it was not answered
+	// - `asked_back`: it was answered with a question
+	// - `failed`: it could not be told; `detail` says why
+	Before *BenchmarkOutcome `json:"before,omitempty"`
+
+	// Change Right is better than refused or asked back, which is better than wrong or failed. `new`: the other benchmark did not ask the question.
+	Change *BenchmarkResultChange `json:"change,omitempty"`
+
+	// Detail What is wrong, without values.
+	Detail *string `json:"detail,omitempty"`
+
+	// ExpectedRows Rows of the verified statement.
+	ExpectedRows *int64 `json:"expectedRows,omitempty"`
+
+	// Outcome - `right`: the rows are those of the verified statement
+	// - `wrong`: the rows are others
+	// - `refused`: it was not answered
+	// - `asked_back`: it was answered with a question
+	// - `failed`: it could not be told; `detail` says why
+	Outcome *BenchmarkOutcome `json:"outcome,omitempty"`
+
+	// Question As it was asked, with the defaults of the parameters.
+	Question string `json:"question"`
+
+	// Rows Rows of the answer.
+	Rows *int64 `json:"rows,omitempty"`
+
+	// RunID The run, for who started the benchmark.
+	RunID      *openapi_types.UUID `json:"runId,omitempty"`
+	VerifiedID openapi_types.UUID  `json:"verifiedId"`
+
+	// Why What is known to have changed, if the question got better or worse. Empty if nothing known has: models do not always answer alike.
+	Why []BenchmarkCause `json:"why"`
+}
+
+// BenchmarkResultChange Right is better than refused or asked back, which is better than wrong or failed. `new`: the other benchmark did not ask the question.
+type BenchmarkResultChange string
+
+// BenchmarkResultList defines model for BenchmarkResultList.
+type BenchmarkResultList struct {
+	Data       []BenchmarkResult `json:"data"`
+	NextCursor *string           `json:"nextCursor,omitempty"`
+}
+
+// BenchmarkStatus defines model for BenchmarkStatus.
+type BenchmarkStatus string
 
 // Bin A part of a range. All parts have the same width, and there is no gap between them. A value that is `to` of one and `from` of the next is in the next.
 type Bin struct {
@@ -1853,6 +2111,21 @@ type NamespaceList struct {
 	Data       []NamespaceItem `json:"data"`
 	NextCursor *string         `json:"nextCursor,omitempty"`
 }
+
+// NewBenchmark defines model for NewBenchmark.
+type NewBenchmark struct {
+	// Mode What answers the questions. `model` if the service has a model, otherwise `rules`.
+	Mode *NewBenchmarkMode `json:"mode,omitempty"`
+
+	// Model The model to ask, as GET /query/models names it; the default model if absent.
+	Model *string `json:"model,omitempty"`
+
+	// Provider Its provider, where several have a model with this name.
+	Provider *string `json:"provider,omitempty"`
+}
+
+// NewBenchmarkMode What answers the questions. `model` if the service has a model, otherwise `rules`.
+type NewBenchmarkMode string
 
 // NewIngestion defines model for NewIngestion.
 type NewIngestion struct {
@@ -2823,6 +3096,12 @@ type AboutNamespace = ObjectName
 // AboutUsername A username. Compared without case; `self` stands for the caller.
 type AboutUsername = AccountName
 
+// BenchmarkID defines model for BenchmarkId.
+type BenchmarkID = openapi_types.UUID
+
+// Compare defines model for Compare.
+type Compare = openapi_types.UUID
+
 // ConversationID defines model for ConversationId.
 type ConversationID = openapi_types.UUID
 
@@ -2894,6 +3173,40 @@ type Rows = NewRows
 
 // ListAuditParams defines parameters for ListAudit.
 type ListAuditParams struct {
+	// Cursor `nextCursor` of the page before.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit Length of a page.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// ListBenchmarksParams defines parameters for ListBenchmarks.
+type ListBenchmarksParams struct {
+	// Cursor `nextCursor` of the page before.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit Length of a page.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// CreateBenchmarkParams defines parameters for CreateBenchmark.
+type CreateBenchmarkParams struct {
+	// IdempotencyKey Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and creates nothing new. With another
+	// request the answer is 422, and while the first request is still running it is 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// GetBenchmarkParams defines parameters for GetBenchmark.
+type GetBenchmarkParams struct {
+	// Compare The benchmark of the same namespace to compare with; the last completed one of the same mode before it if absent.
+	Compare *Compare `form:"compare,omitempty" json:"compare,omitempty"`
+}
+
+// ListBenchmarkResultsParams defines parameters for ListBenchmarkResults.
+type ListBenchmarkResultsParams struct {
+	// Compare The benchmark of the same namespace to compare with; the last completed one of the same mode before it if absent.
+	Compare *Compare `form:"compare,omitempty" json:"compare,omitempty"`
+
 	// Cursor `nextCursor` of the page before.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
@@ -3218,6 +3531,9 @@ type UpdateVerifiedQuestionParams struct {
 	IfMatch *string `json:"If-Match,omitempty"`
 }
 
+// CreateBenchmarkJSONRequestBody defines body for CreateBenchmark for application/json ContentType.
+type CreateBenchmarkJSONRequestBody = NewBenchmark
+
 // UpdateDatasetJSONRequestBody defines body for UpdateDataset for application/json ContentType.
 type UpdateDatasetJSONRequestBody = DatasetChange
 
@@ -3382,6 +3698,62 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /audit (the `ListAudit` operationId).
 	ListAudit(ctx context.Context, params *ListAuditParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListBenchmarks List the benchmarks of a namespace
+	//
+	// Newest first. Lists those of which the caller may read all datasets. `outdated` of the last completed benchmark of each mode says what has changed
+	// since, so that another one is worth running. A page can be shorter than `limit` although more pages follow.
+	//
+	// Corresponds with GET /benchmarks/{username}/{namespace} (the `ListBenchmarks` operationId).
+	ListBenchmarks(ctx context.Context, username Username, namespace Namespace, params *ListBenchmarksParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateBenchmarkWithBody Ask all verified questions of a namespace and compare the answers
+	//
+	// Needs the editor role on the namespace as a whole. Asks every verified question of which the caller may read all datasets, with the defaults of its
+	// parameters, as a run of the caller. No verified question answers them: with the mode `rules` the planner does, with the mode `model` a
+	// model. The rows of each answer are compared with those of the verified statement on the same snapshots. See docs/benchmarks.md.
+	//
+	// 409 if a benchmark of the namespace is running.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /benchmarks/{username}/{namespace} (the `CreateBenchmark` operationId).
+	CreateBenchmarkWithBody(ctx context.Context, username Username, namespace Namespace, params *CreateBenchmarkParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateBenchmark Ask all verified questions of a namespace and compare the answers
+	//
+	// Needs the editor role on the namespace as a whole. Asks every verified question of which the caller may read all datasets, with the defaults of its
+	// parameters, as a run of the caller. No verified question answers them: with the mode `rules` the planner does, with the mode `model` a
+	// model. The rows of each answer are compared with those of the verified statement on the same snapshots. See docs/benchmarks.md.
+	//
+	// 409 if a benchmark of the namespace is running.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /benchmarks/{username}/{namespace} (the `CreateBenchmark` operationId).
+	CreateBenchmark(ctx context.Context, username Username, namespace Namespace, params *CreateBenchmarkParams, body CreateBenchmarkJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetBenchmark Get a benchmark
+	//
+	// 404 unless the caller may read all datasets that its questions need.
+	//
+	// Corresponds with GET /benchmarks/{username}/{namespace}/{benchmarkId} (the `GetBenchmark` operationId).
+	GetBenchmark(ctx context.Context, username Username, namespace Namespace, benchmarkID BenchmarkID, params *GetBenchmarkParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CancelBenchmark Cancel a benchmark
+	//
+	// Needs the editor role on the namespace as a whole. What was answered stays. A repeat gives the same answer. 422 INVALID_STATE if the benchmark ended in
+	// another way.
+	//
+	// Corresponds with POST /benchmarks/{username}/{namespace}/{benchmarkId}/cancel (the `CancelBenchmark` operationId).
+	CancelBenchmark(ctx context.Context, username Username, namespace Namespace, benchmarkID BenchmarkID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListBenchmarkResults List what became of each question of a benchmark
+	//
+	// The newest verified question first. Questions that are not answered yet have no `outcome`.
+	//
+	// Corresponds with GET /benchmarks/{username}/{namespace}/{benchmarkId}/results (the `ListBenchmarkResults` operationId).
+	ListBenchmarkResults(ctx context.Context, username Username, namespace Namespace, benchmarkID BenchmarkID, params *ListBenchmarkResultsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// DeleteDataset Delete a dataset
 	//
@@ -4574,6 +4946,122 @@ type ClientInterface interface {
 // Corresponds with GET /audit (the `ListAudit` operationId).
 func (c *Client) ListAudit(ctx context.Context, params *ListAuditParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListAuditRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListBenchmarks List the benchmarks of a namespace
+//
+// Newest first. Lists those of which the caller may read all datasets. `outdated` of the last completed benchmark of each mode says what has changed
+// since, so that another one is worth running. A page can be shorter than `limit` although more pages follow.
+//
+// Corresponds with GET /benchmarks/{username}/{namespace} (the `ListBenchmarks` operationId).
+func (c *Client) ListBenchmarks(ctx context.Context, username Username, namespace Namespace, params *ListBenchmarksParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListBenchmarksRequest(c.Server, username, namespace, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateBenchmarkWithBody Ask all verified questions of a namespace and compare the answers
+//
+// Needs the editor role on the namespace as a whole. Asks every verified question of which the caller may read all datasets, with the defaults of its
+// parameters, as a run of the caller. No verified question answers them: with the mode `rules` the planner does, with the mode `model` a
+// model. The rows of each answer are compared with those of the verified statement on the same snapshots. See docs/benchmarks.md.
+//
+// 409 if a benchmark of the namespace is running.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /benchmarks/{username}/{namespace} (the `CreateBenchmark` operationId).
+func (c *Client) CreateBenchmarkWithBody(ctx context.Context, username Username, namespace Namespace, params *CreateBenchmarkParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateBenchmarkRequestWithBody(c.Server, username, namespace, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateBenchmark Ask all verified questions of a namespace and compare the answers
+//
+// Needs the editor role on the namespace as a whole. Asks every verified question of which the caller may read all datasets, with the defaults of its
+// parameters, as a run of the caller. No verified question answers them: with the mode `rules` the planner does, with the mode `model` a
+// model. The rows of each answer are compared with those of the verified statement on the same snapshots. See docs/benchmarks.md.
+//
+// 409 if a benchmark of the namespace is running.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /benchmarks/{username}/{namespace} (the `CreateBenchmark` operationId).
+func (c *Client) CreateBenchmark(ctx context.Context, username Username, namespace Namespace, params *CreateBenchmarkParams, body CreateBenchmarkJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateBenchmarkRequest(c.Server, username, namespace, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetBenchmark Get a benchmark
+//
+// 404 unless the caller may read all datasets that its questions need.
+//
+// Corresponds with GET /benchmarks/{username}/{namespace}/{benchmarkId} (the `GetBenchmark` operationId).
+func (c *Client) GetBenchmark(ctx context.Context, username Username, namespace Namespace, benchmarkID BenchmarkID, params *GetBenchmarkParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetBenchmarkRequest(c.Server, username, namespace, benchmarkID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CancelBenchmark Cancel a benchmark
+//
+// Needs the editor role on the namespace as a whole. What was answered stays. A repeat gives the same answer. 422 INVALID_STATE if the benchmark ended in
+// another way.
+//
+// Corresponds with POST /benchmarks/{username}/{namespace}/{benchmarkId}/cancel (the `CancelBenchmark` operationId).
+func (c *Client) CancelBenchmark(ctx context.Context, username Username, namespace Namespace, benchmarkID BenchmarkID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCancelBenchmarkRequest(c.Server, username, namespace, benchmarkID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListBenchmarkResults List what became of each question of a benchmark
+//
+// The newest verified question first. Questions that are not answered yet have no `outcome`.
+//
+// Corresponds with GET /benchmarks/{username}/{namespace}/{benchmarkId}/results (the `ListBenchmarkResults` operationId).
+func (c *Client) ListBenchmarkResults(ctx context.Context, username Username, namespace Namespace, benchmarkID BenchmarkID, params *ListBenchmarkResultsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListBenchmarkResultsRequest(c.Server, username, namespace, benchmarkID, params)
 	if err != nil {
 		return nil, err
 	}
@@ -6894,6 +7382,377 @@ func NewListAuditRequest(server string, params *ListAuditParams) (*http.Request,
 		// styled parameters, preserving literal commas as delimiters
 		// per the OpenAPI spec (e.g. "color=blue,black,brown").
 		var rawQueryFragments []string
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListBenchmarksRequest constructs an http.Request for the ListBenchmarks method
+func NewListBenchmarksRequest(server string, username Username, namespace Namespace, params *ListBenchmarksParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "username", username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "namespace", namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/benchmarks/%s/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCreateBenchmarkRequest calls the generic CreateBenchmark builder with application/json body
+func NewCreateBenchmarkRequest(server string, username Username, namespace Namespace, params *CreateBenchmarkParams, body CreateBenchmarkJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateBenchmarkRequestWithBody(server, username, namespace, params, "application/json", bodyReader)
+}
+
+// NewCreateBenchmarkRequestWithBody constructs an http.Request for the CreateBenchmark method, with any body, and a specified content type
+func NewCreateBenchmarkRequestWithBody(server string, username Username, namespace Namespace, params *CreateBenchmarkParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "username", username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "namespace", namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/benchmarks/%s/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewGetBenchmarkRequest constructs an http.Request for the GetBenchmark method
+func NewGetBenchmarkRequest(server string, username Username, namespace Namespace, benchmarkID BenchmarkID, params *GetBenchmarkParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "username", username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "namespace", namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam2 string
+
+	pathParam2, err = runtime.StyleParamWithOptions("simple", false, "benchmarkId", benchmarkID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/benchmarks/%s/%s/%s", pathParam0, pathParam1, pathParam2)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Compare != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "compare", *params.Compare, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "uuid"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCancelBenchmarkRequest constructs an http.Request for the CancelBenchmark method
+func NewCancelBenchmarkRequest(server string, username Username, namespace Namespace, benchmarkID BenchmarkID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "username", username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "namespace", namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam2 string
+
+	pathParam2, err = runtime.StyleParamWithOptions("simple", false, "benchmarkId", benchmarkID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/benchmarks/%s/%s/%s/cancel", pathParam0, pathParam1, pathParam2)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListBenchmarkResultsRequest constructs an http.Request for the ListBenchmarkResults method
+func NewListBenchmarkResultsRequest(server string, username Username, namespace Namespace, benchmarkID BenchmarkID, params *ListBenchmarkResultsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "username", username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "namespace", namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam2 string
+
+	pathParam2, err = runtime.StyleParamWithOptions("simple", false, "benchmarkId", benchmarkID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/benchmarks/%s/%s/%s/results", pathParam0, pathParam1, pathParam2)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Compare != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "compare", *params.Compare, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "uuid"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
 
 		if params.Cursor != nil {
 
@@ -11688,6 +12547,70 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /audit (the `ListAudit` operationId).
 	ListAuditWithResponse(ctx context.Context, params *ListAuditParams, reqEditors ...RequestEditorFn) (*ListAuditResponse, error)
 
+	// ListBenchmarksWithResponse List the benchmarks of a namespace
+	//
+	// Newest first. Lists those of which the caller may read all datasets. `outdated` of the last completed benchmark of each mode says what has changed
+	// since, so that another one is worth running. A page can be shorter than `limit` although more pages follow.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /benchmarks/{username}/{namespace} (the `ListBenchmarks` operationId).
+	ListBenchmarksWithResponse(ctx context.Context, username Username, namespace Namespace, params *ListBenchmarksParams, reqEditors ...RequestEditorFn) (*ListBenchmarksResponse, error)
+
+	// CreateBenchmarkWithBodyWithResponse Ask all verified questions of a namespace and compare the answers
+	//
+	// Needs the editor role on the namespace as a whole. Asks every verified question of which the caller may read all datasets, with the defaults of its
+	// parameters, as a run of the caller. No verified question answers them: with the mode `rules` the planner does, with the mode `model` a
+	// model. The rows of each answer are compared with those of the verified statement on the same snapshots. See docs/benchmarks.md.
+	//
+	// 409 if a benchmark of the namespace is running.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /benchmarks/{username}/{namespace} (the `CreateBenchmark` operationId).
+	CreateBenchmarkWithBodyWithResponse(ctx context.Context, username Username, namespace Namespace, params *CreateBenchmarkParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateBenchmarkResponse, error)
+
+	// CreateBenchmarkWithResponse Ask all verified questions of a namespace and compare the answers
+	//
+	// Needs the editor role on the namespace as a whole. Asks every verified question of which the caller may read all datasets, with the defaults of its
+	// parameters, as a run of the caller. No verified question answers them: with the mode `rules` the planner does, with the mode `model` a
+	// model. The rows of each answer are compared with those of the verified statement on the same snapshots. See docs/benchmarks.md.
+	//
+	// 409 if a benchmark of the namespace is running.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /benchmarks/{username}/{namespace} (the `CreateBenchmark` operationId).
+	CreateBenchmarkWithResponse(ctx context.Context, username Username, namespace Namespace, params *CreateBenchmarkParams, body CreateBenchmarkJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateBenchmarkResponse, error)
+
+	// GetBenchmarkWithResponse Get a benchmark
+	//
+	// 404 unless the caller may read all datasets that its questions need.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /benchmarks/{username}/{namespace}/{benchmarkId} (the `GetBenchmark` operationId).
+	GetBenchmarkWithResponse(ctx context.Context, username Username, namespace Namespace, benchmarkID BenchmarkID, params *GetBenchmarkParams, reqEditors ...RequestEditorFn) (*GetBenchmarkResponse, error)
+
+	// CancelBenchmarkWithResponse Cancel a benchmark
+	//
+	// Needs the editor role on the namespace as a whole. What was answered stays. A repeat gives the same answer. 422 INVALID_STATE if the benchmark ended in
+	// another way.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /benchmarks/{username}/{namespace}/{benchmarkId}/cancel (the `CancelBenchmark` operationId).
+	CancelBenchmarkWithResponse(ctx context.Context, username Username, namespace Namespace, benchmarkID BenchmarkID, reqEditors ...RequestEditorFn) (*CancelBenchmarkResponse, error)
+
+	// ListBenchmarkResultsWithResponse List what became of each question of a benchmark
+	//
+	// The newest verified question first. Questions that are not answered yet have no `outcome`.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /benchmarks/{username}/{namespace}/{benchmarkId}/results (the `ListBenchmarkResults` operationId).
+	ListBenchmarkResultsWithResponse(ctx context.Context, username Username, namespace Namespace, benchmarkID BenchmarkID, params *ListBenchmarkResultsParams, reqEditors ...RequestEditorFn) (*ListBenchmarkResultsResponse, error)
+
 	// DeleteDatasetWithResponse Delete a dataset
 	//
 	// Only the owner may do this; others who can see the dataset get 403. The name is free at once, and a new dataset under it inherits nothing.
@@ -13029,6 +13952,288 @@ func (r ListAuditResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ListAuditResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListBenchmarksResponseDefaultHeaders the declared response headers of an HTTP default response for ListBenchmarks
+type ListBenchmarksResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type ListBenchmarksResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *BenchmarkList
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ListBenchmarksResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListBenchmarksResponse) GetJSON200() *BenchmarkList {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ListBenchmarksResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListBenchmarksResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListBenchmarksResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListBenchmarksResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListBenchmarksResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// CreateBenchmarkResponse202Headers the declared response headers of an HTTP 202 response for CreateBenchmark
+type CreateBenchmarkResponse202Headers struct {
+	Location *string
+}
+
+// CreateBenchmarkResponseDefaultHeaders the declared response headers of an HTTP default response for CreateBenchmark
+type CreateBenchmarkResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type CreateBenchmarkResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON202 the response for an HTTP 202 `application/json` response
+	JSON202 *Benchmark
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// Headers202 the parsed response headers for an HTTP 202 response
+	Headers202 *CreateBenchmarkResponse202Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *CreateBenchmarkResponseDefaultHeaders
+}
+
+// GetJSON202 returns the response for an HTTP 202 `application/json` response
+func (r CreateBenchmarkResponse) GetJSON202() *Benchmark {
+	return r.JSON202
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r CreateBenchmarkResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateBenchmarkResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateBenchmarkResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateBenchmarkResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateBenchmarkResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetBenchmarkResponseDefaultHeaders the declared response headers of an HTTP default response for GetBenchmark
+type GetBenchmarkResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type GetBenchmarkResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Benchmark
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *GetBenchmarkResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetBenchmarkResponse) GetJSON200() *Benchmark {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r GetBenchmarkResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetBenchmarkResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetBenchmarkResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetBenchmarkResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetBenchmarkResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// CancelBenchmarkResponseDefaultHeaders the declared response headers of an HTTP default response for CancelBenchmark
+type CancelBenchmarkResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type CancelBenchmarkResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Benchmark
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *CancelBenchmarkResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CancelBenchmarkResponse) GetJSON200() *Benchmark {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r CancelBenchmarkResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CancelBenchmarkResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CancelBenchmarkResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CancelBenchmarkResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CancelBenchmarkResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListBenchmarkResultsResponseDefaultHeaders the declared response headers of an HTTP default response for ListBenchmarkResults
+type ListBenchmarkResultsResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type ListBenchmarkResultsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *BenchmarkResultList
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ListBenchmarkResultsResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListBenchmarkResultsResponse) GetJSON200() *BenchmarkResultList {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ListBenchmarkResultsResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListBenchmarkResultsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListBenchmarkResultsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListBenchmarkResultsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListBenchmarkResultsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -17583,6 +18788,106 @@ func (c *ClientWithResponses) ListAuditWithResponse(ctx context.Context, params 
 	return ParseListAuditResponse(rsp)
 }
 
+// ListBenchmarksWithResponse List the benchmarks of a namespace
+//
+// Newest first. Lists those of which the caller may read all datasets. `outdated` of the last completed benchmark of each mode says what has changed
+// since, so that another one is worth running. A page can be shorter than `limit` although more pages follow.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /benchmarks/{username}/{namespace} (the `ListBenchmarks` operationId).
+func (c *ClientWithResponses) ListBenchmarksWithResponse(ctx context.Context, username Username, namespace Namespace, params *ListBenchmarksParams, reqEditors ...RequestEditorFn) (*ListBenchmarksResponse, error) {
+	rsp, err := c.ListBenchmarks(ctx, username, namespace, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListBenchmarksResponse(rsp)
+}
+
+// CreateBenchmarkWithBodyWithResponse Ask all verified questions of a namespace and compare the answers
+//
+// Needs the editor role on the namespace as a whole. Asks every verified question of which the caller may read all datasets, with the defaults of its
+// parameters, as a run of the caller. No verified question answers them: with the mode `rules` the planner does, with the mode `model` a
+// model. The rows of each answer are compared with those of the verified statement on the same snapshots. See docs/benchmarks.md.
+//
+// 409 if a benchmark of the namespace is running.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /benchmarks/{username}/{namespace} (the `CreateBenchmark` operationId).
+func (c *ClientWithResponses) CreateBenchmarkWithBodyWithResponse(ctx context.Context, username Username, namespace Namespace, params *CreateBenchmarkParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateBenchmarkResponse, error) {
+	rsp, err := c.CreateBenchmarkWithBody(ctx, username, namespace, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateBenchmarkResponse(rsp)
+}
+
+// CreateBenchmarkWithResponse Ask all verified questions of a namespace and compare the answers
+//
+// Needs the editor role on the namespace as a whole. Asks every verified question of which the caller may read all datasets, with the defaults of its
+// parameters, as a run of the caller. No verified question answers them: with the mode `rules` the planner does, with the mode `model` a
+// model. The rows of each answer are compared with those of the verified statement on the same snapshots. See docs/benchmarks.md.
+//
+// 409 if a benchmark of the namespace is running.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /benchmarks/{username}/{namespace} (the `CreateBenchmark` operationId).
+func (c *ClientWithResponses) CreateBenchmarkWithResponse(ctx context.Context, username Username, namespace Namespace, params *CreateBenchmarkParams, body CreateBenchmarkJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateBenchmarkResponse, error) {
+	rsp, err := c.CreateBenchmark(ctx, username, namespace, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateBenchmarkResponse(rsp)
+}
+
+// GetBenchmarkWithResponse Get a benchmark
+//
+// 404 unless the caller may read all datasets that its questions need.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /benchmarks/{username}/{namespace}/{benchmarkId} (the `GetBenchmark` operationId).
+func (c *ClientWithResponses) GetBenchmarkWithResponse(ctx context.Context, username Username, namespace Namespace, benchmarkID BenchmarkID, params *GetBenchmarkParams, reqEditors ...RequestEditorFn) (*GetBenchmarkResponse, error) {
+	rsp, err := c.GetBenchmark(ctx, username, namespace, benchmarkID, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetBenchmarkResponse(rsp)
+}
+
+// CancelBenchmarkWithResponse Cancel a benchmark
+//
+// Needs the editor role on the namespace as a whole. What was answered stays. A repeat gives the same answer. 422 INVALID_STATE if the benchmark ended in
+// another way.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /benchmarks/{username}/{namespace}/{benchmarkId}/cancel (the `CancelBenchmark` operationId).
+func (c *ClientWithResponses) CancelBenchmarkWithResponse(ctx context.Context, username Username, namespace Namespace, benchmarkID BenchmarkID, reqEditors ...RequestEditorFn) (*CancelBenchmarkResponse, error) {
+	rsp, err := c.CancelBenchmark(ctx, username, namespace, benchmarkID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCancelBenchmarkResponse(rsp)
+}
+
+// ListBenchmarkResultsWithResponse List what became of each question of a benchmark
+//
+// The newest verified question first. Questions that are not answered yet have no `outcome`.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /benchmarks/{username}/{namespace}/{benchmarkId}/results (the `ListBenchmarkResults` operationId).
+func (c *ClientWithResponses) ListBenchmarkResultsWithResponse(ctx context.Context, username Username, namespace Namespace, benchmarkID BenchmarkID, params *ListBenchmarkResultsParams, reqEditors ...RequestEditorFn) (*ListBenchmarkResultsResponse, error) {
+	rsp, err := c.ListBenchmarkResults(ctx, username, namespace, benchmarkID, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListBenchmarkResultsResponse(rsp)
+}
+
 // DeleteDatasetWithResponse Delete a dataset
 //
 // Only the owner may do this; others who can see the dataset get 403. The name is free at once, and a new dataset under it inherits nothing.
@@ -19567,6 +20872,246 @@ func ParseListAuditResponse(rsp *http.Response) (*ListAuditResponse, error) {
 	switch {
 	case true:
 		var headers ListAuditResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListBenchmarksResponse parses an HTTP response from a ListBenchmarksWithResponse call
+func ParseListBenchmarksResponse(rsp *http.Response) (*ListBenchmarksResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListBenchmarksResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest BenchmarkList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ListBenchmarksResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseCreateBenchmarkResponse parses an HTTP response from a CreateBenchmarkWithResponse call
+func ParseCreateBenchmarkResponse(rsp *http.Response) (*CreateBenchmarkResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateBenchmarkResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 202:
+		var dest Benchmark
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON202 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 202:
+		var headers CreateBenchmarkResponse202Headers
+		if values := rsp.Header.Values("Location"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Location", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: "uri"}); err != nil {
+				return nil, err
+			}
+			headers.Location = &value
+		}
+		response.Headers202 = &headers
+	case true:
+		var headers CreateBenchmarkResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetBenchmarkResponse parses an HTTP response from a GetBenchmarkWithResponse call
+func ParseGetBenchmarkResponse(rsp *http.Response) (*GetBenchmarkResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetBenchmarkResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Benchmark
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers GetBenchmarkResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseCancelBenchmarkResponse parses an HTTP response from a CancelBenchmarkWithResponse call
+func ParseCancelBenchmarkResponse(rsp *http.Response) (*CancelBenchmarkResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CancelBenchmarkResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Benchmark
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers CancelBenchmarkResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListBenchmarkResultsResponse parses an HTTP response from a ListBenchmarkResultsWithResponse call
+func ParseListBenchmarkResultsResponse(rsp *http.Response) (*ListBenchmarkResultsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListBenchmarkResultsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest BenchmarkResultList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ListBenchmarkResultsResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {

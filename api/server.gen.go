@@ -22,6 +22,21 @@ type ServerInterface interface {
 	// ListAudit What happened to the caller's data
 	// (GET /audit)
 	ListAudit(w http.ResponseWriter, r *http.Request, params ListAuditParams)
+	// ListBenchmarks List the benchmarks of a namespace
+	// (GET /benchmarks/{username}/{namespace})
+	ListBenchmarks(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, params ListBenchmarksParams)
+	// CreateBenchmark Ask all verified questions of a namespace and compare the answers
+	// (POST /benchmarks/{username}/{namespace})
+	CreateBenchmark(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, params CreateBenchmarkParams)
+	// GetBenchmark Get a benchmark
+	// (GET /benchmarks/{username}/{namespace}/{benchmarkId})
+	GetBenchmark(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, benchmarkID BenchmarkID, params GetBenchmarkParams)
+	// CancelBenchmark Cancel a benchmark
+	// (POST /benchmarks/{username}/{namespace}/{benchmarkId}/cancel)
+	CancelBenchmark(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, benchmarkID BenchmarkID)
+	// ListBenchmarkResults List what became of each question of a benchmark
+	// (GET /benchmarks/{username}/{namespace}/{benchmarkId}/results)
+	ListBenchmarkResults(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, benchmarkID BenchmarkID, params ListBenchmarkResultsParams)
 	// DeleteDataset Delete a dataset
 	// (DELETE /data/{username}/{namespace}/{datasetName})
 	DeleteDataset(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, datasetName DatasetName)
@@ -274,6 +289,319 @@ func (siw *ServerInterfaceWrapper) ListAudit(w http.ResponseWriter, r *http.Requ
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListAudit(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListBenchmarks operation middleware
+func (siw *ServerInterfaceWrapper) ListBenchmarks(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "username" -------------
+	var username Username
+
+	err = runtime.BindStyledParameterWithOptions("simple", "username", r.PathValue("username"), &username, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "username", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "namespace" -------------
+	var namespace Namespace
+
+	err = runtime.BindStyledParameterWithOptions("simple", "namespace", r.PathValue("namespace"), &namespace, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "namespace", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListBenchmarksParams
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: "int32"})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListBenchmarks(w, r, username, namespace, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// CreateBenchmark operation middleware
+func (siw *ServerInterfaceWrapper) CreateBenchmark(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "username" -------------
+	var username Username
+
+	err = runtime.BindStyledParameterWithOptions("simple", "username", r.PathValue("username"), &username, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "username", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "namespace" -------------
+	var namespace Namespace
+
+	err = runtime.BindStyledParameterWithOptions("simple", "namespace", r.PathValue("namespace"), &namespace, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "namespace", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CreateBenchmarkParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.CreateBenchmark(w, r, username, namespace, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetBenchmark operation middleware
+func (siw *ServerInterfaceWrapper) GetBenchmark(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "username" -------------
+	var username Username
+
+	err = runtime.BindStyledParameterWithOptions("simple", "username", r.PathValue("username"), &username, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "username", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "namespace" -------------
+	var namespace Namespace
+
+	err = runtime.BindStyledParameterWithOptions("simple", "namespace", r.PathValue("namespace"), &namespace, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "namespace", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "benchmarkId" -------------
+	var benchmarkID BenchmarkID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "benchmarkId", r.PathValue("benchmarkId"), &benchmarkID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "benchmarkId", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GetBenchmarkParams
+
+	// ------------- Optional query parameter "compare" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "compare", r.URL.Query(), &params.Compare, runtime.BindQueryParameterOptions{Type: "string", Format: "uuid"})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "compare"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "compare", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetBenchmark(w, r, username, namespace, benchmarkID, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// CancelBenchmark operation middleware
+func (siw *ServerInterfaceWrapper) CancelBenchmark(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "username" -------------
+	var username Username
+
+	err = runtime.BindStyledParameterWithOptions("simple", "username", r.PathValue("username"), &username, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "username", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "namespace" -------------
+	var namespace Namespace
+
+	err = runtime.BindStyledParameterWithOptions("simple", "namespace", r.PathValue("namespace"), &namespace, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "namespace", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "benchmarkId" -------------
+	var benchmarkID BenchmarkID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "benchmarkId", r.PathValue("benchmarkId"), &benchmarkID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "benchmarkId", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.CancelBenchmark(w, r, username, namespace, benchmarkID)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListBenchmarkResults operation middleware
+func (siw *ServerInterfaceWrapper) ListBenchmarkResults(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "username" -------------
+	var username Username
+
+	err = runtime.BindStyledParameterWithOptions("simple", "username", r.PathValue("username"), &username, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "username", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "namespace" -------------
+	var namespace Namespace
+
+	err = runtime.BindStyledParameterWithOptions("simple", "namespace", r.PathValue("namespace"), &namespace, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "namespace", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "benchmarkId" -------------
+	var benchmarkID BenchmarkID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "benchmarkId", r.PathValue("benchmarkId"), &benchmarkID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "benchmarkId", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListBenchmarkResultsParams
+
+	// ------------- Optional query parameter "compare" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "compare", r.URL.Query(), &params.Compare, runtime.BindQueryParameterOptions{Type: "string", Format: "uuid"})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "compare"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "compare", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: "int32"})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListBenchmarkResults(w, r, username, namespace, benchmarkID, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -3419,6 +3747,11 @@ func HandlerWithOptions(si ServerInterface, options StdHTTPServerOptions) http.H
 	}
 
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/audit", wrapper.ListAudit)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/benchmarks/{username}/{namespace}", wrapper.ListBenchmarks)
+	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/benchmarks/{username}/{namespace}", wrapper.CreateBenchmark)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/benchmarks/{username}/{namespace}/{benchmarkId}", wrapper.GetBenchmark)
+	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/benchmarks/{username}/{namespace}/{benchmarkId}/cancel", wrapper.CancelBenchmark)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/benchmarks/{username}/{namespace}/{benchmarkId}/results", wrapper.ListBenchmarkResults)
 	m.HandleFunc(http.MethodDelete+" "+options.BaseURL+"/data/{username}/{namespace}/{datasetName}", wrapper.DeleteDataset)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/data/{username}/{namespace}/{datasetName}", wrapper.GetDataset)
 	m.HandleFunc(http.MethodPatch+" "+options.BaseURL+"/data/{username}/{namespace}/{datasetName}", wrapper.UpdateDataset)
@@ -3529,6 +3862,244 @@ type ListAuditdefaultJSONResponse struct {
 }
 
 func (response ListAuditdefaultJSONResponse) VisitListAuditResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListBenchmarksRequestObject struct {
+	Username  Username  `json:"username"`
+	Namespace Namespace `json:"namespace"`
+	Params    ListBenchmarksParams
+}
+
+type ListBenchmarksResponseObject interface {
+	VisitListBenchmarksResponse(w http.ResponseWriter) error
+}
+
+type ListBenchmarks200JSONResponse BenchmarkList
+
+func (response ListBenchmarks200JSONResponse) VisitListBenchmarksResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListBenchmarksdefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response ListBenchmarksdefaultJSONResponse) VisitListBenchmarksResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateBenchmarkRequestObject struct {
+	Username  Username  `json:"username"`
+	Namespace Namespace `json:"namespace"`
+	Params    CreateBenchmarkParams
+	Body      *CreateBenchmarkJSONRequestBody
+}
+
+type CreateBenchmarkResponseObject interface {
+	VisitCreateBenchmarkResponse(w http.ResponseWriter) error
+}
+
+type CreateBenchmark202ResponseHeaders struct {
+	Location *string
+}
+
+type CreateBenchmark202JSONResponse struct {
+	Body    Benchmark
+	Headers CreateBenchmark202ResponseHeaders
+}
+
+func (response CreateBenchmark202JSONResponse) VisitCreateBenchmarkResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.Location != nil {
+		w.Header().Set("Location", fmt.Sprint(*response.Headers.Location))
+	}
+	w.WriteHeader(202)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateBenchmarkdefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response CreateBenchmarkdefaultJSONResponse) VisitCreateBenchmarkResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetBenchmarkRequestObject struct {
+	Username    Username    `json:"username"`
+	Namespace   Namespace   `json:"namespace"`
+	BenchmarkID BenchmarkID `json:"benchmarkId"`
+	Params      GetBenchmarkParams
+}
+
+type GetBenchmarkResponseObject interface {
+	VisitGetBenchmarkResponse(w http.ResponseWriter) error
+}
+
+type GetBenchmark200JSONResponse Benchmark
+
+func (response GetBenchmark200JSONResponse) VisitGetBenchmarkResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetBenchmarkdefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response GetBenchmarkdefaultJSONResponse) VisitGetBenchmarkResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CancelBenchmarkRequestObject struct {
+	Username    Username    `json:"username"`
+	Namespace   Namespace   `json:"namespace"`
+	BenchmarkID BenchmarkID `json:"benchmarkId"`
+}
+
+type CancelBenchmarkResponseObject interface {
+	VisitCancelBenchmarkResponse(w http.ResponseWriter) error
+}
+
+type CancelBenchmark200JSONResponse Benchmark
+
+func (response CancelBenchmark200JSONResponse) VisitCancelBenchmarkResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CancelBenchmarkdefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response CancelBenchmarkdefaultJSONResponse) VisitCancelBenchmarkResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListBenchmarkResultsRequestObject struct {
+	Username    Username    `json:"username"`
+	Namespace   Namespace   `json:"namespace"`
+	BenchmarkID BenchmarkID `json:"benchmarkId"`
+	Params      ListBenchmarkResultsParams
+}
+
+type ListBenchmarkResultsResponseObject interface {
+	VisitListBenchmarkResultsResponse(w http.ResponseWriter) error
+}
+
+type ListBenchmarkResults200JSONResponse BenchmarkResultList
+
+func (response ListBenchmarkResults200JSONResponse) VisitListBenchmarkResultsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListBenchmarkResultsdefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response ListBenchmarkResultsdefaultJSONResponse) VisitListBenchmarkResultsResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -6616,6 +7187,21 @@ type StrictServerInterface interface {
 	// ListAudit What happened to the caller's data
 	// (GET /audit)
 	ListAudit(ctx context.Context, request ListAuditRequestObject) (ListAuditResponseObject, error)
+	// ListBenchmarks List the benchmarks of a namespace
+	// (GET /benchmarks/{username}/{namespace})
+	ListBenchmarks(ctx context.Context, request ListBenchmarksRequestObject) (ListBenchmarksResponseObject, error)
+	// CreateBenchmark Ask all verified questions of a namespace and compare the answers
+	// (POST /benchmarks/{username}/{namespace})
+	CreateBenchmark(ctx context.Context, request CreateBenchmarkRequestObject) (CreateBenchmarkResponseObject, error)
+	// GetBenchmark Get a benchmark
+	// (GET /benchmarks/{username}/{namespace}/{benchmarkId})
+	GetBenchmark(ctx context.Context, request GetBenchmarkRequestObject) (GetBenchmarkResponseObject, error)
+	// CancelBenchmark Cancel a benchmark
+	// (POST /benchmarks/{username}/{namespace}/{benchmarkId}/cancel)
+	CancelBenchmark(ctx context.Context, request CancelBenchmarkRequestObject) (CancelBenchmarkResponseObject, error)
+	// ListBenchmarkResults List what became of each question of a benchmark
+	// (GET /benchmarks/{username}/{namespace}/{benchmarkId}/results)
+	ListBenchmarkResults(ctx context.Context, request ListBenchmarkResultsRequestObject) (ListBenchmarkResultsResponseObject, error)
 	// DeleteDataset Delete a dataset
 	// (DELETE /data/{username}/{namespace}/{datasetName})
 	DeleteDataset(ctx context.Context, request DeleteDatasetRequestObject) (DeleteDatasetResponseObject, error)
@@ -6880,6 +7466,158 @@ func (sh *strictHandler) ListAudit(w http.ResponseWriter, r *http.Request, param
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(ListAuditResponseObject); ok {
 		if err := validResponse.VisitListAuditResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListBenchmarks operation middleware
+func (sh *strictHandler) ListBenchmarks(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, params ListBenchmarksParams) {
+	var request ListBenchmarksRequestObject
+
+	request.Username = username
+	request.Namespace = namespace
+	request.Params = params
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListBenchmarks(ctx, request.(ListBenchmarksRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListBenchmarks")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListBenchmarksResponseObject); ok {
+		if err := validResponse.VisitListBenchmarksResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// CreateBenchmark operation middleware
+func (sh *strictHandler) CreateBenchmark(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, params CreateBenchmarkParams) {
+	var request CreateBenchmarkRequestObject
+
+	request.Username = username
+	request.Namespace = namespace
+	request.Params = params
+
+	var body CreateBenchmarkJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		if !errors.Is(err, io.EOF) {
+			sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+			return
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateBenchmark(ctx, request.(CreateBenchmarkRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateBenchmark")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(CreateBenchmarkResponseObject); ok {
+		if err := validResponse.VisitCreateBenchmarkResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetBenchmark operation middleware
+func (sh *strictHandler) GetBenchmark(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, benchmarkID BenchmarkID, params GetBenchmarkParams) {
+	var request GetBenchmarkRequestObject
+
+	request.Username = username
+	request.Namespace = namespace
+	request.BenchmarkID = benchmarkID
+	request.Params = params
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetBenchmark(ctx, request.(GetBenchmarkRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetBenchmark")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetBenchmarkResponseObject); ok {
+		if err := validResponse.VisitGetBenchmarkResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// CancelBenchmark operation middleware
+func (sh *strictHandler) CancelBenchmark(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, benchmarkID BenchmarkID) {
+	var request CancelBenchmarkRequestObject
+
+	request.Username = username
+	request.Namespace = namespace
+	request.BenchmarkID = benchmarkID
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.CancelBenchmark(ctx, request.(CancelBenchmarkRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CancelBenchmark")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(CancelBenchmarkResponseObject); ok {
+		if err := validResponse.VisitCancelBenchmarkResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListBenchmarkResults operation middleware
+func (sh *strictHandler) ListBenchmarkResults(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, benchmarkID BenchmarkID, params ListBenchmarkResultsParams) {
+	var request ListBenchmarkResultsRequestObject
+
+	request.Username = username
+	request.Namespace = namespace
+	request.BenchmarkID = benchmarkID
+	request.Params = params
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListBenchmarkResults(ctx, request.(ListBenchmarkResultsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListBenchmarkResults")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListBenchmarkResultsResponseObject); ok {
+		if err := validResponse.VisitListBenchmarkResultsResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

@@ -30,7 +30,7 @@ func allowed() map[string][]string {
 
 		"internal/app": {"*"},
 
-		"internal/server": {"api", "internal/audit", "internal/auth", "internal/build", "internal/catalog", "internal/fault", "internal/ingest", "internal/lexicon", "internal/meaning", "internal/query", "internal/run", "internal/upload", "internal/verified"},
+		"internal/server": {"api", "internal/audit", "internal/auth", "internal/benchmark", "internal/build", "internal/catalog", "internal/fault", "internal/ingest", "internal/lexicon", "internal/meaning", "internal/query", "internal/run", "internal/upload", "internal/verified"},
 
 		"internal/a2a": {"internal/auth", "internal/catalog", "internal/fault", "internal/lexicon", "internal/run"},
 		"internal/mcp": {"internal/audit", "internal/auth", "internal/catalog", "internal/fault", "internal/meaning", "internal/query", "internal/run", "internal/verified"},
@@ -38,6 +38,10 @@ func allowed() map[string][]string {
 		"internal/run": {
 			"internal/agent", "internal/audit", "internal/auth", "internal/blob", "internal/catalog", "internal/disk", "internal/fault", "internal/grounding", "internal/job", "internal/lake",
 			"internal/postgres", "internal/query", "internal/tracing",
+		},
+		"internal/benchmark": {
+			"internal/agent", "internal/audit", "internal/auth", "internal/catalog", "internal/fault", "internal/job", "internal/postgres", "internal/query", "internal/run",
+			"internal/verified",
 		},
 		"internal/tracing":  {"internal/fault"},
 		"internal/agent":    {"internal/auth", "internal/catalog", "internal/doubt", "internal/fault", "internal/form", "internal/grounding", "internal/llm", "internal/meaning", "internal/planner", "internal/query", "internal/verified"},

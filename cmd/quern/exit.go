@@ -24,6 +24,7 @@ const (
 	exitUnavailable = 8
 	exitNotLoaded   = 9
 	exitNoAnswer    = 10
+	exitWorse       = 11
 	exitInterrupted = 130
 )
 
@@ -103,6 +104,7 @@ func explainAbsent(message string) string {
 	for kind, hint := range map[string]string{
 		"run": "`quern runs` lists your questions.", "conversation": "`quern conversation list` lists yours.",
 		"API token": "`quern token list` lists yours.", "upload session": "`quern uploads` lists yours.",
+		"benchmark": "`quern benchmark list NAMESPACE` lists those that you can see.",
 	} {
 		if strings.HasPrefix(message, "There is no "+kind+" ") {
 			return hint

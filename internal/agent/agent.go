@@ -42,9 +42,20 @@ type Question struct {
 	MessageID    string    `json:"messageId,omitempty"` // ID that an A2A client gave its message
 	MaxRows      int       `json:"maxRows,omitempty"`   // rows that an A2A client wants in an artifact at most; 0 means no wish
 	Chosen       []Chosen  `json:"chosen,omitempty"`    // what the caller chose when the run asked back, oldest first
+	By           By        `json:"by,omitempty"`        // how a question of a benchmark is answered; empty for all other questions
 	Earlier      []Turn    `json:"-"`                   // earlier turns of the conversation, oldest first
 	Run          uuid.UUID `json:"-"`
 }
+
+// By says what answers a question of a benchmark. Such a question is asked without earlier ones, and no verified question answers it:
+// the benchmark knows the verified answer, and compares it with what is answered without it.
+type By string
+
+// What answers the questions of a benchmark.
+const (
+	ByRules By = "rules" // the planner
+	ByModel By = "model" // the model that the question names
+)
 
 // Turn is an earlier question, the statements that ran for it, and the snapshots that they read.
 type Turn struct {

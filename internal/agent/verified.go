@@ -40,6 +40,10 @@ type Verified struct {
 
 // Answer implements Agent.
 func (a Verified) Answer(ctx context.Context, who auth.Principal, asked Question, log Log) (Result, error) {
+	if asked.By == ByRules {
+		return Planner{Tools: a.Tools, Planning: a.Planning}.Answer(ctx, who, asked, log)
+	}
+
 	v := &verifiedAnswer{inquiry: &inquiry{tools: a.Tools, who: who, question: asked, recorder: newRecorder(log), planning: a.Planning}}
 
 	if !v.mayAnswer() {
@@ -66,7 +70,7 @@ type verifiedAnswer struct{ inquiry *inquiry }
 func (v *verifiedAnswer) mayAnswer() bool {
 	q := v.inquiry.question
 
-	return q.Model == "" && q.Provider == "" && q.HelperPrompt == "" && len(q.Chosen) == 0 && q.AsOf.IsZero() && !refersBack(q) && !v.isOthers()
+	return q.By == "" && q.Model == "" && q.Provider == "" && q.HelperPrompt == "" && len(q.Chosen) == 0 && q.AsOf.IsZero() && !refersBack(q) && !v.isOthers()
 }
 
 // isOthers reports whether another agent began the answer.

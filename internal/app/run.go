@@ -1,10 +1,13 @@
 package app
 
 import (
+	"strings"
 	"time"
 
 	"quern.dev/quern/internal/agent"
 	"quern.dev/quern/internal/auth"
+	"quern.dev/quern/internal/benchmark"
+	"quern.dev/quern/internal/build"
 	"quern.dev/quern/internal/catalog"
 	"quern.dev/quern/internal/job"
 	"quern.dev/quern/internal/query"
@@ -44,6 +47,18 @@ func (a *App) newRuns(asking *query.Query, known *verified.Verified) *run.Runs {
 		Models: models, Tracing: a.tracing, Log: a.log, Now: time.Now, Timeout: c.Timeout, MaxPerUser: c.MaxPerUser, MaxStreamsPerUser: c.MaxStreamsPerUser, PollInterval: c.PollInterval, Retention: c.Retention,
 	})
 }
+
+// newBenchmarks wires the benchmarks of verified questions.
+func (a *App) newBenchmarks(known *verified.Verified) *benchmark.Benchmarks {
+	is := build.Read()
+
+	return &benchmark.Benchmarks{
+		DB: a.db, Catalog: a.catalog(), Verified: known, Runs: a.runs, Credentials: a.credentials(), Jobs: func() *job.Client { return a.jobs },
+		Release: strings.TrimSpace(is.Version + " " + is.Revision[:min(len(is.Revision), shortRevision)]), Now: time.Now,
+	}
+}
+
+const shortRevision = 12
 
 // credentials returns what checks callers again whose request was authenticated some time ago.
 func (a *App) credentials() auth.Credentials {

@@ -131,7 +131,9 @@ func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
 	known := &verified.Verified{DB: a.db, Catalog: a.catalog(), Query: asking, Now: time.Now}
 	a.runs = a.newRuns(asking, known)
 
-	if a.jobs, err = a.newJobs(uploads, loading, asking); err != nil {
+	benchmarks := a.newBenchmarks(known)
+
+	if a.jobs, err = a.newJobs(uploads, loading, asking, benchmarks); err != nil {
 		return nil, err
 	}
 
@@ -170,6 +172,7 @@ func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
 		Query:     asking,
 		Runs:      a.runs,
 		Verified:  known,
+		Benchmark: benchmarks,
 		Audit:     audit.Log{DB: a.db},
 		Agents:    agents,
 		Console:   a.newConsole(ctx),

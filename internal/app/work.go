@@ -8,6 +8,7 @@ import (
 
 	"github.com/riverqueue/river"
 
+	"quern.dev/quern/internal/benchmark"
 	"quern.dev/quern/internal/catalog"
 	"quern.dev/quern/internal/ingest"
 	"quern.dev/quern/internal/job"
@@ -16,8 +17,11 @@ import (
 	"quern.dev/quern/internal/upload"
 )
 
+// benchmarksAtOnce is the number of benchmarks that this process works on. They mostly wait for their questions, which are runs.
+const benchmarksAtOnce = 2
+
 // newJobs wires the workers. They read a.jobs when they work, because the client is created with them.
-func (a *App) newJobs(uploads upload.Uploads, loading *ingest.Ingest, asking *query.Query) (*job.Client, error) {
+func (a *App) newJobs(uploads upload.Uploads, loading *ingest.Ingest, asking *query.Query, benchmarks *benchmark.Benchmarks) (*job.Client, error) {
 	workers := river.NewWorkers()
 	river.AddWorker(workers, &catalog.Indexer{Catalog: loading.Catalog})
 	river.AddWorker(workers, &ingest.Runner{Ingest: loading})
@@ -30,6 +34,7 @@ func (a *App) newJobs(uploads upload.Uploads, loading *ingest.Ingest, asking *qu
 	river.AddWorker(workers, &run.Cleaner{Runs: a.runs})
 	river.AddWorker(workers, &run.Eraser{Runs: a.runs})
 	river.AddWorker(workers, &run.Repairer{Runs: a.runs})
+	river.AddWorker(workers, &benchmark.Worker{Benchmarks: benchmarks})
 	river.AddWorker(workers, &query.Exporter{Query: asking})
 	river.AddWorker(workers, &query.Cleaner{Query: asking})
 	river.AddWorker(workers, &upload.Cleaner{Uploads: uploads, Jobs: func() *job.Client { return a.jobs }})
@@ -38,7 +43,7 @@ func (a *App) newJobs(uploads upload.Uploads, loading *ingest.Ingest, asking *qu
 	config := job.Config{
 		DB: a.db, Log: a.log, Notify: a.config.Job.Notify, Workers: workers, Queues: map[string]int{},
 		// An idle replica polls the database for jobs all the time, so it polls often only where people wait.
-		Slow:     []string{job.CleanupQueue, ingest.LargeQueue, ingest.MaintenanceQueue, query.ExportQueue},
+		Slow:     []string{job.CleanupQueue, ingest.LargeQueue, ingest.MaintenanceQueue, query.ExportQueue, benchmark.Queue},
 		Periodic: slices.Concat(catalog.Periodic(), upload.Periodic(), loading.Periodic(), query.Periodic(), run.Periodic()),
 	}
 	if a.config.Job.Workers > 0 {
@@ -50,7 +55,7 @@ func (a *App) newJobs(uploads upload.Uploads, loading *ingest.Ingest, asking *qu
 	}
 
 	if a.config.Run.Workers > 0 {
-		config.Queues[run.Queue] = a.config.Run.Workers
+		config.Queues[run.Queue], config.Queues[benchmark.Queue] = a.config.Run.Workers, benchmarksAtOnce
 	}
 
 	if a.config.Maintenance.Workers > 0 {

@@ -73,6 +73,16 @@ func repeatableNode(o object) error {
 	}
 }
 
+// isOrdered reports whether the statement says the order of its rows.
+func (s *statement) isOrdered() bool {
+	root := s.root
+	for root["type"] == "CTE_NODE" {
+		root = child(root, "child")
+	}
+
+	return slices.ContainsFunc(items(root["modifiers"]), func(m object) bool { return m["type"] == "ORDER_MODIFIER" })
+}
+
 // repeatableRows refuses a query that takes some of its rows without an order.
 func repeatableRows(o object) error {
 	var isOrdered, isCut bool

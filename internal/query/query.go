@@ -169,6 +169,8 @@ func (q *Query) Run(ctx context.Context, who auth.Principal, want Statement) (*R
 			return nil, err
 		}
 
+		result.Ordered = checked.isOrdered()
+
 		if result.Needs = needs; want.OfRun {
 			result.Tree = checked.written
 		}

@@ -27,6 +27,7 @@ type Result struct {
 	Columns []Column
 	Reads   []Read
 	Needs   []Need          // only of a lasting statement
+	Ordered bool            // the statement has an ORDER BY
 	Tree    json.RawMessage // DuckDB's syntax tree of a statement of a run, else nil
 
 	result *engine.Result

@@ -183,7 +183,7 @@ func (r *Runs) continueTx(ctx context.Context, tx postgres.Tx, run Run, chosen a
 		return run, err
 	}
 
-	return run, r.Jobs().InsertTx(ctx, tx, run.args(), runOpts())
+	return run, r.Jobs().InsertTx(ctx, tx, run.args(), run.opts())
 }
 
 // tooMany returns the fault for a question above the limit of an account.

@@ -175,6 +175,26 @@ func (r *Runs) complete(ctx context.Context, kept storedStep) (agent.Step, error
 	return step, nil
 }
 
+// Pinned returns the snapshots that a run of the caller has read, by dataset.
+//
+// Faults: NotFound.
+func (r *Runs) Pinned(ctx context.Context, who auth.Principal, id uuid.UUID) (map[uuid.UUID]uuid.UUID, error) {
+	if _, err := r.own(ctx, who, id); err != nil {
+		return nil, err
+	}
+
+	pinned := map[uuid.UUID]uuid.UUID{}
+
+	return pinned, r.DB.Do(ctx, func(q postgres.Querier) error {
+		reads, err := selectPinned(ctx, q, who.Account, id)
+		for _, read := range reads {
+			pinned[read.ID] = read.Snapshot
+		}
+
+		return err
+	})
+}
+
 // Await waits until a run of the caller ends or waits for a choice.
 //
 // Faults: NotFound, Unauthorized when the credential of the caller is no longer valid.

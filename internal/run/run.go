@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -130,6 +131,7 @@ type Run struct {
 
 	caller    auth.Principal
 	namespace uuid.UUID // set only until the run is inserted
+	title     string    // likewise
 	lastSeq   int64
 	stored    *storedResult
 }
@@ -145,6 +147,7 @@ type Ask struct {
 	Question     agent.Question
 	Agent        string
 	Conversation uuid.UUID // uuid.Nil starts a new conversation
+	Title        string    // of a new conversation; empty means the question
 	Once         auth.Once
 }
 
@@ -178,7 +181,7 @@ func (r *Runs) Ask(ctx context.Context, who auth.Principal, want Ask) (made Run,
 	now := r.now()
 	draft := Run{
 		Account: who.Account, ID: uuid.Must(uuid.NewV7()), Conversation: want.Conversation, Agent: want.Agent, Question: want.Question,
-		Status: Running, CreatedAt: now, DeadlineAt: now.Add(r.Timeout), caller: who, namespace: namespace.ID, lastSeq: 1,
+		Status: Running, CreatedAt: now, DeadlineAt: now.Add(r.Timeout), caller: who, namespace: namespace.ID, title: want.Title, lastSeq: 1,
 	}
 	_, _ = rand.Read(draft.TraceID[:])
 
@@ -288,7 +291,7 @@ func (r *Runs) askTx(ctx context.Context, tx postgres.Tx, draft *Run, namespace 
 		return err
 	}
 
-	return r.Jobs().InsertTx(ctx, tx, draft.args(), runOpts())
+	return r.Jobs().InsertTx(ctx, tx, draft.args(), draft.opts())
 }
 
 // turnTx adds the run to its conversation, which it creates if needed. Runs of the conversation that wait for a choice end.
@@ -297,7 +300,7 @@ func (r *Runs) turnTx(ctx context.Context, tx postgres.Tx, draft *Run, namespace
 		draft.Conversation = uuid.Must(uuid.NewV7())
 
 		return insertConversation(ctx, tx, Conversation{
-			Account: draft.Account, ID: draft.Conversation, Title: titleOf(draft.Question.Text), Username: draft.Question.Username,
+			Account: draft.Account, ID: draft.Conversation, Title: titleOf(cmp.Or(draft.title, draft.Question.Text)), Username: draft.Question.Username,
 			Namespace: namespace.Name, CreatedAt: draft.CreatedAt, ActiveAt: draft.CreatedAt,
 			namespaceAccount: namespace.Account, namespaceID: namespace.ID,
 		})

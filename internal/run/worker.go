@@ -19,7 +19,17 @@ import (
 // Queue is the queue of runs.
 const Queue = "run"
 
-func runOpts() *river.InsertOpts { return &river.InsertOpts{Queue: Queue} }
+// benchmarkPriority lets the questions of people go before those of benchmarks. The default priority is 1, which goes first.
+const benchmarkPriority = 2
+
+func (r Run) opts() *river.InsertOpts {
+	opts := &river.InsertOpts{Queue: Queue}
+	if r.Question.By != "" {
+		opts.Priority = benchmarkPriority
+	}
+
+	return opts
+}
 
 // Args is the job of a run.
 type Args struct {
@@ -144,7 +154,11 @@ func (r *Runs) resume(ctx context.Context, args Args, lease job.Lease) (*record,
 	r.tail.tellBegun(run.key(), run.BeganAt)
 
 	run.Question.Run = run.ID
-	if run.Question.Earlier, err = r.earlier(ctx, *run); err != nil {
+	if run.Question.By == "" {
+		run.Question.Earlier, err = r.earlier(ctx, *run)
+	}
+
+	if err != nil {
 		return nil, err
 	}
 

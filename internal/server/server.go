@@ -15,6 +15,7 @@ import (
 	"quern.dev/quern/api"
 	"quern.dev/quern/internal/audit"
 	"quern.dev/quern/internal/auth"
+	"quern.dev/quern/internal/benchmark"
 	"quern.dev/quern/internal/catalog"
 	"quern.dev/quern/internal/ingest"
 	"quern.dev/quern/internal/query"
@@ -35,6 +36,7 @@ type Config struct {
 	Query          *query.Query
 	Runs           *run.Runs
 	Verified       *verified.Verified
+	Benchmark      *benchmark.Benchmarks
 	Audit          audit.Log
 	Agents         map[string]func(http.ResponseWriter, *http.Request) error // handlers of other protocols, by operationId
 	Ready          func(context.Context) []Check
@@ -105,6 +107,7 @@ type handlers struct {
 	query      *query.Query
 	runs       *run.Runs
 	verified   *verified.Verified
+	benchmark  *benchmark.Benchmarks
 	audit      audit.Log
 	public     string // address of the service
 	apiVersion string // of the interface specification

@@ -33,7 +33,7 @@ type New struct {
 // Faults: NotFound; Forbidden if the caller may not edit the namespace; ValidationFailed; Conflict if another verified question
 // has the same wording; LimitExceeded; those of the statement.
 func (v *Verified) Create(ctx context.Context, who auth.Principal, want New) (made Question, err error) {
-	namespace, err := v.editable(ctx, who, want.At)
+	namespace, err := v.Editable(ctx, who, want.At)
 	if err != nil {
 		return Question{}, err
 	}
@@ -308,25 +308,28 @@ func (v *Verified) own(ctx context.Context, who auth.Principal, at catalog.Path,
 		return Question{}, catalog.Namespace{}, err
 	}
 
-	namespace, err := v.editable(ctx, who, at)
+	namespace, err := v.Editable(ctx, who, at)
 
 	return found, namespace, err
 }
 
-func mayEdit(who auth.Principal, namespace catalog.Namespace) bool {
+// MayEdit reports whether the caller may edit a namespace as a whole.
+func MayEdit(who auth.Principal, namespace catalog.Namespace) bool {
 	role := namespace.Role(who)
 
 	return role != "" && !auth.Editor.Exceeds(role)
 }
 
-// editable returns a namespace that the caller may edit as a whole.
-func (v *Verified) editable(ctx context.Context, who auth.Principal, at catalog.Path) (namespace catalog.Namespace, err error) {
+// Editable returns a namespace that the caller may edit as a whole.
+//
+// Faults: NotFound, Forbidden.
+func (v *Verified) Editable(ctx context.Context, who auth.Principal, at catalog.Path) (namespace catalog.Namespace, err error) {
 	err = v.DB.Do(ctx, func(db postgres.Querier) (err error) {
 		namespace, err = v.Catalog.Visible(ctx, db, who, at)
 
 		return err
 	})
-	if err == nil && !mayEdit(who, namespace) {
+	if err == nil && !MayEdit(who, namespace) {
 		err = fault.New(fault.Forbidden, "This needs the role editor on the namespace as a whole.")
 	}
 
@@ -339,9 +342,7 @@ func (v *Verified) prove(ctx context.Context, who auth.Principal, at catalog.Pat
 		return nil, err
 	}
 
-	result, err := v.Query.Run(ctx, who, query.Statement{
-		Username: at.Username, Namespace: at.Namespace, Text: c.Query, Parameters: Bound(c.defaults()), Form: query.Rows, Lasting: true,
-	})
+	result, err := v.Query.Run(ctx, who, c.statement(at))
 	if err != nil {
 		return nil, err
 	}
@@ -356,6 +357,22 @@ func (v *Verified) prove(ctx context.Context, who auth.Principal, at catalog.Pat
 	}
 
 	return result.Needs, c.checkColumns(result.Needs)
+}
+
+// statement returns the statement with the defaults of its parameters.
+func (c Content) statement(at catalog.Path) query.Statement {
+	return query.Statement{Username: at.Username, Namespace: at.Namespace, Text: c.Query, Parameters: Bound(c.defaults()), Form: query.Rows, Lasting: true}
+}
+
+// Rows runs the statement of a question with the defaults of its parameters and the rights of the caller. It reads the pinned snapshots. The
+// caller closes the result.
+//
+// Faults: those of the package query; *query.ChangedError if the statement no longer reads what it needs.
+func (v *Verified) Rows(ctx context.Context, who auth.Principal, at catalog.Path, q Question, pinned map[uuid.UUID]uuid.UUID) (*query.Result, error) {
+	want := q.statement(at)
+	want.Needs, want.Pinned, want.OfRun = q.Needs, pinned, true
+
+	return v.Query.Run(ctx, who, want)
 }
 
 // checkColumns checks that the statement reads the columns whose values parameters have.

@@ -265,7 +265,7 @@ func (q Question) stateFor(who auth.Principal, namespace catalog.Namespace, seen
 		switch {
 		case isSeen:
 			now = append(now, needOf(n, item))
-		case n.Namespace != namespace.ID || !mayEdit(who, namespace):
+		case n.Namespace != namespace.ID || !MayEdit(who, namespace):
 			return state{}
 		}
 		// Who may edit the namespace sees all its datasets, so this one was deleted.
@@ -382,7 +382,7 @@ func (v *Verified) Near(ctx context.Context, who auth.Principal, at catalog.Path
 		}
 
 		for _, c := range found {
-			if text := c.shown(); len(near) < maxNear && !slices.ContainsFunc(near, func(n Near) bool { return n.Text == text }) {
+			if text := c.Asked(); len(near) < maxNear && !slices.ContainsFunc(near, func(n Near) bool { return n.Text == text }) {
 				reads, err := v.reads(ctx, db, who, c.Question)
 				if err != nil {
 					return err
@@ -398,8 +398,8 @@ func (v *Verified) Near(ctx context.Context, who auth.Principal, at catalog.Path
 	return near, err
 }
 
-// shown returns the question with the defaults of its parameters, as one can ask it.
-func (q Question) shown() string {
+// Asked returns the question with the defaults of its parameters, as one can ask it.
+func (q Question) Asked() string {
 	given := slices.Clone(q.Parameters)
 	list := make([]Given, len(given))
 
