@@ -34,8 +34,20 @@ const shell = createRoute({
   errorComponent: RouteFailure,
 });
 
-const ask = createRoute({ getParentRoute: () => shell, path: '/', component: screen(() => import('~/screens/ask/Ask')) });
-const conversation = createRoute({ getParentRoute: () => shell, path: '/ask/$conversation', component: screen(() => import('~/screens/ask/Ask')) });
+const ask = createRoute({
+  getParentRoute: () => shell,
+  path: '/',
+  component: screen(() => import('~/screens/ask/Ask')),
+  // `about` is owner/namespace or owner/namespace/dataset.
+  validateSearch: (search): { q?: string | undefined; about?: string | undefined } => ({ q: text(search['q']), about: text(search['about']) }),
+});
+const conversation = createRoute({
+  getParentRoute: () => shell,
+  path: '/ask/$conversation',
+  component: screen(() => import('~/screens/ask/Conversation')),
+  validateSearch: (search): { run?: string | undefined } => ({ run: text(search['run']) }),
+});
+const link = createRoute({ getParentRoute: () => shell, path: '/ask/link', component: screen(() => import('~/screens/ask/Link')) });
 const sql = createRoute({ getParentRoute: () => shell, path: '/sql', component: screen(() => import('~/screens/sql/Sql')) });
 const connect = createRoute({ getParentRoute: () => shell, path: '/connect', component: screen(() => import('~/screens/connect/Connect')) });
 const account = createRoute({ getParentRoute: () => shell, path: '/account', component: screen(() => import('~/screens/account/Account')) });
@@ -66,7 +78,7 @@ const upload = createRoute({
   validateSearch: (search): { into?: string | undefined; session?: string | undefined } => ({ into: text(search['into']), session: text(search['session']) }),
 });
 
-const tree = root.addChildren([signIn, shell.addChildren([ask, conversation, data, dataset, datasetTab, upload, sql, connect, account])]);
+const tree = root.addChildren([signIn, shell.addChildren([ask, conversation, link, data, dataset, datasetTab, upload, sql, connect, account])]);
 
 export function makeRouter(queries: QueryClient) {
   return createRouter({

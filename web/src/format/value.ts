@@ -41,11 +41,16 @@ export function valueText(value: unknown): string {
   return JSON.stringify(value);
 }
 
+/** A double carries noise behind its 15th digit: a sum of 10768.6 arrives as 10768.599999999999. The whole value stays a click away. */
+function rounded(value: number | string): number | string {
+  return typeof value === 'number' && !Number.isInteger(value) ? Number(value.toPrecision(15)) : value;
+}
+
 /** The value as a grid shows it. Control characters become visible marks, so that a cell stays one line. */
 export function formatCell(value: unknown, type: string, name = ''): string {
   if (value === null || value === undefined) return '';
   const kind = kindOf(type);
-  if (kind === 'number' && !isKeyLike(name) && (typeof value === 'number' || typeof value === 'string')) return formatNumber(value);
+  if (kind === 'number' && !isKeyLike(name) && (typeof value === 'number' || typeof value === 'string')) return formatNumber(rounded(value));
   if (kind === 'time' && typeof value === 'string') return value.replace('T', ' ').replace(/(\.\d*?)0+(?=Z|[+-]|$)/, '$1').replace(/\.(?=Z|[+-]|$)/, '').replace(/Z$/, ' UTC');
   const text = valueText(value);
   const cut = text.length > cellLength ? `${text.slice(0, cellLength)}…` : text;

@@ -10,6 +10,8 @@ export type Follow = {
   onEvent: (event: { id: string; name: string; data: string }) => void;
   /** Names of the events after which nothing follows. */
   ends: readonly string[];
+  /** Names of the events after which the service may close the stream for good: something else must happen first. */
+  rests?: readonly string[];
   signal: AbortSignal;
   /** Told when the connection is lost and found again. */
   onState?: (state: 'open' | 'lost') => void;
@@ -28,6 +30,7 @@ export async function follow(options: Follow): Promise<void> {
   const { signal, onState } = options;
   let last = options.after;
   let wait = first;
+  let name = '';
   for (;;) {
     await shown(signal);
     signal.throwIfAborted();
@@ -36,11 +39,12 @@ export async function follow(options: Follow): Promise<void> {
     signal.addEventListener('abort', stop);
     document.addEventListener('visibilitychange', stop);
     try {
-      const finished = await readOnce(options, last, connection, (id) => {
-        last = id;
+      const finished = await readOnce(options, last, connection, (event) => {
+        last = event.id ?? last;
+        name = event.event ?? name;
         wait = first;
       });
-      if (finished) return;
+      if (finished || options.rests?.includes(name)) return;
     } catch (cause) {
       signal.throwIfAborted();
       if (cause instanceof ApiError && !cause.temporary) throw cause;
@@ -55,7 +59,7 @@ export async function follow(options: Follow): Promise<void> {
   }
 }
 
-async function readOnce(options: Follow, last: string | undefined, connection: AbortController, seen: (id: string) => void): Promise<boolean> {
+async function readOnce(options: Follow, last: string | undefined, connection: AbortController, seen: (event: EventSourceMessage) => void): Promise<boolean> {
   const headers: Record<string, string> = { Accept: 'text/event-stream' };
   if (last !== undefined) headers['Last-Event-ID'] = last;
   let timer = setTimeout(() => connection.abort(), silence);
@@ -68,7 +72,7 @@ async function readOnce(options: Follow, last: string | undefined, connection: A
     options.onState?.('open');
     for await (const event of eventsOf(response, alive)) {
       const name = event.event ?? 'message';
-      if (event.id !== undefined) seen(event.id);
+      seen(event);
       options.onEvent({ id: event.id ?? '', name, data: event.data });
       if (options.ends.includes(name)) return true;
     }

@@ -22,6 +22,8 @@ export type GridProps = {
   loading?: boolean;
   /** Cells that an answer cites. */
   marked?: ((row: number, column: string) => boolean) | undefined;
+  /** The cell to bring into sight. */
+  show?: { row: number; column?: string | undefined } | undefined;
   dense?: boolean;
   className?: string;
 };
@@ -36,7 +38,7 @@ type Place = { row: number; column: number };
  * Rows of any number in a scrolling box. Only what is in sight is in the document, in both directions. Cells are text, whatever they
  * contain; a cell is cut at 300 characters and shows the whole value on Enter or a double click.
  */
-export function Grid({ columns, rows, total, label, onEnd, loading = false, marked, dense = true, className }: GridProps) {
+export function Grid({ columns, rows, total, label, onEnd, loading = false, marked, show, dense = true, className }: GridProps) {
   const box = useRef<HTMLDivElement>(null);
   const id = useId();
   const [active, setActive] = useState<Place | null>(null);
@@ -68,6 +70,13 @@ export function Grid({ columns, rows, total, label, onEnd, loading = false, mark
   useEffect(() => {
     if (last >= length - 20 && length > 0) onEnd?.();
   }, [last, length, onEnd]);
+
+  const shownColumn = columns.findIndex((column) => column.name === show?.column);
+  useEffect(() => {
+    if (show?.row === undefined || show.row >= length) return;
+    vertical.scrollToIndex(show.row, { align: 'center' });
+    if (shownColumn >= 0) horizontal.scrollToIndex(shownColumn, { align: 'center' });
+  }, [show?.row, shownColumn, length, vertical, horizontal]);
 
   const move = (to: Place) => {
     const next = { row: Math.min(Math.max(to.row, 0), length - 1), column: Math.min(Math.max(to.column, 0), columns.length - 1) };

@@ -1,23 +1,183 @@
-import { Link } from '@tanstack/react-router';
-import { MessageSquareText } from 'lucide-react';
+import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { BadgeCheck, Ellipsis, MessageSquareText, Pencil, Trash2, Upload } from 'lucide-react';
+import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { newKey, type Schemas } from '~/api/client';
 import { t } from '~/texts';
-import { buttonClass } from '~/ui/Button';
+import { Button, buttonClass } from '~/ui/Button';
 import { Empty } from '~/ui/Empty';
+import { Failure } from '~/ui/Failure';
+import { Menu } from '~/ui/Menu';
 import { useTitle } from '~/ui/Page';
+import { Skeleton } from '~/ui/Skeleton';
+import { Ago } from '~/ui/Time';
+import { Box } from './Box';
+import { Delete, Rename } from './Manage';
+import { allConversations, ask, verifiedQuestions, type Where } from './runs';
+import { type Named, nameFor, useScope } from './scope';
+import { useSuggestions } from './suggestions';
 
+/** The start page: a box, a few questions that can be answered, and what was asked before. */
 export default function Ask() {
-  useTitle(t.soon.ask.title);
+  useTitle(t.ask.title);
+  const search = useSearch({ from: '/shell/' });
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  const scope = useScope(search.about);
+  const [text, setText] = useState(search.q ?? '');
+  const [chips, setChips] = useState<Named[]>([]);
+  const key = useRef({ words: '', key: '' });
+  const about = search.about?.split('/')[2];
+  useEffect(() => {
+    const [username, namespace, name] = (search.about ?? '').split('/');
+    const one = scope.datasets.find((dataset) => dataset.username === username && dataset.namespace === namespace && dataset.name === name);
+    if (about && one) setChips([one]);
+  }, [about, search.about, scope.datasets]);
+
+  const send = useMutation({
+    mutationFn: async (question: string) => {
+      const { where } = scope;
+      if (!where) return;
+      const words = JSON.stringify([question, where, chips]);
+      if (key.current.words !== words) key.current = { words, key: newKey() };
+      const started = await ask(queries, { where, text: question, datasets: chips.map((chip) => nameFor(chip, where)), key: key.current.key });
+      await navigate({ to: '/ask/$conversation', params: { conversation: started.conversationId }, search: { run: started.runId } });
+    },
+  });
+  const submit = (question: string) => {
+    setText(question);
+    send.mutate(question);
+  };
+
+  if (scope.error) {
+    return (
+      <div className="mx-auto max-w-190 p-4 sm:p-8">
+        <Failure error={scope.error} onRetry={scope.retry} />
+      </div>
+    );
+  }
+  if (scope.ready && scope.datasets.length === 0) {
+    return (
+      <Empty
+        icon={Upload}
+        title={t.ask.empty.title}
+        action={
+          <Link to="/upload" className={buttonClass('primary')}>
+            <Upload size={16} strokeWidth={1.75} aria-hidden />
+            {t.ask.empty.button}
+          </Link>
+        }
+      >
+        {t.ask.empty.text}
+      </Empty>
+    );
+  }
   return (
-    <Empty
-      icon={MessageSquareText}
-      title={t.soon.ask.title}
-      action={
-        <Link to="/data" className={buttonClass('plain')}>
-          {t.soon.button}
-        </Link>
-      }
-    >
-      {t.soon.ask.text}
-    </Empty>
+    <div className="mx-auto w-full max-w-190 px-4 pt-8 pb-12 sm:px-8 sm:pt-[10vh]">
+      <h1 className="mb-6 text-2xl tracking-tight text-balance">{t.ask.heading}</h1>
+      <Box
+        large
+        autoFocus
+        where={scope.where}
+        choices={scope.choices}
+        datasets={scope.datasets}
+        chips={chips}
+        onChips={setChips}
+        onWhere={scope.choose}
+        value={text}
+        onValue={setText}
+        busy={send.isPending}
+        onAsk={() => submit(text.trim())}
+      />
+      {send.isError && <Failure error={send.error} onRetry={() => send.mutate(text.trim())} className="mt-3" />}
+      {scope.where && <Starts where={scope.where} datasets={scope.datasets} chips={chips} onAsk={submit} />}
+      <Recent />
+    </div>
+  );
+}
+
+/** Questions to begin with: verified ones first, then those that the data suggests. */
+function Starts({ where, datasets, chips, onAsk }: { where: Where; datasets: Named[]; chips: Named[]; onAsk: (question: string) => void }) {
+  const verified = useQuery(verifiedQuestions(where));
+  const suggested = useSuggestions(where, datasets, chips);
+  const kept = (verified.data?.data ?? []).filter((one) => one.parameters.length === 0).slice(0, 4);
+  const rest = suggested.filter((question) => !kept.some((one) => one.question === question)).slice(0, Math.max(2, 4 - kept.length));
+  if (kept.length + rest.length === 0) return null;
+  const item = (question: string, icon?: ReactNode) => (
+    <li key={question}>
+      <button type="button" onClick={() => onAsk(question)} className="flex h-full min-h-11 w-full items-center gap-2 rounded-md border border-line bg-surface px-3 py-2 text-left text-text-2 [overflow-wrap:anywhere] transition-colors duration-120 hover:border-control hover:text-text">
+        {icon}
+        {question}
+      </button>
+    </li>
+  );
+  return (
+    <section aria-label={t.ask.suggestions} className="mt-4">
+      <ul className="grid gap-2 sm:grid-cols-2">
+        {kept.map((one) => item(one.question, <BadgeCheck size={16} strokeWidth={1.75} aria-label={t.ask.verifiedQuestions} className="shrink-0 text-ok" />))}
+        {rest.map((question) => item(question))}
+      </ul>
+    </section>
+  );
+}
+
+type Item = Schemas['ConversationItem'];
+
+function dayOf(time: string): keyof typeof t.ask.days {
+  const start = new Date();
+  start.setHours(0, 0, 0, 0);
+  const days = (start.getTime() - Date.parse(time)) / 86_400_000;
+  return days <= 0 ? 'today' : days <= 1 ? 'yesterday' : days <= 7 ? 'week' : 'older';
+}
+
+function Recent() {
+  const list = useInfiniteQuery(allConversations);
+  const [managing, setManaging] = useState<{ what: 'rename' | 'delete'; item: Item }>();
+  const items = (list.data?.pages ?? []).flatMap((page) => page.data);
+  const groups = Map.groupBy(items, (item) => dayOf(item.updatedAt));
+  return (
+    <section className="mt-12" aria-labelledby="recent">
+      <h2 id="recent" className="mb-2 text-lg">
+        {t.ask.recent}
+      </h2>
+      {list.isPending && <Skeleton lines={3} />}
+      {list.isError && <Failure error={list.error} onRetry={() => void list.refetch()} />}
+      {list.isSuccess && items.length === 0 && <p className="text-text-2">{t.ask.noRecent}</p>}
+      {[...groups].map(([day, some]) => (
+        <div key={day} className="mb-4">
+          <h3 className="mb-1 text-xs font-medium text-text-3">{t.ask.days[day]}</h3>
+          <ul>
+            {some.map((item) => (
+              <li key={item.id} className="group relative -mx-2 flex items-center gap-2 rounded-md px-2 transition-colors duration-120 focus-within:bg-sunken hover:bg-sunken">
+                <MessageSquareText size={16} strokeWidth={1.75} aria-hidden className="shrink-0 text-text-3" />
+                <Link to="/ask/$conversation" params={{ conversation: item.id }} className="flex min-h-9 min-w-0 grow items-center rounded-sm after:absolute after:inset-0 pointer-coarse:min-h-11">
+                  <span className="truncate">{item.title}</span>
+                </Link>
+                <span className="hidden shrink-0 text-xs text-text-3 sm:inline">
+                  {item.namespace} · <Ago time={item.updatedAt} />
+                </span>
+                <Menu
+                  label={t.ask.conversation.actions}
+                  className="relative inline-flex size-7 shrink-0 items-center justify-center rounded-md text-text-3 hover:text-text pointer-coarse:size-11"
+                  items={[
+                    { label: t.ask.conversation.rename, icon: Pencil, onSelect: () => setManaging({ what: 'rename', item }) },
+                    { label: t.ask.conversation.delete, icon: Trash2, danger: true, onSelect: () => setManaging({ what: 'delete', item }) },
+                  ]}
+                >
+                  <Ellipsis size={16} strokeWidth={1.75} aria-hidden />
+                </Menu>
+              </li>
+            ))}
+          </ul>
+        </div>
+      ))}
+      {list.hasNextPage && (
+        <Button busy={list.isFetchingNextPage} onClick={() => void list.fetchNextPage()}>
+          {t.common.more}
+        </Button>
+      )}
+      {managing?.what === 'rename' && <Rename id={managing.item.id} title={managing.item.title} onClose={() => setManaging(undefined)} />}
+      {managing?.what === 'delete' && <Delete id={managing.item.id} onClose={() => setManaging(undefined)} onDeleted={() => undefined} />}
+    </section>
   );
 }

@@ -1,0 +1,139 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { Ellipsis, MessageSquareX, Pencil, Plus, Trash2 } from 'lucide-react';
+import { useEffect, useRef, useState } from 'react';
+import { newKey } from '~/api/client';
+import { ApiError } from '~/api/errors';
+import { t } from '~/texts';
+import { buttonClass } from '~/ui/Button';
+import { Empty } from '~/ui/Empty';
+import { Failure } from '~/ui/Failure';
+import { Menu } from '~/ui/Menu';
+import { useTitle } from '~/ui/Page';
+import { Skeleton } from '~/ui/Skeleton';
+import { Box } from './Box';
+import { Delete, Rename } from './Manage';
+import { ask, conversation, runTimes } from './runs';
+import { type Named, nameFor, useScope } from './scope';
+import { Turn } from './Turn';
+
+const mostTurns = 200;
+
+/** A conversation: its questions and answers, and a box for the next one. */
+export default function Conversation() {
+  const { conversation: id } = useParams({ from: '/shell/ask/$conversation' });
+  // A conversation starts anew for another id: its state belongs to it.
+  return <One key={id} id={id} />;
+}
+
+function One({ id }: { id: string }) {
+  const { run: wanted } = useSearch({ from: '/shell/ask/$conversation' });
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  const talk = useQuery(conversation(id));
+  const times = useQuery(runTimes(id));
+  const [text, setText] = useState('');
+  const [chips, setChips] = useState<Named[]>([]);
+  const [managing, setManaging] = useState<'rename' | 'delete'>();
+  const turns = talk.data?.turns ?? [];
+  const where = talk.data && { username: talk.data.username, namespace: talk.data.namespace };
+  const scope = useScope(where && `${where.username}/${where.namespace}`);
+  const list = useRef<HTMLOListElement>(null);
+  const key = useRef({ words: '', key: '' });
+  useTitle(talk.data?.title ?? t.ask.title);
+
+  const send = useMutation({
+    mutationFn: async (question: string) => {
+      if (!where) return;
+      // The same words again after a failure are the same intention: no question is asked twice.
+      if (key.current.words !== question) key.current = { words: question, key: newKey() };
+      const started = await ask(queries, { where, text: question, datasets: chips.map((chip) => nameFor(chip, where)), conversationId: id, key: key.current.key });
+      key.current = { words: '', key: '' };
+      setText('');
+      await navigate({ to: '/ask/$conversation', params: { conversation: id }, search: { run: started.runId } });
+    },
+  });
+
+  // The question that was asked last, or that the address names, starts at the top.
+  const known = turns.some((turn) => turn.runId === wanted);
+  useEffect(() => {
+    if (wanted && known && turns.length > 1) list.current?.querySelector(`[data-run="${CSS.escape(wanted)}"]`)?.scrollIntoView({ block: 'start' });
+  }, [wanted, known, turns.length]);
+
+  if (talk.isError) {
+    return talk.error instanceof ApiError && talk.error.status === 404 ? (
+      <Empty
+        icon={MessageSquareX}
+        title={t.ask.conversation.gone}
+        action={
+          <Link to="/" className={buttonClass('primary')}>
+            {t.ask.conversation.newQuestion}
+          </Link>
+        }
+      >
+        {t.ask.conversation.goneText}
+      </Empty>
+    ) : (
+      <div className="mx-auto max-w-190 p-4 sm:p-8">
+        <Failure error={talk.error} onRetry={() => void talk.refetch()} />
+      </div>
+    );
+  }
+  return (
+    <div className="flex min-h-full flex-col">
+      <header className="sticky top-0 z-5 border-b border-line bg-canvas">
+        <div className="mx-auto flex h-12 max-w-480 items-center gap-2 px-4 sm:px-8">
+          <p className="min-w-0 grow truncate text-sm text-text-2">
+            {where && <span className="text-text-3">{where.namespace} / </span>}
+            {talk.data?.title}
+          </p>
+          {talk.data && (
+            <Menu
+              label={t.ask.conversation.actions}
+              className="inline-flex size-8 shrink-0 items-center justify-center rounded-md text-text-2 transition-colors duration-120 hover:bg-sunken hover:text-text pointer-coarse:size-11"
+              items={[
+                { label: t.ask.conversation.rename, icon: Pencil, onSelect: () => setManaging('rename') },
+                { label: t.ask.conversation.delete, icon: Trash2, danger: true, onSelect: () => setManaging('delete') },
+              ]}
+            >
+              <Ellipsis size={16} strokeWidth={1.75} aria-hidden />
+            </Menu>
+          )}
+          <Link to="/" aria-label={t.ask.conversation.newQuestion} className={buttonClass('plain', 'max-sm:px-2')}>
+            <Plus size={16} strokeWidth={1.75} aria-hidden />
+            <span className="max-sm:hidden">{t.ask.conversation.newQuestion}</span>
+          </Link>
+        </div>
+      </header>
+      <div className="mx-auto w-full max-w-480 grow px-4 pt-6 pb-8 sm:px-8">
+        {talk.isPending ? (
+          <Skeleton lines={6} />
+        ) : (
+          <ol ref={list} className="flex flex-col gap-8">
+            {turns.map((turn, index) => (
+              <li key={turn.runId} data-run={turn.runId} className={index > 0 ? 'scroll-mt-14 border-t border-line pt-8' : 'scroll-mt-14'}>
+                {where && <Turn conversationId={id} turn={turn} where={where} time={times.data?.[turn.runId]} onAsk={(question) => send.mutate(question)} first={index === 0} />}
+              </li>
+            ))}
+          </ol>
+        )}
+      </div>
+      {where && (
+        <div className="sticky bottom-0 z-5 border-t border-line bg-canvas">
+          <div className="mx-auto max-w-480 px-4 py-3 sm:px-8">
+            {send.isError && <Failure error={send.error} className="mb-3" />}
+            {turns.length >= mostTurns ? (
+              <p className="text-text-2">{t.ask.conversation.full}</p>
+            ) : (
+              <div className="max-w-190">
+                <Box where={where} datasets={scope.datasets} chips={chips} onChips={setChips} value={text} onValue={setText} busy={send.isPending} onAsk={() => send.mutate(text.trim())} label={t.ask.followUp} placeholder={t.ask.followUp} />
+              </div>
+            )}
+          </div>
+        </div>
+      )}
+      {managing === 'rename' && talk.data && <Rename id={id} title={talk.data.title} onClose={() => setManaging(undefined)} />}
+      {managing === 'delete' && <Delete id={id} onClose={() => setManaging(undefined)} onDeleted={() => void navigate({ to: '/' })} />}
+    </div>
+  );
+}

@@ -1,0 +1,24 @@
+/** The words of an answer without the table at its end: the rows stand beside it, all of them. */
+export function proseOf(response: string): string {
+  const lines = response.trimEnd().split('\n');
+  let from = lines.length;
+  while (from > 0 && lines[from - 1]?.trimStart().startsWith('|')) from -= 1;
+  if (from === lines.length || !/^\s*\|[\s:|-]+\|\s*$/.test(lines[from + 1] ?? '')) return response;
+  return lines.slice(0, from).join('\n').trim();
+}
+
+/** A refusal lists questions that could be asked, and how SQL is sent without a console. The first become buttons, the second a link. */
+export function suggestionsOf(response: string): { text: string; questions: string[] } {
+  const questions: string[] = [];
+  const kept: string[] = [];
+  for (const block of response.split(/\n{2,}/)) {
+    const lines = block.split('\n');
+    const items = lines.filter((line) => /^[-*] /.test(line));
+    if (items.length > 0 && items.length >= lines.length - 1) {
+      questions.push(...items.map((line) => line.slice(2).trim()));
+    } else if (!/`quern query`|`POST \/query`/.test(block)) {
+      kept.push(block);
+    }
+  }
+  return { text: kept.join('\n\n').trim(), questions };
+}

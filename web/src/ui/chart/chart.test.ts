@@ -1,0 +1,94 @@
+import { compile } from 'vega-lite';
+import { describe, expect, it } from 'vitest';
+import { choose, type Column, figureOf, type Kind, type Row } from './choose';
+import { type Look, moment, specOf } from './spec';
+
+const look: Look = { text: '#000', quiet: '#555', line: '#eee', ground: '#fff', series: ['#1', '#2', '#3', '#4', '#5', '#6'], font: 'x' };
+const columns = (...pairs: [string, string][]): Column[] => pairs.map(([name, type]) => ({ name, type }));
+const rows = (names: string[], ...values: unknown[][]): Row[] => values.map((row) => Object.fromEntries(names.map((name, index) => [name, row[index]])));
+
+const months = columns(['month', 'date'], ['total amount', 'double']);
+const monthRows = rows(['month', 'total amount'], ['2026-01-01', 1], ['2026-02-01', 2.5], ['2026-03-01', null]);
+const countries = columns(['country', 'varchar'], ['n', 'decimal(12,2)']);
+
+describe('choose', () => {
+  it('shows one cell as a figure', () => {
+    expect(figureOf(columns(['n', 'bigint']), [{ n: 18 }])?.value).toBe(18);
+    expect(choose(columns(['n', 'bigint']), [{ n: 18 }])).toBeNull();
+  });
+  it('draws a line over time, also over years', () => {
+    expect(choose(months, monthRows)).toMatchObject({ kind: 'line', x: { name: 'month' }, y: { name: 'total amount' } });
+    expect(choose(columns(['year', 'bigint'], ['n', 'bigint']), rows(['year', 'n'], [2024, 1], [2025, 2]))).toMatchObject({ kind: 'line', x: { name: 'year' } });
+    expect(choose(columns(['year', 'bigint'], ['n', 'bigint']), rows(['year', 'n'], [1, 1], [2, 2]))?.kind).not.toBe('line');
+  });
+  it('draws one line for each category', () => {
+    const chart = choose(columns(['month', 'date'], ['country', 'varchar'], ['n', 'bigint']), rows(['month', 'country', 'n'], ['2026-01-01', 'A', 1], ['2026-01-01', 'B', 2]));
+    expect(chart).toMatchObject({ kind: 'line', series: { name: 'country' } });
+  });
+  it('draws bars for categories and points for two numbers', () => {
+    expect(choose(countries, rows(['country', 'n'], ['A', '1.50'], ['B', '2.00']))?.kind).toBe('bar');
+    expect(choose(columns(['price', 'double'], ['weight', 'double']), rows(['price', 'weight'], [1, 2], [3, 4]))?.kind).toBe('point');
+  });
+  it('draws nothing where nothing fits', () => {
+    expect(choose(columns(['a', 'varchar'], ['b', 'varchar']), rows(['a', 'b'], ['x', 'y'], ['z', 'w']))).toBeNull();
+    expect(choose(countries, [])).toBeNull();
+    expect(choose(countries, rows(['country', 'n'], ['A', 1], ['A', 2]))).toBeNull();
+    expect(choose(columns(['order_id', 'bigint'], ['ordered_on', 'date'], ['customer', 'varchar'], ['product', 'varchar'], ['amount', 'double']), rows(['order_id'], [1], [2]))).toBeNull();
+  });
+});
+
+const compiled = (cols: Column[], data: Row[], kind?: Kind) => {
+  const chart = choose(cols, data);
+  if (!chart) throw new Error('no chart');
+  const warnings: unknown[] = [];
+  const logger = { level: () => logger, error: (...all: unknown[]) => (warnings.push(all), logger), warn: (...all: unknown[]) => (warnings.push(all), logger), info: () => logger, debug: () => logger };
+  const drawing = specOf(chart, kind ?? chart.kind, chart.measures[0] ?? chart.y, data, look);
+  compile(drawing.spec, { logger: logger as never });
+  return { ...drawing, warnings, values: (drawing.spec as { data: { values: Record<string, unknown>[] } }).data.values };
+};
+
+describe('specOf', () => {
+  it('makes specifications that Vega-Lite takes without a warning', () => {
+    const two = columns(['month', 'date'], ['a', 'bigint'], ['b', 'bigint']);
+    const twoRows = rows(['month', 'a', 'b'], ['2026-01-01', 1, 2], ['2026-02-01', 2, 3]);
+    const all: [Column[], Row[], Kind?][] = [
+      [months, monthRows],
+      [months, monthRows, 'bar'],
+      [two, twoRows],
+      [countries, rows(['country', 'n'], ['A', '1.50'], [null, '2.00'])],
+      [columns(['country', 'varchar'], ['n', 'double'], ['m', 'double']), rows(['country', 'n', 'm'], ['A', 1, 2], ['B', 2, 3]), 'point'],
+      [columns(['price', 'double'], ['weight', 'double']), rows(['price', 'weight'], [1, 2], [3, 4])],
+      [columns(['a', 'varchar'], ['b', 'varchar'], ['n', 'bigint']), rows(['a', 'b', 'n'], ['x', 'p', 1], ['y', 'q', 2])],
+    ];
+    for (const [cols, data, kind] of all) expect(compiled(cols, data, kind).warnings).toEqual([]);
+  });
+  it('never uses the name of a column as a field', () => {
+    const { values, warnings } = compiled(columns(['a.b[0]', 'varchar'], ["n'\\", 'bigint']), rows(['a.b[0]', "n'\\"], ['<script>', 1], ['B', 2]));
+    expect(Object.keys(values[0] ?? {})).toEqual(['x', 'y', 'label', 'value']);
+    expect(warnings).toEqual([]);
+  });
+  it('keeps the 30 largest bars and says so', () => {
+    const data = Array.from({ length: 40 }, (_, index) => ({ country: `c${index}`, n: index }));
+    const { values, notes } = compiled(countries, data);
+    expect(values).toHaveLength(30);
+    expect(notes.join()).toContain('30 largest of 40');
+  });
+  it('adds small series up, unless they cannot be added', () => {
+    const data = Array.from({ length: 9 }, (_, index) => ({ month: '2026-01-01', s: `s${index}`, n: index, 'average n': index }));
+    const sum = compiled(columns(['month', 'date'], ['s', 'varchar'], ['n', 'bigint']), data);
+    expect(sum.values.find((point) => point['s'] === 'other')?.['y']).toBe(0 + 1 + 2 + 3);
+    const average = compiled(columns(['month', 'date'], ['s', 'varchar'], ['average n', 'double']), data);
+    expect(average.values).toHaveLength(5);
+    expect(average.notes.join()).toContain('not drawn');
+  });
+});
+
+describe('moment', () => {
+  it('does not move by a time zone', () => {
+    expect(moment('2026-03-01')).toBe(Date.UTC(2026, 2, 1));
+    expect(moment('2026-03-01T10:00:00')).toBe(Date.UTC(2026, 2, 1, 10));
+    expect(moment('2026-03-01 10:00:00+00')).toBe(Date.UTC(2026, 2, 1, 10));
+    expect(moment(2026)).toBe(Date.UTC(2026, 0, 1));
+    expect(moment('soon')).toBeUndefined();
+  });
+});

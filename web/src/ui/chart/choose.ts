@@ -1,0 +1,79 @@
+import { isKeyLike, kindOf } from '~/format/value';
+
+export type Column = { name: string; type: string };
+export type Row = Readonly<Record<string, unknown>>;
+export type Kind = 'line' | 'bar' | 'point';
+
+export type Chart = {
+  kind: Kind;
+  /** The kinds that fit these columns; the first is the best. */
+  kinds: Kind[];
+  x: Column;
+  /** The figures to choose from; the first is drawn. Several are drawn together if `together`. */
+  measures: Column[];
+  together: boolean;
+  series?: Column;
+  /** The second figure of a chart of points. */
+  y: Column;
+};
+
+export const mostBars = 30;
+export const mostSeries = 6;
+
+const timeName = /(^|[\W_])(year|jahr|année)s?$/i;
+
+/** The only cell of a result, if it has just one. */
+export function figureOf(columns: readonly Column[], rows: readonly Row[]): { column: Column; value: unknown } | undefined {
+  const column = columns[0];
+  return columns.length === 1 && rows.length === 1 && column ? { column, value: rows[0]?.[column.name] } : undefined;
+}
+
+/** The chart that fits the columns: a line over time, bars for categories, points for two numbers; none if nothing fits. */
+export function choose(columns: readonly Column[], rows: readonly Row[]): Chart | null {
+  if (rows.length < 2 || columns.length > 12) return null;
+  const numbers = columns.filter((column) => isNumber(column, rows));
+  const times = columns.filter((column) => isTime(column, rows));
+  const categories = columns.filter((column) => !numbers.includes(column) && !times.includes(column) && ['text', 'boolean'].includes(kindOf(column.type)));
+  const measures = numbers.filter((column) => !times.includes(column) && !(isKeyLike(column.name) && numbers.length > 1));
+  const [first, second] = measures;
+  const time = times[0];
+  const category = categories[0];
+  if (!first || columns.length - measures.length > 2) return null;
+
+  if (time && categories.length <= 1 && times.length === 1) {
+    const series = category;
+    if (!series && distinct(rows, time) < rows.length) return null;
+    return { kind: 'line', kinds: ['line', 'bar'], x: time, y: first, measures, together: !series && measures.length > 1 && measures.length <= mostSeries, ...(series && { series }) };
+  }
+  if (times.length > 0) return null;
+  if (category && categories.length === 1) {
+    if (distinct(rows, category) < rows.length) return null;
+    return { kind: 'bar', kinds: second ? ['bar', 'point'] : ['bar'], x: category, y: first, measures, together: false };
+  }
+  if (category && categories.length === 2) {
+    const [a, b] = categories as [Column, Column];
+    const [x, series] = distinct(rows, a) >= distinct(rows, b) ? [a, b] : [b, a];
+    return { kind: 'bar', kinds: ['bar'], x, y: first, measures, together: false, series };
+  }
+  if (!category && second && measures.length === columns.length) return { kind: 'point', kinds: ['point'], x: first, y: second, measures, together: false };
+  return null;
+}
+
+function isNumber(column: Column, rows: readonly Row[]): boolean {
+  return kindOf(column.type) === 'number' && !isTime(column, rows);
+}
+
+/** A date, a time, or a number that is a year by its name and its values. */
+function isTime(column: Column, rows: readonly Row[]): boolean {
+  if (/^(date|timestamp)/i.test(column.type)) return true;
+  return timeName.test(column.name) && kindOf(column.type) === 'number' && rows.every((row) => isYear(row[column.name]));
+}
+
+function isYear(value: unknown): boolean {
+  const year = Number(value);
+  return value !== null && Number.isInteger(year) && year >= 1000 && year <= 2999;
+}
+
+function distinct(rows: readonly Row[], column: Column): number {
+  return new Set(rows.map((row) => String(row[column.name]))).size;
+}

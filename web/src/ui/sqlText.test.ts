@@ -1,0 +1,31 @@
+import { describe, expect, it } from 'vitest';
+import { colour, layOut } from './sqlText';
+
+const statement = `SELECT "from where", sum(x) AS total FROM orders LEFT JOIN c ON a = b WHERE d BETWEEN 1 AND 2 AND s = 'a FROM b' AND (x = 1 OR y = 2) GROUP BY 1 -- from`;
+
+describe('layOut', () => {
+  it('breaks before clauses, outside of quotes and parentheses', () => {
+    expect(layOut(statement).split('\n')).toEqual([
+      'SELECT "from where", sum(x) AS total',
+      'FROM orders',
+      'LEFT JOIN c ON a = b',
+      'WHERE d BETWEEN 1 AND 2',
+      `  AND s = 'a FROM b'`,
+      '  AND (x = 1 OR y = 2)',
+      'GROUP BY 1 -- from',
+    ]);
+  });
+  it('changes white space only', () => {
+    const bare = (text: string) => text.replace(/\s/g, '');
+    expect(bare(layOut(statement))).toBe(bare(statement));
+    expect(layOut('SELECT\n  1')).toBe('SELECT\n  1');
+  });
+});
+
+describe('colour', () => {
+  it('loses nothing', () => {
+    for (const text of [statement, `'open`, '"open', '/* open', "SELECT 'Zürich', 1.5e3, größe", '\u0000<script>']) {
+      expect(colour(text).map((token) => token.text).join('')).toBe(text);
+    }
+  });
+});
