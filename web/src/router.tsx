@@ -48,7 +48,16 @@ const conversation = createRoute({
   validateSearch: (search): { run?: string | undefined } => ({ run: text(search['run']) }),
 });
 const link = createRoute({ getParentRoute: () => shell, path: '/ask/link', component: screen(() => import('~/screens/ask/Link')) });
-const sql = createRoute({ getParentRoute: () => shell, path: '/sql', component: screen(() => import('~/screens/sql/Sql')) });
+const sql = createRoute({
+  getParentRoute: () => shell,
+  path: '/sql',
+  component: screen(() => import('~/screens/sql/Sql')),
+  // A link opens a statement and does not run it: the reader does, with their own rights. A name such as 2026 arrives as a number.
+  validateSearch: (search): { q?: string | undefined; namespace?: string | undefined } => {
+    const { q, namespace } = search;
+    return { q: text(q), namespace: text(typeof namespace === 'number' ? String(namespace) : namespace) };
+  },
+});
 const connect = createRoute({ getParentRoute: () => shell, path: '/connect', component: screen(() => import('~/screens/connect/Connect')) });
 const account = createRoute({ getParentRoute: () => shell, path: '/account', component: screen(() => import('~/screens/account/Account')) });
 
