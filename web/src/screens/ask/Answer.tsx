@@ -22,13 +22,13 @@ export type Cited = { claim: number; step: number; cells: { row?: number | undef
 /** The answer itself: in words, with each figure that the rows confirm or do not confirm. */
 export function Answer({ result, cited, onCite }: { result: RunResult; cited: Cited | null; onCite: (cited: Cited | null) => void }) {
   const only = result.steps.length === 1 ? result.steps[0] : undefined;
-  const figure = only && !result.checks ? figureOf(only.columns, only.data) : undefined;
+  const figure = useMemo(() => (only && !result.checks ? figureOf(only.columns, only.data) : undefined), [only, result]);
   const table = only !== undefined && !result.checks && only.rowCount <= 10 && only.columns.length <= 3 && choose(only.columns, only.data) !== null;
   const { text, claims } = useMemo(() => {
     // Where no model wrote, the table of the answer is that of the rows; beside a chart a short one is welcome.
-    const words = result.checks || !only || table ? result.response : proseOf(result.response).replace(/:$/, '');
+    const words = result.checks || !only || table ? result.response : proseOf(result.response).replace(figure ? /:[^:]*$/ : /:$/, '');
     return mark(words, result.checks?.places ?? [], result.citations ?? []);
-  }, [result, only, table]);
+  }, [result, only, table, figure]);
   const plain = text.replaceAll(opening, '').replaceAll(closing, '');
   const unverified = claims.filter((claim) => !claim.verified).length;
   const confirmed = result.checks ? result.checks.verified : 0;

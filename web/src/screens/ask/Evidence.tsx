@@ -88,7 +88,7 @@ function Rows({ step, runId, question, cited }: { step: RunStep; runId: string; 
   if (step.rowCount === 0) return <p className="rounded-md border border-line bg-surface p-4 text-text-2">{t.ask.evidence.noRows}</p>;
   return (
     <>
-      <div className="flex flex-col" style={{ height: Math.min(440, rows.length * 28 + 54) }}>
+      <div className="flex flex-col" style={{ height: Math.min(440, rows.length * 28 + 39) }}>
         <Grid
           columns={step.columns}
           rows={rows}
@@ -98,7 +98,7 @@ function Rows({ step, runId, question, cited }: { step: RunStep; runId: string; 
           show={first?.row === undefined ? undefined : { row: first.row, column: first.column }}
           onEnd={all && pages.hasNextPage && !pages.isFetching ? () => void pages.fetchNextPage() : undefined}
           loading={pages.isFetching}
-          className="min-h-0 grow"
+          className="min-h-0 w-fit max-w-full grow"
         />
       </div>
       {pages.isError && <Failure error={pages.error} onRetry={() => void pages.refetch()} className="mt-2" />}

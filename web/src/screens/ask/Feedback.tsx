@@ -72,14 +72,14 @@ export function Feedback({ runId }: { runId: string }) {
       </div>
       {asking && (
         <form
-          className="order-last w-full max-w-120"
+          className="order-last ml-2 w-full max-w-120"
           onSubmit={(event) => {
             event.preventDefault();
             rate.mutate({ thumbsUp: false, ...(comment.trim() && { comment: comment.trim() }) }, { onSuccess: () => (setAsking(false), say(t.ask.feedback.thanks)) });
           }}
         >
           <Field label={t.ask.feedback.comment} help={t.ask.feedback.commentHelp}>
-            {(field) => <Textarea {...field} autoFocus rows={2} maxLength={2000} value={comment} onChange={(event) => setComment(event.target.value)} />}
+            {(field) => <Textarea {...field} autoFocus rows={2} className="scroll-mb-48" maxLength={2000} value={comment} onChange={(event) => setComment(event.target.value)} />}
           </Field>
           <div className="mt-2 flex gap-2">
             <Button type="submit" look="primary" busy={rate.isPending} disabled={comment.trim() === ''}>
@@ -91,7 +91,7 @@ export function Feedback({ runId }: { runId: string }) {
           </div>
         </form>
       )}
-      {rate.isError && <Failure error={rate.error} className="order-last w-full" />}
+      {rate.isError && <Failure error={rate.error} className="order-last ml-2 w-full" />}
     </>
   );
 }

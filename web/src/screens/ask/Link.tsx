@@ -7,6 +7,7 @@ import { Empty } from '~/ui/Empty';
 import { Failure } from '~/ui/Failure';
 import { useTitle } from '~/ui/Page';
 import { Sql } from '~/ui/Sql';
+import { Emphasis } from './Answer';
 import { decode } from './link';
 import { Outcome, useRunQuery } from './Query';
 import { ask } from './runs';
@@ -46,6 +47,12 @@ export default function Shared() {
         {t.ask.link.title} · {shared.where.username} / {shared.where.namespace}
       </p>
       <h1 className="mt-1 text-xl [overflow-wrap:anywhere]">{shared.question}</h1>
+      {shared.meaning && (
+        <p className="mt-2 text-sm text-text-2 [overflow-wrap:anywhere]">
+          <span className="text-text-3">{t.ask.answer.understood} </span>
+          <Emphasis text={shared.meaning} />
+        </p>
+      )}
       <p className="mt-2 max-w-190 text-text-2">{t.ask.link.text}</p>
       <Sql text={shared.statement} className="mt-4 max-h-100" />
       <div className="mt-4 mb-6 flex flex-wrap gap-2">

@@ -93,6 +93,8 @@ export function Query({ statement, where }: { statement: string; where: Where })
   );
 }
 
+const elapsed = (ms: number) => (ms < 1000 ? `${Math.max(1, Math.round(ms))} ms` : formatDuration(ms / 1000));
+
 export function useRunQuery(where: Where) {
   return useMutation({
     mutationFn: async (query: string) =>
@@ -113,7 +115,7 @@ export function Outcome({ run }: { run: ReturnType<typeof useRunQuery> }) {
     <section aria-label={t.ask.query.yours}>
       <div className="mb-2 flex flex-wrap items-center gap-3">
         <p role="status" className="text-sm text-text-2">
-          {t.ask.query.result(count(result.metadata.count, 'row'), formatDuration(result.metadata.elapsedMs / 1000))}
+          {t.ask.query.result(count(result.metadata.count, 'row'), elapsed(result.metadata.elapsedMs))}
           {cut && ` ${t.ask.query.cut}`}
         </p>
         {chart && (
@@ -135,8 +137,8 @@ export function Outcome({ run }: { run: ReturnType<typeof useRunQuery> }) {
       ) : result.data.length === 0 ? (
         <p className="rounded-md border border-line bg-surface p-4 text-text-2">{t.ask.evidence.noRows}</p>
       ) : (
-        <div className="flex flex-col" style={{ height: Math.min(440, result.data.length * 28 + 54) }}>
-          <Grid columns={result.columns} rows={result.data} total={result.metadata.count} label={t.ask.query.yours} className="min-h-0 grow" />
+        <div className="flex flex-col" style={{ height: Math.min(440, result.data.length * 28 + 39) }}>
+          <Grid columns={result.columns} rows={result.data} total={result.metadata.count} label={t.ask.query.yours} className="min-h-0 w-fit max-w-full grow" />
         </div>
       )}
     </section>

@@ -67,9 +67,10 @@ export function Turn({ conversationId, turn, where, time, onAsk, first }: { conv
                       <Button
                         look="quiet"
                         icon={Link2}
-                        onClick={() => void navigator.clipboard.writeText(shareUrl({ question: turn.question, where, statement: only.query })).then(() => say(t.ask.link.copied))}
+                        className="max-sm:gap-0"
+                        onClick={() => void navigator.clipboard.writeText(shareUrl({ question: turn.question, where, statement: only.query, ...(result.interpretation && { meaning: result.interpretation }) })).then(() => say(t.ask.link.copied))}
                       >
-                        {t.ask.link.button}
+                        <span className="max-sm:sr-only">{t.ask.link.button}</span>
                       </Button>
                     )}
                     {only && result.outcome !== 'no_data' && result.basis !== 'verified' && (

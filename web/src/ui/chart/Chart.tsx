@@ -39,15 +39,20 @@ export default function Chart({ choice, rows, cut, name, downloads = [] }: { cho
         if (gone) return;
         place.replaceChildren();
         drawn = await draw.draw(place, spec, width, setTip);
-        if (gone) drawn.finalize();
-        else view.current = drawn;
+        if (gone) {
+          drawn.finalize();
+          return;
+        }
+        view.current = drawn;
+        fit();
       })
       .catch(() => setFailed(true));
-    const watch = new ResizeObserver(() => {
+    const fit = () => {
       if (!drawn || place.clientWidth === width || place.clientWidth === 0) return;
       width = place.clientWidth;
       void drawn.width(width).runAsync();
-    });
+    };
+    const watch = new ResizeObserver(fit);
     watch.observe(place);
     return () => {
       gone = true;
