@@ -30,15 +30,20 @@ SHELL := bash
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
+# The console is built again only if one of its files changed. Everything but its own files would make builds slow or never end.
+CONSOLE := web/dist/index.html
+CONSOLE_FILES := $(shell find web -type f -not -path '*/node_modules/*' -not -path 'web/dist/*' -not -path 'web/placeholder/*' -not -name '*.go' -not -name '*.test.ts*')
+
 .PHONY: dev
-dev: build $(VERSITYGW) ## Run the server with everything that it needs on http://127.0.0.1:8080, to try it; docs/dev.md
+dev: web-if-npm build $(VERSITYGW) ## Run the server with everything that it needs on http://127.0.0.1:8080, to try it; docs/dev.md
 	ln -sf $(VERSITYGW) bin/
 	exec bin/quernd dev $(DEV_FLAGS)
 
 .PHONY: serve
-serve: stack build ## Run the server on http://127.0.0.1:8080 against the stack
+serve: stack web-if-npm build ## Run the server on http://127.0.0.1:8080 against the stack
 	set -a; . "$(QUERN_STACK_DIR)/env"; set +a
 	bin/quernd migrate
+	bin/quernd store cors "$$QUERN_PUBLIC_URL"
 	exec bin/quernd serve
 
 .PHONY: stack
@@ -53,6 +58,28 @@ stack-down: ## Stop the servers that `make stack` started; keep their data
 build: ## Build the programs into bin/
 	go build -trimpath -o bin/ ./cmd/quernd
 	CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/quern
+
+.PHONY: web
+web: $(CONSOLE) ## Build the console into web/dist, with npm; then `make build` builds it into quernd
+	@echo 'The console is in web/dist. `make build` builds it into quernd.'
+
+# Vite removes all files of web/dist, also the one that lets quernd compile without the console.
+$(CONSOLE): web/node_modules/.package-lock.json $(CONSOLE_FILES)
+	trap 'mkdir -p web/dist && touch web/dist/.gitkeep' EXIT
+	(cd web && npm run build)
+
+web/node_modules/.package-lock.json: $(wildcard web/package-lock.json)
+	cd web && npm ci --no-audit --no-fund
+	touch node_modules/.package-lock.json
+
+# A machine without npm, or without the packages, can still run everything else.
+.PHONY: web-if-npm
+web-if-npm:
+	@if ! command -v npm >/dev/null; then
+		echo 'npm is not installed, so the console is not built. Everything else works.'
+	else
+		$(MAKE) --no-print-directory web || echo 'The console could not be built (see above). Everything else works.'
+	fi
 
 .PHONY: test
 test: ## Run the package tests without the race detector
@@ -154,7 +181,7 @@ tools: $(GOLANGCI_LINT) $(OAPI_CODEGEN) $(SCHEMATHESIS) ## Install the tools tha
 	CGO_ENABLED=0 go build -C release/tool -trimpath -o /dev/null github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod
 
 .PHONY: release
-release: ## Build the release files into dist/: archives, contents, checksums; VERSION=v1.2.3, ONLY=quern_linux_amd64
+release: $(if $(filter quern_%,$(ONLY)),,web) ## Build the release files into dist/: archives, contents, checksums; VERSION=v1.2.3, ONLY=quern_linux_amd64
 	go run ./release -version "$(VERSION)" -only "$(ONLY)"
 
 .PHONY: clean

@@ -136,6 +136,10 @@ func (t target) release(ctx context.Context, tool, out, version string, date tim
 	}
 	defer func() { _ = os.RemoveAll(work) }()
 
+	if err := t.checkConsole("web/dist"); err != nil {
+		return err
+	}
+
 	binary := filepath.Join(work, t.file())
 	if err := t.build(ctx, binary, version); err != nil {
 		return err
@@ -156,6 +160,19 @@ func (t target) release(ctx context.Context, tool, out, version string, date tim
 	}
 
 	return writeTar(filepath.Join(out, name+".tar.gz"), name, files, date)
+}
+
+// checkConsole fails if the program would contain the page that stands for the console.
+func (t target) checkConsole(dist string) error {
+	if t.program != "quernd" {
+		return nil
+	}
+
+	if _, err := os.Stat(filepath.Join(dist, "index.html")); err != nil {
+		return fmt.Errorf("the console is not built: run `make web` first: %w", err)
+	}
+
+	return nil
 }
 
 func (t target) build(ctx context.Context, binary, version string) error {

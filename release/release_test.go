@@ -75,6 +75,20 @@ func TestQuern(t *testing.T) { //nolint:paralleltest // it changes the folder
 	require.Equal(t, string(first), string(second), "the second list differs")
 }
 
+// TestReleaseNeedsTheConsole checks that no quernd is released without its web pages.
+func TestReleaseNeedsTheConsole(t *testing.T) {
+	t.Parallel()
+
+	dist := t.TempDir()
+	server, client := target{program: "quernd"}, target{program: "quern"}
+
+	require.ErrorContains(t, server.checkConsole(dist), "run `make web` first")
+	require.NoError(t, client.checkConsole(dist))
+
+	require.NoError(t, os.WriteFile(filepath.Join(dist, "index.html"), nil, 0o600))
+	require.NoError(t, server.checkConsole(dist))
+}
+
 // requireBill checks that the list contains exactly the modules of the program and the standard library, and has the
 // checksum of the program.
 func requireBill(t *testing.T, path, binary string) {
