@@ -2,8 +2,6 @@ import { accessible, Api, expect, signIn, test } from './support';
 
 const csv = ['id,city,amount,day', ...Array.from({ length: 300 }, (_, row) => `${row},${['Vienna', 'Graz', 'Linz'][row % 3]},${row * 1.5},2026-0${(row % 9) + 1}-1${row % 9}`)].join('\n');
 
-test.describe.configure({ mode: 'serial' });
-
 const space = `screens${Date.now().toString(36)}`;
 
 test.beforeAll(async () => {

@@ -25,7 +25,7 @@ export class Auth {
       client_id: config.clientId,
       scope: config.scope,
       redirect_uri: `${location.origin}/callback`,
-      post_logout_redirect_uri: `${location.origin}/signin`,
+      post_logout_redirect_uri: `${location.origin}/`,
       response_type: 'code',
       userStore: new WebStorageStateStore({ store: new InMemoryWebStorage() }),
       stateStore: new WebStorageStateStore({ store: sessionStorage }),

@@ -2,26 +2,22 @@ import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-qu
 import { useNavigate } from '@tanstack/react-router';
 import { Command } from 'cmdk';
 import { Keyboard, LogOut, type LucideIcon, MessageSquareText, Moon, Plug, Search, SquareTerminal, Sun, Table2, Upload, UserRound } from 'lucide-react';
-import { type ReactNode, useDeferredValue, useEffect, useRef, useState } from 'react';
+import { type ReactNode, useDeferredValue, useState } from 'react';
 import { conversations, datasets } from '~/api/queries';
 import { auth } from '~/auth/auth';
 import { count } from '~/format/number';
 import { formatAgo } from '~/format/time';
 import { t } from '~/texts';
+import { useModal } from '~/ui/Dialog';
 import { setTheme } from '~/ui/theme';
 
 /** Everything by name: datasets from the service's own search, conversations by title, and what can be done. */
 export default function Palette({ onClose, onKeys }: { onClose: () => void; onKeys: () => void }) {
-  const dialog = useRef<HTMLDialogElement>(null);
   const [words, setWords] = useState('');
   const asked = useDeferredValue(words.trim());
   const navigate = useNavigate();
   const found = useInfiniteQuery({ ...datasets(asked), placeholderData: keepPreviousData });
   const talks = useQuery(conversations);
-
-  useEffect(() => {
-    if (dialog.current && !dialog.current.open) dialog.current.showModal();
-  }, []);
 
   const run = (action: () => void) => () => {
     onClose();
@@ -48,15 +44,8 @@ export default function Palette({ onClose, onKeys }: { onClose: () => void; onKe
 
   return (
     <dialog
-      ref={dialog}
+      {...useModal(onClose)}
       aria-label={t.palette.label}
-      onCancel={(event) => {
-        event.preventDefault();
-        onClose();
-      }}
-      onMouseDown={(event) => {
-        if (event.target === event.currentTarget) onClose();
-      }}
       className="appear mx-auto mt-[12vh] mb-auto w-[calc(100vw-32px)] max-w-160 overflow-hidden rounded-lg border border-line bg-raised p-0 text-text shadow-lift"
     >
       <Command shouldFilter={false} label={t.palette.label} loop>

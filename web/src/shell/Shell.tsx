@@ -63,12 +63,12 @@ export function Shell() {
         <button
           type="button"
           onClick={() => setPalette(true)}
-          aria-label={t.nav.search}
+          title={t.nav.search}
           className="mb-4 flex h-8 items-center justify-center gap-2 rounded-md border border-control bg-surface text-text-3 transition-colors duration-120 hover:text-text lg:justify-start lg:px-2"
         >
           <Search size={16} strokeWidth={1.75} aria-hidden />
-          <span className="hidden grow truncate text-left lg:inline">{t.nav.searchShort}</span>
-          <kbd className="hidden rounded-sm whitespace-nowrap bg-sunken px-1 font-sans text-xs text-text-2 lg:inline">{modifier}K</kbd>
+          <span className="grow truncate text-left max-lg:sr-only">{t.nav.searchShort}</span>
+          <kbd aria-hidden className="hidden rounded-sm whitespace-nowrap bg-sunken px-1 font-sans text-xs text-text-2 lg:inline">{modifier}K</kbd>
         </button>
         <ul className="flex flex-col gap-0.5">
           {places.map((place) => (
@@ -149,7 +149,7 @@ function Account({ onKeys }: { onKeys: () => void }) {
   const name = data?.name || data?.username || '';
   return (
     <Menu
-      label={t.nav.account}
+      label={[t.nav.account, name, data && name !== data.username ? data.username : ''].join(' ').trim()}
       side="top"
       align="start"
       className="flex h-11 w-full items-center justify-center gap-2 rounded-md text-left transition-colors duration-120 hover:bg-sunken lg:justify-start lg:px-2"

@@ -1,5 +1,5 @@
 import { X } from 'lucide-react';
-import { type ReactNode, useEffect, useId, useRef } from 'react';
+import { type MouseEvent, type ReactNode, type SyntheticEvent, useId, useLayoutEffect, useRef } from 'react';
 import { t } from '~/texts';
 import { IconButton } from './Button';
 import { cx } from './cx';
@@ -8,39 +8,38 @@ import { cx } from './cx';
  * A dialog in the top layer of the browser, which keeps the focus inside and closes with Esc. It exists only while it is open, so its
  * content starts anew each time.
  */
-export function Dialog({
-  open,
-  onClose,
-  title,
-  children,
-  footer,
-  size = 'md',
-}: {
-  open: boolean;
-  onClose: () => void;
-  title: string;
-  children: ReactNode;
-  footer?: ReactNode;
-  size?: 'md' | 'lg';
-}) {
+export function Dialog({ open, ...rest }: { open: boolean } & Content) {
+  return open ? <Opened {...rest} /> : null;
+}
+
+type Content = { onClose: () => void; title: string; children: ReactNode; footer?: ReactNode; size?: 'md' | 'lg' };
+
+/** What makes a dialog element modal while it is there. Closing it before it goes gives the focus back to where it was. */
+export function useModal(onClose: () => void) {
   const ref = useRef<HTMLDialogElement>(null);
+  useLayoutEffect(() => {
+    const dialog = ref.current;
+    dialog?.showModal();
+    return () => dialog?.close();
+  }, []);
+  return {
+    ref,
+    onCancel: (event: SyntheticEvent) => {
+      event.preventDefault();
+      onClose();
+    },
+    onMouseDown: (event: MouseEvent) => {
+      if (event.target === event.currentTarget) onClose();
+    },
+  };
+}
+
+function Opened({ onClose, title, children, footer, size = 'md' }: Content) {
   const heading = useId();
-  useEffect(() => {
-    if (open && ref.current && !ref.current.open) ref.current.showModal();
-  }, [open]);
-  if (!open) return null;
   return (
     <dialog
-      ref={ref}
+      {...useModal(onClose)}
       aria-labelledby={heading}
-      onCancel={(event) => {
-        event.preventDefault();
-        onClose();
-      }}
-      onClose={onClose}
-      onMouseDown={(event) => {
-        if (event.target === event.currentTarget) onClose();
-      }}
       className={cx(
         'appear m-auto max-h-[calc(100dvh-32px)] w-[calc(100vw-32px)] overflow-hidden rounded-lg border border-line bg-raised p-0 text-text shadow-lift',
         size === 'lg' ? 'max-w-180' : 'max-w-120',

@@ -8,6 +8,7 @@ import { formatBytes, formatNumber } from '~/format/number';
 import { t } from '~/texts';
 import { Badge } from '~/ui/Badge';
 import { Button, buttonClass, IconButton } from '~/ui/Button';
+import { cx } from '~/ui/cx';
 import { Empty } from '~/ui/Empty';
 import { Failure } from '~/ui/Failure';
 import { Input } from '~/ui/Field';
@@ -160,7 +161,7 @@ function List({ items, mine }: { items: Item[]; mine: string | undefined }) {
                   <span className="font-normal text-text-3">{item.namespace} / </span>
                   {item.name}
                 </Link>
-                <p className="truncate text-sm text-text-2">
+                <p className={cx('truncate text-sm', item.matchedIn?.length || item.dataDescription ? 'text-text-2' : 'text-text-3')}>
                   {item.matchedIn?.length ? t.data.matchedIn(item.matchedIn.map((place) => t.data.matched[place]).join(', ')) : item.dataDescription || t.dataset.noDescription}
                 </p>
                 <p className="mt-1 flex flex-wrap gap-x-3 text-xs text-text-3 md:hidden">

@@ -141,10 +141,12 @@ function isAbsent(error: unknown): boolean {
 }
 
 function Missing({ share }: { share: number }) {
-  if (share === 0) return <span className="text-text-3">{texts.none}</span>;
+  if (share === 0) return <span className="text-text-3 max-md:hidden">{texts.none}</span>;
   return (
     <span className={cx('inline-flex flex-col items-end gap-1', share > 0.5 ? 'text-warn' : 'text-text-2')}>
-      {formatPercent(share)}
+      <span>
+        {formatPercent(share)} <span className="md:hidden">{texts.missing.toLowerCase()}</span>
+      </span>
       <span aria-hidden className="h-1 w-14 overflow-hidden rounded-full bg-sunken">
         <span className={cx('block h-full rounded-full', share > 0.5 ? 'bg-warn' : 'bg-control')} style={{ width: `${share * 100}%` }} />
       </span>

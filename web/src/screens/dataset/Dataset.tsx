@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { CatchBoundary, Link, useParams } from '@tanstack/react-router';
 import { Download, Share2, Upload } from 'lucide-react';
-import { type ComponentType, lazy, Suspense, useEffect, useState } from 'react';
+import { type ComponentType, lazy, Suspense, useEffect, useRef, useState } from 'react';
 import { download } from '~/api/download';
 import { dataset, listEntry, type Ref, urlOf } from '~/api/queries';
 import { count, formatBytes } from '~/format/number';
@@ -45,6 +45,8 @@ export default function Dataset() {
   const [failure, setFailure] = useState<unknown>();
   useTitle(ref.dataset);
   const where = urlOf(ref);
+  const list = useRef<HTMLUListElement>(null);
+  useEffect(() => list.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' }), [shown, entry.data]);
   useEffect(() => setFailure(undefined), [where]);
 
   if (head.isError) {
@@ -108,7 +110,7 @@ export default function Dataset() {
       }
       below={
         <nav aria-label={t.dataset.tabsLabel} className="-mx-4 overflow-x-auto border-b border-line px-4 sm:-mx-8 sm:px-8">
-          <ul className="flex gap-6">
+          <ul ref={list} className="flex gap-6">
             {visible.map((name) => (
               <li key={name}>
                 <Link
