@@ -21,13 +21,18 @@ export type Marked = { from: number; to: number; message: string };
 /** What a screen does with an editor beside its text. */
 export type EditorHandle = {
   focus: () => void;
+  /** What stands in it now, also if the screen was not drawn since. */
+  text: () => string | undefined;
   selection: () => { from: number; to: number };
   select: (from: number, to?: number) => void;
+  /** Changes the whole text. */
+  set: (text: string) => void;
   /** Changes a part as if it were typed, so that it can be undone. */
   replace: (from: number, to: number, text: string) => void;
 };
 
 export type EditorProps = {
+  /** The text at first. Afterwards the editor has it: change it with `set`. */
   value: string;
   onChange: (value: string) => void;
   /** ⌘ or Ctrl with Enter. */

@@ -14,7 +14,6 @@ const dialect = SQLDialect.define({
   keywords: [...new Set(keywords.join(' ').toLowerCase().split(' ')), 'outer', 'natural', 'positional', 'semi', 'anti', 'window', 'lateral', 'escape', 'similar', 'sample', 'tables', 'analyze'].join(' '),
   builtin: functions.map(([name]) => name).join(' '),
   types: 'bigint blob boolean bool date decimal double float hugeint int integer interval json list map numeric real smallint struct text time timestamp timestamptz tinyint ubigint uinteger uuid varchar',
-  doubleDollarQuotedStrings: true,
   operatorChars: '*+-%<>!=&|~^/:',
   specialVar: '$?',
   identifierQuotes: '"',
@@ -195,14 +194,8 @@ export default function EditorCore({ value, onChange, onRun, label, complete, fa
       view.current = null;
       editor.destroy();
     };
-    // The editor keeps its own text; later values arrive by the effect below.
+    // From now on the editor has the text. To push a later value in could undo what was typed since.
   }, [label, hint]);
-
-  useEffect(() => {
-    const editor = view.current;
-    if (!editor || editor.state.doc.toString() === value) return;
-    editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: value }, selection: { anchor: value.length } });
-  }, [value]);
 
   useEffect(() => {
     view.current?.dispatch({ effects: setFault.of(fault) });
@@ -210,6 +203,7 @@ export default function EditorCore({ value, onChange, onRun, label, complete, fa
 
   useImperativeHandle(ref, () => ({
     focus: () => view.current?.focus(),
+    text: () => view.current?.state.doc.toString(),
     selection: () => {
       const main = view.current?.state.selection.main;
       return { from: main?.from ?? 0, to: main?.to ?? 0 };
@@ -220,6 +214,11 @@ export default function EditorCore({ value, onChange, onRun, label, complete, fa
       const most = editor.state.doc.length;
       editor.dispatch({ selection: { anchor: Math.min(from, most), head: Math.min(to, most) }, scrollIntoView: true });
       editor.focus();
+    },
+    set: (text) => {
+      const editor = view.current;
+      if (!editor || editor.state.doc.toString() === text) return;
+      editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: text }, selection: { anchor: text.length } });
     },
     replace: (from, to, text) => {
       const editor = view.current;

@@ -23,7 +23,7 @@ export function ParameterFields({ keys, listed, values, faults, onChange }: Prop
                 <code className="mono w-20 shrink-0 truncate text-right text-text-2" title={name}>
                   {listed ? name : key}
                 </code>
-                <Select aria-label={t.sql.type(name)} className="w-32 shrink-0" value={value.kind} onChange={(event) => onChange(key, { ...value, kind: event.target.value as Kind })}>
+                <Select aria-label={t.sql.type(name)} className="w-32! shrink-0" value={value.kind} onChange={(event) => onChange(key, { ...value, kind: event.target.value as Kind })}>
                   {kinds.map((kind) => (
                     <option key={kind} value={kind}>
                       {t.sql.types[kind]}

@@ -132,7 +132,7 @@ function Table({ run, result, onLimit }: { run: Run; result: Rows; onLimit: () =
               <span className="text-xs text-text-3">{t.sql.result.fewer}</span>
             ) : (
               !hasLimit(run.request.query) && (
-                <Button look="quiet" className="text-accent" onClick={onLimit}>
+                <Button look="quiet" className="text-accent!" onClick={onLimit}>
                   {t.sql.result.allRows}
                 </Button>
               )

@@ -98,8 +98,9 @@ function Workbench({ account }: { account: Schemas['Me'] }) {
   // An address with a statement was opened while this screen was shown.
   const opened = useRef(search.q);
   useEffect(() => {
-    if (search.q === undefined || search.q === opened.current) return;
+    if (search.q === opened.current) return;
     opened.current = search.q;
+    if (search.q === undefined) return;
     adopt(search.q, placeFrom(search.namespace, self));
     setFromLink(true);
   });
@@ -119,16 +120,14 @@ function Workbench({ account }: { account: Schemas['Me'] }) {
   const adopt = (query: string, at: Place | undefined) => {
     if (query !== text) putAside(text);
     setText(query);
+    editor.current?.set(query);
     if (at) setChosen(at);
   };
   const edit = (query: string) => {
     setText(query);
     setFromLink(false);
-    if (search.q !== undefined) {
-      // The address would say something else than the editor.
-      opened.current = undefined;
-      void navigate({ search: {}, replace: true });
-    }
+    // The address would say something else than the editor.
+    if (search.q !== undefined) void navigate({ search: {}, replace: true });
   };
 
   const names: Names = {
@@ -160,7 +159,7 @@ function Workbench({ account }: { account: Schemas['Me'] }) {
   };
   const runIt = (explain = false) => {
     const { from, to } = editor.current?.selection() ?? { from: 0, to: 0 };
-    const part = statementAt(text, from, to);
+    const part = statementAt(editor.current?.text() ?? text, from, to);
     if (part) execute(part.text, part.from, explain);
     else editor.current?.focus();
   };
@@ -267,6 +266,7 @@ function Workbench({ account }: { account: Schemas['Me'] }) {
           </p>
         )}
         <Split
+          tall={run?.state === 'done'}
           top={
             <>
               <Editor
@@ -356,7 +356,7 @@ const lowest = 140;
 const sizeKey = 'quern.sql.height';
 
 /** The editor above the rows. On wide screens the line between them can be moved, also with the arrow keys. */
-function Split({ top, bottom }: { top: React.ReactNode; bottom: React.ReactNode }) {
+function Split({ top, bottom, tall }: { top: React.ReactNode; bottom: React.ReactNode; /** Rows need height where the page scrolls as a whole. */ tall: boolean }) {
   const box = useRef<HTMLDivElement>(null);
   const [height, setHeight] = useState(() => Number(stored(localStorage, sizeKey)) || 280);
   const set = (wanted: number) => {
@@ -395,7 +395,7 @@ function Split({ top, bottom }: { top: React.ReactNode; bottom: React.ReactNode 
         onKeyDown={press}
         className={cx('relative z-3 -mt-1 hidden h-2 shrink-0 cursor-row-resize touch-none lg:block', 'before:absolute before:inset-x-0 before:top-1 before:h-px hover:before:bg-accent focus-visible:outline-none focus-visible:before:h-0.5 focus-visible:before:bg-info')}
       />
-      <section aria-label={t.sql.result.rows} className="flex h-[min(70dvh,560px)] min-h-90 flex-col lg:h-auto lg:min-h-0 lg:grow">
+      <section aria-label={t.sql.result.rows} className={cx('flex flex-col lg:h-auto lg:min-h-0 lg:grow', tall && 'h-[min(70dvh,560px)] min-h-90')}>
         {bottom}
       </section>
     </div>
