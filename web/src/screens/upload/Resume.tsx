@@ -15,14 +15,14 @@ const texts = t.upload.continue;
 /** Uploads that a closed or reloaded page left behind, as far as this browser remembers and the service still has them. */
 export function Resume({ only, onFiles }: { only: string | undefined; onFiles: (sessionId: string, files: File[]) => Promise<void> }) {
   const open = useQuery({
-    queryKey: ['interrupted'],
+    queryKey: ['interrupted', only],
     queryFn: async () => {
-      const kept = await remembered();
+      const kept = only === undefined ? (await remembered()).map((one) => one.sessionId) : [only];
       const found = await Promise.all(
-        kept.map(async (one) => {
-          const state = await take(api.GET('/file-upload/{sessionId}', { params: { path: { sessionId: one.sessionId } } })).catch(() => undefined);
+        kept.map(async (sessionId) => {
+          const state = await read(sessionId).catch(() => undefined);
           if (state?.sessionStatus === 'preparing') return state;
-          if (state) await forget(one.sessionId);
+          if (state) await forget(sessionId);
           return undefined;
         }),
       );
@@ -31,7 +31,7 @@ export function Resume({ only, onFiles }: { only: string | undefined; onFiles: (
     staleTime: 0,
     gcTime: 0,
   });
-  const shown = (open.data ?? []).filter((one) => only === undefined || one.sessionId === only);
+  const shown = open.data ?? [];
   if (shown.length === 0) return null;
   return (
     <section className="mt-8">
