@@ -2251,6 +2251,11 @@ export interface components {
             dataDescription: string;
             /** Format: int64 */
             rowCount: number;
+            /**
+             * Format: int64
+             * @description Bytes of its data files in the object store. Absent before the first rows.
+             */
+            byteCount?: number;
             /** Format: date-time */
             createdAt: string;
             /** Format: date-time */
@@ -2324,6 +2329,11 @@ export interface components {
             columns: components["schemas"]["DatasetColumn"][];
             /** Format: int64 */
             rowCount: number;
+            /**
+             * Format: int64
+             * @description Bytes of its data files in the object store. Absent before the first rows.
+             */
+            byteCount?: number;
             dataDescription: string;
             schemaDefinition: {
                 [key: string]: string;
@@ -2536,6 +2546,11 @@ export interface components {
             mean?: number;
             /** @description The first, second and third quartile of the numbers. */
             quartiles?: unknown[];
+            /**
+             * @description How many rows have a value in each part of the range of the numbers, dates or timestamps, to be drawn as a histogram. Infinite values have no
+             *     place in it. Absent for other types, and in profiles that an earlier version computed.
+             */
+            bins?: components["schemas"]["Bin"][];
             /** @description The shape of most of the values, such as `AA-999`. */
             shape?: string;
             /** @description The shapes of the values, the most frequent first. */
@@ -2544,6 +2559,16 @@ export interface components {
             topValues: components["schemas"]["ValueCount"][];
             /** @description Some of the values; frequent values are not preferred. */
             examples: unknown[];
+        };
+        /** @description A part of a range. All parts have the same width, and there is no gap between them. A value that is `to` of one and `from` of the next is in the next. */
+        Bin: {
+            from: unknown;
+            to: unknown;
+            /**
+             * Format: int64
+             * @description Rows. An estimate if `distinctExact` is false.
+             */
+            count: number;
         };
         ValueShape: {
             /** @description The text with `A` and `a` for letters and `9` for digits. */
@@ -4587,6 +4612,7 @@ export interface operations {
                      *           "exposure": "values",
                      *           "dataDescription": "One row per offer.",
                      *           "rowCount": 1208,
+                     *           "byteCount": 50211,
                      *           "createdAt": "2026-11-02T08:01:10Z",
                      *           "updatedAt": "2026-11-12T16:20:05Z"
                      *         }
@@ -5514,6 +5540,18 @@ export interface operations {
                      *             45511,
                      *             91022,
                      *             136533
+                     *           ],
+                     *           "bins": [
+                     *             {
+                     *               "from": 1,
+                     *               "to": 91022,
+                     *               "count": 91022
+                     *             },
+                     *             {
+                     *               "from": 91023,
+                     *               "to": 182044,
+                     *               "count": 91022
+                     *             }
                      *           ],
                      *           "topValues": [
                      *             {

@@ -190,5 +190,5 @@ function List({ items, mine }: { items: Item[]; mine: string | undefined }) {
 }
 
 function sizeOf(item: Item): string {
-  return 'bytes' in item && typeof item.bytes === 'number' ? formatBytes(item.bytes) : '';
+  return item.byteCount === undefined ? '' : formatBytes(item.byteCount);
 }

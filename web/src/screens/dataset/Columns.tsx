@@ -6,7 +6,7 @@ import type { Schemas } from '~/api/client';
 import { ApiError } from '~/api/errors';
 import { profile } from '~/api/queries';
 import { formatNumber, formatPercent } from '~/format/number';
-import { formatCell, kindOf, typeName } from '~/format/value';
+import { formatCell, typeName } from '~/format/value';
 import { t } from '~/texts';
 import { buttonClass } from '~/ui/Button';
 import { cx } from '~/ui/cx';
@@ -195,7 +195,7 @@ function Details({ column, rows }: { column: Known; rows: number }) {
           </ul>
         </div>
       )}
-      {kindOf(column.type) === 'number' && <Picture column={column} rows={rows} large />}
+      {(column.bins?.length ?? 0) > 1 && <Picture column={column} rows={rows} large />}
     </div>
   );
 }

@@ -46,7 +46,9 @@ export default function Dataset() {
   useTitle(ref.dataset);
   const where = urlOf(ref);
   const list = useRef<HTMLUListElement>(null);
-  useEffect(() => list.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' }), [shown, entry.data]);
+  useEffect(() => {
+    void list.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
+  }, [shown, entry.data]);
   useEffect(() => setFailure(undefined), [where]);
 
   if (head.isError) {
@@ -57,7 +59,7 @@ export default function Dataset() {
     );
   }
   const role = entry.data?.role ?? 'viewer';
-  const size = entry.data && 'bytes' in entry.data && typeof entry.data.bytes === 'number' ? entry.data.bytes : undefined;
+  const size = head.data?.metadata.byteCount;
   const part: Part | undefined = head.data && { at: { owner: head.data.dataset.owner, namespace: head.data.dataset.namespace, dataset: head.data.dataset.name }, metadata: head.data.metadata, role };
   const visible = (Object.keys(tabs) as Tab[]).filter((name) => role === 'owner' || !['audit', 'settings'].includes(name));
 

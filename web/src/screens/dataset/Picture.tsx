@@ -1,15 +1,16 @@
 import type { Schemas } from '~/api/client';
-import { formatPercent, formatShort } from '~/format/number';
+import { count, formatPercent, formatShort } from '~/format/number';
 import { formatCell, kindOf } from '~/format/value';
+import { cx } from '~/ui/cx';
 
 type Column = Schemas['ColumnProfile'];
-type Bins = { from?: unknown; to?: unknown; count: number }[];
+type Bins = NonNullable<Column['bins']>;
 
 /** The values of a column in one small picture: a distribution, a strip with the quartiles, or the shares of the most frequent values. */
 export function Picture({ column, rows, large = false }: { column: Column; rows: number; large?: boolean }) {
   const kind = kindOf(column.type);
-  const bins = binsOf(column);
-  if (bins) return <Histogram bins={bins} column={column} large={large} />;
+  const bins = column.bins ?? [];
+  if (bins.length > 1) return <Histogram bins={bins} column={column} large={large} />;
   if (large) return null;
   if (kind === 'number' && column.quartiles?.length === 3) return <Strip column={column} />;
   if (kind === 'time' && column.min && column.max) return <Ends column={column} />;
@@ -23,18 +24,18 @@ export function Picture({ column, rows, large = false }: { column: Column; rows:
   return <Shares values={top} rows={rows} column={column} />;
 }
 
-function binsOf(column: Column): Bins | undefined {
-  const bins = (column as { bins?: Bins }).bins;
-  return bins && bins.length > 1 ? bins : undefined;
-}
-
 function Histogram({ bins, column, large }: { bins: Bins; column: Column; large: boolean }) {
   const most = Math.max(...bins.map((bin) => bin.count), 1);
   return (
     <span className="block">
       <span aria-hidden className="flex items-end gap-px" style={{ height: large ? 72 : 24 }}>
         {bins.map((bin, index) => (
-          <span key={index} className="min-h-px flex-1 rounded-t-[1px] bg-chart-1" style={{ height: `${(bin.count / most) * 100}%` }} title={`${bin.count}`} />
+          <span
+            key={index}
+            className={cx('flex-1 rounded-t-[1px]', bin.count > 0 ? 'min-h-0.5 bg-chart-1' : 'min-h-px bg-line')}
+            style={{ height: `${(bin.count / most) * 100}%` }}
+            title={`${brief(bin.from, column)} – ${brief(bin.to, column)}: ${count(bin.count, 'row')}`}
+          />
         ))}
       </span>
       <Scale column={column} />
