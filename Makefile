@@ -93,6 +93,14 @@ race: ## Run the package tests with the race detector, in random order
 e2e: ## Run the black-box tests that match RUN (default: all) against the real servers; docs/testing.md
 	go run ./e2e/runner -run '$(or $(RUN),^Test)' $(E2E_FLAGS)
 
+.PHONY: e2e-web
+e2e-web: web ## Test the console in Chromium against the real servers; WEB_FLAGS=--project=main for the main path alone
+	e2e/web/run $(or $(WEB_FLAGS),--project=main --project=more)
+
+.PHONY: screenshots
+screenshots: web ## Take pictures of all screens of the console into SHOTS_DIR (default: e2e/web/test-results/shots)
+	e2e/web/run --project=screenshots
+
 .PHONY: quickstart
 quickstart: ## Test the quick start from a clean clone, with empty caches (COLD=no: with those of the machine) and again with full ones
 	e2e/quickstart.sh
