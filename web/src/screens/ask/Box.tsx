@@ -122,10 +122,9 @@ export function Box({
         value={value}
         aria-label={label}
         aria-autocomplete="list"
-        aria-expanded={mention !== null && found.length > 0}
+        aria-haspopup="listbox"
         aria-controls={mention ? `${id}-list` : undefined}
         aria-activedescendant={mention && found.length > 0 ? `${id}-${at}` : undefined}
-        role="combobox"
         placeholder={placeholder}
         onChange={(event) => onValue(event.target.value)}
         onKeyDown={keys}
@@ -165,9 +164,10 @@ export function Box({
             </span>
           ))}
           {local.length > chips.length && (
-            <Menu align="start" label={t.ask.scope.addLabel} className={pill} items={local.filter((one) => !chips.includes(one)).slice(0, 50).map((one) => ({ label: one.name, icon: Table2, hint: count(one.rowCount, 'row'), onSelect: () => add(one) }))}>
+            <Menu align="start" className={pill} items={local.filter((one) => !chips.includes(one)).slice(0, 50).map((one) => ({ label: one.name, icon: Table2, hint: count(one.rowCount, 'row'), onSelect: () => add(one) }))}>
               <AtSign size={16} strokeWidth={1.75} aria-hidden className="shrink-0" />
               {chips.length === 0 ? t.ask.scope.all : t.ask.scope.add}
+              <span className="sr-only">: {t.ask.scope.addLabel}</span>
             </Menu>
           )}
         </div>

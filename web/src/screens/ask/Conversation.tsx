@@ -83,10 +83,10 @@ function One({ id }: { id: string }) {
     <div className="flex min-h-full flex-col">
       <header className="sticky top-0 z-5 border-b border-line bg-canvas">
         <div className="mx-auto flex h-12 max-w-480 items-center gap-2 px-4 sm:px-8">
-          <p className="min-w-0 grow truncate text-sm text-text-2">
+          <h1 className="min-w-0 grow truncate text-sm font-normal text-text-2">
             {where && <span className="text-text-3">{where.namespace} / </span>}
             {talk.data?.title}
-          </p>
+          </h1>
           {talk.data && (
             <Menu
               label={t.ask.conversation.actions}
@@ -112,7 +112,7 @@ function One({ id }: { id: string }) {
           <ol ref={list} className="flex flex-col gap-8">
             {turns.map((turn, index) => (
               <li key={turn.runId} data-run={turn.runId} className={index > 0 ? 'scroll-mt-14 border-t border-line pt-8' : 'scroll-mt-14'}>
-                {where && <Turn conversationId={id} turn={turn} where={where} time={times.data?.[turn.runId]} onAsk={(question) => send.mutate(question)} first={index === 0} />}
+                {where && <Turn conversationId={id} turn={turn} where={where} time={times.data?.[turn.runId]} onAsk={(question) => send.mutate(question)} />}
               </li>
             ))}
           </ol>

@@ -73,7 +73,7 @@ export function Done({ steps, time }: { steps: RunStep[]; time: { createdAt: str
   const seconds = time?.finishedAt ? (Date.parse(time.finishedAt) - Date.parse(time.createdAt)) / 1000 : undefined;
   return (
     <details className="group text-sm">
-      <summary aria-label={t.ask.progress.label} className="-ml-1 inline-flex items-center gap-1 rounded-sm text-text-3 select-none hover:text-text [&::-webkit-details-marker]:hidden">
+      <summary title={t.ask.progress.label} className="-ml-1 inline-flex items-center gap-1 rounded-sm text-text-3 select-none hover:text-text [&::-webkit-details-marker]:hidden">
         <ChevronRight {...size} className="transition-transform duration-120 group-open:rotate-90" />
         {t.ask.progress.summary(count(steps.length, 'step'), seconds === undefined ? '' : formatDuration(seconds))}
       </summary>

@@ -22,7 +22,7 @@ import { type Explained, explain, meaning } from './words';
 type Time = { createdAt: string; finishedAt?: string | undefined } | undefined;
 
 /** One question of a conversation, and what became of it. */
-export function Turn({ conversationId, turn, where, time, onAsk, first }: { conversationId: string; turn: TurnData; where: Where; time: Time; onAsk: (question: string) => void; first: boolean }) {
+export function Turn({ conversationId, turn, where, time, onAsk }: { conversationId: string; turn: TurnData; where: Where; time: Time; onAsk: (question: string) => void }) {
   const queries = useQueryClient();
   const heading = useId();
   const { run, connection } = useLiveRun(conversationId, turn);
@@ -41,7 +41,7 @@ export function Turn({ conversationId, turn, where, time, onAsk, first }: { conv
 
   return (
     <article aria-labelledby={heading} className="scroll-mt-16">
-      <Question id={heading} text={turn.question} explained={explained} first={first} />
+      <Question id={heading} text={turn.question} explained={explained} />
       <div className="mt-3 flex flex-col gap-4">
         {running && !connection.error && !turn.result && (
           <div className="max-w-190">
@@ -92,10 +92,9 @@ export function Turn({ conversationId, turn, where, time, onAsk, first }: { conv
 }
 
 /** The question as heading. What its words were taken for appears when they are pointed at. */
-function Question({ id, text, explained, first }: { id: string; text: string; explained: Explained[]; first: boolean }) {
-  const Tag = first ? 'h1' : 'h2';
+function Question({ id, text, explained }: { id: string; text: string; explained: Explained[] }) {
   return (
-    <Tag id={id} className="max-w-190 text-xl [overflow-wrap:anywhere]">
+    <h2 id={id} className="max-w-190 text-xl [overflow-wrap:anywhere]">
       {explain(text, explained).map((piece, index) =>
         piece.explained ? (
           <Hint key={index} text={meaning(piece.explained)} className={cx('underline decoration-dotted decoration-1 underline-offset-6', piece.explained.as === 'unused' ? 'text-warn decoration-warn' : piece.explained.how === 'guessed' ? 'decoration-warn' : 'decoration-text-3')}>
@@ -105,6 +104,6 @@ function Question({ id, text, explained, first }: { id: string; text: string; ex
           piece.text
         ),
       )}
-    </Tag>
+    </h2>
   );
 }
