@@ -1,0 +1,164 @@
+import { type Page } from '@playwright/test';
+import { accessible, Api, expect, signIn, test } from './support';
+
+const space = `sql${Date.now().toString(36)}`;
+const csv = ['id,city,amount,day', ...Array.from({ length: 300 }, (_, row) => `${row},${['Vienna', 'Graz', 'Linz'][row % 3]},${row * 1.5},2026-0${(row % 9) + 1}-1${row % 9}`)].join('\n');
+const hostile = ['"<img src=x onerror=alert(1)>",formula,long', `"<script>alert(1)</script>","=HYPERLINK(""http://evil"")",${'x'.repeat(100_000)}`].join('\n');
+
+test.beforeAll(async () => {
+  const ada = await Api.as('ada');
+  await ada.dataset(space, 'trips', csv);
+  await ada.dataset(space, 'odd', hostile);
+});
+
+const editor = (page: Page) => page.getByRole('textbox', { name: 'SQL statement' });
+const rows = (page: Page) => page.getByRole('grid', { name: 'Rows of the statement' });
+
+async function open(page: Page, statement = ''): Promise<void> {
+  await signIn(page, 'ada', statement ? `/sql?namespace=${space}&q=${encodeURIComponent(statement)}` : `/sql?namespace=${space}`);
+  await expect(editor(page)).toBeVisible();
+}
+
+async function write(page: Page, statement: string): Promise<void> {
+  await editor(page).click();
+  await page.keyboard.press('Control+a');
+  await page.keyboard.insertText(statement);
+  await page.keyboard.press('Escape');
+}
+
+test('a statement is completed, run and exported', async ({ page }) => {
+  await open(page, 'SELECT 1');
+  await expect(page.getByText('has not run')).toBeVisible();
+  await expect(rows(page)).toHaveCount(0);
+  await write(page, '');
+  await page.keyboard.type('SELECT ci');
+  await page.keyboard.press('Escape');
+  await page.keyboard.type('ty, count(*) AS trips FROM tri');
+  await expect(page.getByRole('option', { name: /^trips/ })).toBeVisible();
+  await page.keyboard.press('Enter');
+  await page.keyboard.type(' GROUP BY cit');
+  await expect(page.getByRole('option', { name: /^city/ })).toBeVisible();
+  await page.keyboard.press('Tab');
+  await page.keyboard.type(' ORDER BY city');
+  await page.keyboard.press('Control+Enter');
+  await expect(rows(page).getByRole('gridcell', { name: 'Graz' })).toBeVisible();
+  await expect(page.getByText('3 rows')).toBeVisible();
+  // The address would have said something else.
+  await expect(page).toHaveURL(/\/sql$/);
+  await accessible(page, 'sql rows');
+
+  await page.getByRole('button', { name: 'Chart' }).click();
+  await expect(page.getByRole('img').locator('svg')).toBeVisible();
+
+  const download = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'Export' }).click();
+  await page.getByRole('menuitem', { name: 'CSV', exact: true }).click();
+  expect((await download).suggestedFilename()).toMatch(/^result-\d{14}\.csv$/);
+  await expect(page.getByText('The file has 3 rows')).toBeVisible();
+
+  // A reload keeps the statement and does not run it.
+  await page.reload();
+  await expect(editor(page)).toContainText('GROUP BY city');
+  await expect(rows(page)).toHaveCount(0);
+  await page.getByRole('button', { name: 'History' }).click();
+  await expect(page.getByRole('dialog').getByRole('button', { name: /GROUP BY city.*3 rows/s })).toBeVisible();
+  await accessible(page, 'sql history');
+});
+
+test('a mistake is underlined, and one click mends it', async ({ page, guard }) => {
+  guard.allow(/422 .*\/query\)/);
+  await open(page, 'SELECT t.citty\nFROM trips t');
+  await editor(page).click();
+  await page.keyboard.press('Control+Enter');
+  await expect(page.getByRole('alert')).toContainText('There is no column "citty" in t.');
+  await expect(page.locator('.cm-fault')).toHaveText('t.citty');
+  await accessible(page, 'sql fault');
+  await page.getByRole('button', { name: 'city' }).click();
+  await expect(page.getByText('300 rows')).toBeVisible();
+  await expect(editor(page)).toContainText('SELECT t.city');
+  await expect(page.locator('.cm-fault')).toHaveCount(0);
+});
+
+test('parameters are values, and their faults stand at their fields', async ({ page, guard }) => {
+  guard.allow(/422 .*\/query\)/);
+  await open(page, 'SELECT count(*) AS trips FROM trips WHERE day >= $since AND city = $city');
+  await page.getByLabel('Type of $since').selectOption('date');
+  await page.getByLabel('Value of $since').fill('soon');
+  await page.getByLabel('Value of $city').fill("Vienna'; DROP");
+  await page.keyboard.press('Control+Enter');
+  await expect(page.getByLabel('Value of $since')).toHaveAttribute('aria-invalid', 'true');
+  await page.getByLabel('Value of $since').fill('2026-01-01');
+  await page.keyboard.press('Control+Enter');
+  await expect(rows(page).getByRole('gridcell', { name: '0', exact: true })).toBeVisible();
+  await page.getByLabel('Value of $city').fill('Vienna');
+  await page.keyboard.press('Control+Enter');
+  await expect(rows(page).getByRole('gridcell', { name: '100', exact: true })).toBeVisible();
+});
+
+test('a long statement is cancelled, and its late rows replace nothing', async ({ page, guard }) => {
+  guard.allow(/ERR_ABORTED|net::/);
+  const slow = 'SELECT count(*) FROM range(100000) a, range(1000000) b WHERE (a.range * b.range) % 7 = 3';
+  await open(page, slow);
+  await editor(page).click();
+  await page.keyboard.press('Control+Enter');
+  await page.getByRole('button', { name: 'Cancel' }).first().click();
+  await expect(page.getByText('The statement was stopped.')).toBeVisible();
+  await page.getByRole('button', { name: 'Run again' }).click();
+  await expect(page.getByRole('button', { name: 'Cancel' }).first()).toBeVisible();
+  await write(page, 'SELECT 42 AS answer');
+  await page.keyboard.press('Control+Enter');
+  await expect(rows(page).getByRole('gridcell', { name: '42' })).toBeVisible();
+  await page.waitForTimeout(1000);
+  await expect(rows(page).getByRole('gridcell', { name: '42' })).toBeVisible();
+});
+
+test('names and cells are text, whatever they contain', async ({ page }) => {
+  await open(page, 'SELECT * FROM odd');
+  await page.getByRole('button', { name: /^odd/ }).click();
+  await expect(page.getByRole('button', { name: '<img src=x onerror=alert(1)>' })).toBeVisible();
+  await editor(page).click();
+  await page.keyboard.press('Control+Enter');
+  await expect(rows(page).getByText('<script>alert(1)</script>')).toBeVisible();
+  await expect(page.locator('#content img')).toHaveCount(0);
+});
+
+test('a result of 100,000 rows scrolls', async ({ page }) => {
+  test.setTimeout(150_000);
+  await open(page, 'SELECT range AS i, range * 2 AS twice, md5(range::varchar) AS digest, range % 97 AS rest, range / 3.0 AS third FROM range(150000)');
+  await editor(page).click();
+  await page.keyboard.press('Control+Enter');
+  await expect(page.getByText('Only the first 10,000 rows.')).toBeVisible();
+  await page.getByRole('button', { name: 'Run with LIMIT 100000' }).click();
+  await expect(page.getByText('100,000 rows').first()).toBeVisible({ timeout: 60_000 });
+  const frames = await rows(page).evaluate(
+    (box) =>
+      new Promise<number[]>((resolve) => {
+        const times: number[] = [];
+        const start = performance.now();
+        let last = start;
+        const step = (now: number) => {
+          times.push(now - last);
+          last = now;
+          box.scrollTop = ((now - start) / 10_000) * (box.scrollHeight - box.clientHeight);
+          if (now - start < 10_000) requestAnimationFrame(step);
+          else resolve(times.slice(1));
+        };
+        requestAnimationFrame(step);
+      }),
+  );
+  const sorted = frames.toSorted((a, b) => a - b);
+  const p95 = sorted[Math.floor(sorted.length * 0.95)] ?? Number.POSITIVE_INFINITY;
+  console.log(`scroll: ${frames.length} frames, median ${sorted[sorted.length >> 1]?.toFixed(1)} ms, p95 ${p95.toFixed(1)} ms`);
+  await expect(rows(page).getByRole('rowheader', { name: '100000', exact: true })).toBeVisible();
+  expect(p95).toBeLessThanOrEqual(Number(process.env['QUERN_WEB_FRAME_MS'] ?? 33));
+});
+
+test('the screen fits a phone and is accessible', async ({ page }) => {
+  await open(page);
+  await accessible(page, 'sql');
+  await page.setViewportSize({ width: 390, height: 844 });
+  expect(await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth)).toBeLessThanOrEqual(0);
+  await page.getByRole('button', { name: 'Datasets' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Insert trips' }).click();
+  await expect(editor(page)).toContainText('trips');
+});
