@@ -119,6 +119,9 @@ type Result struct {
 	data, meaning string
 }
 
+// maxKept is the number of benchmarks of a namespace that are kept.
+const maxKept = 200
+
 // New is a benchmark to start.
 type New struct {
 	At       catalog.Path
@@ -221,6 +224,10 @@ func (b *Benchmarks) createTx(ctx context.Context, tx postgres.Tx, draft Benchma
 	draft.Previous = last
 
 	if err := insertBenchmark(ctx, tx, draft); err != nil {
+		return err
+	}
+
+	if err := forgetOld(ctx, tx, draft, maxKept); err != nil {
 		return err
 	}
 

@@ -25,6 +25,13 @@ const (
 	sqlInsert = `
 		INSERT INTO benchmarks (account_id, namespace_id, id, status, mode, model, provider, release, caller, author_id, author, previous_id, created_at)
 		VALUES ($1, $2, $3, 'running', $4, $5, $6, $7, $8::jsonb, $9, $10, $11, $12)`
+	sqlForget = `
+		WITH old AS (
+			DELETE FROM benchmarks WHERE account_id = $1 AND namespace_id = $2 AND status <> 'running' AND id IN (
+				SELECT id FROM benchmarks WHERE account_id = $1 AND namespace_id = $2 ORDER BY id DESC OFFSET $3 LIMIT 10)
+			RETURNING id),
+		results AS (DELETE FROM benchmark_results WHERE account_id = $1 AND benchmark_id IN (SELECT id FROM old))
+		DELETE FROM benchmark_datasets WHERE account_id = $1 AND benchmark_id IN (SELECT id FROM old)`
 	sqlEnd = `
 		UPDATE benchmarks SET status = $4, error_code = $5, error_message = $6, finished_at = $7
 		WHERE account_id = $1 AND namespace_id = $2 AND id = $3 AND status = 'running'`
@@ -145,6 +152,13 @@ func insertBenchmark(ctx context.Context, tx pgx.Tx, b Benchmark) error {
 
 	_, err = tx.Exec(ctx, sqlInsert, b.Account, b.Namespace, b.ID, string(b.Mode), b.Model, b.Provider, b.Release, string(caller), b.authorID, b.Author,
 		orNull(b.Previous), b.CreatedAt)
+
+	return err
+}
+
+// forgetOld deletes the oldest benchmarks of a namespace that has more than the given number.
+func forgetOld(ctx context.Context, tx pgx.Tx, of Benchmark, keep int) error {
+	_, err := tx.Exec(ctx, sqlForget, of.Account, of.Namespace, keep)
 
 	return err
 }
