@@ -190,6 +190,14 @@ func auditedCalls() []auditedCall {
 			entries: []string{"verified.retire verified <namespace>"},
 		},
 		{
+			request: authorizationRow{operation: "POST /benchmarks/{username}/{namespace}"}, status: 202,
+			entries: []string{"benchmark.create benchmark <namespace> rules"},
+		},
+		{
+			request: authorizationRow{operation: "POST /benchmarks/{username}/{namespace}/{benchmarkId}/cancel"}, status: 200,
+			entries: []string{"benchmark.cancel benchmark <namespace> rules"},
+		},
+		{
 			request: authorizationRow{operation: "POST /permissions/namespaces/{username}/{namespace}/shares", body: `{"username": "x", "role": "viewer"}`}, status: 200,
 			entries: []string{"share.grant namespace <namespace> x viewer"},
 		},

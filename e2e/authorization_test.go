@@ -23,6 +23,7 @@ type thing struct {
 	snapshot  string   // id of the only snapshot of the dataset
 	deleted   string   // id of a deleted dataset of the owner, in the namespace
 	verified  string   // id of a verified question
+	benchmark string   // its id
 	run       asked    // a run of the owner; it is in progress for the operation that cancels it, else it has ended
 }
 
@@ -74,6 +75,15 @@ func newThing(t *testing.T, s *service, owner, operation string) (made thing) {
 
 		call(t, http.MethodPost, s.url+"/verified/self/"+made.namespace, owner, verifiedBody).json(t, &kept)
 		made.verified = kept.ID
+	}
+
+	if strings.Contains(operation, "{benchmarkId}") {
+		d := &filled{t: t, s: s, bearer: owner, owner: "self", namespace: made.namespace}
+		made.benchmark = d.benchmark("").ID
+
+		if strings.HasSuffix(operation, "/cancel") { // no worker has it, so it runs until it is cancelled
+			s.exec(`UPDATE benchmarks SET status = 'running', finished_at = NULL WHERE id = '` + made.benchmark + `'`)
+		}
 	}
 
 	if strings.Contains(operation, "{deletedId}") {
@@ -163,7 +173,8 @@ func (made thing) address(path string) string {
 
 	return strings.NewReplacer("{username}", "owner", "{namespace}", made.namespace, "{datasetName}", dataset, "{id}", made.token,
 		"{agent}", "nl2ql", "{runId}", made.run.RunID, "{n}", "0", "{conversationId}", made.run.ConversationID,
-		"{sessionId}", made.session.SessionID, "{fileId}", made.file().FileID, "{ingestionId}", made.ingestion, "{snapshotId}", made.snapshot, "{deletedId}", made.deleted, "{verifiedId}", made.verified).Replace(path)
+		"{sessionId}", made.session.SessionID, "{fileId}", made.file().FileID, "{ingestionId}", made.ingestion, "{snapshotId}", made.snapshot, "{deletedId}", made.deleted, "{verifiedId}", made.verified,
+		"{benchmarkId}", made.benchmark).Replace(path)
 }
 
 // file returns the file of the session.

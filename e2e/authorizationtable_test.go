@@ -204,6 +204,17 @@ func authorizationTable() (columns string, rows []authorizationRow) {
 		{operation: "DELETE /verified/{username}/{namespace}/{verifiedId}", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      403    204    204"},
 
+		{operation: "GET /benchmarks/{username}/{namespace}", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
+		{operation: "POST /benchmarks/{username}/{namespace}", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      403    202    202"},
+		{operation: "GET /benchmarks/{username}/{namespace}/{benchmarkId}", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
+		{operation: "GET /benchmarks/{username}/{namespace}/{benchmarkId}/results", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
+		{operation: "POST /benchmarks/{username}/{namespace}/{benchmarkId}/cancel", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      403    200    200"},
+
 		{operation: "GET /permissions/namespaces/{username}/{namespace}/shares", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        403      403    403    200"},
 		{operation: "POST /permissions/namespaces/{username}/{namespace}/shares", body: `{"username": "x", "role": "viewer"}`, statuses: "" +
@@ -320,6 +331,16 @@ func sharingTable() (columns string, rows []authorizationRow) {
 			"403      403      403      200      403       403  200    404    403  403   403      200      200  403  404  403"},
 		{operation: "DELETE /verified/{username}/{namespace}/{verifiedId}", statuses: "" +
 			"403      403      403      204      403       403  204    404    403  403   403      204      204  403  404  403"},
+		{operation: "GET /benchmarks/{username}/{namespace}", statuses: "" +
+			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
+		{operation: "POST /benchmarks/{username}/{namespace}", statuses: "" +
+			"403      403      403      202      403       403  202    404    403  403   403      202      202  403  404  403"},
+		{operation: "GET /benchmarks/{username}/{namespace}/{benchmarkId}", statuses: "" +
+			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
+		{operation: "GET /benchmarks/{username}/{namespace}/{benchmarkId}/results", statuses: "" +
+			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
+		{operation: "POST /benchmarks/{username}/{namespace}/{benchmarkId}/cancel", statuses: "" +
+			"403      403      403      200      403       403  200    404    403  403   403      200      200  403  404  403"},
 		{operation: "GET /permissions/namespaces/{username}/{namespace}/shares", statuses: "" +
 			"403      403      403      403      403       403  403    403    403  403   403      403      403  404  404  403"},
 		{operation: "POST /permissions/namespaces/{username}/{namespace}/shares", body: `{"username": "x", "role": "viewer"}`, statuses: "" +

@@ -343,7 +343,7 @@ func benchmarkOutcomes(t *testing.T, s *service, key *signer) {
 
 	// What cannot be.
 	for body, field := range map[string]string{
-		`{"mode": "guess"}`: "mode", `{"model": "unknown"}`: "model", `{"mode": "rules", "model": "small"}`: "model", `{"provider": "nowhere"}`: "provider", `{"modle": "small"}`: "modle",
+		`{"mode": "guess"}`: "mode", `{"model": "unknown"}`: "model", `{"mode": "rules", "model": "small"}`: "model", `{"provider": "nowhere"}`: "provider", `{"kind": "small"}`: "kind",
 	} {
 		require.Equal(t, []string{field}, requireFault(t, body, d.benchmarks(http.MethodPost, "", body), http.StatusUnprocessableEntity, "VALIDATION_FAILED"))
 	}

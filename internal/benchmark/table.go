@@ -23,7 +23,7 @@ const (
 	tooMany    = "The answer or the verified statement has too many rows or columns to be compared."
 )
 
-var errLarge = errors.New(tooMany)
+var errLarge = errors.New("too many rows or columns to be compared")
 
 // cell is a value that can be compared. A number has no text.
 type cell struct {
@@ -89,9 +89,7 @@ func readCell(value any, kind string) cell {
 	case string:
 		return readText(value, strings.ToLower(kind))
 	default:
-		text, _ := json.Marshal(value) // it was decoded from JSON
-
-		return cell{text: string(text)}
+		return cell{text: fmt.Sprint(value)} // a list or an object, whose members are ordered by name
 	}
 }
 

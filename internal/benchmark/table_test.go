@@ -2,9 +2,9 @@ package benchmark
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -121,7 +121,7 @@ func TestCompareLarge(t *testing.T) {
 	for i := range 12 {
 		a, b := make([]cell, 12), make([]cell, 12)
 		for j := range a {
-			a[j], b[j] = cell{text: fmt.Sprint((i + j) % 12)}, cell{text: fmt.Sprint((i * (j + 1)) % 12)}
+			a[j], b[j] = cell{text: strconv.Itoa((i + j) % 12)}, cell{text: strconv.Itoa((i * (j + 1)) % 12)}
 		}
 
 		equal.rows, other.rows = append(equal.rows, a), append(other.rows, b)
@@ -155,8 +155,19 @@ func TestChange(t *testing.T) {
 		before, now Outcome
 		change      Change
 	}{
-		{"", Right, Fresh}, {"", "", ""}, {Right, "", ""}, {Right, Right, Same}, {Right, Wrong, Worse}, {Right, Refused, Worse}, {Right, FailedToTell, Worse},
-		{Refused, AskedBack, Same}, {Refused, Wrong, Worse}, {Wrong, Refused, Better}, {Wrong, Right, Better}, {FailedToTell, Wrong, Same}, {FailedToTell, Right, Better},
+		{"", Right, Fresh},
+		{"", "", ""},
+		{Right, "", ""},
+		{Right, Right, Same},
+		{Right, Wrong, Worse},
+		{Right, Refused, Worse},
+		{Right, FailedToTell, Worse},
+		{Refused, AskedBack, Same},
+		{Refused, Wrong, Worse},
+		{Wrong, Refused, Better},
+		{Wrong, Right, Better},
+		{FailedToTell, Wrong, Same},
+		{FailedToTell, Right, Better},
 	} {
 		require.Equal(t, c.change, changeOf(c.before, c.now), "%s, %s", c.before, c.now)
 	}
