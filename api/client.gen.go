@@ -441,6 +441,48 @@ func (e Exposure) Valid() bool {
 	}
 }
 
+// Defines values for ImportedEntryKind.
+const (
+	ImportedColumn  ImportedEntryKind = "column"
+	ImportedJoin    ImportedEntryKind = "join"
+	ImportedMeasure ImportedEntryKind = "measure"
+	ImportedRow     ImportedEntryKind = "row"
+)
+
+// Valid indicates whether the value is a known member of the ImportedEntryKind enum.
+func (e ImportedEntryKind) Valid() bool {
+	switch e {
+	case ImportedColumn:
+		return true
+	case ImportedJoin:
+		return true
+	case ImportedMeasure:
+		return true
+	case ImportedRow:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ImportedQuestionChange.
+const (
+	QuestionAdded   ImportedQuestionChange = "added"
+	QuestionChanged ImportedQuestionChange = "changed"
+)
+
+// Valid indicates whether the value is a known member of the ImportedQuestionChange enum.
+func (e ImportedQuestionChange) Valid() bool {
+	switch e {
+	case QuestionAdded:
+		return true
+	case QuestionChanged:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for IngestionMode.
 const (
 	IngestionModeAppend  IngestionMode = "append"
@@ -1843,6 +1885,55 @@ type FinishedUpload struct {
 // Grantee A username, or `@` and the name of a group.
 type Grantee = string
 
+// ImportedDataset defines model for ImportedDataset.
+type ImportedDataset struct {
+	Changes []ImportedEntry `json:"changes"`
+
+	// Dataset Name of a namespace or dataset. Kept as written, compared without case.
+	Dataset ObjectName `json:"dataset"`
+}
+
+// ImportedEntry defines model for ImportedEntry.
+type ImportedEntry struct {
+	// From What people said before. Absent if the entry is new.
+	From *string           `json:"from,omitempty"`
+	Kind ImportedEntryKind `json:"kind"`
+
+	// Name The column, the columns of the join, or the measure. Empty for what a row is.
+	Name string `json:"name"`
+
+	// To What it says now.
+	To string `json:"to"`
+}
+
+// ImportedEntryKind defines model for ImportedEntry.Kind.
+type ImportedEntryKind string
+
+// ImportedQuestion defines model for ImportedQuestion.
+type ImportedQuestion struct {
+	Change   ImportedQuestionChange `json:"change"`
+	Question string                 `json:"question"`
+}
+
+// ImportedQuestionChange defines model for ImportedQuestion.Change.
+type ImportedQuestionChange string
+
+// ImportedSemantics defines model for ImportedSemantics.
+type ImportedSemantics struct {
+	// Datasets The datasets with changes.
+	Datasets []ImportedDataset `json:"datasets"`
+	DryRun   bool              `json:"dryRun"`
+
+	// More Whether verified questions are left. Repeat the request to go on.
+	More bool `json:"more"`
+
+	// NotImported The entries that are not imported.
+	NotImported []NotImported `json:"notImported"`
+
+	// Verified The verified questions that are added or changed.
+	Verified []ImportedQuestion `json:"verified"`
+}
+
 // Indexed defines model for Indexed.
 type Indexed struct {
 	// Indexed Number of rows stored.
@@ -2239,6 +2330,15 @@ type NewVerifiedQuestion struct {
 
 	// Wordings Other ways to ask it.
 	Wordings *VerifiedWordings `json:"wordings,omitempty"`
+}
+
+// NotImported defines model for NotImported.
+type NotImported struct {
+	// Entry The entry of the document.
+	Entry string `json:"entry"`
+
+	// Reason Why it is not imported.
+	Reason string `json:"reason"`
 }
 
 // NumberedURL defines model for NumberedUrl.
@@ -2672,6 +2772,21 @@ type SemanticsChange struct {
 	RowSource *SemanticsSource `json:"rowSource,omitempty"`
 }
 
+// SemanticsDocument defines model for SemanticsDocument.
+type SemanticsDocument struct {
+	// Document A document of the Open Semantic Interchange, as YAML.
+	Document string `json:"document"`
+}
+
+// SemanticsImport defines model for SemanticsImport.
+type SemanticsImport struct {
+	// Document A document of the Open Semantic Interchange, as YAML or JSON.
+	Document string `json:"document"`
+
+	// DryRun If true, nothing is changed.
+	DryRun *bool `json:"dryRun,omitempty"`
+}
+
 // SemanticsSource `drafted` by Quern, or `confirmed` by a person.
 type SemanticsSource string
 
@@ -2999,6 +3114,9 @@ type VerifiedQuestion struct {
 	// Datasets The datasets and columns that the statement needs.
 	Datasets []VerifiedDataset  `json:"datasets"`
 	ID       openapi_types.UUID `json:"id"`
+
+	// Imported Whether it came in a document and nobody has verified it again since.
+	Imported *bool `json:"imported,omitempty"`
 
 	// Interpretation What the statement answers, in plain words. `$name` stands for the value of a parameter.
 	Interpretation *string             `json:"interpretation,omitempty"`
@@ -3608,6 +3726,9 @@ type CreateNamespaceJSONRequestBody = NewNamespace
 
 // UpdateNamespaceJSONRequestBody defines body for UpdateNamespace for application/json ContentType.
 type UpdateNamespaceJSONRequestBody = NamespaceChange
+
+// ImportSemanticsJSONRequestBody defines body for ImportSemantics for application/json ContentType.
+type ImportSemanticsJSONRequestBody = SemanticsImport
 
 // CreateTokenJSONRequestBody defines body for CreateToken for application/json ContentType.
 type CreateTokenJSONRequestBody = NewToken
@@ -4792,6 +4913,45 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /schema/{username}/{namespace}/datasets (the `ListDatasets` operationId).
 	ListDatasets(ctx context.Context, username Username, namespace Namespace, params *ListDatasetsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ExportSemantics Export what the datasets of a namespace mean
+	//
+	// A document of the Open Semantic Interchange (Apache Ossie), version 0.1.1, as YAML, which other tools read. It has what people said about the datasets
+	// that the caller may see, and the verified questions of which the caller may read all datasets. It has no drafts. The same
+	// content always gives the same text. See docs/exchange.md.
+	//
+	// Corresponds with GET /semantics/{username}/{namespace} (the `ExportSemantics` operationId).
+	ExportSemantics(ctx context.Context, username Username, namespace Namespace, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ImportSemanticsWithBody Import what the datasets of a namespace mean
+	//
+	// Reads a document of the Open Semantic Interchange (Apache Ossie), version 0.1 or 0.2, as YAML or JSON. Adds and changes entries of the semantics of datasets,
+	// and verified questions; removes nothing. A dataset is changed in one revision. Each entry passes the checks of the operation that changes it
+	// alone, with the rights of the caller. Entries that are not understood or not allowed are in `notImported`, and the others are imported. A dataset
+	// that the caller may not edit is reported as one that does not exist. 403 if the caller may edit none.
+	//
+	// With `dryRun` nothing is changed. Repeating an import changes nothing. If `more` is true, verified questions are left, because each of their
+	// statements runs: repeat the request to go on.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /semantics/{username}/{namespace} (the `ImportSemantics` operationId).
+	ImportSemanticsWithBody(ctx context.Context, username Username, namespace Namespace, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ImportSemantics Import what the datasets of a namespace mean
+	//
+	// Reads a document of the Open Semantic Interchange (Apache Ossie), version 0.1 or 0.2, as YAML or JSON. Adds and changes entries of the semantics of datasets,
+	// and verified questions; removes nothing. A dataset is changed in one revision. Each entry passes the checks of the operation that changes it
+	// alone, with the rights of the caller. Entries that are not understood or not allowed are in `notImported`, and the others are imported. A dataset
+	// that the caller may not edit is reported as one that does not exist. 403 if the caller may edit none.
+	//
+	// With `dryRun` nothing is changed. Repeating an import changes nothing. If `more` is true, verified questions are left, because each of their
+	// statements runs: repeat the request to go on.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /semantics/{username}/{namespace} (the `ImportSemantics` operationId).
+	ImportSemantics(ctx context.Context, username Username, namespace Namespace, body ImportSemanticsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetMe Who the caller is
 	//
@@ -7050,6 +7210,75 @@ func (c *Client) UpdateNamespace(ctx context.Context, username Username, namespa
 // Corresponds with GET /schema/{username}/{namespace}/datasets (the `ListDatasets` operationId).
 func (c *Client) ListDatasets(ctx context.Context, username Username, namespace Namespace, params *ListDatasetsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListDatasetsRequest(c.Server, username, namespace, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ExportSemantics Export what the datasets of a namespace mean
+//
+// A document of the Open Semantic Interchange (Apache Ossie), version 0.1.1, as YAML, which other tools read. It has what people said about the datasets
+// that the caller may see, and the verified questions of which the caller may read all datasets. It has no drafts. The same
+// content always gives the same text. See docs/exchange.md.
+//
+// Corresponds with GET /semantics/{username}/{namespace} (the `ExportSemantics` operationId).
+func (c *Client) ExportSemantics(ctx context.Context, username Username, namespace Namespace, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewExportSemanticsRequest(c.Server, username, namespace)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ImportSemanticsWithBody Import what the datasets of a namespace mean
+//
+// Reads a document of the Open Semantic Interchange (Apache Ossie), version 0.1 or 0.2, as YAML or JSON. Adds and changes entries of the semantics of datasets,
+// and verified questions; removes nothing. A dataset is changed in one revision. Each entry passes the checks of the operation that changes it
+// alone, with the rights of the caller. Entries that are not understood or not allowed are in `notImported`, and the others are imported. A dataset
+// that the caller may not edit is reported as one that does not exist. 403 if the caller may edit none.
+//
+// With `dryRun` nothing is changed. Repeating an import changes nothing. If `more` is true, verified questions are left, because each of their
+// statements runs: repeat the request to go on.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /semantics/{username}/{namespace} (the `ImportSemantics` operationId).
+func (c *Client) ImportSemanticsWithBody(ctx context.Context, username Username, namespace Namespace, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewImportSemanticsRequestWithBody(c.Server, username, namespace, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ImportSemantics Import what the datasets of a namespace mean
+//
+// Reads a document of the Open Semantic Interchange (Apache Ossie), version 0.1 or 0.2, as YAML or JSON. Adds and changes entries of the semantics of datasets,
+// and verified questions; removes nothing. A dataset is changed in one revision. Each entry passes the checks of the operation that changes it
+// alone, with the rights of the caller. Entries that are not understood or not allowed are in `notImported`, and the others are imported. A dataset
+// that the caller may not edit is reported as one that does not exist. 403 if the caller may edit none.
+//
+// With `dryRun` nothing is changed. Repeating an import changes nothing. If `more` is true, verified questions are left, because each of their
+// statements runs: repeat the request to go on.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /semantics/{username}/{namespace} (the `ImportSemantics` operationId).
+func (c *Client) ImportSemantics(ctx context.Context, username Username, namespace Namespace, body ImportSemanticsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewImportSemanticsRequest(c.Server, username, namespace, body)
 	if err != nil {
 		return nil, err
 	}
@@ -11891,6 +12120,101 @@ func NewListDatasetsRequest(server string, username Username, namespace Namespac
 	return req, nil
 }
 
+// NewExportSemanticsRequest constructs an http.Request for the ExportSemantics method
+func NewExportSemanticsRequest(server string, username Username, namespace Namespace) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "username", username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "namespace", namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/semantics/%s/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewImportSemanticsRequest calls the generic ImportSemantics builder with application/json body
+func NewImportSemanticsRequest(server string, username Username, namespace Namespace, body ImportSemanticsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewImportSemanticsRequestWithBody(server, username, namespace, "application/json", bodyReader)
+}
+
+// NewImportSemanticsRequestWithBody constructs an http.Request for the ImportSemantics method, with any body, and a specified content type
+func NewImportSemanticsRequestWithBody(server string, username Username, namespace Namespace, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "username", username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "namespace", namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/semantics/%s/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewGetMeRequest constructs an http.Request for the GetMe method
 func NewGetMeRequest(server string) (*http.Request, error) {
 	var err error
@@ -13738,6 +14062,47 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /schema/{username}/{namespace}/datasets (the `ListDatasets` operationId).
 	ListDatasetsWithResponse(ctx context.Context, username Username, namespace Namespace, params *ListDatasetsParams, reqEditors ...RequestEditorFn) (*ListDatasetsResponse, error)
+
+	// ExportSemanticsWithResponse Export what the datasets of a namespace mean
+	//
+	// A document of the Open Semantic Interchange (Apache Ossie), version 0.1.1, as YAML, which other tools read. It has what people said about the datasets
+	// that the caller may see, and the verified questions of which the caller may read all datasets. It has no drafts. The same
+	// content always gives the same text. See docs/exchange.md.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /semantics/{username}/{namespace} (the `ExportSemantics` operationId).
+	ExportSemanticsWithResponse(ctx context.Context, username Username, namespace Namespace, reqEditors ...RequestEditorFn) (*ExportSemanticsResponse, error)
+
+	// ImportSemanticsWithBodyWithResponse Import what the datasets of a namespace mean
+	//
+	// Reads a document of the Open Semantic Interchange (Apache Ossie), version 0.1 or 0.2, as YAML or JSON. Adds and changes entries of the semantics of datasets,
+	// and verified questions; removes nothing. A dataset is changed in one revision. Each entry passes the checks of the operation that changes it
+	// alone, with the rights of the caller. Entries that are not understood or not allowed are in `notImported`, and the others are imported. A dataset
+	// that the caller may not edit is reported as one that does not exist. 403 if the caller may edit none.
+	//
+	// With `dryRun` nothing is changed. Repeating an import changes nothing. If `more` is true, verified questions are left, because each of their
+	// statements runs: repeat the request to go on.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /semantics/{username}/{namespace} (the `ImportSemantics` operationId).
+	ImportSemanticsWithBodyWithResponse(ctx context.Context, username Username, namespace Namespace, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ImportSemanticsResponse, error)
+
+	// ImportSemanticsWithResponse Import what the datasets of a namespace mean
+	//
+	// Reads a document of the Open Semantic Interchange (Apache Ossie), version 0.1 or 0.2, as YAML or JSON. Adds and changes entries of the semantics of datasets,
+	// and verified questions; removes nothing. A dataset is changed in one revision. Each entry passes the checks of the operation that changes it
+	// alone, with the rights of the caller. Entries that are not understood or not allowed are in `notImported`, and the others are imported. A dataset
+	// that the caller may not edit is reported as one that does not exist. 403 if the caller may edit none.
+	//
+	// With `dryRun` nothing is changed. Repeating an import changes nothing. If `more` is true, verified questions are left, because each of their
+	// statements runs: repeat the request to go on.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /semantics/{username}/{namespace} (the `ImportSemantics` operationId).
+	ImportSemanticsWithResponse(ctx context.Context, username Username, namespace Namespace, body ImportSemanticsJSONRequestBody, reqEditors ...RequestEditorFn) (*ImportSemanticsResponse, error)
 
 	// GetMeWithResponse Who the caller is
 	//
@@ -18098,6 +18463,116 @@ func (r ListDatasetsResponse) ContentType() string {
 	return ""
 }
 
+// ExportSemanticsResponseDefaultHeaders the declared response headers of an HTTP default response for ExportSemantics
+type ExportSemanticsResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type ExportSemanticsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *SemanticsDocument
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ExportSemanticsResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ExportSemanticsResponse) GetJSON200() *SemanticsDocument {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ExportSemanticsResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ExportSemanticsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ExportSemanticsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ExportSemanticsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ExportSemanticsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ImportSemanticsResponseDefaultHeaders the declared response headers of an HTTP default response for ImportSemantics
+type ImportSemanticsResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type ImportSemanticsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ImportedSemantics
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ImportSemanticsResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ImportSemanticsResponse) GetJSON200() *ImportedSemantics {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ImportSemanticsResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ImportSemanticsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ImportSemanticsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ImportSemanticsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ImportSemanticsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // GetMeResponseDefaultHeaders the declared response headers of an HTTP default response for GetMe
 type GetMeResponseDefaultHeaders struct {
 	XRequestID *string
@@ -20584,6 +21059,65 @@ func (c *ClientWithResponses) ListDatasetsWithResponse(ctx context.Context, user
 		return nil, err
 	}
 	return ParseListDatasetsResponse(rsp)
+}
+
+// ExportSemanticsWithResponse Export what the datasets of a namespace mean
+//
+// A document of the Open Semantic Interchange (Apache Ossie), version 0.1.1, as YAML, which other tools read. It has what people said about the datasets
+// that the caller may see, and the verified questions of which the caller may read all datasets. It has no drafts. The same
+// content always gives the same text. See docs/exchange.md.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /semantics/{username}/{namespace} (the `ExportSemantics` operationId).
+func (c *ClientWithResponses) ExportSemanticsWithResponse(ctx context.Context, username Username, namespace Namespace, reqEditors ...RequestEditorFn) (*ExportSemanticsResponse, error) {
+	rsp, err := c.ExportSemantics(ctx, username, namespace, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseExportSemanticsResponse(rsp)
+}
+
+// ImportSemanticsWithBodyWithResponse Import what the datasets of a namespace mean
+//
+// Reads a document of the Open Semantic Interchange (Apache Ossie), version 0.1 or 0.2, as YAML or JSON. Adds and changes entries of the semantics of datasets,
+// and verified questions; removes nothing. A dataset is changed in one revision. Each entry passes the checks of the operation that changes it
+// alone, with the rights of the caller. Entries that are not understood or not allowed are in `notImported`, and the others are imported. A dataset
+// that the caller may not edit is reported as one that does not exist. 403 if the caller may edit none.
+//
+// With `dryRun` nothing is changed. Repeating an import changes nothing. If `more` is true, verified questions are left, because each of their
+// statements runs: repeat the request to go on.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /semantics/{username}/{namespace} (the `ImportSemantics` operationId).
+func (c *ClientWithResponses) ImportSemanticsWithBodyWithResponse(ctx context.Context, username Username, namespace Namespace, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ImportSemanticsResponse, error) {
+	rsp, err := c.ImportSemanticsWithBody(ctx, username, namespace, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseImportSemanticsResponse(rsp)
+}
+
+// ImportSemanticsWithResponse Import what the datasets of a namespace mean
+//
+// Reads a document of the Open Semantic Interchange (Apache Ossie), version 0.1 or 0.2, as YAML or JSON. Adds and changes entries of the semantics of datasets,
+// and verified questions; removes nothing. A dataset is changed in one revision. Each entry passes the checks of the operation that changes it
+// alone, with the rights of the caller. Entries that are not understood or not allowed are in `notImported`, and the others are imported. A dataset
+// that the caller may not edit is reported as one that does not exist. 403 if the caller may edit none.
+//
+// With `dryRun` nothing is changed. Repeating an import changes nothing. If `more` is true, verified questions are left, because each of their
+// statements runs: repeat the request to go on.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /semantics/{username}/{namespace} (the `ImportSemantics` operationId).
+func (c *ClientWithResponses) ImportSemanticsWithResponse(ctx context.Context, username Username, namespace Namespace, body ImportSemanticsJSONRequestBody, reqEditors ...RequestEditorFn) (*ImportSemanticsResponse, error) {
+	rsp, err := c.ImportSemantics(ctx, username, namespace, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseImportSemanticsResponse(rsp)
 }
 
 // GetMeWithResponse Who the caller is
@@ -24436,6 +24970,98 @@ func ParseListDatasetsResponse(rsp *http.Response) (*ListDatasetsResponse, error
 	switch {
 	case true:
 		var headers ListDatasetsResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseExportSemanticsResponse parses an HTTP response from a ExportSemanticsWithResponse call
+func ParseExportSemanticsResponse(rsp *http.Response) (*ExportSemanticsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ExportSemanticsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest SemanticsDocument
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ExportSemanticsResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseImportSemanticsResponse parses an HTTP response from a ImportSemanticsWithResponse call
+func ParseImportSemanticsResponse(rsp *http.Response) (*ImportSemanticsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ImportSemanticsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ImportedSemantics
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ImportSemanticsResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {

@@ -205,6 +205,12 @@ type ServerInterface interface {
 	// ListDatasets List the datasets of a namespace
 	// (GET /schema/{username}/{namespace}/datasets)
 	ListDatasets(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, params ListDatasetsParams)
+	// ExportSemantics Export what the datasets of a namespace mean
+	// (GET /semantics/{username}/{namespace})
+	ExportSemantics(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace)
+	// ImportSemantics Import what the datasets of a namespace mean
+	// (POST /semantics/{username}/{namespace})
+	ImportSemantics(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace)
 	// GetMe Who the caller is
 	// (GET /user/me)
 	GetMe(w http.ResponseWriter, r *http.Request)
@@ -3153,6 +3159,76 @@ func (siw *ServerInterfaceWrapper) ListDatasets(w http.ResponseWriter, r *http.R
 	handler.ServeHTTP(w, r)
 }
 
+// ExportSemantics operation middleware
+func (siw *ServerInterfaceWrapper) ExportSemantics(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "username" -------------
+	var username Username
+
+	err = runtime.BindStyledParameterWithOptions("simple", "username", r.PathValue("username"), &username, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "username", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "namespace" -------------
+	var namespace Namespace
+
+	err = runtime.BindStyledParameterWithOptions("simple", "namespace", r.PathValue("namespace"), &namespace, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "namespace", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ExportSemantics(w, r, username, namespace)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ImportSemantics operation middleware
+func (siw *ServerInterfaceWrapper) ImportSemantics(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "username" -------------
+	var username Username
+
+	err = runtime.BindStyledParameterWithOptions("simple", "username", r.PathValue("username"), &username, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "username", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "namespace" -------------
+	var namespace Namespace
+
+	err = runtime.BindStyledParameterWithOptions("simple", "namespace", r.PathValue("namespace"), &namespace, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "namespace", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ImportSemantics(w, r, username, namespace)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // GetMe operation middleware
 func (siw *ServerInterfaceWrapper) GetMe(w http.ResponseWriter, r *http.Request) {
 
@@ -3808,6 +3884,8 @@ func HandlerWithOptions(si ServerInterface, options StdHTTPServerOptions) http.H
 	m.HandleFunc(http.MethodDelete+" "+options.BaseURL+"/schema/{username}/namespaces/{namespace}", wrapper.DeleteNamespace)
 	m.HandleFunc(http.MethodPatch+" "+options.BaseURL+"/schema/{username}/namespaces/{namespace}", wrapper.UpdateNamespace)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/schema/{username}/{namespace}/datasets", wrapper.ListDatasets)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/semantics/{username}/{namespace}", wrapper.ExportSemantics)
+	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/semantics/{username}/{namespace}", wrapper.ImportSemantics)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/user/me", wrapper.GetMe)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/user/tokens", wrapper.ListTokens)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/user/tokens", wrapper.CreateToken)
@@ -6623,6 +6701,95 @@ func (response ListDatasetsdefaultJSONResponse) VisitListDatasetsResponse(w http
 	return err
 }
 
+type ExportSemanticsRequestObject struct {
+	Username  Username  `json:"username"`
+	Namespace Namespace `json:"namespace"`
+}
+
+type ExportSemanticsResponseObject interface {
+	VisitExportSemanticsResponse(w http.ResponseWriter) error
+}
+
+type ExportSemantics200JSONResponse SemanticsDocument
+
+func (response ExportSemantics200JSONResponse) VisitExportSemanticsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ExportSemanticsdefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response ExportSemanticsdefaultJSONResponse) VisitExportSemanticsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ImportSemanticsRequestObject struct {
+	Username  Username  `json:"username"`
+	Namespace Namespace `json:"namespace"`
+	Body      *ImportSemanticsJSONRequestBody
+}
+
+type ImportSemanticsResponseObject interface {
+	VisitImportSemanticsResponse(w http.ResponseWriter) error
+}
+
+type ImportSemantics200JSONResponse ImportedSemantics
+
+func (response ImportSemantics200JSONResponse) VisitImportSemanticsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ImportSemanticsdefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response ImportSemanticsdefaultJSONResponse) VisitImportSemanticsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type GetMeRequestObject struct {
 }
 
@@ -7370,6 +7537,12 @@ type StrictServerInterface interface {
 	// ListDatasets List the datasets of a namespace
 	// (GET /schema/{username}/{namespace}/datasets)
 	ListDatasets(ctx context.Context, request ListDatasetsRequestObject) (ListDatasetsResponseObject, error)
+	// ExportSemantics Export what the datasets of a namespace mean
+	// (GET /semantics/{username}/{namespace})
+	ExportSemantics(ctx context.Context, request ExportSemanticsRequestObject) (ExportSemanticsResponseObject, error)
+	// ImportSemantics Import what the datasets of a namespace mean
+	// (POST /semantics/{username}/{namespace})
+	ImportSemantics(ctx context.Context, request ImportSemanticsRequestObject) (ImportSemanticsResponseObject, error)
 	// GetMe Who the caller is
 	// (GET /user/me)
 	GetMe(ctx context.Context, request GetMeRequestObject) (GetMeResponseObject, error)
@@ -9293,6 +9466,67 @@ func (sh *strictHandler) ListDatasets(w http.ResponseWriter, r *http.Request, us
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(ListDatasetsResponseObject); ok {
 		if err := validResponse.VisitListDatasetsResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ExportSemantics operation middleware
+func (sh *strictHandler) ExportSemantics(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace) {
+	var request ExportSemanticsRequestObject
+
+	request.Username = username
+	request.Namespace = namespace
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ExportSemantics(ctx, request.(ExportSemanticsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ExportSemantics")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ExportSemanticsResponseObject); ok {
+		if err := validResponse.VisitExportSemanticsResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ImportSemantics operation middleware
+func (sh *strictHandler) ImportSemantics(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace) {
+	var request ImportSemanticsRequestObject
+
+	request.Username = username
+	request.Namespace = namespace
+
+	var body ImportSemanticsJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ImportSemantics(ctx, request.(ImportSemanticsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ImportSemantics")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ImportSemanticsResponseObject); ok {
+		if err := validResponse.VisitImportSemanticsResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

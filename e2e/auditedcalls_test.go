@@ -174,6 +174,10 @@ func auditedCalls() []auditedCall {
 			entries: []string{"semantics.put dataset <namespace>/orders revision 1"},
 		},
 		{
+			request: authorizationRow{operation: "POST /semantics/{username}/{namespace}", body: exchangeBody}, status: 200,
+			entries: []string{"semantics.put dataset <namespace>/orders revision 1"},
+		},
+		{
 			request: authorizationRow{operation: deleteChoices}, status: 204,
 			entries: []string{"choices.delete dataset <namespace>/orders"},
 		},

@@ -193,6 +193,10 @@ func authorizationTable() (columns string, rows []authorizationRow) {
 		{operation: "GET /data/{username}/{namespace}/{datasetName}/profile", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
 
+		{operation: "GET /semantics/{username}/{namespace}", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
+		{operation: "POST /semantics/{username}/{namespace}", body: exchangeBody, statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      403    200    200"},
 		{operation: "GET /verified/{username}/{namespace}", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
 		{operation: "POST /verified/{username}/{namespace}", body: verifiedBody, statuses: "" +
@@ -321,6 +325,10 @@ func sharingTable() (columns string, rows []authorizationRow) {
 			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
 		{operation: "GET /data/{username}/{namespace}/{datasetName}/profile", statuses: "" +
 			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
+		{operation: "GET /semantics/{username}/{namespace}", statuses: "" +
+			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
+		{operation: "POST /semantics/{username}/{namespace}", body: exchangeBody, statuses: "" +
+			"403      200      403      200      200       200  200    404    403  403   403      200      200  200  404  200"},
 		{operation: "GET /verified/{username}/{namespace}", statuses: "" +
 			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
 		{operation: "POST /verified/{username}/{namespace}", body: verifiedBody, statuses: "" +
@@ -373,6 +381,7 @@ const (
 	finishBody    = `{"uploadId": "<uploadId>", "key": "<key>", "parts": [{"partNumber": 1, "etag": "9dd4e461268c8034f5c8564e155c67a6"}]}` // the MD5 of the file
 	ingestionBody = `{"sessionId": "<session>"}`
 	verifiedBody  = `{"question": "How many orders exist?", "query": "SELECT count(*) AS n FROM orders"}`
+	exchangeBody  = `{"document": "version: 0.1.1\nsemantic_model: [{name: m, datasets: [{name: orders, source: orders, custom_extensions: [{vendor_name: COMMON, data: '{\"quern\": {\"row\": \"order\"}}'}]}]}]"}`
 	rowsBody      = `{"data": [{"a": 1}]}`
 	queryBody     = `{"username": "owner", "namespace": "<namespace>", "query": "FROM orders"}`
 	linkBody      = `{"username": "owner", "namespace": "<namespace>", "question": "orders from Zürich"}`

@@ -30,7 +30,9 @@ func allowed() map[string][]string {
 
 		"internal/app": {"*"},
 
-		"internal/server": {"api", "internal/audit", "internal/auth", "internal/benchmark", "internal/build", "internal/catalog", "internal/fault", "internal/ingest", "internal/lexicon", "internal/meaning", "internal/query", "internal/run", "internal/upload", "internal/verified"},
+		"internal/server": {"api", "internal/audit", "internal/auth", "internal/benchmark", "internal/build", "internal/catalog", "internal/exchange", "internal/fault", "internal/ingest", "internal/lexicon", "internal/meaning", "internal/query", "internal/run", "internal/upload", "internal/verified"},
+
+		"internal/exchange": {"internal/auth", "internal/catalog", "internal/fault", "internal/meaning", "internal/query", "internal/verified"},
 
 		"internal/a2a": {"internal/auth", "internal/catalog", "internal/fault", "internal/lexicon", "internal/run"},
 		"internal/mcp": {"internal/audit", "internal/auth", "internal/catalog", "internal/fault", "internal/meaning", "internal/query", "internal/run", "internal/verified"},
@@ -136,6 +138,7 @@ func systems() map[string][]string {
 		"github.com/a2aproject/a2a-go/v2":          {"internal/a2a"},
 		"github.com/modelcontextprotocol/go-sdk":   {"internal/mcp"},
 		"github.com/rs/cors":                       {"internal/server"},
+		"go.yaml.in/yaml/v3":                       {"internal/exchange"},
 		"github.com/prometheus/client_golang":      {"internal/server", "internal/app"},
 		"github.com/oapi-codegen/runtime":          {"api", "internal/server"},
 		"github.com/spf13/cobra":                   {"cmd/quernd", "cmd/quern"},

@@ -286,6 +286,10 @@ func (p *program) showVerified(q api.VerifiedQuestion) error {
 		p.out.printf("\n%s\n\n", p.out.clean(q.Query))
 
 		notes := []string{"id: " + q.ID.String(), "status: " + string(q.Status), "author: " + q.Author, "verified: " + moment(q.VerifiedAt)}
+		if q.Imported != nil && *q.Imported {
+			notes = append(notes, "imported: yes; `quern verified edit` without flags verifies it here")
+		}
+
 		if q.Reason != nil {
 			notes = append(notes, "reason: "+*q.Reason)
 		}

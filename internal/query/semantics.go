@@ -10,6 +10,7 @@ import (
 
 	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/catalog"
+	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/meaning"
 	"quern.dev/quern/internal/postgres"
 )
@@ -84,6 +85,63 @@ func (q *Query) PutSemantics(ctx context.Context, who auth.Principal, at catalog
 	}
 
 	return m.show(), nil
+}
+
+// TrySemantics makes the checks of PutSemantics and saves nothing. It returns what is wrong, each fault with the path of its
+// entry.
+//
+// Faults: NotFound, Forbidden.
+func (q *Query) TrySemantics(ctx context.Context, who auth.Principal, at catalog.Path, want Semantics) ([]fault.Sub, error) {
+	m, err := q.meant(ctx, who, auth.Editor, at)
+	if err != nil {
+		return nil, err
+	}
+
+	c := checking{meant: m, want: want}
+	if err := q.findTargets(ctx, who, at, &c); err != nil {
+		return nil, err
+	}
+
+	_, _ = c.check() // the error has only the first faults
+
+	return c.faults, nil
+}
+
+// Said is what people said about a dataset, with the current names of other datasets.
+type Said struct {
+	Saved      meaning.Saved
+	Definition catalog.Definition
+}
+
+// Said returns what people said about datasets of one account, by id, without drafts. The caller must be allowed to see them.
+func (q *Query) Said(ctx context.Context, who auth.Principal, items []catalog.Item) (map[uuid.UUID]Said, error) {
+	found := map[uuid.UUID]Said{}
+	if len(items) == 0 {
+		return found, nil
+	}
+
+	ids := make([]uuid.UUID, len(items))
+	for i, item := range items {
+		ids[i] = item.ID
+	}
+
+	err := q.DB.Do(ctx, func(db postgres.Querier) error {
+		defined, err := q.Catalog.Definitions(ctx, db, items[0].Account, ids)
+		if err != nil {
+			return err
+		}
+
+		said, err := q.said(ctx, db, who, items[0].Account, ids, nil)
+
+		for _, item := range items {
+			one := said.of(item, defined[item.ID], nil)
+			found[item.ID] = Said{one.named(), one.definition}
+		}
+
+		return err
+	})
+
+	return found, err
 }
 
 // meant is what the semantics of a dataset are made from.

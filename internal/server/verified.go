@@ -164,6 +164,10 @@ func showVerified(q verified.Question) api.VerifiedQuestion {
 		VerifiedAt: q.VerifiedAt, CreatedAt: q.CreatedAt,
 	}
 
+	if q.Imported {
+		shown.Imported = new(true)
+	}
+
 	for _, p := range q.Parameters {
 		one := api.VerifiedParameter{Name: p.Name, Type: p.Type, Column: optionalText(p.Column), Default: p.Default}
 		if p.Period != "" {

@@ -26,7 +26,11 @@ type New struct {
 	// Content returns what to keep. It is not called for a repeated request.
 	Content func(ctx context.Context) (Content, error)
 	Once    auth.Once
+	Trial   bool // all checks are made, and nothing is kept
 }
+
+// errTrial ends the transaction of a trial.
+var errTrial = errors.New("a trial")
 
 // Create keeps a question with its statement, which runs first with the rights of the caller.
 //
@@ -65,8 +69,16 @@ func (v *Verified) Create(ctx context.Context, who auth.Principal, want New) (ma
 			}
 		}
 
+		if want.Trial {
+			return errTrial
+		}
+
 		return reload(ctx, tx, draft, first, &made)
 	})
+
+	if errors.Is(err, errTrial) {
+		return draft, nil
+	}
 
 	return made, taken(err)
 }
@@ -180,6 +192,8 @@ type Change struct {
 	Query          *string
 	Parameters     *Parameters
 	Interpretation *string
+	Imported       bool // the content came in a document
+	Trial          bool // all checks are made, and nothing is kept
 }
 
 // Apply returns the content with the change.
@@ -197,6 +211,8 @@ func (c Change) Apply(to Content) Content {
 	if c.Parameters != nil {
 		to.Parameters = *c.Parameters
 	}
+
+	to.Imported = c.Imported
 
 	return to
 }
@@ -248,8 +264,16 @@ func (v *Verified) Update(ctx context.Context, who auth.Principal, at catalog.Pa
 			return err
 		}
 
+		if change.Trial {
+			return errTrial
+		}
+
 		return reload(ctx, tx, next, id, &saved)
 	})
+
+	if errors.Is(err, errTrial) {
+		return next, nil
+	}
 
 	return saved, taken(err)
 }
@@ -361,7 +385,7 @@ func (v *Verified) prove(ctx context.Context, who auth.Principal, at catalog.Pat
 
 // statement returns the statement with the defaults of its parameters.
 func (c Content) statement(at catalog.Path) query.Statement {
-	return query.Statement{Username: at.Username, Namespace: at.Namespace, Text: c.Query, Parameters: Bound(c.defaults()), Form: query.Rows, Lasting: true}
+	return query.Statement{Username: at.Username, Namespace: at.Namespace, Text: c.Query, Parameters: Bound(c.Defaults()), Form: query.Rows, Lasting: true}
 }
 
 // Rows runs the statement of a question with the defaults of its parameters and the rights of the caller. It reads the pinned snapshots. The

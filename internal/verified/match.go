@@ -114,7 +114,7 @@ func (q asked) lookups(shapes []string) map[string]map[int64][][]span {
 func (q asked) among(found []candidate, keys map[string]map[int64][][]span, lookUp func(Question, Parameter, string) (string, bool, error)) (ways []Match, err error) {
 	for _, c := range found {
 		if c.shape == exactShape && c.prepared()[c.wording].exact() == q.exact() {
-			return []Match{{Question: c.Question, Given: c.defaults(), Words: map[string]string{}}}, nil
+			return []Match{{Question: c.Question, Given: c.Defaults(), Words: map[string]string{}}}, nil
 		}
 	}
 
@@ -147,7 +147,7 @@ func (q asked) among(found []candidate, keys map[string]map[int64][][]span, look
 
 // fill returns the match with the values of the spans, and the defaults of parameters that the wording does not have.
 func (q asked) fill(of Question, way map[int]span, lookUp func(Question, Parameter, string) (string, bool, error)) (m Match, ok bool, err error) {
-	m = Match{Question: of, Given: of.defaults(), Words: map[string]string{}}
+	m = Match{Question: of, Given: of.Defaults(), Words: map[string]string{}}
 
 	for slot, s := range way {
 		p := of.Parameters[slot]

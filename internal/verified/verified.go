@@ -58,6 +58,7 @@ type Content struct {
 	Query          string     `json:"query"`
 	Parameters     Parameters `json:"parameters,omitempty"`
 	Interpretation string     `json:"interpretation,omitempty"`
+	Imported       bool       `json:"imported,omitempty"` // it came in a document; nobody has verified it again since
 }
 
 // Period is a period of time that a parameter stands for.
@@ -178,8 +179,8 @@ func (q Question) Interpreted(given []Given) string {
 	return text
 }
 
-// defaults returns the parameters with their defaults.
-func (c Content) defaults() (list []Given) {
+// Defaults returns the parameters with their defaults.
+func (c Content) Defaults() (list []Given) {
 	for _, p := range c.Parameters {
 		value, _ := p.parse(p.Default)
 		list = append(list, Given{p.Name, p.Type, value})
