@@ -222,9 +222,10 @@ func (m *matcher) columns(like item, said []string) (list []*item) {
 			continue
 		}
 
-		one := like
-		if one.tier, one.byUnit = m.tier(said, t, &t.columns[c]); one.tier > 0 {
-			one.column = c
+		// Most columns have nothing to do with the words: no item is made for them.
+		if tier, byUnit := m.tier(said, t, &t.columns[c]); tier > 0 {
+			one := like
+			one.column, one.tier, one.byUnit = c, tier, byUnit
 			list = append(list, &one)
 		}
 	}

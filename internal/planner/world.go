@@ -150,13 +150,15 @@ func newTable(at int, d *Dataset) *table {
 		t.addNoun(name[:n-1])
 	}
 
+	t.columns = make([]column, 0, len(d.Columns))
+
 	for i, c := range d.Columns {
 		m := d.Meaning.Columns[c.Name]
 		one := column{SourceColumn: c, Column: m, table: at, at: i, stems: stemsOf(c.Name), described: stemsOf(c.Description)}
 		one.unique = slices.ContainsFunc(d.Keys, func(key []string) bool { return len(key) == 1 && key[0] == c.Name })
 
-		if words := strings.FieldsFunc(strings.ToLower(c.Name), func(r rune) bool { return r == '_' || r == ' ' || r == '-' }); m.Role == meaning.Flag && len(words) > 1 && isNegative(words[0]) {
-			one.negative, one.stems = true, append([]string{words[0]}, stemsOf(strings.Join(words[1:], " "))...)
+		if m.Role == meaning.Flag {
+			one.negate()
 		}
 
 		for _, s := range m.Synonyms {
@@ -202,11 +204,25 @@ func newTable(at int, d *Dataset) *table {
 	return t
 }
 
+// negate marks a flag that says what is not so, and keeps the word that says it: not_paid.
+func (c *column) negate() {
+	words := strings.FieldsFunc(strings.ToLower(c.Name), func(r rune) bool { return r == '_' || r == ' ' || r == '-' })
+	if len(words) > 1 && isNegative(words[0]) {
+		c.negative, c.stems = true, append([]string{words[0]}, stemsOf(strings.Join(words[1:], " "))...)
+	}
+}
+
 // addAlike adds the names with one name for words that mean the same.
 func (t *table) addAlike() {
 	for i := range t.columns {
 		c := &t.columns[i]
-		for _, name := range slices.Concat([][]string{c.stems, c.strong, c.own}, c.others) {
+		c.alike = make([][]string, 0, 3+len(c.others))
+
+		for _, name := range [][]string{c.stems, c.strong, c.own} {
+			c.alike = append(c.alike, alike(name))
+		}
+
+		for _, name := range c.others {
 			c.alike = append(c.alike, alike(name))
 		}
 	}
@@ -218,19 +234,17 @@ func (t *table) addAlike() {
 
 // alike returns stems with one name for words that mean the same, nil if there are no such words.
 func alike(stems []string) (list []string) {
-	var isOther bool
-
-	for _, w := range stems {
+	for i, w := range stems {
 		name, ok := lexicon.Same(w)
-		if isOther = isOther || ok; ok {
-			w = name
+		if !ok {
+			continue
 		}
 
-		list = append(list, w)
-	}
+		if list == nil {
+			list = slices.Clone(stems)
+		}
 
-	if !isOther {
-		return nil
+		list[i] = name
 	}
 
 	return list
