@@ -44,16 +44,18 @@ type Target struct {
 // Done is the outcome of a change that was made.
 const Done = "done"
 
-// WriteTx writes an entry in the transaction of the change.
-func WriteTx(ctx context.Context, tx postgres.Tx, entry Entry) error {
-	// Entries with the same time are ordered by their ids, which rise in the order of writing.
-	entry.ID, entry.At = uuid.Must(uuid.NewV7()), entry.At.UTC().Truncate(time.Millisecond)
+// WriteTx writes entries in the transaction of the change.
+func WriteTx(ctx context.Context, tx postgres.Tx, entries ...Entry) error {
+	for i := range entries {
+		// Entries with the same time are ordered by their ids, which rise in the order of writing.
+		entries[i].ID, entries[i].At = uuid.Must(uuid.NewV7()), entries[i].At.UTC().Truncate(time.Millisecond)
 
-	if entry.Outcome == "" {
-		entry.Outcome = Done
+		if entries[i].Outcome == "" {
+			entries[i].Outcome = Done
+		}
 	}
 
-	return insert(ctx, tx, entry)
+	return insert(ctx, tx, entries)
 }
 
 // Position is the position of an entry in the list of an account.

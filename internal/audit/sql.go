@@ -23,11 +23,15 @@ const (
 	sqlMakePartition = `SELECT audit_partition($1)`
 )
 
-func insert(ctx context.Context, tx pgx.Tx, e Entry) error {
-	_, err := tx.Exec(ctx, sqlInsert, e.Account, e.At, e.ID, optional(e.ActorID), e.Actor, optional(e.Token), e.Address, e.RequestID,
-		e.Action, e.Target.Kind, e.Target.ID, e.Target.Namespace, e.Target.Dataset, e.Detail, e.Outcome)
+func insert(ctx context.Context, tx pgx.Tx, entries []Entry) error {
+	batch := &pgx.Batch{}
 
-	return err
+	for _, e := range entries {
+		batch.Queue(sqlInsert, e.Account, e.At, e.ID, optional(e.ActorID), e.Actor, optional(e.Token), e.Address, e.RequestID,
+			e.Action, e.Target.Kind, e.Target.ID, e.Target.Namespace, e.Target.Dataset, e.Detail, e.Outcome)
+	}
+
+	return tx.SendBatch(ctx, batch).Close()
 }
 
 func selectEntries(ctx context.Context, q postgres.Querier, account uuid.UUID, after Position, limit int) ([]Entry, error) {

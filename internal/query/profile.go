@@ -122,25 +122,28 @@ func (q *Query) joins(ctx context.Context, db postgres.Querier, who auth.Princip
 		return nil, err
 	}
 
-	var others []uuid.UUID
+	// Many joins lead to the same datasets.
+	others := map[uuid.UUID]catalog.Item{}
 
 	for _, list := range found {
 		for _, j := range list {
-			others = append(others, j.Other)
+			others[j.Other] = catalog.Item{}
 		}
 	}
 
-	seen, err := q.Catalog.Seen(ctx, db, who, account, others)
+	seen, err := q.Catalog.Seen(ctx, db, who, account, slices.Collect(maps.Keys(others)))
+	for _, item := range seen {
+		others[item.ID] = item
+	}
+
 	joins := map[uuid.UUID][]Join{}
 
 	for id, list := range found {
-		for _, j := range list {
-			i := slices.IndexFunc(seen, func(item catalog.Item) bool { return item.ID == j.Other })
-			if i < 0 || !slices.ContainsFunc(seen[i].Columns, func(c catalog.Column) bool { return strings.EqualFold(c.Name, j.To) }) {
-				continue
+		for _, j := range list { // what the caller may not see has no columns
+			with := others[j.Other]
+			if slices.ContainsFunc(with.Columns, func(c catalog.Column) bool { return strings.EqualFold(c.Name, j.To) }) {
+				joins[id] = append(joins[id], Join{Column: j.Column, With: with, To: j.To, Share: j.Share})
 			}
-
-			joins[id] = append(joins[id], Join{Column: j.Column, With: seen[i], To: j.To, Share: j.Share})
 		}
 	}
 
@@ -149,15 +152,12 @@ func (q *Query) joins(ctx context.Context, db postgres.Querier, who auth.Princip
 
 // auditProfiles records in the audit that the profiles of datasets of one account were read.
 func (q *Query) auditProfiles(ctx context.Context, who auth.Principal, datasets ...catalog.Dataset) error {
-	return q.DB.InTx(ctx, func(tx postgres.Tx) error {
-		for _, d := range datasets {
-			if err := audit.WriteTx(ctx, tx, who.Audit(d.Account, q.Now(), "profile.get", d.Audit())); err != nil {
-				return err
-			}
-		}
+	entries := make([]audit.Entry, len(datasets))
+	for i, d := range datasets {
+		entries[i] = who.Audit(d.Account, q.Now(), "profile.get", d.Audit())
+	}
 
-		return nil
-	})
+	return q.DB.InTx(ctx, func(tx postgres.Tx) error { return audit.WriteTx(ctx, tx, entries...) })
 }
 
 func (q *Query) readProfile(ctx context.Context, found profiled) (*Profile, error) {
