@@ -69,8 +69,8 @@ type Log interface {
 	// Before returns the events that were written before this process took over the run, in order. They begin after the
 	// last choice of the caller, which starts the work anew.
 	Before() []Event
-	// Write adds an event. Readers of the run see it from then on.
-	Write(ctx context.Context, event Event) error
+	// Write adds events, all or none. Readers of the run see them from then on.
+	Write(ctx context.Context, events ...Event) error
 	// Pinned returns the snapshots that the run has read, by dataset. Later statements of the run read the same
 	// snapshots.
 	Pinned() map[uuid.UUID]uuid.UUID

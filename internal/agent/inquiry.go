@@ -94,13 +94,11 @@ func (q *inquiry) execute(ctx context.Context, s statement) (*query.Result, erro
 
 // announce writes the event that the step has started, once, and the event of this attempt.
 func (q *inquiry) announce(ctx context.Context, s statement) error {
-	if err := q.recorder.record(ctx, EventStepStarted, s.index, StepStarted{Index: s.index, Instruction: s.instruction, Model: s.model}); err != nil {
-		return err
-	}
-
-	return q.recorder.recordNth(ctx, EventQueryExecuting, s.index, s.attempt, QueryExecuting{
-		Attempt: s.attempt, Index: s.index, Query: s.text, Basis: s.basis, Explained: s.explained, Verified: s.verified,
-	})
+	return q.recorder.recordAll(ctx,
+		occurrence{eventKey{EventStepStarted, s.index}, 1, StepStarted{Index: s.index, Instruction: s.instruction, Model: s.model}},
+		occurrence{eventKey{EventQueryExecuting, s.index}, s.attempt, QueryExecuting{
+			Attempt: s.attempt, Index: s.index, Query: s.text, Basis: s.basis, Explained: s.explained, Verified: s.verified,
+		}})
 }
 
 // choose returns datasets, up to the given number: those that the caller named, all of a small namespace, or those that a

@@ -36,30 +36,50 @@ func (r *recorder) count(kind Kind, index int) int {
 	return r.counts[eventKey{kind, index}]
 }
 
-// record writes an event that occurs once.
-func (r *recorder) record(ctx context.Context, kind Kind, index int, body any) error {
-	return r.recordNth(ctx, kind, index, 1, body)
+// occurrence is the n-th event of a kind for a step, counted from 1.
+type occurrence struct {
+	eventKey
+
+	nth  int
+	body any
 }
 
-// recordNth writes the n-th event of a kind that can occur several times, counted from 1.
-func (r *recorder) recordNth(ctx context.Context, kind Kind, index, n int, body any) error {
-	if r.count(kind, index) >= n {
+// record writes an event that occurs once.
+func (r *recorder) record(ctx context.Context, kind Kind, index int, body any) error {
+	return r.recordAll(ctx, occurrence{eventKey{kind, index}, 1, body})
+}
+
+// recordAll writes events together, without those that are in the log.
+func (r *recorder) recordAll(ctx context.Context, list ...occurrence) error {
+	var events []Event
+
+	for _, o := range list {
+		if r.count(o.kind, o.index) >= o.nth {
+			continue
+		}
+
+		content, err := json.Marshal(o.body)
+		if err != nil {
+			return err
+		}
+
+		events = append(events, Event{Kind: o.kind, Index: o.index, Body: content})
+	}
+
+	if len(events) == 0 {
 		return nil
 	}
 
-	content, err := json.Marshal(body)
-	if err != nil {
-		return err
-	}
-
-	if err := r.log.Write(ctx, Event{Kind: kind, Index: index, Body: content}); err != nil {
+	if err := r.log.Write(ctx, events...); err != nil {
 		return err
 	}
 
 	r.mu.Lock()
 	defer r.mu.Unlock()
 
-	r.counts[eventKey{kind, index}]++
+	for _, e := range events {
+		r.counts[eventKey{e.Kind, e.Index}]++
+	}
 
 	return nil
 }

@@ -17,8 +17,8 @@ type memoryLog struct {
 
 func (l *memoryLog) Before() []Event { return l.before }
 
-func (l *memoryLog) Write(_ context.Context, e Event) error {
-	l.written = append(l.written, e)
+func (l *memoryLog) Write(_ context.Context, events ...Event) error {
+	l.written = append(l.written, events...)
 
 	return nil
 }

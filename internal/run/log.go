@@ -109,31 +109,40 @@ func (l *record) BeforeRead(ctx context.Context, reads []query.Read) error {
 // Before returns the events that earlier workers wrote.
 func (l *record) Before() []agent.Event { return l.before }
 
-// Write appends an event.
-func (l *record) Write(ctx context.Context, event agent.Event) error {
-	return l.write(ctx, event, nil)
+// Write appends events, all or none.
+func (l *record) Write(ctx context.Context, events ...agent.Event) error {
+	return l.write(ctx, nil, events...)
 }
 
-func (l *record) write(ctx context.Context, event agent.Event, also func(tx postgres.Tx) error) error {
-	var written Event
+func (l *record) write(ctx context.Context, also func(tx postgres.Tx) error, events ...agent.Event) error {
+	written := make([]Event, len(events))
 
 	err := l.DB.InTx(ctx, func(tx postgres.Tx) (err error) {
 		if err := l.lease.FenceTx(ctx, tx); err != nil {
 			return err
 		}
 
-		written, err = appendEvent(ctx, tx, l.run.Account, l.run.ID, event, l.now())
-		if err == nil && also != nil {
+		for i, e := range events {
+			if written[i], err = appendEvent(ctx, tx, l.run.Account, l.run.ID, e, l.now()); err != nil {
+				return err
+			}
+		}
+
+		if also != nil {
 			err = also(tx)
 		}
 
 		return err
 	})
-	if err == nil {
-		l.tail.tell(l.run.key(), l.run.BeganAt, written)
+	if err != nil {
+		return err
 	}
 
-	return err
+	for _, e := range written {
+		l.tail.tell(l.run.key(), l.run.BeganAt, e)
+	}
+
+	return nil
 }
 
 // storedStep is a step as stored in the database: with its first rows, and with the key of the object that has all rows if
@@ -181,13 +190,13 @@ func (l *record) Step(ctx context.Context, step agent.Step, result *query.Result
 		return step, err
 	}
 
-	return step, l.write(ctx, agent.Event{Kind: EventStep, Index: step.Index, Body: body}, func(tx postgres.Tx) error {
+	return step, l.write(ctx, func(tx postgres.Tx) error {
 		if kept.Object == "" {
 			return nil
 		}
 
 		return keepObject(ctx, tx, l.run, step.Index, kept.Object, kept.Size)
-	})
+	}, agent.Event{Kind: EventStep, Index: step.Index, Body: body})
 }
 
 // collect returns all rows as lines, and sets in step the rows that are sent to clients: at most wireRows and wireBytes.

@@ -53,12 +53,26 @@ type tracedLog struct {
 }
 
 // Write implements agent.Log.
-func (l *tracedLog) Write(ctx context.Context, event agent.Event) error {
-	err := l.Log.Write(ctx, event)
-	if err != nil || event.Kind != agent.EventQueryExecuting {
+func (l *tracedLog) Write(ctx context.Context, events ...agent.Event) error {
+	if err := l.Log.Write(ctx, events...); err != nil {
 		return err
 	}
 
+	for _, e := range events {
+		if e.Kind != agent.EventQueryExecuting {
+			continue
+		}
+
+		if err := l.begin(ctx, e); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// begin starts the span of a statement.
+func (l *tracedLog) begin(ctx context.Context, event agent.Event) error {
 	var executing agent.QueryExecuting
 	if err := json.Unmarshal(event.Body, &executing); err != nil {
 		return err
