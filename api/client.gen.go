@@ -2879,6 +2879,27 @@ type SubError struct {
 	Message string `json:"message"`
 }
 
+// Suggestion defines model for Suggestion.
+type Suggestion struct {
+	// Dataset The dataset that the question was made for.
+	Dataset string `json:"dataset"`
+
+	// Interpretation How the rules understand it.
+	Interpretation string `json:"interpretation"`
+
+	// Namespace Name of a namespace or dataset. Kept as written, compared without case.
+	Namespace ObjectName `json:"namespace"`
+	Question  string     `json:"question"`
+
+	// Username A username. Compared without case; `self` stands for the caller.
+	Username AccountName `json:"username"`
+}
+
+// SuggestionList defines model for SuggestionList.
+type SuggestionList struct {
+	Data []Suggestion `json:"data"`
+}
+
 // SuggestionSource `drafted` by Quern, `confirmed` by a person, or drafted and then `rejected` by a person. What is rejected is not used.
 type SuggestionSource string
 
@@ -3551,6 +3572,21 @@ type ListStepRowsParams struct {
 
 	// Limit Length of a page.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// SuggestQuestionsParams defines parameters for SuggestQuestions.
+type SuggestQuestionsParams struct {
+	// Username Owner of the namespace.
+	Username *AboutUsername `form:"username,omitempty" json:"username,omitempty"`
+
+	// Namespace The namespace asked about.
+	Namespace *AboutNamespace `form:"namespace,omitempty" json:"namespace,omitempty"`
+
+	// Dataset Only questions about this dataset of the namespace.
+	Dataset *ObjectName `form:"dataset,omitempty" json:"dataset,omitempty"`
+
+	// Limit How many at most.
+	Limit *int32 `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
 // SearchDatasetsParams defines parameters for SearchDatasets.
@@ -4790,6 +4826,15 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /query/runs/{runId}/steps/{n}/rows (the `ListStepRows` operationId).
 	ListStepRows(ctx context.Context, runID RunID, n StepIndex, params *ListStepRowsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SuggestQuestions Suggest questions
+	//
+	// Returns questions about a dataset, a namespace, or everything that the caller may see, of which the rules of the service understand every word: they are
+	// answered also without a model. `username` and `namespace` are given together, and `dataset` only with them; else 422. Suggestions are made from names
+	// and types, of the datasets with rows that changed last, and have no values. There may be fewer than `limit`, or none.
+	//
+	// Corresponds with GET /query/suggestions (the `SuggestQuestions` operationId).
+	SuggestQuestions(ctx context.Context, params *SuggestQuestionsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SearchDatasets List everything the caller may see, or search it
 	//
@@ -6967,6 +7012,25 @@ func (c *Client) ExportStep(ctx context.Context, runID RunID, n StepIndex, param
 // Corresponds with GET /query/runs/{runId}/steps/{n}/rows (the `ListStepRows` operationId).
 func (c *Client) ListStepRows(ctx context.Context, runID RunID, n StepIndex, params *ListStepRowsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListStepRowsRequest(c.Server, runID, n, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SuggestQuestions Suggest questions
+//
+// Returns questions about a dataset, a namespace, or everything that the caller may see, of which the rules of the service understand every word: they are
+// answered also without a model. `username` and `namespace` are given together, and `dataset` only with them; else 422. Suggestions are made from names
+// and types, of the datasets with rows that changed last, and have no values. There may be fewer than `limit`, or none.
+//
+// Corresponds with GET /query/suggestions (the `SuggestQuestions` operationId).
+func (c *Client) SuggestQuestions(ctx context.Context, params *SuggestQuestionsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSuggestQuestionsRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -11553,6 +11617,96 @@ func NewListStepRowsRequest(server string, runID RunID, n StepIndex, params *Lis
 	return req, nil
 }
 
+// NewSuggestQuestionsRequest constructs an http.Request for the SuggestQuestions method
+func NewSuggestQuestionsRequest(server string, params *SuggestQuestionsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/query/suggestions")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Username != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "username", *params.Username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Namespace != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "namespace", *params.Namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Dataset != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "dataset", *params.Dataset, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewSearchDatasetsRequest constructs an http.Request for the SearchDatasets method
 func NewSearchDatasetsRequest(server string, params *SearchDatasetsParams) (*http.Request, error) {
 	var err error
@@ -13927,6 +14081,17 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /query/runs/{runId}/steps/{n}/rows (the `ListStepRows` operationId).
 	ListStepRowsWithResponse(ctx context.Context, runID RunID, n StepIndex, params *ListStepRowsParams, reqEditors ...RequestEditorFn) (*ListStepRowsResponse, error)
+
+	// SuggestQuestionsWithResponse Suggest questions
+	//
+	// Returns questions about a dataset, a namespace, or everything that the caller may see, of which the rules of the service understand every word: they are
+	// answered also without a model. `username` and `namespace` are given together, and `dataset` only with them; else 422. Suggestions are made from names
+	// and types, of the datasets with rows that changed last, and have no values. There may be fewer than `limit`, or none.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /query/suggestions (the `SuggestQuestions` operationId).
+	SuggestQuestionsWithResponse(ctx context.Context, params *SuggestQuestionsParams, reqEditors ...RequestEditorFn) (*SuggestQuestionsResponse, error)
 
 	// SearchDatasetsWithResponse List everything the caller may see, or search it
 	//
@@ -17968,6 +18133,61 @@ func (r ListStepRowsResponse) ContentType() string {
 	return ""
 }
 
+// SuggestQuestionsResponseDefaultHeaders the declared response headers of an HTTP default response for SuggestQuestions
+type SuggestQuestionsResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type SuggestQuestionsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *SuggestionList
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *SuggestQuestionsResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r SuggestQuestionsResponse) GetJSON200() *SuggestionList {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r SuggestQuestionsResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r SuggestQuestionsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SuggestQuestionsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SuggestQuestionsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SuggestQuestionsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // SearchDatasetsResponseDefaultHeaders the declared response headers of an HTTP default response for SearchDatasets
 type SearchDatasetsResponseDefaultHeaders struct {
 	XRequestID *string
@@ -20852,6 +21072,23 @@ func (c *ClientWithResponses) ListStepRowsWithResponse(ctx context.Context, runI
 		return nil, err
 	}
 	return ParseListStepRowsResponse(rsp)
+}
+
+// SuggestQuestionsWithResponse Suggest questions
+//
+// Returns questions about a dataset, a namespace, or everything that the caller may see, of which the rules of the service understand every word: they are
+// answered also without a model. `username` and `namespace` are given together, and `dataset` only with them; else 422. Suggestions are made from names
+// and types, of the datasets with rows that changed last, and have no values. There may be fewer than `limit`, or none.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /query/suggestions (the `SuggestQuestions` operationId).
+func (c *ClientWithResponses) SuggestQuestionsWithResponse(ctx context.Context, params *SuggestQuestionsParams, reqEditors ...RequestEditorFn) (*SuggestQuestionsResponse, error) {
+	rsp, err := c.SuggestQuestions(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSuggestQuestionsResponse(rsp)
 }
 
 // SearchDatasetsWithResponse List everything the caller may see, or search it
@@ -24550,6 +24787,52 @@ func ParseListStepRowsResponse(rsp *http.Response) (*ListStepRowsResponse, error
 	switch {
 	case true:
 		var headers ListStepRowsResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseSuggestQuestionsResponse parses an HTTP response from a SuggestQuestionsWithResponse call
+func ParseSuggestQuestionsResponse(rsp *http.Response) (*SuggestQuestionsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SuggestQuestionsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest SuggestionList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers SuggestQuestionsResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {

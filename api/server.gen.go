@@ -178,6 +178,9 @@ type ServerInterface interface {
 	// SubmitFeedback Submit feedback on a completed run
 	// (POST /query/runs/{runId}/feedback)
 	SubmitFeedback(w http.ResponseWriter, r *http.Request, runID RunID)
+	// SuggestQuestions Suggest questions
+	// (GET /query/suggestions)
+	SuggestQuestions(w http.ResponseWriter, r *http.Request, params SuggestQuestionsParams)
 	// SearchDatasets List everything the caller may see, or search it
 	// (GET /schema/datasets/all)
 	SearchDatasets(w http.ResponseWriter, r *http.Request, params SearchDatasetsParams)
@@ -2743,6 +2746,78 @@ func (siw *ServerInterfaceWrapper) SubmitFeedback(w http.ResponseWriter, r *http
 	handler.ServeHTTP(w, r)
 }
 
+// SuggestQuestions operation middleware
+func (siw *ServerInterfaceWrapper) SuggestQuestions(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params SuggestQuestionsParams
+
+	// ------------- Optional query parameter "username" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "username", r.URL.Query(), &params.Username, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "username"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "username", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "namespace" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "namespace", r.URL.Query(), &params.Namespace, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "namespace"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "namespace", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "dataset" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "dataset", r.URL.Query(), &params.Dataset, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "dataset"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "dataset", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: "int32"})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.SuggestQuestions(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // SearchDatasets operation middleware
 func (siw *ServerInterfaceWrapper) SearchDatasets(w http.ResponseWriter, r *http.Request) {
 
@@ -3875,6 +3950,7 @@ func HandlerWithOptions(si ServerInterface, options StdHTTPServerOptions) http.H
 	m.HandleFunc(http.MethodDelete+" "+options.BaseURL+"/query/runs/{runId}/feedback", wrapper.DeleteFeedback)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/query/runs/{runId}/feedback", wrapper.GetFeedback)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/query/runs/{runId}/feedback", wrapper.SubmitFeedback)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/query/suggestions", wrapper.SuggestQuestions)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/schema/datasets/all", wrapper.SearchDatasets)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/schema/deleted", wrapper.ListDeleted)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/schema/deleted/{deletedId}/restore", wrapper.RestoreDeleted)
@@ -6301,6 +6377,49 @@ func (response SubmitFeedbackdefaultJSONResponse) VisitSubmitFeedbackResponse(w 
 	return err
 }
 
+type SuggestQuestionsRequestObject struct {
+	Params SuggestQuestionsParams
+}
+
+type SuggestQuestionsResponseObject interface {
+	VisitSuggestQuestionsResponse(w http.ResponseWriter) error
+}
+
+type SuggestQuestions200JSONResponse SuggestionList
+
+func (response SuggestQuestions200JSONResponse) VisitSuggestQuestionsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SuggestQuestionsdefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response SuggestQuestionsdefaultJSONResponse) VisitSuggestQuestionsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type SearchDatasetsRequestObject struct {
 	Params SearchDatasetsParams
 }
@@ -7510,6 +7629,9 @@ type StrictServerInterface interface {
 	// SubmitFeedback Submit feedback on a completed run
 	// (POST /query/runs/{runId}/feedback)
 	SubmitFeedback(ctx context.Context, request SubmitFeedbackRequestObject) (SubmitFeedbackResponseObject, error)
+	// SuggestQuestions Suggest questions
+	// (GET /query/suggestions)
+	SuggestQuestions(ctx context.Context, request SuggestQuestionsRequestObject) (SuggestQuestionsResponseObject, error)
 	// SearchDatasets List everything the caller may see, or search it
 	// (GET /schema/datasets/all)
 	SearchDatasets(ctx context.Context, request SearchDatasetsRequestObject) (SearchDatasetsResponseObject, error)
@@ -9202,6 +9324,32 @@ func (sh *strictHandler) SubmitFeedback(w http.ResponseWriter, r *http.Request, 
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(SubmitFeedbackResponseObject); ok {
 		if err := validResponse.VisitSubmitFeedbackResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// SuggestQuestions operation middleware
+func (sh *strictHandler) SuggestQuestions(w http.ResponseWriter, r *http.Request, params SuggestQuestionsParams) {
+	var request SuggestQuestionsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.SuggestQuestions(ctx, request.(SuggestQuestionsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "SuggestQuestions")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(SuggestQuestionsResponseObject); ok {
+		if err := validResponse.VisitSuggestQuestionsResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

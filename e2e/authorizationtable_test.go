@@ -102,6 +102,8 @@ func authorizationTable() (columns string, rows []authorizationRow) {
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
 		{operation: "GET /query/models", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    200        200      200    200    200"},
+		{operation: "GET /query/suggestions", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    200        200      200    200    200"},
 		{operation: "GET /query/runs", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    200        200      200    200    200"},
 		{operation: "GET /query/runs/{runId}", statuses: "" +

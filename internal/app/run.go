@@ -44,7 +44,7 @@ func (a *App) newRuns(asking *query.Query, known *verified.Verified) *run.Runs {
 
 			return err
 		},
-		Models: models, Tracing: a.tracing, Log: a.log, Now: time.Now, Timeout: c.Timeout, MaxPerUser: c.MaxPerUser, MaxStreamsPerUser: c.MaxStreamsPerUser, PollInterval: c.PollInterval, Retention: c.Retention,
+		Suggest: tools.Suggest, Models: models, Tracing: a.tracing, Log: a.log, Now: time.Now, Timeout: c.Timeout, MaxPerUser: c.MaxPerUser, MaxStreamsPerUser: c.MaxStreamsPerUser, PollInterval: c.PollInterval, Retention: c.Retention,
 	})
 }
 

@@ -39,6 +39,8 @@ type Config struct {
 
 	Folder *disk.Watch // the work folder
 
+	Suggest func(ctx context.Context, who auth.Principal, want Scope) ([]Suggestion, error)
+
 	Credentials auth.Credentials // checked again while a run or a stream is in progress
 
 	Timeout           time.Duration // longest duration of a run
@@ -68,6 +70,12 @@ type Result = agent.Result
 
 // Question is a question with its scope.
 type Question = agent.Question
+
+// Scope is what suggestions are about.
+type Scope = agent.Scope
+
+// Suggestion is a question that is answered without a model.
+type Suggestion = agent.Suggestion
 
 // New returns Runs with this configuration.
 func New(c Config) *Runs {
