@@ -68,8 +68,9 @@ $(CONSOLE): web/node_modules/.package-lock.json $(CONSOLE_FILES)
 	trap 'mkdir -p web/dist && touch web/dist/.gitkeep' EXIT
 	(cd web && npm run build)
 
+# The lock file lists only the binary packages of the platform that wrote it, which `npm ci` refuses. `npm install` takes all other versions from it.
 web/node_modules/.package-lock.json: $(wildcard web/package-lock.json)
-	cd web && npm ci --no-audit --no-fund
+	cd web && npm install --no-save --no-audit --no-fund
 	touch node_modules/.package-lock.json
 
 # A machine without npm, or without the packages, can still run everything else.
