@@ -68,7 +68,7 @@ export default function Connect() {
           )}
         </Field>
       )}
-      <div className="grid gap-6 xl:grid-cols-2">
+      <div className="grid grid-cols-1 gap-6 xl:grid-cols-2">
         <Card icon={Plug} title={text.mcp.title} lead={text.mcp.text} address={here.mcp} note={text.sees}>
           <Snippets label={text.mcp.label} all={mcpSnippets(here)} words={text.mcp.snippets} />
         </Card>
@@ -110,7 +110,7 @@ function Outside({ href, children }: { href: string; children: ReactNode }) {
 function Card({ icon: Icon, title, lead, address, links, note, children }: { icon: LucideIcon; title: string; lead: string; address?: string; links?: ReactNode; note?: string; children: ReactNode }) {
   const id = useId();
   return (
-    <section aria-labelledby={id} className="row-span-2 grid min-w-0 grid-rows-subgrid gap-0 overflow-hidden rounded-md border border-line bg-surface">
+    <section aria-labelledby={id} className="row-span-2 grid min-w-0 grid-cols-1 grid-rows-subgrid gap-0 overflow-hidden rounded-md border border-line bg-surface">
       <div className="p-4 sm:p-6">
         <div className="flex items-center gap-2">
           <Icon size={20} strokeWidth={1.75} aria-hidden className="text-accent" />
