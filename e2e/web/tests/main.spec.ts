@@ -128,7 +128,7 @@ test('from a file to a shared dataset', async ({ page, browser, guard }) => {
     await expect(dialog.getByRole('button', { name: 'Delete the dataset' })).toBeDisabled();
     await dialog.getByLabel('Type orders-2026 to confirm').fill('orders-2026');
     await dialog.getByRole('button', { name: 'Delete the dataset' }).click();
-    await expect(page.getByRole('heading', { name: 'Datasets' })).toBeVisible();
+    await expect(page.getByRole('heading', { name: 'Datasets', exact: true })).toBeVisible();
     await page.getByRole('button', { name: 'Recently deleted' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Restore' }).first().click();
     await expect(page.getByText('orders-2026 is restored')).toBeVisible();

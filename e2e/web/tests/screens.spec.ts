@@ -11,7 +11,7 @@ test.beforeAll(async () => {
 });
 
 test('every screen is accessible in both themes and fits a phone', async ({ page }) => {
-  test.setTimeout(240_000);
+  test.setTimeout(480_000);
   await page.goto('/signin');
   await expect(page.getByRole('button', { name: 'Sign in' })).toBeVisible();
   await accessible(page, 'signin');

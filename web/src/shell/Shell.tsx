@@ -149,7 +149,6 @@ function Account({ onKeys }: { onKeys: () => void }) {
   const name = data?.name || data?.username || '';
   return (
     <Menu
-      label={[t.nav.account, name, data && name !== data.username ? data.username : ''].join(' ').trim()}
       side="top"
       align="start"
       className="flex h-11 w-full items-center justify-center gap-2 rounded-md text-left transition-colors duration-120 hover:bg-sunken lg:justify-start lg:px-2"
@@ -162,6 +161,7 @@ function Account({ onKeys }: { onKeys: () => void }) {
         { label: t.nav.signOut, icon: LogOut, onSelect: () => void auth().signOut() },
       ]}
     >
+      <span className="sr-only">{t.nav.account} </span>
       <span aria-hidden className="flex size-6 shrink-0 items-center justify-center rounded-full bg-accent-soft text-xs font-semibold text-accent uppercase">
         {(data?.username ?? '·').slice(0, 1)}
       </span>
