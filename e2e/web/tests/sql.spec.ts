@@ -15,7 +15,7 @@ const editor = (page: Page) => page.getByRole('textbox', { name: 'SQL statement'
 const rows = (page: Page) => page.getByRole('grid', { name: 'Rows of the statement' });
 
 async function open(page: Page, statement = ''): Promise<void> {
-  await signIn(page, 'ada', statement ? `/sql?namespace=${space}&q=${encodeURIComponent(statement)}` : `/sql?namespace=${space}`);
+  await signIn(page, 'ada', `/sql?${new URLSearchParams({ namespace: space, ...(statement && { q: statement }) }).toString()}`);
   await expect(editor(page)).toBeVisible();
 }
 
