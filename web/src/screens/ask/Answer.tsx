@@ -29,7 +29,8 @@ export function Answer({ result, cited, onCite }: { result: RunResult; cited: Ci
     const words = result.checks || !only || table ? result.response : proseOf(result.response).replace(figure ? /:[^:]*$/ : /:$/, '');
     return mark(words, result.checks?.places ?? [], result.citations ?? []);
   }, [result, only, table, figure]);
-  const plain = text.replaceAll(opening, '').replaceAll(closing, '');
+  // Until Markdown is loaded, the words without a table of bars.
+  const plain = proseOf(text.replaceAll(opening, '').replaceAll(closing, ''));
   const unverified = claims.filter((claim) => !claim.verified).length;
   const confirmed = result.checks ? result.checks.verified : 0;
   return (
