@@ -71,6 +71,20 @@ function call(editor: EditorView, option: Completion, from: number, to: number):
   });
 }
 
+/**
+ * Text that replaces a selection is put in here: the browser itself would keep the look of what was there with a style attribute,
+ * which the policy reports.
+ */
+function typeOver(event: InputEvent, editor: EditorView): boolean {
+  const { from, to, empty } = editor.state.selection.main;
+  const text = event.data;
+  if (event.inputType !== 'insertText' || text === null || empty || editor.composing || event.isComposing) return false;
+  event.preventDefault();
+  const insert = () => editor.state.update(editor.state.replaceSelection(text), { userEvent: 'input.type', scrollIntoView: true });
+  if (!editor.state.facet(EditorView.inputHandler).some((handle) => handle(editor, from, to, text, insert))) editor.dispatch(insert());
+  return true;
+}
+
 const setFault = StateEffect.define<Marked | undefined>();
 
 /** The underlined fault. It moves with the text and goes when what it marks is changed. */
@@ -182,6 +196,7 @@ export default function EditorCore({ value, onChange, onRun, label, complete, fa
             ],
           }),
           keymap.of([...closeBracketsKeymap, ...completionKeymap, ...historyKeymap, ...defaultKeymap]),
+          EditorView.domEventHandlers({ beforeinput: typeOver }),
           EditorView.updateListener.of((update) => {
             if (update.docChanged) latest.current.onChange(update.state.doc.toString());
           }),
