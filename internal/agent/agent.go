@@ -61,6 +61,7 @@ const (
 type Turn struct {
 	Question string
 	Queries  []string
+	Last     *Step                   // its last step, with its first rows; nil unless it is the turn before and the caller may still see all that it read
 	Read     map[uuid.UUID]uuid.UUID // snapshot by dataset
 }
 

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -46,12 +45,7 @@ type surroundings struct {
 // allows reports whether the model may see rows that were read from these datasets.
 func (s surroundings) allows(read map[uuid.UUID]uuid.UUID) bool {
 	for id := range read {
-		exposure, known := s.exposure[id]
-		if !known {
-			exposure = s.others
-		}
-
-		if exposure < llm.ExposeRows {
+		if s.exposureOf(id) < llm.ExposeRows {
 			return false
 		}
 	}
@@ -63,7 +57,7 @@ func (s surroundings) allows(read map[uuid.UUID]uuid.UUID) bool {
 func (s surroundings) quoted(asked Question, words []string) (reads []query.Read) {
 	text, known := strings.ToLower(strings.Join(words, "\n")), strings.ToLower(asked.Text)
 
-	for _, d := range s.datasets {
+	for i, d := range s.datasets {
 		if d.Profile == nil {
 			continue
 		}
@@ -74,11 +68,7 @@ func (s surroundings) quoted(asked Question, words []string) (reads []query.Read
 			return len(value) >= shortestQuote && strings.Contains(text, value) && !strings.Contains(known, value)
 		})
 		if isQuoted {
-			seconds, nanoseconds := d.SnapshotID.Time().UnixTime()
-			reads = append(reads, query.Read{
-				Account: d.Account, ID: d.ID, Dataset: d.Owner + "/" + d.Namespace + "/" + d.Name, Snapshot: d.SnapshotID,
-				CommittedAt: time.Unix(seconds, nanoseconds).UTC(),
-			})
+			reads = append(reads, s.readOf(i))
 		}
 	}
 

@@ -18,6 +18,7 @@ type dialogue struct {
 	around  surroundings
 	spent   *spending
 	known   known
+	lent    lent
 }
 
 // newDialogue chooses the model and collects what it may see of the data.
@@ -37,7 +38,12 @@ func newDialogue(ctx context.Context, q *inquiry) (*dialogue, error) {
 		return nil, err
 	}
 
-	return &dialogue{inquiry: q, model: model, around: around, spent: &spending{used: Usage{used.InputTokens, used.OutputTokens}}}, nil
+	lent, err := q.lend(ctx, around)
+	if err != nil {
+		return nil, err
+	}
+
+	return &dialogue{inquiry: q, model: model, around: around, lent: lent, spent: &spending{used: Usage{used.InputTokens, used.OutputTokens}}}, nil
 }
 
 // complete calls the model and counts the tokens that the call used. It marks an Unavailable fault of the first turn as

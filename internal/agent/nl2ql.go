@@ -41,6 +41,8 @@ func (a NL2QL) Answer(ctx context.Context, who auth.Principal, asked Question, l
 
 	if step != nil {
 		result = answered(*step)
+	} else if err == nil {
+		result.Response = q.suggest(ctx, result)
 	}
 
 	result.Model, result.Usage, result.Opinion = d.model.Name, new(d.spent.usage()), string(w.verdict)

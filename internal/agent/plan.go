@@ -67,6 +67,8 @@ func (s solution) plan(ctx context.Context) (Plan, Result, error) {
 			result.Doubts = one.unanswered()
 		}
 
+		result.Response = s.inquiry.suggest(ctx, result)
+
 		return plan, result, nil
 	}
 

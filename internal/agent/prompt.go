@@ -32,6 +32,7 @@ func (d *dialogue) prompt(question, step string) string {
 	var text strings.Builder
 
 	fmt.Fprintf(&text, "Datasets:\n%s\n", d.around.text)
+	text.WriteString(d.lent.examples)
 	d.circumstances(&text)
 	text.WriteString(step)
 	fmt.Fprintf(&text, "\nQuestion:\n%s", question)
@@ -57,6 +58,8 @@ func (d *dialogue) circumstances(text *strings.Builder) {
 				fmt.Fprintf(text, "  %s\n", d.around.redacted(statement, asked))
 			}
 		}
+
+		text.WriteString(d.lent.rows)
 	}
 
 	today, zone := asked.today(d.inquiry.tools.Now())

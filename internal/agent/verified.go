@@ -245,6 +245,15 @@ func (f found) explained() (list []Explained) {
 	return list
 }
 
+// suggest returns the text of a result that is no answer, with similar verified questions. They are never an answer.
+func (q *inquiry) suggest(ctx context.Context, result Result) string {
+	if result.Outcome != Refused && result.Outcome != NoData && result.Outcome != Clarification {
+		return result.Response
+	}
+
+	return result.Response + q.nearby(ctx)
+}
+
 // nearby returns a list of similar verified questions, for the text of a question that was not answered. It returns "" if there are none.
 func (q *inquiry) nearby(ctx context.Context) string {
 	if q.tools.Verified == nil {
@@ -264,14 +273,10 @@ func (q *inquiry) nearby(ctx context.Context) string {
 	for _, one := range near {
 		list = append(list, one.Text)
 
-		for _, read := range one.Reads {
-			if !slices.ContainsFunc(reads, func(r query.Read) bool { return r.ID == read.ID }) {
-				reads = append(reads, read)
-			}
-		}
+		reads = append(reads, one.Reads...)
 	}
 
-	if noteQuoted(ctx, q.recorder.log, reads) != nil {
+	if noteQuoted(ctx, q.recorder.log, unique(reads)) != nil {
 		return ""
 	}
 

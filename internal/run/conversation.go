@@ -146,7 +146,12 @@ func (r *Runs) earlier(ctx context.Context, run Run) ([]agent.Turn, error) {
 		if len(seen) == len(reads) && one.stored != nil {
 			for _, step := range one.stored.Steps {
 				turn.Queries = append(turn.Queries, step.Query)
+				turn.Last = &step.Step
 			}
+		}
+
+		if len(turns) > 0 {
+			turns[len(turns)-1].Last = nil // only the turn before the question has rows
 		}
 
 		turns = append(turns, turn)

@@ -3,7 +3,9 @@ package verified
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -328,7 +330,8 @@ const maxNear = 3 // verified questions that are suggested
 
 // Near is a verified question that is near to a question. Its text may contain values, so who shows it must record the snapshots as read.
 type Near struct {
-	Text  string
+	Text  string // the question with the defaults of its parameters
+	Query string // the statement with the same values
 	Reads []query.Read
 }
 
@@ -388,7 +391,7 @@ func (v *Verified) Near(ctx context.Context, who auth.Principal, at catalog.Path
 					return err
 				}
 
-				near = append(near, Near{text, reads})
+				near = append(near, Near{text, c.filled(), reads})
 			}
 		}
 
@@ -396,6 +399,28 @@ func (v *Verified) Near(ctx context.Context, who auth.Principal, at catalog.Path
 	})
 
 	return near, err
+}
+
+// placeholder matches a parameter in a statement. A text in quotes has none, and is matched so that it is left as it is.
+var placeholder = regexp.MustCompile(`'(?:[^']|'')*'|\$[A-Za-z_][A-Za-z0-9_]*`)
+
+// filled returns the statement with the defaults of its parameters, for people and models to read. It never runs.
+func (q Question) filled() string {
+	given := q.Defaults()
+
+	return placeholder.ReplaceAllStringFunc(q.Query, func(text string) string {
+		for _, g := range given {
+			switch {
+			case text != "$"+g.Name:
+			case g.Type == varchar || g.Type == date:
+				return "'" + strings.ReplaceAll(g.Value, "'", "''") + "'"
+			default:
+				return g.Value
+			}
+		}
+
+		return text
+	})
 }
 
 // Asked returns the question with the defaults of its parameters, as one can ask it.
