@@ -53,7 +53,7 @@ test('pictures of all screens', async ({ page, guard }) => {
   await shoot(page, 'share-dialog');
   await page.keyboard.press('Escape');
   await page.keyboard.press('Control+k');
-  await expect(page.getByRole('option').first()).toBeVisible();
+  await expect(page.getByRole('dialog').getByRole('option').first()).toBeVisible();
   await shoot(page, 'palette');
   await page.keyboard.press('Escape');
 
