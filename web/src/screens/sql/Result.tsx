@@ -1,18 +1,26 @@
 import { Link } from '@tanstack/react-router';
 import { Ban, Download, Play, Square, Table2, TextSearch } from 'lucide-react';
-import { useEffect, useMemo, useState } from 'react';
+import { lazy, Suspense, useEffect, useMemo, useState } from 'react';
 import { count } from '~/format/number';
 import { formatDuration } from '~/format/time';
+import { retried } from '~/lazy';
 import { t } from '~/texts';
 import { Badge } from '~/ui/Badge';
 import { Button, buttonClass } from '~/ui/Button';
+import { choose } from '~/ui/chart/choose';
 import { Copy } from '~/ui/Copy';
 import { Failure } from '~/ui/Failure';
 import { Grid } from '~/ui/Grid';
 import { Menu } from '~/ui/Menu';
+import { Segments } from '~/ui/Segments';
+import { Skeleton } from '~/ui/Skeleton';
 import { say } from '~/ui/toast';
 import { exportRows, type Format, type Result as Rows, type Run } from './runs';
 import { hasLimit } from './tokens';
+
+const Chart = lazy(() => retried(() => import('~/ui/chart/Chart')));
+/** More marks than this tell the eye nothing. */
+const mostCharted = 5000;
 
 export function formatMs(ms: number): string {
   return ms < 1000 ? `${Math.max(1, Math.round(ms))} ms` : formatDuration(ms / 1000);
@@ -101,7 +109,9 @@ function Plan({ result }: { result: Rows }) {
 function Table({ run, result, onLimit }: { run: Run; result: Rows; onLimit: () => void }) {
   const [busy, setBusy] = useState(false);
   const [fault, setFault] = useState<unknown>();
+  const [view, setView] = useState<'rows' | 'chart'>('rows');
   const { metadata } = result;
+  const chart = useMemo(() => (result.data.length > mostCharted ? null : choose(result.columns, result.data)), [result]);
   const rows = count(metadata.count, 'row');
 
   const save = async (format: Format) => {
@@ -126,7 +136,7 @@ function Table({ run, result, onLimit }: { run: Run; result: Rows; onLimit: () =
           <span className="text-text-3">{formatMs(metadata.elapsedMs)}</span>
         </p>
         {metadata.truncated && (
-          <span className="flex flex-wrap items-center gap-2">
+          <span className="order-last flex w-full flex-wrap items-center gap-x-2 sm:order-none sm:w-auto">
             <Badge tone="warn">{metadata.truncatedBy === 'bytes' ? t.sql.result.cutBytes(rows) : t.sql.result.cutRows(rows)}</Badge>
             {metadata.truncatedBy === 'bytes' ? (
               <span className="text-xs text-text-3">{t.sql.result.fewer}</span>
@@ -141,6 +151,17 @@ function Table({ run, result, onLimit }: { run: Run; result: Rows; onLimit: () =
         )}
         <ReadFrom snapshots={metadata.snapshots} />
         <div className="ml-auto flex items-center gap-2">
+          {chart && (
+            <Segments
+              label={t.sql.result.view}
+              value={view}
+              options={[
+                ['rows', t.sql.result.rows],
+                ['chart', t.sql.result.chart],
+              ]}
+              onChange={setView}
+            />
+          )}
           <Menu
             className={buttonClass('plain')}
             items={(['csv', 'csvSafe', 'parquet', 'arrow'] as const).map((format) => ({ label: t.sql.result.exports[format], disabled: busy, onSelect: () => void save(format) }))}
@@ -153,6 +174,12 @@ function Table({ run, result, onLimit }: { run: Run; result: Rows; onLimit: () =
       {fault !== undefined && <Failure error={fault} className="mx-4 mb-3" />}
       {result.data.length === 0 ? (
         <Note icon={Table2} title={t.grid.empty} text={t.sql.result.none} />
+      ) : chart && view === 'chart' ? (
+        <div className="min-h-0 grow overflow-y-auto border-t border-line p-4">
+          <Suspense fallback={<Skeleton />}>
+            <Chart choice={chart} rows={result.data} cut={metadata.truncated} name="chart" />
+          </Suspense>
+        </div>
       ) : (
         <Grid columns={result.columns} rows={result.data} total={metadata.count} label={t.sql.result.label} className="min-h-0 grow rounded-none border-x-0 border-b-0" />
       )}

@@ -1,5 +1,5 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useLocation, useNavigate, useSearch } from '@tanstack/react-router';
 import { History as Clock, Info, Link2, PanelLeft, Play, Square, Table2, TextSearch, X } from 'lucide-react';
 import { type KeyboardEvent, type PointerEvent, useEffect, useMemo, useRef, useState } from 'react';
 import { ApiError } from '~/api/errors';
@@ -20,6 +20,7 @@ import { complete, nameFrom, type Names, tablesAt } from './complete';
 import { Fault, placeOf } from './Fault';
 import { History } from './History';
 import { historyOf, remember, withEntry } from './past';
+import { givenBy, linkTo } from './link';
 import { keyOfFault, keysOf, toSend, type Values } from './values';
 import { ParameterFields } from './Parameters';
 import { Note, Result } from './Result';
@@ -29,8 +30,8 @@ import { parametersOf, statementAt, statements } from './tokens';
 import { type Place, Tree, useTables } from './Tree';
 
 const modifier = /Mac|iPhone|iPad/.test(navigator.platform) ? '⌘' : 'Ctrl';
-/** Longer addresses are refused by proxies. */
-const longestLink = 6000;
+/** Mail and chat programs cut longer addresses. */
+const longestLink = 8000;
 
 export default function Sql() {
   useTitle(t.sql.title);
@@ -68,18 +69,19 @@ const placeText = ({ owner, namespace }: Place, self: string) => (owner === self
 
 function Workbench({ account }: { account: Schemas['Me'] }) {
   const self = account.username;
-  const search = useSearch({ from: '/shell/sql' });
+  const given = givenBy(useSearch({ from: '/shell/sql' }), useLocation({ select: ({ hash }) => hash }));
+  const came = given?.statement;
   const navigate = useNavigate({ from: '/sql' });
   const client = useQueryClient();
   const editor = useRef<EditorHandle>(null);
   const draft = `quern.sql.draft.${account.id}`;
   const last = `quern.sql.namespace.${account.id}`;
 
-  const [text, setText] = useState(() => search.q ?? stored(sessionStorage, draft) ?? '');
-  const [chosen, setChosen] = useState(() => placeFrom(search.namespace ?? stored(localStorage, last), self));
+  const [text, setText] = useState(() => came ?? stored(sessionStorage, draft) ?? '');
+  const [chosen, setChosen] = useState(() => placeFrom(given?.namespace ?? stored(localStorage, last), self));
   const [asOf, setAsOf] = useState<string>();
   const [values, setValues] = useState<Values>({});
-  const [fromLink, setFromLink] = useState(search.q !== undefined);
+  const [fromLink, setFromLink] = useState(came !== undefined);
   const [dialog, setDialog] = useState<'history' | 'tree'>();
   const run = useRun();
 
@@ -96,23 +98,23 @@ function Workbench({ account }: { account: Schemas['Me'] }) {
   const place = chosen ?? placeFrom(tables[0] && placeText(tables[0], self), self);
 
   // An address with a statement was opened while this screen was shown.
-  const opened = useRef(search.q);
+  const opened = useRef(came);
   useEffect(() => {
-    if (search.q === opened.current) return;
-    opened.current = search.q;
-    if (search.q === undefined) return;
-    adopt(search.q, placeFrom(search.namespace, self));
+    if (came === opened.current) return;
+    opened.current = came;
+    if (came === undefined) return;
+    adopt(came, placeFrom(given?.namespace, self));
     setFromLink(true);
   });
   useEffect(() => {
     // What stood in the editor when a link was opened is not lost.
     const before = stored(sessionStorage, draft);
-    if (search.q !== undefined && before !== undefined) putAside(before);
+    if (came !== undefined && before !== undefined) putAside(before);
   }, []);
   useEffect(() => keep(sessionStorage, draft, text), [draft, text]);
 
   const putAside = (query: string) => {
-    if (query.trim() === '' || query === search.q || historyOf(account.id).some((entry) => entry.query === query.trim())) return;
+    if (query.trim() === '' || query === came || historyOf(account.id).some((entry) => entry.query === query.trim())) return;
     remember(account.id, (entries) =>
       withEntry(entries, { id: crypto.randomUUID(), query: query.trim(), owner: place?.owner ?? '', namespace: place?.namespace, at: new Date().toISOString(), outcome: { state: 'kept' } }),
     );
@@ -127,7 +129,7 @@ function Workbench({ account }: { account: Schemas['Me'] }) {
     setText(query);
     setFromLink(false);
     // The address would say something else than the editor.
-    if (search.q !== undefined) void navigate({ search: {}, replace: true });
+    if (came !== undefined) void navigate({ search: {}, hash: '', replace: true });
   };
 
   const names: Names = {
@@ -193,11 +195,9 @@ function Workbench({ account }: { account: Schemas['Me'] }) {
   }, [failed]);
 
   const share = () => {
-    const link = new URL('/sql', location.origin);
-    link.searchParams.set('q', text);
-    if (place) link.searchParams.set('namespace', `${place.owner}/${place.namespace}`);
-    if (link.href.length > longestLink) say(t.sql.shareLong);
-    else void navigator.clipboard.writeText(link.href).then(() => say(t.sql.shared));
+    const link = linkTo(location.origin, text, place && `${place.owner}/${place.namespace}`);
+    if (link.length > longestLink) say(t.sql.shareLong);
+    else void navigator.clipboard.writeText(link).then(() => say(t.sql.shared));
   };
   const insert = (name: string) => {
     setDialog(undefined);
