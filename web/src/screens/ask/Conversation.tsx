@@ -133,7 +133,7 @@ function One({ id }: { id: string }) {
         </div>
       )}
       {managing === 'rename' && talk.data && <Rename id={id} title={talk.data.title} onClose={() => setManaging(undefined)} />}
-      {managing === 'delete' && <Delete id={id} onClose={() => setManaging(undefined)} onDeleted={() => void navigate({ to: '/' })} />}
+      {managing === 'delete' && <Delete id={id} onClose={() => setManaging(undefined)} onDeleted={() => navigate({ to: '/' })} />}
     </div>
   );
 }

@@ -47,15 +47,16 @@ export function Rename({ id, title, onClose }: { id: string; title: string; onCl
   );
 }
 
-export function Delete({ id, onClose, onDeleted }: { id: string; onClose: () => void; onDeleted: () => void }) {
+export function Delete({ id, onClose, onDeleted }: { id: string; onClose: () => void; onDeleted: () => Promise<void> | undefined }) {
   const queries = useQueryClient();
   const remove = useMutation({
     mutationFn: () => take(api.DELETE('/query/conversations/{conversationId}', { params: { path: { conversationId: id } } })),
-    onSuccess: () => {
+    onSuccess: async () => {
       say(t.ask.conversation.deleted);
       onClose();
-      onDeleted();
-      queries.removeQueries({ queryKey: ['conversation', id] });
+      await onDeleted();
+      // A page that still shows it would ask for it again.
+      queries.removeQueries({ queryKey: ['conversation', id], type: 'inactive' });
       void queries.invalidateQueries({ queryKey: ['conversations'] });
     },
   });
