@@ -142,7 +142,10 @@ export function useLiveRun(conversationId: string, turn: Turn): { run: LiveRun |
     })
       .then(() => {
         patchTurn(queries, conversationId, runId, { status: run.status, ...(run.result && { result: run.result }), ...(run.error && { error: run.error }) });
-        void queries.invalidateQueries({ queryKey: runTimes(conversationId).queryKey });
+        // The end of the run is recorded just after its last event was sent.
+        const times = () => void queries.invalidateQueries({ queryKey: runTimes(conversationId).queryKey });
+        times();
+        setTimeout(times, 1500);
         void queries.invalidateQueries({ queryKey: ['conversations'] });
       })
       .catch((cause: unknown) => {
