@@ -73,7 +73,7 @@ func (d *filled) sendDocument(document string, dryRun bool) *answer {
 	return call(d.t, http.MethodPost, d.exchange(), d.bearer, string(body))
 }
 
-// imports imports a document.
+// imports sends a document.
 func (d *filled) imports(document string, dryRun bool) (done imported) {
 	d.t.Helper()
 

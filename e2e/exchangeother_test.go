@@ -131,13 +131,13 @@ func exchangeHostile(t *testing.T, s *service, key *signer) {
 	d := shopOf(t, s, "exhost", key.token("exhost"))
 	head := "version: 0.1.1\nsemantic_model:\n- name: m\n  datasets:\n  - name: lines\n    source: a.b.lines\n"
 
-	bomb := "version: 0.1.1\na: &a [x, x]\n"
+	bomb := []string{"version: 0.1.1", "a: &a [x, x]"}
 	for i := range 20 {
-		bomb += fmt.Sprintf("%c: &%c [*%c, *%c]\n", 'b'+i, 'b'+i, 'a'+i, 'a'+i)
+		bomb = append(bomb, fmt.Sprintf("%c: &%c [*%c, *%c]", 'b'+i, 'b'+i, 'a'+i, 'a'+i))
 	}
 
 	for name, document := range map[string]string{
-		"aliases":         bomb,
+		"aliases":         strings.Join(bomb, "\n"),
 		"a merge key":     "x: &x {a: 1}\ny: {<<: *x}\n",
 		"depth":           "version: " + strings.Repeat("[", 5000) + strings.Repeat("]", 5000),
 		"depth by lines":  nested(3000),
@@ -198,12 +198,12 @@ func exchangeHostile(t *testing.T, s *service, key *signer) {
 	require.Len(t, d.listVerified(""), 1)
 
 	// 1,000 datasets that do not exist, each with a metric.
-	many := "version: 0.1.1\nsemantic_model:\n- name: m\n  datasets:\n"
+	many := []string{"version: 0.1.1\nsemantic_model:\n- name: m\n  datasets:"}
 	for i := range 1000 {
-		many += fmt.Sprintf("  - {name: n%d, source: x, fields: [{name: a, ai_context: {synonyms: [b]}}]}\n", i)
+		many = append(many, fmt.Sprintf("  - {name: n%d, source: x, fields: [{name: a, ai_context: {synonyms: [b]}}]}", i))
 	}
 
-	require.Len(t, d.imports(many, false).NotImported, 501, "the report is bounded")
+	require.Len(t, d.imports(strings.Join(many, "\n"), false).NotImported, 501, "the report is bounded")
 }
 
 // nested returns an object in an object, n times.

@@ -59,7 +59,9 @@ func TestRound(t *testing.T) {
 		},
 		Measures: []meaning.Measure{
 			{Name: "revenue", Function: "sum", Expression: `-(quantity - 1) * ("Unit Price" + "bob/stock/products".price) / 2.5`, Unit: "EUR", Synonyms: []string{"turnover"}},
-			{Name: "rows", Function: "count"}, {Name: "firsts", Function: "countDistinct", Expression: `"1st"`}, {Name: "middle", Function: "median", Expression: "quantity"},
+			{Name: "rows", Function: "count"},
+			{Name: "firsts", Function: "countDistinct", Expression: `"1st"`},
+			{Name: "middle", Function: "median", Expression: "quantity"},
 		},
 	}, RejectedMeasures: []meaning.Measure{{Name: "wrong", Function: "sum", Expression: "product_id"}}}
 

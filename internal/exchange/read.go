@@ -116,21 +116,21 @@ type reader struct {
 	err    error
 }
 
-func (r *reader) fail(n *yaml.Node, format string, args ...any) {
+func (r *reader) failf(n *yaml.Node, format string, args ...any) {
 	if r.err == nil {
 		r.err = fmt.Errorf("line %d: %s", n.Line, fmt.Sprintf(format, args...))
 	}
 }
 
 // note reports a key that is not read.
-func (r *reader) note(entry, reason string) { r.issues = append(r.issues, Issue{entry, reason}) }
+func (r *reader) notef(entry, reason string) { r.issues = append(r.issues, Issue{entry, reason}) }
 
 type readers map[string]func(n *yaml.Node, entry string)
 
 // object reads the keys of an object. Keys without a reader are reported, except those that are known to mean nothing here.
 func (r *reader) object(n *yaml.Node, entry string, keys readers, without ...string) {
 	if n.Kind != yaml.MappingNode {
-		r.fail(n, "%s must have keys and values", cut(entry))
+		r.failf(n, "%s must have keys and values", cut(entry))
 
 		return
 	}
@@ -140,7 +140,7 @@ func (r *reader) object(n *yaml.Node, entry string, keys readers, without ...str
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		if key.Kind != yaml.ScalarNode || seen[key.Value] {
-			r.fail(key, "a key is given twice, or is not text")
+			r.failf(key, "a key is given twice, or is not text")
 
 			return
 		}
@@ -150,7 +150,7 @@ func (r *reader) object(n *yaml.Node, entry string, keys readers, without ...str
 		switch read := keys[key.Value]; {
 		case isNull(value) || slices.Contains(without, key.Value):
 		case read == nil:
-			r.note(entry, "The key "+cut(key.Value)+" is not part of the format.")
+			r.notef(entry, "The key "+cut(key.Value)+" is not part of the format.")
 		default:
 			read(value, entry)
 		}
@@ -161,7 +161,7 @@ func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!
 
 func (r *reader) list(n *yaml.Node, entry string, each func(n *yaml.Node)) {
 	if n.Kind != yaml.SequenceNode {
-		r.fail(n, "%s must be a list", cut(entry))
+		r.failf(n, "%s must be a list", cut(entry))
 
 		return
 	}
@@ -185,7 +185,7 @@ func (r *reader) text(into *string) func(*yaml.Node, string) {
 
 func (r *reader) scalar(n *yaml.Node, entry string) string {
 	if n.Kind != yaml.ScalarNode {
-		r.fail(n, "%s must be text", cut(entry))
+		r.failf(n, "%s must be text", cut(entry))
 	}
 
 	return n.Value

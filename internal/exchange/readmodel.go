@@ -17,9 +17,9 @@ func (r *reader) document(n *yaml.Node) (found document) {
 	switch {
 	case r.err != nil:
 	case !strings.HasPrefix(found.Version, "0.1.") && !strings.HasPrefix(found.Version, "0.2."):
-		r.fail(n, "version must be 0.1 or 0.2 of the Open Semantic Interchange, not %q", cut(found.Version))
+		r.failf(n, "version must be 0.1 or 0.2 of the Open Semantic Interchange, not %q", cut(found.Version))
 	case only(n, "semantic_model") == nil:
-		r.fail(n, "semantic_model is missing")
+		r.failf(n, "semantic_model is missing")
 	}
 
 	return found
@@ -42,7 +42,7 @@ func (r *reader) model(n *yaml.Node) (found model) {
 	}, "description")
 
 	if found.Context.Synonyms != nil {
-		r.note("model "+cut(found.Name), "Synonyms of models are not kept.")
+		r.notef("model "+cut(found.Name), "Synonyms of models are not kept.")
 	}
 
 	return found
@@ -61,7 +61,7 @@ func (r *reader) dataset(n *yaml.Node) (found dataset) {
 	}, "primary_key", "unique_keys")
 
 	if found.Context.Synonyms != nil {
-		r.note("dataset "+cut(found.Name), "Synonyms of datasets are not kept.")
+		r.notef("dataset "+cut(found.Name), "Synonyms of datasets are not kept.")
 	}
 
 	return found
@@ -113,7 +113,7 @@ func (r *reader) named(n *yaml.Node, kind string) string {
 		}
 	}
 
-	r.fail(n, "a %s has no name", kind)
+	r.failf(n, "a %s has no name", kind)
 
 	return kind
 }
@@ -134,7 +134,7 @@ func (r *reader) expression(into *expression) func(*yaml.Node, string) {
 func (r *reader) context(into *aiContext) func(*yaml.Node, string) {
 	return func(n *yaml.Node, entry string) {
 		if n.Kind == yaml.ScalarNode {
-			r.note(entry, "Its ai_context is a text. Only a list of synonyms is read.")
+			r.notef(entry, "Its ai_context is a text. Only a list of synonyms is read.")
 
 			return
 		}
@@ -145,7 +145,7 @@ func (r *reader) context(into *aiContext) func(*yaml.Node, string) {
 			return
 		}
 
-		r.fail(n, "ai_context must be text, or have keys and values")
+		r.failf(n, "ai_context must be text, or have keys and values")
 	}
 }
 

@@ -39,7 +39,7 @@ type gathering struct {
 	issues  []Issue
 }
 
-func (g *gathering) note(entry, format string, args ...any) {
+func (g *gathering) notef(entry, format string, args ...any) {
 	g.issues = append(g.issues, Issue{entry, sentence(fmt.Sprintf(format, args...))})
 }
 
@@ -76,7 +76,7 @@ func (g *gathering) target(d dataset) (catalog.Item, bool) {
 func (g *gathering) about(d dataset, entry string) *said {
 	item, ok := g.target(d)
 	if !ok || !g.may(item) {
-		g.note(entry, "The namespace has no dataset %s that you may edit", cut(d.Name))
+		g.notef(entry, "The namespace has no dataset %s that you may edit", cut(d.Name))
 
 		return nil
 	}
@@ -117,7 +117,7 @@ func (g *gathering) read(list []extension, entry string, into any) bool {
 	decoder.DisallowUnknownFields()
 
 	if err := decoder.Decode(into); err != nil || strings.Contains(text, `\u0000`) {
-		g.note(entry, "The extension of Quern has a field that is not known here, or that is of another type")
+		g.notef(entry, "The extension of Quern has a field that is not known here, or that is of another type")
 
 		return false
 	}
@@ -170,7 +170,7 @@ func (g *gathering) field(f field, of dataset) (one saidColumn, says bool) {
 
 	parsed, err := f.parsed()
 	if err != nil || parsed.Op != meaning.ColumnOp {
-		g.note(entry, "It is computed. Only columns are kept; a metric can use it if it has only columns, numbers and + - * /")
+		g.notef(entry, "It is computed. Only columns are kept; a metric can use it if it has only columns, numbers and + - * /")
 
 		return one, false
 	}
@@ -192,7 +192,7 @@ func (g *gathering) relationship(s scope, r relationship) {
 	)
 
 	if from == nil || to == nil {
-		g.note(entry, "It names a dataset that the model does not have")
+		g.notef(entry, "It names a dataset that the model does not have")
 
 		return
 	}
@@ -202,7 +202,7 @@ func (g *gathering) relationship(s scope, r relationship) {
 	if !strings.Contains(name, "/") {
 		item, ok := g.target(*to)
 		if !ok {
-			g.note(entry, "The namespace has no dataset %s that you may see", cut(to.Name))
+			g.notef(entry, "The namespace has no dataset %s that you may see", cut(to.Name))
 
 			return
 		}
@@ -242,14 +242,14 @@ func (g *gathering) metric(s scope, m metric) {
 
 	of, found, err := s.measure(m, ext)
 	if err != nil {
-		g.note(entry, "%s", err.Error())
+		g.notef(entry, "%s", err.Error())
 
 		return
 	}
 
 	d := s.datasets[strings.ToLower(of)]
 	if d == nil {
-		g.note(entry, "The model has no dataset %s", cut(of))
+		g.notef(entry, "The model has no dataset %s", cut(of))
 
 		return
 	}

@@ -1291,6 +1291,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/query/suggestions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Suggest questions
+         * @description Returns questions about a dataset, a namespace, or everything that the caller may see, of which the rules of the service understand every word: they are
+         *     answered also without a model. `username` and `namespace` are given together, and `dataset` only with them; else 422. Suggestions are made from names
+         *     and types, of the datasets with rows that changed last, and have no values. There may be fewer than `limit`, or none.
+         */
+        get: operations["suggestQuestions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/query/runs": {
         parameters: {
             query?: never;
@@ -1501,6 +1523,49 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/semantics/{username}/{namespace}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The owner; `self` stands for the caller.
+                 * @example ada
+                 */
+                username: components["parameters"]["Username"];
+                /**
+                 * @description The namespace.
+                 * @example sales
+                 */
+                namespace: components["parameters"]["Namespace"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Export what the datasets of a namespace mean
+         * @description A document of the Open Semantic Interchange (Apache Ossie), version 0.1.1, as YAML, which other tools read. It has what people said about the datasets
+         *     that the caller may see, and the verified questions of which the caller may read all datasets. It has no drafts. The same
+         *     content always gives the same text. See docs/exchange.md.
+         */
+        get: operations["exportSemantics"];
+        put?: never;
+        /**
+         * Import what the datasets of a namespace mean
+         * @description Reads a document of the Open Semantic Interchange (Apache Ossie), version 0.1 or 0.2, as YAML or JSON. Adds and changes entries of the semantics of datasets,
+         *     and verified questions; removes nothing. A dataset is changed in one revision. Each entry passes the checks of the operation that changes it
+         *     alone, with the rights of the caller. Entries that are not understood or not allowed are in `notImported`, and the others are imported. A dataset
+         *     that the caller may not edit is reported as one that does not exist. 403 if the caller may edit none.
+         *
+         *     With `dryRun` nothing is changed. Repeating an import changes nothing. If `more` is true, verified questions are left, because each of their
+         *     statements runs: repeat the request to go on.
+         */
+        post: operations["importSemantics"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/verified/{username}/{namespace}": {
         parameters: {
             query?: never;
@@ -1587,6 +1652,146 @@ export interface paths {
          *     the change is made only if the verified question still has that ETag (412).
          */
         patch: operations["updateVerifiedQuestion"];
+        trace?: never;
+    };
+    "/benchmarks/{username}/{namespace}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The owner; `self` stands for the caller.
+                 * @example ada
+                 */
+                username: components["parameters"]["Username"];
+                /**
+                 * @description The namespace.
+                 * @example sales
+                 */
+                namespace: components["parameters"]["Namespace"];
+            };
+            cookie?: never;
+        };
+        /**
+         * List the benchmarks of a namespace
+         * @description Newest first. Lists those of which the caller may read all datasets. `outdated` of the last completed benchmark of each mode says what has changed
+         *     since, so that another one is worth running. A page can be shorter than `limit` although more pages follow.
+         */
+        get: operations["listBenchmarks"];
+        put?: never;
+        /**
+         * Ask all verified questions of a namespace and compare the answers
+         * @description Needs the editor role on the namespace as a whole. Asks every verified question of which the caller may read all datasets, with the defaults of its
+         *     parameters, as a run of the caller. No verified question answers them: with the mode `rules` the planner does, with the mode `model` a
+         *     model. The rows of each answer are compared with those of the verified statement on the same snapshots. See docs/benchmarks.md.
+         *
+         *     409 if a benchmark of the namespace is running.
+         */
+        post: operations["createBenchmark"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/benchmarks/{username}/{namespace}/{benchmarkId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The owner; `self` stands for the caller.
+                 * @example ada
+                 */
+                username: components["parameters"]["Username"];
+                /**
+                 * @description The namespace.
+                 * @example sales
+                 */
+                namespace: components["parameters"]["Namespace"];
+                /** @description The benchmark. */
+                benchmarkId: components["parameters"]["BenchmarkId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Get a benchmark
+         * @description 404 unless the caller may read all datasets that its questions need.
+         */
+        get: operations["getBenchmark"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/benchmarks/{username}/{namespace}/{benchmarkId}/results": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The owner; `self` stands for the caller.
+                 * @example ada
+                 */
+                username: components["parameters"]["Username"];
+                /**
+                 * @description The namespace.
+                 * @example sales
+                 */
+                namespace: components["parameters"]["Namespace"];
+                /** @description The benchmark. */
+                benchmarkId: components["parameters"]["BenchmarkId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * List what became of each question of a benchmark
+         * @description The newest verified question first. Questions that are not answered yet have no `outcome`.
+         */
+        get: operations["listBenchmarkResults"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/benchmarks/{username}/{namespace}/{benchmarkId}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The owner; `self` stands for the caller.
+                 * @example ada
+                 */
+                username: components["parameters"]["Username"];
+                /**
+                 * @description The namespace.
+                 * @example sales
+                 */
+                namespace: components["parameters"]["Namespace"];
+                /** @description The benchmark. */
+                benchmarkId: components["parameters"]["BenchmarkId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel a benchmark
+         * @description Needs the editor role on the namespace as a whole. What was answered stays. A repeat gives the same answer. 422 INVALID_STATE if the benchmark ended in
+         *     another way.
+         */
+        post: operations["cancelBenchmark"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/query/conversations": {
@@ -2495,6 +2700,55 @@ export interface components {
             unit?: string;
             source?: components["schemas"]["SuggestionSource"];
         };
+        SemanticsDocument: {
+            /** @description A document of the Open Semantic Interchange, as YAML. */
+            document: string;
+        };
+        SemanticsImport: {
+            /** @description A document of the Open Semantic Interchange, as YAML or JSON. */
+            document: string;
+            /**
+             * @description If true, nothing is changed.
+             * @default false
+             */
+            dryRun?: boolean;
+        };
+        ImportedSemantics: {
+            dryRun: boolean;
+            /** @description The datasets with changes. */
+            datasets: components["schemas"]["ImportedDataset"][];
+            /** @description The verified questions that are added or changed. */
+            verified: components["schemas"]["ImportedQuestion"][];
+            /** @description The entries that are not imported. */
+            notImported: components["schemas"]["NotImported"][];
+            /** @description Whether verified questions are left. Repeat the request to go on. */
+            more: boolean;
+        };
+        ImportedDataset: {
+            dataset: components["schemas"]["ObjectName"];
+            changes: components["schemas"]["ImportedEntry"][];
+        };
+        ImportedEntry: {
+            /** @enum {string} */
+            kind: "row" | "column" | "join" | "measure";
+            /** @description The column, the columns of the join, or the measure. Empty for what a row is. */
+            name: string;
+            /** @description What people said before. Absent if the entry is new. */
+            from?: string;
+            /** @description What it says now. */
+            to: string;
+        };
+        ImportedQuestion: {
+            question: string;
+            /** @enum {string} */
+            change: "added" | "changed";
+        };
+        NotImported: {
+            /** @description The entry of the document. */
+            entry: string;
+            /** @description Why it is not imported. */
+            reason: string;
+        };
         Profile: {
             /** Format: uuid */
             snapshotId: string;
@@ -3154,6 +3408,18 @@ export interface components {
             default: boolean;
             exposure: components["schemas"]["Exposure"];
         };
+        SuggestionList: {
+            data: components["schemas"]["Suggestion"][];
+        };
+        Suggestion: {
+            username: components["schemas"]["AccountName"];
+            namespace: components["schemas"]["ObjectName"];
+            /** @description The dataset that the question was made for. */
+            dataset: string;
+            question: string;
+            /** @description How the rules understand it. */
+            interpretation: string;
+        };
         ModelList: {
             data: components["schemas"]["Model"][];
         };
@@ -3343,6 +3609,8 @@ export interface components {
             /** @description Why it is suspended. */
             reason?: string;
             author: components["schemas"]["AccountName"];
+            /** @description Whether it came in a document and nobody has verified it again since. */
+            imported?: boolean;
             /** Format: date-time */
             verifiedAt: string;
             /** Format: date-time */
@@ -3385,6 +3653,128 @@ export interface components {
              * @enum {string|null}
              */
             status?: "verified" | null;
+        };
+        /** @enum {string} */
+        BenchmarkStatus: "running" | "completed" | "failed" | "cancelled";
+        /**
+         * @description - `rules`: the planner answers, without a model
+         *     - `model`: a model answers. If it cannot be reached, the question has failed
+         * @enum {string}
+         */
+        BenchmarkMode: "rules" | "model";
+        /**
+         * @description - `question`: the verified question was changed; of `outdated` also: suspended, retired, or a new one was verified
+         *     - `data`: a dataset that it needs has another snapshot
+         *     - `definition`: such a dataset has another definition or other semantics
+         *     - `mode`: rules and model were compared
+         *     - `model`: another model answered; of `outdated`: the default is another model now
+         *     - `release`: another version of Quern answered, and with it other rules and prompts
+         * @enum {string}
+         */
+        BenchmarkCause: "question" | "data" | "definition" | "mode" | "model" | "release";
+        NewBenchmark: {
+            /**
+             * @description What answers the questions. `model` if the service has a model, otherwise `rules`.
+             * @enum {string|null}
+             */
+            mode?: "rules" | "model" | null;
+            /** @description The model to ask, as GET /query/models names it; the default model if absent. */
+            model?: string | null;
+            /** @description Its provider, where several have a model with this name. */
+            provider?: string | null;
+        };
+        Benchmark: {
+            /** Format: uuid */
+            id: string;
+            status: components["schemas"]["BenchmarkStatus"];
+            mode: components["schemas"]["BenchmarkMode"];
+            /** @description Absent for rules. */
+            model?: string;
+            provider?: string;
+            /** @description The version of Quern. */
+            release: string;
+            /** @description Who started it. */
+            author: string;
+            /**
+             * Format: int32
+             * @description Absent until they are listed.
+             */
+            questions?: number;
+            /** Format: int32 */
+            right: number;
+            /** Format: int32 */
+            wrong: number;
+            /** Format: int32 */
+            refused: number;
+            /** Format: int32 */
+            askedBack: number;
+            /** Format: int32 */
+            failed: number;
+            /**
+             * Format: uuid
+             * @description The benchmark that `better` and `worse` refer to: that of the parameter `compare`, or the last completed one of the same mode before it.
+             */
+            comparedTo?: string;
+            /** Format: int32 */
+            better: number;
+            /** Format: int32 */
+            worse: number;
+            /** @description What has changed since, apart from rows. Only of the last completed benchmark of its mode; empty if nothing has changed. */
+            outdated?: components["schemas"]["BenchmarkCause"][];
+            error?: components["schemas"]["Failure"];
+            /** Format: date-time */
+            createdAt: string;
+            /** Format: date-time */
+            finishedAt?: string;
+        };
+        BenchmarkList: {
+            data: components["schemas"]["Benchmark"][];
+            nextCursor?: string;
+        };
+        /**
+         * @description - `right`: the rows are those of the verified statement
+         *     - `wrong`: the rows are others
+         *     - `refused`: it was not answered
+         *     - `asked_back`: it was answered with a question
+         *     - `failed`: it could not be told; `detail` says why
+         * @enum {string}
+         */
+        BenchmarkOutcome: "right" | "wrong" | "refused" | "asked_back" | "failed";
+        BenchmarkResult: {
+            /** Format: uuid */
+            verifiedId: string;
+            /** @description As it was asked, with the defaults of the parameters. */
+            question: string;
+            outcome?: components["schemas"]["BenchmarkOutcome"];
+            /** @description What is wrong, without values. */
+            detail?: string;
+            /**
+             * Format: int64
+             * @description Rows of the answer.
+             */
+            rows?: number;
+            /**
+             * Format: int64
+             * @description Rows of the verified statement.
+             */
+            expectedRows?: number;
+            /**
+             * Format: uuid
+             * @description The run, for who started the benchmark.
+             */
+            runId?: string;
+            before?: components["schemas"]["BenchmarkOutcome"];
+            /**
+             * @description Right is better than refused or asked back, which is better than wrong or failed. `new`: the other benchmark did not ask the question.
+             * @enum {string}
+             */
+            change?: "better" | "worse" | "same" | "new";
+            /** @description What is known to have changed, if the question got better or worse. Empty if nothing known has: models do not always answer alike. */
+            why: components["schemas"]["BenchmarkCause"][];
+        };
+        BenchmarkResultList: {
+            data: components["schemas"]["BenchmarkResult"][];
+            nextCursor?: string;
         };
         Clarification: {
             question: string;
@@ -4077,6 +4467,13 @@ export interface components {
         FileId: string;
         /** @description The verified question. */
         VerifiedId: string;
+        /** @description The benchmark. */
+        BenchmarkId: string;
+        /**
+         * @description The benchmark of the same namespace to compare with; the last completed one of the same mode before it if absent.
+         * @example 0199c0f0-9e0f-7a1b-8c2d-3e4f5a6b7c8d
+         */
+        Compare: string;
         /** @description The run. */
         RunId: string;
         /** @description The conversation. */
@@ -6863,6 +7260,57 @@ export interface operations {
             };
         };
     };
+    suggestQuestions: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Owner of the namespace.
+                 * @example bob
+                 */
+                username?: components["parameters"]["AboutUsername"];
+                /**
+                 * @description The namespace asked about.
+                 * @example shop
+                 */
+                namespace?: components["parameters"]["AboutNamespace"];
+                /**
+                 * @description Only questions about this dataset of the namespace.
+                 * @example orders
+                 */
+                dataset?: components["schemas"]["ObjectName"];
+                /** @description How many at most. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The suggestions. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "username": "bob",
+                     *           "namespace": "shop",
+                     *           "dataset": "orders",
+                     *           "question": "What is the total amount of orders by region?",
+                     *           "interpretation": "the total *amount* of *orders*, by *region*"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["SuggestionList"];
+                };
+            };
+        };
+    };
     listRuns: {
         parameters: {
             query?: {
@@ -7236,6 +7684,119 @@ export interface operations {
             502: components["responses"]["UpstreamUnavailable"];
         };
     };
+    exportSemantics: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The owner; `self` stands for the caller.
+                 * @example ada
+                 */
+                username: components["parameters"]["Username"];
+                /**
+                 * @description The namespace.
+                 * @example sales
+                 */
+                namespace: components["parameters"]["Namespace"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The document. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "document": "version: 0.1.1\nsemantic_model:\n  - name: shop\n    datasets:\n      - name: orders\n        source: ada.shop.orders\n"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["SemanticsDocument"];
+                };
+            };
+        };
+    };
+    importSemantics: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The owner; `self` stands for the caller.
+                 * @example ada
+                 */
+                username: components["parameters"]["Username"];
+                /**
+                 * @description The namespace.
+                 * @example sales
+                 */
+                namespace: components["parameters"]["Namespace"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "document": "version: 0.1.1\nsemantic_model:\n  - name: shop\n    datasets:\n      - {name: orders, source: ada.shop.orders}\n",
+                 *       "dryRun": true
+                 *     }
+                 */
+                "application/json": components["schemas"]["SemanticsImport"];
+            };
+        };
+        responses: {
+            /** @description What was imported or, with `dryRun`, would be. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "dryRun": true,
+                     *       "datasets": [
+                     *         {
+                     *           "dataset": "orders",
+                     *           "changes": [
+                     *             {
+                     *               "kind": "column",
+                     *               "name": "amount",
+                     *               "from": "amount",
+                     *               "to": "amount in EUR, also turnover"
+                     *             },
+                     *             {
+                     *               "kind": "measure",
+                     *               "name": "revenue",
+                     *               "to": "sum(quantity * price) in EUR"
+                     *             }
+                     *           ]
+                     *         }
+                     *       ],
+                     *       "verified": [
+                     *         {
+                     *           "question": "How many orders are late?",
+                     *           "change": "added"
+                     *         }
+                     *       ],
+                     *       "notImported": [
+                     *         {
+                     *           "entry": "metric margin",
+                     *           "reason": "Only one SUM, AVG, MEDIAN, MIN, MAX, COUNT or COUNT(DISTINCT) over columns, numbers and + - * / is understood."
+                     *         }
+                     *       ],
+                     *       "more": false
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ImportedSemantics"];
+                };
+            };
+        };
+    };
     listVerifiedQuestions: {
         parameters: {
             query?: {
@@ -7502,6 +8063,274 @@ export interface operations {
             };
             409: components["responses"]["Conflict"];
             412: components["responses"]["PreconditionFailed"];
+        };
+    };
+    listBenchmarks: {
+        parameters: {
+            query?: {
+                /** @description `nextCursor` of the page before. */
+                cursor?: components["parameters"]["Cursor"];
+                /** @description Length of a page. */
+                limit?: components["parameters"]["Limit"];
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description The owner; `self` stands for the caller.
+                 * @example ada
+                 */
+                username: components["parameters"]["Username"];
+                /**
+                 * @description The namespace.
+                 * @example sales
+                 */
+                namespace: components["parameters"]["Namespace"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page of benchmarks. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "id": "0199c0f1-4d5e-7f60-9b7c-8d9e0f1a2b3c",
+                     *           "status": "completed",
+                     *           "mode": "model",
+                     *           "model": "gpt-5",
+                     *           "provider": "openai",
+                     *           "release": "v0.3.0",
+                     *           "author": "ada",
+                     *           "questions": 40,
+                     *           "right": 37,
+                     *           "wrong": 1,
+                     *           "refused": 1,
+                     *           "askedBack": 1,
+                     *           "failed": 0,
+                     *           "comparedTo": "0199c0f0-9e0f-7a1b-8c2d-3e4f5a6b7c8d",
+                     *           "better": 2,
+                     *           "worse": 1,
+                     *           "outdated": [
+                     *             "definition"
+                     *           ],
+                     *           "createdAt": "2026-11-15T10:20:00Z",
+                     *           "finishedAt": "2026-11-15T10:23:10Z"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["BenchmarkList"];
+                };
+            };
+        };
+    };
+    createBenchmark: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and creates nothing new. With another
+                 *     request the answer is 422, and while the first request is still running it is 409.
+                 * @example report-2026-11-15
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The owner; `self` stands for the caller.
+                 * @example ada
+                 */
+                username: components["parameters"]["Username"];
+                /**
+                 * @description The namespace.
+                 * @example sales
+                 */
+                namespace: components["parameters"]["Namespace"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "mode": "model",
+                 *       "model": "gpt-5"
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewBenchmark"];
+            };
+        };
+        responses: {
+            /** @description The benchmark, which has begun. */
+            202: {
+                headers: {
+                    Location: components["headers"]["Location"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Benchmark"];
+                };
+            };
+        };
+    };
+    getBenchmark: {
+        parameters: {
+            query?: {
+                /**
+                 * @description The benchmark of the same namespace to compare with; the last completed one of the same mode before it if absent.
+                 * @example 0199c0f0-9e0f-7a1b-8c2d-3e4f5a6b7c8d
+                 */
+                compare?: components["parameters"]["Compare"];
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description The owner; `self` stands for the caller.
+                 * @example ada
+                 */
+                username: components["parameters"]["Username"];
+                /**
+                 * @description The namespace.
+                 * @example sales
+                 */
+                namespace: components["parameters"]["Namespace"];
+                /** @description The benchmark. */
+                benchmarkId: components["parameters"]["BenchmarkId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The benchmark. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Benchmark"];
+                };
+            };
+        };
+    };
+    listBenchmarkResults: {
+        parameters: {
+            query?: {
+                /**
+                 * @description The benchmark of the same namespace to compare with; the last completed one of the same mode before it if absent.
+                 * @example 0199c0f0-9e0f-7a1b-8c2d-3e4f5a6b7c8d
+                 */
+                compare?: components["parameters"]["Compare"];
+                /** @description `nextCursor` of the page before. */
+                cursor?: components["parameters"]["Cursor"];
+                /** @description Length of a page. */
+                limit?: components["parameters"]["Limit"];
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description The owner; `self` stands for the caller.
+                 * @example ada
+                 */
+                username: components["parameters"]["Username"];
+                /**
+                 * @description The namespace.
+                 * @example sales
+                 */
+                namespace: components["parameters"]["Namespace"];
+                /** @description The benchmark. */
+                benchmarkId: components["parameters"]["BenchmarkId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page of results. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "verifiedId": "0199c0f0-3c4d-7e5f-8a6b-7c8d9e0f1a2b",
+                     *           "question": "How many orders from Vienna were cancelled in 2025?",
+                     *           "outcome": "wrong",
+                     *           "detail": "The number of rows is right, but not their values.",
+                     *           "rows": 1,
+                     *           "expectedRows": 1,
+                     *           "runId": "0199c0ea-d6e7-7f80-89a1-2b3c4d5e6f70",
+                     *           "before": "right",
+                     *           "change": "worse",
+                     *           "why": [
+                     *             "definition"
+                     *           ]
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["BenchmarkResultList"];
+                };
+            };
+        };
+    };
+    cancelBenchmark: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The owner; `self` stands for the caller.
+                 * @example ada
+                 */
+                username: components["parameters"]["Username"];
+                /**
+                 * @description The namespace.
+                 * @example sales
+                 */
+                namespace: components["parameters"]["Namespace"];
+                /** @description The benchmark. */
+                benchmarkId: components["parameters"]["BenchmarkId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The cancelled benchmark. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "0199c0f1-4d5e-7f60-9b7c-8d9e0f1a2b3c",
+                     *       "status": "cancelled",
+                     *       "mode": "rules",
+                     *       "release": "v0.3.0",
+                     *       "author": "ada",
+                     *       "questions": 40,
+                     *       "right": 12,
+                     *       "wrong": 0,
+                     *       "refused": 3,
+                     *       "askedBack": 0,
+                     *       "failed": 0,
+                     *       "better": 0,
+                     *       "worse": 0,
+                     *       "createdAt": "2026-11-15T10:20:00Z",
+                     *       "finishedAt": "2026-11-15T10:20:31Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Benchmark"];
+                };
+            };
         };
     };
     listConversations: {
