@@ -123,7 +123,7 @@ func (r *reader) failf(n *yaml.Node, format string, args ...any) {
 }
 
 // note reports a key that is not read.
-func (r *reader) notef(entry, reason string) { r.issues = append(r.issues, Issue{entry, reason}) }
+func (r *reader) note(entry, reason string) { r.issues = append(r.issues, Issue{entry, reason}) }
 
 type readers map[string]func(n *yaml.Node, entry string)
 
@@ -150,7 +150,7 @@ func (r *reader) object(n *yaml.Node, entry string, keys readers, without ...str
 		switch read := keys[key.Value]; {
 		case isNull(value) || slices.Contains(without, key.Value):
 		case read == nil:
-			r.notef(entry, "The key "+cut(key.Value)+" is not part of the format.")
+			r.note(entry, "The key "+cut(key.Value)+" is not part of the format.")
 		default:
 			read(value, entry)
 		}

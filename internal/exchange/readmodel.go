@@ -42,7 +42,7 @@ func (r *reader) model(n *yaml.Node) (found model) {
 	}, "description")
 
 	if found.Context.Synonyms != nil {
-		r.notef("model "+cut(found.Name), "Synonyms of models are not kept.")
+		r.note("model "+cut(found.Name), "Synonyms of models are not kept.")
 	}
 
 	return found
@@ -61,7 +61,7 @@ func (r *reader) dataset(n *yaml.Node) (found dataset) {
 	}, "primary_key", "unique_keys")
 
 	if found.Context.Synonyms != nil {
-		r.notef("dataset "+cut(found.Name), "Synonyms of datasets are not kept.")
+		r.note("dataset "+cut(found.Name), "Synonyms of datasets are not kept.")
 	}
 
 	return found
@@ -134,7 +134,7 @@ func (r *reader) expression(into *expression) func(*yaml.Node, string) {
 func (r *reader) context(into *aiContext) func(*yaml.Node, string) {
 	return func(n *yaml.Node, entry string) {
 		if n.Kind == yaml.ScalarNode {
-			r.notef(entry, "Its ai_context is a text. Only a list of synonyms is read.")
+			r.note(entry, "Its ai_context is a text. Only a list of synonyms is read.")
 
 			return
 		}

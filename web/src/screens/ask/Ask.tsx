@@ -90,16 +90,16 @@ export default function Ask() {
         onAsk={() => submit(text.trim())}
       />
       {send.isError && <Failure error={send.error} onRetry={() => send.mutate(text.trim())} className="mt-3" />}
-      {scope.where && <Starts where={scope.where} datasets={scope.datasets} chips={chips} onAsk={submit} />}
+      {scope.where && <Starts where={scope.where} chips={chips} onAsk={submit} />}
       <Recent />
     </div>
   );
 }
 
 /** Questions to begin with: verified ones first, then those that the data suggests. */
-function Starts({ where, datasets, chips, onAsk }: { where: Where; datasets: Named[]; chips: Named[]; onAsk: (question: string) => void }) {
+function Starts({ where, chips, onAsk }: { where: Where; chips: Named[]; onAsk: (question: string) => void }) {
   const verified = useQuery(verifiedQuestions(where));
-  const suggested = useSuggestions(where, datasets, chips);
+  const suggested = useSuggestions(where, chips);
   const kept = (verified.data?.data ?? []).filter((one) => one.parameters.length === 0).slice(0, 4);
   const rest = suggested.filter((question) => !kept.some((one) => one.question === question)).slice(0, Math.max(2, 4 - kept.length));
   if (kept.length + rest.length === 0) return null;
