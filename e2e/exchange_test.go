@@ -88,7 +88,7 @@ func (d *filled) imports(document string, dryRun bool) (done imported) {
 func TestSemanticsExchange(t *testing.T) {
 	t.Parallel()
 
-	s := start(t)
+	s := start(t, "QUERN_MAINTENANCE_QUIET_PERIOD=1s", "QUERN_MAINTENANCE_INTERVAL=1s")
 	key := s.newKey()
 
 	for name, play := range map[string]func(*testing.T, *service, *signer){

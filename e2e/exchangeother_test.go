@@ -112,7 +112,9 @@ func exchangeOther(t *testing.T, s *service, key *signer) {
 	require.Equal(t, "Synonyms of models are not kept.", refused["model jaffle"])
 	require.Len(t, refused, 14, "%v", refused)
 
-	// What was imported answers.
+	// What was imported answers. The profile says that the key of the join is unique.
+	d.indexed()
+
 	run := d.asks("What is the total turnover?", `"datasets": ["lines", "products"]`)
 	require.Contains(t, run.Result.Response, "62.3", "%+v", run.Result)
 

@@ -171,7 +171,7 @@ func (x Exchange) try(ctx context.Context, who auth.Principal, at catalog.Path, 
 		}
 	}
 
-	m.notef("all", "the checks refuse too much of it")
+	m.note("all", "the checks refuse too much of it")
 
 	return false, nil
 }

@@ -56,13 +56,13 @@ func merge(s *said, now query.Semantics) *merging {
 	return m
 }
 
-func (m *merging) notef(entry, reason string) {
+func (m *merging) note(entry, reason string) {
 	m.issues = append(m.issues, Issue{m.said.item.Name + ": " + entry, sentence(reason)})
 }
 
 func (m *merging) add() {
 	if problem := tooLong("row", m.said.row, maxRow); problem != "" {
-		m.notef("row", problem)
+		m.note("row", problem)
 	} else if m.said.row != "" {
 		m.want.Row = query.Entry[string]{Value: m.said.row, Origin: query.Confirmed}
 	}
@@ -135,7 +135,7 @@ func (m *merging) column(c saidColumn) {
 	}
 
 	if !ok {
-		m.notef("column "+cut(c.name), fmt.Sprintf("the dataset has no column %s", cut(c.name)))
+		m.note("column "+cut(c.name), fmt.Sprintf("the dataset has no column %s", cut(c.name)))
 
 		return
 	}
@@ -145,7 +145,7 @@ func (m *merging) column(c saidColumn) {
 
 	switch {
 	case c.whole != nil && !slices.Contains(roles(), c.whole.Role):
-		m.notef("column "+name, fmt.Sprintf("there is no role %s", cut(string(c.whole.Role))))
+		m.note("column "+name, fmt.Sprintf("there is no role %s", cut(string(c.whole.Role))))
 
 		return
 	case c.whole != nil:
@@ -154,7 +154,7 @@ func (m *merging) column(c saidColumn) {
 		next.Synonyms = union(now.Value.Synonyms, c.words)
 
 		if c.time && next.Role != meaning.Date && next.Role != meaning.Year {
-			m.notef("column "+name, fmt.Sprintf("is_time is not kept, because the role of the column is %s; set the role date or year here if it is a time", next.Role))
+			m.note("column "+name, fmt.Sprintf("is_time is not kept, because the role of the column is %s; set the role date or year here if it is a time", next.Role))
 		}
 
 		if len(next.Synonyms) == len(now.Value.Synonyms) {
@@ -163,7 +163,7 @@ func (m *merging) column(c saidColumn) {
 	}
 
 	if problem := wordsProblem(next.Unit, next.Synonyms); problem != "" {
-		m.notef("column "+name, problem)
+		m.note("column "+name, problem)
 
 		return
 	}
@@ -196,11 +196,11 @@ func (m *merging) join(j meaning.Join, origin query.Origin) {
 
 	switch {
 	case len(j.Columns) == 0 || len(j.Columns) > maxJoinColumns || len(j.Columns) != len(j.Keys):
-		m.notef(entry, fmt.Sprintf("a join has 1 to %d columns, and as many keys", maxJoinColumns))
+		m.note(entry, fmt.Sprintf("a join has 1 to %d columns, and as many keys", maxJoinColumns))
 
 		return
 	case len(j.To) > maxJoinedLength || j.To == "":
-		m.notef(entry, "it does not name a dataset")
+		m.note(entry, "it does not name a dataset")
 
 		return
 	}
@@ -213,7 +213,7 @@ func (m *merging) join(j meaning.Join, origin query.Origin) {
 		m.want.Joins[n].Origin = origin
 		m.joins[n] = true
 	case len(m.want.Joins) >= maxEntries:
-		m.notef(entry, fmt.Sprintf("the dataset would have more than %d joins", maxEntries))
+		m.note(entry, fmt.Sprintf("the dataset would have more than %d joins", maxEntries))
 	default:
 		m.joins[len(m.want.Joins)] = true
 		m.want.Joins = append(m.want.Joins, query.Entry[meaning.Join]{Value: j, Origin: origin})
@@ -233,7 +233,7 @@ func (m *merging) measure(one meaning.Measure, origin query.Origin) {
 	}
 
 	if problem != "" {
-		m.notef(entry, problem)
+		m.note(entry, problem)
 
 		return
 	}
@@ -247,7 +247,7 @@ func (m *merging) measure(one meaning.Measure, origin query.Origin) {
 		m.want.Measures[n] = added
 		m.measures[n] = true
 	case len(m.want.Measures) >= maxEntries:
-		m.notef(entry, fmt.Sprintf("the dataset would have more than %d measures", maxEntries))
+		m.note(entry, fmt.Sprintf("the dataset would have more than %d measures", maxEntries))
 	default:
 		m.measures[len(m.want.Measures)] = true
 		m.want.Measures = append(m.want.Measures, added)
@@ -297,22 +297,22 @@ func (m *merging) drop(faults []fault.Sub) bool {
 				m.want.Row = m.now.Row
 			}
 
-			m.notef("row", f.Message)
+			m.note("row", f.Message)
 		case parts[0] == "columns" && m.dropColumn(f):
 		case parts[0] == "joins" && m.joins[index]:
 			if j := m.want.Joins[index].Value; !joins[index] {
-				m.notef("join "+cut(strings.Join(j.Columns, ", ")+" with "+j.To), f.Message)
+				m.note("join "+cut(strings.Join(j.Columns, ", ")+" with "+j.To), f.Message)
 			}
 
 			joins[index] = true
 		case parts[0] == "measures" && m.measures[index]:
 			if !measures[index] {
-				m.notef("measure "+cut(m.want.Measures[index].Value.Name), f.Message)
+				m.note("measure "+cut(m.want.Measures[index].Value.Name), f.Message)
 			}
 
 			measures[index] = true
 		default:
-			m.notef("all", "the checks refuse an entry that is not from the document: "+f.Message)
+			m.note("all", "the checks refuse an entry that is not from the document: "+f.Message)
 
 			return false
 		}
@@ -347,7 +347,7 @@ func (m *merging) dropColumn(f fault.Sub) bool {
 			m.want.Columns[name] = now
 		}
 
-		m.notef("column "+name, f.Message)
+		m.note("column "+name, f.Message)
 
 		return true
 	}
