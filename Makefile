@@ -94,6 +94,14 @@ race: ## Run the package tests with the race detector, in random order
 e2e: ## Run the black-box tests that match RUN (default: all) against the real servers; docs/testing.md
 	go run ./e2e/runner -run '$(or $(RUN),^Test)' $(E2E_FLAGS)
 
+.PHONY: web-test
+web-test: web ## Check types and tests of the console, and that its types of the API are current
+	cd web
+	npm run --silent check
+	npm test --silent
+	npm run --silent types
+	git diff --exit-code src/api/schema.gen.ts
+
 .PHONY: e2e-web
 e2e-web: web ## Test the console in Chromium against the real servers; WEB_FLAGS=--project=main for the main path alone
 	e2e/web/run $(or $(WEB_FLAGS),--project=main --project=more)
@@ -181,7 +189,7 @@ verify: ## Check that generated files, go.mod and go.sum are up to date
 	go mod tidy -diff
 
 .PHONY: check
-check: lint verify build race e2e fuzz schemathesis ## Run all checks that must pass before a change is done
+check: lint verify build race e2e web-test e2e-web fuzz schemathesis ## Run all checks that must pass before a change is done
 	$(MAKE) --no-print-directory bench BENCH_FLAGS=-small
 
 .PHONY: tools
