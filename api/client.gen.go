@@ -1344,6 +1344,9 @@ type Bin struct {
 	To    interface{} `json:"to"`
 }
 
+// ByteCount Bytes of its data files in the object store. Absent before the first rows.
+type ByteCount = int64
+
 // CheckRequest A text, and what it is based on; at least one run or statement.
 type CheckRequest struct {
 	// Question The question that the text answers. Its numbers are not claims when the text repeats them.
@@ -1689,8 +1692,8 @@ type DatasetColumn struct {
 // DatasetItem defines model for DatasetItem.
 type DatasetItem struct {
 	// ByteCount Bytes of its data files in the object store. Absent before the first rows.
-	ByteCount *int64    `json:"byteCount,omitempty"`
-	CreatedAt time.Time `json:"createdAt"`
+	ByteCount *ByteCount `json:"byteCount,omitempty"`
+	CreatedAt time.Time  `json:"createdAt"`
 
 	// DataDescription Its first 200 characters.
 	DataDescription string `json:"dataDescription"`
@@ -1725,7 +1728,7 @@ type DatasetList struct {
 // DatasetMetadata defines model for DatasetMetadata.
 type DatasetMetadata struct {
 	// ByteCount Bytes of its data files in the object store. Absent before the first rows.
-	ByteCount       *int64          `json:"byteCount,omitempty"`
+	ByteCount       *ByteCount      `json:"byteCount,omitempty"`
 	ColumnNames     []string        `json:"columnNames"`
 	Columns         []DatasetColumn `json:"columns"`
 	DataDescription string          `json:"dataDescription"`

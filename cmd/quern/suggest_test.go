@@ -16,7 +16,7 @@ func TestDidYouMean(t *testing.T) {
 	require.NoError(t, err)
 
 	for word, first := range map[string]string{
-		"ls": "`quern dataset list`, ", "rm": "`quern dataset delete`, ", "mv": "`quern dataset rename`, ", "cat": "`quern rows`, `quern export`?",
+		"ls": "`quern dataset list`, ", "rm": "`quern dataset delete`, ", "mv": "`quern dataset rename`, ", "cat": "`quern rows`, `quern export`, ",
 		"show": "`quern dataset show`, ", "profile": "`quern dataset profile`?", "uplaod": "`quern upload`?",
 	} {
 		require.Regexp(t, "^"+regexp.QuoteMeta("Did you mean "+first), didYouMean(root, word), word)

@@ -20,8 +20,8 @@ export default defineConfig({
     permissions: ['clipboard-read', 'clipboard-write'],
   },
   projects: [
-    { name: 'main', testMatch: 'main.spec.ts' },
-    { name: 'more', testIgnore: ['main.spec.ts', 'screenshots.spec.ts'] },
+    { name: 'main', testMatch: ['main.spec.ts', 'ask.spec.ts'] },
+    { name: 'more', testIgnore: ['main.spec.ts', 'ask.spec.ts', 'screenshots.spec.ts'] },
     { name: 'screenshots', testMatch: 'screenshots.spec.ts' },
   ],
 });

@@ -2456,11 +2456,7 @@ export interface components {
             dataDescription: string;
             /** Format: int64 */
             rowCount: number;
-            /**
-             * Format: int64
-             * @description Bytes of its data files in the object store. Absent before the first rows.
-             */
-            byteCount?: number;
+            byteCount?: components["schemas"]["ByteCount"];
             /** Format: date-time */
             createdAt: string;
             /** Format: date-time */
@@ -2468,6 +2464,11 @@ export interface components {
             /** @description Only with `q`: where the words were found. A word that is in several places counts for the first of them. */
             matchedIn?: components["schemas"]["SearchPlace"][];
         };
+        /**
+         * Format: int64
+         * @description Bytes of its data files in the object store. Absent before the first rows.
+         */
+        ByteCount: number;
         /** @enum {string} */
         SearchPlace: "name" | "column" | "description" | "value";
         DatasetList: {
@@ -2534,11 +2535,7 @@ export interface components {
             columns: components["schemas"]["DatasetColumn"][];
             /** Format: int64 */
             rowCount: number;
-            /**
-             * Format: int64
-             * @description Bytes of its data files in the object store. Absent before the first rows.
-             */
-            byteCount?: number;
+            byteCount?: components["schemas"]["ByteCount"];
             dataDescription: string;
             schemaDefinition: {
                 [key: string]: string;
