@@ -727,7 +727,7 @@ export const t = {
       model: (name: string) => `by ${name}`,
       doubts: 'What may not fit',
       doubtsText: 'The query may still be right. Compare it with your question.',
-      unverified: (number: number) => (number === 1 ? 'One statement is not confirmed by the rows. It is marked.' : `${number} statements are not confirmed by the rows. They are marked.`),
+      unverified: (number: number) => (number === 1 ? 'One claim is not confirmed by the rows. It is marked.' : `${number} claims are not confirmed by the rows. They are marked.`),
       unverifiedClaim: 'The rows do not confirm this.',
       confirmed: (number: number) => (number === 1 ? '1 figure confirmed by the rows' : `${number} figures confirmed by the rows`),
       citation: (claim: string) => `${claim}: show where it comes from`,
