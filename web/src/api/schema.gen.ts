@@ -2708,7 +2708,7 @@ export interface components {
              * @description If true, nothing is changed.
              * @default false
              */
-            dryRun?: boolean;
+            dryRun?: boolean | null;
         };
         ImportedSemantics: {
             dryRun: boolean;
