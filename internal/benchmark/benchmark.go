@@ -66,7 +66,7 @@ type Benchmark struct {
 	Counts     Counts
 	Better     int // than in the benchmark that it is compared with
 	Worse      int
-	Outdated   []Cause // what has changed since; only of the last completed benchmark of its mode
+	Outdated   []Cause // what has changed since it completed; set only for the last completed benchmark of a mode
 	Error      *fault.Error
 	CreatedAt  time.Time
 	FinishedAt time.Time

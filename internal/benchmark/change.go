@@ -44,7 +44,7 @@ func changeOf(before, now Outcome) Change {
 type Compared struct {
 	Result
 
-	Before Outcome // empty if the other benchmark did not ask the question
+	Before Outcome // in the benchmark that this one is compared with; empty if that one did not ask the question
 	Change Change  // empty until the outcome is known
 	Why    []Cause // what is known to have changed, if the outcome did
 }

@@ -22,7 +22,7 @@ type Imported struct {
 	Datasets []DatasetChanges // those with changes
 	Verified []QuestionChange // those that are added or changed
 	Issues   []Issue          // what is not imported
-	More     bool             // verified questions are left; the same import goes on with them
+	More     bool             // some verified questions are not imported yet: repeat the import to continue
 }
 
 // DatasetChanges are the changes of one dataset, which are made together.
@@ -281,7 +281,7 @@ const (
 	maxDefault        = 200
 )
 
-// contentProblem returns what the contract would refuse.
+// contentProblem returns why the API would refuse a verified question, or "".
 func contentProblem(c verified.Content) string {
 	switch {
 	case c.Question == "" || c.Query == "":

@@ -95,10 +95,11 @@ func New(config Config) (*Sandbox, error) {
 	}
 
 	for _, program := range config.Programs {
-		s.ready[program] = make(chan *Child)
+		ready := make(chan *Child)
+		s.ready[program] = ready
 
 		for range config.Idle {
-			s.keepers.Go(func() { s.refill(program) })
+			s.keepers.Go(func() { s.refill(program, ready) }) // must not read s.ready, which is not complete yet
 		}
 	}
 
@@ -201,7 +202,7 @@ func (s *Sandbox) take(ctx context.Context, program string) (*Child, error) {
 
 // refill keeps one idle child until the sandbox closes. If children cannot be started, it retries with increasing
 // pauses. The reason is logged, and Start returns it too.
-func (s *Sandbox) refill(program string) {
+func (s *Sandbox) refill(program string, ready chan<- *Child) {
 	const shortest, longest = 50 * time.Millisecond, 10 * time.Second
 
 	pause := shortest
@@ -215,7 +216,7 @@ func (s *Sandbox) refill(program string) {
 		}
 
 		if err == nil {
-			err = s.offer(program, child)
+			err = s.offer(ready, child)
 		}
 
 		if err == nil {
@@ -259,12 +260,12 @@ func (s *Sandbox) rest(child *Child) {
 }
 
 // offer waits until Start takes the child. It fails if the child dies before.
-func (s *Sandbox) offer(program string, child *Child) error {
+func (s *Sandbox) offer(ready chan<- *Child, child *Child) error {
 	s.waiting.Add(1)
 	defer s.waiting.Add(-1)
 
 	select {
-	case s.ready[program] <- child:
+	case ready <- child:
 		return nil
 	case <-child.ended:
 		exit := child.Close()
