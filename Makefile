@@ -131,7 +131,7 @@ conformance: ## Run the A2A conformance kit in TCK_DIR against a test agent that
 .PHONY: torture
 torture: ## Run the long tests for hours: full loops, the service with the race detector, guided fuzzing
 	export QUERN_TEST_LOOPS=full
-	go test $(TEST_FLAGS) -count=1 -timeout 6h ./internal/catalog/... ./internal/engine/duckdb/... ./internal/lake/... ./internal/values/...
+	go test $(TEST_FLAGS) -count=1 -timeout 6h ./internal/catalog/... ./internal/engine/duckdb/... ./internal/grounding/... ./internal/lake/... ./internal/values/...
 	QUERN_TEST_RACE=yes go run ./e2e/runner -race -timeout 6h
 	$(MAKE) --no-print-directory fuzz FUZZ_TIME=1800 FUZZ_GUIDED=yes
 

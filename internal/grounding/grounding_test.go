@@ -1,6 +1,7 @@
 package grounding_test
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -24,10 +25,15 @@ func TestGrounding(t *testing.T) {
 
 	tables := repositoryTables(t)
 
+	samples := uint64(9)
+	if full() {
+		samples = 90
+	}
+
 	for _, seeds := range []struct {
 		name     string
 		from, to uint64
-	}{{"used seeds", used, used + 5}, {"fresh seeds", fresh, fresh + 90}} {
+	}{{"used seeds", used, used + 5}, {"fresh seeds", fresh, fresh + samples}} {
 		var shown int
 
 		figures := sample.Measure(tables, seeds.from, seeds.to, func(s sample.Sample) []sample.Verdict {
@@ -51,6 +57,9 @@ func TestGrounding(t *testing.T) {
 		require.LessOrEqual(t, answers, 0.03)
 	}
 }
+
+// full reports whether loops run at full length, as in `make torture`.
+func full() bool { return os.Getenv("QUERN_TEST_LOOPS") == "full" }
 
 func check(t *testing.T, s sample.Sample) []sample.Verdict {
 	t.Helper()
