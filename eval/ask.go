@@ -31,7 +31,7 @@ type answer struct {
 // askAll asks every question in its own conversation and judges the answers.
 func (s *service) askAll(ctx context.Context, questions []*question, o options, script *script) ([]mark, error) {
 	begin := time.Now()
-	marks := make([]mark, len(questions))
+	marks, answers := make([]mark, len(questions)), make([]answer, len(questions))
 	asks, asking := errgroup.WithContext(ctx)
 	asks.SetLimit(o.parallel)
 
@@ -44,11 +44,7 @@ func (s *service) askAll(ctx context.Context, questions []*question, o options, 
 				return fmt.Errorf("question %d: %w", i+1, discreet(err, o.split))
 			}
 
-			marks[i] = judge(q, got)
-
-			if marks[i].Options, err = s.tryOptions(asking, q, o, script, got); err != nil {
-				return fmt.Errorf("options of question %d: %w", i+1, discreet(err, o.split))
-			}
+			marks[i], answers[i] = judge(q, got), got
 
 			if marks[i].right() {
 				right.Add(1)
@@ -62,7 +58,21 @@ func (s *service) askAll(ctx context.Context, questions []*question, o options, 
 		})
 	}
 
-	return marks, asks.Wait()
+	if err := asks.Wait(); err != nil {
+		return marks, err
+	}
+
+	// The service remembers choices, so no option may be chosen before all questions are asked.
+	for i, q := range questions {
+		rights, err := s.tryOptions(ctx, q, o, script, answers[i])
+		if err != nil {
+			return marks, fmt.Errorf("options of question %d: %w", i+1, discreet(err, o.split))
+		}
+
+		marks[i].Options = rights
+	}
+
+	return marks, nil
 }
 
 func (s *service) askOne(ctx context.Context, q *question, o options, script *script) (answer, error) {

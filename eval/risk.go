@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"slices"
 	"text/tabwriter"
 
@@ -40,9 +41,29 @@ func (s *service) tryOptions(ctx context.Context, q *question, o options, script
 		}
 
 		rights[i] = judge(q, answer{result: chosen.JSON200.Result}).Verdict == right
+
+		if err := s.forgetChoices(ctx, q); err != nil {
+			return nil, err
+		}
 	}
 
 	return rights, nil
+}
+
+// forgetChoices makes the service ask back again, about the tables of a question.
+func (s *service) forgetChoices(ctx context.Context, q *question) error {
+	for _, table := range q.tables() {
+		forgotten, err := s.api.DeleteChoicesWithResponse(ctx, s.user, q.namespace(), table.dataset)
+		if err != nil {
+			return err
+		}
+
+		if forgotten.StatusCode() != http.StatusNoContent {
+			return refusal("forgetting choices", forgotten.HTTPResponse, forgotten.Body)
+		}
+	}
+
+	return nil
 }
 
 // risk is how many questions are answered, and how many of the answers are right, if more than the sure ones count.
