@@ -1031,6 +1031,7 @@ func (e VerifiedStatus) Valid() bool {
 
 // Defines values for ExportFormat.
 const (
+	ExportFormatArrow   ExportFormat = "arrow"
 	ExportFormatCsv     ExportFormat = "csv"
 	ExportFormatNdjson  ExportFormat = "ndjson"
 	ExportFormatParquet ExportFormat = "parquet"
@@ -1039,6 +1040,8 @@ const (
 // Valid indicates whether the value is a known member of the ExportFormat enum.
 func (e ExportFormat) Valid() bool {
 	switch e {
+	case ExportFormatArrow:
+		return true
 	case ExportFormatCsv:
 		return true
 	case ExportFormatNdjson:
@@ -1052,6 +1055,7 @@ func (e ExportFormat) Valid() bool {
 
 // Defines values for ExportDatasetParamsFormat.
 const (
+	ExportDatasetParamsFormatArrow   ExportDatasetParamsFormat = "arrow"
 	ExportDatasetParamsFormatCsv     ExportDatasetParamsFormat = "csv"
 	ExportDatasetParamsFormatNdjson  ExportDatasetParamsFormat = "ndjson"
 	ExportDatasetParamsFormatParquet ExportDatasetParamsFormat = "parquet"
@@ -1060,6 +1064,8 @@ const (
 // Valid indicates whether the value is a known member of the ExportDatasetParamsFormat enum.
 func (e ExportDatasetParamsFormat) Valid() bool {
 	switch e {
+	case ExportDatasetParamsFormatArrow:
+		return true
 	case ExportDatasetParamsFormatCsv:
 		return true
 	case ExportDatasetParamsFormatNdjson:
@@ -1073,6 +1079,7 @@ func (e ExportDatasetParamsFormat) Valid() bool {
 
 // Defines values for ExportSetAsideRowsParamsFormat.
 const (
+	ExportSetAsideRowsParamsFormatArrow   ExportSetAsideRowsParamsFormat = "arrow"
 	ExportSetAsideRowsParamsFormatCsv     ExportSetAsideRowsParamsFormat = "csv"
 	ExportSetAsideRowsParamsFormatNdjson  ExportSetAsideRowsParamsFormat = "ndjson"
 	ExportSetAsideRowsParamsFormatParquet ExportSetAsideRowsParamsFormat = "parquet"
@@ -1081,6 +1088,8 @@ const (
 // Valid indicates whether the value is a known member of the ExportSetAsideRowsParamsFormat enum.
 func (e ExportSetAsideRowsParamsFormat) Valid() bool {
 	switch e {
+	case ExportSetAsideRowsParamsFormatArrow:
+		return true
 	case ExportSetAsideRowsParamsFormatCsv:
 		return true
 	case ExportSetAsideRowsParamsFormatNdjson:
@@ -1094,6 +1103,7 @@ func (e ExportSetAsideRowsParamsFormat) Valid() bool {
 
 // Defines values for ExportStepParamsFormat.
 const (
+	ExportStepParamsFormatArrow   ExportStepParamsFormat = "arrow"
 	ExportStepParamsFormatCsv     ExportStepParamsFormat = "csv"
 	ExportStepParamsFormatNdjson  ExportStepParamsFormat = "ndjson"
 	ExportStepParamsFormatParquet ExportStepParamsFormat = "parquet"
@@ -1102,6 +1112,8 @@ const (
 // Valid indicates whether the value is a known member of the ExportStepParamsFormat enum.
 func (e ExportStepParamsFormat) Valid() bool {
 	switch e {
+	case ExportStepParamsFormatArrow:
+		return true
 	case ExportStepParamsFormatCsv:
 		return true
 	case ExportStepParamsFormatNdjson:
@@ -2489,6 +2501,9 @@ type QueryRequest struct {
 	// Query One read-only SQL statement.
 	Query string `json:"query"`
 
+	// Truncate For Arrow, CSV and Parquet. Give the first rows of a result that has more rows or bytes than allowed, instead of 422 LIMIT_EXCEEDED.
+	Truncate *bool `json:"truncate,omitempty"`
+
 	// Username The owner of the namespaces that the statement names without an owner; the caller if absent.
 	Username *string `json:"username,omitempty"`
 }
@@ -3280,6 +3295,9 @@ type Namespace = ObjectName
 // Prefer defines model for Prefer.
 type Prefer = string
 
+// RowLimit defines model for RowLimit.
+type RowLimit = int32
+
 // RunID defines model for RunId.
 type RunID = openapi_types.UUID
 
@@ -3358,7 +3376,7 @@ type ListBenchmarkResultsParams struct {
 
 // ExportDatasetParams defines parameters for ExportDataset.
 type ExportDatasetParams struct {
-	// Format Format of the file.
+	// Format Format of the file. `arrow` is an Arrow IPC stream.
 	Format *ExportDatasetParamsFormat `form:"format,omitempty" json:"format,omitempty"`
 
 	// EscapeFormulas For CSV that is opened in a spreadsheet: texts and column names that begin with `=`, `+`, `-`, `@`, a tab or a line end get an
@@ -3402,7 +3420,7 @@ type ListSetAsideRowsParams struct {
 
 // ExportSetAsideRowsParams defines parameters for ExportSetAsideRows.
 type ExportSetAsideRowsParams struct {
-	// Format Format of the file.
+	// Format Format of the file. `arrow` is an Arrow IPC stream.
 	Format *ExportSetAsideRowsParamsFormat `form:"format,omitempty" json:"format,omitempty"`
 
 	// EscapeFormulas For CSV that is opened in a spreadsheet: texts and column names that begin with `=`, `+`, `-`, `@`, a tab or a line end get an
@@ -3421,8 +3439,8 @@ type ListRowsParams struct {
 	// Cursor `nextCursor` of the page before.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
-	// Limit Length of a page.
-	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+	// Limit Number of rows of a page.
+	Limit *RowLimit `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
 // AppendRowsParams defines parameters for AppendRows.
@@ -3557,7 +3575,7 @@ type StreamRunEventsParams struct {
 
 // ExportStepParams defines parameters for ExportStep.
 type ExportStepParams struct {
-	// Format Format of the file.
+	// Format Format of the file. `arrow` is an Arrow IPC stream.
 	Format *ExportStepParamsFormat `form:"format,omitempty" json:"format,omitempty"`
 
 	// EscapeFormulas For CSV that is opened in a spreadsheet: texts and column names that begin with `=`, `+`, `-`, `@`, a tab or a line end get an
@@ -4131,7 +4149,8 @@ type ClientInterface interface {
 
 	// ListRows Preview the rows of a dataset
 	//
-	// All pages that follow from one first page show the same snapshot, in the order in which the rows were added.
+	// All pages that follow from one first page show the same snapshot, in the order in which the rows were added. A page of large rows is shorter
+	// than `limit`. A page that breaks off is not valid JSON, and not complete.
 	//
 	// Corresponds with GET /data/{username}/{namespace}/{datasetName}/rows (the `ListRows` operationId).
 	ListRows(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *ListRowsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -4487,7 +4506,8 @@ type ClientInterface interface {
 	// parameter that is missing, surplus or not of its type is 422 VALIDATION_FAILED, and `sub_errors` names it (`parameters.0`, `parameters.region`).
 	//
 	// The answer is JSON, or by `Accept` an Arrow IPC stream, CSV or Parquet; these carry `count`, `truncated` and `snapshots` as JSON in
-	// the header `X-Quern-Result`. An answer in JSON that breaks off is not complete.
+	// the header `X-Quern-Result`. A file does not say that rows are missing. Therefore a result that would be cut is 422 LIMIT_EXCEEDED, unless the
+	// request has `"truncate": true`. An answer in JSON that breaks off is not complete.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -4513,7 +4533,8 @@ type ClientInterface interface {
 	// parameter that is missing, surplus or not of its type is 422 VALIDATION_FAILED, and `sub_errors` names it (`parameters.0`, `parameters.region`).
 	//
 	// The answer is JSON, or by `Accept` an Arrow IPC stream, CSV or Parquet; these carry `count`, `truncated` and `snapshots` as JSON in
-	// the header `X-Quern-Result`. An answer in JSON that breaks off is not complete.
+	// the header `X-Quern-Result`. A file does not say that rows are missing. Therefore a result that would be cut is 422 LIMIT_EXCEEDED, unless the
+	// request has `"truncate": true`. An answer in JSON that breaks off is not complete.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -5716,7 +5737,8 @@ func (c *Client) GetProfile(ctx context.Context, username Username, namespace Na
 
 // ListRows Preview the rows of a dataset
 //
-// All pages that follow from one first page show the same snapshot, in the order in which the rows were added.
+// All pages that follow from one first page show the same snapshot, in the order in which the rows were added. A page of large rows is shorter
+// than `limit`. A page that breaks off is not valid JSON, and not complete.
 //
 // Corresponds with GET /data/{username}/{namespace}/{datasetName}/rows (the `ListRows` operationId).
 func (c *Client) ListRows(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *ListRowsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -6412,7 +6434,8 @@ func (c *Client) LeaveNamespace(ctx context.Context, username Username, namespac
 // parameter that is missing, surplus or not of its type is 422 VALIDATION_FAILED, and `sub_errors` names it (`parameters.0`, `parameters.region`).
 //
 // The answer is JSON, or by `Accept` an Arrow IPC stream, CSV or Parquet; these carry `count`, `truncated` and `snapshots` as JSON in
-// the header `X-Quern-Result`. An answer in JSON that breaks off is not complete.
+// the header `X-Quern-Result`. A file does not say that rows are missing. Therefore a result that would be cut is 422 LIMIT_EXCEEDED, unless the
+// request has `"truncate": true`. An answer in JSON that breaks off is not complete.
 //
 // Takes any type of body and a specified content type.
 //
@@ -6448,7 +6471,8 @@ func (c *Client) RunQueryWithBody(ctx context.Context, contentType string, body 
 // parameter that is missing, surplus or not of its type is 422 VALIDATION_FAILED, and `sub_errors` names it (`parameters.0`, `parameters.region`).
 //
 // The answer is JSON, or by `Accept` an Arrow IPC stream, CSV or Parquet; these carry `count`, `truncated` and `snapshots` as JSON in
-// the header `X-Quern-Result`. An answer in JSON that breaks off is not complete.
+// the header `X-Quern-Result`. A file does not say that rows are missing. Therefore a result that would be cut is 422 LIMIT_EXCEEDED, unless the
+// request has `"truncate": true`. An answer in JSON that breaks off is not complete.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -13336,7 +13360,8 @@ type ClientWithResponsesInterface interface {
 
 	// ListRowsWithResponse Preview the rows of a dataset
 	//
-	// All pages that follow from one first page show the same snapshot, in the order in which the rows were added.
+	// All pages that follow from one first page show the same snapshot, in the order in which the rows were added. A page of large rows is shorter
+	// than `limit`. A page that breaks off is not valid JSON, and not complete.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -13716,7 +13741,8 @@ type ClientWithResponsesInterface interface {
 	// parameter that is missing, surplus or not of its type is 422 VALIDATION_FAILED, and `sub_errors` names it (`parameters.0`, `parameters.region`).
 	//
 	// The answer is JSON, or by `Accept` an Arrow IPC stream, CSV or Parquet; these carry `count`, `truncated` and `snapshots` as JSON in
-	// the header `X-Quern-Result`. An answer in JSON that breaks off is not complete.
+	// the header `X-Quern-Result`. A file does not say that rows are missing. Therefore a result that would be cut is 422 LIMIT_EXCEEDED, unless the
+	// request has `"truncate": true`. An answer in JSON that breaks off is not complete.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -13742,7 +13768,8 @@ type ClientWithResponsesInterface interface {
 	// parameter that is missing, surplus or not of its type is 422 VALIDATION_FAILED, and `sub_errors` names it (`parameters.0`, `parameters.region`).
 	//
 	// The answer is JSON, or by `Accept` an Arrow IPC stream, CSV or Parquet; these carry `count`, `truncated` and `snapshots` as JSON in
-	// the header `X-Quern-Result`. An answer in JSON that breaks off is not complete.
+	// the header `X-Quern-Result`. A file does not say that rows are missing. Therefore a result that would be cut is 422 LIMIT_EXCEEDED, unless the
+	// request has `"truncate": true`. An answer in JSON that breaks off is not complete.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -19962,7 +19989,8 @@ func (c *ClientWithResponses) GetProfileWithResponse(ctx context.Context, userna
 
 // ListRowsWithResponse Preview the rows of a dataset
 //
-// All pages that follow from one first page show the same snapshot, in the order in which the rows were added.
+// All pages that follow from one first page show the same snapshot, in the order in which the rows were added. A page of large rows is shorter
+// than `limit`. A page that breaks off is not valid JSON, and not complete.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -20546,7 +20574,8 @@ func (c *ClientWithResponses) LeaveNamespaceWithResponse(ctx context.Context, us
 // parameter that is missing, surplus or not of its type is 422 VALIDATION_FAILED, and `sub_errors` names it (`parameters.0`, `parameters.region`).
 //
 // The answer is JSON, or by `Accept` an Arrow IPC stream, CSV or Parquet; these carry `count`, `truncated` and `snapshots` as JSON in
-// the header `X-Quern-Result`. An answer in JSON that breaks off is not complete.
+// the header `X-Quern-Result`. A file does not say that rows are missing. Therefore a result that would be cut is 422 LIMIT_EXCEEDED, unless the
+// request has `"truncate": true`. An answer in JSON that breaks off is not complete.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -20578,7 +20607,8 @@ func (c *ClientWithResponses) RunQueryWithBodyWithResponse(ctx context.Context, 
 // parameter that is missing, surplus or not of its type is 422 VALIDATION_FAILED, and `sub_errors` names it (`parameters.0`, `parameters.region`).
 //
 // The answer is JSON, or by `Accept` an Arrow IPC stream, CSV or Parquet; these carry `count`, `truncated` and `snapshots` as JSON in
-// the header `X-Quern-Result`. An answer in JSON that breaks off is not complete.
+// the header `X-Quern-Result`. A file does not say that rows are missing. Therefore a result that would be cut is 422 LIMIT_EXCEEDED, unless the
+// request has `"truncate": true`. An answer in JSON that breaks off is not complete.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

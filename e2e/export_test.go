@@ -136,7 +136,7 @@ func exportFormats(t *testing.T, s, whole *service, key *signer) {
 	require.Equal(t, http.StatusUnprocessableEntity, d.export("csv").status, "nothing to export")
 	d.loaded("", exportRows(0, 1000), exportRows(1000, 500))
 
-	for _, format := range []string{"csv", "ndjson", "parquet"} {
+	for format, ending := range map[string]string{"csv": "csv", "ndjson": "ndjson", "parquet": "parquet", "arrow": "arrows"} {
 		first := d.export(format)
 		require.Equal(t, http.StatusAccepted, first.status, first.body)
 
@@ -147,8 +147,8 @@ func exportFormats(t *testing.T, s, whole *service, key *signer) {
 		require.NotContains(t, address.Path, "orders")
 
 		file, inOne := download(t, address.String()), d.streamed(whole, format)
-		require.Equal(t, "attachment; filename=orders."+format, file.header.Get("Content-Disposition"))
-		require.Equal(t, "attachment; filename=orders."+format, inOne.header.Get("Content-Disposition"))
+		require.Equal(t, "attachment; filename=orders."+ending, file.header.Get("Content-Disposition"))
+		require.Equal(t, "attachment; filename=orders."+ending, inOne.header.Get("Content-Disposition"))
 		require.Len(t, file.body, len(inOne.body))
 		require.True(t, inOne.body == file.body, "the bytes are the same") //nolint:testifylint // nobody wants to read them
 
@@ -169,6 +169,9 @@ func exportFormats(t *testing.T, s, whole *service, key *signer) {
 	}
 
 	require.Equal(t, 1501, strings.Count(download(t, d.ready("csv")).body, "\n"))
+
+	_, rows := readArrow(t, download(t, d.ready("arrow")).body)
+	require.Len(t, rows, 1500)
 }
 
 // exportShared checks that only one of many simultaneous requests starts the job, and that every caller who gets the file is

@@ -135,6 +135,7 @@ func TestQueryScenarios(t *testing.T) {
 		"renamed and deleted while it runs":     queryMoves,
 		"the moment of the data":                queryAsOf,
 		"replaced between pages":                queryPages,
+		"pages of 10,000 rows":                  queryLongPages,
 		"a dataset without rows":                queryEmpty,
 		"without a store":                       queryStoreDown,
 		"without a database":                    queryDatabaseDown,

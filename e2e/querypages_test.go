@@ -69,7 +69,7 @@ func queryPages(t *testing.T, s *service, key *signer) {
 	require.Equal(t, []struct{ Name, Type string }{{"m", "varchar"}}, page.Columns)
 	require.Equal(t, map[string]any{"m": "x", "__metadata": map[string]any{"score": 1.0, "source": map[string]any{"file": "file 0", "row": 1.0}}}, page.Data[0])
 
-	for query, field := range map[string]string{"?columns=n": "columns", "?columns=m,,": "columns", "?cursor=nonsense": "cursor", "?limit=101": "limit"} {
+	for query, field := range map[string]string{"?columns=n": "columns", "?columns=m,,": "columns", "?cursor=nonsense": "cursor", "?limit=10001": "limit"} {
 		require.Equal(t, []string{field}, requireFault(t, query, d.call(http.MethodGet, "/rows"+query, ""), http.StatusUnprocessableEntity, "VALIDATION_FAILED"))
 	}
 
@@ -78,6 +78,21 @@ func queryPages(t *testing.T, s *service, key *signer) {
 	other.loaded("", "n\n7\n")
 	require.Equal(t, []string{"cursor"}, requireFault(t, "another's cursor",
 		other.call(http.MethodGet, "/rows?limit=1&cursor="+url.QueryEscape(page.NextCursor), ""), http.StatusUnprocessableEntity, "VALIDATION_FAILED"))
+}
+
+// queryLongPages checks pages of 10,000 rows, which are sent while they are read.
+func queryLongPages(t *testing.T, s *service, key *signer) {
+	t.Helper()
+
+	d := newFilled(t, s, "long", key.token("long"))
+	d.loaded("", exportRows(0, 12_000))
+
+	first := d.preview("?limit=10000")
+	require.Len(t, first.Data, 10_000)
+
+	rest := d.preview("?limit=10000&cursor=" + url.QueryEscape(first.NextCursor))
+	require.Len(t, rest.Data, 2_000)
+	require.Empty(t, rest.NextCursor)
 }
 
 func queryEmpty(t *testing.T, s *service, key *signer) {

@@ -306,7 +306,7 @@ func previewColumns(t *testing.T, s *service, key *signer) {
 
 	require.Equal(t, []string{"columns"}, requireFault(t, "an unknown column", d.call(http.MethodGet, "/rows?columns=id,nam", ""), 422, "VALIDATION_FAILED"))
 	require.Equal(t, []string{"limit"}, requireFault(t, "no rows", d.call(http.MethodGet, "/rows?limit=0", ""), 422, "VALIDATION_FAILED"))
-	require.Equal(t, []string{"limit"}, requireFault(t, "too many", d.call(http.MethodGet, "/rows?limit=101", ""), 422, "VALIDATION_FAILED"))
+	require.Equal(t, []string{"limit"}, requireFault(t, "too many", d.call(http.MethodGet, "/rows?limit=10001", ""), 422, "VALIDATION_FAILED"))
 	require.Equal(t, []string{"cursor"}, requireFault(t, "no cursor of ours", d.call(http.MethodGet, "/rows?cursor=x", ""), 422, "VALIDATION_FAILED"))
 }
 
@@ -459,7 +459,12 @@ func resultCut(t *testing.T, s *service, key *signer) {
 			return len(rows)
 		},
 	} {
-		answer := d.ask("SELECT range AS n FROM range(10001)", "", "Accept: "+media)
+		refused := d.ask("SELECT range AS n FROM range(10001)", "", "Accept: "+media)
+		requireFault(t, media, refused, http.StatusUnprocessableEntity, "LIMIT_EXCEEDED")
+		require.Contains(t, refused.body, "The result has more than 10000 rows")
+		require.Empty(t, refused.header.Get("X-Quern-Result"))
+
+		answer := d.ask("SELECT range AS n FROM range(10001)", `"truncate": true`, "Accept: "+media)
 		info := requireResult(t, answer, media, 10000)
 		require.True(t, info.Truncated)
 		require.Equal(t, "rows", info.TruncatedBy)

@@ -17,23 +17,28 @@ import (
 	"quern.dev/quern/api"
 )
 
+const arrow = "arrow"
+
 func (p *program) exportCommand() *cobra.Command {
 	var format, to string
 
 	command := p.onDataset("export DATASET", "Write a whole dataset to a file or to standard output", 1, func(ctx context.Context, client *api.Client, at name, _ []string) error {
 		if format == "" {
 			format = "csv"
-			if ending := filepath.Ext(to); ending == ".ndjson" || ending == ".parquet" {
+			switch ending := filepath.Ext(to); ending {
+			case ".ndjson", ".parquet", ".arrow":
 				format = ending[1:]
+			case ".arrows":
+				format = arrow
 			}
 		}
 
-		if !slices.Contains([]string{"csv", "ndjson", "parquet"}, format) {
-			return usageError{fmt.Errorf("--format must be csv, ndjson or parquet, not %q", format), "quern export"}
+		if !slices.Contains([]string{"csv", "ndjson", "parquet", arrow}, format) {
+			return usageError{fmt.Errorf("--format must be csv, ndjson, parquet or arrow, not %q", format), "quern export"}
 		}
 
-		if to == "" && format == "parquet" && p.out.screen {
-			return usageError{errors.New("a Parquet file cannot be shown on a terminal: use --to FILE"), "quern export"}
+		if to == "" && (format == "parquet" || format == arrow) && p.out.screen {
+			return usageError{errors.New("a Parquet or Arrow file cannot be shown on a terminal: use --to FILE"), "quern export"}
 		}
 
 		body, err := p.exported(ctx, client, at, format)
@@ -57,7 +62,7 @@ func (p *program) exportCommand() *cobra.Command {
 
 		return nil
 	})
-	command.Flags().StringVarP(&format, "format", "f", "", "csv, ndjson or parquet (default: from the name in --to, or csv)")
+	command.Flags().StringVarP(&format, "format", "f", "", "csv, ndjson, parquet or arrow (default: from the name in --to, or csv)")
 	command.Flags().StringVar(&to, "to", "", "file to write (default standard output)")
 
 	return command

@@ -19,7 +19,7 @@ func (p *program) queryCommand() *cobra.Command {
 	var (
 		namespace, file, moment string
 		request                 api.QueryRequest
-		explain                 bool
+		explain, truncate       bool
 		given                   []string
 	)
 
@@ -53,6 +53,10 @@ func (p *program) queryCommand() *cobra.Command {
 			}
 
 			request.AsOf = &asOf
+		}
+
+		if truncate {
+			request.Truncate = &truncate
 		}
 
 		if p.format == "csv" {
@@ -91,6 +95,7 @@ A dataset is named dataset, namespace.dataset or owner.namespace.dataset. A part
 	command.Flags().StringVar(&file, "file", "", "file with the statement; - for standard input")
 	command.Flags().StringArrayVar(&given, "param", nil, "value of a parameter: NAME=VALUE for $NAME, VALUE for $1 or ?; a text, or NAME:TYPE=VALUE and :TYPE=VALUE. Repeat it for more")
 	command.Flags().StringVar(&moment, "as-of", "", "read the data as of this time, such as 2026-11-01 or 2026-11-01T12:00:00Z")
+	command.Flags().BoolVar(&truncate, "truncate", false, "write the first rows of a result that is too large for CSV, instead of an error")
 	command.Flags().BoolVar(&explain, "explain", false, "show the plan instead of running the statement")
 
 	return command

@@ -3,7 +3,6 @@ package query
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -66,7 +65,7 @@ func (q *Query) Export(ctx context.Context, who auth.Principal, at catalog.Path,
 		return Exported{}, fault.New(fault.InvalidState, "The dataset has no rows yet.")
 	}
 
-	exported := Exported{Name: one.Name + "." + strings.TrimSuffix(formats()[form], "-escaped")}
+	exported := Exported{Name: one.Name + "." + Extension(form)}
 
 	switch size := one.size(); {
 	case size <= q.Exports.StreamMaxBytes:
@@ -89,7 +88,19 @@ func (q *Query) Export(ctx context.Context, who auth.Principal, at catalog.Path,
 
 // formats returns the names of the forms that a file can have.
 func formats() map[Form]string {
-	return map[Form]string{CSV: "csv", EscapedCSV: "csv-escaped", Rows: "ndjson", Parquet: "parquet"}
+	return map[Form]string{CSV: "csv", EscapedCSV: "csv-escaped", Rows: "ndjson", Parquet: "parquet", Arrow: "arrow"}
+}
+
+// Extension returns how the name of a file with this form ends.
+func Extension(form Form) string {
+	switch form {
+	case EscapedCSV:
+		return formats()[CSV]
+	case Arrow:
+		return "arrows" // an Arrow file, which is not a stream, ends in .arrow
+	default:
+		return formats()[form]
+	}
 }
 
 // size returns the total size of the data files, in bytes.

@@ -28,44 +28,26 @@ type Page struct {
 	Limit    int
 }
 
-// Preview is some rows of a dataset at a snapshot, in the order in which they were added.
-type Preview struct {
+// Browsed describes a page of rows of a snapshot, in the order in which they were added.
+type Browsed struct {
 	Columns  []Column
-	Rows     []json.RawMessage
 	Snapshot uuid.UUID
 	Next     int64 // offset of the next page; 0 if there is none
 }
 
-// Preview returns a page of rows. It reads only the data files that contain them.
+// Browse reads a page of rows, and only the data files that contain them. It calls take with the columns and each row,
+// which is valid until take returns. If take returns false, the row is not part of the page and the page ends.
 //
 // Faults: NotFound, ValidationFailed, and those of the package.
-func (q *Query) Preview(ctx context.Context, who auth.Principal, at catalog.Path, page Page) (Preview, error) {
-	var rows []json.RawMessage
-
-	shown, err := q.Browse(ctx, who, at, page, func(_ []Column, row json.RawMessage) bool {
-		rows = append(rows, slices.Clone(row))
-
-		return true
-	})
-	shown.Rows = rows
-
-	return shown, err
-}
-
-// Browse is Preview for callers that must not hold the whole page: it calls take with the columns and each row, which is
-// valid until take returns. If take returns false, the row is not part of the page and the page ends. Rows of the
-// result is empty.
-//
-// Faults: those of Preview.
-func (q *Query) Browse(ctx context.Context, who auth.Principal, at catalog.Path, page Page, take func(columns []Column, row json.RawMessage) bool) (Preview, error) {
+func (q *Query) Browse(ctx context.Context, who auth.Principal, at catalog.Path, page Page, take func(columns []Column, row json.RawMessage) bool) (Browsed, error) {
 	one, err := q.one(ctx, who, at, page.Snapshot)
 	if err != nil || one.snapshot.ID == uuid.Nil {
-		return Preview{}, err
+		return Browsed{}, err
 	}
 
 	text, err := one.page(page)
 	if err != nil {
-		return Preview{}, err
+		return Browsed{}, err
 	}
 
 	result, err := q.begin(ctx, who, briefly, func(r *running) (*Result, error) {
@@ -79,11 +61,11 @@ func (q *Query) Browse(ctx context.Context, who auth.Principal, at catalog.Path,
 		return r.run(ctx, who, checked, []resolved{one}, engine.Query{Statement: text, Form: Rows, Rows: int64(page.Limit), Bytes: q.MaxBytes})
 	})
 	if err != nil {
-		return Preview{}, err
+		return Browsed{}, err
 	}
 	defer result.Close()
 
-	shown := Preview{Columns: result.Columns, Snapshot: one.snapshot.ID}
+	shown := Browsed{Columns: result.Columns, Snapshot: one.snapshot.ID}
 	next := page.Offset
 
 	for {
@@ -93,7 +75,7 @@ func (q *Query) Browse(ctx context.Context, who auth.Principal, at catalog.Path,
 		}
 
 		if err != nil {
-			return Preview{}, err
+			return Browsed{}, err
 		}
 
 		if !take(result.Columns, row) {

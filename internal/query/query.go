@@ -389,7 +389,7 @@ func (r *running) run(ctx context.Context, who auth.Principal, s *statement, rea
 		return nil, refused(err, reads)
 	}
 
-	result := &Result{Columns: began.Columns, Reads: snapshots(reads), result: began, began: r.began, given: &r.given, close: r.close}
+	result := &Result{Columns: began.Columns, Reads: snapshots(reads), result: began, began: r.began, given: &r.given, close: r.close, maxRows: r.MaxRows}
 	result.held = func() error {
 		if r.Now().Sub(checked) < checkAgain {
 			return nil

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"sync/atomic"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"quern.dev/quern/internal/engine"
+	"quern.dev/quern/internal/fault"
 )
 
 // Read is a snapshot that was read.
@@ -36,7 +38,10 @@ type Result struct {
 	began  time.Time
 	given  *atomic.Int64
 	close  func()
-	held   func() error // checks whether the caller may still read rows; called before the first row, then nil
+
+	maxRows int64 // most rows that a LIMIT allows
+
+	held func() error // checks whether the caller may still read rows; called before the first row, then nil
 
 	ahead   []json.RawMessage // rows that Look read and Next has not returned yet
 	aheadBy error             // the error or io.EOF that followed them
@@ -120,6 +125,20 @@ func (r *Result) hold() error {
 // End returns the number of rows, and the limit by which the result was truncated, if any. Both are known after the last
 // row.
 func (r *Result) End() (rows int64, truncated string) { return r.end.Rows, r.end.Truncated }
+
+// Complete returns LimitExceeded if the result was truncated. It is known after the last row.
+func (r *Result) Complete() error {
+	switch r.end.Truncated {
+	case "":
+		return nil
+	case engine.ByRows:
+		return fault.New(fault.LimitExceeded, fmt.Sprintf("The result has more than %d rows, and a file would not show that rows are missing. "+
+			"Add a LIMIT of up to %d rows, or set truncate to true to get the first rows.", r.end.Rows, r.maxRows))
+	default:
+		return fault.New(fault.LimitExceeded, "The result has more bytes than this server returns at once, and a file would not show that rows are missing. "+
+			"Select fewer columns or rows, or set truncate to true to get the first rows.")
+	}
+}
 
 // Bare is Next without __metadata.
 func (r *Result) Bare() (json.RawMessage, error) {

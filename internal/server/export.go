@@ -33,7 +33,7 @@ func (s *Server) exportDataset(w http.ResponseWriter, r *http.Request) error {
 func exportFormat(r *http.Request) format {
 	wanted := r.URL.Query().Get("format")
 
-	i := slices.IndexFunc(formats, func(f format) bool { return f.extension == wanted })
+	i := slices.IndexFunc(formats, func(f format) bool { return f.name == wanted })
 	if i < 0 {
 		i = slices.IndexFunc(formats, func(f format) bool { return f.form == query.CSV })
 	}
@@ -72,7 +72,7 @@ func (s *Server) writeExport(w http.ResponseWriter, exported query.Exported, med
 		return writeLines(w, exported.Result.Bare)
 	}
 
-	return s.writeFile(w, exported.Result, media)
+	return s.writeFile(w, exported.Result, media, true)
 }
 
 // attach marks the response as a file to download.
@@ -105,16 +105,24 @@ func writeLines(w http.ResponseWriter, next func() (json.RawMessage, error)) err
 
 // writeFile writes a result that is a file, with the metadata of the result in a header. The file is complete before
 // the first byte is sent.
-func (s *Server) writeFile(w http.ResponseWriter, result *query.Result, media string) error {
-	return s.sendFile(w, result, media, func() {
+func (s *Server) writeFile(w http.ResponseWriter, result *query.Result, media string, truncate bool) error {
+	return s.sendFile(w, result, media, func() error {
+		if !truncate {
+			if err := result.Complete(); err != nil {
+				return err
+			}
+		}
+
 		info, _ := json.Marshal(queryMetadata(result)) // our own type, which cannot fail
 
 		w.Header().Set("X-Quern-Result", string(info))
+
+		return nil
 	})
 }
 
-// sendFile writes the file of a result. It calls setHeaders when the file is complete.
-func (s *Server) sendFile(w http.ResponseWriter, result *query.Result, media string, setHeaders func()) error {
+// sendFile writes the file of a result. It calls prepare, which can set headers, when the file is complete.
+func (s *Server) sendFile(w http.ResponseWriter, result *query.Result, media string, prepare func() error) error {
 	path := filepath.Join(s.config.Dir, "result-"+uuid.NewString())
 	defer os.Remove(path)
 
@@ -129,7 +137,10 @@ func (s *Server) sendFile(w http.ResponseWriter, result *query.Result, media str
 	}
 	defer file.Close()
 
-	setHeaders()
+	if err := prepare(); err != nil {
+		return err
+	}
+
 	w.Header().Set("Content-Type", media)
 	w.Header().Set("Content-Length", strconv.FormatInt(size, 10))
 	w.WriteHeader(http.StatusOK)

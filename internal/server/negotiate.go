@@ -11,14 +11,14 @@ import (
 
 // format is an output format that a client can request.
 type format struct {
-	media, extension string
-	form             query.Form
+	media, name string
+	form        query.Form
 }
 
 // formats lists all formats in order of preference.
 var formats = []format{ //nolint:gochecknoglobals // read only
 	{"application/json", "json", query.Rows},
-	{"application/vnd.apache.arrow.stream", "arrows", query.Arrow},
+	{"application/vnd.apache.arrow.stream", "arrow", query.Arrow},
 	{"text/csv", "csv", query.CSV},
 	{"application/vnd.apache.parquet", "parquet", query.Parquet},
 	{ndjson, "ndjson", query.Rows},

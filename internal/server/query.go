@@ -38,7 +38,7 @@ func (s *Server) runQuery(w http.ResponseWriter, r *http.Request) error {
 		return writeRows(w, result, want)
 	}
 
-	return s.writeFile(w, result, media)
+	return s.writeFile(w, result, media, value(body.Truncate))
 }
 
 // statement returns the statement of a request, with its rows in the form that the client accepts.

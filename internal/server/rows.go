@@ -25,38 +25,68 @@ func (s *Server) listRows(w http.ResponseWriter, r *http.Request) error {
 
 	at := datasetPath(r.PathValue("username"), r.PathValue("namespace"), r.PathValue("datasetName"))
 
-	found, err := s.config.Query.Preview(r.Context(), callOf(r.Context()).who, at, page)
+	out := &pageWriter{out: &bufferedResponse{w: w, media: "application/json"}}
+
+	found, err := s.config.Query.Browse(r.Context(), callOf(r.Context()).who, at, page, func(columns []query.Column, row json.RawMessage) bool {
+		out.row(columns, row)
+
+		return true
+	})
 	if err != nil {
 		return err
 	}
 
-	writePage(w, found.Columns, found.Rows, nextRow(r.Context(), found))
+	out.end(found.Columns, nextRow(r.Context(), found))
 
 	return nil
 }
 
-// writePage writes a page of rows that are already JSON.
-func writePage(w http.ResponseWriter, columns []query.Column, rows []json.RawMessage, next *string) {
-	out := &bufferedResponse{w: w, media: "application/json"}
-	out.json(`{"columns":`, shownColumns(columns))
-	out.text(`,"data":[`)
+// pageWriter writes a page of rows while they are read.
+type pageWriter struct {
+	out   *bufferedResponse
+	begun bool
+}
 
-	for i, row := range rows {
-		if i > 0 {
-			out.text(",")
-		}
-
-		out.bytes(row)
+func (p *pageWriter) row(columns []query.Column, row json.RawMessage) {
+	if p.begun {
+		p.out.text(",")
+	} else {
+		p.begin(columns)
 	}
 
-	out.text("]")
+	p.out.bytes(row)
+}
+
+func (p *pageWriter) begin(columns []query.Column) {
+	p.begun = true
+	p.out.json(`{"columns":`, shownColumns(columns))
+	p.out.text(`,"data":[`)
+}
+
+// end writes the end of the page, with the cursor of the next one if there is one.
+func (p *pageWriter) end(columns []query.Column, next *string) {
+	if !p.begun {
+		p.begin(columns)
+	}
+
+	p.out.text("]")
 
 	if next != nil {
-		out.json(`,"nextCursor":`, *next)
+		p.out.json(`,"nextCursor":`, *next)
 	}
 
-	out.text("}\n")
-	out.begin()
+	p.out.text("}\n")
+	p.out.begin()
+}
+
+// writePage writes a page of rows that are already JSON.
+func writePage(w http.ResponseWriter, columns []query.Column, rows []json.RawMessage, next *string) {
+	out := &pageWriter{out: &bufferedResponse{w: w, media: "application/json"}}
+	for _, row := range rows {
+		out.row(columns, row)
+	}
+
+	out.end(columns, next)
 }
 
 func shownColumns(columns []query.Column) []api.ResultColumn {
@@ -110,7 +140,7 @@ func limitOf(values url.Values) (int, error) {
 
 const offsetBytes = 8
 
-func nextRow(ctx context.Context, found query.Preview) *string {
+func nextRow(ctx context.Context, found query.Browsed) *string {
 	if found.Next == 0 {
 		return nil
 	}

@@ -73,7 +73,7 @@ func (s *Server) exportSetAsideRows(w http.ResponseWriter, r *http.Request) erro
 		return err
 	}
 
-	name := "set-aside." + wanted.extension
+	name := "set-aside." + query.Extension(wanted.form)
 	lines := func() (json.RawMessage, error) {
 		row, err := next()
 		if err != nil {
@@ -97,5 +97,9 @@ func (s *Server) exportSetAsideRows(w http.ResponseWriter, r *http.Request) erro
 	}
 	defer result.Close()
 
-	return s.sendFile(w, result, wanted.media, func() { attach(w, name) })
+	return s.sendFile(w, result, wanted.media, func() error {
+		attach(w, name)
+
+		return nil
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/query"
 )
 
 // listStepRows handles GET /query/runs/{runId}/steps/{n}/rows.
@@ -78,7 +79,7 @@ func (s *Server) exportStep(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer rows.Close()
 
-	name := fmt.Sprintf("step-%d.%s", step, wanted.extension)
+	name := fmt.Sprintf("step-%d.%s", step, query.Extension(wanted.form))
 
 	if wanted.media == ndjson {
 		attach(w, name)
@@ -92,5 +93,9 @@ func (s *Server) exportStep(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer result.Close()
 
-	return s.sendFile(w, result, wanted.media, func() { attach(w, name) })
+	return s.sendFile(w, result, wanted.media, func() error {
+		attach(w, name)
+
+		return nil
+	})
 }

@@ -109,7 +109,7 @@ const formats: Record<Format, [accept: string, ending: string]> = {
 /** Runs a statement again and saves its rows as a file. The answer is how many there are, and whether that is all. */
 export async function exportRows(request: Request, format: Format): Promise<{ count: number; truncated: boolean }> {
   const [accept, ending] = formats[format];
-  const response = await must(await send({ ...request, ...(format === 'csvSafe' && { escapeFormulas: true }) }, accept));
+  const response = await must(await send({ ...request, truncate: true, ...(format === 'csvSafe' && { escapeFormulas: true }) }, accept));
   const said = JSON.parse(response.headers.get('X-Quern-Result') ?? '{}') as { count?: number; truncated?: boolean };
   const time = new Date().toISOString().slice(0, 19).replace(/\D/g, '');
   save(await response.blob(), `result-${time}.${ending}`);
