@@ -22,7 +22,9 @@ export default defineConfig({
   },
   projects: [
     { name: 'main', testMatch: 'main.spec.ts' },
-    { name: 'more', testIgnore: ['main.spec.ts', 'screenshots.spec.ts'] },
+    { name: 'more', testIgnore: ['main.spec.ts', 'screenshots.spec.ts', 'heavy.spec.ts'] },
     { name: 'screenshots', testMatch: 'screenshots.spec.ts' },
+    // Minutes of work and figures of time: not in CI. A recorded page is drawn twice, so nothing is recorded.
+    { name: 'heavy', testMatch: 'heavy.spec.ts', retries: 0, use: { trace: 'off' } },
   ],
 });
