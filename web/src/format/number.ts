@@ -1,6 +1,8 @@
 const plain = new Intl.NumberFormat('en', { maximumFractionDigits: 20 });
 const short = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
 const percent = new Intl.NumberFormat('en', { style: 'percent', maximumFractionDigits: 1 });
+/** Making a format takes far longer than using it, and a grid needs one for each cell. */
+const exact = new Map<number, Intl.NumberFormat>();
 const decimal = /^-?\d+(\.\d+)?$/;
 
 /** A number with groups of digits. Decimal strings are kept exactly: they may have more digits than a double. */
@@ -10,7 +12,9 @@ export function formatNumber(value: number | string): string {
   // Intl drops zeros at the end, but 12.50 was written with two places.
   const [, fraction = ''] = value.split('.');
   const places = Math.min(fraction.length, 100);
-  return new Intl.NumberFormat('en', { minimumFractionDigits: places, maximumFractionDigits: places }).format(value as Intl.StringNumericLiteral);
+  let format = exact.get(places);
+  if (!format) exact.set(places, (format = new Intl.NumberFormat('en', { minimumFractionDigits: places, maximumFractionDigits: places })));
+  return format.format(value as Intl.StringNumericLiteral);
 }
 
 /** 1,234 → 1.2K, for places where the exact number stands elsewhere. */

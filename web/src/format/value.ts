@@ -46,15 +46,30 @@ function rounded(value: number | string): number | string {
   return typeof value === 'number' && !Number.isInteger(value) ? Number(value.toPrecision(15)) : value;
 }
 
-/** The value as a grid shows it. Control characters become visible marks, so that a cell stays one line. */
-export function formatCell(value: unknown, type: string, name = ''): string {
-  if (value === null || value === undefined) return '';
-  const kind = kindOf(type);
-  if (kind === 'number' && !isKeyLike(name) && (typeof value === 'number' || typeof value === 'string')) return formatNumber(rounded(value));
-  if (kind === 'time' && typeof value === 'string') return value.replace('T', ' ').replace(/(\.\d*?)0+(?=Z|[+-]|$)/, '$1').replace(/\.(?=Z|[+-]|$)/, '').replace(/Z$/, ' UTC');
+const time = (value: string) => value.replace('T', ' ').replace(/(\.\d*?)0+(?=Z|[+-]|$)/, '$1').replace(/\.(?=Z|[+-]|$)/, '').replace(/Z$/, ' UTC');
+
+/** Control characters become visible marks, so that a cell stays one line. */
+function line(value: unknown): string {
   const text = valueText(value);
   const cut = text.length > cellLength ? `${text.slice(0, cellLength)}…` : text;
   return cut.replace(/[\r\n\t\v\f]+/g, ' ⏎ ').replace(/[\u0000-\u0008\u000e-\u001f\u007f\u202a-\u202e\u2066-\u2069]/g, '\ufffd');
+}
+
+/** How a grid shows the values of a column. What depends on the column alone is decided once. */
+export function cellFormatter(type: string, name = ''): (value: unknown) => string {
+  const kind = kindOf(type);
+  const amount = kind === 'number' && !isKeyLike(name);
+  return (value) => {
+    if (value === null || value === undefined) return '';
+    if (amount && (typeof value === 'number' || typeof value === 'string')) return formatNumber(rounded(value));
+    if (kind === 'time' && typeof value === 'string') return time(value);
+    return line(value);
+  };
+}
+
+/** One value as a grid shows it. */
+export function formatCell(value: unknown, type: string, name = ''): string {
+  return cellFormatter(type, name)(value);
 }
 
 /** What a cell is put on the clipboard as: tabs and line ends would break the table there. */

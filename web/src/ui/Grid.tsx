@@ -1,10 +1,10 @@
-import { useVirtualizer } from '@tanstack/react-virtual';
-import { type KeyboardEvent, memo, type PointerEvent, useEffect, useId, useMemo, useRef, useState } from 'react';
-import { copyText, formatCell, kindOf, typeName, valueText } from '~/format/value';
+import { type CSSProperties, type KeyboardEvent, memo, type MouseEvent, type PointerEvent, useEffect, useId, useMemo, useRef, useState } from 'react';
+import { cellFormatter, copyText, kindOf, typeName, valueText } from '~/format/value';
 import { t } from '~/texts';
 import { Copy } from './Copy';
 import { cx } from './cx';
 import { Dialog } from './Dialog';
+import { useSight } from './sight';
 
 export type GridColumn = { name: string; type: string };
 export type GridRow = Readonly<Record<string, unknown>>;
@@ -31,6 +31,7 @@ export type GridProps = {
 const gutterOf = (rows: number) => Math.max(44, 20 + String(rows).length * 8);
 /** Browsers cannot lay out a box that is higher than about 33 million pixels. */
 const most = 1_000_000;
+const header = 36;
 
 type Place = { row: number; column: number };
 
@@ -45,44 +46,48 @@ export function Grid({ columns, rows, total, label, onEnd, loading = false, mark
   const [opened, setOpened] = useState<Place | null>(null);
   const [dragged, setDragged] = useState<Record<string, number>>({});
   const height = dense ? 28 : 32;
-  const header = 36;
   const length = Math.min(rows.length, most);
   const gutter = gutterOf(total ?? rows.length);
   const measured = useMemo(() => columns.map((column) => widthOf(column, rows)), [columns, rows.length > 0]);
-  const widths = columns.map((column, index) => dragged[column.name] ?? measured[index] ?? 120);
+  const starts = useMemo(() => {
+    const edges = [gutter];
+    for (const [index, column] of columns.entries()) edges.push((edges[index] ?? 0) + (dragged[column.name] ?? measured[index] ?? 120));
+    return edges;
+  }, [columns, measured, dragged, gutter]);
+  const shape = useMemo(() => ({ length, height, header, starts }), [length, height, starts]);
+  const { sight, onScroll, bring } = useSight(box, shape);
+  const { top, bottom, left, right } = sight;
+  const width = starts.at(-1) ?? gutter;
+  const across = useMemo(
+    () =>
+      columns.slice(left, right).map((column, at): Across => {
+        const start = starts[left + at] ?? 0;
+        return {
+          ...column,
+          index: left + at,
+          format: cellFormatter(column.type, column.name),
+          dir: kindOf(column.type) === 'number' ? undefined : 'auto',
+          look: kindOf(column.type) === 'number' ? 'absolute top-0 truncate px-3 text-right' : 'absolute top-0 truncate px-3',
+          size: (starts[left + at + 1] ?? start) - start,
+          style: { left: start, width: (starts[left + at + 1] ?? start) - start, height: height - 1, lineHeight: `${height - 1}px` },
+        };
+      }),
+    [columns, starts, left, right, height],
+  );
 
-  const vertical = useVirtualizer({ count: length, getScrollElement: () => box.current, estimateSize: () => height, overscan: 8, paddingStart: header });
-  const horizontal = useVirtualizer({
-    horizontal: true,
-    count: columns.length,
-    getScrollElement: () => box.current,
-    estimateSize: (index) => widths[index] ?? 120,
-    overscan: 2,
-    paddingStart: gutter,
-  });
-  const key = widths.join();
-  useEffect(() => horizontal.measure(), [key, horizontal]);
-
-  const lines = vertical.getVirtualItems();
-  const across = horizontal.getVirtualItems();
-  const width = horizontal.getTotalSize();
-  const last = lines.at(-1)?.index ?? -1;
   useEffect(() => {
-    if (last >= length - 20 && length > 0) onEnd?.();
-  }, [last, length, onEnd]);
+    if (bottom > length - 20 && length > 0) onEnd?.();
+  }, [bottom, length, onEnd]);
 
   const shownColumn = columns.findIndex((column) => column.name === show?.column);
   useEffect(() => {
-    if (show?.row === undefined || show.row >= length) return;
-    vertical.scrollToIndex(show.row, { align: 'center' });
-    if (shownColumn >= 0) horizontal.scrollToIndex(shownColumn, { align: 'center' });
-  }, [show?.row, shownColumn, length, vertical, horizontal]);
+    if (show?.row !== undefined && show.row < length) bring(show.row, shownColumn, true);
+  }, [show?.row, shownColumn, length, bring]);
 
   const move = (to: Place) => {
     const next = { row: Math.min(Math.max(to.row, 0), length - 1), column: Math.min(Math.max(to.column, 0), columns.length - 1) };
     setActive(next);
-    vertical.scrollToIndex(next.row);
-    horizontal.scrollToIndex(next.column);
+    bring(next.row, next.column);
   };
   const keys = (event: KeyboardEvent) => {
     if (length === 0 || event.target !== box.current) return;
@@ -121,6 +126,12 @@ export function Grid({ columns, rows, total, label, onEnd, loading = false, mark
     handle.addEventListener('pointermove', drag);
     handle.addEventListener('lostpointercapture', () => handle.removeEventListener('pointermove', drag), { once: true });
   };
+  // One listener for all cells; a cell says by its place which it is.
+  const placeOf = (event: MouseEvent): Place | null => {
+    const cell = event.target instanceof Element ? event.target.closest('[role=gridcell]') : null;
+    const row = cell?.parentElement?.getAttribute('aria-rowindex');
+    return cell && row ? { row: Number(row) - 2, column: Number(cell.getAttribute('aria-colindex')) - 1 } : null;
+  };
   const openedColumn = opened ? columns[opened.column] : undefined;
 
   return (
@@ -135,52 +146,51 @@ export function Grid({ columns, rows, total, label, onEnd, loading = false, mark
         aria-activedescendant={active ? `${id}-${active.row}-${active.column}` : undefined}
         tabIndex={0}
         onKeyDown={keys}
+        onScroll={onScroll}
+        onMouseDown={(event) => setActive((before) => placeOf(event) ?? before)}
+        onDoubleClick={(event) => setOpened(placeOf(event))}
         className={cx('relative overflow-auto overscroll-contain rounded-md border border-line bg-surface text-sm figure focus-visible:outline-offset-0', className)}
       >
-        <div role="presentation" className="relative min-w-full" style={{ width, height: vertical.getTotalSize() }}>
+        <div role="presentation" className="relative min-w-full" style={{ width, height: header + length * height }}>
           <div role="row" aria-rowindex={1} className="sticky top-0 z-2 min-w-full border-b border-line bg-surface" style={{ width, height: header }}>
             <div role="presentation" className="sticky left-0 z-1 border-r border-line bg-surface" style={{ width: gutter, height: header - 1 }} />
-            {across.map((item) => {
-              const column = columns[item.index];
-              if (!column) return null;
-              return (
-                <div
-                  key={item.key}
-                  role="columnheader"
-                  aria-colindex={item.index + 1}
-                  title={`${column.name}\n${column.type}`}
-                  className={cx('absolute top-0 flex flex-col justify-center px-3', kindOf(column.type) === 'number' && 'items-end')}
-                  style={{ left: item.start, width: item.size, height: header }}
-                >
-                  <span className="max-w-full truncate leading-4 font-medium">{column.name}</span>
-                  <span className="max-w-full truncate text-xs leading-3.5 text-text-3">{typeName(column.type)}</span>
-                  <span
-                    aria-hidden
-                    onPointerDown={resize(column.name, item.size)}
-                    className="absolute top-0 right-0 h-full w-2 cursor-col-resize touch-none border-r border-transparent hover:border-control"
-                  />
-                </div>
-              );
-            })}
+            {across.map((column) => (
+              <div
+                key={column.index}
+                role="columnheader"
+                aria-colindex={column.index + 1}
+                title={`${column.name}\n${column.type}`}
+                className={cx('absolute top-0 flex flex-col justify-center px-3', kindOf(column.type) === 'number' && 'items-end')}
+                style={{ left: column.style.left, width: column.size, height: header }}
+              >
+                <span className="max-w-full truncate leading-4 font-medium">{column.name}</span>
+                <span className="max-w-full truncate text-xs leading-3.5 text-text-3">{typeName(column.type)}</span>
+                <span
+                  aria-hidden
+                  onPointerDown={resize(column.name, column.size)}
+                  className="absolute top-0 right-0 h-full w-2 cursor-col-resize touch-none border-r border-transparent hover:border-control"
+                />
+              </div>
+            ))}
           </div>
-          {lines.map((line) => (
-            <Line
-              key={line.key}
-              id={id}
-              index={line.index}
-              top={line.start}
-              height={height}
-              width={width}
-              gutter={gutter}
-              row={rows[line.index]}
-              columns={columns}
-              cells={across.map((item) => `${item.index}:${item.start}:${item.size}`).join()}
-              active={active?.row === line.index ? active.column : -1}
-              marked={marked}
-              onPick={setActive}
-              onOpen={setOpened}
-            />
-          ))}
+          {Array.from({ length: bottom - top }, (_, at) => {
+            const index = top + at;
+            return (
+              <Line
+                // The elements of a row that has left show another row, which is cheaper than new ones.
+                key={index % (bottom - top)}
+                id={active?.row === index ? id : ''}
+                index={index}
+                height={height}
+                width={width}
+                gutter={gutter}
+                row={rows[index]}
+                columns={across}
+                active={active?.row === index ? active.column : -1}
+                marked={marked}
+              />
+            );
+          })}
         </div>
       </div>
       <Dialog open={opened !== null && openedColumn !== undefined} onClose={() => setOpened(null)} title={openedColumn?.name ?? ''} size="lg">
@@ -190,26 +200,30 @@ export function Grid({ columns, rows, total, label, onEnd, loading = false, mark
   );
 }
 
+/** A column in sight, with what all its cells have in common. */
+type Across = GridColumn & { index: number; format: (value: unknown) => string; dir: 'auto' | undefined; look: string; size: number; style: CSSProperties };
+
 type LineProps = {
+  /** The id of the grid if a cell of this row is active, so that the grid can name that cell. */
   id: string;
   index: number;
-  top: number;
   height: number;
   width: number;
   gutter: number;
   row: GridRow | undefined;
-  columns: readonly GridColumn[];
-  /** Index, start and size of the columns in sight; one string, so that a line is drawn again only if it changes. */
-  cells: string;
+  columns: readonly Across[];
   active: number;
   marked: ((row: number, column: string) => boolean) | undefined;
-  onPick: (place: Place) => void;
-  onOpen: (place: Place) => void;
 };
 
-const Line = memo(function Line({ id, index, top, height, width, gutter, row, columns, cells, active, marked, onPick, onOpen }: LineProps) {
+const Line = memo(function Line({ id, index, height, width, gutter, row, columns, active, marked }: LineProps) {
   return (
-    <div role="row" aria-rowindex={index + 2} className="group absolute top-0 left-0 min-w-full border-b border-line" style={{ transform: `translateY(${top}px)`, width, height }}>
+    <div
+      role="row"
+      aria-rowindex={index + 2}
+      className="group absolute top-0 left-0 min-w-full border-b border-line contain-strict hover:bg-sunken"
+      style={{ transform: `translateY(${header + index * height}px)`, width, height }}
+    >
       <div
         role="rowheader"
         className="sticky left-0 z-1 border-r border-line bg-surface pr-2 text-right text-xs text-text-3 group-hover:bg-sunken"
@@ -217,31 +231,23 @@ const Line = memo(function Line({ id, index, top, height, width, gutter, row, co
       >
         {index + 1}
       </div>
-      {cells.split(',').map((cell) => {
-        const [at = 0, start = 0, size = 0] = cell.split(':').map(Number);
-        const column = columns[at];
-        if (!column) return null;
+      {columns.map((column) => {
         const value = row?.[column.name];
         const nothing = value === null || value === undefined;
+        const chosen = active === column.index;
+        const cited = marked?.(index, column.name) ?? false;
         return (
           <div
-            key={at}
-            id={`${id}-${index}-${at}`}
+            key={column.index}
+            id={chosen ? `${id}-${index}-${column.index}` : undefined}
             role="gridcell"
-            aria-colindex={at + 1}
-            aria-selected={active === at}
-            dir="auto"
-            onMouseDown={() => onPick({ row: index, column: at })}
-            onDoubleClick={() => onOpen({ row: index, column: at })}
-            className={cx(
-              'absolute top-0 truncate px-3',
-              kindOf(column.type) === 'number' && 'text-right',
-              marked?.(index, column.name) ? 'bg-cited' : 'group-hover:bg-sunken',
-              active === at && 'outline-2 -outline-offset-2 outline-info',
-            )}
-            style={{ left: start, width: size, height: height - 1, lineHeight: `${height - 1}px` }}
+            aria-colindex={column.index + 1}
+            aria-selected={chosen}
+            dir={column.dir}
+            className={chosen || cited ? cx(column.look, cited && 'bg-cited', chosen && 'outline-2 -outline-offset-2 outline-info') : column.look}
+            style={column.style}
           >
-            {nothing ? <span className="text-text-3">–</span> : formatCell(value, column.type, column.name)}
+            {nothing ? <span className="text-text-3">–</span> : column.format(value)}
           </div>
         );
       })}
@@ -269,7 +275,8 @@ function Whole({ value, type }: { value: unknown; type: string }) {
 
 function widthOf(column: GridColumn, rows: readonly GridRow[]): number {
   let longest = Math.max(spread(column.name), spread(typeName(column.type)) * 0.9);
-  for (const row of rows.slice(0, 50)) longest = Math.max(longest, spread(formatCell(row[column.name], column.type, column.name)));
+  const format = cellFormatter(column.type, column.name);
+  for (const row of rows.slice(0, 50)) longest = Math.max(longest, spread(format(row[column.name])));
   return Math.round(Math.min(360, Math.max(80, longest + 28)));
 }
 
