@@ -6,20 +6,29 @@ export type Remembered = {
   files: { fileId: string; name: string; size: number; modified: number }[];
 };
 
+/** A part that the store has confirmed to this browser, of the file as it was then. */
+export type Confirmed = { sessionId: string; fileId: string; partNumber: number; modified: number };
+
 function database(): Promise<IDBDatabase> {
   return new Promise((resolve, reject) => {
-    const request = indexedDB.open('quern', 1);
-    request.onupgradeneeded = () => request.result.createObjectStore('uploads', { keyPath: 'sessionId' });
+    const request = indexedDB.open('quern', 2);
+    request.onupgradeneeded = () => {
+      const { result } = request;
+      if (!result.objectStoreNames.contains('uploads')) result.createObjectStore('uploads', { keyPath: 'sessionId' });
+      if (!result.objectStoreNames.contains('parts')) result.createObjectStore('parts', { keyPath: ['sessionId', 'fileId', 'partNumber'] });
+    };
     request.onsuccess = () => resolve(request.result);
     request.onerror = () => reject(request.error ?? new Error('the browser keeps no data'));
+    // A tab with an older page has it open; it closes after each use, so this cannot last.
+    request.onblocked = () => reject(new Error('the browser keeps no data now'));
   });
 }
 
-async function run<T>(mode: IDBTransactionMode, work: (store: IDBObjectStore) => IDBRequest<T>): Promise<T> {
+async function run<T>(name: 'uploads' | 'parts', mode: IDBTransactionMode, work: (store: IDBObjectStore) => IDBRequest<T>): Promise<T> {
   const opened = await database();
   try {
     return await new Promise<T>((resolve, reject) => {
-      const request = work(opened.transaction('uploads', mode).objectStore('uploads'));
+      const request = work(opened.transaction(name, mode).objectStore(name));
       request.onsuccess = () => resolve(request.result);
       request.onerror = () => reject(request.error ?? new Error('the browser keeps no data'));
     });
@@ -28,7 +37,16 @@ async function run<T>(mode: IDBTransactionMode, work: (store: IDBObjectStore) =>
   }
 }
 
+/** The keys of all parts of a session: an array is after every string. */
+const partsOf = (sessionId: string) => IDBKeyRange.bound([sessionId], [sessionId, []]);
+
 /** Keeping is a comfort: in a private window, where it may fail, the upload goes on without it. */
-export const remember = (upload: Remembered): Promise<unknown> => run('readwrite', (store) => store.put(upload)).catch(() => undefined);
-export const forget = (sessionId: string): Promise<unknown> => run('readwrite', (store) => store.delete(sessionId)).catch(() => undefined);
-export const remembered = (): Promise<Remembered[]> => run<Remembered[]>('readonly', (store) => store.getAll() as IDBRequest<Remembered[]>).catch(() => []);
+export const remember = (upload: Remembered): Promise<unknown> => run('uploads', 'readwrite', (store) => store.put(upload)).catch(() => undefined);
+export const remembered = (): Promise<Remembered[]> => run<Remembered[]>('uploads', 'readonly', (store) => store.getAll() as IDBRequest<Remembered[]>).catch(() => []);
+export const confirm = (part: Confirmed): Promise<unknown> => run('parts', 'readwrite', (store) => store.put(part)).catch(() => undefined);
+export const confirmed = (sessionId: string): Promise<Confirmed[]> => run<Confirmed[]>('parts', 'readonly', (store) => store.getAll(partsOf(sessionId)) as IDBRequest<Confirmed[]>).catch(() => []);
+
+export async function forget(sessionId: string): Promise<void> {
+  await run('uploads', 'readwrite', (store) => store.delete(sessionId)).catch(() => undefined);
+  await run('parts', 'readwrite', (store) => store.delete(partsOf(sessionId))).catch(() => undefined);
+}

@@ -1,6 +1,7 @@
 import { api, newKey, type Schemas, take } from '~/api/client';
 import { ApiError } from '~/api/errors';
 import { lengthOf, Meter, missingParts } from './parts';
+import { confirm, type Confirmed, confirmed } from './remember';
 import { PartError, type Send, send } from './send';
 
 export type FileStatus = 'sending' | 'finishing' | 'done' | 'failed' | 'absent';
@@ -26,6 +27,9 @@ export type Service = {
   renew: (sessionId: string, fileId: string, parts: number[]) => Promise<Schemas['UploadUrls']>;
   finish: (sessionId: string, fileId: string, body: Schemas['FinishUpload']) => Promise<unknown>;
   send: Send;
+  /** Keeps that the store has taken a part, for a page that continues. */
+  confirm: (part: Confirmed) => Promise<unknown>;
+  confirmed: (sessionId: string) => Promise<Confirmed[]>;
   /** Milliseconds before a part is tried again. */
   wait: (attempt: number) => Promise<void>;
 };
@@ -36,6 +40,8 @@ export const service: Service = {
   renew: (sessionId, fileId, partNumbers) => take(api.POST('/file-upload/{sessionId}/files/{fileId}/urls', { params: { path: { sessionId, fileId } }, body: { partNumbers } })),
   finish: (sessionId, fileId, body) => take(api.POST('/file-upload/{sessionId}/files/{fileId}/finish', { params: { path: { sessionId, fileId } }, body })),
   send,
+  confirm,
+  confirmed,
   wait: (attempt) => new Promise((resolve) => setTimeout(resolve, Math.min(15_000, 500 * 2 ** attempt) * (0.5 + Math.random() / 2))),
 };
 
@@ -62,7 +68,7 @@ const batch = 64;
 
 /**
  * Sends files to the object store in parts, four at once, each as often as it takes. What the store has is asked of the service, never
- * assumed: a session can be continued by another page, and the ETags need no exposed header.
+ * assumed, and the ETags need no exposed header. Another page can continue a session; it sends again what no page of this browser saw arrive.
  */
 export class UploadSession {
   readonly sessionId: string;
@@ -111,12 +117,15 @@ export class UploadSession {
 
   /** Continues a session with the files that a person picked again. A file that was not picked stays absent. */
   static async resume(sessionId: string, files: readonly File[], given = service): Promise<UploadSession> {
-    const known = await given.read(sessionId);
+    const [known, confirmed] = await Promise.all([given.read(sessionId), given.confirmed(sessionId)]);
     const items = known.files
       .filter((one) => one.fileStatus !== 'aborted')
       .map((one): Item => {
         const done = one.fileStatus === 'completed';
         const file = files.find((picked) => picked.name === one.filename && picked.size === one.size);
+        // A store may list a part whose sender went away in its middle, in full size. So only parts count that it confirmed, of this very file.
+        const sure = new Set(confirmed.filter((part) => part.fileId === one.fileId && part.modified === file?.lastModified).map((part) => part.partNumber));
+        const parts = one.parts.filter((part) => sure.has(part.partNumber));
         return {
           id: one.fileId,
           uploadId: one.uploadId,
@@ -125,9 +134,9 @@ export class UploadSession {
           size: one.size,
           partSize: one.partSize,
           file,
-          missing: done ? [] : missingParts(one.size, one.partSize, one.parts),
+          missing: done ? [] : missingParts(one.size, one.partSize, parts),
           running: new Map(),
-          stored: done ? one.size : one.parts.reduce((sum, part) => sum + part.size, 0),
+          stored: done ? one.size : parts.reduce((sum, part) => sum + part.size, 0),
           urls: new Map(),
           status: done ? 'done' : file ? 'sending' : 'absent',
         };
@@ -192,6 +201,7 @@ export class UploadSession {
       await this.#attempt(item, number, length, signal);
       item.stored += length;
       item.running.delete(number);
+      void this.#service.confirm({ sessionId: this.sessionId, fileId: item.id, partNumber: number, modified: item.file?.lastModified ?? 0 });
     } catch (cause) {
       item.running.delete(number);
       item.missing.unshift(number);

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ApiError } from '~/api/errors';
 import { lengthOf, Meter, missingParts, nameFor } from './parts';
+import type { Confirmed } from './remember';
 import { PartError } from './send';
 import { type Service, UploadSession, type View } from './session';
 
@@ -33,7 +34,7 @@ describe('parts', () => {
 /** A store in memory behind the service's operations. */
 function fake(size: number, partSize: number) {
   const stored = new Map<number, number>();
-  const state = { finished: false, renewed: 0, most: 0, running: 0, fail: (_: number, __: number): Error | undefined => undefined, tries: new Map<number, number>(), hold: false };
+  const state = { finished: false, renewed: 0, most: 0, running: 0, fail: (_: number, __: number): Error | undefined => undefined, tries: new Map<number, number>(), hold: false, confirmed: [] as Confirmed[] };
   const given: Service = {
     prepare: async () => ({
       sessionId: 's',
@@ -78,6 +79,8 @@ function fake(size: number, partSize: number) {
         state.running -= 1;
       }
     },
+    confirm: async (part) => state.confirmed.push(part),
+    confirmed: async () => state.confirmed,
     wait: () => Promise.resolve(),
   };
   return { given, state, stored };
@@ -147,10 +150,24 @@ describe('a session', () => {
   it('continues on another page with the missing parts alone', async () => {
     const { given, state, stored } = fake(50, 10);
     for (const number of [1, 2, 4]) stored.set(number, 10);
-    const session = await UploadSession.resume('s', [file(50)], given);
+    const picked = file(50);
+    state.confirmed = [1, 2, 4].map((partNumber) => ({ sessionId: 's', fileId: 'f', partNumber, modified: picked.lastModified }));
+    const session = await UploadSession.resume('s', [picked], given);
     expect(session.view().sent).toBe(30);
     await until(session, (now) => now.state === 'done');
     expect([...state.tries.keys()].sort()).toEqual([3, 5]);
+    expect(state.confirmed.map((part) => part.partNumber).sort()).toEqual([1, 2, 3, 4, 5]);
+  });
+
+  it('sends a part again that the store lists but never confirmed, or confirmed of an older file', async () => {
+    const { given, state, stored } = fake(50, 10);
+    for (const number of [1, 2, 4]) stored.set(number, 10);
+    const picked = file(50);
+    state.confirmed = [1, 2].map((partNumber) => ({ sessionId: 's', fileId: 'f', partNumber, modified: picked.lastModified - (partNumber === 2 ? 1 : 0) }));
+    const session = await UploadSession.resume('s', [picked], given);
+    expect(session.view().sent).toBe(10);
+    await until(session, (now) => now.state === 'done');
+    expect([...state.tries.keys()].sort()).toEqual([2, 3, 4, 5]);
   });
 
   it('waits for a file that was not picked again, or is another one', async () => {
