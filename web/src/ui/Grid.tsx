@@ -274,7 +274,7 @@ function Whole({ value, type }: { value: unknown; type: string }) {
 }
 
 function widthOf(column: GridColumn, rows: readonly GridRow[]): number {
-  let longest = Math.max(spread(column.name), spread(typeName(column.type)) * 0.9);
+  let longest = Math.max(spread(column.name), spread(typeName(column.type)));
   const format = cellFormatter(column.type, column.name);
   for (const row of rows.slice(0, 50)) longest = Math.max(longest, spread(format(row[column.name])));
   return Math.round(Math.min(360, Math.max(80, longest + 28)));

@@ -132,14 +132,15 @@ function useLook(): Look {
     return () => media.removeEventListener('change', changed);
   }, []);
   return useMemo(() => {
-    const probe = document.createElement('span');
-    document.body.append(probe);
+    // A new element for each: one that changes its colour begins a transition, and still has the old colour when it is read.
     const color = (name: string) => {
+      const probe = document.createElement('span');
       probe.style.color = `var(--${name})`;
-      return getComputedStyle(probe).color;
+      document.body.append(probe);
+      const { color: resolved } = getComputedStyle(probe);
+      probe.remove();
+      return resolved;
     };
-    const look = { text: color('text'), quiet: color('text-2'), line: color('line'), ground: color('surface'), series: [1, 2, 3, 4, 5, 6].map((number) => color(`chart-${number}`)), font: 'Inter, ui-sans-serif, system-ui, sans-serif' };
-    probe.remove();
-    return look;
+    return { text: color('text'), quiet: color('text-2'), line: color('line'), ground: color('surface'), series: [1, 2, 3, 4, 5, 6].map((number) => color(`chart-${number}`)), font: 'Inter, ui-sans-serif, system-ui, sans-serif' };
   }, [theme, dark]);
 }
