@@ -174,6 +174,10 @@ test.describe('for the eye', () => {
     await page.getByRole('button', { name: /^Load into/ }).click();
     await expect(page.getByText(/rows loaded into/)).toBeVisible();
     await shoot(page, 'upload-done', 'full');
+    // The other datasets were not loaded from files.
+    await page.goto('/data/eve/files/deliveries/loads');
+    await settled(page);
+    await shoot(page, 'dataset-loads', 'full');
 
     await page.goto('/data/eve/roastery/orders');
     await page.getByRole('button', { name: /^amount/ }).click();

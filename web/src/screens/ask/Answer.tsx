@@ -26,7 +26,8 @@ export function Answer({ result, cited, onCite }: { result: RunResult; cited: Ci
   const table = only !== undefined && !result.checks && only.rowCount <= 10 && only.columns.length <= 3 && choose(only.columns, only.data) !== null;
   const { text, claims } = useMemo(() => {
     // Where no model wrote, the table of the answer is that of the rows; beside a chart a short one is welcome.
-    const words = result.checks || !only || table ? result.response : proseOf(result.response).replace(figure ? /:[^:]*$/ : /:$/, '');
+    // A narrow page leaves it out, so no colon may announce it.
+    const words = result.checks || !only ? result.response : table ? result.response.replace(/:(?=\s*\n\s*\|)/, '') : proseOf(result.response).replace(figure ? /:[^:]*$/ : /:$/, '');
     return mark(words, result.checks?.places ?? [], result.citations ?? []);
   }, [result, only, table, figure]);
   // Until Markdown is loaded, the words without a table of bars.

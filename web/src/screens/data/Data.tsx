@@ -136,7 +136,7 @@ function List({ items, mine }: { items: Item[]; mine: string | undefined }) {
     <div className="overflow-hidden rounded-md border border-line bg-surface [&_tbody_tr:last-child>td]:border-b-0">
       <table className="w-full border-separate border-spacing-0">
         <thead className="hidden text-left text-xs text-text-3 md:table-header-group">
-          <tr className="[&>th]:border-b [&>th]:border-line [&>th]:px-4 [&>th]:py-2 [&>th]:font-medium">
+          <tr className="[&>th]:border-b [&>th]:border-line [&>th]:px-4 [&>th]:py-2 [&>th]:font-medium [&>th]:whitespace-nowrap">
             <th scope="col">{head.name}</th>
             <th scope="col" className="text-right">
               {head.rows}
