@@ -149,7 +149,7 @@ export function Grid({ columns, rows, total, label, onEnd, loading = false, mark
         onScroll={onScroll}
         onMouseDown={(event) => setActive((before) => placeOf(event) ?? before)}
         onDoubleClick={(event) => setOpened(placeOf(event))}
-        className={cx('relative overflow-auto overscroll-contain rounded-md border border-line bg-surface text-sm figure focus-visible:outline-offset-0', className)}
+        className={cx('relative isolate overflow-auto overscroll-contain rounded-md border border-line bg-surface text-sm figure focus-visible:outline-offset-0', className)}
       >
         <div role="presentation" className="relative min-w-full" style={{ width, height: header + length * height }}>
           <div role="row" aria-rowindex={1} className="sticky top-0 z-2 min-w-full border-b border-line bg-surface" style={{ width, height: header }}>

@@ -35,7 +35,9 @@ export default function Audit({ at, role }: Part) {
                 <th scope="col" className="w-full">
                   {texts.what}
                 </th>
-                <th scope="col">{texts.from}</th>
+                <th scope="col" className="max-sm:hidden">
+                  {texts.from}
+                </th>
               </tr>
             </thead>
             <tbody className="[&_td]:border-t [&_td]:border-line [&_td]:px-4 [&_td]:py-2">
@@ -48,7 +50,7 @@ export default function Audit({ at, role }: Part) {
                   <td className="[overflow-wrap:anywhere]">
                     <span className="font-medium">{entry.action}</span> <span className="text-text-2">{entry.detail}</span>
                   </td>
-                  <td className="whitespace-nowrap text-text-3">{entry.address}</td>
+                  <td className="whitespace-nowrap text-text-3 max-sm:hidden">{entry.address}</td>
                 </tr>
               ))}
             </tbody>

@@ -53,7 +53,7 @@ export default function Dataset() {
 
   if (head.isError) {
     return (
-      <Page title={ref.dataset} above={<Crumbs of={ref} />}>
+      <Page title={ref.dataset} wide above={<Crumbs of={ref} />}>
         <Failure error={head.error} onRetry={() => void head.refetch()} />
       </Page>
     );

@@ -102,27 +102,31 @@ function Editor({ at, metadata, role, saved, tag }: Part & { saved: Draft; tag: 
           <Textarea {...props} rows={6} readOnly={!writable} value={draft.description} onChange={(event) => setDraft({ ...draft, description: event.target.value })} className="resize-y" />
         )}
       </Field>
-      <h3 className="mt-6">{texts.columns}</h3>
-      <p className="mb-3 text-sm text-text-3">{texts.columnHelp}</p>
-      <div className="divide-y divide-line rounded-md border border-line bg-surface">
-        {names.map((name) => {
-          const type = metadata.columns.find((column) => column.name === name)?.type;
-          return (
-            <div key={name} className="grid items-center gap-x-4 gap-y-1 px-4 py-2 sm:grid-cols-[200px_minmax(0,1fr)]">
-              <div className="min-w-0">
-                <p className="truncate font-medium">{name}</p>
-                <p className="truncate text-xs text-text-3">{type ? typeName(type) : ''}</p>
-              </div>
-              <Input
-                aria-label={name}
-                readOnly={!writable}
-                value={draft.columns[name] ?? ''}
-                onChange={(event) => setDraft({ ...draft, columns: { ...draft.columns, [name]: event.target.value } })}
-              />
-            </div>
-          );
-        })}
-      </div>
+      {names.length > 0 && (
+        <>
+          <h3 className="mt-6">{texts.columns}</h3>
+          <p className="mb-3 text-sm text-text-3">{texts.columnHelp}</p>
+          <div className="divide-y divide-line rounded-md border border-line bg-surface">
+            {names.map((name) => {
+              const type = metadata.columns.find((column) => column.name === name)?.type;
+              return (
+                <div key={name} className="grid items-center gap-x-4 gap-y-1 px-4 py-2 sm:grid-cols-[200px_minmax(0,1fr)]">
+                  <div className="min-w-0">
+                    <p className="truncate font-medium">{name}</p>
+                    <p className="truncate text-xs text-text-3">{type ? typeName(type) : ''}</p>
+                  </div>
+                  <Input
+                    aria-label={name}
+                    readOnly={!writable}
+                    value={draft.columns[name] ?? ''}
+                    onChange={(event) => setDraft({ ...draft, columns: { ...draft.columns, [name]: event.target.value } })}
+                  />
+                </div>
+              );
+            })}
+          </div>
+        </>
+      )}
       {conflict ? (
         <div role="alert" className="mt-4 rounded-md border border-warn/40 bg-warn-soft p-4">
           <p className="font-medium text-warn">{texts.changed}</p>

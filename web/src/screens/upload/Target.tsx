@@ -211,7 +211,7 @@ export function Target({
           </details>
         )}
       </div>
-      <footer className="sticky bottom-0 flex flex-wrap items-center justify-end gap-3 rounded-b-lg border-t border-line bg-surface px-4 py-3 sm:px-6">
+      <footer className="sticky bottom-0 flex flex-wrap items-center justify-end gap-x-3 gap-y-2 rounded-b-lg border-t border-line bg-surface px-4 py-3 sm:px-6">
         {load.isError && <Failure error={load.error} className="w-full" />}
         {open.length > 0 && <span className="text-sm text-warn">{texts.settle}</span>}
         <Button look="quiet" onClick={onAgain}>
@@ -219,13 +219,14 @@ export function Target({
         </Button>
         <Button
           look="primary"
+          className="max-w-full max-sm:grow"
           busy={load.isPending}
           disabled={!preview || trial.isFetching || open.length > 0 || fault(typed.dataset) !== undefined || fault(typed.namespace) !== undefined}
           onClick={() => {
             load.mutate(undefined, { onSuccess: () => void queries.invalidateQueries({ queryKey: ['datasets'] }) });
           }}
         >
-          {texts.loadRows(`${at.namespace} / ${at.dataset}`)}
+          <span className="truncate">{texts.loadRows(`${at.namespace} / ${at.dataset}`)}</span>
         </Button>
       </footer>
     </section>
