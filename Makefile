@@ -107,7 +107,7 @@ e2e-web: web ## Test the console in Chromium against the real servers; WEB_FLAGS
 	e2e/web/run $(or $(WEB_FLAGS),--project=main --project=more)
 
 .PHONY: screenshots
-screenshots: web ## Take pictures of all screens of the console into SHOTS_DIR (default: e2e/web/test-results/shots)
+screenshots: web ## Take pictures of all screens of the console into SHOTS_DIR (default: e2e/web/test-results/shots); SHOTS_TOUR=yes for those of docs/tour.md
 	e2e/web/run --project=screenshots
 
 .PHONY: quickstart

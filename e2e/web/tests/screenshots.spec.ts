@@ -180,7 +180,7 @@ test.describe('for the eye', () => {
     await expect(page.getByText(/rows loaded into/)).toBeVisible();
     await shoot(page, 'upload-done', 'full');
     // The other datasets were not loaded from files.
-    await page.goto('/data/eve/files/deliveries/loads');
+    await page.goto('/data/eve/roastery/deliveries/loads');
     await settled(page);
     await shoot(page, 'dataset-loads', 'full');
 

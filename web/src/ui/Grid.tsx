@@ -283,6 +283,6 @@ function widthOf(column: GridColumn, rows: readonly GridRow[]): number {
 /** About how wide a text is in pixels. Figures are tabular, so they are wider than most letters. */
 function spread(text: string): number {
   let width = 0;
-  for (const letter of text.slice(0, 60)) width += /[0-9A-Z%@#&=<>—…-]/.test(letter) ? 9.2 : /[iljtf.,:;'|! ()[\]]/.test(letter) ? 4.6 : letter > '\u2e80' ? 13 : 7.4;
+  for (const letter of text.slice(0, 60)) width += /[mwMW]/.test(letter) ? 12 : /[0-9A-Z%@#&=<>—…-]/.test(letter) ? 9.2 : /[iljtf.,:;'|! ()[\]]/.test(letter) ? 4.6 : letter > '\u2e80' ? 13 : 7.4;
   return width;
 }
