@@ -126,7 +126,9 @@ test('a query is edited and run again, and a link runs it with the rights of its
   await page.getByRole('button', { name: 'Copy link' }).click();
   const link = await page.evaluate(() => navigator.clipboard.readText());
   expect(new URL(link).search).toBe('');
+  // A page that is still on its way to the issuer would go on there instead.
   await page.goto('/data');
+  await expect(page.getByRole('heading', { name: 'Datasets', exact: true })).toBeVisible();
   await page.goto(link);
   await page.getByRole('button', { name: 'Run the query' }).click();
   await expect(page.getByText(/^6 rows in /)).toBeVisible();

@@ -150,3 +150,14 @@ test('a token that ends is renewed once for all requests, and a session that end
   await page.locator('#kc-login').click();
   await expect(page.getByRole('searchbox')).toHaveValue(/trips/);
 });
+
+test('a sign-in that breaks off does not end the session', async ({ page, guard }) => {
+  guard.allow(/ERR_CONNECTION_RESET/);
+  await signIn(page, 'ada');
+  await page.route('**/protocol/openid-connect/token', (route) => route.abort('connectionreset'));
+  await page.reload();
+  await expect(page.getByText('The sign-in was interrupted')).toBeVisible();
+  await page.unroute('**/protocol/openid-connect/token');
+  await page.goto(`/data/ada/${space}/trips`);
+  await expect(page.getByRole('heading', { name: 'trips' })).toBeVisible();
+});

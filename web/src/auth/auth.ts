@@ -58,8 +58,9 @@ export class Auth {
       localStorage.setItem(hint, 'yes');
       return { returnTo: local((this.#user.state as Journey | undefined)?.returnTo) };
     } catch (cause) {
-      localStorage.removeItem(hint);
+      // Only the issuer ends a session. A page that is left while it redeems a code fails too, and the next one must continue.
       if (!(cause instanceof ErrorResponse)) return { returnTo: '/', reason: 'interrupted' };
+      localStorage.removeItem(hint);
       const returnTo = local((cause.state as Journey | undefined)?.returnTo);
       // These mean that there is no session to continue, which is no fault.
       const quiet = ['login_required', 'interaction_required', 'consent_required', 'account_selection_required'].includes(cause.error ?? '');

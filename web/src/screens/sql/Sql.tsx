@@ -97,13 +97,17 @@ function Workbench({ account }: { account: Schemas['Me'] }) {
   }, [spaces.data, tables, chosen, self]);
   const place = chosen ?? placeFrom(tables[0] && placeText(tables[0], self), self);
 
-  // An address with a statement was opened while this screen was shown.
-  const opened = useRef(came);
+  // An address with a statement or a namespace was opened while this screen was shown.
+  const opened = useRef(given);
   useEffect(() => {
-    if (came === opened.current) return;
-    opened.current = came;
-    if (came === undefined) return;
-    adopt(came, placeFrom(given?.namespace, self));
+    if (came === opened.current?.statement && given?.namespace === opened.current?.namespace) return;
+    opened.current = given;
+    const at = placeFrom(given?.namespace, self);
+    if (came === undefined) {
+      if (at) setChosen(at);
+      return;
+    }
+    adopt(came, at);
     setFromLink(true);
   });
   useEffect(() => {
@@ -128,8 +132,11 @@ function Workbench({ account }: { account: Schemas['Me'] }) {
   const edit = (query: string) => {
     setText(query);
     setFromLink(false);
-    // The address would say something else than the editor.
-    if (came !== undefined) void navigate({ search: {}, hash: '', replace: true });
+    leaveLink();
+  };
+  /** The address would say something else than the screen. */
+  const leaveLink = () => {
+    if (given) void navigate({ search: {}, hash: '', replace: true });
   };
 
   const names: Names = {
@@ -238,6 +245,7 @@ function Workbench({ account }: { account: Schemas['Me'] }) {
               const next = placeFrom(event.target.value, self);
               setChosen(next);
               keep(localStorage, last, event.target.value);
+              leaveLink();
             }}
           >
             {!place && <option value="">{t.sql.noNamespace}</option>}

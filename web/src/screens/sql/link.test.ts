@@ -11,5 +11,9 @@ it('carries a statement and its namespace', () => {
 it('also reads q, which people write by hand', () => {
   expect(givenBy({ q: 'SELECT 1', namespace: 'shop' }, '')).toEqual({ statement: 'SELECT 1', namespace: 'shop' });
   expect(givenBy({}, '')).toBeUndefined();
-  expect(givenBy({ namespace: 'shop' }, '#other')).toBeUndefined();
+  expect(givenBy({}, '#other')).toBeUndefined();
+});
+
+it('opens a namespace without a statement', () => {
+  expect(givenBy({ namespace: 'shop' }, '')).toEqual({ statement: undefined, namespace: 'shop' });
 });
