@@ -18,7 +18,7 @@ applyTheme();
 const queries = new QueryClient({
   defaultOptions: {
     queries: {
-      staleTime: 10_000,
+      // No staleTime: the next click reads anew, so what others share or take back shows at once.
       retry: (failures, error) => failures < 2 && (!(error instanceof ApiError) || error.temporary),
     },
   },

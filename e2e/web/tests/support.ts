@@ -1,7 +1,9 @@
 import { AxeBuilder } from '@axe-core/playwright';
-import { type BrowserContext, expect, type Locator, type Page, test as base } from '@playwright/test';
+import { type Browser, type BrowserContext, expect, type Locator, type Page, test as base } from '@playwright/test';
 
 export const service = new URL(process.env['QUERN_WEB_URL'] ?? 'http://127.0.0.1');
+/** The service that has a language model. */
+export const modelled = new URL(process.env['QUERN_WEB_MODEL_URL'] ?? service.href);
 export const issuer = new URL(process.env['QUERN_OIDC_ISSUER'] ?? 'http://127.0.0.1');
 export const store = new URL(process.env['QUERN_S3_ENDPOINT'] ?? 'http://127.0.0.1');
 
@@ -16,7 +18,7 @@ export class Guard {
   }
 
   async watch(context: BrowserContext): Promise<void> {
-    const hosts = new Set([service.host, issuer.host, store.host]);
+    const hosts = new Set([service.host, modelled.host, issuer.host, store.host]);
     const note = (fault: string) => {
       if (!this.#allowed.some((pattern) => pattern.test(fault))) this.faults.push(fault);
     };
@@ -64,6 +66,13 @@ export async function signIn(page: Page, username: string, path = '/data'): Prom
   expect(new URL(page.url()).pathname + new URL(page.url()).search).toBe(path);
 }
 
+/** A page of somebody else, in a browser of their own. */
+export async function newPerson(browser: Browser, guard: Guard): Promise<Page> {
+  const context = await browser.newContext({ baseURL: service.origin, viewport: { width: 1440, height: 900 } });
+  await guard.watch(context);
+  return context.newPage();
+}
+
 /** The link to a part of a dataset. */
 export function tab(page: Page, name: string): Locator {
   return page.getByRole('navigation', { name: 'Parts of the dataset' }).getByRole('link', { name, exact: true });
@@ -72,20 +81,22 @@ export function tab(page: Page, name: string): Locator {
 /** Calls the API as somebody, for what a test needs and does not test. */
 export class Api {
   readonly #token: string;
-  private constructor(token: string) {
+  readonly #origin: string;
+  private constructor(token: string, origin: string) {
     this.#token = token;
+    this.#origin = origin;
   }
 
-  static async as(username: string): Promise<Api> {
+  static async as(username: string, origin = service.origin): Promise<Api> {
     const body = new URLSearchParams({ grant_type: 'password', client_id: 'quern-console', username, password: `${username}-pw`, scope: 'openid profile' });
     const answer = await fetch(`${issuer.href}/protocol/openid-connect/token`, { method: 'POST', body });
-    return new Api(((await answer.json()) as { access_token: string }).access_token);
+    return new Api(((await answer.json()) as { access_token: string }).access_token, origin);
   }
 
-  async call(method: string, path: string, body?: unknown, type = 'application/json'): Promise<unknown> {
-    const answer = await fetch(`${service.origin}/api/v1${path}`, {
+  async call(method: string, path: string, body?: unknown, type = 'application/json', headers: Record<string, string> = {}): Promise<unknown> {
+    const answer = await fetch(`${this.#origin}/api/v1${path}`, {
       method,
-      headers: { Authorization: `Bearer ${this.#token}`, ...(body !== undefined && { 'Content-Type': type }) },
+      headers: { Authorization: `Bearer ${this.#token}`, ...(body !== undefined && { 'Content-Type': type }), ...headers },
       ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     });
     const text = await answer.text();

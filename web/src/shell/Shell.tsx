@@ -1,4 +1,4 @@
-import { useQuery } from '@tanstack/react-query';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router';
 import { Keyboard, LogOut, type LucideIcon, MessageSquareText, Moon, MoreHorizontal, Plug, Search, SquareTerminal, Sun, SunMoon, Table2, Upload, UserRound } from 'lucide-react';
 import { lazy, Suspense, useEffect, useRef, useState } from 'react';
@@ -37,6 +37,8 @@ export function Shell() {
   const content = useRef<HTMLElement>(null);
   const navigate = useNavigate();
   const path = useRouterState({ select: (state) => state.location.pathname });
+  const address = useRouterState({ select: (state) => state.location.href });
+  const queries = useQueryClient();
   useShortcuts({ palette: () => setPalette(true), keys: () => setKeys(true), go: (to) => void navigate({ to }) });
 
   useUploadGuard();
@@ -49,6 +51,14 @@ export function Shell() {
     }
     content.current?.scrollTo(0, 0);
   }, [path]);
+
+  const shown = useRef(address);
+  useEffect(() => {
+    if (shown.current === address) return;
+    shown.current = address;
+    // A click that stays on its screen reads anew too: what it shows may not be shared any more.
+    void queries.refetchQueries({ type: 'active', stale: true }, { cancelRefetch: false });
+  }, [address, queries]);
 
   return (
     <div className="flex h-full flex-col sm:flex-row">

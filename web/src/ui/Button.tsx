@@ -27,12 +27,13 @@ export function Button({
   busy = false,
   className,
   children,
-  disabled,
+  onClick,
   ...rest
 }: ComponentProps<'button'> & { look?: Look; icon?: LucideIcon; busy?: boolean }) {
   const Shown = busy ? LoaderCircle : Icon;
+  // A busy button does nothing, but it stays where the keyboard is: one that is disabled loses the focus.
   return (
-    <button type="button" className={buttonClass(look, className)} disabled={disabled || busy} aria-busy={busy || undefined} {...rest}>
+    <button type="button" className={buttonClass(look, className)} aria-disabled={busy || undefined} aria-busy={busy || undefined} onClick={busy ? (event) => event.preventDefault() : onClick} {...rest}>
       {Shown && <Shown size={16} strokeWidth={1.75} aria-hidden className={busy ? 'spin' : undefined} />}
       {children}
     </button>

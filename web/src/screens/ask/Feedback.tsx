@@ -45,6 +45,7 @@ export function Feedback({ runId }: { runId: string }) {
     },
   });
   const press = (thumbsUp: boolean) => {
+    if (rate.isPending) return;
     if (rating?.thumbsUp === thumbsUp) {
       setAsking(false);
       rate.mutate(null, { onSuccess: () => say(t.ask.feedback.withdrawn) });
@@ -59,7 +60,7 @@ export function Feedback({ runId }: { runId: string }) {
       icon={up ? ThumbsUp : ThumbsDown}
       label={up ? t.ask.feedback.up : t.ask.feedback.down}
       aria-pressed={rating?.thumbsUp === up}
-      disabled={rate.isPending}
+      aria-disabled={rate.isPending}
       onClick={() => press(up)}
       className={cx(rating?.thumbsUp === up && (up ? 'bg-ok-soft text-ok' : 'bg-warn-soft text-warn'))}
     />

@@ -9,6 +9,7 @@ import { t } from '~/texts';
 import { Button, buttonClass } from '~/ui/Button';
 import { Copy } from '~/ui/Copy';
 import { cx } from '~/ui/cx';
+import { Failure } from '~/ui/Failure';
 import { Field, Select } from '~/ui/Field';
 import { Page } from '~/ui/Page';
 import { a2aSnippets, addresses, cliSnippets, type Here, mcpSnippets, restSnippets, type Snippet } from './snippets';
@@ -36,6 +37,7 @@ export default function Connect() {
   };
   return (
     <Page title={text.title} lead={text.lead}>
+      {[account, list].map((one, index) => one.isError && <Failure key={index} error={one.error} onRetry={() => void one.refetch()} className="mb-6" />)}
       <section className="mb-6 flex flex-wrap items-center gap-x-6 gap-y-4 rounded-md border border-line bg-surface p-4 sm:p-6">
         <span aria-hidden className="hidden size-11 shrink-0 items-center justify-center rounded-lg bg-accent-soft text-accent sm:flex">
           <KeyRound size={20} strokeWidth={1.75} />

@@ -134,6 +134,7 @@ export default function Dataset() {
     >
       <div className="flex min-h-0 grow flex-col pt-6">
         {failure !== undefined && <Failure error={failure} className="mb-4" />}
+        {entry.isError && <Failure error={entry.error} onRetry={() => void entry.refetch()} className="mb-4" />}
         {part ? (
           <CatchBoundary getResetKey={() => where + shown} errorComponent={RouteFailure}>
             <Suspense fallback={<Skeleton />}>

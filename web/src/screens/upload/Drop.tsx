@@ -43,9 +43,7 @@ export function Drop({ busy, onFiles }: { busy: boolean; onFiles: (files: File[]
         ref={input}
         type="file"
         multiple
-        aria-label={texts.choose}
-        tabIndex={-1}
-        className="sr-only"
+        hidden
         onChange={(event) => {
           const files = [...(event.target.files ?? [])];
           event.target.value = '';

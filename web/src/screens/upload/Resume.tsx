@@ -88,9 +88,7 @@ function Interrupted({ session, onFiles }: { session: Session; onFiles: (session
           ref={input}
           type="file"
           multiple
-          tabIndex={-1}
-          aria-label={texts.button}
-          className="sr-only"
+          hidden
           onChange={(event) => {
             pick([...(event.target.files ?? [])]);
             event.target.value = '';

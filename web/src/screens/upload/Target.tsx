@@ -344,7 +344,7 @@ function Loading({ at, id, onBack, onAgain }: { at: Ref; id: string; onBack: () 
               <Table2 size={16} strokeWidth={1.75} aria-hidden />
               {loads.open}
             </Link>
-            <Link to="/" className={buttonClass('plain')}>
+            <Link to="/" search={{ about: `${at.owner}/${at.namespace}/${at.dataset}` }} className={buttonClass('plain')}>
               <MessageSquareText size={16} strokeWidth={1.75} aria-hidden />
               {loads.ask}
             </Link>
