@@ -1,5 +1,5 @@
 import type { Page, Route } from '@playwright/test';
-import { Api, expect, signIn, test } from './support';
+import { Api, expect, service, signIn, test } from './support';
 
 const space = `fail${Date.now().toString(36)}`;
 const trips = `/data/ada/${space}/trips`;
@@ -67,7 +67,7 @@ const screens: readonly Screen[] = [
   {
     name: 'upload',
     path: () => '/upload',
-    request: /\/file-upload$/,
+    request: /\/file-upload\/prepare$/,
     does: drop,
     again: drop,
     shows: heading('First rows'),
@@ -102,7 +102,7 @@ for (const screen of screens) {
     for (const fault of faults.filter(({ status }) => !screen.not?.includes(status))) {
       await test.step(fault.what, async () => {
         let broken = screen.does === undefined;
-        const pattern = (url: URL) => screen.request.test(url.pathname + url.search) && url.origin === new URL(page.url()).origin;
+        const pattern = (url: URL) => url.origin === service.origin && url.pathname.startsWith('/api/') && screen.request.test(url.pathname + url.search);
         await page.route(pattern, (route) => (broken && (!screen.method || route.request().method() === screen.method) ? fail(route, fault) : route.fallback()));
         await page.goto(screen.path());
         if (screen.does) {

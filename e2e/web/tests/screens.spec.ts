@@ -161,3 +161,64 @@ test('a sign-in that breaks off does not end the session', async ({ page, guard 
   await page.goto(`/data/ada/${space}/trips`);
   await expect(page.getByRole('heading', { name: 'trips' })).toBeVisible();
 });
+
+test('names and cells are text on every screen', async ({ page, guard }) => {
+  const hostile = ['<img src=x onerror=window.hacked=1>', '=1+cmd()', 'שם <b>מודגש</b>', 'long'];
+  const cells = ['<script>window.hacked=1</script>', '=HYPERLINK("http://evil.example","x")', '\u202eשלום <i>עולם</i>', 'x'.repeat(1_000_000)];
+  const line = (values: string[]) => values.map((value) => `"${value.replaceAll('"', '""')}"`).join();
+  const ada = await Api.as('ada');
+  await ada.dataset(space, 'hostile', [line(hostile), line(cells), line(['b', 'c', 'd', 'e'])].join('\n'));
+  const inert = async (what: string) => {
+    await page.waitForLoadState('networkidle');
+    expect(await page.evaluate(() => 'hacked' in window), what).toBe(false);
+    // The editor has images without a source beside its placeholder.
+    await expect(page.locator('#content').locator('img:not(.cm-widgetBuffer), script, iframe, b, i'), what).toHaveCount(0);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth), what).toBeLessThanOrEqual(0);
+  };
+  const at = `/data/ada/${space}/hostile`;
+  await signIn(page, 'ada', at);
+  await page.getByRole('button', { name: /^<img src=x/ }).click();
+  await expect(page.getByText('<script>window.hacked=1</script>').first()).toBeVisible();
+  await page.getByRole('button', { name: /^long/ }).click();
+  await inert('columns');
+
+  await page.goto(`${at}/rows`);
+  const grid = page.getByRole('grid');
+  await expect(grid.getByRole('columnheader', { name: hostile[0] })).toBeVisible();
+  await expect(grid.getByText('=HYPERLINK("http://evil.example","x")')).toBeVisible();
+  await expect(grid.getByText('<i>עולם</i>')).toBeVisible();
+  // A long cell is cut in the grid and whole in its dialog.
+  expect((await grid.innerText()).length).toBeLessThan(10_000);
+  await inert('rows');
+  await grid.focus();
+  await page.keyboard.press('Control+Home');
+  for (let column = 0; column < 4; column += 1) await page.keyboard.press('ArrowRight');
+  await page.keyboard.press('Enter');
+  await expect(page.getByRole('dialog')).toContainText('xxxxxxxx');
+  await page.keyboard.press('Escape');
+
+  await page.goto(`${at}/definition`);
+  await expect(page.locator('#content')).toContainText(hostile[0] ?? '');
+  await inert('definition');
+
+  await page.goto(`/sql?namespace=${space}`);
+  await page.getByRole('button', { name: /^hostile/ }).click();
+  await expect(page.getByRole('button', { name: hostile[0] ?? '' })).toBeVisible();
+  await inert('sql');
+
+  await page.goto(`/?about=${encodeURIComponent(`ada/${space}`)}`);
+  await page.getByRole('textbox', { name: 'Your question' }).fill('How many hostile by <img src=x onerror=window.hacked=1>?');
+  await page.keyboard.press('Enter');
+  await expect(page.getByRole('heading', { level: 2 }).filter({ hasText: '<img src=x onerror=window.hacked=1>' })).toBeVisible();
+  await inert('question');
+
+  await test.step('the service takes no such name of a dataset, and the console shows it as text', async () => {
+    guard.allow(/ 404 | 400 | 422 /);
+    const name = '<img src=x onerror=window.hacked=1>';
+    await expect(ada.call('POST', `/ingest/new/${space}/${encodeURIComponent(name)}`, {})).rejects.toThrow(/: 4\d\d /);
+    await page.goto(`/data/ada/${space}/${encodeURIComponent(name)}`);
+    await expect(page.getByRole('heading', { name })).toBeVisible();
+    await expect(page.getByRole('alert')).toBeVisible();
+    await inert('name of a dataset');
+  });
+});

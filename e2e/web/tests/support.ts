@@ -3,7 +3,7 @@ import { type Browser, type BrowserContext, expect, type Locator, type Page, tes
 
 export const service = new URL(process.env['QUERN_WEB_URL'] ?? 'http://127.0.0.1');
 /** The service that has a language model. */
-export const modelled = new URL(process.env['QUERN_WEB_MODEL_URL'] ?? service.href);
+export const modelled = new URL(process.env['WEB_MODEL_URL'] ?? service.href);
 export const issuer = new URL(process.env['QUERN_OIDC_ISSUER'] ?? 'http://127.0.0.1');
 export const store = new URL(process.env['QUERN_S3_ENDPOINT'] ?? 'http://127.0.0.1');
 

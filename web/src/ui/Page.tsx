@@ -31,7 +31,8 @@ export function Page({
             <h1 className="text-xl [overflow-wrap:anywhere]">{title}</h1>
             {lead && <div className="mt-1 text-text-2">{lead}</div>}
           </div>
-          {actions && <div className="flex flex-wrap items-center gap-2">{actions}</div>}
+          {/* On a phone the actions of a dataset have a row of their own: those that depend on the role come later and must not push the rest down. */}
+          {actions && <div className={cx('flex flex-wrap items-center gap-2', below !== undefined && 'max-sm:w-full')}>{actions}</div>}
         </div>
         {below && <div className="mt-4">{below}</div>}
       </header>

@@ -25,12 +25,15 @@ import { standing, targetText, type Token, tokens, usage } from './tokens';
 const text = t.account;
 
 export default function Account() {
+  const first = useInfiniteQuery(tokens).isPending;
+  const second = useQuery(usage).isPending;
+  // A section waits for those above it, so that nothing jumps.
   return (
     <Page title={text.title}>
       <div className="flex flex-col gap-10">
         <Tokens />
-        <Usage />
-        <Person />
+        {!first && <Usage />}
+        {!first && !second && <Person />}
       </div>
     </Page>
   );
