@@ -27,7 +27,7 @@ type Props = {
 /** Why a statement did not run. Faults of the statement lead to their place; all others say what to do. */
 export function Fault({ run, same, onShow, onFix, onAgain }: Props) {
   const error = run.error;
-  if (!(error instanceof ApiError) || error.code !== 'QUERY_INVALID') return <Failure error={error} onRetry={!(error instanceof ApiError) || error.temporary ? onAgain : undefined} className="m-4" />;
+  if (!(error instanceof ApiError) || error.code !== 'QUERY_INVALID') return <Failure error={error} onRetry={error instanceof ApiError && error.code === 'VALIDATION_FAILED' ? undefined : onAgain} className="m-4" />;
   const place = placeOf(run);
   const candidates = error.subErrors.filter(({ code }) => code === 'candidate').map(({ message }) => message);
   const fixes = candidates.map((name) => ({ name, change: place && same ? fixAt(run.request.query, place.at, name) : undefined }));
