@@ -19,6 +19,8 @@ export default defineConfig({
     chunkSizeWarningLimit: 1000,
   },
   server: {
+    // The sample is a file of the service.
+    fs: { allow: ['..'] },
     proxy: { '/api': service, '/console.json': service, '/.well-known': service },
   },
   test: { environment: 'happy-dom', include: ['src/**/*.test.{ts,tsx}'] },

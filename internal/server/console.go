@@ -145,6 +145,8 @@ func mediaOf(name string) string {
 		return "font/woff2"
 	case ".wasm":
 		return "application/wasm"
+	case ".csv":
+		return "text/csv; charset=utf-8"
 	case ".txt":
 		return "text/plain; charset=utf-8"
 	default:

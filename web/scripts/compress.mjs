@@ -6,7 +6,7 @@ import { constants, gzipSync } from 'node:zlib';
 
 const dist = new URL('../dist/', import.meta.url).pathname;
 for (const name of readdirSync(dist, { recursive: true }).sort()) {
-  if (!/\.(js|css|html|svg|json)$/.test(name) || name.startsWith('.vite')) continue;
+  if (!/\.(js|css|html|svg|json|csv)$/.test(name) || name.startsWith('.vite')) continue;
   const file = join(dist, name);
   writeFileSync(`${file}.gz`, gzipSync(readFileSync(file), { level: constants.Z_BEST_COMPRESSION }));
 }

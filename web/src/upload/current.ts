@@ -23,6 +23,19 @@ export function upload(): UploadSession | null {
   return current;
 }
 
+/** Files that another screen took from the person, for the upload screen to send. */
+let offered: File[] = [];
+
+export function offer(files: File[]): void {
+  offered = files;
+}
+
+export function takeOffered(): File[] {
+  const files = offered;
+  offered = [];
+  return files;
+}
+
 const view = (): View | null => current?.view() ?? null;
 
 export function useUpload(): View | null {

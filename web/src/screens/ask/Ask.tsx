@@ -1,11 +1,11 @@
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
-import { BadgeCheck, Ellipsis, MessageSquareText, Pencil, Trash2, Upload } from 'lucide-react';
-import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { BadgeCheck, Ellipsis, MessageSquareText, Pencil, Trash2 } from 'lucide-react';
+import { lazy, type ReactNode, Suspense, useEffect, useRef, useState } from 'react';
 import { newKey, type Schemas } from '~/api/client';
+import { retried } from '~/lazy';
 import { t } from '~/texts';
-import { Button, buttonClass } from '~/ui/Button';
-import { Empty } from '~/ui/Empty';
+import { Button } from '~/ui/Button';
 import { Failure } from '~/ui/Failure';
 import { Menu } from '~/ui/Menu';
 import { useTitle } from '~/ui/Page';
@@ -17,6 +17,8 @@ import { allConversations, ask, verifiedQuestions, type Where } from './runs';
 import { type Named, nameFor, useScope } from './scope';
 import { useSuggestions } from './suggestions';
 
+const Start = lazy(() => retried(() => import('~/screens/start/Start')));
+
 /** The start page: a box, a few questions that can be answered, and what was asked before. */
 export default function Ask() {
   useTitle(t.ask.title);
@@ -27,6 +29,10 @@ export default function Ask() {
   const [text, setText] = useState(search.q ?? '');
   const [chips, setChips] = useState<Named[]>([]);
   const key = useRef({ words: '', key: '' });
+  // A page that is open already gets another question when somebody loads the sample.
+  useEffect(() => {
+    if (search.q) setText(search.q);
+  }, [search.q]);
   const about = search.about?.split('/')[2];
   useEffect(() => {
     const [username, namespace, name] = (search.about ?? '').split('/');
@@ -58,18 +64,9 @@ export default function Ask() {
   }
   if (scope.ready && scope.datasets.length === 0) {
     return (
-      <Empty
-        icon={Upload}
-        title={t.ask.empty.title}
-        action={
-          <Link to="/upload" className={buttonClass('primary')}>
-            <Upload size={16} strokeWidth={1.75} aria-hidden />
-            {t.ask.empty.button}
-          </Link>
-        }
-      >
-        {t.ask.empty.text}
-      </Empty>
+      <Suspense fallback={<Skeleton lines={4} />}>
+        <Start title={t.ask.empty} level="h1" />
+      </Suspense>
     );
   }
   return (

@@ -1,10 +1,11 @@
 import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
-import { Search, Table2, Trash2, Upload, Users } from 'lucide-react';
-import { useDeferredValue, useEffect, useState } from 'react';
+import { Search, Trash2, Upload, Users } from 'lucide-react';
+import { lazy, Suspense, useDeferredValue, useEffect, useState } from 'react';
 import type { Schemas } from '~/api/client';
 import { datasets, me } from '~/api/queries';
 import { formatBytes, formatNumber } from '~/format/number';
+import { retried } from '~/lazy';
 import { t } from '~/texts';
 import { Badge } from '~/ui/Badge';
 import { Button, buttonClass, IconButton } from '~/ui/Button';
@@ -17,6 +18,8 @@ import { Segments } from '~/ui/Segments';
 import { Skeleton } from '~/ui/Skeleton';
 import { Ago } from '~/ui/Time';
 import { Deleted } from './Deleted';
+
+const Start = lazy(() => retried(() => import('~/screens/start/Start')));
 
 type Item = Schemas['DatasetItem'];
 
@@ -114,18 +117,9 @@ function Nothing({ words, show, onClear }: { words: string; show: string; onClea
     );
   }
   return (
-    <Empty
-      icon={Table2}
-      title={t.data.empty.title}
-      action={
-        <Link to="/upload" className={buttonClass('primary')}>
-          <Upload size={16} strokeWidth={1.75} aria-hidden />
-          {t.data.empty.button}
-        </Link>
-      }
-    >
-      {t.data.empty.text}
-    </Empty>
+    <Suspense fallback={<Skeleton lines={4} />}>
+      <Start title={t.data.empty} level="h2" />
+    </Suspense>
   );
 }
 

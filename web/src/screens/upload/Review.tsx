@@ -6,10 +6,11 @@ import { t } from '~/texts';
 import { Segments } from '~/ui/Segments';
 import { Skeleton } from '~/ui/Skeleton';
 import { nameFor } from '~/upload/parts';
+import { sampleNamespace } from '~/upload/sample';
 import { Target } from './Target';
 
 const texts = t.upload;
-const lastNamespace = 'quern.namespace';
+const lastNamespace = 'quern.upload.namespace';
 
 /** What becomes of the files of a session: one dataset of all of them, or one of each. */
 export function Review({ session, into, onAgain }: { session: Schemas['Upload']; into: string | undefined; onAgain: () => void }) {
@@ -21,7 +22,7 @@ export function Review({ session, into, onAgain }: { session: Schemas['Upload'];
 
   const own = (spaces.data?.data ?? []).filter((space) => space.username === account.data.username).map((space) => space.name);
   const kept = localStorage.getItem(lastNamespace);
-  const namespace = kept && own.includes(kept) ? kept : (own[0] ?? 'files');
+  const namespace = kept && own.includes(kept) ? kept : (own.find((one) => one !== sampleNamespace) ?? 'files');
   const [owner = account.data.username, space = namespace, name] = into?.split('/') ?? [];
   const fixed = name !== undefined;
   const groups = fixed || plan === 'one' ? [files] : files.map((file) => [file]);

@@ -1,12 +1,12 @@
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { useEffect, useState } from 'react';
+import { useEffect, useEffectEvent, useState } from 'react';
 import { api, take } from '~/api/client';
 import { t } from '~/texts';
 import { Failure } from '~/ui/Failure';
 import { Page } from '~/ui/Page';
 import { Skeleton } from '~/ui/Skeleton';
-import { setUpload, upload, useUpload } from '~/upload/current';
+import { setUpload, takeOffered, upload, useUpload } from '~/upload/current';
 import { forget, remember } from '~/upload/remember';
 import { UploadSession } from '~/upload/session';
 import { Drop } from './Drop';
@@ -61,6 +61,12 @@ export default function Upload() {
     setNotes([]);
     await navigate({ search: {}, replace: true });
   };
+
+  const beginOffered = useEffectEvent(() => {
+    const files = takeOffered();
+    if (files.length > 0) void begin(files);
+  });
+  useEffect(() => beginOffered(), []);
 
   const done = now?.state === 'done';
   useEffect(() => {
