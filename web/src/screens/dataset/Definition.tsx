@@ -3,7 +3,7 @@ import { Sparkles } from 'lucide-react';
 import { useState } from 'react';
 import { api, take, takeWith } from '~/api/client';
 import { ApiError } from '~/api/errors';
-import { definition, keyOf, pathOf, semantics } from '~/api/queries';
+import { definition, keyOf, pathOf } from '~/api/queries';
 import { formatNumber } from '~/format/number';
 import { typeName } from '~/format/value';
 import { t } from '~/texts';
@@ -15,6 +15,8 @@ import { Field, Input, Textarea } from '~/ui/Field';
 import { Skeleton } from '~/ui/Skeleton';
 import { say } from '~/ui/toast';
 import { useUnsaved } from '~/unsaved';
+import { Conflict } from './Conflict';
+import { Meaning } from './Meaning';
 import type { Part } from './part';
 
 const texts = t.dataset.definition;
@@ -28,9 +30,9 @@ export default function Definition(part: Part) {
   if (saved.isPending) return <Skeleton />;
   const { dataDescription, schemaDefinition } = saved.data.data;
   return (
-    <div className="grid items-start gap-8 xl:grid-cols-[minmax(0,760px)_minmax(0,1fr)]">
+    <div className="flex max-w-280 flex-col gap-10">
       <Editor key={saved.data.header ?? ''} {...part} saved={{ description: dataDescription, columns: schemaDefinition }} tag={saved.data.header} />
-      <Measures {...part} />
+      <Meaning {...part} />
     </div>
   );
 }
@@ -128,13 +130,7 @@ function Editor({ at, metadata, role, saved, tag }: Part & { saved: Draft; tag: 
         </>
       )}
       {conflict ? (
-        <div role="alert" className="mt-4 rounded-md border border-warn/40 bg-warn-soft p-4">
-          <p className="font-medium text-warn">{texts.changed}</p>
-          <div className="mt-3 flex flex-wrap gap-2">
-            <Button onClick={() => void queries.invalidateQueries({ queryKey: keyOf(at) })}>{texts.takeTheirs}</Button>
-            <Button onClick={() => store.mutate({ over: true })}>{texts.keepMine}</Button>
-          </div>
-        </div>
+        <Conflict message={texts.changed} busy={store.isPending} onTheirs={() => void queries.invalidateQueries({ queryKey: keyOf(at) })} onMine={() => store.mutate({ over: true })} />
       ) : (
         store.isError && <Failure error={store.error} className="mt-4" />
       )}
@@ -152,48 +148,6 @@ function Editor({ at, metadata, role, saved, tag }: Part & { saved: Draft; tag: 
             </>
           )}
         </div>
-      )}
-    </section>
-  );
-}
-
-function Measures({ at }: Part) {
-  const known = useQuery(semantics(at));
-  if (known.isError) return <Failure error={known.error} onRetry={() => void known.refetch()} />;
-  if (known.isPending) return <Skeleton lines={3} />;
-  const { row, measures } = known.data.data;
-  const shown = measures.filter((measure) => measure.source !== 'rejected');
-  return (
-    <section className="min-w-0">
-      <h3>{texts.measures}</h3>
-      <p className="mb-3 text-sm text-text-3">{texts.measuresText}</p>
-      {row && (
-        <p className="mb-3">
-          <span className="text-text-2">{texts.oneRow}</span> <span className="font-medium">{row}</span>
-        </p>
-      )}
-      {shown.length === 0 ? (
-        <p className="text-text-2">{texts.noMeasures}</p>
-      ) : (
-        <ul className="divide-y divide-line rounded-md border border-line bg-surface">
-          {shown.map((measure) => (
-            <li key={measure.name} className="px-4 py-2">
-              <p className="flex items-center gap-2">
-                <span className="truncate font-medium">{measure.name}</span>
-                <Badge tone={measure.source === 'confirmed' ? 'ok' : 'plain'}>{texts.sources[measure.source]}</Badge>
-              </p>
-              <p className="mono text-text-2 [overflow-wrap:anywhere]">
-                {measure.function}({measure.expression || '*'}) {measure.unit}
-              </p>
-              {measure.synonyms.length > 0 && (
-                <p className="text-xs text-text-3">
-                  {texts.synonyms}
-                  {measure.synonyms.join(', ')}
-                </p>
-              )}
-            </li>
-          ))}
-        </ul>
       )}
     </section>
   );
