@@ -65,9 +65,10 @@ const data = createRoute({
   getParentRoute: () => shell,
   path: '/data',
   component: screen(() => import('~/screens/data/Data')),
-  validateSearch: (search): { q?: string | undefined; show?: 'mine' | 'shared' | undefined } => {
+  // `sharing` is owner/namespace: who has access to it is shown.
+  validateSearch: (search): { q?: string | undefined; show?: 'mine' | 'shared' | undefined; sharing?: string | undefined } => {
     const show = search['show'];
-    return { q: text(search['q']), show: show === 'mine' || show === 'shared' ? show : undefined };
+    return { q: text(search['q']), show: show === 'mine' || show === 'shared' ? show : undefined, sharing: text(search['sharing']) };
   },
 });
 const dataset = createRoute({

@@ -3,7 +3,7 @@ import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { Search, Trash2, Upload, Users } from 'lucide-react';
 import { lazy, Suspense, useDeferredValue, useEffect, useState } from 'react';
 import type { Schemas } from '~/api/client';
-import { datasets, me } from '~/api/queries';
+import { datasets, me, namespaces } from '~/api/queries';
 import { formatBytes, formatNumber } from '~/format/number';
 import { retried } from '~/lazy';
 import { t } from '~/texts';
@@ -18,6 +18,8 @@ import { Segments } from '~/ui/Segments';
 import { Skeleton } from '~/ui/Skeleton';
 import { Ago } from '~/ui/Time';
 import { Deleted } from './Deleted';
+import { type Group, groupsOf } from './groups';
+import { Space, SpaceSharing } from './Space';
 
 const Start = lazy(() => retried(() => import('~/screens/start/Start')));
 
@@ -30,6 +32,7 @@ export default function Data() {
   const [deleted, setDeleted] = useState(false);
   const q = useDeferredValue(words.trim());
   const account = useQuery(me);
+  const spaces = useQuery(namespaces);
   const list = useInfiniteQuery({ ...datasets(q), placeholderData: keepPreviousData });
   const show = search.show ?? 'all';
 
@@ -40,6 +43,8 @@ export default function Data() {
   const mine = account.data?.username;
   const all = (list.data?.pages ?? []).flatMap((page) => page.data);
   const shown = all.filter((item) => show === 'all' || (item.username === mine) === (show === 'mine'));
+  // What was found stays in the order of the search. Empty namespaces are at the end, so they are shown when all datasets are.
+  const groups = q ? [{ items: shown }] : groupsOf(shown, list.hasNextPage ? [] : (spaces.data?.data ?? []).filter((one) => show === 'all' || (one.username === mine) === (show === 'mine')), spaces.data?.data ?? []);
 
   return (
     <Page
@@ -88,7 +93,7 @@ export default function Data() {
         <Nothing words={q} show={show} onClear={() => setWords('')} />
       ) : (
         <>
-          <List items={shown} mine={mine} />
+          <List groups={groups} flat={q !== ''} mine={mine} />
           {list.hasNextPage && (
             <Button className="mt-4 self-center" busy={list.isFetchingNextPage} onClick={() => void list.fetchNextPage()}>
               {t.common.more}
@@ -96,6 +101,7 @@ export default function Data() {
           )}
         </>
       )}
+      <SpaceSharing of={search.sharing} mine={mine} onClose={() => void navigate({ search: (old) => ({ ...old, sharing: undefined }), replace: true })} />
       <Deleted open={deleted} onClose={() => setDeleted(false)} />
     </Page>
   );
@@ -123,11 +129,11 @@ function Nothing({ words, show, onClear }: { words: string; show: string; onClea
   );
 }
 
-function List({ items, mine }: { items: Item[]; mine: string | undefined }) {
+function List({ groups, flat, mine }: { groups: Group[]; flat: boolean; mine: string | undefined }) {
   const head = t.data.columns;
   const cell = 'border-b border-line px-4 py-2.5 align-top';
   return (
-    <div className="overflow-hidden rounded-md border border-line bg-surface [&_tbody_tr:last-child>td]:border-b-0">
+    <div className="overflow-hidden rounded-md border border-line bg-surface [&_tbody:last-child_tr:last-child>*]:border-b-0">
       <table className="w-full border-separate border-spacing-0">
         <thead className="hidden text-left text-xs text-text-3 md:table-header-group">
           <tr className="[&>th]:border-b [&>th]:border-line [&>th]:px-4 [&>th]:py-2 [&>th]:font-medium [&>th]:whitespace-nowrap">
@@ -140,44 +146,49 @@ function List({ items, mine }: { items: Item[]; mine: string | undefined }) {
             </th>
             <th scope="col">{head.updated}</th>
             <th scope="col">{head.owner}</th>
-            <th scope="col">{head.role}</th>
+            <th scope="col" className="whitespace-nowrap">
+              {head.role}
+            </th>
           </tr>
         </thead>
-        <tbody>
-          {items.map((item) => (
-            <tr key={`${item.username}/${item.namespace}/${item.name}`} className="group relative transition-colors duration-120 hover:bg-sunken">
-              <td className={`${cell} w-full max-w-0`}>
-                <Link
-                  to="/data/$owner/$namespace/$dataset"
-                  params={{ owner: item.username, namespace: item.namespace, dataset: item.name }}
-                  className="block truncate font-medium after:absolute after:inset-0 focus-visible:outline-none focus-visible:after:rounded-md focus-visible:after:outline-2 focus-visible:after:-outline-offset-2 focus-visible:after:outline-info"
-                >
-                  <span className="font-normal text-text-3">{item.namespace} / </span>
-                  {item.name}
-                </Link>
-                <p className={cx('truncate text-sm', item.matchedIn?.length || item.dataDescription ? 'text-text-2' : 'text-text-3')}>
-                  {item.matchedIn?.length ? t.data.matchedIn(item.matchedIn.map((place) => t.data.matched[place]).join(', ')) : item.dataDescription || t.dataset.noDescription}
-                </p>
-                <p className="mt-1 flex flex-wrap gap-x-3 text-xs text-text-3 md:hidden">
-                  <span>
-                    {formatNumber(item.rowCount)} {t.data.columns.rows.toLowerCase()}
-                  </span>
+        {groups.map((group) => (
+          <tbody key={group.space ? `${group.space.username}/${group.space.name}` : ''}>
+            {group.space && <Space of={group.space} mine={mine} empty={group.items.length === 0} />}
+            {group.items.map((item) => (
+              <tr key={`${item.username}/${item.namespace}/${item.name}`} className="group relative transition-colors duration-120 hover:bg-sunken">
+                <td className={`${cell} w-full max-w-0`}>
+                  <Link
+                    to="/data/$owner/$namespace/$dataset"
+                    params={{ owner: item.username, namespace: item.namespace, dataset: item.name }}
+                    className="block truncate font-medium after:absolute after:inset-0 focus-visible:outline-none focus-visible:after:rounded-md focus-visible:after:outline-2 focus-visible:after:-outline-offset-2 focus-visible:after:outline-info"
+                  >
+                    <span className={flat ? 'font-normal text-text-3' : 'sr-only'}>{item.namespace} / </span>
+                    {item.name}
+                  </Link>
+                  <p className={cx('truncate text-sm', item.matchedIn?.length || item.dataDescription ? 'text-text-2' : 'text-text-3')}>
+                    {item.matchedIn?.length ? t.data.matchedIn(item.matchedIn.map((place) => t.data.matched[place]).join(', ')) : item.dataDescription || t.dataset.noDescription}
+                  </p>
+                  <p className="mt-1 flex flex-wrap gap-x-3 text-xs text-text-3 md:hidden">
+                    <span>
+                      {formatNumber(item.rowCount)} {t.data.columns.rows.toLowerCase()}
+                    </span>
+                    <Ago time={item.updatedAt} />
+                    <span>{item.username === mine ? t.data.you : item.username}</span>
+                  </p>
+                </td>
+                <td className={`${cell} hidden text-right whitespace-nowrap md:table-cell`}>{formatNumber(item.rowCount)}</td>
+                <td className={`${cell} hidden text-right whitespace-nowrap text-text-2 md:table-cell`}>{sizeOf(item)}</td>
+                <td className={`${cell} hidden whitespace-nowrap text-text-2 md:table-cell`}>
                   <Ago time={item.updatedAt} />
-                  <span>{item.username === mine ? t.data.you : item.username}</span>
-                </p>
-              </td>
-              <td className={`${cell} hidden text-right whitespace-nowrap md:table-cell`}>{formatNumber(item.rowCount)}</td>
-              <td className={`${cell} hidden text-right whitespace-nowrap text-text-2 md:table-cell`}>{sizeOf(item)}</td>
-              <td className={`${cell} hidden whitespace-nowrap text-text-2 md:table-cell`}>
-                <Ago time={item.updatedAt} />
-              </td>
-              <td className={`${cell} hidden max-w-50 truncate text-text-2 md:table-cell`}>{item.username === mine ? t.data.you : item.username}</td>
-              <td className={`${cell} hidden md:table-cell`}>
-                <Badge tone={item.role === 'owner' ? 'plain' : 'info'}>{t.common.roles[item.role]}</Badge>
-              </td>
-            </tr>
-          ))}
-        </tbody>
+                </td>
+                <td className={`${cell} hidden max-w-50 truncate text-text-2 md:table-cell`}>{item.username === mine ? t.data.you : item.username}</td>
+                <td className={`${cell} hidden md:table-cell`}>
+                  <Badge tone={item.role === 'owner' ? 'plain' : 'info'}>{t.common.roles[item.role]}</Badge>
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        ))}
       </table>
     </div>
   );

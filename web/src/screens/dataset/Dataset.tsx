@@ -19,7 +19,6 @@ import { Ago } from '~/ui/Time';
 import { say } from '~/ui/toast';
 import { Columns } from './Columns';
 import type { Part } from './part';
-import { ShareList } from './Sharing';
 
 const tab = (load: () => Promise<{ default: ComponentType<Part> }>) => lazy(() => retried(load));
 
@@ -146,7 +145,11 @@ export default function Dataset() {
         )}
       </div>
       <Dialog open={sharing} onClose={() => setSharing(false)} title={t.dataset.sharing.title(ref.dataset)}>
-        {part && <ShareList {...part} />}
+        {part && (
+          <Suspense fallback={<Skeleton lines={3} />}>
+            <tabs.sharing {...part} />
+          </Suspense>
+        )}
       </Dialog>
     </Page>
   );
