@@ -2613,7 +2613,10 @@ type Run struct {
 	CreatedAt      time.Time          `json:"createdAt"`
 
 	// Error Why something that was accepted failed later.
-	Error      *Failure   `json:"error,omitempty"`
+	Error *Failure `json:"error,omitempty"`
+
+	// Feedback The caller's rating; absent if there is none.
+	Feedback   *Feedback  `json:"feedback,omitempty"`
 	FinishedAt *time.Time `json:"finishedAt,omitempty"`
 
 	// Namespace Name of a namespace or dataset. Kept as written, compared without case.
@@ -2962,8 +2965,11 @@ type Turn struct {
 	Agent AgentName `json:"agent"`
 
 	// Error Why something that was accepted failed later.
-	Error    *Failure `json:"error,omitempty"`
-	Question string   `json:"question"`
+	Error *Failure `json:"error,omitempty"`
+
+	// Feedback The caller's rating; absent if there is none.
+	Feedback *Feedback `json:"feedback,omitempty"`
+	Question string    `json:"question"`
 
 	// Result Present for runs that are completed or wait. With the outcome `withheld` it has only the required fields.
 	Result *RunResult         `json:"result,omitempty"`
@@ -4806,7 +4812,7 @@ type ClientInterface interface {
 
 	// GetFeedback Read the caller's rating of a run
 	//
-	// 404 if the run was not rated.
+	// 404 if the run was not rated. A run and the turns of a conversation have the rating too, as `feedback`.
 	//
 	// Corresponds with GET /query/runs/{runId}/feedback (the `GetFeedback` operationId).
 	GetFeedback(ctx context.Context, runID RunID, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -6954,7 +6960,7 @@ func (c *Client) DeleteFeedback(ctx context.Context, runID RunID, reqEditors ...
 
 // GetFeedback Read the caller's rating of a run
 //
-// 404 if the run was not rated.
+// 404 if the run was not rated. A run and the turns of a conversation have the rating too, as `feedback`.
 //
 // Corresponds with GET /query/runs/{runId}/feedback (the `GetFeedback` operationId).
 func (c *Client) GetFeedback(ctx context.Context, runID RunID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -14061,7 +14067,7 @@ type ClientWithResponsesInterface interface {
 
 	// GetFeedbackWithResponse Read the caller's rating of a run
 	//
-	// 404 if the run was not rated.
+	// 404 if the run was not rated. A run and the turns of a conversation have the rating too, as `feedback`.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -21026,7 +21032,7 @@ func (c *ClientWithResponses) DeleteFeedbackWithResponse(ctx context.Context, ru
 
 // GetFeedbackWithResponse Read the caller's rating of a run
 //
-// 404 if the run was not rated.
+// 404 if the run was not rated. A run and the turns of a conversation have the rating too, as `feedback`.
 //
 // Returns a wrapper object for the known response body format(s).
 //

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
@@ -66,6 +67,41 @@ func (d *filled) inForce(run string, up bool, comment string) {
 	got.json(d.t, &found)
 	require.Equal(d.t, up, found.ThumbsUp)
 	require.Equal(d.t, comment, found.Comment)
+
+	shown, turn := d.shownRatings(run)
+	require.JSONEq(d.t, got.body, string(shown))
+	require.JSONEq(d.t, got.body, string(turn))
+}
+
+// shownRatings returns the rating of a run as the run and the turn of its conversation have it; empty if they have none.
+func (d *filled) shownRatings(run string) (shown, turn json.RawMessage) {
+	d.t.Helper()
+
+	var one struct {
+		ConversationID string
+		Feedback       json.RawMessage
+	}
+
+	call(d.t, http.MethodGet, d.s.url+"/query/runs/"+run, d.bearer, "").json(d.t, &one)
+
+	var whole struct {
+		Turns []struct {
+			RunID    string
+			Feedback json.RawMessage
+		}
+	}
+
+	call(d.t, http.MethodGet, d.s.url+"/query/conversations/"+one.ConversationID, d.bearer, "").json(d.t, &whole)
+
+	for _, t := range whole.Turns {
+		if t.RunID == run {
+			return one.Feedback, t.Feedback
+		}
+	}
+
+	d.t.Fatal("the conversation has no turn of the run")
+
+	return nil, nil
 }
 
 // settled waits until the tracing store is known to have the ratings that are in force.
@@ -126,6 +162,10 @@ func TestFeedback(t *testing.T) {
 
 	require.Equal(t, http.StatusNoContent, call(t, http.MethodDelete, d.feedback(run), d.bearer, "").status)
 	require.Empty(t, store.ratings(trace))
+
+	shown, turn := d.shownRatings(run)
+	require.Empty(t, shown)
+	require.Empty(t, turn)
 	d.refused(call(t, http.MethodGet, d.feedback(run), d.bearer, ""), http.StatusNotFound, "NOT_FOUND")
 	d.refused(call(t, http.MethodDelete, d.feedback(run), d.bearer, ""), http.StatusNotFound, "NOT_FOUND")
 	store.has(otherTrace, 0, "No.")

@@ -126,7 +126,12 @@ func (p *program) conversationShow() *cobra.Command {
 					p.options(turn.Result.Clarification)
 				}
 
-				p.out.printf("%s\n", p.out.style(dim, "run: "+turn.RunID.String()))
+				line := "run: " + turn.RunID.String()
+				if turn.Feedback != nil {
+					line += ", rated " + thumb(turn.Feedback.ThumbsUp)
+				}
+
+				p.out.printf("%s\n", p.out.style(dim, line))
 			}
 		})
 	})

@@ -36,7 +36,7 @@ func (p *program) rateCommand() *cobra.Command {
 			}
 
 			return one(p, found, func() {
-				p.facts(fact{"rating", map[bool]string{true: "up", false: "down"}[found.ThumbsUp]}, fact{"comment", found.Comment}, fact{"at", found.UpdatedAt})
+				p.facts(fact{"rating", thumb(found.ThumbsUp)}, fact{"comment", found.Comment}, fact{"at", found.UpdatedAt})
 			}, column[api.Feedback]{"thumbsUp", func(f api.Feedback) any { return f.ThumbsUp }}, column[api.Feedback]{"comment", func(f api.Feedback) any { return f.Comment }})
 		case "up", "down":
 			_, err := api.Read[any](client.SubmitFeedback(ctx, id, api.AgentRunFeedbackRequest{ThumbsUp: rating == "up", Comment: given[string](comment)}))
@@ -74,4 +74,12 @@ func recentRuns(ctx context.Context, client *api.Client) iter.Seq2[api.RunItem, 
 			}
 		}
 	}
+}
+
+func thumb(up bool) string {
+	if up {
+		return "up"
+	}
+
+	return "down"
 }

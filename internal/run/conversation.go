@@ -93,7 +93,11 @@ func (r *Runs) Conversation(ctx context.Context, who auth.Principal, id uuid.UUI
 			return err
 		}
 
-		return r.reaches(ctx, q, who, found.Turns...)
+		if err := r.reaches(ctx, q, who, found.Turns...); err != nil {
+			return err
+		}
+
+		return setRatings(ctx, q, who.Account, found.Turns)
 	})
 	if err != nil {
 		return Conversation{}, err

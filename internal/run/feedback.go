@@ -74,27 +74,29 @@ func (r *Runs) Withdraw(ctx context.Context, who auth.Principal, run uuid.UUID) 
 //
 // Faults: NotFound, also if there is no rating.
 func (r *Runs) Feedback(ctx context.Context, who auth.Principal, run uuid.UUID) (Feedback, error) {
-	if _, err := r.own(ctx, who, run); err != nil {
-		return Feedback{}, err
-	}
-
-	var all []opinion
-
-	err := r.DB.Do(ctx, func(q postgres.Querier) (err error) {
-		all, err = selectOpinions(ctx, q, who.Account, run)
-
-		return err
-	})
+	found, err := r.own(ctx, who, run)
 	if err != nil {
 		return Feedback{}, err
 	}
 
-	rating := inForce(all)
-	if rating == nil || rating.up == nil {
+	rating, err := r.rated(ctx, found)
+	if err != nil {
+		return Feedback{}, err
+	}
+
+	if rating == nil {
 		return Feedback{}, fault.New(fault.NotFound, "You have not rated this run. POST /query/runs/{runId}/feedback rates it.")
 	}
 
-	return Feedback{ThumbsUp: *rating.up, Comment: rating.comment, At: rating.at}, nil
+	return *rating, nil
+}
+
+// rated returns the rating in force of a run, or nil.
+func (r *Runs) rated(ctx context.Context, one Run) (*Feedback, error) {
+	runs := []Run{one}
+	err := r.DB.Do(ctx, func(q postgres.Querier) error { return setRatings(ctx, q, one.Account, runs) })
+
+	return runs[0].Feedback, err
 }
 
 // inForce returns the last recorded revision, or nil. all must be in order of revision.

@@ -25,6 +25,12 @@ func (r *Runs) Get(ctx context.Context, who auth.Principal, id uuid.UUID) (Run, 
 		return Run{}, err
 	}
 
+	if found.Status == Completed {
+		if found.Feedback, err = r.rated(ctx, found); err != nil {
+			return Run{}, err
+		}
+	}
+
 	shown, err := r.reveal(ctx, who, &found)
 	if err != nil || found.Result == nil {
 		return found, err

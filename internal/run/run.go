@@ -131,6 +131,7 @@ type Run struct {
 	Status       Status
 	Result       *agent.Result
 	Error        *fault.Error
+	Feedback     *Feedback // the rating in force; set only by Runs.Get and Runs.Conversation
 	CreatedAt    time.Time
 	DeadlineAt   time.Time
 	BeganAt      time.Time // zero while the run waits for a worker; after a choice or a wait for one, when that began

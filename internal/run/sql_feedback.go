@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -14,8 +15,11 @@ import (
 const (
 	sqlOpinionColumns = ` account_id, run_id, revision, trace_id, state, thumbs_up, comment, sent, check_at, created_at`
 	sqlSelectOpinions = `SELECT` + sqlOpinionColumns + ` FROM run_feedback WHERE account_id = $1 AND run_id = $2 ORDER BY revision`
-	sqlTouchRun       = `SELECT 1 FROM runs WHERE account_id = $1 AND id = $2 FOR UPDATE`
-	sqlInsertOpinion  = `
+	sqlSelectRatings  = `
+		SELECT DISTINCT ON (run_id) run_id, thumbs_up, comment, created_at FROM run_feedback
+		WHERE account_id = $1 AND run_id = ANY($2) AND state = 'recorded' ORDER BY run_id, revision DESC`
+	sqlTouchRun      = `SELECT 1 FROM runs WHERE account_id = $1 AND id = $2 FOR UPDATE`
+	sqlInsertOpinion = `
 		INSERT INTO run_feedback (account_id, run_id, revision, trace_id, state, thumbs_up, comment, sent, check_at, created_at)
 		VALUES ($1, $2, $3, $4, 'sending', $5, $6, true, $7, $8)`
 	// If another revision may reach the store after this one, the content of the store is uncertain and is checked again.
@@ -63,6 +67,36 @@ func selectOpinions(ctx context.Context, q postgres.Querier, account, run uuid.U
 
 		return o, err
 	})
+}
+
+// setRatings sets the ratings in force of runs of one account.
+func setRatings(ctx context.Context, q postgres.Querier, account uuid.UUID, runs []Run) error {
+	ids := make([]uuid.UUID, len(runs))
+	for i, one := range runs {
+		ids[i] = one.ID
+	}
+
+	rows, err := q.Query(ctx, sqlSelectRatings, account, ids)
+	if err != nil {
+		return err
+	}
+
+	var (
+		id    uuid.UUID
+		up    *bool // nil means withdrawn
+		found Feedback
+	)
+
+	_, err = pgx.ForEachRow(rows, []any{&id, &up, &found.Comment, &found.At}, func() error {
+		if i := slices.Index(ids, id); up != nil {
+			found.ThumbsUp = *up
+			runs[i].Feedback = new(found)
+		}
+
+		return nil
+	})
+
+	return err
 }
 
 // insertOpinion inserts a revision with the next number and returns it with the revisions before it.

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"quern.dev/quern/api"
+	"quern.dev/quern/internal/run"
 )
 
 // SubmitFeedback records the caller's rating of a run.
@@ -19,13 +20,19 @@ func (h handlers) SubmitFeedback(ctx context.Context, request api.SubmitFeedback
 // GetFeedback returns the current rating of a run.
 func (h handlers) GetFeedback(ctx context.Context, request api.GetFeedbackRequestObject) (api.GetFeedbackResponseObject, error) {
 	found, err := h.runs.Feedback(ctx, callOf(ctx).who, request.RunID)
-	shown := api.GetFeedback200JSONResponse{ThumbsUp: found.ThumbsUp, UpdatedAt: found.At}
-
-	if found.Comment != "" {
-		shown.Comment = &found.Comment
+	if err != nil {
+		return nil, err
 	}
 
-	return shown, err
+	return api.GetFeedback200JSONResponse(*showFeedback(&found)), nil
+}
+
+func showFeedback(f *run.Feedback) *api.Feedback {
+	if f == nil {
+		return nil
+	}
+
+	return &api.Feedback{ThumbsUp: f.ThumbsUp, Comment: optionalText(f.Comment), UpdatedAt: f.At}
 }
 
 // DeleteFeedback withdraws the caller's rating of a run.

@@ -29,6 +29,7 @@ type shownRun struct {
 	FinishedAt     *time.Time    `json:"finishedAt,omitempty"`
 	Result         *run.Result   `json:"result,omitempty"`
 	Error          *shownFailure `json:"error,omitempty"`
+	Feedback       *api.Feedback `json:"feedback,omitempty"`
 }
 
 type shownFailure struct {
@@ -40,7 +41,7 @@ func showRun(r run.Run) shownRun {
 	return shownRun{
 		RunID: r.ID, ConversationID: r.Conversation, Agent: r.Agent, Username: r.Question.Username, Namespace: r.Question.Namespace,
 		Question: r.Question.Text, Status: r.Status, CreatedAt: r.CreatedAt, FinishedAt: optionalTime(r.FinishedAt), Result: r.Result,
-		Error: showFailure(r.Error),
+		Error: showFailure(r.Error), Feedback: showFeedback(r.Feedback),
 	}
 }
 
@@ -116,12 +117,15 @@ type shownTurn struct {
 	Status   run.Status    `json:"status"`
 	Result   *run.Result   `json:"result,omitempty"`
 	Error    *shownFailure `json:"error,omitempty"`
+	Feedback *api.Feedback `json:"feedback,omitempty"`
 }
 
 func showConversation(c run.Conversation) shownConversation {
 	shown := shownConversation{ID: c.ID, Title: c.Title, Username: c.Username, Namespace: c.Namespace, Turns: make([]shownTurn, len(c.Turns))}
 	for i, t := range c.Turns {
-		shown.Turns[i] = shownTurn{RunID: t.ID, Agent: t.Agent, Question: t.Question.Text, Status: t.Status, Result: t.Result, Error: showFailure(t.Error)}
+		shown.Turns[i] = shownTurn{
+			RunID: t.ID, Agent: t.Agent, Question: t.Question.Text, Status: t.Status, Result: t.Result, Error: showFailure(t.Error), Feedback: showFeedback(t.Feedback),
+		}
 	}
 
 	return shown

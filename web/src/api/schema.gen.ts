@@ -1504,7 +1504,7 @@ export interface paths {
         };
         /**
          * Read the caller's rating of a run
-         * @description 404 if the run was not rated.
+         * @description 404 if the run was not rated. A run and the turns of a conversation have the rating too, as `feedback`.
          */
         get: operations["getFeedback"];
         put?: never;
@@ -3396,6 +3396,8 @@ export interface components {
             finishedAt?: string;
             result?: components["schemas"]["RunResult"];
             error?: components["schemas"]["Failure"];
+            /** @description The caller's rating; absent if there is none. */
+            feedback?: components["schemas"]["Feedback"];
         };
         Model: {
             /** @description For `model` of a question. */
@@ -3955,6 +3957,8 @@ export interface components {
             status: components["schemas"]["RunStatus"];
             result?: components["schemas"]["RunResult"];
             error?: components["schemas"]["Failure"];
+            /** @description The caller's rating; absent if there is none. */
+            feedback?: components["schemas"]["Feedback"];
         };
         ConversationItem: {
             /** Format: uuid */

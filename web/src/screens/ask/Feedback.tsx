@@ -1,4 +1,4 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { ThumbsDown, ThumbsUp } from 'lucide-react';
 import { useState } from 'react';
 import { api, type Schemas, take } from '~/api/client';
@@ -8,29 +8,14 @@ import { cx } from '~/ui/cx';
 import { Failure } from '~/ui/Failure';
 import { Field, Textarea } from '~/ui/Field';
 import { say } from '~/ui/toast';
+import { patchTurn } from './runs';
 
 type Rating = Pick<Schemas['Feedback'], 'thumbsUp' | 'comment'> | null;
 
-/** Runs that were rated here. Asking for the rating of a run without one is an error in the eyes of a browser, so only these are asked for. */
-const store = 'quern.rated';
-const rated = () => new Set((localStorage.getItem(store) ?? '').split(',').filter(Boolean));
-function note(runId: string, is: boolean): void {
-  const all = rated();
-  if (is) all.add(runId);
-  else all.delete(runId);
-  localStorage.setItem(store, [...all].slice(-500).join());
-}
-
 /** Thumbs. A comment is asked for only on down; the same thumb again withdraws the rating. */
-export function Feedback({ runId }: { runId: string }) {
+export function Feedback({ conversationId, runId, rating }: { conversationId: string; runId: string; rating: Schemas['Feedback'] | undefined }) {
   const queries = useQueryClient();
-  const key = ['run', runId, 'feedback'];
   const params = { path: { runId } };
-  const { data: rating } = useQuery<Rating>({
-    queryKey: key,
-    queryFn: ({ signal }) => (rated().has(runId) ? take(api.GET('/query/runs/{runId}/feedback', { params, signal })).catch(() => null) : null),
-    staleTime: Number.POSITIVE_INFINITY,
-  });
   const [asking, setAsking] = useState(false);
   const [comment, setComment] = useState('');
   const rate = useMutation({
@@ -39,10 +24,7 @@ export function Feedback({ runId }: { runId: string }) {
       else await take(api.DELETE('/query/runs/{runId}/feedback', { params }));
       return next;
     },
-    onSuccess: (next) => {
-      note(runId, next !== null);
-      queries.setQueryData<Rating>(key, next);
-    },
+    onSuccess: (next) => patchTurn(queries, conversationId, runId, { feedback: next ? { ...next, updatedAt: new Date().toISOString() } : undefined }),
   });
   const press = (thumbsUp: boolean) => {
     if (rate.isPending) return;

@@ -61,7 +61,7 @@ export function Turn({ conversationId, turn, where, time, onAsk }: { conversatio
                 <Doubts result={result} />
                 {!running && (
                   <div className="-ml-2 flex flex-wrap items-center gap-1">
-                    <Feedback runId={turn.runId} />
+                    <Feedback conversationId={conversationId} runId={turn.runId} rating={turn.feedback} />
                     <Copy text={result.response} label={t.ask.answer.copy} className="size-8 pointer-coarse:size-11" />
                     {only && (
                       <Button
