@@ -1,10 +1,10 @@
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
 import type { Schemas } from '~/api/client';
 import { me, namespaces } from '~/api/queries';
 import { t } from '~/texts';
 import { Segments } from '~/ui/Segments';
 import { Skeleton } from '~/ui/Skeleton';
+import { useKept } from '~/upload/kept';
 import { nameFor } from '~/upload/parts';
 import { sampleNamespace } from '~/upload/sample';
 import { Target } from './Target';
@@ -17,7 +17,7 @@ export function Review({ session, into, onAgain }: { session: Schemas['Upload'];
   const account = useQuery(me);
   const spaces = useQuery(namespaces);
   const files = session.files.filter((file) => file.fileStatus === 'completed');
-  const [plan, setPlan] = useState<'one' | 'each'>(sameKind(files.map((file) => file.filename)) ? 'one' : 'each');
+  const [plan, setPlan] = useKept<'one' | 'each'>(`${session.sessionId}.plan`, sameKind(files.map((file) => file.filename)) ? 'one' : 'each');
   if (!account.data || spaces.isPending) return <Skeleton lines={4} />;
 
   const own = (spaces.data?.data ?? []).filter((space) => space.username === account.data.username).map((space) => space.name);

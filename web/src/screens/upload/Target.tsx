@@ -14,6 +14,7 @@ import { Failure } from '~/ui/Failure';
 import { Field, Input, Select } from '~/ui/Field';
 import { Grid } from '~/ui/Grid';
 import { Dialog } from '~/ui/Dialog';
+import { useKept } from '~/upload/kept';
 import { SetAside } from '../dataset/SetAside';
 import { dryRun, ingestion, type Options } from './dryRun';
 import { type OptionName, OptionControl, optionNames } from './OptionControl';
@@ -25,6 +26,8 @@ const types = ['varchar', 'bigint', 'double', 'decimal(18,2)', 'boolean', 'date'
 
 type File = Schemas['UploadFile'];
 type Doubt = Schemas['Doubt'];
+/** What the person decided. It survives a reload of the page. */
+type Choices = { at: Ref; mode: 'append' | 'replace'; options: Options; accepted: string[]; loading: string | null };
 
 /** One dataset to be: where it goes, how its files are read, what is in doubt, and then its load. */
 export function Target({
@@ -45,12 +48,10 @@ export function Target({
   onAgain: () => void;
 }) {
   const queries = useQueryClient();
-  const [at, setAt] = useState(start);
-  const [typed, setTyped] = useState(start);
-  const [mode, setMode] = useState<'append' | 'replace'>('append');
-  const [options, setOptions] = useState<Options>({});
-  const [accepted, setAccepted] = useState<ReadonlySet<string>>(new Set());
-  const [loading, setLoading] = useState<string | null>(null);
+  const [choices, setChoices] = useKept<Choices>(`${sessionId}.${files.map((file) => file.fileId).join()}`, { at: start, mode: 'append', options: {}, accepted: [], loading: null });
+  const { at, mode, options, accepted, loading } = choices;
+  const choose = (change: Partial<Choices>) => setChoices((old) => ({ ...old, ...change }));
+  const [typed, setTyped] = useState(at);
   const all = useInfiniteQuery(datasets(''));
   const same = (a: string, b: string) => a.toLowerCase() === b.toLowerCase();
   const exists = (all.data?.pages ?? []).some((page) => page.data.some((one) => one.username === at.owner && same(one.namespace, at.namespace) && same(one.name, at.dataset)));
@@ -62,31 +63,31 @@ export function Target({
       take(
         api.POST('/data/{username}/{namespace}/{datasetName}/ingestions', {
           params: { path: pathOf(at), header: { 'Idempotency-Key': newKey() } },
-          body: { ...request, accept: [...accepted] as Schemas['DoubtCode'][] },
+          body: { ...request, accept: accepted as Schemas['DoubtCode'][] },
         }),
       ),
     onSuccess: (one) => {
       onNamespace(at.namespace);
-      setLoading(one.id);
+      choose({ loading: one.id });
     },
   });
   const commit = () => {
-    if (name.test(typed.dataset) && name.test(typed.namespace)) setAt(typed);
+    if (name.test(typed.dataset) && name.test(typed.namespace)) choose({ at: typed });
   };
   const fault = (value: string) => (value !== '' && name.test(value) ? undefined : texts.nameFault);
   const preview = trial.data?.preview;
   const setAside = trial.data?.progress.rowsSetAside ?? 0;
   const doubts = preview?.doubts ?? [];
-  const open = doubts.filter((doubt) => doubt.code && !accepted.has(doubt.code));
+  const open = doubts.filter((doubt) => doubt.code && !accepted.includes(doubt.code));
   const set = (key: keyof Options, value: unknown) =>
-    setOptions((old) => {
-      const next: Record<string, unknown> = { ...old, [key]: value };
+    setChoices((old) => {
+      const next: Record<string, unknown> = { ...old.options, [key]: value };
       if (value === undefined) delete next[key];
-      return next as Options;
+      return { ...old, options: next as Options };
     });
   const setType = (column: string, type: string) => set('types', { ...options.types, [column]: type });
 
-  if (loading) return <Loading at={at} id={loading} onBack={() => setLoading(null)} onAgain={onAgain} />;
+  if (loading) return <Loading at={at} id={loading} onBack={() => choose({ loading: null })} onAgain={onAgain} />;
   return (
     <section className="appear rounded-lg border border-line bg-surface">
       <header className="flex flex-wrap items-end gap-3 border-b border-line p-4 sm:p-6">
@@ -122,7 +123,7 @@ export function Target({
         {exists && (
           <Field label={texts.mode} className="w-full sm:w-auto">
             {(props) => (
-              <Select {...props} value={mode} onChange={(event) => setMode(event.target.value as 'append' | 'replace')}>
+              <Select {...props} value={mode} onChange={(event) => choose({ mode: event.target.value as Choices['mode'] })}>
                 <option value="append">{texts.modes.append}</option>
                 <option value="replace">{texts.modes.replace}</option>
               </Select>
@@ -159,8 +160,8 @@ export function Target({
                       doubt={doubt}
                       options={options}
                       type={preview.columns.find((column) => column.name === doubt.column)?.type}
-                      accepted={doubt.code !== undefined && accepted.has(doubt.code)}
-                      onAccept={(yes) => doubt.code && setAccepted((old) => new Set(yes ? [...old, doubt.code!] : [...old].filter((one) => one !== doubt.code)))}
+                      accepted={doubt.code !== undefined && accepted.includes(doubt.code)}
+                      onAccept={(yes) => choose({ accepted: [...accepted.filter((one) => one !== doubt.code), ...(yes && doubt.code ? [doubt.code] : [])] })}
                       onOption={set}
                       onType={setType}
                     />
