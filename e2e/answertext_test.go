@@ -23,7 +23,7 @@ func TestAnswerText(t *testing.T) {
 	for question, want := range map[string]string{
 		"How many orders are cancelled?":       "Number of orders where status is 'Cancelled': 66.",
 		"How many orders are there by region?": "Number of orders, by region:\n\n| region | count |\n|---|---:|\n| north | 100 |\n| south | 100 |",
-		"How many orders are there by id?":     "Number of orders, by id: 200 rows, which are in the data of the step.",
+		"How many orders are there by id?":     "Number of orders, by id: 200 rows, listed in the table of the answer.",
 	} {
 		run := d.asks(question, "")
 		require.Equal(t, want, run.Result.Response, question)

@@ -52,7 +52,7 @@ func TestPlanner(t *testing.T) {
 		require.Equal(t, "refused", run.Result.Outcome, question)
 		require.Empty(t, run.Result.Steps)
 		require.Contains(t, run.Result.Response, part)
-		require.Contains(t, run.Result.Response, "Questions that the planner can answer, for example:\n- How many ")
+		require.Contains(t, run.Result.Response, "Questions that can be answered, for example:\n- How many ")
 		require.Contains(t, run.Result.Response, "SQL always works: `quern query`, or `POST /query`.")
 	}
 

@@ -111,7 +111,7 @@ func refusalOf(plan planner.Plan) string {
 	if plan.Language != "" {
 		sentences = append(sentences, "The question seems to be in "+plan.Language+". Without a model, only questions in English are understood.")
 	} else {
-		sentences = append(sentences, "The planner cannot answer this question with certainty.")
+		sentences = append(sentences, "An answer to this question would be a guess, so there is none.")
 	}
 
 	if len(plan.Unused) > 0 {
@@ -123,7 +123,7 @@ func refusalOf(plan planner.Plan) string {
 	}
 
 	if len(plan.Examples) > 0 {
-		sentences = append(sentences, "Questions that the planner can answer, for example:\n- "+strings.Join(plan.Examples, "\n- "))
+		sentences = append(sentences, "Questions that can be answered, for example:\n- "+strings.Join(plan.Examples, "\n- "))
 	}
 
 	return strings.Join(append(sentences, "SQL always works: `quern query`, or `POST /query`."), "\n\n")

@@ -53,10 +53,10 @@ func Render(lead string, columns []Column, rows []json.RawMessage, count int64) 
 	}
 
 	if count == 1 {
-		return lead + "1 row, which is in the data of the step."
+		return lead + "1 row, listed in the table of the answer."
 	}
 
-	return fmt.Sprintf("%s%d rows, which are in the data of the step.", lead, count)
+	return fmt.Sprintf("%s%d rows, listed in the table of the answer.", lead, count)
 }
 
 func renderedRow(lead string, columns []Column, cells []string) string {

@@ -39,8 +39,8 @@ func TestRender(t *testing.T) {
 		{"x", "a:varchar", `{"a":"![i](http://evil/x.png)"}`, "X: `![i](http://evil/x.png)`."},
 		{"x", "a:varchar", `{"a":"<img src=x>\n# b"}`, "X: \\<img src=x\\> # b."},
 		{"x", "a:varchar", `{"a":"` + strings.Repeat("é", 100) + `"}`, "X: " + strings.Repeat("é", 59) + "…."},
-		{"x", "a:varchar", strings.Repeat(`{"a":"b"}`+"\n", 10) + `{"a":"b"}`, "X: 11 rows, which are in the data of the step."},
-		{"x", "a:bigint,b:bigint,c:bigint,d:bigint,e:bigint,f:bigint,g:bigint", `{"a":1}`, "X: 1 row, which is in the data of the step."},
+		{"x", "a:varchar", strings.Repeat(`{"a":"b"}`+"\n", 10) + `{"a":"b"}`, "X: 11 rows, listed in the table of the answer."},
+		{"x", "a:bigint,b:bigint,c:bigint,d:bigint,e:bigint,f:bigint,g:bigint", `{"a":1}`, "X: 1 row, listed in the table of the answer."},
 	} {
 		columns, rows := []grounding.Column{}, []json.RawMessage{}
 

@@ -1,6 +1,6 @@
-/** The words of an answer without the table at its end, and without pointers to the rows: these stand beside it, all of them. */
+/** The words of an answer without the table at its end: the rows stand beside it, all of them. */
 export function proseOf(response: string): string {
-  const lines = response.replace(/, which are in the data of the step(?=\.)/, '').trimEnd().split('\n');
+  const lines = response.trimEnd().split('\n');
   let from = lines.length;
   while (from > 0 && lines[from - 1]?.trimStart().startsWith('|')) from -= 1;
   if (from === lines.length || !/^\s*\|[\s:|-]+\|\s*$/.test(lines[from + 1] ?? '')) return lines.join('\n');
@@ -16,7 +16,7 @@ export function suggestionsOf(response: string): { text: string; questions: stri
     const items = lines.filter((line) => /^[-*] /.test(line));
     if (items.length > 0 && items.length >= lines.length - 1) {
       questions.push(...items.map((line) => line.slice(2).trim()));
-    } else if (!/`quern query`|`POST \/query`|^The planner cannot answer/.test(block)) {
+    } else if (!/`quern query`|`POST \/query`/.test(block)) {
       kept.push(block);
     }
   }
