@@ -291,12 +291,13 @@ export const t = {
     namespace: 'Namespace in the examples',
     copy: (what: string) => `Copy: ${what}`,
     address: 'Address',
+    hosts: 'Hosts',
+    examples: 'Examples',
     terminal: 'terminal',
     sees: 'Rows that tools return go to the program that you connect, and to the model that it uses.',
     mcp: {
       title: 'MCP',
       text: 'Tools for Claude, VS Code, Cursor and other hosts: list and describe datasets, run SQL, ask, check figures. They only read.',
-      label: 'Hosts',
       snippets: {
         'claude-code': ['Claude Code', 'Run this once in a terminal where QUERN_TOKEN is set.'],
         vscode: ['VS Code', 'VS Code asks for the token once and keeps it.'],
@@ -308,7 +309,6 @@ export const t = {
     a2a: {
       title: 'A2A',
       text: 'Agents that answer agents: nl2ql turns a question into one statement with its rows, assistant plans and answers in words.',
-      label: 'Examples',
       snippets: {
         catalog: ['Find the agents', 'The catalog and the cards need no token.'],
         stream: ['Ask and follow', 'Events arrive while the answer is made.'],
@@ -318,7 +318,6 @@ export const t = {
     rest: {
       title: 'REST',
       text: 'Everything that this console does, for programs. The contract is OpenAPI, so clients can be generated.',
-      label: 'Examples',
       docs: 'Reference',
       contract: 'openapi.json',
       snippets: {
@@ -331,7 +330,6 @@ export const t = {
     cli: {
       title: 'Command line',
       text: 'One program for people at a terminal and for scripts: upload, ask, SQL, sharing.',
-      label: 'Examples',
       snippets: {
         login: ['Sign in', 'Shows an address to open in any browser. No token is needed.'],
         ask: ['Ask', 'The plan, each query with its rows, and the answer appear as they arrive.'],

@@ -72,10 +72,10 @@ export default function Connect() {
       )}
       <div className="grid grid-cols-1 gap-6 xl:grid-cols-2">
         <Card icon={Plug} title={text.mcp.title} lead={text.mcp.text} address={here.mcp} note={text.sees}>
-          <Snippets label={text.mcp.label} all={mcpSnippets(here)} words={text.mcp.snippets} />
+          <Snippets label={text.hosts} all={mcpSnippets(here)} words={text.mcp.snippets} />
         </Card>
         <Card icon={Bot} title={text.a2a.title} lead={text.a2a.text} address={here.a2a}>
-          <Snippets label={text.a2a.label} all={a2aSnippets(here)} words={text.a2a.snippets} />
+          <Snippets label={text.examples} all={a2aSnippets(here)} words={text.a2a.snippets} />
         </Card>
         <Card
           icon={Braces}
@@ -89,10 +89,10 @@ export default function Connect() {
             </>
           }
         >
-          <Snippets label={text.rest.label} all={restSnippets(here)} words={text.rest.snippets} />
+          <Snippets label={text.examples} all={restSnippets(here)} words={text.rest.snippets} />
         </Card>
         <Card icon={SquareTerminal} title={text.cli.title} lead={text.cli.text}>
-          <Snippets label={text.cli.label} all={cliSnippets(here)} words={text.cli.snippets} />
+          <Snippets label={text.examples} all={cliSnippets(here)} words={text.cli.snippets} />
         </Card>
       </div>
       <NewToken open={creating} onClose={() => setCreating(false)} />

@@ -13,6 +13,7 @@ import { cx } from '~/ui/cx';
 import { Empty } from '~/ui/Empty';
 import { Failure } from '~/ui/Failure';
 import { Input } from '~/ui/Field';
+import { Heads } from '~/ui/Heads';
 import { Page } from '~/ui/Page';
 import { Segments } from '~/ui/Segments';
 import { Skeleton } from '~/ui/Skeleton';
@@ -136,20 +137,10 @@ function List({ groups, flat, mine }: { groups: Group[]; flat: boolean; mine: st
     <div className="overflow-hidden rounded-md border border-line bg-surface [&_tbody:last-child_tr:last-child>*]:border-b-0">
       <table className="w-full border-separate border-spacing-0">
         <thead className="hidden text-left text-xs text-text-3 md:table-header-group">
-          <tr className="[&>th]:border-b [&>th]:border-line [&>th]:px-4 [&>th]:py-2 [&>th]:font-medium [&>th]:whitespace-nowrap">
-            <th scope="col">{head.name}</th>
-            <th scope="col" className="text-right">
-              {head.rows}
-            </th>
-            <th scope="col" className="text-right">
-              {head.size}
-            </th>
-            <th scope="col">{head.updated}</th>
-            <th scope="col">{head.owner}</th>
-            <th scope="col" className="whitespace-nowrap">
-              {head.role}
-            </th>
-          </tr>
+          <Heads
+            className="[&>th]:border-b [&>th]:border-line [&>th]:px-4"
+            names={[head.name, { name: head.rows, right: true }, { name: head.size, right: true }, head.updated, head.owner, head.role]}
+          />
         </thead>
         {groups.map((group) => (
           <tbody key={group.space ? `${group.space.username}/${group.space.name}` : ''}>

@@ -5,6 +5,7 @@ import { t } from '~/texts';
 import { Button } from '~/ui/Button';
 import { Empty } from '~/ui/Empty';
 import { Failure } from '~/ui/Failure';
+import { Heads } from '~/ui/Heads';
 import { Skeleton } from '~/ui/Skeleton';
 import { Ago } from '~/ui/Time';
 import type { Part } from './part';
@@ -29,16 +30,7 @@ export default function Audit({ at, role }: Part) {
         <div className="overflow-x-auto rounded-md border border-line bg-surface">
           <table className="w-full text-sm">
             <thead className="text-left text-xs text-text-3">
-              <tr className="[&>th]:px-4 [&>th]:py-2 [&>th]:font-medium">
-                <th scope="col">{texts.when}</th>
-                <th scope="col">{texts.who}</th>
-                <th scope="col" className="w-full">
-                  {texts.what}
-                </th>
-                <th scope="col" className="max-sm:hidden">
-                  {texts.from}
-                </th>
-              </tr>
+              <Heads className="[&>th]:px-4" names={[texts.when, texts.who, { name: texts.what, grow: true }, { name: texts.from, wide: true }]} />
             </thead>
             <tbody className="[&_td]:border-t [&_td]:border-line [&_td]:px-4 [&_td]:py-2">
               {shown.map((entry) => (

@@ -8,6 +8,7 @@ import { formatNumber } from '~/format/number';
 import { t } from '~/texts';
 import { Button } from '~/ui/Button';
 import { Failure } from '~/ui/Failure';
+import { Heads } from '~/ui/Heads';
 import { Skeleton } from '~/ui/Skeleton';
 
 const texts = t.dataset.loads;
@@ -42,15 +43,7 @@ export function SetAside({ at, ingestion }: { at: Ref; ingestion: string }) {
       <div className="max-h-100 overflow-auto rounded-md border border-line" tabIndex={0} role="region" aria-label={texts.setAsideTitle}>
         <table className="w-full text-sm">
           <thead className="sticky top-0 bg-surface text-left text-xs text-text-3">
-            <tr className="[&>th]:px-3 [&>th]:py-2 [&>th]:font-medium">
-              <th scope="col">{texts.file}</th>
-              <th scope="col" className="text-right">
-                {texts.row}
-              </th>
-              <th scope="col" className="w-full">
-                {texts.reason}
-              </th>
-            </tr>
+            <Heads className="[&>th]:px-3" names={[texts.file, { name: texts.row, right: true }, { name: texts.reason, grow: true }]} />
           </thead>
           <tbody className="[&_td]:border-t [&_td]:border-line [&_td]:px-3 [&_td]:py-1.5 [&_td]:align-top">
             {rows.map((row, index) => (
