@@ -696,6 +696,7 @@ export const t = {
       type: 'Type',
       rows: 'First rows',
       doubts: 'To settle',
+      settled: 'Settled',
       noDoubts: 'Nothing is in doubt.',
       aside: (number: string) => `${number} would be set aside`,
       asideText: 'They do not fit the types above. Change a type, or load the rest without them.',

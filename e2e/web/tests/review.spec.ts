@@ -17,6 +17,8 @@ test('what was chosen in the review of an upload survives a reload', async ({ pa
   await expect(page.getByRole('heading', { name: 'First rows' })).toBeVisible();
   await expect(page.getByLabel('Namespace')).toHaveValue(space);
   await expect(page.getByLabel('Type amount').first()).toHaveValue('varchar');
+  await expect(page.getByRole('heading', { name: 'Settled' })).toBeVisible();
+  await expect(page.getByRole('button', { name: 'dd/mm/yyyy' })).toHaveAttribute('aria-pressed', 'true');
   await page.getByRole('button', { name: `Load into ${space} / days` }).click();
   await expect(page.getByText(`50 rows loaded into ${space} / days`)).toBeVisible();
 

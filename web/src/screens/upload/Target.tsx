@@ -10,6 +10,7 @@ import { t } from '~/texts';
 import { Badge } from '~/ui/Badge';
 import { Bar } from '~/ui/Bar';
 import { Button, buttonClass } from '~/ui/Button';
+import { cx } from '~/ui/cx';
 import { Failure } from '~/ui/Failure';
 import { Field, Input, Select } from '~/ui/Field';
 import { Grid } from '~/ui/Grid';
@@ -18,6 +19,7 @@ import { useKept } from '~/upload/kept';
 import { SetAside } from '../dataset/SetAside';
 import { dryRun, ingestion, type Options } from './dryRun';
 import { type OptionName, OptionControl, optionNames } from './OptionControl';
+import { idOf, stillSettled } from './settled';
 
 const texts = t.upload.review;
 const loads = t.upload.load;
@@ -27,7 +29,7 @@ const types = ['varchar', 'bigint', 'double', 'decimal(18,2)', 'boolean', 'date'
 type File = Schemas['UploadFile'];
 type Doubt = Schemas['Doubt'];
 /** What the person decided. It survives a reload of the page. */
-type Choices = { at: Ref; mode: 'append' | 'replace'; options: Options; accepted: string[]; loading: string | null };
+type Choices = { at: Ref; mode: 'append' | 'replace'; options: Options; accepted: string[]; settled: Doubt[]; loading: string | null };
 
 /** One dataset to be: where it goes, how its files are read, what is in doubt, and then its load. */
 export function Target({
@@ -48,8 +50,8 @@ export function Target({
   onAgain: () => void;
 }) {
   const queries = useQueryClient();
-  const [choices, setChoices] = useKept<Choices>(`${sessionId}.${files.map((file) => file.fileId).join()}`, { at: start, mode: 'append', options: {}, accepted: [], loading: null });
-  const { at, mode, options, accepted, loading } = choices;
+  const [choices, setChoices] = useKept<Choices>(`${sessionId}.${files.map((file) => file.fileId).join()}`, { at: start, mode: 'append', options: {}, accepted: [], settled: [], loading: null });
+  const { at, mode, options, accepted, settled, loading } = choices;
   const choose = (change: Partial<Choices>) => setChoices((old) => ({ ...old, ...change }));
   const [typed, setTyped] = useState(at);
   const all = useInfiniteQuery(datasets(''));
@@ -85,6 +87,9 @@ export function Target({
       if (value === undefined) delete next[key];
       return { ...old, options: next as Options };
     });
+  // A doubt that an option settled is no longer in the answer. It stays in sight, so that the person can decide otherwise.
+  const decided = stillSettled(settled, doubts, options);
+  const settle = (doubt: Doubt) => setChoices((old) => ({ ...old, settled: [...old.settled.filter((one) => idOf(one) !== idOf(doubt)), doubt] }));
   const setType = (column: string, type: string) => set('types', { ...options.types, [column]: type });
 
   if (loading) return <Loading at={at} id={loading} onBack={() => choose({ loading: null })} onAgain={onAgain} />;
@@ -150,24 +155,35 @@ export function Target({
         ) : null}
         {preview && (
           <div className={trial.isFetching ? 'opacity-60 transition-opacity duration-180' : undefined} aria-busy={trial.isFetching}>
-            {doubts.length > 0 && (
-              <>
-                <h3 className="mb-2">{texts.doubts}</h3>
-                <ul className="mb-6 divide-y divide-line rounded-md border border-warn/40 bg-warn-soft">
-                  {doubts.map((doubt, index) => (
-                    <Settle
-                      key={`${doubt.code ?? ''} ${doubt.option ?? ''} ${doubt.column ?? ''} ${index}`}
-                      doubt={doubt}
-                      options={options}
-                      type={preview.columns.find((column) => column.name === doubt.column)?.type}
-                      accepted={doubt.code !== undefined && accepted.includes(doubt.code)}
-                      onAccept={(yes) => choose({ accepted: [...accepted.filter((one) => one !== doubt.code), ...(yes && doubt.code ? [doubt.code] : [])] })}
-                      onOption={set}
-                      onType={setType}
-                    />
-                  ))}
-                </ul>
-              </>
+            {[
+              { title: texts.doubts, list: doubts, look: 'border-warn/40 bg-warn-soft' },
+              { title: texts.settled, list: decided, look: 'border-line' },
+            ].map(({ title, list, look }) =>
+              list.length === 0 ? null : (
+                <div key={title}>
+                  <h3 className="mb-2">{title}</h3>
+                  <ul className={cx('mb-6 divide-y divide-line rounded-md border', look)}>
+                    {list.map((doubt, index) => (
+                      <Settle
+                        key={`${idOf(doubt)} ${index}`}
+                        doubt={doubt}
+                        options={options}
+                        type={preview.columns.find((column) => column.name === doubt.column)?.type}
+                        accepted={doubt.code !== undefined && accepted.includes(doubt.code)}
+                        onAccept={(yes) => choose({ accepted: [...accepted.filter((one) => one !== doubt.code), ...(yes && doubt.code ? [doubt.code] : [])] })}
+                        onOption={(key, value) => {
+                          settle(doubt);
+                          set(key, value);
+                        }}
+                        onType={(column, type) => {
+                          settle(doubt);
+                          setType(column, type);
+                        }}
+                      />
+                    ))}
+                  </ul>
+                </div>
+              ),
             )}
             {setAside > 0 && (
               <div className="mb-6 rounded-md border border-warn/40 bg-warn-soft p-4">
