@@ -14,7 +14,7 @@ test('roles, synonyms and named figures are changed, and faults and conflicts ar
   await page.getByRole('button', { name: 'Add a figure' }).click();
   await page.getByLabel('Name', { exact: true }).last().fill('revenue');
   await page.getByLabel('Calculation').last().fill('pieces * prise');
-  const save = page.getByRole('button', { name: 'Save the meaning' });
+  const save = page.getByRole('button', { name: 'Use in questions' });
   await save.click();
   await expect(page.getByText('Nothing is saved: correct what is marked.')).toBeVisible();
   await expect(page.getByText(/has no column prise; did you mean price/)).toBeVisible();
@@ -49,7 +49,36 @@ test('roles, synonyms and named figures are changed, and faults and conflicts ar
     await signIn(bob, 'bob', `/data/ada/${space}/lines/definition`);
     await expect(bob.getByLabel('One row is')).toHaveValue('sale');
     await expect(bob.getByLabel('One row is')).not.toBeEditable();
-    await expect(bob.getByRole('button', { name: 'Save the meaning' })).toHaveCount(0);
+    await expect(bob.getByRole('button', { name: 'Use in questions' })).toHaveCount(0);
     await bob.context().close();
   });
+});
+
+type Run = { runId: string; status: string; result?: { clarification?: { options: { interpretation: string }[] } } };
+
+test('a meaning that somebody chose becomes a synonym, and own choices are forgotten', async ({ page, browser }) => {
+  const space = `chosen${Date.now().toString(36)}`;
+  const api = await Api.as('ada');
+  const rows = Array.from({ length: 40 }, (_, row) => `${row % 2 ? 'north' : 'south'},${1000 + row}.5,${2000 + row}.5`);
+  await api.dataset(space, 'budgets', ['region,planned_cost,actual_cost', ...rows].join('\n'));
+  await api.call('POST', `/permissions/namespaces/self/${space}/shares`, { username: 'bob', role: 'viewer' });
+  const bobs = await Api.as('bob');
+  const run = (await bobs.call('POST', '/query/ask', { username: 'ada', namespace: space, agent: 'nl2ql', query: 'What is the highest cost?' })) as Run;
+  const options = run.result?.clarification?.options ?? [];
+  await bobs.call('POST', `/query/runs/${run.runId}/choose`, { option: options.findIndex((one) => one.interpretation.includes('actual_cost')) + 1 });
+
+  await signIn(page, 'ada', `/data/ada/${space}/budgets/definition`);
+  await expect(page.getByText('chosen by 1 person')).toBeVisible();
+  await page.getByRole('button', { name: 'Add as a synonym' }).click();
+  await expect(page.getByLabel('Synonyms actual_cost')).toHaveValue('cost');
+  await page.getByRole('button', { name: 'Use in questions' }).click();
+  await expect(page.getByText('The meaning is saved')).toBeVisible();
+  await accessible(page, 'meaning');
+
+  const bob = await (await browser.newContext()).newPage();
+  await signIn(bob, 'bob', `/data/ada/${space}/budgets/definition`);
+  await bob.getByRole('button', { name: 'Forget my choices' }).click();
+  await expect(bob.getByText('Your choices are forgotten')).toBeVisible();
+  await expect(bob.getByText('your choice', { exact: true })).toHaveCount(0);
+  await bob.context().close();
 });

@@ -14,8 +14,9 @@ import { Field, Input, Select } from '~/ui/Field';
 import { Skeleton } from '~/ui/Skeleton';
 import { say } from '~/ui/toast';
 import { useUnsaved } from '~/unsaved';
+import { Choices } from './Choices';
 import { Conflict } from './Conflict';
-import { type ColumnDraft, type Draft, draftOf, Faults, fieldsOf, type Fn, type JoinDraft, type MeasureDraft, type Role, type Sent, sentOf, words } from './meaning';
+import { type ColumnDraft, type Draft, draftOf, Faults, fieldsOf, type Fn, hasSynonym, type JoinDraft, type MeasureDraft, type Role, type Sent, sentOf, withSynonym, words } from './meaning';
 import type { Part } from './part';
 
 const texts = t.dataset.meaning;
@@ -71,6 +72,7 @@ function Editor({ at, metadata, role, saved, tag }: Part & { saved: Schemas['Sem
       <Columns {...shared} names={metadata.columnNames.filter((name) => name in draft.columns)} types={types} />
       <Measures {...shared} />
       <Joins {...shared} />
+      <Choices at={at} has={(column, word) => hasSynonym(draft, column, word)} onSynonym={(column, word) => setDraft(withSynonym(draft, column, word))} />
       {conflict ? (
         <Conflict message={texts.changed} busy={store.isPending} onTheirs={() => void theirs()} onMine={() => store.mutate({ over: true })} />
       ) : store.isError && (!failure || failure.subErrors.length === 0 || faults.others) ? (

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Schemas } from '~/api/client';
-import { draftOf, Faults, fieldsOf, listOf, sentOf, words } from './meaning';
+import { draftOf, Faults, fieldsOf, hasSynonym, listOf, sentOf, withSynonym, words } from './meaning';
 
 const saved: Schemas['Semantics'] = {
   row: 'order line',
@@ -38,6 +38,13 @@ describe('what a dataset means', () => {
   it('keeps words with commas until they are edited', () => {
     expect(listOf(words(['a, b', 'c']))).toEqual(['a, b', 'c']);
     expect(listOf({ text: 'a, b, c, d', was: ['a, b', 'c'] })).toEqual(['a', 'b', 'c', 'd']);
+  });
+  it('takes a meaning that people chose as a synonym, once', () => {
+    const draft = draftOf(saved);
+    const next = withSynonym(withSynonym(draft, 'quantity', 'Items'), 'quantity', 'items');
+    expect(sentOf(next).body.columns?.['quantity']).toEqual({ role: 'count', synonyms: ['Items'], notForFigures: false });
+    expect(hasSynonym(next, 'quantity', 'ITEMS')).toBe(true);
+    expect(withSynonym(draft, 'gone', 'x')).toBe(draft);
   });
   it('shows a fault at its field, whatever was left out before it', () => {
     const draft = draftOf(saved);

@@ -34,6 +34,18 @@ export function draftOf(saved: Semantics): Draft {
   };
 }
 
+export function hasSynonym(draft: Draft, column: string, word: string): boolean {
+  const known = draft.columns[column];
+  return known === undefined || listOf(known.synonyms).some((one) => one.toLowerCase() === word.toLowerCase());
+}
+
+export function withSynonym(draft: Draft, column: string, word: string): Draft {
+  const known = draft.columns[column];
+  if (!known || hasSynonym(draft, column, word)) return draft;
+  const all = [...listOf(known.synonyms), word];
+  return { ...draft, columns: { ...draft.columns, [column]: { ...known, synonyms: words(all), said: true } } };
+}
+
 /** What is sent, and the keys of the entries in the order in which they are sent. */
 export type Sent = { body: Schemas['SemanticsChange']; measures: string[]; joins: string[] };
 
