@@ -638,7 +638,8 @@ export interface paths {
         };
         /**
          * Preview the rows of a dataset
-         * @description All pages that follow from one first page show the same snapshot, in the order in which the rows were added.
+         * @description All pages that follow from one first page show the same snapshot, in the order in which the rows were added. A page of large rows is shorter
+         *     than `limit`. A page that breaks off is not valid JSON, and not complete.
          */
         get: operations["listRows"];
         put?: never;
@@ -1157,7 +1158,8 @@ export interface paths {
          *     parameter that is missing, surplus or not of its type is 422 VALIDATION_FAILED, and `sub_errors` names it (`parameters.0`, `parameters.region`).
          *
          *     The answer is JSON, or by `Accept` an Arrow IPC stream, CSV or Parquet; these carry `count`, `truncated` and `snapshots` as JSON in
-         *     the header `X-Quern-Result`. An answer in JSON that breaks off is not complete.
+         *     the header `X-Quern-Result`. A file does not say that rows are missing. Therefore a result that would be cut is 422 LIMIT_EXCEEDED, unless the
+         *     request has `"truncate": true`. An answer in JSON that breaks off is not complete.
          */
         post: operations["runQuery"];
         delete?: never;
@@ -3286,6 +3288,11 @@ export interface components {
              */
             asOf?: string | null;
             /**
+             * @description For Arrow, CSV and Parquet. Give the first rows of a result that has more rows or bytes than allowed, instead of 422 LIMIT_EXCEEDED.
+             * @default false
+             */
+            truncate?: boolean | null;
+            /**
              * @description For CSV that is opened in a spreadsheet: texts and column names that begin with `=`, `+`, `-`, `@`, a tab or a line end get an
              *     apostrophe before them, so that they are not run as formulas. Numbers stay as they are. Other formats do not change.
              * @default false
@@ -4144,6 +4151,7 @@ export interface components {
                 "text/csv": string;
                 "application/x-ndjson": string;
                 "application/vnd.apache.parquet": string;
+                "application/vnd.apache.arrow.stream": string;
             };
         };
         /** @description The rows are stored. */
@@ -4505,13 +4513,15 @@ export interface components {
         Cursor: string;
         /** @description Length of a page. */
         Limit: number;
+        /** @description Number of rows of a page. */
+        RowLimit: number;
         /**
          * @description For CSV that is opened in a spreadsheet: texts and column names that begin with `=`, `+`, `-`, `@`, a tab or a line end get an
          *     apostrophe before them, so that they are not run as formulas. Numbers stay as they are. Other formats do not change.
          */
         EscapeFormulas: boolean;
-        /** @description Format of the file. */
-        ExportFormat: "csv" | "ndjson" | "parquet";
+        /** @description Format of the file. `arrow` is an Arrow IPC stream. */
+        ExportFormat: "csv" | "ndjson" | "parquet" | "arrow";
         /**
          * @description Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and creates nothing new. With another
          *     request the answer is 422, and while the first request is still running it is 409.
@@ -6034,8 +6044,8 @@ export interface operations {
                 columns?: string;
                 /** @description `nextCursor` of the page before. */
                 cursor?: components["parameters"]["Cursor"];
-                /** @description Length of a page. */
-                limit?: components["parameters"]["Limit"];
+                /** @description Number of rows of a page. */
+                limit?: components["parameters"]["RowLimit"];
             };
             header?: never;
             path: {
@@ -6133,7 +6143,7 @@ export interface operations {
     exportDataset: {
         parameters: {
             query?: {
-                /** @description Format of the file. */
+                /** @description Format of the file. `arrow` is an Arrow IPC stream. */
                 format?: components["parameters"]["ExportFormat"];
                 /**
                  * @description For CSV that is opened in a spreadsheet: texts and column names that begin with `=`, `+`, `-`, `@`, a tab or a line end get an
@@ -6773,7 +6783,7 @@ export interface operations {
     exportSetAsideRows: {
         parameters: {
             query?: {
-                /** @description Format of the file. */
+                /** @description Format of the file. `arrow` is an Arrow IPC stream. */
                 format?: components["parameters"]["ExportFormat"];
                 /**
                  * @description For CSV that is opened in a spreadsheet: texts and column names that begin with `=`, `+`, `-`, `@`, a tab or a line end get an
@@ -7579,7 +7589,7 @@ export interface operations {
     exportStep: {
         parameters: {
             query?: {
-                /** @description Format of the file. */
+                /** @description Format of the file. `arrow` is an Arrow IPC stream. */
                 format?: components["parameters"]["ExportFormat"];
                 /**
                  * @description For CSV that is opened in a spreadsheet: texts and column names that begin with `=`, `+`, `-`, `@`, a tab or a line end get an

@@ -1,6 +1,7 @@
 import { cx } from './cx';
 
-/** The names of the columns of a table. A name with `right` stands over numbers, one with `grow` takes the rest of the width. */
+/** The names of the columns of a table. A name with `right` stands over numbers, one with `grow` takes the rest of the width, and
+ * one with `wide` is left out on a phone. */
 export function Heads({ names, className }: { names: readonly (string | { name: string; right?: true; grow?: true; wide?: true })[]; className?: string }) {
   return (
     <tr className={cx('[&>th]:py-2 [&>th]:font-medium [&>th]:whitespace-nowrap', className)}>

@@ -5,7 +5,7 @@ import { save } from '~/api/download';
 import { remember, withEntry, withOutcome } from './past';
 import type { Sent } from './values';
 
-export type Request = Pick<Schemas['QueryRequest'], 'query' | 'username' | 'namespace' | 'asOf'> & { parameters?: Sent | undefined; explain?: boolean; escapeFormulas?: boolean };
+export type Request = Pick<Schemas['QueryRequest'], 'query' | 'username' | 'namespace' | 'asOf'> & { parameters?: Sent | undefined; explain?: boolean; escapeFormulas?: boolean; truncate?: boolean };
 export type Result = Schemas['QueryResult'];
 
 export type Run = {
