@@ -5,6 +5,7 @@ import { t } from '~/texts';
 import { Button } from './Button';
 import { Copy } from './Copy';
 import { cx } from './cx';
+import { wordsOf } from './words';
 
 /** What went wrong, what to do about it, and the id by which the operator finds it in the logs. */
 export function Failure({ error, onRetry, className }: { error: unknown; onRetry?: (() => void) | undefined; className?: string }) {
@@ -14,7 +15,7 @@ export function Failure({ error, onRetry, className }: { error: unknown; onRetry
     <div role="alert" className={cx('appear flex gap-3 rounded-md border border-danger/30 bg-danger-soft p-4', className)}>
       <TriangleAlert size={16} strokeWidth={1.75} aria-hidden className="mt-0.5 shrink-0 text-danger" />
       <div className="min-w-0 grow">
-        <p className="font-medium text-danger [overflow-wrap:anywhere]">{known ? known.message : t.failure.unexpected}</p>
+        <p className="font-medium text-danger [overflow-wrap:anywhere]">{known ? wordsOf(known.message) : t.failure.unexpected}</p>
         {known?.detail && <p className="mt-1 text-text-2 [overflow-wrap:anywhere]">{known.detail}</p>}
         {faults.length > 0 && (
           <ul className="mt-1 list-disc pl-4 text-text-2">
