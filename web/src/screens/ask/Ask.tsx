@@ -65,7 +65,7 @@ export default function Ask() {
   if (scope.ready && scope.datasets.length === 0) {
     return (
       <Suspense fallback={<Skeleton lines={4} />}>
-        <Start title={t.ask.empty} level="h1" />
+        <Start title={t.ask.empty} page />
       </Suspense>
     );
   }

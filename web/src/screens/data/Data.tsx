@@ -4,7 +4,7 @@ import { Search, Trash2, Upload, Users } from 'lucide-react';
 import { lazy, Suspense, useDeferredValue, useEffect, useState } from 'react';
 import type { Schemas } from '~/api/client';
 import { datasets, me, namespaces } from '~/api/queries';
-import { formatBytes, formatNumber } from '~/format/number';
+import { count, formatBytes, formatNumber } from '~/format/number';
 import { retried } from '~/lazy';
 import { t } from '~/texts';
 import { Badge } from '~/ui/Badge';
@@ -125,7 +125,7 @@ function Nothing({ words, show, onClear }: { words: string; show: string; onClea
   }
   return (
     <Suspense fallback={<Skeleton lines={4} />}>
-      <Start title={t.data.empty} level="h2" />
+      <Start title={t.data.empty} />
     </Suspense>
   );
 }
@@ -160,9 +160,7 @@ function List({ groups, flat, mine }: { groups: Group[]; flat: boolean; mine: st
                     {item.matchedIn?.length ? t.data.matchedIn(item.matchedIn.map((place) => t.data.matched[place]).join(', ')) : item.dataDescription || t.dataset.noDescription}
                   </p>
                   <p className="mt-1 flex flex-wrap gap-x-3 text-xs text-text-3 md:hidden">
-                    <span>
-                      {formatNumber(item.rowCount)} {t.data.columns.rows.toLowerCase()}
-                    </span>
+                    <span>{count(item.rowCount, 'row')}</span>
                     <Ago time={item.updatedAt} />
                     <span>{item.username === mine ? t.data.you : item.username}</span>
                   </p>

@@ -3,6 +3,7 @@ import { useNavigate } from '@tanstack/react-router';
 import { Coffee } from 'lucide-react';
 import { t } from '~/texts';
 import { Button } from '~/ui/Button';
+import { cx } from '~/ui/cx';
 import { Failure } from '~/ui/Failure';
 import { offer } from '~/upload/current';
 import { loadSample } from '~/upload/sample';
@@ -10,8 +11,9 @@ import { Drop } from '../upload/Drop';
 
 const texts = t.start;
 
-/** What a person without any data sees: one sentence, a place for files, and a sample to try. */
-export default function Start({ title, level: Heading }: { title: string; level: 'h1' | 'h2' }) {
+/** What a person without any data sees: one sentence, a place for files, and a sample to try. `page` if it is a page of its own. */
+export default function Start({ title, page = false }: { title: string; page?: boolean }) {
+  const Heading = page ? 'h1' : 'h2';
   const queries = useQueryClient();
   const navigate = useNavigate();
   const sample = useMutation({
@@ -22,9 +24,9 @@ export default function Start({ title, level: Heading }: { title: string; level:
     },
   });
   return (
-    <div className="appear mx-auto w-full max-w-170 px-4 pt-8 pb-12 text-center sm:px-8 sm:pt-[8vh]">
-      <Heading className="text-2xl tracking-tight text-balance">{title}</Heading>
-      <p className="mx-auto mt-2 mb-8 max-w-120 text-text-2 text-pretty">{texts.text}</p>
+    <div className={cx('appear mx-auto w-full max-w-170 pb-12 text-center', page ? 'px-4 pt-8 sm:px-8 sm:pt-[8vh]' : 'pt-4 sm:px-8')}>
+      <Heading className={page ? 'text-2xl tracking-tight text-balance' : 'text-lg'}>{title}</Heading>
+      <p className="mx-auto mt-2 mb-6 max-w-120 text-text-2 text-pretty">{texts.text}</p>
       <Drop
         busy={false}
         onFiles={(files) => {
