@@ -32,7 +32,7 @@ help: ## Show this list
 
 # The console is built again only if one of its files changed. Everything but its own files would make builds slow or never end.
 CONSOLE := web/dist/index.html
-CONSOLE_FILES := $(shell find web -type f -not -path '*/node_modules/*' -not -path 'web/dist/*' -not -path 'web/placeholder/*' -not -name '*.go' -not -name '*.test.ts*')
+CONSOLE_FILES := $(shell find web internal/dev/sample/orders.csv -type f -not -path '*/node_modules/*' -not -path 'web/dist/*' -not -path 'web/placeholder/*' -not -name '*.go' -not -name '*.test.ts*')
 
 .PHONY: dev
 dev: web-if-npm build $(VERSITYGW) ## Run the server with everything that it needs on http://127.0.0.1:8080, to try it; docs/dev.md
