@@ -441,41 +441,6 @@ func readArrow(t *testing.T, content string) (types []string, rows [][]any) {
 	return types, rows
 }
 
-func resultCut(t *testing.T, s *service, key *signer) {
-	t.Helper()
-
-	d := newFilled(t, s, "cutter", key.token("cutter"))
-
-	for media, count := range map[string]func(string) int{
-		"text/csv": func(body string) int { return strings.Count(body, "\n") - 1 },
-		"application/vnd.apache.arrow.stream": func(body string) int {
-			_, rows := readArrow(t, body)
-
-			return len(rows)
-		},
-		"application/vnd.apache.parquet": func(body string) int {
-			_, rows := readParquet(t, body)
-
-			return len(rows)
-		},
-	} {
-		refused := d.ask("SELECT range AS n FROM range(10001)", "", "Accept: "+media)
-		requireFault(t, media, refused, http.StatusUnprocessableEntity, "LIMIT_EXCEEDED")
-		require.Contains(t, refused.body, "The result has more than 10000 rows")
-		require.Empty(t, refused.header.Get("X-Quern-Result"))
-
-		answer := d.ask("SELECT range AS n FROM range(10001)", `"truncate": true`, "Accept: "+media)
-		info := requireResult(t, answer, media, 10000)
-		require.True(t, info.Truncated)
-		require.Equal(t, "rows", info.TruncatedBy)
-		require.Equal(t, 10000, count(answer.body))
-
-		answer = d.ask("SELECT range AS n FROM range(20000) LIMIT 10001", "", "Accept: "+media)
-		require.False(t, requireResult(t, answer, media, 10001).Truncated)
-		require.Equal(t, 10001, count(answer.body))
-	}
-}
-
 func exportRefused(t *testing.T, s *service, key *signer) {
 	t.Helper()
 
