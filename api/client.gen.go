@@ -4276,7 +4276,9 @@ type ClientInterface interface {
 
 	// GetUpload State of an upload session
 	//
-	// Lists the parts that the object store already has, so that an interrupted upload can continue. 404 for sessions of other users.
+	// Lists the parts that the object store already has, so that an interrupted upload can continue. 404 for sessions of other users. Some stores also
+	// list a part whose transfer broke off, with its full size. Count a part as sent only if its `etag` is the MD5 of its bytes, or if the store
+	// confirmed it; send the others again.
 	//
 	// Corresponds with GET /file-upload/{sessionId} (the `GetUpload` operationId).
 	GetUpload(ctx context.Context, sessionID SessionID, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -5974,7 +5976,9 @@ func (c *Client) PrepareUpload(ctx context.Context, params *PrepareUploadParams,
 
 // GetUpload State of an upload session
 //
-// Lists the parts that the object store already has, so that an interrupted upload can continue. 404 for sessions of other users.
+// Lists the parts that the object store already has, so that an interrupted upload can continue. 404 for sessions of other users. Some stores also
+// list a part whose transfer broke off, with its full size. Count a part as sent only if its `etag` is the MD5 of its bytes, or if the store
+// confirmed it; send the others again.
 //
 // Corresponds with GET /file-upload/{sessionId} (the `GetUpload` operationId).
 func (c *Client) GetUpload(ctx context.Context, sessionID SessionID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -13497,7 +13501,9 @@ type ClientWithResponsesInterface interface {
 
 	// GetUploadWithResponse State of an upload session
 	//
-	// Lists the parts that the object store already has, so that an interrupted upload can continue. 404 for sessions of other users.
+	// Lists the parts that the object store already has, so that an interrupted upload can continue. 404 for sessions of other users. Some stores also
+	// list a part whose transfer broke off, with its full size. Count a part as sent only if its `etag` is the MD5 of its bytes, or if the store
+	// confirmed it; send the others again.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -20192,7 +20198,9 @@ func (c *ClientWithResponses) PrepareUploadWithResponse(ctx context.Context, par
 
 // GetUploadWithResponse State of an upload session
 //
-// Lists the parts that the object store already has, so that an interrupted upload can continue. 404 for sessions of other users.
+// Lists the parts that the object store already has, so that an interrupted upload can continue. 404 for sessions of other users. Some stores also
+// list a part whose transfer broke off, with its full size. Count a part as sent only if its `etag` is the MD5 of its bytes, or if the store
+// confirmed it; send the others again.
 //
 // Returns a wrapper object for the known response body format(s).
 //

@@ -748,7 +748,9 @@ export interface paths {
         };
         /**
          * State of an upload session
-         * @description Lists the parts that the object store already has, so that an interrupted upload can continue. 404 for sessions of other users.
+         * @description Lists the parts that the object store already has, so that an interrupted upload can continue. 404 for sessions of other users. Some stores also
+         *     list a part whose transfer broke off, with its full size. Count a part as sent only if its `etag` is the MD5 of its bytes, or if the store
+         *     confirmed it; send the others again.
          */
         get: operations["getUpload"];
         put?: never;
