@@ -39,6 +39,7 @@ func (e AgentName) Valid() bool {
 // Defines values for AuditTargetKind.
 const (
 	AuditTargetKindAccount      AuditTargetKind = "account"
+	AuditTargetKindBenchmark    AuditTargetKind = "benchmark"
 	AuditTargetKindConversation AuditTargetKind = "conversation"
 	AuditTargetKindDataset      AuditTargetKind = "dataset"
 	AuditTargetKindNamespace    AuditTargetKind = "namespace"
@@ -52,6 +53,8 @@ const (
 func (e AuditTargetKind) Valid() bool {
 	switch e {
 	case AuditTargetKindAccount:
+		return true
+	case AuditTargetKindBenchmark:
 		return true
 	case AuditTargetKindConversation:
 		return true

@@ -340,6 +340,7 @@ func benchmarkOutcomes(t *testing.T, s *service, key *signer) {
 	}
 
 	require.Equal(t, []int{6, 1, 2, 2, 1, 0}, []int{done.Questions, done.Right, done.Wrong, done.Refused, done.AskedBack, done.Failed})
+	require.Contains(t, call(t, http.MethodGet, s.url+"/audit?limit=100", d.bearer, "").body, `"kind":"benchmark"`)
 
 	// What cannot be.
 	for body, field := range map[string]string{

@@ -4126,7 +4126,7 @@ export interface components {
         /** @description What it happened to, with the names that it had then. */
         AuditTarget: {
             /** @enum {string} */
-            kind: "account" | "token" | "namespace" | "dataset" | "upload" | "run" | "conversation" | "verified";
+            kind: "account" | "token" | "namespace" | "dataset" | "upload" | "run" | "conversation" | "verified" | "benchmark";
             /** Format: uuid */
             id: string;
             namespace?: string;
