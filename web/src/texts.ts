@@ -425,6 +425,7 @@ export const t = {
     formats: { csv: 'CSV', csvSafe: 'CSV for spreadsheets (formulas off)', ndjson: 'JSON lines', parquet: 'Parquet' },
     exporting: 'The export is being written. The download starts by itself.',
     noDescription: 'No description yet.',
+    notListed: 'The dataset is no longer in its namespace.',
     column: {
       filter: 'Filter columns',
       order: 'Order',

@@ -3,6 +3,7 @@ import { CatchBoundary, Link, useParams } from '@tanstack/react-router';
 import { Download, Share2, Upload } from 'lucide-react';
 import { type ComponentType, lazy, Suspense, useEffect, useRef, useState } from 'react';
 import { download } from '~/api/download';
+import { ApiError } from '~/api/errors';
 import { dataset, listEntry, type Ref, urlOf } from '~/api/queries';
 import { count, formatBytes } from '~/format/number';
 import { retried } from '~/lazy';
@@ -57,10 +58,16 @@ export default function Dataset() {
       </Page>
     );
   }
-  const role = entry.data?.role ?? 'viewer';
   const size = head.data?.metadata.byteCount;
-  const part: Part | undefined = head.data && { at: { owner: head.data.dataset.owner, namespace: head.data.dataset.namespace, dataset: head.data.dataset.name }, metadata: head.data.metadata, role };
-  const visible = (Object.keys(tabs) as Tab[]).filter((name) => role === 'owner' || !['audit', 'settings'].includes(name));
+  // Nothing is shown before the role is known: an owner must not meet the page of a viewer.
+  const part: Part | undefined =
+    head.data && entry.data
+      ? { at: { owner: head.data.dataset.owner, namespace: head.data.dataset.namespace, dataset: head.data.dataset.name }, metadata: head.data.metadata, role: entry.data.role }
+      : undefined;
+  // The tabs of an owner are the last ones, so that the others stay where they are when those go.
+  const visible = (Object.keys(tabs) as Tab[]).filter((name) => !entry.data || entry.data.role === 'owner' || !['audit', 'settings'].includes(name));
+  // The list does not have it if it went between the two requests.
+  const roleFault = entry.error ?? (entry.data === null ? new ApiError({ code: 'NOT_FOUND', message: t.dataset.notListed }) : undefined);
 
   const exportAs = (format: 'csv' | 'ndjson' | 'parquet', safe = false) => {
     setFailure(undefined);
@@ -83,8 +90,9 @@ export default function Dataset() {
         </div>
       }
       actions={
-        <>
-          {role !== 'viewer' && (
+        // Until the role is known the buttons take their place and cannot be clicked, so that none moves under the pointer.
+        <div className={cx('contents', !part && 'invisible')}>
+          {part?.role !== 'viewer' && (
             <Link to="/upload" search={{ into: `${ref.owner}/${ref.namespace}/${ref.dataset}` }} className={buttonClass('plain')}>
               <Upload size={16} strokeWidth={1.75} aria-hidden />
               {t.dataset.add}
@@ -102,12 +110,12 @@ export default function Dataset() {
             <Download size={16} strokeWidth={1.75} aria-hidden />
             {t.dataset.export}
           </Menu>
-          {role === 'owner' && (
+          {(!part || part.role === 'owner') && (
             <Button look="primary" icon={Share2} onClick={() => setSharing(true)}>
               {t.dataset.share}
             </Button>
           )}
-        </>
+        </div>
       }
       below={
         <nav aria-label={t.dataset.tabsLabel} className="-mx-4 overflow-x-auto border-b border-line px-4 sm:-mx-8 sm:px-8">
@@ -133,7 +141,7 @@ export default function Dataset() {
     >
       <div className="flex min-h-0 grow flex-col pt-6">
         {failure !== undefined && <Failure error={failure} className="mb-4" />}
-        {entry.isError && <Failure error={entry.error} onRetry={() => void entry.refetch()} className="mb-4" />}
+        {roleFault && <Failure error={roleFault} onRetry={() => void entry.refetch()} className="mb-4" />}
         {part ? (
           <CatchBoundary getResetKey={() => where + shown} errorComponent={RouteFailure}>
             <Suspense fallback={<Skeleton />}>
@@ -141,7 +149,7 @@ export default function Dataset() {
             </Suspense>
           </CatchBoundary>
         ) : (
-          <Skeleton />
+          !roleFault && <Skeleton />
         )}
       </div>
       <Dialog open={sharing} onClose={() => setSharing(false)} title={t.dataset.sharing.title(ref.dataset)}>
