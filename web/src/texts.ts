@@ -460,7 +460,7 @@ export const t = {
       noMatch: 'No column has this name.',
       joins: (column: string, other: string) => `${column} fits ${other}`,
     },
-    rows: { label: (name: string) => `Rows of ${name}`, shown: (loaded: string, all: string) => `${loaded} of ${all} loaded. Scroll for more.`, all: (all: string) => `All ${all}.` },
+    rows: { emptyText: 'Upload a file to see its rows here.', label: (name: string) => `Rows of ${name}`, shown: (loaded: string, all: string) => `${loaded} of ${all} loaded. Scroll for more.`, all: (all: string) => `All ${all}.` },
     definition: {
       about: 'What is one row, where does the data come from, what should a reader know? Questions are understood with this text.',
       description: 'Description',

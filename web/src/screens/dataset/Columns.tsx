@@ -1,6 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
-import { ChevronRight, Columns3, Search, Upload } from 'lucide-react';
+import { ChevronRight, Columns3, Search } from 'lucide-react';
 import { useState } from 'react';
 import type { Schemas } from '~/api/client';
 import { ApiError } from '~/api/errors';
@@ -8,11 +7,11 @@ import { profile } from '~/api/queries';
 import { formatNumber, formatPercent } from '~/format/number';
 import { formatCell, typeName } from '~/format/value';
 import { t } from '~/texts';
-import { buttonClass } from '~/ui/Button';
 import { cx } from '~/ui/cx';
 import { Empty } from '~/ui/Empty';
 import { Failure } from '~/ui/Failure';
 import { Input, Select } from '~/ui/Field';
+import { AddRows } from './AddRows';
 import type { Part } from './part';
 import { Picture } from './Picture';
 
@@ -38,18 +37,7 @@ export function Columns({ at, metadata, role }: Part) {
 
   if (metadata.columns.length === 0) {
     return (
-      <Empty
-        icon={Columns3}
-        title={texts.emptyTitle}
-        action={
-          role !== 'viewer' && (
-            <Link to="/upload" search={{ into: `${at.owner}/${at.namespace}/${at.dataset}` }} className={buttonClass('primary')}>
-              <Upload size={16} strokeWidth={1.75} aria-hidden />
-              {t.dataset.add}
-            </Link>
-          )
-        }
-      >
+      <Empty icon={Columns3} title={texts.emptyTitle} action={role !== 'viewer' && <AddRows to={at} />}>
         {texts.emptyText}
       </Empty>
     );

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { CatchBoundary, Link, useParams } from '@tanstack/react-router';
-import { Download, Share2, Upload } from 'lucide-react';
+import { Download, Share2 } from 'lucide-react';
 import { type ComponentType, lazy, Suspense, useEffect, useRef, useState } from 'react';
 import { download } from '~/api/download';
 import { ApiError } from '~/api/errors';
@@ -18,6 +18,7 @@ import { Page, useTitle } from '~/ui/Page';
 import { Skeleton } from '~/ui/Skeleton';
 import { Ago } from '~/ui/Time';
 import { say } from '~/ui/toast';
+import { AddRows } from './AddRows';
 import { Columns } from './Columns';
 import type { Part } from './part';
 
@@ -92,12 +93,7 @@ export default function Dataset() {
       actions={
         // Until the role is known the buttons take their place and cannot be clicked, so that none moves under the pointer.
         <div className={cx('contents', !part && 'invisible')}>
-          {part?.role !== 'viewer' && (
-            <Link to="/upload" search={{ into: `${ref.owner}/${ref.namespace}/${ref.dataset}` }} className={buttonClass('plain')}>
-              <Upload size={16} strokeWidth={1.75} aria-hidden />
-              {t.dataset.add}
-            </Link>
-          )}
+          {part?.role !== 'viewer' && <AddRows to={ref} look="plain" />}
           <Menu
             className={buttonClass('plain')}
             items={[

@@ -14,6 +14,7 @@ import { Failure } from '~/ui/Failure';
 import { Skeleton } from '~/ui/Skeleton';
 import { Ago } from '~/ui/Time';
 import { say } from '~/ui/toast';
+import { AddRows } from './AddRows';
 import type { Part } from './part';
 
 const texts = t.dataset.history;
@@ -38,7 +39,7 @@ export default function History({ at, role }: Part) {
   const shown = all.filter((one) => compact || one.operation !== 'compact' || one.current);
   if (all.length === 0) {
     return (
-      <Empty icon={HistoryIcon} title={texts.empty}>
+      <Empty icon={HistoryIcon} title={texts.empty} action={role !== 'viewer' && <AddRows to={at} />}>
         {texts.emptyText}
       </Empty>
     );

@@ -13,6 +13,7 @@ import { Empty } from '~/ui/Empty';
 import { Failure } from '~/ui/Failure';
 import { Skeleton } from '~/ui/Skeleton';
 import { Ago } from '~/ui/Time';
+import { AddRows } from './AddRows';
 import type { Part } from './part';
 import { SetAside } from './SetAside';
 
@@ -46,7 +47,7 @@ export default function Loads({ at, role }: Part) {
   const all = list.data.pages.flatMap((page) => page.data).filter((one) => !one.dryRun);
   if (all.length === 0) {
     return (
-      <Empty icon={FileInput} title={texts.empty}>
+      <Empty icon={FileInput} title={texts.empty} action={role !== 'viewer' && <AddRows to={at} />}>
         {texts.emptyText}
       </Empty>
     );

@@ -8,9 +8,10 @@ import { Empty } from '~/ui/Empty';
 import { Failure } from '~/ui/Failure';
 import { Grid } from '~/ui/Grid';
 import { Skeleton } from '~/ui/Skeleton';
+import { AddRows } from './AddRows';
 import type { Part } from './part';
 
-export default function Rows({ at, metadata }: Part) {
+export default function Rows({ at, metadata, role }: Part) {
   const list = useInfiniteQuery(rows(at));
   const { hasNextPage, isFetchingNextPage, fetchNextPage } = list;
   const loaded = useMemo(() => (list.data?.pages ?? []).flatMap((page) => page.data), [list.data]);
@@ -23,8 +24,8 @@ export default function Rows({ at, metadata }: Part) {
   if (list.isPending) return <Skeleton lines={10} />;
   if (loaded.length === 0) {
     return (
-      <Empty icon={Rows3} title={t.dataset.column.emptyTitle}>
-        {t.dataset.column.emptyText}
+      <Empty icon={Rows3} title={t.dataset.column.emptyTitle} action={role !== 'viewer' && <AddRows to={at} />}>
+        {role !== 'viewer' && t.dataset.rows.emptyText}
       </Empty>
     );
   }
