@@ -420,6 +420,7 @@ export const t = {
     tabsLabel: 'Parts of the dataset',
     add: 'Add rows',
     ask: 'Ask',
+    askAbout: (name: string) => `Ask about ${name}`,
     share: 'Share',
     export: 'Export',
     formats: { csv: 'CSV', csvSafe: 'CSV for spreadsheets (formulas off)', ndjson: 'JSON lines', parquet: 'Parquet' },

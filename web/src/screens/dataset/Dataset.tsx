@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { CatchBoundary, Link, useParams } from '@tanstack/react-router';
-import { Download, Share2 } from 'lucide-react';
+import { Download, MessageSquareText, Share2 } from 'lucide-react';
 import { type ComponentType, lazy, Suspense, useEffect, useRef, useState } from 'react';
 import { download } from '~/api/download';
 import { ApiError } from '~/api/errors';
@@ -65,6 +65,8 @@ export default function Dataset() {
     head.data && entry.data
       ? { at: { owner: head.data.dataset.owner, namespace: head.data.dataset.namespace, dataset: head.data.dataset.name }, metadata: head.data.metadata, role: entry.data.role }
       : undefined;
+  // Names in the address may be written in other letters than those of the dataset.
+  const at = part?.at ?? ref;
   // The tabs of an owner are the last ones, so that the others stay where they are when those go.
   const visible = (Object.keys(tabs) as Tab[]).filter((name) => !entry.data || entry.data.role === 'owner' || !['audit', 'settings'].includes(name));
   // The list does not have it if it went between the two requests.
@@ -91,9 +93,18 @@ export default function Dataset() {
         </div>
       }
       actions={
-        // Until the role is known the buttons take their place and cannot be clicked, so that none moves under the pointer.
-        <div className={cx('contents', !part && 'invisible')}>
-          {part?.role !== 'viewer' && <AddRows to={ref} look="plain" />}
+        // Without icons all buttons fit in one line of a phone. Until the role is known the buttons take their place and cannot be clicked, so that none moves under the pointer.
+        <div className={cx('contents max-sm:[&_svg]:hidden', !part && 'invisible')}>
+          <Link
+            to="/"
+            search={{ about: `${at.owner}/${at.namespace}/${at.dataset}` }}
+            aria-label={t.dataset.askAbout(ref.dataset)}
+            className={buttonClass(part?.metadata.rowCount === 0 ? 'plain' : 'primary')}
+          >
+            <MessageSquareText size={16} strokeWidth={1.75} aria-hidden />
+            {t.dataset.ask}
+          </Link>
+          {part?.role !== 'viewer' && <AddRows to={at} look="plain" />}
           <Menu
             className={buttonClass('plain')}
             items={[
@@ -106,8 +117,8 @@ export default function Dataset() {
             <Download size={16} strokeWidth={1.75} aria-hidden />
             {t.dataset.export}
           </Menu>
-          {(!part || part.role === 'owner') && (
-            <Button look="primary" icon={Share2} onClick={() => setSharing(true)}>
+          {(!part || part.role === 'owner') && shown !== 'sharing' && (
+            <Button icon={Share2} onClick={() => setSharing(true)}>
               {t.dataset.share}
             </Button>
           )}
