@@ -348,6 +348,7 @@ export const t = {
     loading: 'Loading',
     more: 'Show more',
     clear: 'Clear',
+    updated: 'updated',
     roles: { owner: 'Owner', editor: 'Editor', viewer: 'Viewer' },
   },
   palette: {

@@ -14,6 +14,7 @@ import { Button } from '~/ui/Button';
 import { Copy } from '~/ui/Copy';
 import { Dialog } from '~/ui/Dialog';
 import { Empty } from '~/ui/Empty';
+import { Facts } from '~/ui/Facts';
 import { Failure } from '~/ui/Failure';
 import { Page } from '~/ui/Page';
 import { Skeleton } from '~/ui/Skeleton';
@@ -113,29 +114,30 @@ function Line({ token, onRevoke }: { token: Token; onRevoke: () => void }) {
             </Badge>
           )}
         </p>
-        <p className="mt-1 flex flex-wrap gap-x-4 gap-y-1 text-sm text-text-2">
-          <span className="min-w-0 truncate" title={targets.map((target) => targetText(target, self)).join('\n')}>
-            {targets.length === 0
-              ? text.seesAll
-              : `${text.seesOnly} ${targets
-                  .slice(0, 3)
-                  .map((target) => targetText(target, self))
-                  .join(', ')}${targets.length > 3 ? ` ${text.andMore(formatNumber(targets.length - 3))}` : ''}`}
-          </span>
-          <span>
-            {token.lastUsedAt ? (
+        <Facts
+          className="mt-1 text-sm text-text-2 [overflow-wrap:anywhere]"
+          of={[
+            <span title={targets.map((target) => targetText(target, self)).join('\n')}>
+              {targets.length === 0
+                ? text.seesAll
+                : `${text.seesOnly} ${targets
+                    .slice(0, 3)
+                    .map((target) => targetText(target, self))
+                    .join(', ')}${targets.length > 3 ? ` ${text.andMore(formatNumber(targets.length - 3))}` : ''}`}
+            </span>,
+            token.lastUsedAt ? (
               <>
                 {text.used} <Ago time={token.lastUsedAt} />
               </>
             ) : (
               text.neverUsed
-            )}
-          </span>
-          {state === 'good' && <span title={formatExact(token.expiresAt)}>{text.until(formatDay(token.expiresAt))}</span>}
-          <span>
-            {text.createdAt} <Ago time={token.createdAt} />
-          </span>
-        </p>
+            ),
+            state === 'good' && <span title={formatExact(token.expiresAt)}>{text.until(formatDay(token.expiresAt))}</span>,
+            <>
+              {text.createdAt} <Ago time={token.createdAt} />
+            </>,
+          ]}
+        />
       </div>
       <Button onClick={onRevoke} aria-label={text.revokeOf(token.name)}>
         {text.revoke}

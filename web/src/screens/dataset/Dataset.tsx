@@ -12,11 +12,12 @@ import { Badge } from '~/ui/Badge';
 import { Button, buttonClass } from '~/ui/Button';
 import { cx } from '~/ui/cx';
 import { Dialog } from '~/ui/Dialog';
+import { Facts } from '~/ui/Facts';
 import { Failure, RouteFailure } from '~/ui/Failure';
 import { Menu } from '~/ui/Menu';
 import { Page, useTitle } from '~/ui/Page';
 import { Skeleton } from '~/ui/Skeleton';
-import { Ago } from '~/ui/Time';
+import { Updated } from '~/ui/Time';
 import { say } from '~/ui/toast';
 import { AddRows } from './AddRows';
 import { Columns } from './Columns';
@@ -85,10 +86,15 @@ export default function Dataset() {
       above={<Crumbs of={ref} />}
       lead={
         <div className="flex min-h-5 flex-wrap items-center gap-x-3 gap-y-1 text-sm">
-          {head.data && <span className="figure">{count(head.data.metadata.rowCount, 'row')}</span>}
-          {head.data && <span>{count(head.data.metadata.columns.length, 'column')}</span>}
-          {size !== undefined && <span>{formatBytes(size)}</span>}
-          {entry.data && <Ago time={entry.data.updatedAt} />}
+          <Facts
+            className="figure"
+            of={[
+              head.data && count(head.data.metadata.rowCount, 'row'),
+              head.data && count(head.data.metadata.columns.length, 'column'),
+              size !== undefined && formatBytes(size),
+              entry.data && <Updated time={entry.data.updatedAt} />,
+            ]}
+          />
           {entry.data && entry.data.role !== 'owner' && <Badge tone="info">{t.common.roles[entry.data.role]}</Badge>}
         </div>
       }

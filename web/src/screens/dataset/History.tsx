@@ -10,6 +10,7 @@ import { Badge } from '~/ui/Badge';
 import { Button } from '~/ui/Button';
 import { Dialog } from '~/ui/Dialog';
 import { Empty } from '~/ui/Empty';
+import { Facts } from '~/ui/Facts';
 import { Failure } from '~/ui/Failure';
 import { Skeleton } from '~/ui/Skeleton';
 import { Ago } from '~/ui/Time';
@@ -54,10 +55,7 @@ export default function History({ at, role }: Part) {
                 <span className="font-medium">{texts.operations[one.operation]}</span>
                 {one.current && <Badge tone="ok">{texts.current}</Badge>}
               </p>
-              <p className="flex gap-3 text-sm text-text-3">
-                <Ago time={one.committedAt} />
-                <span className="figure">{count(one.rowCount, 'row')}</span>
-              </p>
+              <Facts className="text-sm text-text-3 figure" of={[<Ago time={one.committedAt} />, count(one.rowCount, 'row')]} />
             </div>
             {role === 'owner' && !one.current && (
               <Button icon={RotateCcw} onClick={() => setChosen(one)}>

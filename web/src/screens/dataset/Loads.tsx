@@ -10,6 +10,7 @@ import { Bar } from '~/ui/Bar';
 import { Button } from '~/ui/Button';
 import { Dialog } from '~/ui/Dialog';
 import { Empty } from '~/ui/Empty';
+import { Facts } from '~/ui/Facts';
 import { Failure } from '~/ui/Failure';
 import { Skeleton } from '~/ui/Skeleton';
 import { Ago } from '~/ui/Time';
@@ -74,16 +75,19 @@ export default function Loads({ at, role }: Part) {
                 </Button>
               )}
             </div>
-            <p className="mt-0.5 flex flex-wrap gap-x-3 text-sm text-text-3">
-              <Ago time={one.createdAt} />
-              <span>{count(one.fileIds.length, 'file')}</span>
-              <span className="figure">{count(one.progress.rowsDone, 'row')}</span>
-              {one.progress.rowsSetAside > 0 && (
-                <button type="button" onClick={() => setAside(one.id)} className="text-warn underline underline-offset-2">
-                  {texts.setAside(count(one.progress.rowsSetAside, 'row'))}
-                </button>
-              )}
-            </p>
+            <Facts
+              className="mt-0.5 text-sm text-text-3 figure"
+              of={[
+                <Ago time={one.createdAt} />,
+                count(one.fileIds.length, 'file'),
+                count(one.progress.rowsDone, 'row'),
+                one.progress.rowsSetAside > 0 && (
+                  <button type="button" onClick={() => setAside(one.id)} className="text-warn underline underline-offset-2">
+                    {texts.setAside(count(one.progress.rowsSetAside, 'row'))}
+                  </button>
+                ),
+              ]}
+            />
             {busy(one) && <Bar className="mt-2" label={one.progress.phase} share={one.progress.bytesTotal ? one.progress.bytesDone / one.progress.bytesTotal : 0} />}
             {one.error && <p className="mt-2 text-sm text-danger [overflow-wrap:anywhere]">{one.error.message}</p>}
             {one.status === 'waiting' &&
