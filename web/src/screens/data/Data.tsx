@@ -1,6 +1,6 @@
 import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
-import { Search, Trash2, Upload, Users } from 'lucide-react';
+import { Search, Upload, Users } from 'lucide-react';
 import { lazy, Suspense, useDeferredValue, useEffect, useState } from 'react';
 import type { Schemas } from '~/api/client';
 import { datasets, me, namespaces } from '~/api/queries';
@@ -8,16 +8,17 @@ import { count, formatBytes, formatNumber } from '~/format/number';
 import { retried } from '~/lazy';
 import { t } from '~/texts';
 import { Badge } from '~/ui/Badge';
-import { Button, buttonClass, IconButton } from '~/ui/Button';
+import { Button, buttonClass } from '~/ui/Button';
 import { cx } from '~/ui/cx';
 import { Empty } from '~/ui/Empty';
+import { Facts } from '~/ui/Facts';
 import { Failure } from '~/ui/Failure';
 import { Input } from '~/ui/Field';
 import { Heads } from '~/ui/Heads';
 import { Page } from '~/ui/Page';
 import { Segments } from '~/ui/Segments';
 import { Skeleton } from '~/ui/Skeleton';
-import { Ago } from '~/ui/Time';
+import { Ago, Updated } from '~/ui/Time';
 import { Deleted } from './Deleted';
 import { type Group, groupsOf } from './groups';
 import { Space, SpaceSharing } from './Space';
@@ -53,7 +54,9 @@ export default function Data() {
       wide
       actions={
         <>
-          <IconButton icon={Trash2} label={t.data.deleted} onClick={() => setDeleted(true)} />
+          <Button look="quiet" onClick={() => setDeleted(true)}>
+            {t.data.deleted}
+          </Button>
           <Link to="/upload" className={buttonClass('primary')}>
             <Upload size={16} strokeWidth={1.75} aria-hidden />
             {t.data.upload}
@@ -139,7 +142,7 @@ function List({ groups, flat, mine }: { groups: Group[]; flat: boolean; mine: st
         <thead className="hidden text-left text-xs text-text-3 md:table-header-group">
           <Heads
             className="[&>th]:border-b [&>th]:border-line [&>th]:px-4"
-            names={[head.name, { name: head.rows, right: true }, { name: head.size, right: true }, head.updated, head.owner, head.role]}
+            names={[head.name, { name: head.rows, right: true }, { name: head.size, right: true }, head.updated, head.role]}
           />
         </thead>
         {groups.map((group) => (
@@ -159,20 +162,23 @@ function List({ groups, flat, mine }: { groups: Group[]; flat: boolean; mine: st
                   <p className={cx('truncate text-sm', item.matchedIn?.length || item.dataDescription ? 'text-text-2' : 'text-text-3')}>
                     {item.matchedIn?.length ? t.data.matchedIn(item.matchedIn.map((place) => t.data.matched[place]).join(', ')) : item.dataDescription || t.dataset.noDescription}
                   </p>
-                  <p className="mt-1 flex flex-wrap gap-x-3 text-xs text-text-3 md:hidden">
-                    <span>{count(item.rowCount, 'row')}</span>
-                    <Ago time={item.updatedAt} />
-                    <span>{item.username === mine ? t.data.you : item.username}</span>
-                  </p>
+                  <Facts
+                    className="mt-1 text-xs text-text-3 md:hidden"
+                    of={[count(item.rowCount, 'row'), <Updated time={item.updatedAt} />, item.role !== 'owner' && t.data.sharedBy(item.username)]}
+                  />
                 </td>
                 <td className={`${cell} hidden text-right whitespace-nowrap md:table-cell`}>{formatNumber(item.rowCount)}</td>
                 <td className={`${cell} hidden text-right whitespace-nowrap text-text-2 md:table-cell`}>{sizeOf(item)}</td>
                 <td className={`${cell} hidden whitespace-nowrap text-text-2 md:table-cell`}>
                   <Ago time={item.updatedAt} />
                 </td>
-                <td className={`${cell} hidden max-w-50 truncate text-text-2 md:table-cell`}>{item.username === mine ? t.data.you : item.username}</td>
-                <td className={`${cell} hidden md:table-cell`}>
+                <td className={`${cell} hidden whitespace-nowrap md:table-cell`}>
                   <Badge tone={item.role === 'owner' ? 'plain' : 'info'}>{t.common.roles[item.role]}</Badge>
+                  {item.role !== 'owner' && (
+                    <span className="ml-2 inline-block max-w-50 truncate align-bottom text-sm text-text-2">
+                      {t.data.sharedBy(item.username)}
+                    </span>
+                  )}
                 </td>
               </tr>
             ))}

@@ -22,7 +22,7 @@ export function Space({ of, mine, empty }: { of: SpaceOf; mine: string | undefin
   const own = of.username === mine;
   return (
     <tr>
-      <th scope="rowgroup" colSpan={6} className="border-b border-line bg-sunken px-4 py-1 text-left font-normal">
+      <th scope="rowgroup" colSpan={5} className="border-b border-line bg-sunken px-4 py-1 text-left font-normal">
         <div className="flex min-h-8 items-center gap-2">
           <h2 className="min-w-0 truncate text-sm" title={texts.space(of.name)}>
             {!own && <span className="font-normal text-text-2">{of.username} / </span>}
