@@ -77,7 +77,7 @@ test('from a file to a shared dataset', async ({ page, browser, guard }) => {
     await expect(page.getByText('The draft fills what was empty.')).toBeVisible();
     await page.getByLabel('Description').fill('One row per order.');
     await expect(page.getByText('18 of 10,000 characters')).toBeVisible();
-    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
     await expect(page.getByText('The definition is saved')).toBeVisible();
   });
 

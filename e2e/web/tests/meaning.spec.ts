@@ -14,7 +14,7 @@ test('roles, synonyms and named figures are changed, and faults and conflicts ar
   await page.getByRole('button', { name: 'Add a figure' }).click();
   await page.getByLabel('Name', { exact: true }).last().fill('revenue');
   await page.getByLabel('Calculation').last().fill('pieces * prise');
-  const save = page.getByRole('button', { name: 'Use in questions' });
+  const save = page.getByRole('button', { name: 'Save', exact: true });
   await save.click();
   await expect(page.getByText('Nothing is saved: correct what is marked.')).toBeVisible();
   await expect(page.getByText(/has no column prise; did you mean price/)).toBeVisible();
@@ -49,7 +49,7 @@ test('roles, synonyms and named figures are changed, and faults and conflicts ar
     await signIn(bob, 'bob', `/data/ada/${space}/lines/definition`);
     await expect(bob.getByLabel('One row is')).toHaveValue('sale');
     await expect(bob.getByLabel('One row is')).not.toBeEditable();
-    await expect(bob.getByRole('button', { name: 'Use in questions' })).toHaveCount(0);
+    await expect(bob.getByRole('button', { name: 'Add a figure' })).toHaveCount(0);
     await bob.context().close();
   });
 });
@@ -71,7 +71,7 @@ test('a meaning that somebody chose becomes a synonym, and own choices are forgo
   await expect(page.getByText('chosen by 1 person')).toBeVisible();
   await page.getByRole('button', { name: 'Add as a synonym' }).click();
   await expect(page.getByLabel('Synonyms actual_cost')).toHaveValue('cost');
-  await page.getByRole('button', { name: 'Use in questions' }).click();
+  await page.getByRole('button', { name: 'Save', exact: true }).click();
   await expect(page.getByText('The meaning is saved')).toBeVisible();
   await accessible(page, 'meaning');
 

@@ -134,19 +134,22 @@ function Editor({ at, metadata, role, saved, tag }: Part & { saved: Draft; tag: 
       ) : (
         store.isError && <Failure error={store.error} className="mt-4" />
       )}
-      {writable && (
-        <div className="sticky bottom-0 -mx-1 mt-4 flex flex-wrap items-center gap-2 bg-canvas px-1 py-3">
-          <Button look="primary" busy={store.isPending} disabled={!changed || used > most} onClick={() => store.mutate({ over: false })}>
+      {writable && (changed || store.isPending) && (
+        <div className="sticky bottom-0 -mx-1 mt-4 flex flex-wrap items-center gap-2 border-t border-line bg-canvas px-1 py-3">
+          <Button look="primary" busy={store.isPending} disabled={used > most} onClick={() => store.mutate({ over: false })}>
             {texts.save}
           </Button>
-          {changed && (
-            <>
-              <Button look="quiet" onClick={() => setDraft(saved)}>
-                {texts.discard}
-              </Button>
-              <Badge tone="warn">{texts.unsaved}</Badge>
-            </>
-          )}
+          <Button
+            look="quiet"
+            disabled={store.isPending}
+            onClick={() => {
+              setDraft(saved);
+              store.reset();
+            }}
+          >
+            {texts.discard}
+          </Button>
+          <Badge tone="warn">{texts.unsaved}</Badge>
         </div>
       )}
     </section>

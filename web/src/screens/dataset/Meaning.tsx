@@ -84,25 +84,22 @@ function Editor({ at, metadata, role, saved, tag }: Part & { saved: Schemas['Sem
           </p>
         )
       )}
-      {writable && (
-        <div className="sticky bottom-0 -mx-1 mt-4 flex flex-wrap items-center gap-2 bg-canvas px-1 py-3">
-          <Button look="primary" busy={store.isPending} disabled={!changed} onClick={() => store.mutate({ over: false })}>
+      {writable && (changed || store.isPending) && (
+        <div className="sticky bottom-0 -mx-1 mt-4 flex flex-wrap items-center gap-2 border-t border-line bg-canvas px-1 py-3">
+          <Button look="primary" busy={store.isPending} onClick={() => store.mutate({ over: false })}>
             {texts.save}
           </Button>
-          {changed && (
-            <>
-              <Button
-                look="quiet"
-                onClick={() => {
-                  setDraft(start);
-                  store.reset();
-                }}
-              >
-                {t.dataset.definition.discard}
-              </Button>
-              <Badge tone="warn">{t.dataset.definition.unsaved}</Badge>
-            </>
-          )}
+          <Button
+            look="quiet"
+            disabled={store.isPending}
+            onClick={() => {
+              setDraft(start);
+              store.reset();
+            }}
+          >
+            {t.dataset.definition.discard}
+          </Button>
+          <Badge tone="warn">{t.dataset.definition.unsaved}</Badge>
         </div>
       )}
     </section>
