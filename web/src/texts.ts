@@ -610,7 +610,7 @@ export const t = {
       owner: 'Owner',
       via: 'by the namespace',
       viaTitle: (namespace: string) => `Granted on the namespace ${namespace}, for all its datasets.`,
-      pending: 'has not signed in yet',
+      pending: 'not signed in yet',
       revoke: (who: string) => `Remove the access of ${who}`,
       revoked: (who: string) => `${who} has no access any more`,
       revokedSpace: (who: string) => `The grant on the namespace is removed. Datasets that are shared with ${who} one by one stay shared.`,

@@ -109,7 +109,7 @@ function Person({ name, pending = false, via, children }: { name: string; pendin
       <span aria-hidden className="flex size-6 shrink-0 items-center justify-center rounded-full bg-accent-soft text-xs font-semibold text-accent uppercase">
         {name.replace('@', '').slice(0, 1)}
       </span>
-      <span className="flex min-w-0 grow flex-wrap items-center gap-x-2">
+      <span className="flex min-w-0 grow flex-wrap items-center gap-x-2 pr-2">
         <span className="truncate font-medium">{name}</span>
         {pending && <Badge tone="warn">{texts.pending}</Badge>}
         {via && (
