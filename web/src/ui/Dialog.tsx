@@ -3,6 +3,7 @@ import { type MouseEvent, type ReactNode, type SyntheticEvent, useId, useLayoutE
 import { t } from '~/texts';
 import { IconButton } from './Button';
 import { cx } from './cx';
+import { Toasts } from './toast';
 
 /**
  * A dialog in the top layer of the browser, which keeps the focus inside and closes with Esc. It exists only while it is open, so its
@@ -55,6 +56,7 @@ function Opened({ onClose, title, children, footer, size = 'md' }: Content) {
         <div className="min-h-0 overflow-y-auto px-6 pb-6">{children}</div>
         {footer && <footer className="flex flex-wrap justify-end gap-2 border-t border-line px-6 py-4">{footer}</footer>}
       </div>
+      <Toasts />
     </dialog>
   );
 }
