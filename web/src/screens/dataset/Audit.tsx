@@ -1,31 +1,48 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { ScrollText } from 'lucide-react';
+import { useEffect, useState } from 'react';
 import { audit } from '~/api/queries';
+import { formatAgo, formatExact } from '~/format/time';
 import { t } from '~/texts';
 import { Button } from '~/ui/Button';
 import { Empty } from '~/ui/Empty';
 import { Failure } from '~/ui/Failure';
 import { Heads } from '~/ui/Heads';
 import { Skeleton } from '~/ui/Skeleton';
-import { Ago } from '~/ui/Time';
+import { actionName, concerns, detailOf, isRead } from './events';
 import type { Part } from './part';
 
 const texts = t.dataset.audit;
+const few = 10;
+const pagesAhead = 5;
 
 /** The service lists what happened to all of a person's data; this shows what concerns one dataset. */
 export default function Audit({ at, role }: Part) {
   const list = useInfiniteQuery({ ...audit, enabled: role === 'owner' });
+  const [withReads, setWithReads] = useState(false);
+  const entries = (list.data?.pages ?? []).flatMap((page) => page.data).filter((entry) => concerns(at, entry));
+  const shown = entries.filter((entry) => withReads || !isRead(entry));
+  // Most entries are reads, so that the changes may lie some pages back.
+  const { hasNextPage, isFetching, isError, fetchNextPage } = list;
+  const further = hasNextPage && !isFetching && !isError && shown.length < few && (list.data?.pages.length ?? 0) < pagesAhead;
+  useEffect(() => {
+    if (further) void fetchNextPage();
+  }, [further, fetchNextPage]);
   if (role !== 'owner') return <p className="text-text-2">{texts.ownerOnly}</p>;
   if (list.isError) return <Failure error={list.error} onRetry={() => void list.refetch()} />;
   if (list.isPending) return <Skeleton />;
-  const same = (a: string | undefined, b: string) => a?.toLowerCase() === b.toLowerCase();
-  const shown = list.data.pages
-    .flatMap((page) => page.data)
-    .filter((entry) => same(entry.target.namespace, at.namespace) && (entry.target.dataset === undefined || same(entry.target.dataset, at.dataset)));
   return (
     <div>
-      {shown.length === 0 ? (
-        <Empty icon={ScrollText} title={texts.empty} />
+      <label className="mb-3 flex w-fit items-center gap-2 text-sm text-text-2 pointer-coarse:min-h-11">
+        <input type="checkbox" checked={withReads} onChange={(event) => setWithReads(event.target.checked)} className="accent-accent" />
+        {texts.reads}
+      </label>
+      {shown.length === 0 && list.isFetchingNextPage ? (
+        <Skeleton />
+      ) : shown.length === 0 ? (
+        <Empty icon={ScrollText} title={entries.length === 0 ? texts.empty : texts.onlyReads}>
+          {entries.length > 0 && texts.onlyReadsText}
+        </Empty>
       ) : (
         <div className="overflow-x-auto rounded-md border border-line bg-surface">
           <table className="w-full text-sm">
@@ -35,12 +52,17 @@ export default function Audit({ at, role }: Part) {
             <tbody className="[&_td]:border-t [&_td]:border-line [&_td]:px-4 [&_td]:py-2">
               {shown.map((entry) => (
                 <tr key={entry.id}>
-                  <td className="whitespace-nowrap text-text-2">
-                    <Ago time={entry.at} />
+                  <td className="text-text-2 figure sm:whitespace-nowrap">
+                    <time dateTime={entry.at} title={formatAgo(entry.at)}>
+                      {formatExact(entry.at)}
+                    </time>
                   </td>
                   <td className="whitespace-nowrap">{entry.username}</td>
                   <td className="[overflow-wrap:anywhere]">
-                    <span className="font-medium">{entry.action}</span> <span className="text-text-2">{entry.detail}</span>
+                    <span className="font-medium" title={entry.action}>
+                      {actionName(entry.action)}
+                    </span>{' '}
+                    <span className="text-text-2">{detailOf(entry)}</span>
                   </td>
                   <td className="whitespace-nowrap text-text-3 max-sm:hidden">{entry.address}</td>
                 </tr>
