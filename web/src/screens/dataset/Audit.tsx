@@ -53,7 +53,7 @@ export default function Audit({ at, role }: Part) {
               {shown.map((entry) => (
                 <tr key={entry.id}>
                   <td className="text-text-2 figure sm:whitespace-nowrap">
-                    <time dateTime={entry.at} title={formatAgo(entry.at)}>
+                    <time dateTime={entry.at} title={formatAgo(entry.at)} className="block max-sm:w-24">
                       {formatExact(entry.at)}
                     </time>
                   </td>
