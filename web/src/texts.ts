@@ -455,6 +455,7 @@ export const t = {
         type: 'Type',
       },
       describe: 'Describe it',
+      describeOf: (column: string) => `Describe it: ${column}`,
       noProfile: 'The profile is computed when the dataset has not changed for a while.',
       older: 'The profile describes an earlier version. It is computed again when the dataset has not changed for a while.',
       emptyTitle: 'No rows yet',

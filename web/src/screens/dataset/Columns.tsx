@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import { ChevronRight, Columns3, Search } from 'lucide-react';
 import { useState } from 'react';
 import type { Schemas } from '~/api/client';
@@ -32,12 +33,13 @@ export function Columns({ at, metadata, role }: Part) {
   const [order, setOrder] = useState<Order>('given');
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
   const missing = isAbsent(stats.error);
+  const writable = role !== 'viewer';
   const known = new Map((stats.data?.columns ?? []).map((column) => [column.name, column]));
   const keys = new Set((stats.data?.candidateKeys ?? []).filter((key) => key.length === 1).map((key) => key[0]));
 
   if (metadata.columns.length === 0) {
     return (
-      <Empty icon={Columns3} title={texts.emptyTitle} action={role !== 'viewer' && <AddRows to={at} />}>
+      <Empty icon={Columns3} title={texts.emptyTitle} action={writable && <AddRows to={at} />}>
         {texts.emptyText}
       </Empty>
     );
@@ -83,36 +85,51 @@ export function Columns({ at, metadata, role }: Part) {
             const isOpen = open.has(column.name);
             return (
               <li key={column.name}>
-                <button
-                  type="button"
-                  aria-expanded={isOpen}
-                  disabled={!about}
-                  onClick={() => toggle(column.name)}
-                  className={cx(layout, 'relative w-full items-center py-2 pr-4 pl-10 text-left transition-colors duration-120 enabled:hover:bg-sunken focus-visible:-outline-offset-2')}
-                >
-                  {about && (
-                    <ChevronRight
-                      size={16}
-                      strokeWidth={1.75}
-                      aria-hidden
-                      className={cx('absolute top-3 left-4 text-text-3 transition-transform duration-120', isOpen && 'rotate-90')}
-                    />
-                  )}
-                  <span className="min-w-0 max-md:order-1">
-                    <span className="block truncate font-medium">{column.name}</span>
-                    <span className="block truncate text-xs text-text-3" title={column.type}>
-                      {typeName(column.type)}
+                <div className="relative">
+                  <button
+                    type="button"
+                    aria-expanded={isOpen}
+                    disabled={!about}
+                    onClick={() => toggle(column.name)}
+                    className={cx(layout, 'relative w-full items-center py-2 pr-4 pl-10 text-left transition-colors duration-120 enabled:hover:bg-sunken focus-visible:-outline-offset-2')}
+                  >
+                    {about && (
+                      <ChevronRight
+                        size={16}
+                        strokeWidth={1.75}
+                        aria-hidden
+                        className={cx('absolute top-3 left-4 text-text-3 transition-transform duration-120', isOpen && 'rotate-90')}
+                      />
+                    )}
+                    <span className="min-w-0 max-md:order-1">
+                      <span className="block truncate font-medium">{column.name}</span>
+                      <span className="block truncate text-xs text-text-3" title={column.type}>
+                        {typeName(column.type)}
+                      </span>
                     </span>
-                  </span>
-                  <span className={cx('line-clamp-2 min-w-0 text-sm [overflow-wrap:anywhere] max-md:order-3 max-md:col-span-2', column.description ? 'text-text-2' : 'text-text-3 max-md:hidden')}>
-                    {column.description || '–'}
-                  </span>
-                  <span className="min-w-0 max-md:order-4 max-md:col-span-2">{about && stats.data && <Picture column={about} rows={stats.data.rowCount} />}</span>
-                  <span className="text-right text-sm figure max-md:order-2">{about && stats.data && <Missing share={stats.data.rowCount ? about.nulls / stats.data.rowCount : 0} />}</span>
-                  <span className="text-right text-sm text-text-2 figure max-md:hidden">
-                    {about && (keys.has(column.name) ? <span title={texts.keyTitle}>{texts.key}</span> : `${about.distinctExact ? '' : texts.about}${formatNumber(about.distinct)}`)}
-                  </span>
-                </button>
+                    <span className={cx('line-clamp-2 min-w-0 text-sm [overflow-wrap:anywhere] max-md:order-3 max-md:col-span-2', column.description ? 'text-text-2' : 'text-text-3 max-md:hidden')}>
+                      {column.description || (writable ? '' : '–')}
+                    </span>
+                    <span className="min-w-0 max-md:order-4 max-md:col-span-2">{about && stats.data && <Picture column={about} rows={stats.data.rowCount} />}</span>
+                    <span className="text-right text-sm figure max-md:order-2">{about && stats.data && <Missing share={stats.data.rowCount ? about.nulls / stats.data.rowCount : 0} />}</span>
+                    <span className="text-right text-sm text-text-2 figure max-md:hidden">
+                      {about && (keys.has(column.name) ? <span title={texts.keyTitle}>{texts.key}</span> : `${about.distinctExact ? '' : texts.about}${formatNumber(about.distinct)}`)}
+                    </span>
+                  </button>
+                  {writable && !column.description && (
+                    // A button must not contain a link, so the link lies over the place of the meaning.
+                    <div className={cx(layout, 'pointer-events-none absolute inset-0 items-center py-2 pr-4 pl-10 max-md:hidden')}>
+                      <Link
+                        to="/data/$owner/$namespace/$dataset/$tab"
+                        params={{ ...at, tab: 'definition' }}
+                        aria-label={texts.describeOf(column.name)}
+                        className="pointer-events-auto col-start-2 justify-self-start text-sm text-text-3 underline underline-offset-2 hover:text-text"
+                      >
+                        {texts.describe}
+                      </Link>
+                    </div>
+                  )}
+                </div>
                 {isOpen && about && stats.data && <Details column={about} rows={stats.data.rowCount} />}
               </li>
             );
