@@ -12,6 +12,7 @@ import { Dialog } from '~/ui/Dialog';
 import { Failure } from '~/ui/Failure';
 import { Field, Input, Select } from '~/ui/Field';
 import { say } from '~/ui/toast';
+import { widens } from './exposure';
 import type { Part } from './part';
 
 const texts = t.dataset.settings;
@@ -101,6 +102,11 @@ function Exposed({ at, metadata }: Part) {
       await queries.invalidateQueries({ queryKey: [...keyOf(at), 'entry'] });
     },
   });
+  const [wish, setWish] = useState<Exposure>();
+  const allow = () => {
+    if (wish) change.mutate(wish);
+    setWish(undefined);
+  };
   const now = change.isPending ? change.variables : entry.data?.exposure;
   const columns = metadata.columns.slice(0, 4);
   const example: string[] = columns.map((column) => `${column.name}: ${typeName(column.type)}`);
@@ -118,7 +124,7 @@ function Exposed({ at, metadata }: Part) {
       <div role="radiogroup" aria-label={texts.exposure} className="grid gap-2 sm:grid-cols-3">
         {(Object.keys(texts.exposures) as Exposure[]).map((name) => (
           <label key={name} className={cx('flex items-start gap-3 rounded-md border p-3', now === name ? 'border-accent bg-accent-soft' : 'border-control hover:bg-sunken')}>
-            <input type="radio" name="exposure" checked={now === name} onChange={() => change.mutate(name)} className="mt-1 accent-accent" />
+            <input type="radio" name="exposure" checked={now === name} onChange={() => (widens(now, name) ? setWish(name) : change.mutate(name))} className="mt-1 accent-accent" />
             <span>
               <span className="block font-medium">{texts.exposures[name][0]}</span>
               <span className="block text-sm text-text-2">{texts.exposures[name][1]}</span>
@@ -135,6 +141,27 @@ function Exposed({ at, metadata }: Part) {
         </>
       )}
       {change.isError && <Failure error={change.error} className="mt-4" />}
+      <Dialog
+        open={wish !== undefined}
+        onClose={() => setWish(undefined)}
+        title={texts.widen}
+        footer={
+          <>
+            <Button onClick={() => setWish(undefined)}>{t.common.cancel}</Button>
+            <Button look="primary" onClick={allow}>
+              {texts.allow}
+            </Button>
+          </>
+        }
+      >
+        {wish && (
+          <>
+            <p className="font-medium">{texts.exposures[wish][0]}</p>
+            <p className="text-text-2">{texts.exposures[wish][1]}</p>
+          </>
+        )}
+        <p className="mt-4 text-text-2">{texts.widenText}</p>
+      </Dialog>
     </Section>
   );
 }
