@@ -71,7 +71,7 @@ export default function Dataset() {
   // The tabs of an owner are the last ones, so that the others stay where they are when those go.
   const visible = (Object.keys(tabs) as Tab[]).filter((name) => !entry.data || entry.data.role === 'owner' || !['audit', 'settings'].includes(name));
   // The list does not have it if it went between the two requests.
-  const roleFault = entry.error ?? (entry.data === null ? new ApiError({ code: 'NOT_FOUND', message: t.dataset.notListed }) : undefined);
+  const roleFault = entry.error ?? (entry.data === null && !entry.isFetching ? new ApiError({ code: 'NOT_FOUND', message: t.dataset.notListed }) : undefined);
 
   const exportAs = (format: 'csv' | 'ndjson' | 'parquet', safe = false) => {
     setFailure(undefined);
