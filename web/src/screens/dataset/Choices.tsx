@@ -40,7 +40,7 @@ export function Choices({ at, has, onSynonym }: { at: Ref; has: (column: string,
         {proposed.map(({ words, column, people }) => (
           <li key={`${words} ${column}`} className={line}>
             <span className="grow [overflow-wrap:anywhere]">
-              {texts.means(words, column)} <span className="text-text-3">{texts.people(count(people, 'person', 'people'))}</span>
+              {texts.means(words, column)} · <span className="text-text-3">{texts.people(count(people, 'person', 'people'))}</span>
             </span>
             <Button look="quiet" icon={Plus} disabled={has(column, words)} onClick={() => onSynonym(column, words)}>
               {texts.add}
