@@ -87,7 +87,7 @@ test('from a file to a shared dataset', async ({ page, browser, guard }) => {
     await dialog.getByLabel('Person or @group').fill('bob');
     await dialog.getByRole('button', { name: 'Share' }).click();
     // Outside of the dialog it would be grey, and a screen reader would not hear it.
-    await expect(dialog.getByRole('status')).toContainText('Shared with bob');
+    await expect(dialog.getByText('Shared with bob')).toBeVisible();
     await expect(dialog.getByRole('button', { name: 'Remove the access of bob' })).toBeVisible();
 
     const other = await browser.newContext({ baseURL: process.env['QUERN_WEB_URL'] ?? '' });
