@@ -154,7 +154,7 @@ function Choices({ words, setWords, groups, empty }: { words: string; setWords: 
                   aria-selected={index === chosen}
                   onPointerMove={() => setAt(index)}
                   onClick={entry.onSelect}
-                  className="flex h-9 cursor-default items-center gap-3 rounded-sm px-2 aria-selected:bg-sunken pointer-coarse:h-11"
+                  className="flex h-9 cursor-default items-center gap-3 rounded-sm px-2 aria-selected:bg-hover aria-selected:outline-1 aria-selected:-outline-offset-1 aria-selected:outline-line pointer-coarse:h-11"
                 >
                   <entry.icon size={16} strokeWidth={1.75} aria-hidden className="shrink-0 text-text-3" />
                   <span className="min-w-0 grow truncate">{entry.label}</span>

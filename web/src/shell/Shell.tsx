@@ -89,7 +89,7 @@ export function Shell() {
                 title={place.label}
                 className={cx(
                   'flex h-8 items-center justify-center gap-2 rounded-md transition-colors duration-120 lg:justify-start lg:px-2',
-                  place.matches(path) ? 'bg-accent-soft font-medium text-accent' : 'text-text-2 hover:bg-sunken hover:text-text',
+                  place.matches(path) ? 'bg-accent-soft font-medium text-accent' : 'text-text-2 hover:bg-hover hover:text-text',
                 )}
               >
                 <place.icon size={16} strokeWidth={1.75} aria-hidden />
@@ -161,7 +161,7 @@ function Account({ onKeys }: { onKeys: () => void }) {
     <Menu
       side="top"
       align="start"
-      className="flex h-11 w-full items-center justify-center gap-2 rounded-md text-left transition-colors duration-120 hover:bg-sunken lg:justify-start lg:px-2"
+      className="flex h-11 w-full items-center justify-center gap-2 rounded-md text-left transition-colors duration-120 hover:bg-hover lg:justify-start lg:px-2"
       items={[
         { label: t.nav.account, icon: UserRound, onSelect: () => void navigate({ to: '/account' }) },
         { label: t.nav.keys, icon: Keyboard, onSelect: onKeys, hint: '?' },

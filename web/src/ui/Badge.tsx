@@ -2,7 +2,7 @@ import type { ReactNode } from 'react';
 import { cx } from './cx';
 
 const tones = {
-  plain: 'bg-sunken text-text-2',
+  plain: 'bg-hover text-text-2',
   accent: 'bg-accent-soft text-accent',
   ok: 'bg-ok-soft text-ok',
   warn: 'bg-warn-soft text-warn',

@@ -6,8 +6,8 @@ type Look = 'primary' | 'plain' | 'quiet' | 'danger';
 
 const looks: Record<Look, string> = {
   primary: 'bg-accent text-on-accent border-transparent hover:bg-accent-hover font-medium',
-  plain: 'bg-surface text-text border-control hover:bg-sunken font-medium',
-  quiet: 'bg-transparent text-text-2 border-transparent hover:bg-sunken hover:text-text',
+  plain: 'bg-surface text-text border-control hover:bg-hover font-medium',
+  quiet: 'bg-transparent text-text-2 border-transparent hover:bg-hover hover:text-text',
   danger: 'bg-surface text-danger border-danger hover:bg-danger-soft font-medium',
 };
 
@@ -47,7 +47,7 @@ export function IconButton({ icon: Icon, label, className, ...rest }: Omit<Compo
       aria-label={label}
       title={label}
       className={cx(
-        'inline-flex size-8 shrink-0 items-center justify-center rounded-md text-text-2 transition-colors duration-120 hover:bg-sunken hover:text-text disabled:opacity-50 pointer-coarse:size-11',
+        'inline-flex size-8 shrink-0 items-center justify-center rounded-md text-text-2 transition-colors duration-120 hover:bg-hover hover:text-text disabled:opacity-50 pointer-coarse:size-11',
         className,
       )}
       {...rest}

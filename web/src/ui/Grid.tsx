@@ -221,12 +221,12 @@ const Line = memo(function Line({ id, index, height, width, gutter, row, columns
     <div
       role="row"
       aria-rowindex={index + 2}
-      className="group absolute top-0 left-0 min-w-full border-b border-line contain-strict hover:bg-sunken"
+      className="group absolute top-0 left-0 min-w-full border-b border-line contain-strict hover:bg-hover"
       style={{ transform: `translateY(${header + index * height}px)`, width, height }}
     >
       <div
         role="rowheader"
-        className="sticky left-0 z-1 border-r border-line bg-surface pr-2 text-right text-xs text-text-3 group-hover:bg-sunken"
+        className="sticky left-0 z-1 border-r border-line bg-surface pr-2 text-right text-xs text-text-3 group-hover:bg-hover"
         style={{ width: gutter, height: height - 1, lineHeight: `${height - 1}px` }}
       >
         {index + 1}

@@ -145,7 +145,7 @@ function Recent() {
           <h3 className="mb-1 text-xs font-medium text-text-3">{t.ask.days[day]}</h3>
           <ul>
             {some.map((item) => (
-              <li key={item.id} className="group relative -mx-2 flex items-center gap-2 rounded-md px-2 transition-colors duration-120 focus-within:bg-sunken hover:bg-sunken">
+              <li key={item.id} className="group relative -mx-2 flex items-center gap-2 rounded-md px-2 transition-colors duration-120 focus-within:bg-hover hover:bg-hover">
                 <MessageSquareText size={16} strokeWidth={1.75} aria-hidden className="shrink-0 text-text-3" />
                 <Link to="/ask/$conversation" params={{ conversation: item.id }} className="flex min-h-9 min-w-0 grow items-center rounded-sm after:absolute after:inset-0 pointer-coarse:min-h-11">
                   <span className="truncate">{item.title}</span>

@@ -105,7 +105,7 @@ export function Box({
       onChips(chips.slice(0, -1));
     }
   };
-  const pill = 'inline-flex h-7 max-w-full min-w-0 items-center gap-1.5 rounded-md px-2 text-sm text-text-2 transition-colors duration-120 hover:bg-sunken hover:text-text pointer-coarse:h-11';
+  const pill = 'inline-flex h-7 max-w-full min-w-0 items-center gap-1.5 rounded-md px-2 text-sm text-text-2 transition-colors duration-120 hover:bg-hover hover:text-text pointer-coarse:h-11';
 
   return (
     <form
@@ -200,7 +200,7 @@ export function Box({
                   add(one);
                 }}
                 onMouseEnter={() => setAt(index)}
-                className={cx('flex h-8 cursor-pointer items-center gap-2 rounded-sm px-2 pointer-coarse:h-11', index === at && 'bg-sunken')}
+                className={cx('flex h-8 cursor-pointer items-center gap-2 rounded-sm px-2 pointer-coarse:h-11', index === at && 'bg-hover outline-1 -outline-offset-1 outline-line')}
               >
                 <Table2 size={16} strokeWidth={1.75} aria-hidden className="shrink-0 text-text-3" />
                 <span className="min-w-0 grow truncate">

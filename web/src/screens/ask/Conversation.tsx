@@ -90,7 +90,7 @@ function One({ id }: { id: string }) {
           {talk.data && (
             <Menu
               label={t.ask.conversation.actions}
-              className="inline-flex size-8 shrink-0 items-center justify-center rounded-md text-text-2 transition-colors duration-120 hover:bg-sunken hover:text-text pointer-coarse:size-11"
+              className="inline-flex size-8 shrink-0 items-center justify-center rounded-md text-text-2 transition-colors duration-120 hover:bg-hover hover:text-text pointer-coarse:size-11"
               items={[
                 { label: t.ask.conversation.rename, icon: Pencil, onSelect: () => setManaging('rename') },
                 { label: t.ask.conversation.delete, icon: Trash2, danger: true, onSelect: () => setManaging('delete') },

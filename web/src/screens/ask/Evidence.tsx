@@ -50,7 +50,7 @@ export function Evidence({ result, runId, question, where, cited }: { result: Ru
           <Segments label={t.ask.evidence.steps} value={String(step.index)} options={result.steps.map((one) => [String(one.index), t.ask.evidence.step(one.index + 1)] as const)} onChange={(next) => go({ step: Number(next) })} />
         )}
         {tab === 'rows' && step.rowCount > 0 && (
-          <Menu label={t.ask.evidence.download} className="ml-auto inline-flex size-8 items-center justify-center rounded-md text-text-2 transition-colors duration-120 hover:bg-sunken hover:text-text pointer-coarse:size-11" items={files}>
+          <Menu label={t.ask.evidence.download} className="ml-auto inline-flex size-8 items-center justify-center rounded-md text-text-2 transition-colors duration-120 hover:bg-hover hover:text-text pointer-coarse:size-11" items={files}>
             <Download size={16} strokeWidth={1.75} aria-hidden />
           </Menu>
         )}

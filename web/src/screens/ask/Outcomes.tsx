@@ -12,7 +12,7 @@ import { Emphasis } from './Answer';
 import { suggestionsOf } from './prose';
 
 function Face({ icon: Icon, title, tone = 'plain', children, actions }: { icon: LucideIcon; title: string; tone?: 'plain' | 'warn' | 'danger' | 'info'; children?: ReactNode; actions?: ReactNode }) {
-  const tones = { plain: 'bg-sunken text-text-2', warn: 'bg-warn-soft text-warn', danger: 'bg-danger-soft text-danger', info: 'bg-info-soft text-info' };
+  const tones = { plain: 'bg-hover text-text-2', warn: 'bg-warn-soft text-warn', danger: 'bg-danger-soft text-danger', info: 'bg-info-soft text-info' };
   return (
     <div className="appear flex max-w-190 gap-4 rounded-md border border-line bg-surface p-4">
       <span className={cx('flex size-8 shrink-0 items-center justify-center rounded-md', tones[tone])}>
@@ -117,7 +117,7 @@ export function Suggestions({ questions, onAsk }: { questions: string[]; onAsk: 
     <ul className="mt-2 flex flex-wrap gap-2">
       {questions.map((question) => (
         <li key={question} className="max-w-full">
-          <button type="button" onClick={() => onAsk(question)} className="min-h-8 max-w-full rounded-md border border-control bg-surface px-3 py-1 text-left text-text [overflow-wrap:anywhere] transition-colors duration-120 hover:bg-sunken pointer-coarse:min-h-11">
+          <button type="button" onClick={() => onAsk(question)} className="min-h-8 max-w-full rounded-md border border-control bg-surface px-3 py-1 text-left text-text [overflow-wrap:anywhere] transition-colors duration-120 hover:bg-hover pointer-coarse:min-h-11">
             {question}
           </button>
         </li>
@@ -156,7 +156,7 @@ export function Clarify({ result, onChoose }: { result: RunResult; onChoose: (op
                 disabled={busy !== undefined}
                 aria-busy={busy === option.number || undefined}
                 onClick={() => void pick(option.number)}
-                className="flex min-h-11 min-w-0 grow items-center gap-3 px-3 py-2 text-left transition-colors duration-120 hover:bg-sunken disabled:opacity-60 focus-visible:-outline-offset-2"
+                className="flex min-h-11 min-w-0 grow items-center gap-3 px-3 py-2 text-left transition-colors duration-120 hover:bg-hover disabled:opacity-60 focus-visible:-outline-offset-2"
               >
                 <span aria-hidden className="flex size-5 shrink-0 items-center justify-center rounded-sm bg-accent-soft text-xs font-medium text-accent">
                   {option.number}
@@ -172,7 +172,7 @@ export function Clarify({ result, onChoose }: { result: RunResult; onChoose: (op
                   aria-label={open === option.number ? t.ask.clarify.hideQuery : t.ask.clarify.query}
                   title={open === option.number ? t.ask.clarify.hideQuery : t.ask.clarify.query}
                   onClick={() => setOpen(open === option.number ? undefined : option.number)}
-                  className="flex w-11 shrink-0 items-center justify-center border-l border-line text-text-2 hover:bg-sunken hover:text-text focus-visible:-outline-offset-2"
+                  className="flex w-11 shrink-0 items-center justify-center border-l border-line text-text-2 hover:bg-hover hover:text-text focus-visible:-outline-offset-2"
                 >
                   <SquareTerminal size={16} strokeWidth={1.75} aria-hidden />
                 </button>

@@ -56,7 +56,7 @@ export function History({ account, self, open, onClose, onPick }: { account: str
                 <button
                   type="button"
                   onClick={() => onPick(entry)}
-                  className="block w-full px-4 py-3 text-left transition-colors duration-120 hover:bg-sunken focus-visible:-outline-offset-2"
+                  className="block w-full px-4 py-3 text-left transition-colors duration-120 hover:bg-hover focus-visible:-outline-offset-2"
                 >
                   <span className="mono line-clamp-3 [overflow-wrap:anywhere] whitespace-pre-wrap">{entry.query.slice(0, 1000)}</span>
                   <span className="mt-2 flex flex-wrap items-center gap-x-3 gap-y-1 text-xs text-text-3">

@@ -108,7 +108,7 @@ function Namespace({ tables, place, self, filtered, onInsert }: { tables: Table[
           type="button"
           aria-expanded={open}
           onClick={() => setTouched(!open)}
-          className="flex h-7 w-full items-center gap-1 rounded-sm px-1 text-left text-text-2 transition-colors duration-120 hover:bg-sunken pointer-coarse:h-11"
+          className="flex h-7 w-full items-center gap-1 rounded-sm px-1 text-left text-text-2 transition-colors duration-120 hover:bg-hover pointer-coarse:h-11"
         >
           <Chevron open={open} />
           <span className="truncate">
@@ -141,7 +141,7 @@ function Dataset({ table, place, onInsert }: { table: Table; place: Place | unde
   const name = nameFrom(table, { owner: place?.owner ?? '', namespace: place?.namespace });
   return (
     <li>
-      <div className="group relative flex items-center rounded-sm transition-colors duration-120 hover:bg-sunken">
+      <div className="group relative flex items-center rounded-sm transition-colors duration-120 hover:bg-hover">
         <button type="button" aria-expanded={open} onClick={() => setOpen(!open)} title={table.name} className="flex h-7 min-w-0 grow items-center gap-1 rounded-sm px-1 text-left text-sm pointer-coarse:h-11">
           <Chevron open={open} />
           <Table2 size={14} strokeWidth={1.75} aria-hidden className="shrink-0 text-text-3" />
@@ -190,7 +190,7 @@ function Columns({ table, onInsert }: { table: Table; onInsert: (text: string) =
             type="button"
             onClick={() => onInsert(quoteName(column.name))}
             title={`${column.name}\n${column.type.toLowerCase()}`}
-            className="flex h-6 w-full items-center gap-2 rounded-sm px-2 text-left text-sm text-text-2 transition-colors duration-120 hover:bg-sunken hover:text-text pointer-coarse:h-11"
+            className="flex h-6 w-full items-center gap-2 rounded-sm px-2 text-left text-sm text-text-2 transition-colors duration-120 hover:bg-hover hover:text-text pointer-coarse:h-11"
           >
             <span dir="auto" className="truncate">
               {column.name}

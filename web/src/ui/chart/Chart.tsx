@@ -83,7 +83,7 @@ export default function Chart({ choice, rows, cut, name, downloads = [] }: { cho
         )}
         <Menu
           label={t.ask.evidence.download}
-          className="ml-auto inline-flex size-8 items-center justify-center rounded-md text-text-2 transition-colors duration-120 hover:bg-sunken hover:text-text pointer-coarse:size-11"
+          className="ml-auto inline-flex size-8 items-center justify-center rounded-md text-text-2 transition-colors duration-120 hover:bg-hover hover:text-text pointer-coarse:size-11"
           items={[{ label: t.ask.chart.png, onSelect: () => image('png') }, { label: t.ask.chart.svg, onSelect: () => image('svg') }, ...downloads]}
         >
           <Download size={16} strokeWidth={1.75} aria-hidden />
