@@ -1,4 +1,4 @@
-import { CircleAlert, CircleCheck, File as FileIcon, Pause, Play, RotateCw } from 'lucide-react';
+import { CircleAlert, CircleCheck, File as FileIcon, Pause, Play, RotateCw, TriangleAlert } from 'lucide-react';
 import { formatBytes, formatPercent } from '~/format/number';
 import { formatDuration } from '~/format/time';
 import { t } from '~/texts';
@@ -17,9 +17,10 @@ export function Sending({ view, onCancel }: { view: View; onCancel: () => Promis
   return (
     <section className="appear rounded-lg border border-line bg-surface p-6">
       <div className="flex flex-wrap items-baseline justify-between gap-x-4">
-        <h2 className="text-lg">{view.state === 'paused' ? texts.paused : texts.title}</h2>
+        <h2 className="text-lg">{view.state === 'failed' ? texts.stopped : view.state === 'paused' ? texts.paused : texts.title}</h2>
         <p className="text-xl font-semibold figure">{formatPercent(Math.floor(share * 100) / 100)}</p>
       </div>
+      {view.files.length === 1 && <p className="truncate text-sm text-text-2">{view.files[0]?.name}</p>}
       <Bar share={share} label={texts.title} className="mt-3 h-2" tone={failed ? 'danger' : view.state === 'paused' ? 'quiet' : 'accent'} />
       <p className="mt-2 flex min-h-5 flex-wrap gap-x-4 text-sm text-text-2 figure">
         <span>{texts.progress(formatBytes(view.sent), formatBytes(view.size))}</span>
@@ -29,9 +30,15 @@ export function Sending({ view, onCancel }: { view: View; onCancel: () => Promis
       {failed && (
         <div className="mt-4">
           {failed.error instanceof PartError ? (
-            <p role="alert" className="rounded-md border border-danger/30 bg-danger-soft p-4 text-danger">
-              {texts.failed} {failed.error.message}
-            </p>
+            <div role="alert" className="flex gap-3 rounded-md border border-danger/30 bg-danger-soft p-4">
+              <TriangleAlert size={16} strokeWidth={1.75} aria-hidden className="mt-0.5 shrink-0 text-danger" />
+              <div className="min-w-0">
+                <p className="font-medium text-danger [overflow-wrap:anywhere]">
+                  {texts.failed} {failed.error.message}
+                </p>
+                <p className="mt-1 text-text-2">{texts.failedNext}</p>
+              </div>
+            </div>
           ) : (
             <Failure error={failed.error} />
           )}
@@ -72,7 +79,6 @@ export function Sending({ view, onCancel }: { view: View; onCancel: () => Promis
           ))}
         </ul>
       )}
-      {view.files.length === 1 && <p className="mt-4 truncate text-sm text-text-3">{view.files[0]?.name}</p>}
     </section>
   );
 }
