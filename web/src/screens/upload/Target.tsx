@@ -19,7 +19,7 @@ import { useKept } from '~/upload/kept';
 import { SetAside } from '../dataset/SetAside';
 import { dryRun, ingestion, type Options } from './dryRun';
 import { type OptionName, OptionControl, optionNames } from './OptionControl';
-import { idOf, stillSettled } from './settled';
+import { idOf, otherwise, split, stillSettled } from './settled';
 
 const texts = t.upload.review;
 const loads = t.upload.load;
@@ -80,7 +80,8 @@ export function Target({
   const preview = trial.data?.preview;
   const setAside = trial.data?.progress.rowsSetAside ?? 0;
   const doubts = preview?.doubts ?? [];
-  const open = doubts.filter((doubt) => doubt.code && !accepted.includes(doubt.code));
+  const { blocking, open: others } = split(doubts);
+  const open = blocking.filter((doubt) => doubt.code && !accepted.includes(doubt.code));
   const set = (key: keyof Options, value: unknown) =>
     setChoices((old) => {
       const next: Record<string, unknown> = { ...old.options, [key]: value };
@@ -156,7 +157,8 @@ export function Target({
         {preview && (
           <div className={trial.isFetching ? 'opacity-60 transition-opacity duration-180' : undefined} aria-busy={trial.isFetching}>
             {[
-              { title: texts.doubts, list: doubts, look: 'border-warn/40 bg-warn-soft' },
+              { title: texts.doubts, list: blocking, look: 'border-warn/40 bg-warn-soft' },
+              { title: texts.check, list: others, look: 'border-info/30 bg-info-soft' },
               { title: texts.settled, list: decided, look: 'border-line' },
             ].map(({ title, list, look }) =>
               list.length === 0 ? null : (
@@ -167,6 +169,7 @@ export function Target({
                       <Settle
                         key={`${idOf(doubt)} ${index}`}
                         doubt={doubt}
+                        otherwise={list === others ? otherwise(doubt, preview.columns) : ''}
                         options={options}
                         type={preview.columns.find((column) => column.name === doubt.column)?.type}
                         accepted={doubt.code !== undefined && accepted.includes(doubt.code)}
@@ -203,7 +206,7 @@ export function Target({
             </h3>
             <ul className="mb-6 grid max-h-72 gap-x-6 overflow-y-auto rounded-md border border-line px-4 py-1 sm:grid-cols-2 xl:grid-cols-3" tabIndex={0}>
               {preview.columns.map((column) => (
-                <li key={column.name} className="flex h-11 items-center gap-2 border-b border-line">
+                <li key={column.name} className="flex h-11 items-center gap-2">
                   <span className="min-w-0 grow truncate" title={column.name}>
                     {column.name}
                   </span>
@@ -261,6 +264,7 @@ function TypeOptions({ now }: { now: string }) {
 /** A doubt with what settles it: values that its message names, a control, a type, or an acceptance. */
 function Settle({
   doubt,
+  otherwise: fallback,
   options,
   type,
   accepted,
@@ -269,6 +273,8 @@ function Settle({
   onType,
 }: {
   doubt: Doubt;
+  /** What the load does until the person chooses. */
+  otherwise: string;
   options: Options;
   type: string | undefined;
   accepted: boolean;
@@ -283,6 +289,7 @@ function Settle({
       <p className="min-w-0 grow basis-80 [overflow-wrap:anywhere]">
         {doubt.column && <span className="font-medium">{doubt.column}: </span>}
         {doubt.message}
+        {fallback && <span className="block text-sm text-text-2">{fallback}</span>}
       </p>
       {option && (
         <div className="max-w-full">
@@ -357,13 +364,13 @@ function Loading({ at, id, onBack, onAgain }: { at: Ref; id: string; onBack: () 
             </p>
           ))}
           <div className="mt-4 flex flex-wrap gap-2">
-            <Link to="/data/$owner/$namespace/$dataset" params={at} className={buttonClass('primary')}>
-              <Table2 size={16} strokeWidth={1.75} aria-hidden />
-              {loads.open}
-            </Link>
-            <Link to="/" search={{ about: `${at.owner}/${at.namespace}/${at.dataset}` }} className={buttonClass('plain')}>
+            <Link to="/" search={{ about: `${at.owner}/${at.namespace}/${at.dataset}` }} className={buttonClass('primary')}>
               <MessageSquareText size={16} strokeWidth={1.75} aria-hidden />
               {loads.ask}
+            </Link>
+            <Link to="/data/$owner/$namespace/$dataset" params={at} className={buttonClass('plain')}>
+              <Table2 size={16} strokeWidth={1.75} aria-hidden />
+              {loads.open}
             </Link>
             <Button look="quiet" onClick={onAgain}>
               {loads.more}

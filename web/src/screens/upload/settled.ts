@@ -1,4 +1,6 @@
 import type { Schemas } from '~/api/client';
+import { typeName } from '~/format/value';
+import { t } from '~/texts';
 import type { Options } from './dryRun';
 
 type Doubt = Schemas['Doubt'];
@@ -13,4 +15,16 @@ export function stillSettled(settled: readonly Doubt[], open: readonly Doubt[], 
     return option !== undefined && options[option as keyof Options] !== undefined;
   };
   return settled.filter((doubt) => isSet(doubt) && !open.some((one) => idOf(one) === idOf(doubt)));
+}
+
+/** The load waits only for doubts with a code. The others have a default, which a person may change. */
+export function split(doubts: readonly Doubt[]): { blocking: Doubt[]; open: Doubt[] } {
+  return { blocking: doubts.filter((doubt) => doubt.code), open: doubts.filter((doubt) => !doubt.code) };
+}
+
+/** What the load does as long as nobody chooses; nothing if there is nothing to choose, or if the load waits. */
+export function otherwise(doubt: Doubt, columns: readonly { name: string; type: string }[]): string {
+  if (doubt.code || !doubt.option) return '';
+  const column = columns.find((one) => one.name === doubt.column);
+  return column ? t.upload.review.until(column.name, typeName(column.type)) : t.upload.review.untilFile;
 }
