@@ -52,6 +52,15 @@ describe('cells', () => {
     expect(formatCell(12345, 'bigint', 'order_id')).toBe('12345');
     expect(formatCell(2024, 'integer', 'year')).toBe('2024');
   });
+  it('have the places of their decimal type, and no others', () => {
+    for (const [value, text] of [['11684.7', '11,684.70'], ['12', '12.00'], ['-0.50', '-0.50'], [8.9, '8.90'], [3, '3.00'], ['1234567890123456789.1', '1,234,567,890,123,456,789.10']] as const) {
+      expect(formatCell(value, 'decimal(38,2)', 'amount')).toBe(text);
+    }
+    expect(formatCell('12', 'decimal(18,0)', 'amount')).toBe('12');
+    expect(formatCell('NaN', 'numeric(12, 2)', 'amount')).toBe('NaN');
+    expect(formatCell(10768.599999999999, 'double', 'amount')).toBe('10,768.6');
+    expect(formatCell(3, 'double', 'amount')).toBe('3');
+  });
   it('are one line of text, cut', () => {
     expect(formatCell('a\nb', 'varchar')).toBe('a ⏎ b');
     expect(formatCell('x'.repeat(1_000_000), 'varchar')).toHaveLength(301);

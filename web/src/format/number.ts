@@ -2,19 +2,24 @@ const plain = new Intl.NumberFormat('en', { maximumFractionDigits: 20 });
 const short = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
 const percent = new Intl.NumberFormat('en', { style: 'percent', maximumFractionDigits: 1 });
 /** Making a format takes far longer than using it, and a grid needs one for each cell. */
-const exact = new Map<number, Intl.NumberFormat>();
+const formats = new Map<string, Intl.NumberFormat>();
 const decimal = /^-?\d+(\.\d+)?$/;
 
-/** A number with groups of digits. Decimal strings are kept exactly: they may have more digits than a double. */
-export function formatNumber(value: number | string): string {
-  if (typeof value === 'number') return plain.format(value);
+function withPlaces(least: number, most: number): Intl.NumberFormat {
+  const key = `${least} ${most}`;
+  let format = formats.get(key);
+  if (!format) formats.set(key, (format = new Intl.NumberFormat('en', { minimumFractionDigits: least, maximumFractionDigits: most })));
+  return format;
+}
+
+/** A number with groups of digits and at least so many places. Decimal strings are kept exactly: they may have more digits than a double. */
+export function formatNumber(value: number | string, least = 0): string {
+  if (typeof value === 'number') return least === 0 ? plain.format(value) : withPlaces(least, Math.max(20, least)).format(value);
   if (!decimal.test(value)) return value;
   // Intl drops zeros at the end, but 12.50 was written with two places.
   const [, fraction = ''] = value.split('.');
-  const places = Math.min(fraction.length, 100);
-  let format = exact.get(places);
-  if (!format) exact.set(places, (format = new Intl.NumberFormat('en', { minimumFractionDigits: places, maximumFractionDigits: places })));
-  return format.format(value as Intl.StringNumericLiteral);
+  const places = Math.min(Math.max(fraction.length, least), 100);
+  return withPlaces(places, places).format(value as Intl.StringNumericLiteral);
 }
 
 /** 1,234 → 1.2K, for places where the exact number stands elsewhere. */

@@ -5,6 +5,9 @@ export type Kind = 'number' | 'text' | 'time' | 'boolean' | 'json' | 'binary';
 /** A cell shows no more than this; the whole value is a click away. */
 export const cellLength = 300;
 
+/** All values of such a column have the same number of places, the second figure. */
+const decimalType = /^(?:decimal|numeric)\((\d+),\s*(\d+)\)$/;
+
 /** What a column type means for the eye. Types are those of the engine: bigint, decimal(12,2), varchar, timestamp with time zone … */
 export function kindOf(type: string): Kind {
   const name = type.toLowerCase();
@@ -20,7 +23,7 @@ export function kindOf(type: string): Kind {
 export function typeName(type: string): string {
   const name = type.toLowerCase();
   if (/^(u?(tiny|small|big|huge)?int(eger)?)\b/.test(name) && !name.endsWith(']')) return 'whole number';
-  const decimal = /^(?:decimal|numeric)\((\d+),\s*(\d+)\)$/.exec(name);
+  const decimal = decimalType.exec(name);
   if (decimal) return decimal[2] === '0' ? 'whole number' : `decimal, ${decimal[2]} ${decimal[2] === '1' ? 'place' : 'places'}`;
   if (/^timestamp.*(tz|with time zone)$/.test(name)) return 'time with zone';
   if (name.startsWith('timestamp')) return 'date and time';
@@ -59,9 +62,10 @@ function line(value: unknown): string {
 export function cellFormatter(type: string, name = ''): (value: unknown) => string {
   const kind = kindOf(type);
   const amount = kind === 'number' && !isKeyLike(name);
+  const places = Math.min(Number(decimalType.exec(type.toLowerCase())?.[2] ?? 0), 100);
   return (value) => {
     if (value === null || value === undefined) return '';
-    if (amount && (typeof value === 'number' || typeof value === 'string')) return formatNumber(rounded(value));
+    if (amount && (typeof value === 'number' || typeof value === 'string')) return formatNumber(rounded(value), places);
     if (kind === 'time' && typeof value === 'string') return time(value);
     return line(value);
   };
