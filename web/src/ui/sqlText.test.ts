@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { colour, layOut } from './sqlText';
+import { colour, hasOrder, layOut } from './sqlText';
 
 const statement = `SELECT "from where", sum(x) AS total FROM orders LEFT JOIN c ON a = b WHERE d BETWEEN 1 AND 2 AND s = 'a FROM b' AND (x = 1 OR y = 2) GROUP BY 1 -- from`;
 
@@ -27,5 +27,14 @@ describe('colour', () => {
     for (const text of [statement, `'open`, '"open', '/* open', "SELECT 'Zürich', 1.5e3, größe", '\u0000<script>']) {
       expect(colour(text).map((token) => token.text).join('')).toBe(text);
     }
+  });
+});
+
+describe('hasOrder', () => {
+  it('counts only the order of the whole statement', () => {
+    expect(hasOrder('SELECT a FROM t ORDER BY a')).toBe(true);
+    expect(hasOrder('select a from t\norder by a limit 3')).toBe(true);
+    expect(hasOrder('SELECT a FROM t QUALIFY rank() OVER (ORDER BY a) = 1')).toBe(false);
+    expect(hasOrder(`SELECT "order" FROM t WHERE s = 'ORDER BY a' -- ORDER BY a`)).toBe(false);
   });
 });

@@ -57,3 +57,14 @@ function between(tokens: readonly SqlToken[], at: number): boolean {
   }
   return false;
 }
+
+/** Whether a statement says in which order its rows come. Orders in parentheses are those of windows and of parts. */
+export function hasOrder(text: string): boolean {
+  let depth = 0;
+  for (const token of colour(text)) {
+    if (token.text === '(') depth += 1;
+    else if (token.text === ')') depth -= 1;
+    else if (depth === 0 && token.kind === 'keyword' && token.text.toLowerCase() === 'order') return true;
+  }
+  return false;
+}

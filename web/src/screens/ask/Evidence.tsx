@@ -1,6 +1,6 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Download } from 'lucide-react';
-import { lazy, Suspense, useMemo, useState } from 'react';
+import { lazy, Suspense, useMemo, useRef, useState } from 'react';
 import { api, take } from '~/api/client';
 import { download } from '~/api/download';
 import { formatNumber } from '~/format/number';
@@ -9,11 +9,13 @@ import type { RunResult, RunStep } from '~/stream/run';
 import { t } from '~/texts';
 import { Button } from '~/ui/Button';
 import { choose, figureOf } from '~/ui/chart/choose';
+import { type ChartHandle, imagesOf } from '~/ui/chart/images';
 import { Failure } from '~/ui/Failure';
 import { Grid } from '~/ui/Grid';
 import { Menu, type MenuItem } from '~/ui/Menu';
 import { Segments } from '~/ui/Segments';
 import { Skeleton } from '~/ui/Skeleton';
+import { hasOrder } from '~/ui/sqlText';
 import type { Cited } from './Answer';
 import { Query } from './Query';
 import type { Where } from './runs';
@@ -27,6 +29,7 @@ export function Evidence({ result, runId, question, where, cited }: { result: Ru
   const [picked, setPicked] = useState<{ step?: number; tab?: Tab; cited: Cited | null }>({ cited: null });
   // The newest wish counts: a claim that was clicked after the tab was chosen opens its cells.
   const wish = cited && cited !== picked.cited ? { step: cited.step, tab: 'rows' as Tab } : picked;
+  const drawing = useRef<ChartHandle>(null);
   const step = result.steps.find((one) => one.index === wish.step) ?? result.steps[0];
   const chart = useMemo(() => (step ? choose(step.columns, step.data) : null), [step]);
   if (!step) return null;
@@ -49,15 +52,15 @@ export function Evidence({ result, runId, question, where, cited }: { result: Ru
         {result.steps.length > 1 && (
           <Segments label={t.ask.evidence.steps} value={String(step.index)} options={result.steps.map((one) => [String(one.index), t.ask.evidence.step(one.index + 1)] as const)} onChange={(next) => go({ step: Number(next) })} />
         )}
-        {tab === 'rows' && step.rowCount > 0 && (
-          <Menu label={t.ask.evidence.download} className="ml-auto inline-flex size-8 items-center justify-center rounded-md text-text-2 transition-colors duration-120 hover:bg-hover hover:text-text pointer-coarse:size-11" items={files}>
+        {step.rowCount > 0 && (
+          <Menu label={t.ask.evidence.download} className="ml-auto inline-flex size-8 items-center justify-center rounded-md text-text-2 transition-colors duration-120 hover:bg-hover hover:text-text pointer-coarse:size-11" items={tab === 'chart' ? [...imagesOf(drawing), ...files] : files}>
             <Download size={16} strokeWidth={1.75} aria-hidden />
           </Menu>
         )}
       </div>
       {tab === 'chart' && chart && (
         <Suspense fallback={<Skeleton lines={6} />}>
-          <Chart key={step.index} choice={chart} rows={step.data} cut={step.truncated} name="chart" downloads={files} />
+          <Chart key={step.index} ref={drawing} choice={chart} rows={step.data} ordered={hasOrder(step.query)} cut={step.truncated} name="chart" />
         </Suspense>
       )}
       {tab === 'rows' && <Rows key={`${step.index}`} step={step} runId={runId} question={question} cited={cited?.step === step.index ? cited : null} />}

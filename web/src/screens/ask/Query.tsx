@@ -1,7 +1,7 @@
 import { useMutation } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { Pencil, Play, SquareTerminal, Undo2, X } from 'lucide-react';
-import { lazy, Suspense, useMemo, useState } from 'react';
+import { Download, Pencil, Play, SquareTerminal, Undo2, X } from 'lucide-react';
+import { lazy, Suspense, useMemo, useRef, useState } from 'react';
 import { api, type Schemas, take } from '~/api/client';
 import { count } from '~/format/number';
 import { formatDuration } from '~/format/time';
@@ -9,14 +9,16 @@ import { retried } from '~/lazy';
 import { t } from '~/texts';
 import { Button, buttonClass, IconButton } from '~/ui/Button';
 import { choose } from '~/ui/chart/choose';
+import { type ChartHandle, imagesOf } from '~/ui/chart/images';
 import { Copy } from '~/ui/Copy';
 import { Failure } from '~/ui/Failure';
 import { Textarea } from '~/ui/Field';
 import { Grid } from '~/ui/Grid';
+import { Menu } from '~/ui/Menu';
 import { Segments } from '~/ui/Segments';
 import { Skeleton } from '~/ui/Skeleton';
 import { Sql } from '~/ui/Sql';
-import { layOut } from '~/ui/sqlText';
+import { hasOrder, layOut } from '~/ui/sqlText';
 import { linkToSql } from './link';
 import type { Where } from './runs';
 
@@ -105,6 +107,7 @@ export function useRunQuery(where: Where) {
 /** The rows of a statement that the person ran. */
 export function Outcome({ run }: { run: ReturnType<typeof useRunQuery> }) {
   const [tab, setTab] = useState<'chart' | 'rows'>('rows');
+  const drawing = useRef<ChartHandle>(null);
   const result = run.data;
   const chart = useMemo(() => (result ? choose(result.columns, result.data) : null), [result]);
   if (run.isPending) return <Skeleton lines={4} />;
@@ -129,10 +132,15 @@ export function Outcome({ run }: { run: ReturnType<typeof useRunQuery> }) {
             onChange={setTab}
           />
         )}
+        {chart && tab === 'chart' && (
+          <Menu label={t.ask.evidence.download} className="ml-auto inline-flex size-8 items-center justify-center rounded-md text-text-2 transition-colors duration-120 hover:bg-hover hover:text-text pointer-coarse:size-11" items={imagesOf(drawing)}>
+            <Download size={16} strokeWidth={1.75} aria-hidden />
+          </Menu>
+        )}
       </div>
       {chart && tab === 'chart' ? (
         <Suspense fallback={<Skeleton lines={6} />}>
-          <Chart choice={chart} rows={result.data} cut={cut} name="chart" />
+          <Chart ref={drawing} choice={chart} rows={result.data} ordered={hasOrder(run.variables ?? '')} cut={cut} name="chart" />
         </Suspense>
       ) : result.data.length === 0 ? (
         <p className="rounded-md border border-line bg-surface p-4 text-text-2">{t.ask.evidence.noRows}</p>

@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router';
 import { Ban, Download, Play, Square, Table2, TextSearch } from 'lucide-react';
-import { lazy, Suspense, useEffect, useMemo, useState } from 'react';
+import { lazy, Suspense, useEffect, useMemo, useRef, useState } from 'react';
 import { count } from '~/format/number';
 import { formatDuration } from '~/format/time';
 import { retried } from '~/lazy';
@@ -8,12 +8,14 @@ import { t } from '~/texts';
 import { Badge } from '~/ui/Badge';
 import { Button, buttonClass } from '~/ui/Button';
 import { choose } from '~/ui/chart/choose';
+import { type ChartHandle, imagesOf } from '~/ui/chart/images';
 import { Copy } from '~/ui/Copy';
 import { Failure } from '~/ui/Failure';
 import { Grid } from '~/ui/Grid';
 import { Menu } from '~/ui/Menu';
 import { Segments } from '~/ui/Segments';
 import { Skeleton } from '~/ui/Skeleton';
+import { hasOrder } from '~/ui/sqlText';
 import { say } from '~/ui/toast';
 import { exportRows, type Format, type Result as Rows, type Run } from './runs';
 import { hasLimit } from './tokens';
@@ -110,6 +112,7 @@ function Table({ run, result, onLimit }: { run: Run; result: Rows; onLimit: () =
   const [busy, setBusy] = useState(false);
   const [fault, setFault] = useState<unknown>();
   const [view, setView] = useState<'rows' | 'chart'>('rows');
+  const drawing = useRef<ChartHandle>(null);
   const { metadata } = result;
   const chart = useMemo(() => (result.data.length > mostCharted ? null : choose(result.columns, result.data)), [result]);
   const rows = count(metadata.count, 'row');
@@ -164,7 +167,10 @@ function Table({ run, result, onLimit }: { run: Run; result: Rows; onLimit: () =
           )}
           <Menu
             className={buttonClass('plain')}
-            items={(['csv', 'csvSafe', 'parquet', 'arrow'] as const).map((format) => ({ label: t.sql.result.exports[format], disabled: busy, onSelect: () => void save(format) }))}
+            items={[
+              ...(chart && view === 'chart' ? imagesOf(drawing) : []),
+              ...(['csv', 'csvSafe', 'parquet', 'arrow'] as const).map((format) => ({ label: t.sql.result.exports[format], disabled: busy, onSelect: () => void save(format) })),
+            ]}
           >
             <Download size={16} strokeWidth={1.75} aria-hidden />
             {t.sql.result.export}
@@ -177,7 +183,7 @@ function Table({ run, result, onLimit }: { run: Run; result: Rows; onLimit: () =
       ) : chart && view === 'chart' ? (
         <div className="min-h-0 grow overflow-y-auto border-t border-line p-4">
           <Suspense fallback={<Skeleton />}>
-            <Chart choice={chart} rows={result.data} cut={metadata.truncated} name="chart" />
+            <Chart ref={drawing} choice={chart} rows={result.data} ordered={hasOrder(run.request.query)} cut={metadata.truncated} name="chart" />
           </Suspense>
         </div>
       ) : (

@@ -1,22 +1,36 @@
-import { Download } from 'lucide-react';
 import type { View } from 'vega';
-import { useEffect, useMemo, useRef, useState } from 'react';
+import { type Ref, useEffect, useImperativeHandle, useMemo, useRef, useState } from 'react';
 import { save } from '~/api/download';
 import { retried } from '~/lazy';
 import { t } from '~/texts';
 import { Failure } from '~/ui/Failure';
 import { Select } from '~/ui/Field';
-import { Menu, type MenuItem } from '~/ui/Menu';
 import { Segments } from '~/ui/Segments';
 import { useTheme } from '~/ui/theme';
 import type { Chart as Choice, Kind, Row } from './choose';
 import type { Tip } from './draw';
+import type { ChartHandle } from './images';
 import { type Look, specOf } from './spec';
 
 const load = () => retried(() => import('./draw'));
 
 /** A chart that was chosen from the columns. The rows beside it are its twin for those who cannot see it. */
-export default function Chart({ choice, rows, cut, name, downloads = [] }: { choice: Choice; rows: readonly Row[]; cut: boolean; name: string; downloads?: MenuItem[] }) {
+export default function Chart({
+  ref,
+  choice,
+  rows,
+  ordered,
+  cut,
+  name,
+}: {
+  ref?: Ref<ChartHandle>;
+  choice: Choice;
+  rows: readonly Row[];
+  /** Whether the statement says in which order the rows are. */
+  ordered: boolean;
+  cut: boolean;
+  name: string;
+}) {
   const box = useRef<HTMLDivElement>(null);
   const view = useRef<View | null>(null);
   const [kind, setKind] = useState<Kind>(choice.kind);
@@ -25,7 +39,7 @@ export default function Chart({ choice, rows, cut, name, downloads = [] }: { cho
   const [failed, setFailed] = useState(false);
   const look = useLook();
   const column = choice.measures[measure] ?? choice.y;
-  const { spec, notes, height } = useMemo(() => specOf(choice, kind, column, rows, look), [choice, kind, column, rows, look]);
+  const { spec, notes, height } = useMemo(() => specOf(choice, kind, column, rows, look, ordered), [choice, kind, column, rows, look, ordered]);
 
   useEffect(() => {
     const place = box.current;
@@ -63,32 +77,30 @@ export default function Chart({ choice, rows, cut, name, downloads = [] }: { cho
     };
   }, [spec]);
 
-  const image = (format: 'png' | 'svg') => {
-    const drawn = view.current;
-    if (drawn) void load().then(async (draw) => save(await draw[format](drawn), `${name}.${format}`));
-  };
+  useImperativeHandle(ref, () => ({
+    save: (format) => {
+      const drawn = view.current;
+      if (drawn) void load().then(async (draw) => save(await draw[format](drawn), `${name}.${format}`));
+    },
+  }));
   const all = [...notes, ...(cut ? [t.ask.chart.cut(rows.length.toLocaleString('en'))] : [])];
+  const choosing = choice.measures.length > 1 && !(choice.together && kind === 'line') && kind !== 'point';
   return (
     <figure className="rounded-md border border-line bg-surface p-3">
-      <div className="mb-2 flex flex-wrap items-center gap-2">
-        {choice.kinds.length > 1 && <Segments label={t.ask.chart.type} value={kind} options={choice.kinds.map((one) => [one, t.ask.chart.kinds[one]] as const)} onChange={setKind} />}
-        {choice.measures.length > 1 && !(choice.together && kind === 'line') && kind !== 'point' && (
-          <Select aria-label={t.ask.chart.measure} value={measure} onChange={(event) => setMeasure(Number(event.target.value))} className="w-auto max-w-50">
-            {choice.measures.map((one, index) => (
-              <option key={one.name} value={index}>
-                {one.name}
-              </option>
-            ))}
-          </Select>
-        )}
-        <Menu
-          label={t.ask.evidence.download}
-          className="ml-auto inline-flex size-8 items-center justify-center rounded-md text-text-2 transition-colors duration-120 hover:bg-hover hover:text-text pointer-coarse:size-11"
-          items={[{ label: t.ask.chart.png, onSelect: () => image('png') }, { label: t.ask.chart.svg, onSelect: () => image('svg') }, ...downloads]}
-        >
-          <Download size={16} strokeWidth={1.75} aria-hidden />
-        </Menu>
-      </div>
+      {(choice.kinds.length > 1 || choosing) && (
+        <div className="mb-2 flex flex-wrap items-center gap-2">
+          {choice.kinds.length > 1 && <Segments label={t.ask.chart.type} value={kind} options={choice.kinds.map((one) => [one, t.ask.chart.kinds[one]] as const)} onChange={setKind} />}
+          {choosing && (
+            <Select aria-label={t.ask.chart.measure} value={measure} onChange={(event) => setMeasure(Number(event.target.value))} className="w-auto max-w-50">
+              {choice.measures.map((one, index) => (
+                <option key={one.name} value={index}>
+                  {one.name}
+                </option>
+              ))}
+            </Select>
+          )}
+        </div>
+      )}
       {failed ? (
         <Failure error={new Error()} />
       ) : (

@@ -1,7 +1,7 @@
 import { compile } from 'vega-lite';
 import { describe, expect, it } from 'vitest';
-import { choose, type Column, figureOf, type Kind, type Row } from './choose';
-import { type Look, moment, specOf } from './spec';
+import { choose, type Column, figureOf, inOrder, type Kind, type Row } from './choose';
+import { type Look, moment, notation, specOf } from './spec';
 
 const look: Look = { text: '#000', quiet: '#555', line: '#eee', ground: '#fff', series: ['#1', '#2', '#3', '#4', '#5', '#6'], font: 'x' };
 const columns = (...pairs: [string, string][]): Column[] => pairs.map(([name, type]) => ({ name, type }));
@@ -37,12 +37,12 @@ describe('choose', () => {
   });
 });
 
-const compiled = (cols: Column[], data: Row[], kind?: Kind) => {
+const compiled = (cols: Column[], data: Row[], kind?: Kind, ordered = false) => {
   const chart = choose(cols, data);
   if (!chart) throw new Error('no chart');
   const warnings: unknown[] = [];
   const logger = { level: () => logger, error: (...all: unknown[]) => (warnings.push(all), logger), warn: (...all: unknown[]) => (warnings.push(all), logger), info: () => logger, debug: () => logger };
-  const drawing = specOf(chart, kind ?? chart.kind, chart.measures[0] ?? chart.y, data, look);
+  const drawing = specOf(chart, kind ?? chart.kind, chart.measures[0] ?? chart.y, data, look, ordered);
   compile(drawing.spec, { logger: logger as never });
   return { ...drawing, warnings, values: (drawing.spec as { data: { values: Record<string, unknown>[] } }).data.values };
 };
@@ -72,6 +72,35 @@ describe('specOf', () => {
     const { values, notes } = compiled(countries, data);
     expect(values).toHaveLength(30);
     expect(notes.join()).toContain('30 largest of 40');
+  });
+  it('draws bars in the order of the statement, or by size', () => {
+    const data = rows(['country', 'n'], ['A', '1.50'], ['C', '3.00'], ['B', '2.00']);
+    const bars = (ordered: boolean) => (compiled(countries, data, 'bar', ordered).spec as unknown as { encoding: { y: { sort: string[] } } }).encoding.y.sort;
+    expect(bars(false)).toEqual(['C', 'B', 'A']);
+    expect(bars(true)).toEqual(['A', 'C', 'B']);
+    const chart = choose(countries, data);
+    for (const ordered of [true, false]) expect(chart && inOrder(chart, data, ordered).map((row) => row['country'])).toEqual(bars(ordered));
+    const many = Array.from({ length: 40 }, (_, index) => ({ country: `c${index}`, n: index }));
+    expect(compiled(countries, many, 'bar', true).values[0]?.['x']).toBe('c10');
+  });
+  it('shows rows over time from the first to the last', () => {
+    const data = rows(['month', 'total amount'], ['2026-02-01', 2], ['2026-01-01', 1]);
+    const chart = choose(months, data);
+    expect(chart && inOrder(chart, data, false).map((row) => row['month'])).toEqual(['2026-01-01', '2026-02-01']);
+  });
+  it('writes figures as the cells do', () => {
+    expect(compiled(countries, rows(['country', 'n'], ['A', '11684.7'], ['B', '2.00'])).values.map((point) => point['value'])).toEqual(['11,684.70', '2.00']);
+    expect(compiled(months, monthRows).values.map((point) => point['value'])).toEqual(['1', '2.5']);
+  });
+  it('has one notation on an axis, that of its largest figure', () => {
+    const axis = (cols: Column[], data: Row[]) => (compiled(cols, data).spec as unknown as { encoding: Record<'x' | 'y', { axis: { labelExpr?: string } }> }).encoding;
+    expect(axis(countries, rows(['country', 'n'], ['A', 8000], ['B', -12_000])).x.axis.labelExpr).toBe(notation(12_000));
+    expect(axis(countries, rows(['country', 'n'], ['A', 8000], ['B', 9999])).x.axis.labelExpr).toBe(notation(9999));
+    const stacked = columns(['a', 'varchar'], ['b', 'varchar'], ['n', 'bigint']);
+    expect(axis(stacked, rows(['a', 'b', 'n'], ['x', 'p', 6000], ['x', 'q', 6000], ['y', 'q', 1])).x.axis.labelExpr).toBe(notation(12_000));
+    const both = axis(columns(['price', 'double'], ['weight', 'double']), rows(['price', 'weight'], [1, 20_000], [3, 40_000]));
+    expect([both.x.axis.labelExpr, both.y.axis.labelExpr]).toEqual([notation(3), notation(40_000)]);
+    expect(notation(9999)).not.toBe(notation(10_000));
   });
   it('adds small series up, unless they cannot be added', () => {
     const data = Array.from({ length: 9 }, (_, index) => ({ month: '2026-01-01', s: `s${index}`, n: index, 'average n': index }));

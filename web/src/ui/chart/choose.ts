@@ -59,6 +59,16 @@ export function choose(columns: readonly Column[], rows: readonly Row[]): Chart 
   return null;
 }
 
+/** The rows as the chart shows them: as they are if the statement orders them, otherwise by time, or with the largest bar first. */
+export function inOrder(chart: Chart, rows: readonly Row[], ordered: boolean): readonly Row[] {
+  if (ordered || chart.kind === 'point') return rows;
+  const place = (row: Row) => String(row[chart.x.name]);
+  if (chart.kind === 'line') return rows.toSorted((a, b) => (place(a) < place(b) ? -1 : place(a) > place(b) ? 1 : 0));
+  const totals = new Map<string, number>();
+  for (const row of rows) totals.set(place(row), (totals.get(place(row)) ?? 0) + Math.abs(Number(row[chart.y.name] ?? 0)));
+  return rows.toSorted((a, b) => (totals.get(place(b)) ?? 0) - (totals.get(place(a)) ?? 0));
+}
+
 function isNumber(column: Column, rows: readonly Row[]): boolean {
   return kindOf(column.type) === 'number' && !isTime(column, rows);
 }

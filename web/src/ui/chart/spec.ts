@@ -1,6 +1,5 @@
 import type { TopLevelSpec } from 'vega-lite';
-import { formatNumber } from '~/format/number';
-import { kindOf, valueText } from '~/format/value';
+import { formatCell, kindOf, valueText } from '~/format/value';
 import { t } from '~/texts';
 import { type Chart, type Column, type Kind, mostBars, mostSeries, type Row } from './choose';
 
@@ -13,16 +12,19 @@ type Point = { x: string | number; y: number; s?: string };
 /** With the texts that a person reads when pointing at it. */
 type Shown = Point & { label: string; value: string };
 
-/** 800, 1,500, 12k, 3M: each label by itself. */
-const short = "format(datum.value, abs(datum.value) >= 10000 ? '~s' : ',~f')";
+/** How an axis writes its figures: 800 and 1,500, or 2k and 12k. The largest decides for all of them, so that an axis has one notation. */
+export function notation(largest: number): string {
+  return largest >= 10_000 ? "replace(format(datum.value, '~s'), 'G', 'B')" : "format(datum.value, ',~f')";
+}
 
 /** What does not add up: an average of others is no sum of theirs. */
 const notAdditive = /\b(avg|average|mean|median|min|minimum|max|maximum|share|percent|percentage|rate|ratio|price|smallest|largest)\b/i;
 
 /**
  * The chart as Vega-Lite. The values get names of our own, so that a column can be called anything; its name appears only as a title.
+ * If the rows are `ordered`, so are the bars; otherwise the largest is the first.
  */
-export function specOf(chart: Chart, kind: Kind, measure: Column, rows: readonly Row[], look: Look): Drawing {
+export function specOf(chart: Chart, kind: Kind, measure: Column, rows: readonly Row[], look: Look, ordered = false): Drawing {
   const notes: string[] = [];
   const time = /^(date|timestamp)/i.test(chart.x.type) || (kindOf(chart.x.type) === 'number' && chart.kind === 'line');
   const pair = chart.kind === 'point' ? [chart.x, chart.y] : chart.measures;
@@ -35,11 +37,12 @@ export function specOf(chart: Chart, kind: Kind, measure: Column, rows: readonly
   let order: string[] = [];
   if (category) {
     const totals = total(values, (point) => String(point.x));
-    order = [...totals.entries()].sort((a, b) => b[1] - a[1]).map(([name]) => name);
+    const bySize = [...totals.entries()].sort((a, b) => b[1] - a[1]).map(([name]) => name);
+    order = ordered ? [...new Set(points.map((point) => String(point.x)))].filter((name) => totals.has(name)) : bySize;
     if (order.length > mostBars) {
       notes.push(t.ask.chart.largest(String(mostBars), order.length.toLocaleString('en')));
-      order = order.slice(0, mostBars);
-      const kept = new Set(order);
+      const kept = new Set(bySize.slice(0, mostBars));
+      order = order.filter((name) => kept.has(name));
       shown = values.filter((point) => kept.has(String(point.x)));
     }
   }
@@ -48,13 +51,19 @@ export function specOf(chart: Chart, kind: Kind, measure: Column, rows: readonly
   if (names.includes(t.ask.chart.other)) names.push(...names.splice(names.indexOf(t.ask.chart.other), 1));
   const height = category ? Math.max(80, order.length * 26 + 40) : 260;
   const date = time ? dateFormat(shown) : undefined;
-  const data = shown.map((point): Shown => ({ ...point, label: typeof point.x === 'string' ? point.x : date ? date.format(point.x) : formatNumber(point.x), value: formatNumber(Number(point.y.toPrecision(15))) }));
+  // The same text as in the cells of a grid.
+  const text = (value: number, column: Column | undefined) => formatCell(value, column?.type ?? 'double', column?.name);
+  const columnOf = (point: Point) => (kind === 'point' ? pair[1] : chart.together && kind === 'line' ? chart.measures.find((one) => one.name === point.s) : measure);
+  const data = shown.map((point): Shown => ({ ...point, label: typeof point.x === 'string' ? point.x : date ? date.format(point.x) : text(point.x, pair[0]), value: text(point.y, columnOf(point)) }));
+  // Bars of several colours stand on each other.
+  const sizes = kind === 'bar' && several ? total(shown, (point) => String(point.x)).values() : shown.map((point) => Math.abs(point.y));
+  const largest = (of: Iterable<number>) => [...of].reduce((most, one) => Math.max(most, one), 0);
 
-  const figure = { field: 'y', type: 'quantitative', title: chart.together && kind === 'line' ? null : measure.name, axis: { grid: true, labelExpr: short, tickCount: 5 } };
+  const figure = { field: 'y', type: 'quantitative', title: chart.together && kind === 'line' ? null : measure.name, axis: { grid: true, labelExpr: notation(largest(sizes)), tickCount: 5 } };
   const across = {
     line: { field: 'x', type: 'temporal', title: null, scale: { type: 'utc' }, axis: { grid: false, labelOverlap: true } },
     bar: { field: 'label', type: 'ordinal', title: null, sort: { field: 'x', op: 'min' }, axis: { grid: false, labelAngle: 0, labelOverlap: true } },
-    point: { field: 'x', type: 'quantitative', title: pair[0]?.name, scale: { zero: false }, axis: { grid: true, labelExpr: short, tickCount: 6 } },
+    point: { field: 'x', type: 'quantitative', title: pair[0]?.name, scale: { zero: false }, axis: { grid: true, labelExpr: notation(largest(shown.map((point) => Math.abs(Number(point.x))))), tickCount: 6 } },
   };
   const place = category
     ? { y: { field: 'x', type: 'nominal', title: null, sort: order, axis: { labelLimit: 180, grid: false } }, x: figure }
