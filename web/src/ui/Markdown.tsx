@@ -36,7 +36,7 @@ export default function Markdown({ text, opening, closing, marked, className }: 
       code: ({ children }) => <code className="mono rounded-sm bg-sunken px-1">{children}</code>,
       pre: ({ children }) => <pre tabIndex={0} className="my-2 overflow-auto rounded-md bg-sunken p-3">{children}</pre>,
       table: ({ children }) => (
-        <div tabIndex={0} className="my-3 max-w-full overflow-x-auto rounded-md border border-line text-sm">
+        <div tabIndex={0} className="my-3 max-w-full overflow-x-auto rounded-md border border-line bg-surface text-sm">
           <table className="w-full border-collapse [&_td]:border-t [&_td]:border-line [&_td]:px-3 [&_td]:py-1.5 [&_th]:px-3 [&_th]:py-1.5 [&_th]:text-left [&_th]:font-medium [&_tr>*]:align-top">{children}</table>
         </div>
       ),

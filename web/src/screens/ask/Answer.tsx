@@ -1,9 +1,9 @@
 import { lazy, type ReactNode, Suspense, useMemo } from 'react';
 import { CircleHelp, Quote } from 'lucide-react';
 import { formatDay, formatExact } from '~/format/time';
-import { formatCell } from '~/format/value';
+import { formatCell, kindOf } from '~/format/value';
 import { retried } from '~/lazy';
-import type { RunResult } from '~/stream/run';
+import type { RunResult, RunStep } from '~/stream/run';
 import { t } from '~/texts';
 import { Badge, type Tone } from '~/ui/Badge';
 import { choose, figureOf } from '~/ui/chart/choose';
@@ -12,6 +12,7 @@ import { Hint } from '~/ui/Hint';
 import { Ago } from '~/ui/Time';
 import { type Claim, closing, mark, opening, readCalculation } from './claims';
 import { proseOf } from './prose';
+import { type StepTable, tableOf } from './table';
 import { emphasis } from './words';
 
 const Markdown = lazy(() => retried(() => import('~/ui/Markdown')));
@@ -24,14 +25,20 @@ export function Answer({ result, cited, onCite }: { result: RunResult; cited: Ci
   const only = result.steps.length === 1 ? result.steps[0] : undefined;
   const figure = useMemo(() => (only && !result.checks ? figureOf(only.columns, only.data) : undefined), [only, result]);
   const table = only !== undefined && !result.checks && only.rowCount <= 10 && only.columns.length <= 3 && choose(only.columns, only.data) !== null;
-  const { text, claims } = useMemo(() => {
+  const { text, claims, drawn } = useMemo(() => {
     // Where no model wrote, the table of the answer is that of the rows; beside a chart a short one is welcome.
     // A narrow page leaves it out, so no colon may announce it.
     const words = result.checks || !only ? result.response : table ? result.response.replace(/:(?=\s*\n\s*\|)/, '') : proseOf(result.response).replace(figure ? /:[^:]*$/ : /:$/, '');
-    return mark(words, result.checks?.places ?? [], result.citations ?? []);
+    const marked = mark(words, result.checks?.places ?? [], result.citations ?? []);
+    return { ...marked, drawn: only && !figure ? tableOf(marked.text, only, result.checks ? 'model' : 'service') : null };
   }, [result, only, table, figure]);
-  // Until Markdown is loaded, the words without a table of bars.
-  const plain = proseOf(text.replaceAll(opening, '').replaceAll(closing, ''));
+  const claim = (index: number, words: ReactNode) => <ClaimMark claim={claims[index]} index={index} words={words} active={cited?.claim === index} onCite={onCite} />;
+  const prose = (words: string, first: number) => (
+    // Until Markdown is loaded, the words without a table of bars.
+    <Suspense fallback={<p className="whitespace-pre-line">{proseOf(words.replaceAll(opening, '').replaceAll(closing, ''))}</p>}>
+      <Markdown text={words} opening={opening} closing={closing} marked={(index, marked) => claim(first + index, marked)} />
+    </Suspense>
+  );
   const unverified = claims.filter((claim) => !claim.verified).length;
   const confirmed = result.checks ? result.checks.verified : 0;
   return (
@@ -42,9 +49,9 @@ export function Answer({ result, cited, onCite }: { result: RunResult; cited: Ci
         </p>
       )}
       <div className={cx(figure ? 'text-text-2' : 'text-lg', table && 'max-xl:[&_div:has(>table)]:hidden')}>
-        <Suspense fallback={<p className="whitespace-pre-line">{plain}</p>}>
-          <Markdown text={text} opening={opening} closing={closing} marked={(index, words) => <ClaimMark claim={claims[index]} index={index} words={words} active={cited?.claim === index} onCite={onCite} />} />
-        </Suspense>
+        {prose(drawn ? drawn.before : text, 0)}
+        {drawn && only && <Table table={drawn} columns={only.columns} claim={claim} />}
+        {drawn?.after.trim() && prose(drawn.after, drawn.next)}
       </div>
       {unverified > 0 ? (
         <p className="mt-3 flex items-start gap-2 text-sm text-warn">
@@ -59,6 +66,42 @@ export function Answer({ result, cited, onCite }: { result: RunResult; cited: Ci
           </p>
         )
       )}
+    </div>
+  );
+}
+
+/** The table of the answer, with its cells as in the grid of the rows. */
+function Table({ table, columns, claim }: { table: StepTable; columns: RunStep['columns']; claim: (index: number, words: ReactNode) => ReactNode }) {
+  const aligned = columns.map((column) => (kindOf(column.type) === 'number' ? 'text-right' : 'text-left'));
+  return (
+    <div tabIndex={0} className="my-3 max-w-full overflow-x-auto rounded-md border border-line bg-surface text-sm">
+      <table className="w-full border-collapse [&_td]:border-t [&_td]:border-line [&_td]:px-3 [&_td]:py-1.5 [&_th]:px-3 [&_th]:py-1.5 [&_th]:font-medium [&_tr>*]:align-top">
+        <thead>
+          <tr>
+            {table.heads.map((head, at) => (
+              <th key={at} scope="col" className={aligned[at]}>
+                {head}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {table.lines.map(({ row, claims }, line) => (
+            <tr key={line}>
+              {columns.map((column, at) => {
+                const value = row[column.name];
+                const words = value === null || value === undefined ? <span className="text-text-3">–</span> : formatCell(value, column.type, column.name);
+                const index = claims[at];
+                return (
+                  <td key={at} dir={aligned[at] === 'text-right' ? undefined : 'auto'} className={cx(aligned[at], '[overflow-wrap:anywhere]')}>
+                    {index === undefined ? words : claim(index, words)}
+                  </td>
+                );
+              })}
+            </tr>
+          ))}
+        </tbody>
+      </table>
     </div>
   );
 }
