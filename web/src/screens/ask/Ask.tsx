@@ -55,14 +55,7 @@ export default function Ask() {
     send.mutate(question);
   };
 
-  if (scope.error) {
-    return (
-      <div className="mx-auto max-w-190 p-4 sm:p-8">
-        <Failure error={scope.error} onRetry={scope.retry} />
-      </div>
-    );
-  }
-  if (scope.ready && scope.datasets.length === 0) {
+  if (!scope.error && scope.ready && scope.datasets.length === 0) {
     return (
       <Suspense fallback={<Skeleton lines={4} />}>
         <Start title={t.ask.empty} page />
@@ -87,8 +80,15 @@ export default function Ask() {
         onAsk={() => submit(text.trim())}
       />
       {send.isError && <Failure error={send.error} onRetry={() => send.mutate(text.trim())} className="mt-3" />}
-      {scope.where && <Starts where={scope.where} chips={chips} onAsk={submit} />}
-      <Recent />
+      {scope.error ? (
+        // What is typed meanwhile is kept, and can be asked after the next try.
+        <Failure error={scope.error} onRetry={scope.retry} className="mt-3" />
+      ) : (
+        <>
+          {scope.where && <Starts where={scope.where} chips={chips} onAsk={submit} />}
+          <Recent />
+        </>
+      )}
     </div>
   );
 }

@@ -60,8 +60,8 @@ function One({ id }: { id: string }) {
     if (wanted && known && turns.length > 1) list.current?.querySelector(`[data-run="${CSS.escape(wanted)}"]`)?.scrollIntoView({ block: 'start' });
   }, [wanted, known, turns.length]);
 
-  if (talk.isError) {
-    return talk.error instanceof ApiError && talk.error.status === 404 ? (
+  if (talk.error instanceof ApiError && talk.error.status === 404) {
+    return (
       <Empty
         icon={MessageSquareX}
         title={t.ask.conversation.gone}
@@ -73,10 +73,6 @@ function One({ id }: { id: string }) {
       >
         {t.ask.conversation.goneText}
       </Empty>
-    ) : (
-      <div className="mx-auto max-w-190 p-4 sm:p-8">
-        <Failure error={talk.error} onRetry={() => void talk.refetch()} />
-      </div>
     );
   }
   return (
@@ -85,7 +81,7 @@ function One({ id }: { id: string }) {
         <div className="mx-auto flex h-12 max-w-480 items-center gap-2 px-4 sm:px-8">
           <h1 className="min-w-0 grow truncate text-sm font-normal text-text-2">
             {where && <span className="text-text-3">{where.namespace} / </span>}
-            {talk.data?.title}
+            {talk.data?.title ?? (talk.isError && t.ask.title)}
           </h1>
           {talk.data && (
             <Menu
@@ -106,7 +102,9 @@ function One({ id }: { id: string }) {
         </div>
       </header>
       <div className="mx-auto w-full max-w-480 grow px-4 pt-6 pb-8 sm:px-8">
-        {talk.isPending ? (
+        {talk.isError ? (
+          <Failure error={talk.error} onRetry={() => void talk.refetch()} className="max-w-190" />
+        ) : talk.isPending ? (
           <Skeleton lines={6} />
         ) : (
           <ol ref={list} className="flex flex-col gap-8">
