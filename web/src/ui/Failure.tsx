@@ -35,8 +35,11 @@ export function Failure({ error, onRetry, className }: { error: unknown; onRetry
               </Button>
             )}
             {known?.requestId && (
-              <span className="flex items-center gap-1 text-xs text-text-2">
-                {t.failure.requestId} <code className="mono">{known.requestId}</code>
+              <span className="flex min-w-0 items-center gap-1 text-xs text-text-2">
+                {t.failure.requestId}{' '}
+                <code title={known.requestId} className="mono truncate">
+                  {known.requestId}
+                </code>
                 <Copy text={known.requestId} label={t.failure.copyRequestId} />
               </span>
             )}

@@ -69,7 +69,10 @@ export function Fault({ run, same, onShow, onFix, onAgain }: Props) {
           )}
           {error.requestId && (
             <span className="flex min-w-0 items-center gap-1">
-              {t.failure.requestId} <code className="mono truncate">{error.requestId}</code>
+              {t.failure.requestId}{' '}
+              <code title={error.requestId} className="mono truncate">
+                {error.requestId}
+              </code>
               <Copy text={error.requestId} label={t.failure.copyRequestId} />
             </span>
           )}
