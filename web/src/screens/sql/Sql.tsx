@@ -1,12 +1,12 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { useLocation, useNavigate, useSearch } from '@tanstack/react-router';
+import { Link, useLocation, useNavigate, useSearch } from '@tanstack/react-router';
 import { History as Clock, Info, Link2, PanelLeft, Play, Square, Table2, TextSearch, X } from 'lucide-react';
 import { type KeyboardEvent, type PointerEvent, useEffect, useMemo, useRef, useState } from 'react';
 import { ApiError } from '~/api/errors';
 import type { Schemas } from '~/api/client';
 import { me, namespaces } from '~/api/queries';
 import { t } from '~/texts';
-import { Button, IconButton } from '~/ui/Button';
+import { Button, buttonClass, IconButton } from '~/ui/Button';
 import { cx } from '~/ui/cx';
 import { Dialog } from '~/ui/Dialog';
 import { Editor, type EditorHandle } from '~/ui/Editor';
@@ -36,7 +36,14 @@ const longestLink = 8000;
 export default function Sql() {
   useTitle(t.sql.title);
   const account = useQuery(me);
-  if (account.isError) return <Failure error={account.error} onRetry={() => void account.refetch()} className="m-4 sm:m-8" />;
+  if (account.isError) {
+    return (
+      <div className="px-4 py-3">
+        <h1 className="mb-3 text-lg">{t.sql.title}</h1>
+        <Failure error={account.error} onRetry={() => void account.refetch()} />
+      </div>
+    );
+  }
   if (account.isPending) {
     return (
       <div className="p-8">
@@ -266,6 +273,8 @@ function Workbench({ account }: { account: Schemas['Me'] }) {
             </Button>
           </div>
         </header>
+        {/* On a narrow page the tree, which says so too, is in a dialog. */}
+        {list.isError && <Failure error={list.error} onRetry={() => void list.refetch()} className="mx-4 mb-3 lg:hidden" />}
         {fromLink && (
           <p role="status" className="flex shrink-0 items-start gap-2 border-t border-line bg-info-soft px-4 py-2 text-info">
             <Info size={16} strokeWidth={1.75} aria-hidden className="mt-0.5 shrink-0" />
@@ -292,7 +301,7 @@ function Workbench({ account }: { account: Schemas['Me'] }) {
               {keys.length > 0 && (
                 <ParameterFields keys={keys} listed={parametersOf(text).kind === 'listed'} values={values} faults={faults} onChange={(key, value) => setValues((all) => ({ ...all, [key]: value }))} />
               )}
-              <div className="flex shrink-0 flex-wrap items-center gap-2 border-t border-line px-3 py-2">
+              <div className="flex shrink-0 flex-wrap items-center gap-2 border-t border-line px-4 py-2">
                 {running ? (
                   <Button icon={Square} onClick={cancel}>
                     {t.sql.cancel}
@@ -323,6 +332,12 @@ function Workbench({ account }: { account: Schemas['Me'] }) {
               />
             ) : run ? (
               <Result run={run} onAgain={() => void again()} onCancel={cancel} onLimit={limit} />
+            ) : list.isSuccess && tables.length === 0 ? (
+              <Note icon={Table2} title={t.sql.tree.emptyTitle} text={t.sql.tree.empty}>
+                <Link to="/upload" className={buttonClass('primary')}>
+                  {t.sql.tree.upload}
+                </Link>
+              </Note>
             ) : (
               <Note icon={Table2} title={t.sql.result.idle} text={t.sql.result.idleText}>
                 {examples(names).map((query) => (
