@@ -353,8 +353,9 @@ export const t = {
   },
   palette: {
     label: 'Search and commands',
-    placeholder: 'Search datasets and conversations, or type a command',
+    placeholder: 'Search or type a command',
     empty: 'Nothing found. Try a shorter word.',
+    pages: 'Go to',
     actions: 'Actions',
     datasets: 'Datasets',
     conversations: 'Conversations',

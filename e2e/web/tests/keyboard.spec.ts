@@ -107,7 +107,7 @@ test('the main path by keyboard alone', async ({ page }) => {
 
   await test.step('share: the dialog keeps the focus and gives it back', async () => {
     await press('Control+k');
-    await expect(page.getByPlaceholder('Search datasets')).toBeFocused();
+    await expect(page.getByPlaceholder('Search or type a command')).toBeFocused();
     await page.keyboard.type('orders');
     await expect(page.getByRole('option', { name: new RegExp(`${space}.*orders|orders.*${space}`) }).first()).toBeVisible();
     for (let step = 0; step < 20 && !(await page.locator('[role=option][aria-selected=true]').filter({ hasText: space }).count()); step += 1) await press('ArrowDown');

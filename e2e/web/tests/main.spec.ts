@@ -109,7 +109,7 @@ test('from a file to a shared dataset', async ({ page, browser, guard }) => {
 
   await test.step('everything is found by its name', async () => {
     await page.keyboard.press('Control+k');
-    await page.getByPlaceholder('Search datasets and conversations, or type a command').fill('orders-2026');
+    await page.getByPlaceholder('Search or type a command').fill('orders-2026');
     await page.getByRole('option', { name: /orders-2026/ }).first().click();
     await expect(page.getByRole('heading', { name: 'orders-2026' })).toBeVisible();
   });

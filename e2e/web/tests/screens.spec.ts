@@ -30,10 +30,27 @@ test('every screen is accessible in both themes and fits a phone', async ({ page
   }
 });
 
+test('what is typed before the palette is loaded counts', async ({ page }) => {
+  let release = () => undefined as void;
+  const held = new Promise<void>((resolve) => (release = resolve));
+  await page.route(/\/assets\/PaletteList-[^/]+\.js$/, async (route) => {
+    await held;
+    await route.continue();
+  });
+  await signIn(page, 'ada', '/connect');
+  await expect(page.getByRole('heading', { level: 1 })).toBeVisible();
+  await page.keyboard.press('Control+k');
+  await page.keyboard.type('trips');
+  await expect(page.getByPlaceholder('Search or type a command')).toHaveValue('trips');
+  await expect(page.getByRole('option')).toHaveCount(0);
+  release();
+  await expect(page.getByRole('option').first()).toContainText('trips');
+});
+
 test('overlays are accessible and work by keyboard', async ({ page }) => {
   await signIn(page, 'ada', `/data/ada/${space}/trips`);
   await page.keyboard.press('Control+k');
-  await page.getByPlaceholder('Search datasets').fill('trips');
+  await page.getByPlaceholder('Search or type a command').fill('trips');
   await expect(page.getByRole('dialog').getByRole('option').first()).toBeVisible();
   await accessible(page, 'palette');
   await page.keyboard.press('Escape');

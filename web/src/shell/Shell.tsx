@@ -1,10 +1,9 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router';
 import { Keyboard, LogOut, type LucideIcon, MessageSquareText, Moon, MoreHorizontal, Plug, Search, SquareTerminal, Sun, SunMoon, Table2, Upload, UserRound } from 'lucide-react';
-import { lazy, Suspense, useEffect, useRef, useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { me } from '~/api/queries';
 import { auth, onSessionEnd } from '~/auth/auth';
-import { retried } from '~/lazy';
 import { t } from '~/texts';
 import { Button } from '~/ui/Button';
 import { cx } from '~/ui/cx';
@@ -15,9 +14,8 @@ import { setTheme, type Theme, useTheme } from '~/ui/theme';
 import { Toasts } from '~/ui/toast';
 import { somethingUnsaved } from '~/unsaved';
 import { useUploadGuard } from '~/upload/current';
+import { Palette } from './Palette';
 import { useShortcuts } from './shortcuts';
-
-const Palette = lazy(() => retried(() => import('./Palette')));
 
 type Place = { to: string; label: string; icon: LucideIcon; matches: (path: string) => boolean };
 
@@ -120,7 +118,7 @@ export function Shell() {
         ))}
         <MobileMenu onSearch={() => setPalette(true)} />
       </nav>
-      <Suspense>{palette && <Palette onClose={() => setPalette(false)} onKeys={() => setKeys(true)} />}</Suspense>
+      {palette && <Palette onClose={() => setPalette(false)} onKeys={() => setKeys(true)} />}
       <Dialog open={keys} onClose={() => setKeys(false)} title={t.keys.title}>
         <dl className="grid grid-cols-[96px_1fr] items-center gap-y-2">
           {t.keys.list.map(([key, text]) => (
