@@ -151,7 +151,8 @@ export function Grid({ columns, rows, total, label, onEnd, loading = false, mark
         onDoubleClick={(event) => setOpened(placeOf(event))}
         className={cx('relative isolate overflow-auto overscroll-contain rounded-md border border-line bg-surface text-sm figure focus-visible:outline-offset-0', className)}
       >
-        <div role="presentation" className="relative min-w-full" style={{ width, height: header + length * height }}>
+        {/* The line below the last row is a shadow: it is seen only if the box is higher than its rows, and never beside the border of the box. */}
+        <div role="presentation" className="relative min-w-full shadow-[0_1px_0_var(--line)]" style={{ width, height: header + length * height }}>
           <div role="row" aria-rowindex={1} className="sticky top-0 z-2 min-w-full border-b border-line bg-surface" style={{ width, height: header }}>
             <div role="presentation" className="sticky left-0 z-1 border-r border-line bg-surface" style={{ width: gutter, height: header - 1 }} />
             {across.map((column) => (
@@ -186,6 +187,7 @@ export function Grid({ columns, rows, total, label, onEnd, loading = false, mark
                 gutter={gutter}
                 row={rows[index]}
                 columns={across}
+                last={index === length - 1}
                 active={active?.row === index ? active.column : -1}
                 marked={marked}
               />
@@ -212,16 +214,17 @@ type LineProps = {
   gutter: number;
   row: GridRow | undefined;
   columns: readonly Across[];
+  last: boolean;
   active: number;
   marked: ((row: number, column: string) => boolean) | undefined;
 };
 
-const Line = memo(function Line({ id, index, height, width, gutter, row, columns, active, marked }: LineProps) {
+const Line = memo(function Line({ id, index, height, width, gutter, row, columns, last, active, marked }: LineProps) {
   return (
     <div
       role="row"
       aria-rowindex={index + 2}
-      className="group absolute top-0 left-0 min-w-full border-b border-line contain-strict hover:bg-hover"
+      className={cx('group absolute top-0 left-0 min-w-full border-b contain-strict hover:bg-hover', last ? 'border-transparent' : 'border-line')}
       style={{ transform: `translateY(${header + index * height}px)`, width, height }}
     >
       <div

@@ -91,7 +91,7 @@ function Rows({ step, runId, question, cited }: { step: RunStep; runId: string; 
   if (step.rowCount === 0) return <p className="rounded-md border border-line bg-surface p-4 text-text-2">{t.ask.evidence.noRows}</p>;
   return (
     <>
-      <div className="flex flex-col" style={{ height: Math.min(440, rows.length * 28 + 39) }}>
+      <div className="flex flex-col" style={{ height: Math.min(440, rows.length * 28 + 38) }}>
         <Grid
           columns={step.columns}
           rows={rows}

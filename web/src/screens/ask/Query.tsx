@@ -145,7 +145,7 @@ export function Outcome({ run }: { run: ReturnType<typeof useRunQuery> }) {
       ) : result.data.length === 0 ? (
         <p className="rounded-md border border-line bg-surface p-4 text-text-2">{t.ask.evidence.noRows}</p>
       ) : (
-        <div className="flex flex-col" style={{ height: Math.min(440, result.data.length * 28 + 39) }}>
+        <div className="flex flex-col" style={{ height: Math.min(440, result.data.length * 28 + 38) }}>
           <Grid columns={result.columns} rows={result.data} total={result.metadata.count} label={t.ask.query.yours} className="min-h-0 w-fit max-w-full grow" />
         </div>
       )}
