@@ -34,7 +34,7 @@ export default function Start({ title, page = false }: { title: string; page?: b
           void navigate({ to: '/upload' });
         }}
       />
-      <div className="mt-4 flex flex-wrap items-center justify-between gap-x-6 gap-y-3 rounded-lg border border-line bg-surface px-6 py-4 text-left">
+      <div className="mt-4 flex flex-wrap items-center justify-between gap-x-6 gap-y-3 rounded-md border border-line bg-surface px-6 py-4 text-left">
         <div className="min-w-0 grow basis-70">
           <p className="font-medium">{texts.noFileYet}</p>
           <p className="text-sm text-text-2">{texts.sampleText}</p>

@@ -27,7 +27,7 @@ export function Drop({ busy, onFiles }: { busy: boolean; onFiles: (files: File[]
         void droppedFiles(event.dataTransfer).then(onFiles);
       }}
       className={cx(
-        'flex flex-col items-center rounded-lg border border-dashed px-6 py-16 text-center transition-colors duration-120',
+        'flex flex-col items-center rounded-md border border-dashed px-6 py-16 text-center transition-colors duration-120',
         over ? 'border-accent bg-accent-soft' : 'border-control bg-surface',
       )}
     >

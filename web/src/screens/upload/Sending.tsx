@@ -15,7 +15,7 @@ export function Sending({ view, onCancel }: { view: View; onCancel: () => Promis
   const share = view.size ? view.sent / view.size : 0;
   const failed = view.files.find((file) => file.status === 'failed');
   return (
-    <section className="appear rounded-lg border border-line bg-surface p-6">
+    <section className="appear rounded-md border border-line bg-surface p-6">
       <div className="flex flex-wrap items-baseline justify-between gap-x-4">
         <h2 className="text-lg">{view.state === 'failed' ? texts.stopped : view.state === 'paused' ? texts.paused : texts.title}</h2>
         <p className="text-xl font-semibold figure">{formatPercent(Math.floor(share * 100) / 100)}</p>

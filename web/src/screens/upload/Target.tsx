@@ -95,7 +95,7 @@ export function Target({
 
   if (loading) return <Loading at={at} id={loading} onBack={() => choose({ loading: null })} onAgain={onAgain} />;
   return (
-    <section className="appear rounded-lg border border-line bg-surface">
+    <section className="appear rounded-md border border-line bg-surface">
       <header className="flex flex-wrap items-end gap-3 border-b border-line p-4 sm:p-6">
         <div className="min-w-0 grow basis-60 self-center">
           {files.slice(0, 3).map((file) => (
@@ -231,7 +231,7 @@ export function Target({
           </details>
         )}
       </div>
-      <footer className="sticky bottom-0 flex flex-wrap items-center justify-end gap-x-3 gap-y-2 rounded-b-lg border-t border-line bg-surface px-4 py-3 sm:px-6">
+      <footer className="sticky bottom-0 flex flex-wrap items-center justify-end gap-x-3 gap-y-2 rounded-b-md border-t border-line bg-surface px-4 py-3 sm:px-6">
         {load.isError && <Failure error={load.error} className="w-full" />}
         {open.length > 0 && <span className="text-sm text-warn">{texts.settle}</span>}
         <Button look="quiet" onClick={onAgain}>
@@ -328,7 +328,7 @@ function Loading({ at, id, onBack, onAgain }: { at: Ref; id: string; onBack: () 
   const busy = !one || one.status === 'queued' || one.status === 'running';
   const title = `${at.namespace} / ${at.dataset}`;
   return (
-    <section className="appear rounded-lg border border-line bg-surface p-6" aria-live="polite">
+    <section className="appear rounded-md border border-line bg-surface p-6" aria-live="polite">
       {busy && (
         <>
           <div className="flex items-center justify-between gap-4">
