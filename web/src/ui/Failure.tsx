@@ -5,6 +5,7 @@ import { t } from '~/texts';
 import { Button } from './Button';
 import { Copy } from './Copy';
 import { cx } from './cx';
+import { frame } from './Page';
 import { wordsOf } from './words';
 
 /** What went wrong, what to do about it, and the id by which the operator finds it in the logs. */
@@ -54,8 +55,9 @@ export function Failure({ error, onRetry, className }: { error: unknown; onRetry
 export function RouteFailure({ error, reset }: { error: unknown; reset?: () => void }) {
   const router = useRouter();
   return (
-    <div className="mx-auto max-w-190 p-4 sm:p-8">
+    <div className={cx(frame, 'py-4 sm:py-8')}>
       <Failure
+        className="max-w-190"
         error={error}
         onRetry={() => {
           reset?.();

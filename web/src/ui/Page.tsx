@@ -2,7 +2,10 @@ import { type ReactNode, useEffect } from 'react';
 import { t } from '~/texts';
 import { cx } from './cx';
 
-/** The frame of a screen: its title, its actions, its content. Data takes the full width, prose 760 pixels. */
+/** All screens begin at the same place, whatever their width; only a page that is wider than all of them centres, and then all alike. */
+export const frame = 'mx-auto w-full max-w-480 px-4 sm:px-8';
+
+/** The frame of a screen: its title, its actions, its content. Data takes the full width, the rest 1056 pixels. */
 export function Page({
   title,
   above,
@@ -23,20 +26,22 @@ export function Page({
 }) {
   useTitle(title);
   return (
-    <div className={cx('mx-auto flex min-h-full w-full flex-col px-4 pt-4 pb-8 sm:px-8 sm:pt-8', wide ? 'max-w-480' : 'max-w-280')}>
-      <header className={cx(below ? 'mb-0' : 'mb-6')}>
-        {above && <div className="mb-1 text-sm text-text-3">{above}</div>}
-        <div className="flex flex-wrap items-start justify-between gap-x-4 gap-y-3">
-          <div className="min-w-0">
-            <h1 className="text-xl [overflow-wrap:anywhere]">{title}</h1>
-            {lead && <div className="mt-1 text-text-2">{lead}</div>}
+    <div className={cx(frame, 'flex min-h-full flex-col pt-4 pb-8 sm:pt-8')}>
+      <div className={cx('flex w-full grow flex-col', !wide && 'max-w-264')}>
+        <header className={cx(below ? 'mb-0' : 'mb-6')}>
+          {above && <div className="mb-1 text-sm text-text-3">{above}</div>}
+          <div className="flex flex-wrap items-start justify-between gap-x-4 gap-y-3">
+            <div className="min-w-0">
+              <h1 className="text-xl [overflow-wrap:anywhere]">{title}</h1>
+              {lead && <div className="mt-1 text-text-2">{lead}</div>}
+            </div>
+            {/* On a phone the actions of a dataset have a row of their own: those that depend on the role come later and must not push the rest down. */}
+            {actions && <div className={cx('flex flex-wrap items-center gap-2', below !== undefined && 'max-sm:w-full')}>{actions}</div>}
           </div>
-          {/* On a phone the actions of a dataset have a row of their own: those that depend on the role come later and must not push the rest down. */}
-          {actions && <div className={cx('flex flex-wrap items-center gap-2', below !== undefined && 'max-sm:w-full')}>{actions}</div>}
-        </div>
-        {below && <div className="mt-4">{below}</div>}
-      </header>
-      {children}
+          {below && <div className="mt-4">{below}</div>}
+        </header>
+        {children}
+      </div>
     </div>
   );
 }

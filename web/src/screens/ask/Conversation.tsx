@@ -6,10 +6,11 @@ import { newKey } from '~/api/client';
 import { ApiError } from '~/api/errors';
 import { t } from '~/texts';
 import { buttonClass } from '~/ui/Button';
+import { cx } from '~/ui/cx';
 import { Empty } from '~/ui/Empty';
 import { Failure } from '~/ui/Failure';
 import { Menu } from '~/ui/Menu';
-import { useTitle } from '~/ui/Page';
+import { frame, useTitle } from '~/ui/Page';
 import { Skeleton } from '~/ui/Skeleton';
 import { Box } from './Box';
 import { Delete, Rename } from './Manage';
@@ -78,7 +79,7 @@ function One({ id }: { id: string }) {
   return (
     <div className="flex min-h-full flex-col">
       <header className="sticky top-0 z-5 border-b border-line bg-canvas">
-        <div className="mx-auto flex h-12 max-w-480 items-center gap-2 px-4 sm:px-8">
+        <div className={cx(frame, 'flex h-12 items-center gap-2')}>
           <h1 className="min-w-0 grow truncate text-sm font-normal text-text-2">
             {where && <span className="text-text-3">{where.namespace} / </span>}
             {talk.data?.title ?? (talk.isError && t.ask.title)}
@@ -101,7 +102,7 @@ function One({ id }: { id: string }) {
           </Link>
         </div>
       </header>
-      <div className="mx-auto w-full max-w-480 grow px-4 pt-6 pb-8 sm:px-8">
+      <div className={cx(frame, 'grow pt-6 pb-8')}>
         {talk.isError ? (
           <Failure error={talk.error} onRetry={() => void talk.refetch()} className="max-w-190" />
         ) : talk.isPending ? (
@@ -118,7 +119,7 @@ function One({ id }: { id: string }) {
       </div>
       {where && (
         <div className="sticky bottom-0 z-5 border-t border-line bg-canvas">
-          <div className="mx-auto max-w-480 px-4 py-3 sm:px-8">
+          <div className={cx(frame, 'py-3')}>
             {send.isError && <Failure error={send.error} className="mb-3" />}
             {turns.length >= mostTurns ? (
               <p className="text-text-2">{t.ask.conversation.full}</p>

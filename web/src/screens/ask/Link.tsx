@@ -3,9 +3,10 @@ import { Link, useLocation, useNavigate } from '@tanstack/react-router';
 import { Link2Off, MessageSquareText, Play } from 'lucide-react';
 import { t } from '~/texts';
 import { Button, buttonClass } from '~/ui/Button';
+import { cx } from '~/ui/cx';
 import { Empty } from '~/ui/Empty';
 import { Failure } from '~/ui/Failure';
-import { useTitle } from '~/ui/Page';
+import { frame, useTitle } from '~/ui/Page';
 import { Sql } from '~/ui/Sql';
 import { Emphasis } from './Answer';
 import { decode } from './link';
@@ -42,7 +43,7 @@ export default function Shared() {
     );
   }
   return (
-    <div className="mx-auto w-full max-w-280 px-4 py-8 sm:px-8">
+    <div className={cx(frame, 'py-8')}>
       <p className="text-sm text-text-3">
         {t.ask.link.title} · {shared.where.username} / {shared.where.namespace}
       </p>
@@ -54,7 +55,7 @@ export default function Shared() {
         </p>
       )}
       <p className="mt-2 max-w-190 text-text-2">{t.ask.link.text}</p>
-      <Sql text={shared.statement} className="mt-4 max-h-100" />
+      <Sql text={shared.statement} className="mt-4 max-h-100 max-w-264" />
       <div className="mt-4 mb-6 flex flex-wrap gap-2">
         <Button look="primary" icon={Play} busy={run.isPending} onClick={() => run.mutate(shared.statement)}>
           {t.ask.link.run}
