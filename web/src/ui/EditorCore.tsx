@@ -33,9 +33,9 @@ const colors = HighlightStyle.define([
 ]);
 
 const look = EditorView.theme({
-  '&': { height: '100%', backgroundColor: 'transparent', color: 'var(--text)', fontSize: '13px' },
+  '&': { height: '100%', backgroundColor: 'transparent', color: 'var(--text)', fontSize: 'var(--code-size)' },
   '&.cm-focused': { outline: 'none' },
-  '.cm-scroller': { fontFamily: 'var(--font-mono)', lineHeight: '20px', overflow: 'auto' },
+  '.cm-scroller': { fontFamily: 'var(--font-mono)', lineHeight: 'var(--code-line)', overflow: 'auto' },
   '.cm-content': { padding: '12px 0', caretColor: 'var(--text)' },
   '.cm-line': { padding: '0 16px 0 8px' },
   '.cm-cursor': { borderLeftColor: 'var(--text)' },

@@ -1,8 +1,9 @@
 import { type ComponentProps, type ReactNode, useId } from 'react';
 import { cx } from './cx';
 
+// With less than 16 pixels, a phone enlarges the page when the field gets the focus.
 const control =
-  'rounded-md border border-control bg-surface px-3 text-text placeholder:text-text-3 transition-colors duration-120 focus-visible:border-info focus-visible:outline-1 focus-visible:outline-offset-0 disabled:opacity-60 aria-invalid:border-danger';
+  'rounded-md border border-control bg-surface px-3 text-text placeholder:text-text-3 transition-colors duration-120 focus-visible:border-info focus-visible:outline-1 focus-visible:outline-offset-0 disabled:opacity-60 aria-invalid:border-danger pointer-coarse:text-lg';
 
 /** A label above its control, with help or the fault below it. */
 export function Field({

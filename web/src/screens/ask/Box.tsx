@@ -130,7 +130,7 @@ export function Box({
         onKeyDown={keys}
         onClick={look}
         onBlur={() => setMention(null)}
-        className={cx('block w-full resize-none bg-transparent px-4 outline-none placeholder:text-text-3', large ? 'pt-4 pb-2 text-lg' : 'pt-3 pb-1 text-base')}
+        className={cx('block w-full resize-none bg-transparent px-4 outline-none placeholder:text-text-3', large ? 'pt-4 pb-2 text-lg' : 'pt-3 pb-1 text-base pointer-coarse:text-lg')}
       />
       <div className="flex items-end gap-2 px-2 pb-2">
         <div className="flex min-w-0 grow flex-wrap items-center gap-1">
