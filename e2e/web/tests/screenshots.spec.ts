@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import type { Page, Route } from '@playwright/test';
-import { Api, expect, signIn, store, test } from './support';
+import type { Browser, Page, Route } from '@playwright/test';
+import { Api, expect, type Guard, service, signIn, store, test } from './support';
 
 // Pictures for the eye, `make screenshots`: SCREEN-STATE-THEME-WIDTH.png and a sheet of each screen, in SHOTS_DIR. They are not committed.
 // With SHOTS_TOUR=yes the pictures of docs/tour.md are taken instead, into docs/images.
@@ -14,17 +14,34 @@ const widths = [1440, 390] as const;
 const states = ['empty', 'loading', 'error', 'full'] as const;
 type State = (typeof states)[number];
 
-async function shoot(page: Page, screen: string, state: State): Promise<void> {
-  for (const width of widths) {
-    await page.setViewportSize({ width, height: width < 640 ? 844 : 900 });
+/** A page on a screen of this width: a desk at 1440, a phone at 390. */
+type View = { page: Page; width: (typeof widths)[number] };
+
+/** The page of the test, and the same on a phone. A narrow window is not one: fingers need larger targets, and the browser lays out otherwise. */
+async function viewsOf(page: Page, browser: Browser, guard: Guard): Promise<[View, View]> {
+  const phone = await browser.newContext({ baseURL: service.origin, viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
+  await guard.watch(phone);
+  return [
+    { page, width: 1440 },
+    { page: await phone.newPage(), width: 390 },
+  ];
+}
+
+async function shoot(views: readonly View[], screen: string, state: State): Promise<void> {
+  for (const { page, width } of views) {
     for (const colorScheme of themes) {
       await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
       await page.waitForTimeout(250);
       await page.screenshot({ path: join(folder, `${screen}-${state}-${colorScheme}-${width}.png`) });
     }
+    await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'reduce' });
   }
-  await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'reduce' });
-  await page.setViewportSize({ width: 1440, height: 900 });
+}
+
+/** Does the same on both, and takes its picture. */
+async function both(views: readonly View[], screen: string, state: State, act: (page: Page) => Promise<unknown>): Promise<void> {
+  for (const { page } of views) await act(page);
+  await shoot(views, screen, state);
 }
 
 /** What the frame around a screen needs: who is there, and which dataset it is. All other requests are those of the screen. */
@@ -84,127 +101,153 @@ test.describe('for the eye', () => {
     mkdirSync(folder, { recursive: true });
   });
 
-  test('nothing there yet', async ({ page, guard }) => {
+  test('nothing there yet', async ({ page, browser, guard }) => {
     guard.allow(/Failed to load resource/);
+    const views = await viewsOf(page, browser, guard);
     const bob = await Api.as('bob');
-    await signIn(page, 'bob', '/');
-    for (const [screen, path] of Object.entries(addresses('', ''))) {
-      if (screen === 'connect') continue;
-      await page.goto(path);
-      await settled(page);
-      await shoot(page, screen, 'empty');
-    }
-    await page.goto('/upload');
-    await settled(page);
-    await shoot(page, 'upload', 'empty');
+    const open = (path: string) => async (one: Page) => {
+      await one.goto(path);
+      await settled(one);
+    };
+    for (const view of views) await signIn(view.page, 'bob', '/');
+    await both(views, 'start', 'empty', (one) => expect(one.getByRole('button', { name: 'Load the sample' })).toBeVisible());
+    for (const [screen, path] of Object.entries(addresses('', ''))) if (!['ask', 'connect'].includes(screen)) await both(views, screen, 'empty', open(path));
+    await both(views, 'upload', 'empty', open('/upload'));
     await bob.call('POST', '/ingest/new/roastery/returns', {});
-    for (const [screen, path] of Object.entries(addresses('bob/roastery/returns', ''))) {
-      if (!screen.startsWith('dataset-')) continue;
-      await page.goto(path);
-      await settled(page);
-      await shoot(page, screen, 'empty');
-    }
+    for (const [screen, path] of Object.entries(addresses('bob/roastery/returns', ''))) if (screen === 'ask' || screen.startsWith('dataset-')) await both(views, screen, 'empty', open(path));
+    await views[1].page.context().close();
   });
 
-  test('full, slow and failing', async ({ page, guard }) => {
+  test('full, slow and failing', async ({ page, browser, guard }) => {
     guard.allow(/Failed to load resource|ERR_FAILED/);
-    await page.goto('/signin');
-    await expect(page.getByRole('button', { name: 'Sign in' })).toBeVisible();
-    await shoot(page, 'signin', 'full');
-    await page.goto('/signin?reason=ended');
-    await expect(page.getByRole('button', { name: 'Sign in' })).toBeVisible();
-    await shoot(page, 'signin', 'error');
+    const views = await viewsOf(page, browser, guard);
+    const signin = (path: string) => async (one: Page) => {
+      await one.goto(path);
+      await expect(one.getByRole('button', { name: 'Sign in' })).toBeVisible();
+    };
+    await both(views, 'signin', 'full', signin('/signin'));
+    await both(views, 'signin', 'error', signin('/signin?reason=ended'));
 
     const eve = await Api.as('eve');
     await roastery(eve, ['orders', 'customers', 'products', 'deliveries']);
     for (const [username, role] of [['bob', 'editor'], ['carol', 'viewer']]) await eve.call('POST', '/permissions/datasets/self/roastery/orders/shares', { username, role });
     await eve.call('POST', '/data/self/roastery/orders/rows', `${sample('orders').split('\n')[0]}\n1361,2026-09-29,C004,Switzerland,Morning Roast,beans,2,19.60,web,delivered\n`, 'text/csv');
     await eve.call('POST', '/user/tokens', { name: 'laptop' });
-    await signIn(page, 'eve', '/');
+    for (const view of views) await signIn(view.page, 'eve', '/');
     const conversation = await ask(page, 'What is the total amount by category?');
     const screens = Object.entries(addresses('eve/roastery/orders', conversation));
     for (const [screen, path] of screens) {
-      await page.goto(path);
-      await settled(page);
-      if (screen === 'sql') {
-        await page.goto(`/sql?${new URLSearchParams({ namespace: 'roastery', q: 'SELECT country, count(*) AS orders, sum(amount) AS amount\nFROM orders\nGROUP BY country\nORDER BY amount DESC' }).toString()}`);
-        await page.getByRole('textbox', { name: 'SQL statement' }).click();
-        await page.keyboard.press('Control+Enter');
-        await expect(page.getByRole('grid')).toBeVisible();
-      }
-      await shoot(page, screen, 'full');
+      await both(views, screen, 'full', async (one) => {
+        await one.goto(path);
+        await settled(one);
+        if (screen !== 'sql') return;
+        await one.goto(`/sql?${new URLSearchParams({ namespace: 'roastery', q: 'SELECT country, count(*) AS orders, sum(amount) AS amount\nFROM orders\nGROUP BY country\nORDER BY amount DESC' }).toString()}`);
+        await one.getByRole('textbox', { name: 'SQL statement' }).click();
+        await one.keyboard.press('Control+Enter');
+        await expect(one.getByRole('grid')).toBeVisible();
+      });
     }
+    await both(views, 'dataset-meaning', 'full', async (one) => {
+      await one.goto('/data/eve/roastery/orders/definition');
+      await settled(one);
+      await one.getByRole('heading', { name: 'What questions calculate with' }).evaluate((heading) => heading.scrollIntoView({ block: 'start' }));
+    });
 
     // The page for agents asks for nothing.
     const asking = screens.filter(([screen]) => screen !== 'connect');
-    await page.route(inner, () => undefined);
-    for (const [screen, path] of asking) {
-      await page.goto(path);
-      await expect(page.locator('#content')).toBeVisible();
-      await page.waitForTimeout(800);
-      await shoot(page, screen, 'loading');
+    const wait = (path: string, time: number) => async (one: Page) => {
+      await one.goto(path);
+      await expect(one.locator('#content')).toBeVisible();
+      await one.waitForTimeout(time);
+    };
+    for (const view of views) await view.page.route(inner, () => undefined);
+    for (const [screen, path] of asking) await both(views, screen, 'loading', wait(path, 800));
+    for (const view of views) {
+      await view.page.unrouteAll({ behavior: 'ignoreErrors' });
+      await view.page.route(inner, refuse);
     }
-    await page.unrouteAll({ behavior: 'ignoreErrors' });
-    await page.route(inner, refuse);
-    for (const [screen, path] of asking) {
-      await page.goto(path);
-      await expect(page.locator('#content')).toBeVisible();
-      await page.waitForTimeout(1000);
-      await shoot(page, screen, 'error');
-    }
-    await page.unrouteAll({ behavior: 'ignoreErrors' });
+    for (const [screen, path] of asking) await both(views, screen, 'error', wait(path, 1000));
+    for (const view of views) await view.page.unrouteAll({ behavior: 'ignoreErrors' });
+    await views[1].page.context().close();
   });
 
-  test('upload, dialogs and faults of statements', async ({ page, guard }) => {
+  test('upload, dialogs and faults of statements', async ({ page, browser, guard }) => {
     guard.allow(/Failed to load resource|ERR_FAILED/);
-    const file = { name: 'deliveries.csv', mimeType: 'text/csv', buffer: Buffer.from('day;carrier;weight\n03/04/2026;North Post;1,5\n05/04/2026;Swift;2,25\n') };
-    await signIn(page, 'eve', '/upload');
-    const picker = page.locator('input[type=file]').first();
-    await page.route(`${store.origin}/**`, () => undefined);
-    await picker.setInputFiles(file);
-    await expect(page.getByRole('progressbar').first()).toBeVisible();
-    await page.waitForTimeout(600);
-    await shoot(page, 'upload', 'loading');
-    page.on('dialog', (dialog) => void dialog.accept());
-    await page.getByRole('button', { name: 'Cancel' }).click();
-    await page.unrouteAll({ behavior: 'ignoreErrors' });
-    await page.route(`${store.origin}/**`, (route) => (route.request().method() === 'PUT' ? route.fulfill({ status: 403, headers: { 'Access-Control-Allow-Origin': '*' } }) : route.continue()));
-    await picker.setInputFiles(file);
-    await expect(page.getByRole('alert')).toBeVisible({ timeout: 60_000 });
-    await shoot(page, 'upload', 'error');
-    await page.unrouteAll({ behavior: 'ignoreErrors' });
-    await page.getByRole('button', { name: 'Try again' }).click();
-    await expect(page.getByRole('heading', { name: 'First rows' })).toBeVisible();
-    await shoot(page, 'upload', 'full');
-    await page.getByRole('button', { name: /^Load into/ }).click();
-    await expect(page.getByText(/rows loaded into/)).toBeVisible();
-    await shoot(page, 'upload-done', 'full');
+    const views = await viewsOf(page, browser, guard);
+    // Both are reviewed before one is loaded, and their rows differ: a load would settle doubts of the other.
+    for (const view of views) {
+      const { page: one, width } = view;
+      const file = { name: 'deliveries.csv', mimeType: 'text/csv', buffer: Buffer.from(`day;carrier;weight\n03/04/2026;North Post;1,5\n05/04/2026;Swift;2,25\n06/04/2026;Swift;${width},75\n`) };
+      await signIn(one, 'eve', '/upload');
+      const picker = one.locator('input[type=file]').first();
+      await one.route(`${store.origin}/**`, () => undefined);
+      await picker.setInputFiles(file);
+      await expect(one.getByRole('progressbar').first()).toBeVisible();
+      await one.waitForTimeout(600);
+      await shoot([view], 'upload', 'loading');
+      one.on('dialog', (dialog) => void dialog.accept());
+      await one.getByRole('button', { name: 'Cancel' }).click();
+      await one.unrouteAll({ behavior: 'ignoreErrors' });
+      await one.route(`${store.origin}/**`, (route) => (route.request().method() === 'PUT' ? route.fulfill({ status: 403, headers: { 'Access-Control-Allow-Origin': '*' } }) : route.continue()));
+      await picker.setInputFiles(file);
+      await expect(one.getByRole('heading', { name: 'Upload stopped' })).toBeVisible({ timeout: 60_000 });
+      await shoot([view], 'upload', 'error');
+      await one.unrouteAll({ behavior: 'ignoreErrors' });
+      await one.getByRole('button', { name: 'Try again' }).click();
+      await expect(one.getByRole('heading', { name: 'First rows' })).toBeVisible();
+      await expect(one.getByRole('heading', { name: 'Please check' })).toBeVisible();
+      await shoot([view], 'upload', 'full');
+      await one.getByRole('button', { name: 'dd/mm/yyyy' }).click();
+      await expect(one.getByRole('heading', { name: 'Settled' })).toBeVisible();
+      await shoot([view], 'upload-settled', 'full');
+    }
+    await both(views, 'upload-done', 'full', async (one) => {
+      await one.getByRole('button', { name: /^Load into/ }).click();
+      await expect(one.getByText(/rows loaded into/)).toBeVisible();
+    });
     // The other datasets were not loaded from files.
-    await page.goto('/data/eve/roastery/deliveries/loads');
-    await settled(page);
-    await shoot(page, 'dataset-loads', 'full');
+    await both(views, 'dataset-loads', 'full', async (one) => {
+      await one.goto('/data/eve/roastery/deliveries/loads');
+      await settled(one);
+    });
 
-    await page.goto('/data/eve/roastery/orders');
-    await page.getByRole('button', { name: /^amount/ }).click();
-    await shoot(page, 'dataset-column', 'full');
-    await page.getByRole('button', { name: 'Share' }).click();
-    await expect(page.getByText('Who has access')).toBeVisible();
-    await shoot(page, 'share', 'full');
-    await page.keyboard.press('Escape');
-    await page.keyboard.press('Control+k');
-    await expect(page.getByRole('dialog').getByRole('option').first()).toBeVisible();
-    await shoot(page, 'palette', 'full');
-    await page.keyboard.press('Escape');
+    await both(views, 'dataset-column', 'full', async (one) => {
+      await one.goto('/data/eve/roastery/orders');
+      await one.getByRole('button', { name: /^amount/ }).click();
+    });
+    await both(views, 'share', 'full', async (one) => {
+      await one.getByRole('button', { name: 'Share' }).click();
+      await expect(one.getByText('Who has access')).toBeVisible();
+    });
+    await both(views, 'palette', 'full', async (one) => {
+      await one.keyboard.press('Escape');
+      await one.keyboard.press('Control+k');
+      await expect(one.getByRole('dialog').getByRole('option').first()).toBeVisible();
+    });
 
     const statement = 'SELECT o.contry, count(*)\nFROM orders o\nGROUP BY 1';
-    await page.goto(`/sql?${new URLSearchParams({ namespace: 'roastery', q: statement }).toString()}`);
-    await page.getByRole('textbox', { name: 'SQL statement' }).click();
-    await page.keyboard.press('Control+Enter');
-    await expect(page.getByRole('alert')).toBeVisible();
-    await shoot(page, 'sql-fault', 'error');
-    await ask(page, 'Which carrier will be late next week?').catch(() => undefined);
-    await page.waitForTimeout(500);
-    await shoot(page, 'conversation-refused', 'error');
+    await both(views, 'sql-fault', 'error', async (one) => {
+      await one.goto(`/sql?${new URLSearchParams({ namespace: 'roastery', q: statement }).toString()}`);
+      await one.getByRole('textbox', { name: 'SQL statement' }).click();
+      await one.keyboard.press('Control+Enter');
+      await expect(one.getByRole('alert')).toBeVisible();
+    });
+    await both(views, 'conversation-refused', 'error', async (one) => {
+      await ask(one, 'Which carrier will be late next week?').catch(() => undefined);
+      await one.waitForTimeout(500);
+    });
+
+    // One's own namespaces, and one of somebody else that is shared as a whole.
+    const eve = await Api.as('eve');
+    await eve.dataset('tastings', 'notes', 'note_id,product,score\n1,Morning Roast,84\n2,Night Shift,88\n');
+    const bob = await Api.as('bob');
+    await bob.call('POST', '/permissions/namespaces/self/roastery/shares', { username: 'eve', role: 'viewer' });
+    await both(views, 'data-namespaces', 'full', async (one) => {
+      await one.goto('/data');
+      await settled(one);
+      await expect(one.getByRole('heading', { level: 2 }).filter({ hasText: 'bob / roastery' })).toBeVisible();
+    });
+    await views[1].page.context().close();
   });
 
   test('the sheets', async ({ page }) => {
