@@ -137,7 +137,7 @@ function Choices({ ref, id, words, onChosen, groups, empty }: Field & { groups: 
                   aria-selected={index === chosen}
                   onPointerMove={() => setAt(index)}
                   onClick={entry.onSelect}
-                  className="flex h-(--row) cursor-default items-center gap-3 rounded-sm px-2 aria-selected:bg-hover aria-selected:outline-1 aria-selected:-outline-offset-1 aria-selected:outline-line"
+                  className="flex h-(--row) cursor-default items-center gap-3 rounded-sm px-2 aria-selected:bg-hover aria-selected:outline-1 aria-selected:-outline-offset-1 aria-selected:outline-control"
                 >
                   <entry.icon size={16} strokeWidth={1.75} aria-hidden className="shrink-0 text-text-3" />
                   <span className="min-w-0 grow truncate">{entry.label}</span>

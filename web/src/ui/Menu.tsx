@@ -99,7 +99,7 @@ export function Menu({
                 item.onSelect();
               }}
               className={cx(
-                'flex h-8 w-full items-center gap-2 rounded-sm px-2 text-left whitespace-nowrap -outline-offset-1 outline-line hover:bg-hover hover:outline-1 focus:bg-hover focus:outline-1 disabled:opacity-50 pointer-coarse:h-11',
+                'flex h-8 w-full items-center gap-2 rounded-sm px-2 text-left whitespace-nowrap -outline-offset-1 outline-line hover:bg-hover hover:outline-1 focus:bg-hover focus:outline-1 focus:outline-control disabled:opacity-50 pointer-coarse:h-11',
                 item.danger && 'text-danger',
               )}
             >

@@ -200,7 +200,7 @@ export function Box({
                   add(one);
                 }}
                 onMouseEnter={() => setAt(index)}
-                className={cx('flex h-8 cursor-pointer items-center gap-2 rounded-sm px-2 pointer-coarse:h-11', index === at && 'bg-hover outline-1 -outline-offset-1 outline-line')}
+                className={cx('flex h-8 cursor-pointer items-center gap-2 rounded-sm px-2 pointer-coarse:h-11', index === at && 'bg-hover outline-1 -outline-offset-1 outline-control')}
               >
                 <Table2 size={16} strokeWidth={1.75} aria-hidden className="shrink-0 text-text-3" />
                 <span className="min-w-0 grow truncate">
