@@ -100,7 +100,7 @@ test('from a file to a shared dataset', async ({ page, browser, guard }) => {
 
     guard.allow(new RegExp(`404 .*${space}/`));
     await dialog.getByRole('button', { name: 'Remove the access of bob' }).click();
-    await expect(page.getByText('bob has no access any more')).toBeVisible();
+    await expect(page.getByText('bob no longer has access')).toBeVisible();
     await page.keyboard.press('Escape');
     await tab(bob, 'Rows').click();
     await expect(bob.getByRole('alert')).toContainText('it is not shared with you');

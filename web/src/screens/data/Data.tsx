@@ -149,7 +149,7 @@ function List({ groups, flat, mine }: { groups: Group[]; flat: boolean; mine: st
           <tbody key={group.space ? `${group.space.username}/${group.space.name}` : ''}>
             {group.space && <Space of={group.space} mine={mine} empty={group.items.length === 0} />}
             {group.items.map((item) => (
-              <tr key={`${item.username}/${item.namespace}/${item.name}`} className="group relative transition-colors duration-120 hover:bg-sunken">
+              <tr key={`${item.username}/${item.namespace}/${item.name}`} className="group relative transition-colors duration-120 hover:bg-hover">
                 <td className={`${cell} w-full max-w-0`}>
                   <Link
                     to="/data/$owner/$namespace/$dataset"

@@ -91,7 +91,7 @@ export function Columns({ at, metadata, role }: Part) {
                     aria-expanded={isOpen}
                     disabled={!about}
                     onClick={() => toggle(column.name)}
-                    className={cx(layout, 'relative w-full items-center py-2 pr-4 pl-10 text-left transition-colors duration-120 enabled:hover:bg-sunken focus-visible:-outline-offset-2')}
+                    className={cx(layout, 'relative w-full items-center py-2 pr-4 pl-10 text-left transition-colors duration-120 enabled:hover:bg-hover focus-visible:-outline-offset-2')}
                   >
                     {about && (
                       <ChevronRight

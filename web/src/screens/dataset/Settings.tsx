@@ -123,7 +123,7 @@ function Exposed({ at, metadata }: Part) {
     <Section title={texts.exposure} text={texts.exposureText}>
       <div role="radiogroup" aria-label={texts.exposure} className="grid gap-2 sm:grid-cols-3">
         {(Object.keys(texts.exposures) as Exposure[]).map((name) => (
-          <label key={name} className={cx('flex items-start gap-3 rounded-md border p-3', now === name ? 'border-accent bg-accent-soft' : 'border-control hover:bg-sunken')}>
+          <label key={name} className={cx('flex items-start gap-3 rounded-md border p-3', now === name ? 'border-accent bg-accent-soft' : 'border-control hover:bg-hover')}>
             <input type="radio" name="exposure" checked={now === name} onChange={() => (widens(now, name) ? setWish(name) : change.mutate(name))} className="mt-1 accent-accent" />
             <span>
               <span className="block font-medium">{texts.exposures[name][0]}</span>
