@@ -22,9 +22,9 @@ func TestSmallModel(t *testing.T) { //nolint:paralleltest // see above
 
 	var run concluded
 
-	// Each question gives the model another prompt. With the same prompt it would generate the same text without end again.
-	for _, question := range []string{"How many rows are there?", "Count the rows.", "What is the largest n?"} {
-		if run.Status == "completed" {
+	// Each question gives the model another prompt. With the same prompt it would repeat itself again, until it is cut off.
+	for _, question := range []string{"How many rows are there?", "Count the rows.", "What is the largest n?", "Show all rows.", "Sum of n?", "List n."} {
+		if run.Status == "completed" && run.Result.Model != "planner" { // the rules answer what they understand if the model fails
 			break
 		}
 

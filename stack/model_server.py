@@ -12,7 +12,7 @@ settings.model.path = weights
 settings.model_alias = {"smollm2-135m"}
 settings.hostnames = ["127.0.0.1"]
 settings.port = port
-settings.n_ctx = 4096
+settings.n_ctx = 2048  # such a small model can repeat itself until its context is full
 settings.n_parallel = 1
 settings.cpuparams.n_threads = settings.cpuparams_batch.n_threads = 1
 settings.n_gpu_layers = 0
