@@ -24,7 +24,7 @@ export default defineConfig({
     { name: 'main', testMatch: 'main.spec.ts' },
     { name: 'more', testIgnore: ['main.spec.ts', 'screenshots.spec.ts', 'heavy.spec.ts'] },
     { name: 'screenshots', testMatch: 'screenshots.spec.ts' },
-    // Minutes of work and figures of time: not in CI. A recorded page is drawn twice, so nothing is recorded.
+    // These tests take minutes and measure time, so CI does not run them. Traces are off, because recording a page slows it down.
     { name: 'heavy', testMatch: 'heavy.spec.ts', retries: 0, use: { trace: 'off' } },
   ],
 });

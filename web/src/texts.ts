@@ -557,7 +557,6 @@ export const t = {
       remove: (name: string) => `Remove ${name}`,
       sources: { drafted: 'drafted', confirmed: 'confirmed', rejected: 'rejected' },
       sourceTitles: { drafted: 'Drafted by the service from the data.', confirmed: 'A person said this.', rejected: 'A person rejected this draft. Questions do not use it.' },
-      save: 'Save',
       saved: 'The meaning is saved',
       marked: 'Nothing is saved: correct what is marked.',
       changed: 'Somebody else changed the meaning in the meantime.',

@@ -126,7 +126,7 @@ test('a query is edited and run again, and a link runs it with the rights of its
   await page.getByRole('button', { name: 'Copy link' }).click();
   const link = await page.evaluate(() => navigator.clipboard.readText());
   expect(new URL(link).search).toBe('');
-  // A page that is still on its way to the issuer would go on there instead.
+  // Wait for a complete page first: a page that is being redirected to the issuer ignores goto.
   await page.goto('/data');
   await expect(page.getByRole('heading', { name: 'Datasets', exact: true })).toBeVisible();
   await page.goto(link);

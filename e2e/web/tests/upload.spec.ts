@@ -14,7 +14,7 @@ function large(): Buffer {
 test('an upload is paused, the page is loaded again, and only the missing parts go', async ({ page }) => {
   test.setTimeout(180_000);
   await signIn(page, 'ada', '/upload');
-  // On disk, because a file is picked again only if its date is the same.
+  // The file is on disk, because the console resumes an upload only with a file of the same date.
   const folder = await mkdtemp(join(tmpdir(), 'quern-upload-'));
   const file = join(folder, 'large.csv');
   await writeFile(file, large());

@@ -7,7 +7,6 @@ import { definition, keyOf, pathOf } from '~/api/queries';
 import { formatNumber } from '~/format/number';
 import { typeName } from '~/format/value';
 import { t } from '~/texts';
-import { Badge } from '~/ui/Badge';
 import { Button } from '~/ui/Button';
 import { cx } from '~/ui/cx';
 import { Failure } from '~/ui/Failure';
@@ -18,6 +17,7 @@ import { useUnsaved } from '~/unsaved';
 import { Conflict } from './Conflict';
 import { Meaning } from './Meaning';
 import type { Part } from './part';
+import { SaveBar } from './SaveBar';
 
 const texts = t.dataset.definition;
 const most = 10_000;
@@ -135,22 +135,15 @@ function Editor({ at, metadata, role, saved, tag }: Part & { saved: Draft; tag: 
         store.isError && <Failure error={store.error} className="mt-4" />
       )}
       {writable && (changed || store.isPending) && (
-        <div className="sticky bottom-0 -mx-1 mt-4 flex flex-wrap items-center gap-2 border-t border-line bg-canvas px-1 py-3">
-          <Button look="primary" busy={store.isPending} disabled={used > most} onClick={() => store.mutate({ over: false })}>
-            {texts.save}
-          </Button>
-          <Button
-            look="quiet"
-            disabled={store.isPending}
-            onClick={() => {
-              setDraft(saved);
-              store.reset();
-            }}
-          >
-            {texts.discard}
-          </Button>
-          <Badge tone="warn">{texts.unsaved}</Badge>
-        </div>
+        <SaveBar
+          busy={store.isPending}
+          disabled={used > most}
+          onSave={() => store.mutate({ over: false })}
+          onDiscard={() => {
+            setDraft(saved);
+            store.reset();
+          }}
+        />
       )}
     </section>
   );

@@ -18,6 +18,7 @@ import { Choices } from './Choices';
 import { Conflict } from './Conflict';
 import { type ColumnDraft, type Draft, draftOf, Faults, fieldsOf, type Fn, hasSynonym, type JoinDraft, type MeasureDraft, type Role, type Sent, sentOf, withSynonym, words } from './meaning';
 import type { Part } from './part';
+import { SaveBar } from './SaveBar';
 
 const texts = t.dataset.meaning;
 const roles = Object.keys(texts.roles) as Role[];
@@ -85,22 +86,14 @@ function Editor({ at, metadata, role, saved, tag }: Part & { saved: Schemas['Sem
         )
       )}
       {writable && (changed || store.isPending) && (
-        <div className="sticky bottom-0 -mx-1 mt-4 flex flex-wrap items-center gap-2 border-t border-line bg-canvas px-1 py-3">
-          <Button look="primary" busy={store.isPending} onClick={() => store.mutate({ over: false })}>
-            {texts.save}
-          </Button>
-          <Button
-            look="quiet"
-            disabled={store.isPending}
-            onClick={() => {
-              setDraft(start);
-              store.reset();
-            }}
-          >
-            {t.dataset.definition.discard}
-          </Button>
-          <Badge tone="warn">{t.dataset.definition.unsaved}</Badge>
-        </div>
+        <SaveBar
+          busy={store.isPending}
+          onSave={() => store.mutate({ over: false })}
+          onDiscard={() => {
+            setDraft(start);
+            store.reset();
+          }}
+        />
       )}
     </section>
   );
