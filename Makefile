@@ -163,6 +163,10 @@ bench: ## Measure performance next to a minimal program for comparison, all or N
 eval: ## Measure the quality of answers: SUITE=all SPLIT=dev|held-out AGENT=nl2ql|assistant MODEL=…, EVAL_FLAGS='-compare REPORT'; docs/quality.md
 	go run ./eval -suite "$(or $(SUITE),all)" -split "$(or $(SPLIT),dev)" -agent "$(or $(AGENT),nl2ql)" -model "$(MODEL)" $(EVAL_FLAGS)
 
+.PHONY: test-python
+test-python: ## Test the Python package against real services; PYTHON is the interpreter
+	clients/python/test
+
 .PHONY: schemathesis
 schemathesis: $(SCHEMATHESIS) ## Search for undocumented responses with schemathesis
 	SCHEMATHESIS=$(SCHEMATHESIS) e2e/schemathesis.sh
@@ -189,7 +193,7 @@ verify: ## Check that generated files, go.mod and go.sum are up to date
 	go mod tidy -diff
 
 .PHONY: check
-check: lint verify build race e2e web-test e2e-web fuzz schemathesis ## Run all checks that must pass before a change is done
+check: lint verify build race e2e web-test e2e-web test-python fuzz schemathesis ## Run all checks that must pass before a change is done
 	$(MAKE) --no-print-directory bench BENCH_FLAGS=-small
 
 .PHONY: tools

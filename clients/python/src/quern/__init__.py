@@ -1,0 +1,117 @@
+"""Quern: upload files, run SQL, ask questions, and see the query and the rows behind every answer.
+
+import quern
+
+q = quern.connect()                       # the sign-in of `quern login`, or QUERN_SERVER and QUERN_TOKEN
+shop = q.namespace("shop")
+shop.upload("orders.csv", "orders")
+shop.sql("SELECT region, sum(total) AS total FROM orders GROUP BY region").df()
+shop.ask("Which region had the highest total?")
+"""
+
+from ._async._answer import AsyncAnswer, AsyncStep, AsyncStream
+from ._async._client import AsyncClient
+from ._async._dataset import AsyncDataset
+from ._async._namespace import AsyncNamespace
+from ._async._result import AsyncResult
+from ._errors import (
+    BadRequest,
+    Conflict,
+    ConnectionFailed,
+    DoubtsWaiting,
+    Forbidden,
+    IncompleteResult,
+    Internal,
+    InvalidState,
+    LimitExceeded,
+    LoadFailed,
+    MissingExtra,
+    NotFound,
+    NotSignedIn,
+    QuernError,
+    QueryInvalid,
+    RateLimited,
+    RunFailed,
+    ServiceError,
+    Timeout,
+    TruncatedWarning,
+    Unauthorized,
+    Unavailable,
+    ValidationFailed,
+)
+from ._models import (
+    CheckedText,
+    Checks,
+    Claim,
+    Clarification,
+    Column,
+    Doubt,
+    Event,
+    Explanation,
+    Load,
+    Option,
+    ReadVersion,
+    Verified,
+)
+from ._sync._answer import Answer, Step, Stream
+from ._sync._client import Client
+from ._sync._dataset import Dataset
+from ._sync._namespace import Namespace
+from ._sync._result import Result
+from ._version import VERSION as __version__
+
+connect = Client
+
+__all__ = [
+    "Answer",
+    "AsyncAnswer",
+    "AsyncClient",
+    "AsyncDataset",
+    "AsyncNamespace",
+    "AsyncResult",
+    "AsyncStep",
+    "AsyncStream",
+    "BadRequest",
+    "CheckedText",
+    "Checks",
+    "Claim",
+    "Clarification",
+    "Client",
+    "Column",
+    "Conflict",
+    "ConnectionFailed",
+    "Dataset",
+    "Doubt",
+    "DoubtsWaiting",
+    "Event",
+    "Explanation",
+    "Forbidden",
+    "IncompleteResult",
+    "Internal",
+    "InvalidState",
+    "LimitExceeded",
+    "Load",
+    "LoadFailed",
+    "MissingExtra",
+    "Namespace",
+    "NotFound",
+    "NotSignedIn",
+    "Option",
+    "QuernError",
+    "QueryInvalid",
+    "RateLimited",
+    "ReadVersion",
+    "Result",
+    "RunFailed",
+    "ServiceError",
+    "Step",
+    "Stream",
+    "Timeout",
+    "TruncatedWarning",
+    "Unauthorized",
+    "Unavailable",
+    "ValidationFailed",
+    "Verified",
+    "__version__",
+    "connect",
+]

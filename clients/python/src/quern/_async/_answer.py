@@ -1,0 +1,240 @@
+"""Answers to questions, with what stands behind them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+from .. import _html, _tables
+from .._errors import ConnectionFailed, RunFailed
+from .._models import (
+    Checks,
+    Clarification,
+    Column,
+    Doubt,
+    Event,
+    Explanation,
+    Option,
+    ReadVersion,
+    Verified,
+    checks_of,
+    clarification_of,
+    columns_of,
+    doubts_of,
+    explanations_of,
+    verified_of,
+    versions_of,
+)
+from ._compat import sleep
+from ._http import AsyncHttp
+
+_LAST = {"runCompleted", "runCancelled", "runFailed", "runWaiting"}
+
+
+class AsyncStep:
+    """A statement behind an answer, and its rows."""
+
+    def __init__(self, http: AsyncHttp, run_id: str, wire: dict[str, Any]) -> None:
+        self._http, self._run_id = http, run_id
+        self.index: int = wire["index"]
+        self.instruction: str = wire["instruction"]
+        self.query: str = wire["query"]
+        self.columns: tuple[Column, ...] = columns_of(wire["columns"])
+        self.row_count: int = wire["rowCount"]
+        self.truncated: bool = wire["truncated"]
+        self.basis: str | None = wire.get("basis")
+        self.doubts: tuple[Doubt, ...] = doubts_of(wire.get("doubts"))
+        self.first_rows: list[dict[str, Any]] = [_plain_row(row) for row in wire["data"]]
+
+    async def rows(self) -> list[dict[str, Any]]:
+        """Return all rows that the run kept, one dict each."""
+        if len(self.first_rows) >= self.row_count:
+            return list(self.first_rows)
+        path = f"/query/runs/{self._run_id}/steps/{self.index}/rows"
+        return [_plain_row(row) async for row in self._http.pages(path)]
+
+    async def df(self) -> Any:
+        """Return the rows as a ``pandas.DataFrame``."""
+        pandas = _tables.need("pandas", "pandas")
+        return pandas.DataFrame(await self.rows(), columns=[column.name for column in self.columns])
+
+    async def pl(self) -> Any:
+        """Return the rows as a ``polars.DataFrame``."""
+        polars = _tables.need("polars", "polars")
+        return polars.DataFrame(await self.rows(), schema=[column.name for column in self.columns], infer_schema_length=None)
+
+    def __repr__(self) -> str:
+        return f"<Step {self.index}: {self.row_count:,} rows of {self.query!r}>"
+
+
+class AsyncAnswer:
+    """An answer: what the question was taken for, the text, the figures that were checked, the statements and their rows.
+
+    In a notebook it shows itself.
+    """
+
+    def __init__(self, http: AsyncHttp, run: dict[str, Any]) -> None:
+        self._http, self.raw = http, run
+        result = run.get("result") or {}
+        self.id: str = run["runId"]
+        self.conversation_id: str = run["conversationId"]
+        self.question: str = run["question"]
+        self.status: str = run["status"]
+        self.response: str = result.get("response", "")
+        self.outcome: str = result.get("outcome", "")
+        """``answer``, ``answer_unverified``, ``no_data``, ``clarification``, ``not_permitted``, ``refused`` or ``withheld``."""
+        self.reading: str = result.get("interpretation", "")
+        """What the question was taken for."""
+        self.basis: str | None = result.get("basis")
+        self.explained: tuple[Explanation, ...] = explanations_of(result.get("explained"))
+        self.steps: list[AsyncStep] = [AsyncStep(http, self.id, step) for step in result.get("steps") or ()]
+        self.checks: Checks | None = checks_of(result.get("checks"))
+        self.clarification: Clarification | None = clarification_of(result.get("clarification"))
+        self.doubts: tuple[Doubt, ...] = doubts_of(result.get("doubts"))
+        self.verified: Verified | None = verified_of(result.get("verified"))
+        self.versions: tuple[ReadVersion, ...] = versions_of(result.get("asOf"))
+
+    @property
+    def ok(self) -> bool:
+        """Whether the question was answered and every figure of the answer was found in the rows."""
+        return self.outcome == "answer"
+
+    @property
+    def query(self) -> str | None:
+        """The last statement behind the answer."""
+        return self.steps[-1].query if self.steps else None
+
+    async def choose(self, option: int | Option) -> AsyncAnswer:
+        """Settle a clarification with the number of an option, and return the answer."""
+        number = option if isinstance(option, int) else option.number
+        run = await self._http.call("POST", f"/query/runs/{self.id}/choose", {"option": number}, headers=_WAIT)
+        return await ended(self._http, run)
+
+    async def follow_up(self, question: str) -> AsyncAnswer:
+        """Ask the next question of the same conversation."""
+        run = self.raw
+        body = {
+            "username": run["username"],
+            "namespace": run["namespace"],
+            "query": question,
+            "conversationId": self.conversation_id,
+            "agent": run["agent"],
+        }
+        return await ended(self._http, await self._http.call("POST", "/query/ask", body, headers=_WAIT))
+
+    async def rate(self, thumbs_up: bool, comment: str | None = None) -> None:
+        """Say whether the answer helped. A second rating replaces the first."""
+        body = {"thumbsUp": thumbs_up} | ({"comment": comment} if comment else {})
+        await self._http.call("POST", f"/query/runs/{self.id}/feedback", body)
+
+    async def withdraw_rating(self) -> None:
+        """Remove the rating."""
+        await self._http.call("DELETE", f"/query/runs/{self.id}/feedback")
+
+    async def verify(self, question: str | None = None, wordings: list[str] | None = None) -> dict[str, Any]:
+        """Keep the question and its statement as verified: from now on the statement answers it, without a model."""
+        body: dict[str, Any] = {"runId": self.id}
+        if question:
+            body["question"] = question
+        if wordings:
+            body["wordings"] = wordings
+        path = f"/verified/{self.raw['username']}/{self.raw['namespace']}"
+        kept: dict[str, Any] = await self._http.call("POST", path, body)
+        return kept
+
+    async def cancel(self) -> None:
+        """Stop the run if it has not ended."""
+        await self._http.call("POST", f"/query/runs/{self.id}/cancel")
+
+    async def delete(self) -> None:
+        """Remove the run and what it kept."""
+        await self._http.call("DELETE", f"/query/runs/{self.id}")
+
+    def __str__(self) -> str:
+        if self.clarification:
+            options = "".join(f"\n  {option.number}. {option.reading}" for option in self.clarification.options)
+            return self.clarification.question + options
+        return self.response
+
+    def __repr__(self) -> str:
+        return f"<Answer {self.outcome}: {self.question!r}>"
+
+    def _repr_markdown_(self) -> str:
+        return _html.answer_markdown(self)
+
+    def _repr_html_(self) -> str:
+        return _html.answer_page(self)
+
+
+class AsyncStream:
+    """The events of a run, as they happen. A broken connection is resumed after the last event that arrived."""
+
+    def __init__(self, http: AsyncHttp, body: dict[str, Any] | None, run_id: str | None, patience: float) -> None:
+        self._http, self._body, self._patience = http, body, patience
+        self.run_id = run_id
+        """Known after the first event."""
+        self._last_id: str | None = None
+        self._ended = False
+
+    async def __aiter__(self) -> AsyncIterator[Event]:
+        if self.run_id is None:
+            # The run is created first. So a broken connection can never create a second one.
+            run = await self._http.call("POST", "/query/ask", self._body, headers={"Prefer": "respond-async"})
+            self.run_id = run["runId"]
+        failures, waited = 0, 0.0
+        while not self._ended:
+            sent = {"Accept": "text/event-stream"} | ({"Last-Event-ID": self._last_id} if self._last_id else {})
+            try:
+                async with self._http.stream("GET", f"/query/runs/{self.run_id}/events", headers=sent) as answer:
+                    async for event in self._http.events(answer):
+                        failures, waited = 0, 0.0
+                        self._last_id = event.id
+                        self._ended = event.event in _LAST
+                        yield Event(event.id, event.event, _data(event.json()))
+                        if self._ended:
+                            return
+                broken = ConnectionFailed("The stream ended before the run did.")
+            except ConnectionFailed as failed:
+                broken = failed
+            if waited >= self._patience:
+                raise broken
+            failures += 1
+            pause = min(4.0, 0.2 * 2 ** min(failures, 6))
+            waited += pause
+            await sleep(pause)
+
+    async def answer(self) -> AsyncAnswer:
+        """Return the answer, after the rest of the events."""
+        async for _ in self:
+            pass
+        return AsyncAnswer(self._http, _unless_failed(await self._http.call("GET", f"/query/runs/{self.run_id}")))
+
+
+_WAIT = {"Prefer": "wait=50"}
+
+
+async def ended(http: AsyncHttp, run: dict[str, Any]) -> AsyncAnswer:
+    """Wait until the run has ended or asks back."""
+    if run["status"] == "running":
+        return await AsyncStream(http, None, run["runId"], patience=120).answer()
+    return AsyncAnswer(http, _unless_failed(run))
+
+
+async def ask(http: AsyncHttp, body: dict[str, Any]) -> AsyncAnswer:
+    """Ask and wait for the answer."""
+    return await ended(http, await http.call("POST", "/query/ask", body, headers=_WAIT))
+
+
+def _unless_failed(run: dict[str, Any]) -> dict[str, Any]:
+    if run["status"] == "failed":
+        failure = run.get("error") or {"code": "INTERNAL", "message": "The run failed."}
+        raise RunFailed(failure["code"], failure["message"])
+    return run
+
+
+def _data(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _plain_row(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name != "__metadata"}

@@ -1,0 +1,178 @@
+"""One dataset."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from .. import _tables, _wire
+from .._errors import NotFound, QuernError
+from .._models import Load, load_of
+from ._compat import sleep
+from ._http import AsyncHttp
+
+
+class AsyncDataset:
+    """A dataset. Making this object sends nothing; a dataset that does not exist is noticed by the first call."""
+
+    def __init__(self, http: AsyncHttp, username: str, namespace: str, name: str) -> None:
+        self._http, self.username, self.namespace, self.name = http, username, namespace, name
+        self._path = f"/data/{username}/{namespace}/{name}"
+        self._shares = f"/permissions/datasets/{username}/{namespace}/{name}/shares"
+
+    async def info(self) -> _wire.Dataset:
+        """Return columns, number of rows, description and version."""
+        found: _wire.Dataset = await self._http.call("GET", self._path)
+        return found
+
+    async def columns(self) -> dict[str, str]:
+        """Return the names of the columns with their types."""
+        return {column["name"]: column["type"] for column in (await self.info())["metadata"]["columns"]}
+
+    async def profile(self, wait: float = 60) -> _wire.Profile:
+        """Return what the columns contain: nulls, distinct values, smallest and largest, frequent values, histograms.
+
+        The service computes it a moment after a load. The call waits for it, at most ``wait`` seconds.
+        """
+        pause = 0.2
+        while True:
+            try:
+                found: _wire.Profile = await self._http.call("GET", self._path + "/profile")
+                return found
+            except NotFound:
+                if wait <= 0:
+                    raise
+                await self.info()  # a dataset that does not exist has no profile to wait for
+            await sleep(pause)
+            wait, pause = wait - pause, min(2.0, pause * 1.5)
+
+    async def rows(self, limit: int | None = None) -> list[dict[str, Any]]:
+        """Return the first rows, or all."""
+        rows: list[dict[str, Any]] = []
+        size = min(limit or 10_000, 10_000)
+        async for row in self._http.pages(self._path + "/rows", {"limit": size}):
+            if limit is not None and len(rows) == limit:
+                break
+            rows.append({name: value for name, value in row.items() if name != "__metadata"})
+        return rows
+
+    async def append(self, rows: Iterable[Mapping[str, Any]]) -> int:
+        """Append rows, given as dicts, and return their number. For files and DataFrames use ``upload``."""
+        sent = {"data": [dict(row) for row in rows]}
+        return int((await self._http.call("POST", self._path + "/rows", sent))["indexed"])
+
+    async def definition(self) -> _wire.InferDefinition:
+        """Return the description of the dataset and of its columns."""
+        found: _wire.InferDefinition = await self._http.call("GET", self._path + "/inferDefinition")
+        return found
+
+    async def define(self, description: str | None = None, schema: Mapping[str, Any] | None = None) -> None:
+        """Change the description of the dataset, of its columns, or both."""
+        change: dict[str, Any] = {"dataDescription": description, "schemaDefinition": schema}
+        await self._http.call("PUT", self._path + "/inferDefinition", {key: value for key, value in change.items() if value is not None})
+
+    async def draft_definition(self) -> _wire.InferDefinition:
+        """Return a proposal made from the data. It changes nothing."""
+        found: _wire.InferDefinition = await self._http.call("POST", self._path + "/inferDefinition/draft")
+        return found
+
+    async def semantics(self) -> _wire.Semantics:
+        """Return roles, units and synonyms of the columns, measures and joins."""
+        found: _wire.Semantics = await self._http.call("GET", self._path + "/semantics")
+        return found
+
+    async def set_semantics(self, change: Mapping[str, Any]) -> _wire.Semantics:
+        """Change roles, units, synonyms, measures or joins."""
+        found: _wire.Semantics = await self._http.call("PUT", self._path + "/semantics", dict(change))
+        return found
+
+    async def export(self, path: str | os.PathLike[str], format: str | None = None) -> Path:
+        """Write all rows to a file. The format follows the name: ``.parquet``, ``.csv``, ``.arrow`` …"""
+        target = Path(path)
+        format = format or target.suffix.removeprefix(".")
+        half = target.with_name(target.name + ".part")
+        try:
+            while not await self._export_once(half, format):
+                pass
+            half.replace(target)
+        finally:
+            half.unlink(missing_ok=True)
+        return target
+
+    async def _export_once(self, half: Path, format: str) -> bool:
+        """Write the file if it is ready. The service writes large files beforehand and says when to ask again."""
+        async with self._http.stream("GET", self._path + "/export", params={"format": format}, headers={}) as answer:
+            if answer.status_code == 202:
+                await answer.aread()
+                wait = int(answer.headers.get("Retry-After", "1"))
+            elif answer.status_code == 303:
+                async with self._http.fetch(answer.headers["Location"]) as file:
+                    if file.status_code != 200:
+                        raise QuernError(f"The object store refused the file with the status {file.status_code}.")
+                    await _save(file, half)
+                return True
+            else:
+                await _save(answer, half)
+                return True
+        await sleep(wait)
+        return False
+
+    async def versions(self) -> list[_wire.Snapshot]:
+        """Return the versions of the data, the newest first."""
+        return [version async for version in self._http.pages(self._path + "/snapshots")]
+
+    async def restore(self, snapshot_id: str) -> None:
+        """Make an older version the current one. The newer ones stay in the list."""
+        await self._http.call("POST", f"{self._path}/snapshots/{snapshot_id}/restore")
+
+    async def shares(self) -> list[_wire.Share]:
+        """Return who may read or change the dataset."""
+        found: list[_wire.Share] = await self._http.call("GET", self._shares)
+        return found
+
+    async def share(self, username: str, role: str = "viewer") -> None:
+        """Give a person or a group the role ``viewer`` or ``editor``."""
+        await self._http.call("POST", self._shares, {"username": username, "role": role})
+
+    async def unshare(self, username: str) -> None:
+        """Take the role away again."""
+        await self._http.call("DELETE", self._shares, {"username": username})
+
+    async def loads(self) -> list[Load]:
+        """Return the loads of files, the newest first."""
+        return [load_of(load) async for load in self._http.pages(self._path + "/ingestions")]
+
+    async def rows_set_aside(self, load: Load | str) -> list[_wire.SetAsideRow]:
+        """Return the rows of a load that did not fit the columns, each with its reason."""
+        load_id = load if isinstance(load, str) else load.id
+        return [row async for row in self._http.pages(f"{self._path}/ingestions/{load_id}/setAside")]
+
+    async def rename(self, name: str) -> AsyncDataset:
+        """Give the dataset another name."""
+        await self._http.call("PATCH", self._path, {"name": name})
+        return AsyncDataset(self._http, self.username, self.namespace, name)
+
+    async def clear(self) -> None:
+        """Remove all rows. Older versions stay and can be restored."""
+        await self._http.call("POST", self._path + "/clear")
+
+    async def delete(self) -> None:
+        """Delete the dataset. It can be restored for a time."""
+        await self._http.call("DELETE", self._path)
+
+    def __repr__(self) -> str:
+        return f"<Dataset {self.username}/{self.namespace}/{self.name}>"
+
+
+async def _save(answer: Any, path: Path) -> None:
+    # A body that breaks off is a fault of the connection: it has a length or ends with a last chunk.
+    with path.open("wb") as file:
+        async for chunk in answer.aiter_bytes(1 << 20):
+            file.write(chunk)
+
+
+def is_frame(value: object) -> bool:
+    """Report whether a value is a table in memory instead of the name of a file."""
+    return not isinstance(value, str | os.PathLike) and _tables.is_frame(value)

@@ -1,0 +1,241 @@
+"""A namespace: datasets that belong together, and questions about them."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from .. import _files, _tables, _wire
+from .._errors import DoubtsWaiting, LoadFailed
+from .._models import Load, load_of, when
+from .._progress import Progress, Reporter
+from ._answer import AsyncAnswer, AsyncStream, ask
+from ._compat import sleep
+from ._dataset import AsyncDataset, is_frame
+from ._http import AsyncHttp
+from ._result import AsyncResult, run_statement
+from ._upload import AsyncUploader
+
+Moment = datetime.datetime | datetime.date | str
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+
+
+class AsyncNamespace:
+    """A namespace. Making this object sends nothing."""
+
+    def __init__(self, http: AsyncHttp, username: str, name: str) -> None:
+        self._http, self.username, self.name = http, username, name
+
+    def __getitem__(self, dataset: str) -> AsyncDataset:
+        return AsyncDataset(self._http, self.username, self.name, dataset)
+
+    async def datasets(self) -> list[_wire.DatasetItem]:
+        """Return the datasets that the caller may see."""
+        return [one async for one in self._http.pages(f"/schema/{self.username}/{self.name}/datasets")]
+
+    async def create(self, exposure: str | None = None) -> None:
+        """Create the namespace. ``upload`` does so by itself."""
+        body = {"name": self.name} | ({"exposure": exposure} if exposure else {})
+        await self._http.call("POST", f"/schema/{self.username}/namespaces", body)
+
+    async def delete(self) -> None:
+        """Delete the namespace with its datasets. It can be restored for a time."""
+        await self._http.call("DELETE", f"/schema/{self.username}/namespaces/{self.name}")
+
+    async def sql(
+        self,
+        query: str,
+        parameters: Sequence[Any] | Mapping[str, Any] | None = None,
+        *,
+        as_of: Moment | None = None,
+        truncate: bool = False,
+    ) -> AsyncResult:
+        """Run a SELECT and return all its rows.
+
+        Values belong into ``parameters``: ``$1`` stands for a value of a list, ``$name`` for one of a dict. ``as_of`` reads the
+        data as they were. A result that the service would cut is an error, unless ``truncate`` allows the cut.
+        """
+        body: dict[str, Any] = {"username": self.username, "namespace": self.name, "query": query}
+        if parameters is not None:
+            body["parameters"] = dict(parameters) if isinstance(parameters, Mapping) else list(parameters)
+        if as_of is not None:
+            body["asOf"] = when(as_of)
+        if truncate:
+            body["truncate"] = True
+        return await run_statement(self._http, body)
+
+    async def ask(
+        self,
+        question: str,
+        *,
+        datasets: Sequence[str] | None = None,
+        model: str | None = None,
+        provider: str | None = None,
+        agent: str | None = None,
+        conversation: str | None = None,
+        hint: str | None = None,
+        time_zone: str | None = None,
+        as_of: Moment | None = None,
+    ) -> AsyncAnswer:
+        """Ask in plain language and wait for the answer.
+
+        If the question can be read in several ways, ``answer.clarification`` lists them; settle it with ``answer.choose(1)``.
+        """
+        return await ask(self._http, self._question(question, datasets, model, provider, agent, conversation, hint, time_zone, as_of))
+
+    def ask_stream(
+        self,
+        question: str,
+        *,
+        datasets: Sequence[str] | None = None,
+        model: str | None = None,
+        provider: str | None = None,
+        agent: str | None = None,
+        conversation: str | None = None,
+        hint: str | None = None,
+        time_zone: str | None = None,
+        as_of: Moment | None = None,
+        patience: float = 120,
+    ) -> AsyncStream:
+        """Ask and iterate over the events. A broken connection is resumed, for up to ``patience`` seconds without a sign of life."""
+        body = self._question(question, datasets, model, provider, agent, conversation, hint, time_zone, as_of)
+        return AsyncStream(self._http, body, None, patience)
+
+    def _question(
+        self,
+        question: str,
+        datasets: Sequence[str] | None,
+        model: str | None,
+        provider: str | None,
+        agent: str | None,
+        conversation: str | None,
+        hint: str | None,
+        time_zone: str | None,
+        as_of: Moment | None,
+    ) -> dict[str, Any]:
+        body: dict[str, Any] = {
+            "username": self.username,
+            "namespace": self.name,
+            "query": question,
+            "datasets": list(datasets) if datasets else None,
+            "model": model,
+            "provider": provider,
+            "agent": agent,
+            "conversationId": conversation,
+            "helperPrompt": hint,
+            "timeZone": time_zone,
+            "asOf": when(as_of),
+        }
+        return {name: value for name, value in body.items() if value is not None}
+
+    async def upload(
+        self,
+        source: Any,
+        dataset: str,
+        *,
+        mode: str = "append",
+        options: Mapping[str, Any] | None = None,
+        accept: Sequence[str] | str = (),
+        dry_run: bool = False,
+        progress: Progress = False,
+        at_once: int = 4,
+    ) -> Load:
+        """Upload files, a folder, a pattern or a DataFrame, load them into a dataset and return the load.
+
+        ``mode`` is ``append`` or ``replace``. All files are loaded, or none. A call that was interrupted, also by the end of the
+        program, continues when the same call is made again: only parts that the store lacks are sent. If something about the files
+        is doubtful, nothing is loaded and ``DoubtsWaiting`` is raised.
+        """
+        if is_frame(source):
+            with tempfile.TemporaryDirectory(prefix="quern-") as folder:
+                path = Path(folder, dataset + ".parquet")
+                _tables.write_parquet(source, str(path))
+                return await self._load([path], dataset, mode, options, accept, dry_run, progress, at_once, resume=False)
+        paths: Iterable[Any] = [source] if isinstance(source, str | os.PathLike) else source
+        return await self._load(paths, dataset, mode, options, accept, dry_run, progress, at_once, resume=True)
+
+    async def _load(
+        self,
+        paths: Iterable[Any],
+        dataset: str,
+        mode: str,
+        options: Mapping[str, Any] | None,
+        accept: Sequence[str] | str,
+        dry_run: bool,
+        progress: Progress,
+        at_once: int,
+        resume: bool,
+    ) -> Load:
+        groups = _files.sessions(_files.collect(paths))
+        if len(groups) > 1:
+            raise ValueError(
+                f"An upload has at most {_files.MOST_FILES} files and {_files.MOST_PARTS * _files.PART >> 30} GiB. "
+                "Load them in several calls."
+            )
+        report = Reporter(progress)
+        try:
+            uploader = AsyncUploader(self._http, groups[0], report, at_once)
+            session = await uploader.send(resume)
+            body: dict[str, Any] = {"sessionId": session, "mode": mode, "dryRun": dry_run}
+            if options:
+                body["options"] = dict(options)
+            if accept:
+                body["accept"] = [accept] if isinstance(accept, str) else list(accept)
+            path = f"/data/{self.username}/{self.name}/{dataset}/ingestions"
+            load = await self._loaded(path, await self._http.call("POST", path, body), report)
+            if not dry_run:
+                uploader.forget()
+            return load
+        finally:
+            report.close()
+
+    async def _loaded(self, path: str, wire: dict[str, Any], report: Reporter) -> Load:
+        pause = 0.05
+        while wire["status"] in ("queued", "running"):
+            report.tell("loading", wire["progress"]["bytesDone"], wire["progress"]["bytesTotal"])
+            await sleep(pause)
+            pause = min(1.0, pause * 1.5)
+            wire = await self._http.call("GET", f"{path}/{wire['id']}")
+        if wire["status"] == "waiting":
+            raise DoubtsWaiting(wire.get("doubts") or ())
+        if wire["status"] != "completed":
+            failure = wire.get("error") or {"code": "INVALID_STATE", "message": f"The load is {wire['status']}."}
+            raise LoadFailed(failure["code"], failure["message"])
+        return load_of(wire)
+
+    async def verified(self) -> list[_wire.VerifiedQuestion]:
+        """Return the verified questions."""
+        return [one async for one in self._http.pages(f"/verified/{self.username}/{self.name}")]
+
+    async def verify(self, question: str, query: str, wordings: Sequence[str] = ()) -> _wire.VerifiedQuestion:
+        """Keep a question and the statement that answers it."""
+        body = {"question": question, "query": query, "wordings": list(wordings)}
+        kept: _wire.VerifiedQuestion = await self._http.call("POST", f"/verified/{self.username}/{self.name}", body)
+        return kept
+
+    async def retire(self, verified_id: str) -> None:
+        """End a verified question: its statement no longer answers."""
+        await self._http.call("DELETE", f"/verified/{self.username}/{self.name}/{verified_id}")
+
+    async def suggestions(self) -> list[_wire.Suggestion]:
+        """Return questions that can be answered."""
+        params = {"username": self.username, "namespace": self.name}
+        found: list[_wire.Suggestion] = (await self._http.call("GET", "/query/suggestions", params=params))["data"]
+        return found
+
+    async def share(self, username: str, role: str = "viewer") -> None:
+        """Give a person or a group a role in the whole namespace."""
+        path = f"/permissions/namespaces/{self.username}/{self.name}/shares"
+        await self._http.call("POST", path, {"username": username, "role": role})
+
+    async def unshare(self, username: str) -> None:
+        """Take the role away again."""
+        path = f"/permissions/namespaces/{self.username}/{self.name}/shares"
+        await self._http.call("DELETE", path, {"username": username})
+
+    def __repr__(self) -> str:
+        return f"<Namespace {self.username}/{self.name}>"

@@ -1,0 +1,123 @@
+"""The rows of a statement."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import AsyncIterator
+from typing import Any
+
+from .. import _html, _tables
+from .._errors import IncompleteResult, TruncatedWarning
+from .._models import Column, ReadVersion, columns_of, versions_of
+from ._http import AsyncHttp
+
+ARROW = "application/vnd.apache.arrow.stream"
+
+
+class AsyncResult:
+    """The rows of a statement, complete.
+
+    Speaks the Arrow capsule protocol, so polars, DuckDB and pandas take it without a copy: ``pl.DataFrame(result)``,
+    ``duckdb.sql("from result")``.
+    """
+
+    query: str
+    """The statement."""
+    row_count: int
+    """The number of rows."""
+    truncated: bool
+    """Whether rows are missing; only possible with ``truncate=True``."""
+    versions: tuple[ReadVersion, ...]
+    """The versions of the datasets that were read. ``as_of`` with one of them gives the same rows again."""
+
+    def __init__(self, query: str, said: dict[str, Any], stream: bytes | None, rows: list[dict[str, Any]] | None) -> None:
+        self.query, self.row_count, self.truncated = query, int(said["count"]), bool(said["truncated"])
+        self.versions = versions_of(said.get("snapshots"))
+        self._stream, self._rows = stream, rows
+        self._columns = columns_of(said.get("columns"))
+
+    async def arrow(self) -> Any:
+        """Return a ``pyarrow.Table``."""
+        return _tables.table([self._arrow_stream()])
+
+    async def df(self) -> Any:
+        """Return a ``pandas.DataFrame`` with Arrow types."""
+        return _tables.pandas_of(await self.arrow())
+
+    async def pl(self) -> Any:
+        """Return a ``polars.DataFrame``."""
+        return _tables.polars_of([self._arrow_stream()])
+
+    async def rows(self) -> list[dict[str, Any]]:
+        """Return a list with one dict for each row. Works without any optional package."""
+        if self._rows is not None:
+            return [dict(row) for row in self._rows]
+        return _tables.rows_of([self._arrow_stream()])
+
+    async def batches(self) -> AsyncIterator[Any]:
+        """Yield a ``pyarrow.RecordBatch`` at a time."""
+        for batch in _tables.batches(self._arrow_stream()):
+            yield batch
+
+    async def scalar(self) -> Any:
+        """Return the one value of a result with one row and one column."""
+        rows = await self.rows()
+        if len(rows) != 1 or len(rows[0]) != 1:
+            raise ValueError(f"The result has {len(rows)} rows and {len(rows[0]) if rows else 0} columns, not one value.")
+        return next(iter(rows[0].values()))
+
+    def _arrow_stream(self) -> bytes:
+        if self._stream is None:
+            _tables.need("pyarrow", "arrow")  # says what to install
+            raise RuntimeError("pyarrow was installed after the statement ran; run the statement again")
+        return self._stream
+
+    # sync: def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+    # sync:     """Give the rows to polars, DuckDB, pandas and others without a copy."""
+    # sync:     return self.arrow().__arrow_c_stream__(requested_schema)
+
+    # sync: def __iter__(self) -> Iterator[dict[str, Any]]:
+    # sync:     return iter(self.rows())
+
+    def __len__(self) -> int:
+        return self.row_count
+
+    def __repr__(self) -> str:
+        return f"<Result of {self.row_count:,} rows{', truncated' if self.truncated else ''}>"
+
+    def _repr_html_(self) -> str:
+        shown = self._rows if self._rows is not None else _tables.rows_of([self._arrow_stream()])
+        return _html.rows_page(_columns_or(self._columns, shown), shown, self.row_count)
+
+
+def _columns_or(columns: tuple[Column, ...], rows: list[dict[str, Any]]) -> tuple[Column, ...]:
+    return columns or tuple(Column(name, "") for name in (rows[0] if rows else {}))
+
+
+async def run_statement(http: AsyncHttp, body: dict[str, Any]) -> AsyncResult:
+    """Run a statement and return its rows once all of them have arrived."""
+    if not _tables.arrow_possible():
+        return await _as_json(http, body)
+    answer = await http.send("POST", "/query", body, headers={"Accept": f"{ARROW}, application/json;q=0.1"})
+    said = json.loads(answer.headers["X-Quern-Result"])
+    arrived = _tables.rows_in([answer.content])
+    # A stream that ends between two batches is a valid shorter stream.
+    if arrived != said["count"]:
+        raise IncompleteResult(f"The result has {said['count']} rows, but only {arrived} arrived.")
+    return _told(AsyncResult(body["query"], said, answer.content, None))
+
+
+async def _as_json(http: AsyncHttp, body: dict[str, Any]) -> AsyncResult:
+    answer = await http.call("POST", "/query", body)
+    said = answer["metadata"] | {"columns": answer["columns"]}
+    rows = [{name: value for name, value in row.items() if name != "__metadata"} for row in answer["data"]]
+    if len(rows) != said["count"]:
+        raise IncompleteResult(f"The result has {said['count']} rows, but only {len(rows)} arrived.")
+    return _told(AsyncResult(body["query"], said, None, rows))
+
+
+def _told(result: AsyncResult) -> AsyncResult:
+    if result.truncated:
+        warnings.warn(f"The result was cut after {result.row_count} rows.", TruncatedWarning, stacklevel=4)
+    return result

@@ -1,0 +1,52 @@
+"""The programs of the documentation run, and the surface and the types are those of the files that hold them."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from service import Service
+
+CLIENT = Path(__file__).parent.parent
+
+
+@pytest.mark.parametrize(("page", "person"), [("README.md", "eve"), ("../../docs/python.md", "bob")])
+def test_programs_of_the_documentation(
+    page: str, person: str, service: Service, orders_csv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("QUERN_SERVER", service.url)
+    # Every page starts with an empty account.
+    monkeypatch.setenv("QUERN_TOKEN", service.token(person))
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(orders_csv, "orders.csv")
+    names: dict[str, Any] = {}
+    programs = re.findall(r"^```python\n(.*?)^```", (CLIENT / page).read_text(), re.MULTILINE | re.DOTALL)
+    assert programs
+    for program in programs:
+        program = program.replace('share("bob")', 'share("ada")')
+        exec(compile(program, page, "exec"), names)
+
+
+def test_surface() -> None:
+    printed = subprocess.run([sys.executable, CLIENT / "tools" / "surface.py"], capture_output=True, text=True, check=True).stdout
+    assert printed == (CLIENT / "tests" / "surface.txt").read_text(), "run: python tools/surface.py > tests/surface.txt"
+
+
+def test_wheel(service: Service, ada_token: str, tmp_path: Path) -> None:
+    """The wheel, made of the sdist, works in a fresh environment with nothing but what it names."""
+    subprocess.run([sys.executable, "-m", "build", "-q", "--no-isolation", "--outdir", tmp_path, CLIENT], check=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    subprocess.run([sys.executable, "-m", "venv", tmp_path / "fresh"], check=True)
+    python = tmp_path / "fresh" / "bin" / "python"
+    subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", wheel], check=True)
+    program = "import quern, sys; print(quern.connect(sys.argv[1], sys.argv[2]).namespace('shop').sql('SELECT 41 + 1 AS n').rows())"
+    printed = subprocess.run(
+        [python, "-c", program, service.url, ada_token], capture_output=True, text=True, check=True, env={"PATH": ""}, cwd=tmp_path
+    )
+    assert printed.stdout == "[{'n': 42}]\n"
+    assert {path.suffix for path in tmp_path.iterdir() if path.is_file()} == {".whl", ".gz"}
