@@ -164,7 +164,7 @@ eval: ## Measure the quality of answers: SUITE=all SPLIT=dev|held-out AGENT=nl2q
 	go run ./eval -suite "$(or $(SUITE),all)" -split "$(or $(SPLIT),dev)" -agent "$(or $(AGENT),nl2ql)" -model "$(MODEL)" $(EVAL_FLAGS)
 
 .PHONY: test-python
-test-python: ## Test the Python package against real services; PYTHON is the interpreter
+test-python: ## Test the Python package against real services, with the oldest and the newest Python
 	clients/python/test
 
 .PHONY: schemathesis

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -41,9 +42,10 @@ def test_wheel(service: Service, ada_token: str, tmp_path: Path) -> None:
     """The wheel, made of the sdist, works in a fresh environment with nothing but what it names."""
     subprocess.run([sys.executable, "-m", "build", "-q", "--no-isolation", "--outdir", tmp_path, CLIENT], check=True)
     (wheel,) = tmp_path.glob("*.whl")
-    subprocess.run([sys.executable, "-m", "venv", tmp_path / "fresh"], check=True)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "fresh"], check=True)
     python = tmp_path / "fresh" / "bin" / "python"
-    subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", wheel], check=True)
+    pip = [os.environ["PIP_PYTHON"], "-W", "ignore", "-m", "pip", "--python", python, "install", "-q", "--disable-pip-version-check"]
+    subprocess.run([*pip, wheel], check=True)
     program = "import quern, sys; print(quern.connect(sys.argv[1], sys.argv[2]).namespace('shop').sql('SELECT 41 + 1 AS n').rows())"
     printed = subprocess.run(
         [python, "-c", program, service.url, ada_token], capture_output=True, text=True, check=True, env={"PATH": ""}, cwd=tmp_path
