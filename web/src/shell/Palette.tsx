@@ -7,14 +7,19 @@ import type { Chosen, ListHandle } from './PaletteList';
 
 const List = lazy(() => retried(() => import('./PaletteList')));
 
-/** A field whose arrow keys choose from a list below it. It is there at once: what is typed while the code of the list is loaded counts. */
+/** A field whose arrow keys choose from a list below it. It is there at once: what is typed while the code of the list is loaded counts, Enter too. */
 export function Palette({ onClose, onKeys }: { onClose: () => void; onKeys: () => void }) {
   const id = useId();
   const list = useRef<ListHandle>(null);
   const [words, setWords] = useState('');
   const [chosen, setChosen] = useState<Chosen>();
+  // Enter waits for the list: it opens what was found for the words, not what stood there before.
+  const [entered, setEntered] = useState(false);
   const press = (event: KeyboardEvent) => {
-    if (!event.nativeEvent.isComposing && list.current?.press(event.key)) event.preventDefault();
+    if (event.nativeEvent.isComposing) return;
+    if (event.key === 'Enter') setEntered(true);
+    else if (!list.current?.press(event.key)) return;
+    event.preventDefault();
   };
   return (
     <dialog
@@ -35,7 +40,10 @@ export function Palette({ onClose, onKeys }: { onClose: () => void; onKeys: () =
           autoComplete="off"
           spellCheck={false}
           value={words}
-          onChange={(event) => setWords(event.target.value)}
+          onChange={(event) => {
+            setWords(event.target.value);
+            setEntered(false);
+          }}
           onKeyDown={press}
           maxLength={200}
           placeholder={t.palette.placeholder}
@@ -43,7 +51,7 @@ export function Palette({ onClose, onKeys }: { onClose: () => void; onKeys: () =
         />
       </div>
       <Suspense>
-        <List ref={list} id={id} words={words} onChosen={setChosen} onClose={onClose} onKeys={onKeys} />
+        <List ref={list} id={id} words={words} entered={entered} onEntered={() => setEntered(false)} onChosen={setChosen} onClose={onClose} onKeys={onKeys} />
       </Suspense>
       <p aria-hidden className="hidden gap-4 border-t border-line px-4 py-2 text-xs text-text-3 sm:flex">
         <span>↑ ↓ {t.palette.hint.move}</span>

@@ -80,19 +80,20 @@ export default function PaletteList({ onClose, onKeys, ...rest }: Field & { onCl
     },
   ];
 
-  return <Choices {...rest} groups={groups.filter((group) => group.entries.length > 0)} empty={!found.isFetching} />;
+  const ready = asked === words.trim() && !found.isPending && !found.isPlaceholderData && !talks.isPending;
+  return <Choices {...rest} groups={groups.filter((group) => group.entries.length > 0)} ready={ready} />;
 }
 
 /** The id of the entry that Enter opens. */
 export type Chosen = string | undefined;
 export type ListHandle = { /** Takes a key of the field, if it means something to the list. */ press: (key: string) => boolean };
-type Field = { ref?: Ref<ListHandle>; id: string; words: string; onChosen: (chosen: Chosen) => void };
+type Field = { ref?: Ref<ListHandle>; id: string; words: string; entered: boolean; onEntered: () => void; onChosen: (chosen: Chosen) => void };
 
 type Entry = { key: string; icon: LucideIcon; hint?: string; onSelect: () => void; label: ReactNode };
 type Group = { heading: string; entries: Entry[] };
 
 /** The list. The focus stays in the field, which hands its keys on. */
-function Choices({ ref, id, words, onChosen, groups, empty }: Field & { groups: Group[]; empty: boolean }) {
+function Choices({ ref, id, words, entered, onEntered, onChosen, groups, ready }: Field & { groups: Group[]; ready: boolean }) {
   const list = useRef<HTMLDivElement>(null);
   const entries = groups.flatMap((group) => group.entries);
   const [at, setAt] = useState(0);
@@ -105,15 +106,18 @@ function Choices({ ref, id, words, onChosen, groups, empty }: Field & { groups: 
     else list.current?.querySelector('[aria-selected=true]')?.scrollIntoView({ block: 'nearest' });
   }, [chosen]);
   useEffect(() => onChosen(active), [active, onChosen]);
+  useEffect(() => {
+    if (!entered || !ready) return;
+    onEntered();
+    entries[chosen]?.onSelect();
+  });
 
   useImperativeHandle(ref, () => ({
     press: (key) => {
       if (entries.length === 0) return false;
       const next = { ArrowDown: chosen + 1, ArrowUp: chosen - 1 + entries.length }[key];
       if (next !== undefined) setAt(next % entries.length);
-      else if (key === 'Enter') entries[chosen]?.onSelect();
-      else return false;
-      return true;
+      return next !== undefined;
     },
   }));
 
@@ -148,7 +152,7 @@ function Choices({ ref, id, words, onChosen, groups, empty }: Field & { groups: 
           </div>
         ))}
       </div>
-      {entries.length === 0 && empty && <p className="px-4 py-8 text-center text-text-2">{t.palette.empty}</p>}
+      {entries.length === 0 && ready && <p className="px-4 py-8 text-center text-text-2">{t.palette.empty}</p>}
     </>
   );
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { colour, hasOrder, layOut } from './sqlText';
+import { colour, firstOrder, hasOrder, layOut } from './sqlText';
 
 const statement = `SELECT "from where", sum(x) AS total FROM orders LEFT JOIN c ON a = b WHERE d BETWEEN 1 AND 2 AND s = 'a FROM b' AND (x = 1 OR y = 2) GROUP BY 1 -- from`;
 
@@ -36,5 +36,16 @@ describe('hasOrder', () => {
     expect(hasOrder('select a from t\norder by a limit 3')).toBe(true);
     expect(hasOrder('SELECT a FROM t QUALIFY rank() OVER (ORDER BY a) = 1')).toBe(false);
     expect(hasOrder(`SELECT "order" FROM t WHERE s = 'ORDER BY a' -- ORDER BY a`)).toBe(false);
+  });
+});
+
+describe('firstOrder', () => {
+  it('is the name of the column that orders the rows', () => {
+    expect(firstOrder('SELECT a FROM t ORDER BY "the ""a""" DESC NULLS LAST, b')).toBe('the "a"');
+    expect(firstOrder('SELECT a FROM t ORDER BY a -- by name')).toBe('a');
+    expect(firstOrder('SELECT a FROM t')).toBeUndefined();
+  });
+  it('is empty for a calculation and for a place', () => {
+    for (const by of ['lower(a)', 'a + b', 't.a', '1', 'sum(n) DESC']) expect(firstOrder(`SELECT a FROM t ORDER BY ${by}`)).toBe('');
   });
 });

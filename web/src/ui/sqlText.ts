@@ -58,13 +58,25 @@ function between(tokens: readonly SqlToken[], at: number): boolean {
   return false;
 }
 
-/** Whether a statement says in which order its rows come. Orders in parentheses are those of windows and of parts. */
-export function hasOrder(text: string): boolean {
+/** Whether a statement says in which order its rows come. */
+export const hasOrder = (text: string): boolean => firstOrder(text) !== undefined;
+
+/**
+ * What a statement orders its rows by at first: the name of a column without its quotes, or nothing if it is a calculation.
+ * Orders in parentheses are those of windows and of parts.
+ */
+export function firstOrder(text: string): string | undefined {
+  const tokens = colour(text).filter(({ kind }) => kind !== 'space' && kind !== 'comment');
   let depth = 0;
-  for (const token of colour(text)) {
+  for (const [at, token] of tokens.entries()) {
     if (token.text === '(') depth += 1;
     else if (token.text === ')') depth -= 1;
-    else if (depth === 0 && token.kind === 'keyword' && token.text.toLowerCase() === 'order') return true;
+    else if (depth === 0 && token.kind === 'keyword' && token.text.toLowerCase() === 'order') {
+      const [by, next] = tokens.slice(at + 2, at + 4);
+      const alone = !next || next.text === ',' || next.text === ';' || next.kind === 'keyword';
+      if (by?.kind !== 'name' || !alone) return '';
+      return by.text.startsWith('"') ? by.text.slice(1, -1).replaceAll('""', '"') : by.text;
+    }
   }
-  return false;
+  return undefined;
 }

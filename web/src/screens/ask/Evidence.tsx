@@ -8,14 +8,13 @@ import { retried } from '~/lazy';
 import type { RunResult, RunStep } from '~/stream/run';
 import { t } from '~/texts';
 import { Button } from '~/ui/Button';
-import { choose, figureOf } from '~/ui/chart/choose';
+import { choose, figureOf, keepsOrder } from '~/ui/chart/choose';
 import { type ChartHandle, imagesOf } from '~/ui/chart/images';
 import { Failure } from '~/ui/Failure';
 import { Grid } from '~/ui/Grid';
 import { Menu, type MenuItem } from '~/ui/Menu';
 import { Segments } from '~/ui/Segments';
 import { Skeleton } from '~/ui/Skeleton';
-import { hasOrder } from '~/ui/sqlText';
 import type { Cited } from './Answer';
 import { Query } from './Query';
 import type { Where } from './runs';
@@ -60,7 +59,7 @@ export function Evidence({ result, runId, question, where, cited }: { result: Ru
       </div>
       {tab === 'chart' && chart && (
         <Suspense fallback={<Skeleton lines={6} />}>
-          <Chart key={step.index} ref={drawing} choice={chart} rows={step.data} ordered={hasOrder(step.query)} cut={step.truncated} name="chart" />
+          <Chart key={step.index} ref={drawing} choice={chart} rows={step.data} ordered={keepsOrder(chart, step.data, step.query)} cut={step.truncated} name="chart" />
         </Suspense>
       )}
       {tab === 'rows' && <Rows key={`${step.index}`} step={step} runId={runId} question={question} cited={cited?.step === step.index ? cited : null} />}

@@ -26,7 +26,15 @@ describe('tableOf', () => {
     expect(found?.lines[0]?.row['total']).toBe(11684.699999999999);
   });
   it('keeps the order of a statement that has one', () => {
-    expect(names(tableOf(written, { ...step, query: `${step.query} ORDER BY category` }, 'service'))).toEqual(['beans', 'cold*brew', null]);
+    expect(names(tableOf(written, { ...step, query: `${step.query} ORDER BY total NULLS LAST` }, 'service'))).toEqual(['beans', 'cold*brew', null]);
+  });
+  it('has the largest first if the statement orders by name', () => {
+    expect(names(tableOf(written, { ...step, query: `${step.query} ORDER BY "category"` }, 'service'))).toEqual(['cold*brew', 'beans', null]);
+  });
+  it('keeps names that have an order of their own', () => {
+    const named = (...list: string[]) => names(tableOf(table(...list.map((name, n) => `| ${name} | ${n} |`)), { ...step, query: `${step.query} ORDER BY "category"`, data: list.map((category, total) => ({ category, total })) }, 'service'));
+    for (const list of [['2026-01', '2026-02'], ['Q1', 'Q2'], ['0–9', '10–19']]) expect(named(...list)).toEqual(list);
+    expect(named('apples', 'pears')).toEqual(['pears', 'apples']);
   });
   it('leaves each claim with its cell', () => {
     const text = `In all ${o}12,012.2${c}.\n\n${table(`| **beans** | ${o}320.5${c} |`, `| cold\\*brew | ${o}11,684.70${c} |`)}\n\nMost by far: ${o}97%${c}.`;

@@ -1,6 +1,5 @@
 import { kindOf, valueText } from '~/format/value';
-import { choose, type Column, inOrder, type Row } from '~/ui/chart/choose';
-import { hasOrder } from '~/ui/sqlText';
+import { choose, type Column, inOrder, keepsOrder, type Row } from '~/ui/chart/choose';
 import { closing, opening } from './claims';
 
 type Step = { columns: readonly Column[]; data: readonly Row[]; query: string };
@@ -46,7 +45,7 @@ export function tableOf(text: string, step: Step, written: 'service' | 'model'):
 /** As the chart has them. Without a chart, as the statement orders them, or else as they were written. */
 function arranged(lines: Line[], step: Step): Line[] {
   const chart = choose(step.columns, step.data);
-  const ordered = hasOrder(step.query);
+  const ordered = keepsOrder(chart, step.data, step.query);
   if (!chart && !ordered) return lines;
   const places = new Map((chart ? inOrder(chart, step.data, ordered) : step.data).map((row, index) => [row, index]));
   return lines.toSorted((a, b) => (places.get(a.row) ?? 0) - (places.get(b.row) ?? 0));

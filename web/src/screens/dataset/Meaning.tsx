@@ -16,7 +16,7 @@ import { say } from '~/ui/toast';
 import { useUnsaved } from '~/unsaved';
 import { Choices } from './Choices';
 import { Conflict } from './Conflict';
-import { type ColumnDraft, type Draft, draftOf, Faults, fieldsOf, type Fn, hasSynonym, type JoinDraft, type MeasureDraft, type Role, type Sent, sentOf, withSynonym, words } from './meaning';
+import { type ColumnDraft, type Draft, draftOf, Faults, fieldsOf, type Fn, hasSynonym, type JoinDraft, type MeasureDraft, type Role, type Sent, sentOf, withSynonym, words } from './draft';
 import type { Part } from './part';
 import { SaveBar } from './SaveBar';
 
@@ -110,7 +110,7 @@ function Columns({ draft, setDraft, writable, faults, names, types }: Shared & {
     <>
       <h3>{texts.columns}</h3>
       <p className="mb-2 text-sm text-text-3">{texts.columnsText}</p>
-      <ul className="mb-8 divide-y divide-line rounded-md border border-line bg-surface">
+      <ul className="divide-y divide-line rounded-md border border-line bg-surface">
         {names.map((name) => {
           const column = draft.columns[name]!;
           const label = (what: string) => `${what} ${name}`;
@@ -172,65 +172,55 @@ function Measures({ draft, setDraft, writable, faults }: Shared) {
   const remove = (one: MeasureDraft) => setDraft({ ...draft, measures: draft.measures.filter((other) => other !== one) });
   const add = () => setDraft({ ...draft, measures: [...draft.measures, { key: newKey(), name: '', synonyms: words([]), function: 'sum', expression: '', unit: '', source: 'confirmed' }] });
   return (
-    <>
-      <h3>{texts.measures}</h3>
-      <p className="mb-2 max-w-160 text-sm text-text-3">{texts.measuresText}</p>
-      {draft.measures.length === 0 && <p className="mb-2 text-text-2">{texts.noMeasures}</p>}
-      <ul className="mb-2 flex flex-col gap-2">
-        {draft.measures.map((one) => {
-          const fault = (part: string) => faults.at(`measures.${one.key}.${part}`);
-          const off = !writable || one.source === 'rejected';
-          return (
-            <Entry key={one.key} name={one.name || texts.newMeasure} source={one.source} writable={writable} fault={faults.at(`measures.${one.key}`)} onSource={(source) => set(one.key, { source })} onRemove={() => remove(one)}>
-              <div className="grid gap-3 sm:grid-cols-2 xl:grid-cols-[minmax(0,1fr)_150px_minmax(0,1.4fr)_90px_minmax(0,1fr)]">
-                <Field label={texts.name} fault={fault('name')}>
-                  {(props) => <Input {...props} readOnly={off} maxLength={100} value={one.name} onChange={(event) => set(one.key, { name: event.target.value })} />}
-                </Field>
-                <Field label={texts.function} fault={fault('function')}>
-                  {(props) => (
-                    <Select {...props} disabled={off} value={one.function} onChange={(event) => set(one.key, { function: event.target.value as Fn })}>
-                      {functions.map((fn) => (
-                        <option key={fn} value={fn}>
-                          {texts.functions[fn]}
-                        </option>
-                      ))}
-                    </Select>
-                  )}
-                </Field>
-                <Field label={texts.expression} fault={fault('expression')}>
-                  {(props) => (
-                    <Input
-                      {...props}
-                      readOnly={off}
-                      maxLength={1000}
-                      spellCheck={false}
-                      autoCapitalize="none"
-                      placeholder={one.function === 'count' ? texts.allRows : texts.expressionHint}
-                      className="mono"
-                      value={one.expression}
-                      onChange={(event) => set(one.key, { expression: event.target.value })}
-                    />
-                  )}
-                </Field>
-                <Field label={texts.unit} fault={fault('unit')}>
-                  {(props) => <Input {...props} readOnly={off} maxLength={50} value={one.unit} onChange={(event) => set(one.key, { unit: event.target.value })} />}
-                </Field>
-                <Field label={texts.synonyms} fault={fault('synonyms')}>
-                  {(props) => (
-                    <Input {...props} placeholder={texts.synonymsHint} readOnly={off} value={one.synonyms.text} onChange={(event) => set(one.key, { synonyms: { ...one.synonyms, text: event.target.value } })} />
-                  )}
-                </Field>
-              </div>
-            </Entry>
-          );
-        })}
-      </ul>
-      {writable && (
-        <Button icon={Plus} onClick={add}>
-          {texts.addMeasure}
-        </Button>
-      )}
-    </>
+    <Entries title={texts.measures} text={texts.measuresText} none={texts.noMeasures} add={texts.addMeasure} onAdd={writable ? add : undefined}>
+      {draft.measures.map((one) => {
+        const fault = (part: string) => faults.at(`measures.${one.key}.${part}`);
+        const off = !writable || one.source === 'rejected';
+        return (
+          <Entry key={one.key} name={one.name || texts.newMeasure} source={one.source} writable={writable} fault={faults.at(`measures.${one.key}`)} onSource={(source) => set(one.key, { source })} onRemove={() => remove(one)}>
+            <div className="grid gap-3 sm:grid-cols-2 xl:grid-cols-[minmax(0,1fr)_150px_minmax(0,1.4fr)_90px_minmax(0,1fr)]">
+              <Field label={texts.name} fault={fault('name')}>
+                {(props) => <Input {...props} readOnly={off} maxLength={100} value={one.name} onChange={(event) => set(one.key, { name: event.target.value })} />}
+              </Field>
+              <Field label={texts.function} fault={fault('function')}>
+                {(props) => (
+                  <Select {...props} disabled={off} value={one.function} onChange={(event) => set(one.key, { function: event.target.value as Fn })}>
+                    {functions.map((fn) => (
+                      <option key={fn} value={fn}>
+                        {texts.functions[fn]}
+                      </option>
+                    ))}
+                  </Select>
+                )}
+              </Field>
+              <Field label={texts.expression} fault={fault('expression')}>
+                {(props) => (
+                  <Input
+                    {...props}
+                    readOnly={off}
+                    maxLength={1000}
+                    spellCheck={false}
+                    autoCapitalize="none"
+                    placeholder={one.function === 'count' ? texts.allRows : texts.expressionHint}
+                    className="mono"
+                    value={one.expression}
+                    onChange={(event) => set(one.key, { expression: event.target.value })}
+                  />
+                )}
+              </Field>
+              <Field label={texts.unit} fault={fault('unit')}>
+                {(props) => <Input {...props} readOnly={off} maxLength={50} value={one.unit} onChange={(event) => set(one.key, { unit: event.target.value })} />}
+              </Field>
+              <Field label={texts.synonyms} fault={fault('synonyms')}>
+                {(props) => (
+                  <Input {...props} placeholder={texts.synonymsHint} readOnly={off} value={one.synonyms.text} onChange={(event) => set(one.key, { synonyms: { ...one.synonyms, text: event.target.value } })} />
+                )}
+              </Field>
+            </div>
+          </Entry>
+        );
+      })}
+    </Entries>
   );
 }
 
@@ -239,41 +229,47 @@ function Joins({ draft, setDraft, writable, faults }: Shared) {
   const remove = (one: JoinDraft) => setDraft({ ...draft, joins: draft.joins.filter((other) => other !== one) });
   const add = () => setDraft({ ...draft, joins: [...draft.joins, { key: newKey(), columns: words([]), to: '', keys: words([]), source: 'confirmed' }] });
   return (
-    <>
-      <h3 className="mt-8">{texts.joins}</h3>
-      <p className="mb-2 max-w-160 text-sm text-text-3">{texts.joinsText}</p>
-      {draft.joins.length === 0 && <p className="mb-2 text-text-2">{texts.noJoins}</p>}
-      <ul className="mb-2 flex flex-col gap-2">
-        {draft.joins.map((one) => {
-          const fault = (part: string) => faults.at(`joins.${one.key}.${part}`);
-          const off = !writable || one.source === 'rejected';
-          return (
-            <Entry key={one.key} name={one.to || texts.newJoin} source={one.source} writable={writable} fault={faults.at(`joins.${one.key}`)} onSource={(source) => set(one.key, { source })} onRemove={() => remove(one)}>
-              <div className="grid gap-3 sm:grid-cols-3">
-                <Field label={texts.joinColumns} fault={fault('columns')}>
-                  {(props) => <Input {...props} readOnly={off} value={one.columns.text} onChange={(event) => set(one.key, { columns: { ...one.columns, text: event.target.value } })} />}
-                </Field>
-                <Field label={texts.joinTo} fault={fault('to')}>
-                  {(props) => <Input {...props} readOnly={off} maxLength={400} autoCapitalize="none" spellCheck={false} value={one.to} onChange={(event) => set(one.key, { to: event.target.value })} />}
-                </Field>
-                <Field label={texts.joinKeys} fault={fault('keys')}>
-                  {(props) => <Input {...props} readOnly={off} value={one.keys.text} onChange={(event) => set(one.key, { keys: { ...one.keys, text: event.target.value } })} />}
-                </Field>
-              </div>
-            </Entry>
-          );
-        })}
-      </ul>
-      {writable && (
-        <Button icon={Plus} onClick={add}>
-          {texts.addJoin}
-        </Button>
-      )}
-    </>
+    <Entries title={texts.joins} text={texts.joinsText} none={texts.noJoins} add={texts.addJoin} onAdd={writable ? add : undefined}>
+      {draft.joins.map((one) => {
+        const fault = (part: string) => faults.at(`joins.${one.key}.${part}`);
+        const off = !writable || one.source === 'rejected';
+        return (
+          <Entry key={one.key} name={one.to || texts.newJoin} source={one.source} writable={writable} fault={faults.at(`joins.${one.key}`)} onSource={(source) => set(one.key, { source })} onRemove={() => remove(one)}>
+            <div className="grid gap-3 sm:grid-cols-3">
+              <Field label={texts.joinColumns} fault={fault('columns')}>
+                {(props) => <Input {...props} readOnly={off} value={one.columns.text} onChange={(event) => set(one.key, { columns: { ...one.columns, text: event.target.value } })} />}
+              </Field>
+              <Field label={texts.joinTo} fault={fault('to')}>
+                {(props) => <Input {...props} readOnly={off} maxLength={400} autoCapitalize="none" spellCheck={false} value={one.to} onChange={(event) => set(one.key, { to: event.target.value })} />}
+              </Field>
+              <Field label={texts.joinKeys} fault={fault('keys')}>
+                {(props) => <Input {...props} readOnly={off} value={one.keys.text} onChange={(event) => set(one.key, { keys: { ...one.keys, text: event.target.value } })} />}
+              </Field>
+            </div>
+          </Entry>
+        );
+      })}
+    </Entries>
   );
 }
 
 type Source = MeasureDraft['source'];
+
+/** The measures or the joins, and the button that adds one. */
+function Entries({ title, text, none, add, onAdd, children }: { title: string; text: string; none: string; add: string; onAdd: (() => void) | undefined; children: ReactNode[] }) {
+  return (
+    <section className="mt-8">
+      <h3>{title}</h3>
+      <p className="mb-2 max-w-160 text-sm text-text-3">{text}</p>
+      {children.length === 0 ? <p className="mb-2 text-text-2">{none}</p> : <ul className="mb-2 flex flex-col gap-2">{children}</ul>}
+      {onAdd && (
+        <Button icon={Plus} onClick={onAdd}>
+          {add}
+        </Button>
+      )}
+    </section>
+  );
+}
 
 /** A measure or a join with what can be done about it: a draft is confirmed or rejected, what people said is removed. */
 function Entry({

@@ -1,4 +1,5 @@
 import { isKeyLike, kindOf } from '~/format/value';
+import { firstOrder } from '~/ui/sqlText';
 
 export type Column = { name: string; type: string };
 export type Row = Readonly<Record<string, unknown>>;
@@ -57,6 +58,20 @@ export function choose(columns: readonly Column[], rows: readonly Row[]): Chart 
   }
   if (!category && second && measures.length === columns.length) return { kind: 'point', kinds: ['point'], x: first, y: second, measures, together: false };
   return null;
+}
+
+/** Names that sort as what they mean: 2026-01, 10–19, > 30, Q1. */
+const ordinal = /^[<>≤≥]?\s*\d|^(q|h|w|kw|quarter|week)\s?\d/i;
+
+/**
+ * Whether the chart of an answer has the order of its statement. The rules order by the names of categories if a question says nothing about it:
+ * then the largest bar is the first, unless the names have an order of their own.
+ */
+export function keepsOrder(chart: Chart | null, rows: readonly Row[], query: string): boolean {
+  const by = firstOrder(query);
+  if (!chart || chart.kind !== 'bar' || by?.toLowerCase() !== chart.x.name.toLowerCase()) return by !== undefined;
+  const names = rows.map((row) => row[chart.x.name]).filter((name) => name !== null && name !== undefined);
+  return names.every((name) => ordinal.test(String(name)));
 }
 
 /** The rows as the chart shows them: as they are if the statement orders them, otherwise by time, or with the largest bar first. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Schemas } from '~/api/client';
-import { draftOf, Faults, fieldsOf, hasSynonym, listOf, sentOf, withSynonym, words } from './meaning';
+import { draftOf, Faults, fieldsOf, hasSynonym, listOf, sentOf, withSynonym, words } from './draft';
 
 const saved: Schemas['Semantics'] = {
   row: 'order line',
