@@ -3342,6 +3342,15 @@ type Rows = NewRows
 
 // ListAuditParams defines parameters for ListAudit.
 type ListAuditParams struct {
+	// Namespace Only entries about this namespace of the caller and its datasets, by the name that it had at that time.
+	Namespace *ObjectName `form:"namespace,omitempty" json:"namespace,omitempty"`
+
+	// Dataset Only entries about this dataset of the namespace, by the name that it had at that time, and about the namespace as a whole. Needs `namespace`.
+	Dataset *ObjectName `form:"dataset,omitempty" json:"dataset,omitempty"`
+
+	// Reads false: without reads of rows, profiles, answers and queries. Exports are no reads.
+	Reads *bool `form:"reads,omitempty" json:"reads,omitempty"`
+
 	// Cursor `nextCursor` of the page before.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
@@ -3881,7 +3890,8 @@ type ClientInterface interface {
 
 	// ListAudit What happened to the caller's data
 	//
-	// Who did what, when and from where. Newest first.
+	// Who did what, when and from where. Newest first. The service searches a limited part of the log for a page, so with a filter a page
+	// may have few or no entries although more follow; `nextCursor` is absent at the end.
 	//
 	// Corresponds with GET /audit (the `ListAudit` operationId).
 	ListAudit(ctx context.Context, params *ListAuditParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -5181,7 +5191,8 @@ type ClientInterface interface {
 
 // ListAudit What happened to the caller's data
 //
-// Who did what, when and from where. Newest first.
+// Who did what, when and from where. Newest first. The service searches a limited part of the log for a page, so with a filter a page
+// may have few or no entries although more follow; `nextCursor` is absent at the end.
 //
 // Corresponds with GET /audit (the `ListAudit` operationId).
 func (c *Client) ListAudit(ctx context.Context, params *ListAuditParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7715,6 +7726,42 @@ func NewListAuditRequest(server string, params *ListAuditParams) (*http.Request,
 		// styled parameters, preserving literal commas as delimiters
 		// per the OpenAPI spec (e.g. "color=blue,black,brown").
 		var rawQueryFragments []string
+
+		if params.Namespace != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "namespace", *params.Namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Dataset != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "dataset", *params.Dataset, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Reads != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "reads", *params.Reads, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
 
 		if params.Cursor != nil {
 
@@ -13058,7 +13105,8 @@ type ClientWithResponsesInterface interface {
 
 	// ListAuditWithResponse What happened to the caller's data
 	//
-	// Who did what, when and from where. Newest first.
+	// Who did what, when and from where. Newest first. The service searches a limited part of the log for a page, so with a filter a page
+	// may have few or no entries although more follow; `nextCursor` is absent at the end.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -19515,7 +19563,8 @@ func (r GetVersionResponse) ContentType() string {
 
 // ListAuditWithResponse What happened to the caller's data
 //
-// Who did what, when and from where. Newest first.
+// Who did what, when and from where. Newest first. The service searches a limited part of the log for a page, so with a filter a page
+// may have few or no entries although more follow; `nextCursor` is absent at the end.
 //
 // Returns a wrapper object for the known response body format(s).
 //

@@ -38,6 +38,15 @@ func catalogScenarios() []scenario {
 			{as: "ali", do: "GET /audit", status: 200, want: page(auditBody("ali", "account.create", `{"kind": "account", "id": "<ali>"}`, ""))},
 			{as: "<e-token>", do: "GET /audit", status: 403, want: plainFault("FORBIDDEN", "This requires an unrestricted token with the role owner.")},
 			{as: "amy", do: "GET /audit?cursor=nonsense", status: 422, want: invalid("cursor", "is not a cursor of this list; set it to the nextCursor of the page before, or leave it out for the first page")},
+			{as: "amy", do: "GET /audit?namespace=N&dataset=D&reads=false", status: 200, want: page(
+				auditBody("ali", "definition.put", `{"kind": "dataset", "id": "<d>", "namespace": "n", "dataset": "d"}`, "revision 1"),
+				`{"id": "<entry uuid>", "at": "<at now>", "username": "amy", "tokenId": "<o>", "action": "share.grant", "target": {"kind": "dataset", "id": "<d>", "namespace": "n", "dataset": "d"},
+					"detail": "ali editor", "outcome": "done", "address": "127.0.0.1", "requestId": "<share>"}`,
+				auditBody("amy", "dataset.create", `{"kind": "dataset", "id": "<d>", "namespace": "n", "dataset": "d"}`, ""),
+				auditBody("amy", "namespace.create", `{"kind": "namespace", "id": "<n>", "namespace": "n"}`, ""))},
+			{as: "amy", do: "GET /audit?namespace=none", status: 200, want: page()},
+			{as: "amy", do: "GET /audit?dataset=d", status: 422, want: invalid("dataset", "needs namespace; add the namespace of the dataset")},
+			{as: "amy", do: "GET /audit?reads=false&cursor=<rest>", status: 422, want: invalid("cursor", "is not a cursor of this list; set it to the nextCursor of the page before, or leave it out for the first page")},
 			{as: "amy", do: "GET /audit?limit=101", status: 422, want: invalid("limit", "must be at most 100")},
 			{do: "quernd audit -n 2 AMY", want: "AT                    WHO  ACTION          TARGET  DETAIL      ADDRESS    REQUEST\n" +
 				"<at now>  ali  definition.put  n/d     revision 1  127.0.0.1  <put text>\n" +

@@ -10,11 +10,24 @@ import (
 )
 
 func (p *program) auditCommand() *cobra.Command {
-	var limit int
+	var (
+		limit   int
+		changes bool
+	)
 
-	command := p.act("audit", "Show what happened to your data, newest first", cobra.NoArgs, func(ctx context.Context, client *api.Client, _ []string) error {
+	command := p.act("audit [NAMESPACE[/DATASET]]", "Show what happened to your data, newest first", cobra.MaximumNArgs(1), func(ctx context.Context, client *api.Client, args []string) error {
+		parameters := api.ListAuditParams{Limit: new(int32(100)), Reads: new(!changes)}
+
+		if len(args) == 1 {
+			namespace, dataset, found := strings.Cut(args[0], "/")
+			if parameters.Namespace = &namespace; found {
+				parameters.Dataset = &dataset
+			}
+		}
+
 		return list(p, api.Pages(func(cursor *string) ([]api.AuditEntry, *string, error) {
-			page, err := api.Read[api.AuditList](client.ListAudit(ctx, &api.ListAuditParams{Cursor: cursor, Limit: new(int32(100))}))
+			parameters.Cursor = cursor
+			page, err := api.Read[api.AuditList](client.ListAudit(ctx, &parameters))
 
 			return page.Data, page.NextCursor, err
 		}), limit, "No audit entries yet.",
@@ -28,6 +41,7 @@ func (p *program) auditCommand() *cobra.Command {
 		)
 	})
 	command.Flags().IntVar(&limit, "limit", 50, "maximum number to show; 0 shows all")
+	command.Flags().BoolVar(&changes, "changes", false, "leave out reads of rows, profiles, answers and queries")
 
 	return command
 }

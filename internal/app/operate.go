@@ -227,7 +227,7 @@ func (o Operator) Audit(ctx context.Context, username string, limit int) error {
 			return noUser(username)
 		}
 
-		entries, _, err := audit.Log{DB: db}.List(ctx, account, audit.Position{}, limit)
+		entries, _, err := audit.Log{DB: db}.List(ctx, account, audit.Filter{}, audit.Position{}, limit)
 		if err != nil {
 			return err
 		}

@@ -7,6 +7,8 @@ package audit
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -69,26 +71,77 @@ type Log struct {
 	DB *postgres.DB
 }
 
+// Filter selects entries. The zero Filter selects all.
+type Filter struct {
+	Namespace string // only targets in this namespace, by the name that it had then
+	Dataset   string // only this dataset of the namespace, and the namespace as a whole
+	Changes   bool   // no reads
+}
+
+func (f Filter) selects(e Entry) bool {
+	return (f.Namespace == "" || strings.EqualFold(e.Target.Namespace, f.Namespace)) &&
+		(f.Dataset == "" || e.Target.Dataset == "" || strings.EqualFold(e.Target.Dataset, f.Dataset)) &&
+		(!f.Changes || !isRead(e.Action))
+}
+
+// isRead reports whether an action only looked. An export is no read, because it takes the rows away.
+func isRead(action string) bool {
+	return slices.Contains([]string{"profile.get", "query.link", "query.run", "rows.list", "run.read", "setAside.read", "step.read"}, action)
+}
+
+// A page of a filtered list comes from so many entries at most, so that a rare entry in a long log does not hold a
+// connection for long.
+const (
+	chunk  = 1000
+	chunks = 20
+)
+
 // List returns the entries of an account, newest first, starting after the given position. The zero Position is the
-// start of the list; a zero next means that no entries follow.
-func (l Log) List(ctx context.Context, account uuid.UUID, after Position, limit int) (list []Entry, next Position, err error) {
+// start of the list; a zero next means that no entries follow. With a filter, a page may be short although entries follow.
+func (l Log) List(ctx context.Context, account uuid.UUID, filter Filter, after Position, limit int) (list []Entry, next Position, err error) {
 	if after == (Position{}) {
 		after = Position{At: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}
 	}
 
-	err = l.DB.Do(ctx, func(q postgres.Querier) error {
-		list, err = selectEntries(ctx, q, account, after, limit+1)
-
-		return err
-	})
-
-	if len(list) > limit {
-		list = list[:limit]
-		next = Position{At: list[limit-1].At, ID: list[limit-1].ID}
+	size := limit + 1
+	if filter != (Filter{}) {
+		size = chunk
 	}
 
-	return list, next, err
+	for range chunks {
+		var read []Entry
+
+		if err := l.DB.Do(ctx, func(q postgres.Querier) error {
+			read, err = selectEntries(ctx, q, account, after, size)
+
+			return err
+		}); err != nil {
+			return nil, Position{}, err
+		}
+
+		for _, e := range read {
+			if !filter.selects(e) {
+				continue
+			}
+
+			if len(list) == limit {
+				return list, positionOf(list[limit-1]), nil
+			}
+
+			list = append(list, e)
+		}
+
+		if len(read) < size {
+			return list, Position{}, nil
+		}
+
+		after = positionOf(read[size-1])
+	}
+
+	return list, after, nil
 }
+
+func positionOf(e Entry) Position { return Position{At: e.At, ID: e.ID} }
 
 // monthsAhead is the number of partitions after the partition of the current month. A service that was stopped for a while
 // still has a partition when it starts.

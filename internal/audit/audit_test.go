@@ -81,7 +81,7 @@ func TestListPages(t *testing.T) {
 	var got []string
 
 	for after, more := (audit.Position{}), true; more; more = after != (audit.Position{}) {
-		page, next, err := audit.Log{DB: db}.List(t.Context(), account, after, 2)
+		page, next, err := audit.Log{DB: db}.List(t.Context(), account, audit.Filter{}, after, 2)
 		require.NoError(t, err)
 
 		for _, entry := range page {
@@ -94,6 +94,62 @@ func TestListPages(t *testing.T) {
 	}
 
 	require.Equal(t, []string{"6", "5", "4", "3", "2", "1", "0"}, got)
+}
+
+// TestListFilters checks a filter against a log in which it selects few entries: a page is short, but none is left out.
+func TestListFilters(t *testing.T) {
+	t.Parallel()
+
+	db := pgtest.New(t)
+	account, now := uuid.New(), time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+
+	entry := func(at int, action, namespace, dataset string) audit.Entry {
+		return audit.Entry{
+			Account: account, At: now.Add(time.Duration(at) * time.Second), Actor: "ada", Action: action, Detail: strconv.Itoa(at),
+			Target: audit.Target{Kind: "dataset", ID: "x", Namespace: namespace, Dataset: dataset},
+		}
+	}
+	entries := []audit.Entry{
+		entry(0, "dataset.create", "shop", "orders"), entry(1, "share.grant", "shop", ""), entry(2, "dataset.create", "shop", "people"),
+		entry(3, "dataset.create", "other", "orders"), entry(4, "token.create", "", ""),
+	}
+	// More reads than one page searches.
+	for at := range 20_500 {
+		entries = append(entries, entry(5+at, "query.run", "shop", "orders"))
+	}
+
+	entries = append(entries, entry(30_000, "dataset.export", "Shop", "Orders"), entry(30_001, "rows.list", "shop", "orders"))
+	require.NoError(t, db.InTx(t.Context(), func(tx postgres.Tx) error { return audit.WriteTx(t.Context(), tx, entries...) }))
+
+	all := func(filter audit.Filter) (got []string, pages int) {
+		for after, more := (audit.Position{}), true; more; more = after != (audit.Position{}) {
+			page, next, err := audit.Log{DB: db}.List(t.Context(), account, filter, after, 2)
+			require.NoError(t, err)
+			require.LessOrEqual(t, len(page), 2)
+
+			for _, e := range page {
+				got = append(got, e.Detail)
+			}
+
+			after, pages = next, pages+1
+		}
+
+		return got, pages
+	}
+
+	got, pages := all(audit.Filter{Namespace: "shop", Dataset: "orders", Changes: true})
+	require.Equal(t, []string{"30000", "1", "0"}, got)
+	require.Equal(t, 2, pages)
+
+	got, _ = all(audit.Filter{Namespace: "shop", Changes: true})
+	require.Equal(t, []string{"30000", "2", "1", "0"}, got)
+
+	got, _ = all(audit.Filter{Changes: true})
+	require.Equal(t, []string{"30000", "4", "3", "2", "1", "0"}, got)
+
+	page, _, err := audit.Log{DB: db}.List(t.Context(), account, audit.Filter{Namespace: "shop", Dataset: "orders"}, audit.Position{}, 2)
+	require.NoError(t, err)
+	require.Equal(t, "30001", page[0].Detail)
 }
 
 // TestEntriesOfAMonthThatWasNotPrepared checks that entries of a month without a partition are kept, and move when

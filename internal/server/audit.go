@@ -22,7 +22,16 @@ func (h handlers) ListAudit(ctx context.Context, request api.ListAuditRequestObj
 		return nil, err
 	}
 
-	list, next, err := h.audit.List(ctx, who.Account, after, pageLimit(request.Params.Limit))
+	params := request.Params
+	if params.Dataset != nil && params.Namespace == nil {
+		return nil, fault.Invalid("dataset", "needs namespace; add the namespace of the dataset")
+	}
+
+	filter := audit.Filter{
+		Namespace: value(params.Namespace), Dataset: value(params.Dataset), Changes: params.Reads != nil && !*params.Reads,
+	}
+
+	list, next, err := h.audit.List(ctx, who.Account, filter, after, pageLimit(params.Limit))
 	if err != nil {
 		return nil, err
 	}

@@ -633,8 +633,7 @@ export const t = {
       from: 'From',
       older: 'Look further back',
       reads: 'Show reads',
-      onlyReads: 'Nothing was changed lately',
-      onlyReadsText: 'Only reads are recorded.',
+      noChanges: 'No change is recorded under this name',
       wholeSpace: 'whole namespace',
       // What the service writes with a dataset or a namespace as its target.
       actions: {

@@ -1,5 +1,5 @@
 import type { Locator, Page } from '@playwright/test';
-import { expect, test } from './support';
+import { Api, expect, signIn, test } from './support';
 
 const space = `keys${Date.now().toString(36)}`;
 const csv = ['order_id,city,amount', ...Array.from({ length: 60 }, (_, row) => `${1000 + row},${['Vienna', 'Graz', 'Linz'][row % 3]},${row}.5`)].join('\n');
@@ -128,4 +128,26 @@ test('the main path by keyboard alone', async ({ page }) => {
     await expect(dialog).toHaveCount(0);
     await expect(button).toBeFocused();
   });
+});
+
+test('Enter in the palette waits for the list and for what was searched', async ({ page }) => {
+  const name = `early${Date.now().toString(36)}`;
+  await (await Api.as('ada')).dataset(name, 'visits', 'id,city\n1,Vienna\n2,Graz\n');
+  await page.route(/\/assets\/PaletteList-.*\.js$/, async (route) => {
+    await new Promise((done) => setTimeout(done, 1500));
+    await route.continue();
+  });
+  await signIn(page, 'ada', '/connect');
+  await page.keyboard.press('Control+k');
+  await expect(page.getByPlaceholder('Search or type a command')).toBeFocused();
+  await page.keyboard.type(name);
+  await page.keyboard.press('Enter');
+  await expect(page.getByRole('heading', { name: 'visits', level: 1 })).toBeVisible();
+  expect(new URL(page.url()).pathname).toBe(`/data/ada/${name}/visits`);
+
+  await page.keyboard.press('Control+k');
+  await expect(page.getByRole('option').first()).toBeVisible();
+  await page.keyboard.type('account');
+  await page.keyboard.press('Enter');
+  await expect(page).toHaveURL(/\/account$/);
 });

@@ -137,9 +137,11 @@ export const shares = (ref: Ref) =>
       take(api.GET('/permissions/datasets/{username}/{namespace}/{datasetName}/shares', { params: { path: pathOf(ref) }, signal })),
   });
 
-export const audit = infiniteQueryOptions({
-  queryKey: ['audit'],
-  queryFn: ({ signal, pageParam }) => take(api.GET('/audit', { params: { query: { limit: 100, ...(pageParam && { cursor: pageParam }) } }, signal })),
-  initialPageParam: '',
-  getNextPageParam: (last) => last.nextCursor,
-});
+/** What happened to a dataset of the caller and to its namespace as a whole. */
+export const audit = ({ namespace, dataset }: Ref, reads: boolean) =>
+  infiniteQueryOptions({
+    queryKey: ['audit', namespace, dataset, reads],
+    queryFn: ({ signal, pageParam }) => take(api.GET('/audit', { params: { query: { namespace, dataset, reads, limit: 50, ...(pageParam && { cursor: pageParam }) } }, signal })),
+    initialPageParam: '',
+    getNextPageParam: (last) => last.nextCursor,
+  });

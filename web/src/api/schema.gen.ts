@@ -2215,7 +2215,8 @@ export interface paths {
         };
         /**
          * What happened to the caller's data
-         * @description Who did what, when and from where. Newest first.
+         * @description Who did what, when and from where. Newest first. The service searches a limited part of the log for a page, so with a filter a page
+         *     may have few or no entries although more follow; `nextCursor` is absent at the end.
          */
         get: operations["listAudit"];
         put?: never;
@@ -9294,6 +9295,18 @@ export interface operations {
     listAudit: {
         parameters: {
             query?: {
+                /**
+                 * @description Only entries about this namespace of the caller and its datasets, by the name that it had at that time.
+                 * @example sales
+                 */
+                namespace?: components["schemas"]["ObjectName"];
+                /**
+                 * @description Only entries about this dataset of the namespace, by the name that it had at that time, and about the namespace as a whole. Needs `namespace`.
+                 * @example orders
+                 */
+                dataset?: components["schemas"]["ObjectName"];
+                /** @description false: without reads of rows, profiles, answers and queries. Exports are no reads. */
+                reads?: boolean;
                 /** @description `nextCursor` of the page before. */
                 cursor?: components["parameters"]["Cursor"];
                 /** @description Length of a page. */

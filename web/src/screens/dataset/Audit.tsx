@@ -1,4 +1,4 @@
-import { useInfiniteQuery } from '@tanstack/react-query';
+import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query';
 import { ScrollText } from 'lucide-react';
 import { useEffect, useState } from 'react';
 import { audit } from '~/api/queries';
@@ -9,22 +9,18 @@ import { Empty } from '~/ui/Empty';
 import { Failure } from '~/ui/Failure';
 import { Heads } from '~/ui/Heads';
 import { Skeleton } from '~/ui/Skeleton';
-import { actionName, concerns, detailOf, isRead } from './events';
+import { actionName, detailOf } from './events';
 import type { Part } from './part';
 
 const texts = t.dataset.audit;
-const few = 10;
-const pagesAhead = 5;
-
-/** The service lists what happened to all of a person's data; this shows what concerns one dataset. */
+/** What happened to the dataset, without reads unless they are asked for. */
 export default function Audit({ at, role }: Part) {
-  const list = useInfiniteQuery({ ...audit, enabled: role === 'owner' });
   const [withReads, setWithReads] = useState(false);
-  const entries = (list.data?.pages ?? []).flatMap((page) => page.data).filter((entry) => concerns(at, entry));
-  const shown = entries.filter((entry) => withReads || !isRead(entry));
-  // Most entries are reads, so that the changes may lie some pages back.
+  const list = useInfiniteQuery({ ...audit(at, withReads), enabled: role === 'owner', placeholderData: keepPreviousData });
+  const shown = (list.data?.pages ?? []).flatMap((page) => page.data);
+  // The service searches a part of its log at a time: what it found there may be nothing.
   const { hasNextPage, isFetching, isError, fetchNextPage } = list;
-  const further = hasNextPage && !isFetching && !isError && shown.length < few && (list.data?.pages.length ?? 0) < pagesAhead;
+  const further = shown.length === 0 && hasNextPage && !isFetching && !isError;
   useEffect(() => {
     if (further) void fetchNextPage();
   }, [further, fetchNextPage]);
@@ -37,12 +33,10 @@ export default function Audit({ at, role }: Part) {
         <input type="checkbox" checked={withReads} onChange={(event) => setWithReads(event.target.checked)} className="accent-accent" />
         {texts.reads}
       </label>
-      {shown.length === 0 && list.isFetchingNextPage ? (
+      {shown.length === 0 && (list.isFetchingNextPage || list.hasNextPage) ? (
         <Skeleton />
       ) : shown.length === 0 ? (
-        <Empty icon={ScrollText} title={entries.length === 0 ? texts.empty : texts.onlyReads}>
-          {entries.length > 0 && texts.onlyReadsText}
-        </Empty>
+        <Empty icon={ScrollText} title={withReads ? texts.empty : texts.noChanges} />
       ) : (
         <div className="overflow-x-auto rounded-md border border-line bg-surface">
           <table className="w-full text-sm">
@@ -71,7 +65,7 @@ export default function Audit({ at, role }: Part) {
           </table>
         </div>
       )}
-      {list.hasNextPage && (
+      {list.hasNextPage && shown.length > 0 && (
         <Button className="mt-4" busy={list.isFetchingNextPage} onClick={() => void list.fetchNextPage()}>
           {texts.older}
         </Button>

@@ -26,6 +26,7 @@ export function Columns({ at, metadata, role }: Part) {
   const waiting = metadata.rowCount > 0;
   const stats = useQuery({
     ...profile(at),
+    enabled: waiting,
     // The first profile comes a moment after the first rows; whoever waits for it needs no reload.
     refetchInterval: ({ state }) => (waiting && isAbsent(state.error) && state.errorUpdateCount < 40 ? 4000 : false),
   });

@@ -93,7 +93,7 @@ function Name({ at }: Part) {
 function Exposed({ at, metadata }: Part) {
   const queries = useQueryClient();
   const entry = useQuery(listEntry(at));
-  const stats = useQuery(profile(at));
+  const stats = useQuery({ ...profile(at), enabled: metadata.rowCount > 0 });
   const some = useInfiniteQuery(rows(at));
   const change = useMutation({
     mutationFn: (exposure: Exposure) => take(api.PATCH('/data/{username}/{namespace}/{datasetName}', { params: { path: pathOf(at) }, body: { exposure } })),

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { t } from '~/texts';
-import { actionName, concerns, detailOf, isRead } from './events';
+import { actionName, detailOf } from './events';
 
 const dataset = { kind: 'dataset' as const, id: '1', namespace: 'Sales', dataset: 'Orders' };
 const namespace = { kind: 'namespace' as const, id: '2', namespace: 'Sales' };
@@ -19,11 +19,6 @@ describe('audit', () => {
     const names = Object.values(t.dataset.audit.actions);
     expect(new Set(names).size).toBe(names.length);
   });
-  it('tells reads from changes and exports', () => {
-    const seen = Object.keys(t.dataset.audit.actions).filter((action) => isRead({ action }));
-    expect(seen.toSorted()).toEqual(['profile.get', 'query.link', 'query.run', 'rows.list', 'run.read', 'setAside.read', 'step.read']);
-    for (const action of ['dataset.export', 'setAside.export', 'share.grant', 'dataset.polish']) expect(isRead({ action })).toBe(false);
-  });
   it('leaves out ids and says what holds for the whole namespace', () => {
     const said = (action: string, detail: string, target: typeof dataset | typeof namespace) => detailOf({ action, detail, target });
     expect(said('share.grant', 'bob viewer', dataset)).toBe('bob viewer');
@@ -32,12 +27,5 @@ describe('audit', () => {
     expect(said('namespace.update', 'exposure rows', namespace)).toBe('exposure rows');
     expect(said('rows.append', '0199c0de-0000-7000-8000-000000000001', dataset)).toBe('');
     expect(said('ingestion.create', 'append 0199c0de-0000-7000-8000-000000000001, 1 files', dataset)).toContain('append');
-  });
-  it('takes entries of the dataset and of its namespace, in any letters', () => {
-    const at = { namespace: 'sales', dataset: 'orders' };
-    expect(concerns(at, { target: dataset })).toBe(true);
-    expect(concerns(at, { target: namespace })).toBe(true);
-    expect(concerns(at, { target: { ...dataset, dataset: 'other' } })).toBe(false);
-    expect(concerns(at, { target: { kind: 'account', id: '3' } })).toBe(false);
   });
 });

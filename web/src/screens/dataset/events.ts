@@ -3,11 +3,6 @@ import { t } from '~/texts';
 
 type Entry = Schemas['AuditEntry'];
 
-/** Actions that only looked. An export is none of them: it takes the rows away. */
-const reads: ReadonlySet<string> = new Set(['profile.get', 'query.link', 'query.run', 'rows.list', 'run.read', 'setAside.read', 'step.read'] satisfies (keyof typeof t.dataset.audit.actions)[]);
-
-export const isRead = (entry: Pick<Entry, 'action'>) => reads.has(entry.action);
-
 /** What was done, in words. An action that the console does not know keeps its code. */
 export function actionName(action: string): string {
   return Object.hasOwn(t.dataset.audit.actions, action) ? t.dataset.audit.actions[action as keyof typeof t.dataset.audit.actions] : action;
@@ -20,10 +15,4 @@ export function detailOf(entry: Pick<Entry, 'detail' | 'action' | 'target'>): st
   const detail = id.test(entry.detail) ? '' : entry.detail;
   const whole = entry.target.kind === 'namespace' && !entry.action.startsWith('namespace.') ? t.dataset.audit.wholeSpace : '';
   return [detail, whole].filter(Boolean).join(', ');
-}
-
-/** Whether an entry of the account concerns a dataset, or its namespace as a whole. */
-export function concerns(at: { namespace: string; dataset: string }, { target }: Pick<Entry, 'target'>): boolean {
-  const same = (a: string | undefined, b: string) => a?.toLowerCase() === b.toLowerCase();
-  return same(target.namespace, at.namespace) && (target.dataset === undefined || same(target.dataset, at.dataset));
 }
