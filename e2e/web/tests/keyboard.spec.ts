@@ -132,7 +132,7 @@ test('the main path by keyboard alone', async ({ page }) => {
 
 test('Enter in the palette waits for the list and for what was searched', async ({ page }) => {
   const name = `early${Date.now().toString(36)}`;
-  await (await Api.as('ada')).dataset(name, 'visits', 'id,city\n1,Vienna\n2,Graz\n');
+  await (await Api.as('ada')).dataset('palette', name, 'id,city\n1,Vienna\n2,Graz\n');
   await page.route(/\/assets\/PaletteList-.*\.js$/, async (route) => {
     await new Promise((done) => setTimeout(done, 1500));
     await route.continue();
@@ -142,11 +142,11 @@ test('Enter in the palette waits for the list and for what was searched', async 
   await expect(page.getByPlaceholder('Search or type a command')).toBeFocused();
   await page.keyboard.type(name);
   await page.keyboard.press('Enter');
-  await expect(page.getByRole('heading', { name: 'visits', level: 1 })).toBeVisible();
-  expect(new URL(page.url()).pathname).toBe(`/data/ada/${name}/visits`);
+  await expect(page.getByRole('heading', { name, level: 1 })).toBeVisible();
+  expect(new URL(page.url()).pathname).toBe(`/data/ada/palette/${name}`);
 
   await page.keyboard.press('Control+k');
-  await expect(page.getByRole('option').first()).toBeVisible();
+  await expect(page.getByRole('dialog').getByRole('option').first()).toBeVisible();
   await page.keyboard.type('account');
   await page.keyboard.press('Enter');
   await expect(page).toHaveURL(/\/account$/);
