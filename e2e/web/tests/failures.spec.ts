@@ -20,7 +20,7 @@ const faults: readonly Fault[] = [
   { what: '403', status: 403, code: 'FORBIDDEN', message: 'Your role does not allow this.', next: 'Ask the owner for a higher role.' },
   { what: '404', status: 404, code: 'NOT_FOUND', message: 'There is no such thing.', next: 'It may have been renamed or deleted, or it is not shared with you.' },
   { what: '429', status: 429, code: 'RATE_LIMITED', message: 'Too many requests.', next: 'Too much at once. Wait a moment and try again.' },
-  { what: '500', status: 500, code: 'INTERNAL', message: 'Something failed here.', next: 'report the request id to the operator' },
+  { what: '500', status: 500, code: 'INTERNAL', message: 'Something failed here.', next: 'send the request id to the operator' },
 ];
 
 function fail(route: Route, { status, code, message }: Fault): Promise<void> {
