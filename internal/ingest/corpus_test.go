@@ -204,7 +204,7 @@ func (want expected) checkRows(t *testing.T, got outcome) {
 }
 
 // checkDoubts compares the doubts. It accepts any doubt about the header, because many files do not show whether they
-// have one.
+// have one, and a preview may say which rows a load sets aside.
 func (want expected) checkDoubts(t *testing.T, got []doubt) {
 	t.Helper()
 
@@ -220,7 +220,8 @@ func (want expected) checkDoubts(t *testing.T, got []doubt) {
 		switch {
 		case at >= 0:
 			open = slices.Delete(open, at, at+1)
-		case doubt.Option != "header":
+		case doubt.Option == "header", len(want.SetAside) > 0 && strings.Contains(doubt.Message, "would be set aside"):
+		default:
 			require.Fail(t, "a doubt that nobody has", "%+v", doubt)
 		}
 	}

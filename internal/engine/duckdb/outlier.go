@@ -2,6 +2,7 @@ package duckdb
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -15,10 +16,28 @@ const (
 	outlierWidth = 200 // files with more columns are not checked
 )
 
+//nolint:gochecknoglobals // read only
+var (
+	commaProof = regexp.MustCompile(`^(?:` + provesComma + `)$`)
+	pointProof = regexp.MustCompile(`^(?:` + provesPoint + `)$`)
+)
+
 // canHaveOutliers reports whether a column may get this type although a few of its values do not fit. Candidates that
-// another value of the column must confirm, such as day-first dates, may not.
+// another value of the column must confirm, such as day-first dates, may not. Of a number, one value can confirm the signs.
 func (c candidate) canHaveOutliers() bool {
-	return c.alias != "day_first" && c.alias != "month_first" && c.alias != "comma" && c.alias != "point" && !c.against
+	return c.alias != "day_first" && c.alias != "month_first" && !c.against
+}
+
+// confirms reports whether a text that the candidate accepts has no other meaning.
+func (c candidate) confirms(text string) bool {
+	switch c.alias {
+	case "comma":
+		return commaProof.MatchString(text)
+	case "point":
+		return pointProof.MatchString(text)
+	default:
+		return true
+	}
 }
 
 // doubtOutliers adds a doubt for each column that is text only because of a few values, with the first of these values.
@@ -48,9 +67,9 @@ func (s *source) isDoubted(column string) bool {
 // nearly returns, for each column, the candidate that accepts most of the first texts, if it accepts at least 90 % of
 // them, and -1 otherwise.
 func (s *source) nearly(list []candidate, data []byte) []int {
-	texts, taken := make([]int, len(s.columns)), make([][]int, len(s.columns))
+	texts, taken, confirmed := make([]int, len(s.columns)), make([][]int, len(s.columns)), make([][]bool, len(s.columns))
 	for i := range taken {
-		taken[i] = make([]int, len(list))
+		taken[i], confirmed[i] = make([]int, len(list)), make([]bool, len(list))
 	}
 
 	for range min(headRecords, headCells/len(s.columns)+1) {
@@ -71,6 +90,8 @@ func (s *source) nearly(list []candidate, data []byte) []int {
 			for n, c := range list {
 				if c.canHaveOutliers() && c.takes(cell) {
 					taken[i][n]++
+
+					confirmed[i][n] = confirmed[i][n] || c.confirms(cell)
 				}
 			}
 		}
@@ -82,7 +103,7 @@ func (s *source) nearly(list []candidate, data []byte) []int {
 		best[i] = -1
 
 		for n, count := range taken[i] {
-			if texts[i] > 0 && 10*count >= 9*texts[i] && (best[i] < 0 || count > taken[i][best[i]]) {
+			if texts[i] > 0 && confirmed[i][n] && 10*count >= 9*texts[i] && (best[i] < 0 || count > taken[i][best[i]]) {
 				best[i] = n
 			}
 		}

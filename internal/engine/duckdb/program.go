@@ -293,5 +293,40 @@ func (p *program) preview(found *engine.Inspection) error {
 
 	found.Rows = list
 
+	if len(p.options.Types) == 0 || len(found.Columns) > wideFile {
+		return nil // the types that were found fit all rows of the sample
+	}
+
+	return p.doubtMisfits(found, s, &projected)
+}
+
+// doubtMisfits adds a doubt if rows of the sample do not fit the types of the options: a load would set them aside.
+func (p *program) doubtMisfits(found *engine.Inspection, s *source, projected *projection) error {
+	type misfit struct {
+		engine.SetAside
+
+		Misfits, Texts int64
+	}
+
+	list, err := rows[misfit](p.db, fmt.Sprintf(`SELECT * FROM (
+		SELECT "row", left(reason, %d) AS reason, count(reason) OVER () AS "Misfits", count(*) OVER () AS "Texts" FROM (
+			SELECT row_number() OVER () AS "row", %s AS reason FROM %s WHERE %s))
+		WHERE reason IS NOT NULL ORDER BY "row" LIMIT %d`, maxReason, projected.fault(), s.sampled(), s.counts(), outlierShown))
+	if err != nil || len(list) == 0 {
+		return explain(err)
+	}
+
+	named := make([]string, len(list))
+	for i, m := range list {
+		named[i] = fmt.Sprintf("row %d: %s", m.Row, m.Reason)
+	}
+
+	if list[0].Misfits > int64(len(list)) {
+		named = append(named, "…")
+	}
+
+	found.Doubts = append(found.Doubts, engine.Doubt{Message: fmt.Sprintf(
+		"%d of the first %d rows would be set aside, because a value does not fit its type: %s", list[0].Misfits, list[0].Texts, strings.Join(named, "; "))})
+
 	return nil
 }
