@@ -337,13 +337,13 @@ func (d *development) greeting(signedIn dev.SignedIn) string {
 	ask := func(question string) { line("  %s%s ask -n %s %q", quern, server, dev.Namespace, question) }
 
 	if d.console {
-		line("\nOpen %s in a browser. The API is documented at %[1]s/api/v1/docs", d.url())
+		line("\nOpen %s in a browser and sign in with any name, for example %s. There is no password.", d.url(), strings.Join(dev.Users(), ", "))
+		line("The API is documented at %s/api/v1/docs", d.url())
 	} else {
 		line("\nQuern runs at %s, without the console. The API is documented at %[1]s/api/v1/docs", d.url())
 	}
 
-	line("Sign in with any name, without a password; for example as %s:", strings.Join(dev.Users(), ", "))
-	line("  %s login %s", quern, d.url())
+	line("\nOn the command line, sign in with any name too:\n\n  %s login %s\n", quern, d.url())
 
 	switch {
 	case signedIn.Username != "":

@@ -57,10 +57,17 @@ var loginPage = template.Must(template.New("login").Parse(`<!DOCTYPE html>
 <meta name="viewport" content="width=device-width">
 <title>Quern: sign in</title>
 <style>
-body { font: 1.1rem/1.5 system-ui, sans-serif; max-width: 30rem; margin: 3rem auto; padding: 0 1rem }
-input, button { font: inherit; padding: .4rem .8rem }
-input { width: 14rem }
-.note { background: #fff3cd; color: #533f03; padding: .5rem 1rem }
+:root { color-scheme: light dark }
+* { box-sizing: border-box }
+body { font: 16px/24px system-ui, sans-serif; max-width: 24rem; margin: 0 auto; padding: 18vh 1rem 2rem; color: light-dark(#1b1e20, #e7e9eb); background: light-dark(#f7f7f5, #0f1113) }
+h1 { font-size: 28px; line-height: 36px; font-weight: 600; margin: 0 0 16px }
+input, button { font: inherit; width: 100%; height: 44px; border-radius: 8px; padding: 0 12px }
+input { margin-top: 4px; color: inherit; border: 1px solid light-dark(#85898e, #69717a); background: light-dark(#fff, #16191c) }
+button { border: 0; font-weight: 500; color: light-dark(#fff, #06241d); background: light-dark(#0f6e5e, #45c2a5) }
+:focus-visible { outline: 2px solid light-dark(#1f5aa6, #8fbdf5); outline-offset: 2px }
+label { font-weight: 500 }
+label input { font-weight: 400 }
+.note { border-radius: 8px; padding: 8px 12px; font-size: 14px; line-height: 20px; color: light-dark(#7a4a00, #f0be6a); background: light-dark(#fdf1dc, #322409) }
 </style>
 </head>
 <body>
@@ -68,8 +75,8 @@ input { width: 14rem }
 {{if .Problem}}<p role="alert">{{.Problem}}</p>
 {{else if .Done}}<p>Signed in as <b>{{.Done}}</b>. You can close this window and go back to the terminal.</p>
 {{else if .SignedOut}}<p>You are signed out.</p>
-{{else}}<p class="note">For development on this machine only: there are no passwords. You can sign in with any name.</p>
-{{if .Client}}<p><b>{{.Client}}</b> asks you to sign in.{{if .Code}} Its terminal must show the code <b>{{.Code}}</b>; if it does not, close this page.{{end}}</p>{{end}}
+{{else}}<p class="note">For development on this machine only. There are no passwords: sign in with any name, for example {{range $n, $user := .Users}}{{if $n}}, {{end}}{{$user}}{{end}}.</p>
+{{if and .Client (ne .Client "quern-console")}}<p><b>{{.Client}}</b> asks you to sign in.{{if .Code}} Its terminal must show the code <b>{{.Code}}</b>; if it does not, close this page.{{end}}</p>{{end}}
 <form method="post" action="{{.Action}}">
 {{range $name, $value := .Hidden}}<input type="hidden" name="{{$name}}" value="{{$value}}">
 {{end}}{{if .AskCode}}<p><label>Code that the terminal shows<br><input name="user_code" required autofocus autocomplete="off"></label></p>
@@ -77,7 +84,6 @@ input { width: 14rem }
 <datalist id="users">{{range .Users}}<option value="{{.}}"></option>{{end}}</datalist>
 <p><button>Sign in</button></p>
 </form>
-<p>You can use any name, for example {{range $n, $user := .Users}}{{if $n}}, {{end}}{{$user}}{{end}}.</p>
 {{end}}</body>
 </html>
 `))

@@ -20,7 +20,7 @@ test('from a file to a shared dataset', async ({ page, browser, guard }) => {
     await page.locator('input[type=file]').setInputFiles({ name: 'orders 2026.csv', mimeType: 'text/csv', buffer: Buffer.from(file) });
     expect(new URL((await part).url()).host).toBe(new URL(process.env['QUERN_S3_ENDPOINT'] ?? '').host);
     await expect(page.getByRole('heading', { name: 'First rows' })).toBeVisible();
-    await expect(page.getByLabel('Dataset')).toHaveValue('orders-2026');
+    await expect(page.getByLabel('Dataset')).toHaveValue('orders');
     await page.getByLabel('Namespace').fill(space);
     await page.getByLabel('Namespace').blur();
   });
@@ -43,13 +43,13 @@ test('from a file to a shared dataset', async ({ page, browser, guard }) => {
   });
 
   await test.step('it is loaded', async () => {
-    await page.getByRole('button', { name: `Load into ${space} / orders-2026` }).click();
-    await expect(page.getByText(`240 rows loaded into ${space} / orders-2026`)).toBeVisible();
+    await page.getByRole('button', { name: `Load into ${space} / orders` }).click();
+    await expect(page.getByText(`240 rows loaded into ${space} / orders`)).toBeVisible();
     await page.getByRole('link', { name: 'Open the dataset' }).click();
   });
 
   await test.step('columns have types and pictures, cells are text', async () => {
-    await expect(page.getByRole('heading', { name: 'orders-2026' })).toBeVisible();
+    await expect(page.getByRole('heading', { name: 'orders' })).toBeVisible();
     await expect(page.getByText('240 rows')).toBeVisible();
     const customer = page.getByRole('button', { name: /^customer/ });
     await expect(customer).toContainText('25%', { timeout: 30_000 });
@@ -94,7 +94,7 @@ test('from a file to a shared dataset', async ({ page, browser, guard }) => {
     await guard.watch(other);
     const bob = await other.newPage();
     await signIn(bob, 'bob', '/data?show=shared');
-    await bob.getByRole('link', { name: `${space} / orders-2026` }).click();
+    await bob.getByRole('link', { name: `${space} / orders` }).click();
     await expect(bob.getByText('One row per order.')).toBeVisible();
     await expect(bob.getByRole('button', { name: 'Share' })).toHaveCount(0);
 
@@ -109,9 +109,9 @@ test('from a file to a shared dataset', async ({ page, browser, guard }) => {
 
   await test.step('everything is found by its name', async () => {
     await page.keyboard.press('Control+k');
-    await page.getByPlaceholder('Search or type a command').fill('orders-2026');
-    await page.getByRole('option', { name: /orders-2026/ }).first().click();
-    await expect(page.getByRole('heading', { name: 'orders-2026' })).toBeVisible();
+    await page.getByPlaceholder('Search or type a command').fill('orders');
+    await page.getByRole('option', { name: /orders/ }).first().click();
+    await expect(page.getByRole('heading', { name: 'orders' })).toBeVisible();
   });
 
   await test.step('a reload continues the session without asking', async () => {
@@ -128,12 +128,12 @@ test('from a file to a shared dataset', async ({ page, browser, guard }) => {
     await page.getByRole('button', { name: 'Delete the dataset' }).click();
     const dialog = page.getByRole('dialog');
     await expect(dialog.getByRole('button', { name: 'Delete the dataset' })).toBeDisabled();
-    await dialog.getByLabel('Type orders-2026 to confirm').fill('orders-2026');
+    await dialog.getByLabel('Type orders to confirm').fill('orders');
     await dialog.getByRole('button', { name: 'Delete the dataset' }).click();
     await expect(page.getByRole('heading', { name: 'Datasets', exact: true })).toBeVisible();
     await page.getByRole('button', { name: 'Recently deleted' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Restore' }).first().click();
-    await expect(page.getByText('orders-2026 is restored')).toBeVisible();
+    await expect(page.getByText('orders is restored')).toBeVisible();
   });
 
   await test.step('signing out ends the session', async () => {

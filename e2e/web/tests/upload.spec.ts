@@ -95,3 +95,31 @@ test('rows that do not fit are shown before and after the load', async ({ page }
     await page.getByLabel('I know, load it anyway').first().check();
   });
 });
+
+test('a file of a spreadsheet on Windows, dropped anywhere, is mended in the review', async ({ page }) => {
+  const rows = Array.from({ length: 120 }, (_, row) => `A-${row};${String((row % 28) + 1).padStart(2, '0')}.03.2026;${['Möbel', 'Küche'][row % 2]};${row === 60 ? 'auf Anfrage' : `1.${100 + row},5${row % 10}`}`);
+  const text = ['Auftrag Nr;Datum;Warengruppe;Umsatz', ...rows, ''].join('\r\n');
+  await signIn(page, 'ada', '/connect');
+  await page.evaluate((bytes) => {
+    const data = new DataTransfer();
+    data.items.add(new File([new Uint8Array(bytes)], 'Umsatz 2026 (final).csv', { type: 'text/csv' }));
+    const over = new DragEvent('dragover', { dataTransfer: data, bubbles: true, cancelable: true });
+    document.body.dispatchEvent(over);
+    document.body.dispatchEvent(new DragEvent('drop', { dataTransfer: data, bubbles: true, cancelable: true }));
+  }, [...Buffer.from(text, 'latin1')]);
+  await expect(page.getByLabel('Dataset')).toHaveValue('umsatz');
+  const alert = page.getByRole('alert');
+  await expect(alert).toContainText('not in UTF-8');
+  await alert.getByRole('button', { name: 'Windows-1252' }).click();
+  await expect(page.getByText('"auf Anfrage" in row 61')).toBeVisible();
+  await expect(page.getByRole('gridcell', { name: 'Möbel' }).first()).toBeVisible();
+  await page.getByRole('button', { name: 'Load as number' }).click();
+  await expect(page.getByText('1 of the first 120 rows would be set aside')).toBeVisible();
+  const space = `mended${Date.now().toString(36)}`;
+  await page.getByLabel('Namespace').fill(space);
+  await page.getByLabel('Namespace').blur();
+  await page.getByRole('button', { name: `Load into ${space} / umsatz` }).click();
+  await expect(page.getByText(`119 rows loaded into ${space} / umsatz`)).toBeVisible();
+  await page.getByRole('button', { name: '1 row set aside' }).click();
+  await expect(page.getByRole('dialog')).toContainText('auf Anfrage');
+});

@@ -16,7 +16,6 @@ const (
 	outlierWidth = 200 // files with more columns are not checked
 )
 
-//nolint:gochecknoglobals // read only
 var (
 	commaProof = regexp.MustCompile(`^(?:` + provesComma + `)$`)
 	pointProof = regexp.MustCompile(`^(?:` + provesPoint + `)$`)

@@ -316,9 +316,9 @@ func (p *program) doubtMisfits(found *engine.Inspection, s *source, projected *p
 		return explain(err)
 	}
 
-	named := make([]string, len(list))
-	for i, m := range list {
-		named[i] = fmt.Sprintf("row %d: %s", m.Row, m.Reason)
+	var named []string
+	for _, m := range list {
+		named = append(named, fmt.Sprintf("row %d: %s", m.Row, m.Reason))
 	}
 
 	if list[0].Misfits > int64(len(list)) {

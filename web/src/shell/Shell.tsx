@@ -14,6 +14,7 @@ import { setTheme, type Theme, useTheme } from '~/ui/theme';
 import { Toasts } from '~/ui/toast';
 import { somethingUnsaved } from '~/unsaved';
 import { useUploadGuard } from '~/upload/current';
+import { DropAnywhere } from './DropAnywhere';
 import { Palette } from './Palette';
 import { useShortcuts } from './shortcuts';
 
@@ -118,6 +119,7 @@ export function Shell() {
         ))}
         <MobileMenu onSearch={() => setPalette(true)} />
       </nav>
+      <DropAnywhere path={path} />
       {palette && <Palette onClose={() => setPalette(false)} onKeys={() => setKeys(true)} />}
       <Dialog open={keys} onClose={() => setKeys(false)} title={t.keys.title}>
         <dl className="grid grid-cols-[96px_1fr] items-center gap-y-2">

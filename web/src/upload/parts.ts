@@ -36,6 +36,15 @@ export class Meter {
   }
 }
 
+/** What a name of a file says about its time or its state, and nothing about its rows. */
+const aside = '(\\d+|[qh]\\d|v\\d+|final|copy|kopie|export|neu|new|draft|entwurf|backup)';
+
+/** The name without such words at its end, because questions use it: `umsatz-2026-q1-final` is `umsatz`. */
+export function shortName(name: string): string {
+  const short = name.replace(new RegExp(`([-_.]+${aside})+$`), '');
+  return new RegExp(`^${aside}$`).test(short) ? name : short;
+}
+
 /** A name that the service accepts, made of the name of a file: `Q3 Umsätze (final).xlsx` → `q3-umsaetze-final`. */
 export function nameFor(filename: string): string {
   const german: Record<string, string> = { ä: 'ae', ö: 'oe', ü: 'ue', ß: 'ss', æ: 'ae', ø: 'o' };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ApiError } from '~/api/errors';
-import { lengthOf, Meter, missingParts, nameFor } from './parts';
+import { lengthOf, Meter, missingParts, nameFor, shortName } from './parts';
 import type { Confirmed } from './remember';
 import { PartError } from './send';
 import { type Service, UploadSession, type View } from './session';
@@ -25,6 +25,11 @@ describe('parts', () => {
   it('have names that the service accepts', () => {
     expect(nameFor('Q3 Umsätze (final).xlsx')).toBe('q3-umsaetze-final');
     expect(nameFor('orders.csv.gz')).toBe('orders');
+    expect(shortName(nameFor('Umsatz 2026 Q1-Q3 (final).csv'))).toBe('umsatz');
+    expect(shortName('order_lines-2024-01')).toBe('order_lines');
+    expect(shortName('2026')).toBe('2026');
+    expect(shortName('2026-final')).toBe('2026-final');
+    expect(shortName('q3-umsaetze-final')).toBe('q3-umsaetze');
     expect(nameFor('../../etc/passwd')).toBe('passwd');
     expect(nameFor('<script>.csv')).toBe('script');
     expect(nameFor('مرحبا.csv')).toBe('data');

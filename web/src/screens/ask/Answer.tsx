@@ -1,3 +1,4 @@
+import { Link } from '@tanstack/react-router';
 import { lazy, type ReactNode, Suspense, useMemo } from 'react';
 import { CircleHelp, Quote } from 'lucide-react';
 import { formatDay, formatExact } from '~/format/time';
@@ -172,14 +173,26 @@ export function Reading({ result, chosen }: { result: RunResult; chosen?: string
         )}
         {label && !basis && <Badge>{label}</Badge>}
         {model && <span>{t.ask.answer.model(model)}</span>}
+        {moments.length === 1 ? <DatasetLink path={moments[0]?.dataset ?? ''} /> : moments.length > 1 && <span>{t.ask.answer.versions(moments.length)}</span>}
         {newest && (
           <Hint text={moments.map((one) => t.ask.answer.versionTitle(one.dataset, formatExact(one.committedAt))).join('\n')} className="whitespace-nowrap">
-            {moments.length === 1 ? (moments[0]?.dataset.split('/').at(-1) ?? '') : t.ask.answer.versions(moments.length)}, {t.ask.answer.asOf('')}
+            {t.ask.answer.asOf('')}
             <Ago time={newest} />
           </Hint>
         )}
       </div>
     </div>
+  );
+}
+
+/** To the dataset that was read, where it can be shared. */
+function DatasetLink({ path }: { path: string }) {
+  const [owner, namespace, dataset] = path.split('/');
+  if (!owner || !namespace || !dataset) return <span>{path}</span>;
+  return (
+    <Link to="/data/$owner/$namespace/$dataset" params={{ owner, namespace, dataset }} className="underline underline-offset-2 hover:text-text">
+      {dataset}
+    </Link>
   );
 }
 

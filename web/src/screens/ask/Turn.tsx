@@ -73,11 +73,19 @@ export function Turn({ conversationId, turn, where, time, onAsk }: { conversatio
                         <span className="max-sm:sr-only">{t.ask.link.button}</span>
                       </Button>
                     )}
-                    {only && result.outcome !== 'no_data' && result.basis !== 'verified' && (
-                      <Button look="quiet" icon={BadgeCheck} disabled={kept} onClick={() => setKeeping(true)}>
-                        {kept ? t.ask.keep.kept : t.ask.keep.button}
-                      </Button>
-                    )}
+                    {only &&
+                      result.outcome !== 'no_data' &&
+                      result.basis !== 'verified' &&
+                      (kept ? (
+                        <span className="flex items-center gap-2 px-3 font-medium text-ok">
+                          <BadgeCheck size={16} strokeWidth={1.75} aria-hidden />
+                          {t.ask.keep.kept}
+                        </span>
+                      ) : (
+                        <Button look="quiet" icon={BadgeCheck} onClick={() => setKeeping(true)}>
+                          {t.ask.keep.button}
+                        </Button>
+                      ))}
                   </div>
                 )}
               </div>

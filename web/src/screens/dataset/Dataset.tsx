@@ -131,7 +131,7 @@ export default function Dataset() {
         </div>
       }
       below={
-        <nav aria-label={t.dataset.tabsLabel} className="-mx-4 overflow-x-auto border-b border-line px-4 sm:-mx-8 sm:px-8">
+        <nav aria-label={t.dataset.tabsLabel} className="-mx-4 overflow-x-auto overflow-y-hidden border-b border-line px-4 sm:-mx-8 sm:px-8">
           <ul ref={list} className="flex gap-6">
             {visible.map((name) => (
               <li key={name}>

@@ -9,6 +9,18 @@ const texts = t.upload.review;
 export type OptionName = Exclude<keyof Options, 'types'>;
 export const optionNames: OptionName[] = ['delimiter', 'quote', 'header', 'skipRows', 'encoding', 'decimal', 'thousands', 'dateFormat', 'nullValues', 'sheet', 'rowsAt'];
 
+const texty: OptionName[] = ['delimiter', 'quote', 'header', 'skipRows', 'encoding', 'decimal', 'thousands', 'dateFormat', 'nullValues'];
+
+/** The options that mean something for files with these names; all of them if a name says nothing. */
+export function optionsFor(names: readonly string[]): OptionName[] {
+  const kinds = new Set(names.map((name) => /\.(csv|tsv|txt|xlsx|json|ndjson|jsonl|parquet)(\.(gz|zst|bz2|zip))?$/i.exec(name)?.[1]?.toLowerCase() ?? ''));
+  const all = (...of: string[]) => [...kinds].every((kind) => of.includes(kind));
+  if (all('csv', 'tsv', 'txt')) return texty;
+  if (all('xlsx')) return ['sheet', 'header', 'skipRows', 'decimal', 'thousands', 'dateFormat', 'nullValues'];
+  if (all('json', 'ndjson', 'jsonl')) return ['rowsAt', 'encoding', 'dateFormat', 'nullValues'];
+  return optionNames;
+}
+
 const choices: Partial<Record<OptionName, [string, string][]>> = {
   delimiter: [[',', ','], [';', ';'], ['\t', texts.tab], ['|', '|']],
   quote: [['"', '"'], ["'", "'"], ['', texts.nothing]],
@@ -29,7 +41,7 @@ export function OptionControl({ name, value, offered = [], onChange }: { name: O
       <div role="group" aria-label={texts.names[name]} className="flex flex-wrap gap-2">
         {offered.map((one) => (
           <Button key={one} aria-pressed={shown === one} look={shown === one ? 'primary' : 'plain'} onClick={() => onChange(parse(name, one))}>
-            {one}
+            {list?.find(([value]) => value === one)?.[1] ?? one}
           </Button>
         ))}
       </div>
@@ -66,7 +78,7 @@ export function OptionControl({ name, value, offered = [], onChange }: { name: O
           value={typed}
           type={name === 'skipRows' ? 'number' : 'text'}
           min={0}
-          placeholder={texts.detected}
+          placeholder={name === 'nullValues' ? texts.nullHint : texts.detected}
           onChange={(event) => setTyped(event.target.value)}
           onBlur={commit}
           onKeyDown={(event) => {

@@ -1,11 +1,11 @@
-import { useQuery } from '@tanstack/react-query';
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import type { Schemas } from '~/api/client';
-import { me, namespaces } from '~/api/queries';
+import { datasets, me, namespaces } from '~/api/queries';
 import { t } from '~/texts';
 import { Segments } from '~/ui/Segments';
 import { Skeleton } from '~/ui/Skeleton';
 import { useKept } from '~/upload/kept';
-import { nameFor } from '~/upload/parts';
+import { nameFor, shortName } from '~/upload/parts';
 import { sampleNamespace } from '~/upload/sample';
 import { Target } from './Target';
 
@@ -18,13 +18,21 @@ export function Review({ session, into, onAgain }: { session: Schemas['Upload'];
   const spaces = useQuery(namespaces);
   const files = session.files.filter((file) => file.fileStatus === 'completed');
   const [plan, setPlan] = useKept<'one' | 'each'>(`${session.sessionId}.plan`, sameKind(files.map((file) => file.filename)) ? 'one' : 'each');
-  if (!account.data || spaces.isPending) return <Skeleton lines={4} />;
+  const all = useInfiniteQuery(datasets(''));
+  if (!account.data || spaces.isPending || all.isPending) return <Skeleton lines={4} />;
 
   const own = (spaces.data?.data ?? []).filter((space) => space.username === account.data.username).map((space) => space.name);
   const kept = localStorage.getItem(lastNamespace);
   const namespace = kept && own.includes(kept) ? kept : (own.find((one) => one !== sampleNamespace) ?? 'files');
   const [owner = account.data.username, space = namespace, name] = into?.split('/') ?? [];
   const fixed = name !== undefined;
+  // A short name is better in questions, but must not add the rows to a dataset that is there.
+  const taken = new Set((all.data?.pages ?? []).flatMap((page) => page.data).map((one) => `${one.username}/${one.namespace}/${one.name}`.toLowerCase()));
+  const nameOf = (group: typeof files) => {
+    const long = nameFor(commonName(group.map((file) => file.filename)));
+    const short = shortName(long);
+    return groups.length > 1 || taken.has(`${owner}/${space}/${short}`.toLowerCase()) ? long : short;
+  };
   const groups = fixed || plan === 'one' ? [files] : files.map((file) => [file]);
   return (
     <>
@@ -48,7 +56,7 @@ export function Review({ session, into, onAgain }: { session: Schemas['Upload'];
             key={group.map((file) => file.fileId).join()}
             sessionId={session.sessionId}
             files={group}
-            start={{ owner, namespace: space, dataset: name ?? nameFor(commonName(group.map((file) => file.filename))) }}
+            start={{ owner, namespace: space, dataset: name ?? nameOf(group) }}
             fixed={fixed}
             namespaces={own}
             onNamespace={(value) => localStorage.setItem(lastNamespace, value)}

@@ -18,7 +18,7 @@ import { Dialog } from '~/ui/Dialog';
 import { useKept } from '~/upload/kept';
 import { SetAside } from '../dataset/SetAside';
 import { dryRun, ingestion, type Options } from './dryRun';
-import { type OptionName, OptionControl, optionNames } from './OptionControl';
+import { type OptionName, OptionControl, optionNames, optionsFor } from './OptionControl';
 import { idOf, otherwise, split, stillSettled } from './settled';
 
 const texts = t.upload.review;
@@ -78,7 +78,6 @@ export function Target({
   };
   const fault = (value: string) => (value !== '' && name.test(value) ? undefined : texts.nameFault);
   const preview = trial.data?.preview;
-  const setAside = trial.data?.progress.rowsSetAside ?? 0;
   const doubts = preview?.doubts ?? [];
   const { blocking, open: others } = split(doubts);
   const open = blocking.filter((doubt) => doubt.code && !accepted.includes(doubt.code));
@@ -96,8 +95,8 @@ export function Target({
   if (loading) return <Loading at={at} id={loading} onBack={() => choose({ loading: null })} onAgain={onAgain} />;
   return (
     <section className="appear rounded-md border border-line bg-surface">
-      <header className="flex flex-wrap items-end gap-3 border-b border-line p-4 sm:p-6">
-        <div className="min-w-0 grow basis-60 self-center">
+      <header className="flex flex-wrap items-start gap-3 border-b border-line p-4 sm:p-6">
+        <div className="min-w-0 grow basis-60 sm:pt-7">
           {files.slice(0, 3).map((file) => (
             <p key={file.fileId} className="flex items-center gap-2">
               <FileIcon size={16} strokeWidth={1.75} aria-hidden className="shrink-0 text-text-3" />
@@ -109,7 +108,7 @@ export function Target({
         </div>
         {!fixed && (
           <>
-            <Field label={texts.namespace} fault={fault(typed.namespace)} className="w-full sm:w-44">
+            <Field label={texts.namespace} help={texts.namespaceHelp} fault={fault(typed.namespace)} className="w-full sm:w-56">
               {(props) => (
                 <>
                   <Input {...props} list="namespaces" value={typed.namespace} maxLength={128} onChange={(event) => setTyped({ ...typed, namespace: event.target.value })} onBlur={commit} />
@@ -121,7 +120,7 @@ export function Target({
                 </>
               )}
             </Field>
-            <Field label={texts.name} fault={fault(typed.dataset)} className="w-full sm:w-56">
+            <Field label={texts.name} help={texts.nameHelp} fault={fault(typed.dataset)} className="w-full sm:w-64">
               {(props) => <Input {...props} value={typed.dataset} maxLength={128} onChange={(event) => setTyped({ ...typed, dataset: event.target.value })} onBlur={commit} />}
             </Field>
           </>
@@ -151,7 +150,7 @@ export function Target({
         ) : trial.data.error ? (
           <div role="alert" className="rounded-md border border-danger/30 bg-danger-soft p-4">
             <p className="font-medium text-danger [overflow-wrap:anywhere]">{trial.data.error.message}</p>
-            <p className="mt-1 text-text-2">{t.failure.next.VALIDATION_FAILED}</p>
+            <Mend message={trial.data.error.message} options={options} onOption={set} />
           </div>
         ) : null}
         {preview && (
@@ -188,19 +187,6 @@ export function Target({
                 </div>
               ),
             )}
-            {setAside > 0 && (
-              <div className="mb-6 rounded-md border border-warn/40 bg-warn-soft p-4">
-                <p className="font-medium text-warn">{texts.aside(count(setAside, 'row'))}</p>
-                <p className="mt-1 text-text-2">{texts.asideText}</p>
-                <ul className="mt-2 text-sm text-text-2">
-                  {trial.data?.setAside?.slice(0, 3).map((row) => (
-                    <li key={`${row.file} ${row.row}`} className="[overflow-wrap:anywhere]">
-                      {t.dataset.loads.row} {row.row}: {row.reason}
-                    </li>
-                  ))}
-                </ul>
-              </div>
-            )}
             <h3 className="mb-2">
               {texts.columns} <span className="font-normal text-text-3 figure">{preview.columns.length}</span>
             </h3>
@@ -224,7 +210,7 @@ export function Target({
           <details className="mt-6">
             <summary className="text-text-2 hover:text-text">{texts.options}</summary>
             <div className="mt-3 grid gap-3 sm:grid-cols-3">
-              {optionNames.map((option) => (
+              {optionsFor(files.map((file) => file.filename)).map((option) => (
                 <OptionControl key={option} name={option} value={options[option]} onChange={(value) => set(option, value)} />
               ))}
             </div>
@@ -261,6 +247,18 @@ function TypeOptions({ now }: { now: string }) {
   ));
 }
 
+/** The option that a message asks for, with the values that it names. */
+function Mend({ message, options, onOption }: { message: string; options: Options; onOption: (option: OptionName, value: unknown) => void }) {
+  const option = optionNames.find((one) => message.includes(`option ${one}`));
+  if (!option) return <p className="mt-1 text-text-2">{t.failure.next.VALIDATION_FAILED}</p>;
+  return (
+    <div className="mt-1">
+      <p className="mb-3 text-text-2">{option === 'encoding' ? texts.encodingHelp : texts.mend}</p>
+      <OptionControl name={option} value={options[option]} offered={option === 'encoding' ? ['windows-1252', 'utf-16le', 'shift_jis'] : []} onChange={(value) => onOption(option, value)} />
+    </div>
+  );
+}
+
 /** A doubt with what settles it: values that its message names, a control, a type, or an acceptance. */
 function Settle({
   doubt,
@@ -283,6 +281,8 @@ function Settle({
   onType: (column: string, type: string) => void;
 }) {
   const option = optionNames.find((one) => one === doubt.option);
+  // The type that all other values have.
+  const likely = /All others have the type ([a-z0-9(), ]+)\./.exec(doubt.message)?.[1];
   const offered = option === 'dateFormat' ? (doubt.message.match(/\b[dmyHMS]{1,4}([/.\- :][dmyHMS]{1,4})+/g) ?? []) : option === 'decimal' ? ['.', ','] : [];
   return (
     <li className="flex flex-wrap items-center justify-between gap-x-6 gap-y-2 px-4 py-3">
@@ -296,11 +296,16 @@ function Settle({
           <OptionControl name={option as OptionName} value={options[option]} offered={[...new Set(offered)]} onChange={(value) => onOption(option, value)} />
         </div>
       )}
-      {doubt.option === 'types' && doubt.column && type && (
-        <Select aria-label={`${texts.type} ${doubt.column}`} fit value={type} onChange={(event) => onType(doubt.column!, event.target.value)}>
-          <TypeOptions now={type} />
-        </Select>
-      )}
+      {doubt.option === 'types' &&
+        doubt.column &&
+        type &&
+        (likely && type !== likely ? (
+          <Button onClick={() => onType(doubt.column!, likely)}>{texts.loadAs(typeName(likely))}</Button>
+        ) : (
+          <Select aria-label={`${texts.type} ${doubt.column}`} fit value={type} onChange={(event) => onType(doubt.column!, event.target.value)}>
+            <TypeOptions now={type} />
+          </Select>
+        ))}
       {doubt.code && (
         <label className="flex items-center gap-2 font-medium">
           <input type="checkbox" checked={accepted} onChange={(event) => onAccept(event.target.checked)} className="accent-accent" />
