@@ -22,7 +22,7 @@ export function useModal(onClose: () => void) {
     const dialog = ref.current;
     dialog?.showModal();
     // The browser would choose the button that closes it. On a phone the keyboard would cover the dialog at once.
-    if (matchMedia('(pointer: fine)').matches) dialog?.querySelector<HTMLElement>('input:not([type=checkbox], [type=radio], [readonly]), textarea:not([readonly])')?.focus();
+    if (!matchMedia('(pointer: coarse)').matches) dialog?.querySelector<HTMLElement>('input:not([type=checkbox], [type=radio], [readonly]), textarea:not([readonly])')?.focus();
     return () => dialog?.close();
   }, []);
   return {

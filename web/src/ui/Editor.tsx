@@ -51,7 +51,7 @@ export type EditorProps = {
 export function Editor(props: EditorProps) {
   return (
     <div className={cx('overflow-hidden', props.className)}>
-      <Suspense fallback={<pre className="h-full overflow-hidden py-3 pr-4 pl-13 font-mono text-(length:--code-size) leading-(--code-line) whitespace-pre-wrap">{props.value}</pre>}>
+      <Suspense fallback={<pre className="h-full overflow-hidden py-3 pr-4 pl-12 font-mono text-(length:--code-size) leading-(--code-line) [overflow-wrap:anywhere] whitespace-break-spaces">{props.value}</pre>}>
         <Core {...props} />
       </Suspense>
     </div>

@@ -173,12 +173,14 @@ export function Reading({ result, chosen }: { result: RunResult; chosen?: string
         )}
         {label && !basis && <Badge>{label}</Badge>}
         {model && <span>{t.ask.answer.model(model)}</span>}
-        {moments.length === 1 ? <DatasetLink path={moments[0]?.dataset ?? ''} /> : moments.length > 1 && <span>{t.ask.answer.versions(moments.length)}</span>}
         {newest && (
-          <Hint text={moments.map((one) => t.ask.answer.versionTitle(one.dataset, formatExact(one.committedAt))).join('\n')} className="whitespace-nowrap">
-            {t.ask.answer.asOf('')}
-            <Ago time={newest} />
-          </Hint>
+          <span className="min-w-0">
+            {moments.length === 1 ? <DatasetLink path={moments[0]?.dataset ?? ''} /> : t.ask.answer.versions(moments.length)},{' '}
+            <Hint text={moments.map((one) => t.ask.answer.versionTitle(one.dataset, formatExact(one.committedAt))).join('\n')} className="whitespace-nowrap">
+              {t.ask.answer.asOf('')}
+              <Ago time={newest} />
+            </Hint>
+          </span>
         )}
       </div>
     </div>

@@ -54,7 +54,7 @@ export default function Data() {
       wide
       actions={
         <>
-          <Button look="quiet" onClick={() => setDeleted(true)}>
+          <Button look="quiet" className="max-sm:order-last" onClick={() => setDeleted(true)}>
             {t.data.deleted}
           </Button>
           <Link to="/upload" className={buttonClass('primary')}>

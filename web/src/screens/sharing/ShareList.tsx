@@ -1,7 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { UserPlus, X } from 'lucide-react';
-import { type FormEvent, type ReactNode, useState } from 'react';
+import { type FormEvent, type ReactNode, useEffect, useRef, useState } from 'react';
 import type { Schemas } from '~/api/client';
 import { ApiError } from '~/api/errors';
 import { t } from '~/texts';
@@ -22,6 +22,11 @@ export function ShareList({ of }: { of: Thing }) {
   const list = useQuery(grantsOf(of));
   const [who, setWho] = useState('');
   const [role, setRole] = useState<Role>('viewer');
+  const field = useRef<HTMLInputElement>(null);
+  // A dialog is open before this is loaded.
+  useEffect(() => {
+    if (field.current?.closest('dialog') && !matchMedia('(pointer: coarse)').matches) field.current.focus();
+  }, []);
 
   const give = useMutation({
     mutationFn: (share: { username: string; role: Role }) => grant(of, share),
@@ -48,7 +53,7 @@ export function ShareList({ of }: { of: Thing }) {
     <>
       <form onSubmit={submit} className="grid grid-cols-[minmax(0,1fr)_auto] items-start gap-2">
         <Field label={texts.who} help={texts.whoHelp} fault={fault} className="col-span-2">
-          {(props) => <Input {...props} value={who} onChange={(event) => setWho(event.target.value)} maxLength={256} autoComplete="off" autoCapitalize="none" spellCheck={false} />}
+          {(props) => <Input {...props} ref={field} value={who} onChange={(event) => setWho(event.target.value)} maxLength={256} autoComplete="off" autoCapitalize="none" spellCheck={false} />}
         </Field>
         <Field label={texts.role} hideLabel>
           {(props) => (
