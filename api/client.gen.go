@@ -884,6 +884,8 @@ const (
 	SnapshotOperationAppend  SnapshotOperation = "append"
 	SnapshotOperationClear   SnapshotOperation = "clear"
 	SnapshotOperationCompact SnapshotOperation = "compact"
+	SnapshotOperationDelete  SnapshotOperation = "delete"
+	SnapshotOperationMerge   SnapshotOperation = "merge"
 	SnapshotOperationReplace SnapshotOperation = "replace"
 	SnapshotOperationRestore SnapshotOperation = "restore"
 )
@@ -896,6 +898,10 @@ func (e SnapshotOperation) Valid() bool {
 	case SnapshotOperationClear:
 		return true
 	case SnapshotOperationCompact:
+		return true
+	case SnapshotOperationDelete:
+		return true
+	case SnapshotOperationMerge:
 		return true
 	case SnapshotOperationReplace:
 		return true
@@ -1803,6 +1809,22 @@ type DeletedList struct {
 	NextCursor *string       `json:"nextCursor,omitempty"`
 }
 
+// DeletedRows defines model for DeletedRows.
+type DeletedRows struct {
+	// Columns Only of a dry run.
+	Columns *[]ResultColumn `json:"columns,omitempty"`
+
+	// Data The first rows, only of a dry run.
+	Data   *[]Row `json:"data,omitempty"`
+	DryRun bool   `json:"dryRun"`
+
+	// RowCount Number of rows for which the condition is true. Unless `dryRun` is true, they are removed.
+	RowCount int64 `json:"rowCount"`
+
+	// SnapshotID The snapshot without the rows. Absent if there were none.
+	SnapshotID *openapi_types.UUID `json:"snapshotId,omitempty"`
+}
+
 // Doubt defines model for Doubt.
 type Doubt struct {
 	// Code Present if the load waits until this code is accepted.
@@ -2607,6 +2629,18 @@ type RowPage struct {
 	Columns    []ResultColumn `json:"columns"`
 	Data       []Row          `json:"data"`
 	NextCursor *string        `json:"nextCursor,omitempty"`
+}
+
+// RowsCondition defines model for RowsCondition.
+type RowsCondition struct {
+	// Condition One boolean SQL expression.
+	Condition string `json:"condition"`
+
+	// DryRun Remove nothing.
+	DryRun *bool `json:"dryRun,omitempty"`
+
+	// Parameters The values of the parameters of the condition, as in a query. A list for `$1`, `$2` or `?`; an object for `$name`.
+	Parameters any `json:"parameters,omitempty"`
 }
 
 // Run defines model for Run.
@@ -3468,6 +3502,13 @@ type AppendRowsParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// DeleteRowsParams defines parameters for DeleteRows.
+type DeleteRowsParams struct {
+	// IdempotencyKey Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and creates nothing new. With another
+	// request the answer is 422, and while the first request is still running it is 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // PutSemanticsParams defines parameters for PutSemantics.
 type PutSemanticsParams struct {
 	// IfMatch The ETag of the semantics that the change is based on.
@@ -3741,6 +3782,9 @@ type RetryIngestionJSONRequestBody = IngestionRetry
 
 // AppendRowsJSONRequestBody defines body for AppendRows for application/json ContentType.
 type AppendRowsJSONRequestBody = NewRows
+
+// DeleteRowsJSONRequestBody defines body for DeleteRows for application/json ContentType.
+type DeleteRowsJSONRequestBody = RowsCondition
 
 // PutSemanticsJSONRequestBody defines body for PutSemantics for application/json ContentType.
 type PutSemanticsJSONRequestBody = SemanticsChange
@@ -4193,6 +4237,36 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /data/{username}/{namespace}/{datasetName}/rows (the `AppendRows` operationId).
 	AppendRows(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *AppendRowsParams, body AppendRowsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteRowsWithBody Delete the rows for which a condition is true
+	//
+	// Needs the editor role. `condition` is one boolean SQL expression over the columns of the dataset, as after WHERE in a statement: the same
+	// functions and subqueries are allowed, and a subquery reads only what the caller may read. Names without a namespace are looked up in the
+	// namespace of the dataset. A row for which the condition is false or NULL stays.
+	//
+	// The answer comes when the rows are removed: all of them or none, in one snapshot that can be undone by restoring the one before. With
+	// `dryRun` nothing is removed, and the answer has the number of rows and the first 20 of them. The condition is applied to one snapshot;
+	// rows that others add meanwhile stay.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /data/{username}/{namespace}/{datasetName}/rows/delete (the `DeleteRows` operationId).
+	DeleteRowsWithBody(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *DeleteRowsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteRows Delete the rows for which a condition is true
+	//
+	// Needs the editor role. `condition` is one boolean SQL expression over the columns of the dataset, as after WHERE in a statement: the same
+	// functions and subqueries are allowed, and a subquery reads only what the caller may read. Names without a namespace are looked up in the
+	// namespace of the dataset. A row for which the condition is false or NULL stays.
+	//
+	// The answer comes when the rows are removed: all of them or none, in one snapshot that can be undone by restoring the one before. With
+	// `dryRun` nothing is removed, and the answer has the number of rows and the first 20 of them. The condition is applied to one snapshot;
+	// rows that others add meanwhile stay.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /data/{username}/{namespace}/{datasetName}/rows/delete (the `DeleteRows` operationId).
+	DeleteRows(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *DeleteRowsParams, body DeleteRowsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetSemantics Read what a dataset means
 	//
@@ -5805,6 +5879,56 @@ func (c *Client) AppendRowsWithBody(ctx context.Context, username Username, name
 // Corresponds with POST /data/{username}/{namespace}/{datasetName}/rows (the `AppendRows` operationId).
 func (c *Client) AppendRows(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *AppendRowsParams, body AppendRowsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewAppendRowsRequest(c.Server, username, namespace, datasetName, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteRowsWithBody Delete the rows for which a condition is true
+//
+// Needs the editor role. `condition` is one boolean SQL expression over the columns of the dataset, as after WHERE in a statement: the same
+// functions and subqueries are allowed, and a subquery reads only what the caller may read. Names without a namespace are looked up in the
+// namespace of the dataset. A row for which the condition is false or NULL stays.
+//
+// The answer comes when the rows are removed: all of them or none, in one snapshot that can be undone by restoring the one before. With
+// `dryRun` nothing is removed, and the answer has the number of rows and the first 20 of them. The condition is applied to one snapshot;
+// rows that others add meanwhile stay.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /data/{username}/{namespace}/{datasetName}/rows/delete (the `DeleteRows` operationId).
+func (c *Client) DeleteRowsWithBody(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *DeleteRowsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteRowsRequestWithBody(c.Server, username, namespace, datasetName, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteRows Delete the rows for which a condition is true
+//
+// Needs the editor role. `condition` is one boolean SQL expression over the columns of the dataset, as after WHERE in a statement: the same
+// functions and subqueries are allowed, and a subquery reads only what the caller may read. Names without a namespace are looked up in the
+// namespace of the dataset. A row for which the condition is false or NULL stays.
+//
+// The answer comes when the rows are removed: all of them or none, in one snapshot that can be undone by restoring the one before. With
+// `dryRun` nothing is removed, and the answer has the number of rows and the first 20 of them. The condition is applied to one snapshot;
+// rows that others add meanwhile stay.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /data/{username}/{namespace}/{datasetName}/rows/delete (the `DeleteRows` operationId).
+func (c *Client) DeleteRows(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *DeleteRowsParams, body DeleteRowsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteRowsRequest(c.Server, username, namespace, datasetName, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -9450,6 +9574,82 @@ func NewAppendRowsRequestWithBody(server string, username Username, namespace Na
 	}
 
 	operationPath := fmt.Sprintf("/data/%s/%s/%s/rows", pathParam0, pathParam1, pathParam2)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewDeleteRowsRequest calls the generic DeleteRows builder with application/json body
+func NewDeleteRowsRequest(server string, username Username, namespace Namespace, datasetName DatasetName, params *DeleteRowsParams, body DeleteRowsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewDeleteRowsRequestWithBody(server, username, namespace, datasetName, params, "application/json", bodyReader)
+}
+
+// NewDeleteRowsRequestWithBody constructs an http.Request for the DeleteRows method, with any body, and a specified content type
+func NewDeleteRowsRequestWithBody(server string, username Username, namespace Namespace, datasetName DatasetName, params *DeleteRowsParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "username", username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "namespace", namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam2 string
+
+	pathParam2, err = runtime.StyleParamWithOptions("simple", false, "datasetName", datasetName, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/data/%s/%s/%s/rows/delete", pathParam0, pathParam1, pathParam2)
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -13449,6 +13649,36 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /data/{username}/{namespace}/{datasetName}/rows (the `AppendRows` operationId).
 	AppendRowsWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *AppendRowsParams, body AppendRowsJSONRequestBody, reqEditors ...RequestEditorFn) (*AppendRowsResponse, error)
 
+	// DeleteRowsWithBodyWithResponse Delete the rows for which a condition is true
+	//
+	// Needs the editor role. `condition` is one boolean SQL expression over the columns of the dataset, as after WHERE in a statement: the same
+	// functions and subqueries are allowed, and a subquery reads only what the caller may read. Names without a namespace are looked up in the
+	// namespace of the dataset. A row for which the condition is false or NULL stays.
+	//
+	// The answer comes when the rows are removed: all of them or none, in one snapshot that can be undone by restoring the one before. With
+	// `dryRun` nothing is removed, and the answer has the number of rows and the first 20 of them. The condition is applied to one snapshot;
+	// rows that others add meanwhile stay.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /data/{username}/{namespace}/{datasetName}/rows/delete (the `DeleteRows` operationId).
+	DeleteRowsWithBodyWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *DeleteRowsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DeleteRowsResponse, error)
+
+	// DeleteRowsWithResponse Delete the rows for which a condition is true
+	//
+	// Needs the editor role. `condition` is one boolean SQL expression over the columns of the dataset, as after WHERE in a statement: the same
+	// functions and subqueries are allowed, and a subquery reads only what the caller may read. Names without a namespace are looked up in the
+	// namespace of the dataset. A row for which the condition is false or NULL stays.
+	//
+	// The answer comes when the rows are removed: all of them or none, in one snapshot that can be undone by restoring the one before. With
+	// `dryRun` nothing is removed, and the answer has the number of rows and the first 20 of them. The condition is applied to one snapshot;
+	// rows that others add meanwhile stay.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /data/{username}/{namespace}/{datasetName}/rows/delete (the `DeleteRows` operationId).
+	DeleteRowsWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *DeleteRowsParams, body DeleteRowsJSONRequestBody, reqEditors ...RequestEditorFn) (*DeleteRowsResponse, error)
+
 	// GetSemanticsWithResponse Read what a dataset means
 	//
 	// Needs the viewer role. Semantics say what one row is, which role each column has in figures, which datasets belong together and which
@@ -15965,6 +16195,61 @@ func (r AppendRowsResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r AppendRowsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// DeleteRowsResponseDefaultHeaders the declared response headers of an HTTP default response for DeleteRows
+type DeleteRowsResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type DeleteRowsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DeletedRows
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *DeleteRowsResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r DeleteRowsResponse) GetJSON200() *DeletedRows {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r DeleteRowsResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteRowsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteRowsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteRowsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteRowsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -20099,6 +20384,48 @@ func (c *ClientWithResponses) AppendRowsWithResponse(ctx context.Context, userna
 	return ParseAppendRowsResponse(rsp)
 }
 
+// DeleteRowsWithBodyWithResponse Delete the rows for which a condition is true
+//
+// Needs the editor role. `condition` is one boolean SQL expression over the columns of the dataset, as after WHERE in a statement: the same
+// functions and subqueries are allowed, and a subquery reads only what the caller may read. Names without a namespace are looked up in the
+// namespace of the dataset. A row for which the condition is false or NULL stays.
+//
+// The answer comes when the rows are removed: all of them or none, in one snapshot that can be undone by restoring the one before. With
+// `dryRun` nothing is removed, and the answer has the number of rows and the first 20 of them. The condition is applied to one snapshot;
+// rows that others add meanwhile stay.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /data/{username}/{namespace}/{datasetName}/rows/delete (the `DeleteRows` operationId).
+func (c *ClientWithResponses) DeleteRowsWithBodyWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *DeleteRowsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DeleteRowsResponse, error) {
+	rsp, err := c.DeleteRowsWithBody(ctx, username, namespace, datasetName, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteRowsResponse(rsp)
+}
+
+// DeleteRowsWithResponse Delete the rows for which a condition is true
+//
+// Needs the editor role. `condition` is one boolean SQL expression over the columns of the dataset, as after WHERE in a statement: the same
+// functions and subqueries are allowed, and a subquery reads only what the caller may read. Names without a namespace are looked up in the
+// namespace of the dataset. A row for which the condition is false or NULL stays.
+//
+// The answer comes when the rows are removed: all of them or none, in one snapshot that can be undone by restoring the one before. With
+// `dryRun` nothing is removed, and the answer has the number of rows and the first 20 of them. The condition is applied to one snapshot;
+// rows that others add meanwhile stay.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /data/{username}/{namespace}/{datasetName}/rows/delete (the `DeleteRows` operationId).
+func (c *ClientWithResponses) DeleteRowsWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *DeleteRowsParams, body DeleteRowsJSONRequestBody, reqEditors ...RequestEditorFn) (*DeleteRowsResponse, error) {
+	rsp, err := c.DeleteRows(ctx, username, namespace, datasetName, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteRowsResponse(rsp)
+}
+
 // GetSemanticsWithResponse Read what a dataset means
 //
 // Needs the viewer role. Semantics say what one row is, which role each column has in figures, which datasets belong together and which
@@ -22943,6 +23270,52 @@ func ParseAppendRowsResponse(rsp *http.Response) (*AppendRowsResponse, error) {
 	switch {
 	case true:
 		var headers AppendRowsResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseDeleteRowsResponse parses an HTTP response from a DeleteRowsWithResponse call
+func ParseDeleteRowsResponse(rsp *http.Response) (*DeleteRowsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteRowsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DeletedRows
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers DeleteRowsResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {

@@ -85,6 +85,9 @@ type ServerInterface interface {
 	// GetProfile Profile of a dataset's columns
 	// (GET /data/{username}/{namespace}/{datasetName}/profile)
 	GetProfile(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, datasetName DatasetName)
+	// DeleteRows Delete the rows for which a condition is true
+	// (POST /data/{username}/{namespace}/{datasetName}/rows/delete)
+	DeleteRows(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, datasetName DatasetName, params DeleteRowsParams)
 	// GetSemantics Read what a dataset means
 	// (GET /data/{username}/{namespace}/{datasetName}/semantics)
 	GetSemantics(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, datasetName DatasetName)
@@ -1496,6 +1499,74 @@ func (siw *ServerInterfaceWrapper) GetProfile(w http.ResponseWriter, r *http.Req
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.GetProfile(w, r, username, namespace, datasetName)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// DeleteRows operation middleware
+func (siw *ServerInterfaceWrapper) DeleteRows(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "username" -------------
+	var username Username
+
+	err = runtime.BindStyledParameterWithOptions("simple", "username", r.PathValue("username"), &username, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "username", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "namespace" -------------
+	var namespace Namespace
+
+	err = runtime.BindStyledParameterWithOptions("simple", "namespace", r.PathValue("namespace"), &namespace, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "namespace", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "datasetName" -------------
+	var datasetName DatasetName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "datasetName", r.PathValue("datasetName"), &datasetName, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "datasetName", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params DeleteRowsParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.DeleteRows(w, r, username, namespace, datasetName, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -3958,6 +4029,7 @@ func HandlerWithOptions(si ServerInterface, options StdHTTPServerOptions) http.H
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/retry", wrapper.RetryIngestion)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/setAside", wrapper.ListSetAsideRows)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/data/{username}/{namespace}/{datasetName}/profile", wrapper.GetProfile)
+	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/data/{username}/{namespace}/{datasetName}/rows/delete", wrapper.DeleteRows)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/data/{username}/{namespace}/{datasetName}/semantics", wrapper.GetSemantics)
 	m.HandleFunc(http.MethodPut+" "+options.BaseURL+"/data/{username}/{namespace}/{datasetName}/semantics", wrapper.PutSemantics)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/data/{username}/{namespace}/{datasetName}/snapshots", wrapper.ListSnapshots)
@@ -5047,6 +5119,53 @@ type GetProfiledefaultJSONResponse struct {
 }
 
 func (response GetProfiledefaultJSONResponse) VisitGetProfileResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteRowsRequestObject struct {
+	Username    Username    `json:"username"`
+	Namespace   Namespace   `json:"namespace"`
+	DatasetName DatasetName `json:"datasetName"`
+	Params      DeleteRowsParams
+	Body        *DeleteRowsJSONRequestBody
+}
+
+type DeleteRowsResponseObject interface {
+	VisitDeleteRowsResponse(w http.ResponseWriter) error
+}
+
+type DeleteRows200JSONResponse DeletedRows
+
+func (response DeleteRows200JSONResponse) VisitDeleteRowsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteRowsdefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response DeleteRowsdefaultJSONResponse) VisitDeleteRowsResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -7575,6 +7694,9 @@ type StrictServerInterface interface {
 	// GetProfile Profile of a dataset's columns
 	// (GET /data/{username}/{namespace}/{datasetName}/profile)
 	GetProfile(ctx context.Context, request GetProfileRequestObject) (GetProfileResponseObject, error)
+	// DeleteRows Delete the rows for which a condition is true
+	// (POST /data/{username}/{namespace}/{datasetName}/rows/delete)
+	DeleteRows(ctx context.Context, request DeleteRowsRequestObject) (DeleteRowsResponseObject, error)
 	// GetSemantics Read what a dataset means
 	// (GET /data/{username}/{namespace}/{datasetName}/semantics)
 	GetSemantics(ctx context.Context, request GetSemanticsRequestObject) (GetSemanticsResponseObject, error)
@@ -8439,6 +8561,42 @@ func (sh *strictHandler) GetProfile(w http.ResponseWriter, r *http.Request, user
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(GetProfileResponseObject); ok {
 		if err := validResponse.VisitGetProfileResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// DeleteRows operation middleware
+func (sh *strictHandler) DeleteRows(w http.ResponseWriter, r *http.Request, username Username, namespace Namespace, datasetName DatasetName, params DeleteRowsParams) {
+	var request DeleteRowsRequestObject
+
+	request.Username = username
+	request.Namespace = namespace
+	request.DatasetName = datasetName
+	request.Params = params
+
+	var body DeleteRowsJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.DeleteRows(ctx, request.(DeleteRowsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DeleteRows")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(DeleteRowsResponseObject); ok {
+		if err := validResponse.VisitDeleteRowsResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

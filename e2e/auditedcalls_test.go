@@ -66,6 +66,10 @@ func auditedCalls() []auditedCall {
 			entries: []string{"rows.append dataset <namespace>/orders <id>"},
 		},
 		{
+			request: authorizationRow{operation: deleteRows, body: conditionBody}, status: 200,
+			entries: []string{"rows.delete dataset <namespace>/orders <id>", "query.run dataset <namespace>/orders"},
+		},
+		{
 			request: authorizationRow{operation: "GET /data/{username}/{namespace}/{datasetName}/rows"}, status: 200,
 			entries: []string{"rows.list dataset <namespace>/orders"},
 		},

@@ -38,7 +38,7 @@ func newThing(t *testing.T, s *service, owner, operation string) (made thing) {
 		made.namespace = makeDataset(t, s, owner)
 	}
 
-	if readsRows(operation) {
+	if readsRows(operation) || operation == deleteRows {
 		postRows(t, s, owner, "self/"+made.namespace+"/orders", rowsBody)
 	}
 

@@ -88,6 +88,8 @@ func authorizationTable() (columns string, rows []authorizationRow) {
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      403    200    200"},
 		{operation: "POST /data/{username}/{namespace}/{datasetName}/rows", body: rowsBody, statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      403    200    200"},
+		{operation: deleteRows, body: conditionBody, statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      403    200    200"},
 		{operation: "GET /data/{username}/{namespace}/{datasetName}/rows", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
 		{operation: "GET /data/{username}/{namespace}/{datasetName}/export", statuses: "" +
@@ -277,6 +279,8 @@ func sharingTable() (columns string, rows []authorizationRow) {
 			"404      404      404      404      404       404  404    404    404  404   403      200      200  200  404  404"},
 		{operation: "POST /data/{username}/{namespace}/{datasetName}/rows", body: rowsBody, statuses: "" +
 			"403      200      403      200      200       200  200    404    403  403   403      200      200  200  404  200"},
+		{operation: deleteRows, body: conditionBody, statuses: "" +
+			"403      200      403      200      200       200  200    404    403  403   403      200      200  200  404  200"},
 		{operation: "GET /data/{username}/{namespace}/{datasetName}/rows", statuses: "" +
 			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
 		{operation: "GET /data/{username}/{namespace}/{datasetName}/export", statuses: "" +
@@ -385,6 +389,8 @@ const (
 	verifiedBody  = `{"question": "How many orders exist?", "query": "SELECT count(*) AS n FROM orders"}`
 	exchangeBody  = `{"document": "version: 0.1.1\nsemantic_model: [{name: m, datasets: [{name: orders, source: orders, custom_extensions: [{vendor_name: COMMON, data: '{\"quern\": {\"row\": \"order\"}}'}]}]}]"}`
 	rowsBody      = `{"data": [{"a": 1}]}`
+	conditionBody = `{"condition": "a = 1"}`
+	deleteRows    = "POST /data/{username}/{namespace}/{datasetName}/rows/delete"
 	queryBody     = `{"username": "owner", "namespace": "<namespace>", "query": "FROM orders"}`
 	linkBody      = `{"username": "owner", "namespace": "<namespace>", "question": "orders from Zürich"}`
 	checkBody     = `{"text": "There are 3 rows.", "statements": [{"username": "owner", "namespace": "<namespace>", "query": "FROM orders"}]}`

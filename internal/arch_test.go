@@ -54,7 +54,7 @@ func allowed() map[string][]string {
 		},
 		"internal/ingest": {
 			"internal/audit", "internal/auth", "internal/blob", "internal/catalog", "internal/disk", "internal/engine", "internal/fault", "internal/job",
-			"internal/lake", "internal/lexicon", "internal/meaning", "internal/postgres", "internal/upload", "internal/values",
+			"internal/lake", "internal/lexicon", "internal/meaning", "internal/postgres", "internal/query", "internal/upload", "internal/values",
 		},
 		"internal/upload":          {"internal/audit", "internal/auth", "internal/blob", "internal/fault", "internal/job", "internal/postgres"},
 		"internal/catalog":         {"internal/audit", "internal/auth", "internal/fault", "internal/job", "internal/lake", "internal/lexicon", "internal/meaning", "internal/postgres"},

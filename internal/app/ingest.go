@@ -17,6 +17,7 @@ import (
 	"quern.dev/quern/internal/job"
 	"quern.dev/quern/internal/lake"
 	"quern.dev/quern/internal/postgres"
+	"quern.dev/quern/internal/query"
 	"quern.dev/quern/internal/sandbox"
 	"quern.dev/quern/internal/upload"
 )
@@ -110,15 +111,15 @@ func (a *App) openLake() (err error) {
 }
 
 // newIngest wires the ingestion of files.
-func (a *App) newIngest(uploads upload.Uploads) *ingest.Ingest {
+func (a *App) newIngest(uploads upload.Uploads, rows *query.Query) *ingest.Ingest {
 	bounds := ingest.DefaultBounds()
 	bounds.Columns, bounds.Unpacked = a.config.Ingest.MaxColumns, int64(a.config.Ingest.MaxUnpacked)
 
 	return ingest.New(ingest.Config{
-		DB: a.db, Store: a.store, Lake: a.lake, Catalog: a.catalog(), Uploads: uploads,
+		DB: a.db, Store: a.store, Lake: a.lake, Catalog: a.catalog(), Uploads: uploads, Query: rows,
 		Engine: engine.New(engine.Config{
 			Sandbox: a.sandbox, Program: duckdb.Name, Log: a.log, Folder: a.folder, Sessions: a.config.Sandbox.MaxProcesses, Memory: int64(a.config.Ingest.Memory), Threads: a.config.Ingest.Threads,
-			Disk: int64(a.config.Ingest.Disk),
+			Disk: int64(a.config.Ingest.Disk), Data: int64(a.config.Ingest.Disk),
 		}),
 		Jobs: func() *job.Client { return a.jobs }, Log: a.log, Now: toTheMillisecond, Dir: a.passing, Folder: a.folder, Bounds: bounds,
 		Timeout: a.config.Ingest.Timeout, MaxBody: int64(a.config.Ingest.MaxBody), MaxPerUser: a.config.Ingest.MaxPerUser, SnapshotRetention: a.config.Data.SnapshotRetention,

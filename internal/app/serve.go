@@ -127,7 +127,8 @@ func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
 		return nil, err
 	}
 
-	loading, asking := a.newIngest(uploads), a.newQuery()
+	asking := a.newQuery()
+	loading := a.newIngest(uploads, asking)
 	known := &verified.Verified{DB: a.db, Catalog: a.catalog(), Query: asking, Now: time.Now}
 	a.runs = a.newRuns(asking, known)
 

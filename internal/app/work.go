@@ -26,6 +26,7 @@ func (a *App) newJobs(uploads upload.Uploads, loading *ingest.Ingest, asking *qu
 	river.AddWorker(workers, &catalog.Indexer{Catalog: loading.Catalog})
 	river.AddWorker(workers, &ingest.Runner{Ingest: loading})
 	river.AddWorker(workers, &ingest.Committer{Ingest: loading})
+	river.AddWorker(workers, &ingest.Changer{Ingest: loading})
 	river.AddWorker(workers, &ingest.Cleaner{Ingest: loading})
 	river.AddWorker(workers, &ingest.Overseer{Ingest: loading})
 	river.AddWorker(workers, &ingest.Maintainer{Ingest: loading})

@@ -168,7 +168,19 @@ func (s *Session) Convert(request ConvertRequest, progress func(Progress)) (Conv
 //
 // Faults: *FileError if the child reaches a limit.
 func (s *Session) Merge(view View, output string) (rows int64, err error) {
-	request := MergeRequest{View: view, Output: output, Memory: s.engine.config.Memory, Threads: s.engine.config.Threads}
+	return s.merge(MergeRequest{View: view, Output: output})
+}
+
+// Rewrite writes the rows of one of Quern's own data files, except some, to another file. gone is the mounted file that says
+// which. Take retrieves the file by the name output.
+//
+// Faults: *FileError if the child reaches a limit.
+func (s *Session) Rewrite(view View, gone, output string) (rows int64, err error) {
+	return s.merge(MergeRequest{View: view, Gone: gone, Output: output})
+}
+
+func (s *Session) merge(request MergeRequest) (rows int64, err error) {
+	request.Memory, request.Threads = s.engine.config.Memory, s.engine.config.Threads
 
 	answer, err := s.ask(Request{Merge: &request}, nil)
 

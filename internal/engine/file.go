@@ -120,7 +120,10 @@ type Request struct {
 // MergeRequest requests one Parquet file with the rows of all files of a view, in their order, with the ids of the
 // columns.
 type MergeRequest struct {
-	View    View   `json:"view"`
+	View View `json:"view"`
+	// Gone is the name under which a file with a bit for each row of the only file of the view is mounted. Rows whose bit
+	// is set are left out. Empty means all rows.
+	Gone    string `json:"gone,omitempty"`
 	Output  string `json:"output"`
 	Memory  int64  `json:"memory"`
 	Threads int    `json:"threads"`

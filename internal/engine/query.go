@@ -39,6 +39,8 @@ type View struct {
 	Columns []Column `json:"columns"`
 	Mapped  bool     `json:"mapped,omitempty"` // not all files have exactly these columns, so columns are matched by id
 	Lines   bool     `json:"lines,omitempty"`  // the files are results in the form Rows with these columns
+	// Positions adds the columns ProvenanceFile and ProvenanceRow, which say where in the files a row is.
+	Positions bool `json:"positions,omitempty"`
 }
 
 // Query is a checked statement with everything that the child needs to run it. It is plain data.

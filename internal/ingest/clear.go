@@ -47,14 +47,19 @@ func (g *Ingest) Clear(ctx context.Context, who auth.Principal, at catalog.Path)
 
 // alone runs a change of a table while no other commit to the table is in progress.
 func (g *Ingest) alone(ctx context.Context, table lake.Table, do func(ctx context.Context, lease job.Lease) error) error {
-	done, err := g.commits.take(ctx, table)
+	return g.aloneFor(ctx, commitWork(table), do)
+}
+
+// aloneFor runs do while no other process holds the lease of the work. Goroutines of this process take turns.
+func (g *Ingest) aloneFor(ctx context.Context, work job.Work, do func(ctx context.Context, lease job.Lease) error) error {
+	done, err := g.turns.take(ctx, work.ID)
 	if err != nil {
 		return err
 	}
 	defer done()
 
 	for {
-		err := g.Jobs().Hold(ctx, commitWork(table), do)
+		err := g.Jobs().Hold(ctx, work, do)
 		if !errors.Is(err, job.ErrLost) {
 			return err
 		}

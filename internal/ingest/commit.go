@@ -21,29 +21,29 @@ const (
 	commitPoll     = 25 * time.Millisecond
 )
 
-// turns makes the goroutines of this process commit to a table one at a time. The others wait here instead of polling
+// turns makes the goroutines of this process try to get a lease one at a time. The others wait here instead of polling
 // the database.
 type turns struct {
 	mu   sync.Mutex
-	next map[lake.Table]chan struct{}
+	next map[uuid.UUID]chan struct{} // by work
 }
 
-func newTurns() *turns { return &turns{next: map[lake.Table]chan struct{}{}} }
+func newTurns() *turns { return &turns{next: map[uuid.UUID]chan struct{}{}} }
 
-// take waits until the caller may commit to the table. The caller must call done to admit the next one.
-func (t *turns) take(ctx context.Context, table lake.Table) (done func(), err error) {
+// take waits until the caller may try to get the lease of the work. The caller must call done to admit the next one.
+func (t *turns) take(ctx context.Context, work uuid.UUID) (done func(), err error) {
 	for {
 		t.mu.Lock()
-		taken, busy := t.next[table]
+		taken, busy := t.next[work]
 
 		if !busy {
 			mine := make(chan struct{})
-			t.next[table] = mine
+			t.next[work] = mine
 			t.mu.Unlock()
 
 			return func() {
 				t.mu.Lock()
-				delete(t.next, table)
+				delete(t.next, work)
 				t.mu.Unlock()
 				close(mine)
 			}, nil
@@ -69,7 +69,7 @@ func commitWork(t lake.Table) job.Work {
 // committed waits until a staged ingestion is in a snapshot or has failed. It commits the ingestion itself if no
 // other process does.
 func (g *Ingest) committed(ctx context.Context, i Ingestion) (outcome, error) {
-	done, err := g.commits.take(ctx, i.table())
+	done, err := g.turns.take(ctx, commitWork(i.table()).ID)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -217,6 +217,11 @@ func (g *Ingest) commitTx(ctx context.Context, tx postgres.Tx, dataset catalog.D
 		return err
 	}
 
+	return writeAudit(ctx, tx, table, ids)
+}
+
+// writeAudit writes the entries of ingestions that are completed in the transaction.
+func writeAudit(ctx context.Context, tx postgres.Tx, table lake.Table, ids []uuid.UUID) error {
 	entries, err := selectAudit(ctx, tx, table, ids)
 
 	for _, entry := range entries {

@@ -13,6 +13,7 @@ import (
 	"quern.dev/quern/internal/job"
 	"quern.dev/quern/internal/lake"
 	"quern.dev/quern/internal/postgres"
+	"quern.dev/quern/internal/query"
 	"quern.dev/quern/internal/upload"
 )
 
@@ -23,6 +24,7 @@ type Config struct {
 	Lake    *lake.Lake
 	Engine  *engine.Engine
 	Catalog catalog.Catalog
+	Query   *query.Query // finds the rows that a condition selects
 	Uploads upload.Uploads
 	Jobs    func() *job.Client // returns the client only after startup is complete
 	Log     *slog.Logger
@@ -45,13 +47,13 @@ type Config struct {
 type Ingest struct {
 	Config
 
-	commits *turns
-	posts   *auth.Concurrency
+	turns *turns
+	posts *auth.Concurrency
 }
 
 // New returns an Ingest.
 func New(c Config) *Ingest {
-	g := &Ingest{Config: c, commits: newTurns()}
+	g := &Ingest{Config: c, turns: newTurns()}
 	if c.MaxPerUser > 0 {
 		g.posts = auth.NewConcurrency(c.MaxPerUser, "posts of rows in progress")
 	}

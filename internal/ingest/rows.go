@@ -133,7 +133,7 @@ func (g *Ingest) claim(ctx context.Context, who auth.Principal, dataset catalog.
 			}
 		}
 
-		entry := who.Audit(made.Account, made.CreatedAt, "rows.append", dataset.Audit())
+		entry := who.Audit(made.Account, made.CreatedAt, "rows."+string(made.Mode), dataset.Audit())
 		entry.Detail = made.ID.String()
 		made.audit = &entry
 

@@ -63,6 +63,10 @@ const (
 	sqlComplete = `
 		UPDATE ingestions SET status = 'completed', phase = 'done', snapshot_id = $4, finished_at = $5
 		WHERE account_id = $1 AND dataset_id = $2 AND id = ANY($3) AND status = 'running' AND ready_at IS NOT NULL`
+	sqlCompleteDeletion = `
+		UPDATE ingestions SET status = 'completed', phase = 'done', snapshot_id = nullif($4, '00000000-0000-0000-0000-000000000000'::uuid),
+			rows_done = $5, finished_at = $6
+		WHERE account_id = $1 AND dataset_id = $2 AND id = $3 AND status = 'running'`
 	sqlSelectAudit = `
 		SELECT audit FROM ingestions WHERE account_id = $1 AND dataset_id = $2 AND id = ANY($3) AND audit IS NOT NULL ORDER BY id`
 	sqlFinish = `
@@ -281,6 +285,11 @@ func complete(ctx context.Context, tx pgx.Tx, t lake.Table, ids []uuid.UUID, sna
 	tag, err := tx.Exec(ctx, sqlComplete, t.Account, t.Dataset, ids, made, now)
 
 	return int(tag.RowsAffected()), err
+}
+
+// completeDeletion ends a request to delete rows. It returns false if it has ended already.
+func completeDeletion(ctx context.Context, tx pgx.Tx, i Ingestion, removed Stored, now time.Time) (bool, error) {
+	return met(ctx, tx, sqlCompleteDeletion, i.Account, i.Dataset, i.ID, removed.Snapshot, removed.Rows, now)
 }
 
 // finish ends an ingestion without a snapshot: a dry run with its preview, a failure with its reason.

@@ -10,6 +10,7 @@ import (
 
 	"quern.dev/quern/internal/job"
 	"quern.dev/quern/internal/lake"
+	"quern.dev/quern/internal/postgres"
 )
 
 // The queues. Large files do not delay small ones, and neither delays cleanup.
@@ -66,6 +67,31 @@ func (c *Committer) Work(ctx context.Context, j *river.Job[CommitArgs]) error {
 
 	return job.Snooze(c.Ingest.Jobs().Hold(ctx, commitWork(table), func(ctx context.Context, lease job.Lease) error {
 		return c.Ingest.drain(ctx, table, lease)
+	}))
+}
+
+// RowsArgs is the job that continues changes of rows that a dead worker left staged.
+type RowsArgs struct {
+	Account uuid.UUID `json:"account"`
+	Dataset uuid.UUID `json:"dataset"`
+}
+
+// Kind returns the name of the job.
+func (RowsArgs) Kind() string { return "ingest.rows" }
+
+// Changer works on RowsArgs jobs.
+type Changer struct {
+	river.WorkerDefaults[RowsArgs]
+
+	Ingest *Ingest
+}
+
+// Work drops what a dead worker left, unless another worker changes rows.
+func (c *Changer) Work(ctx context.Context, j *river.Job[RowsArgs]) error {
+	table := lake.Table{Account: j.Args.Account, Dataset: j.Args.Dataset}
+
+	return job.Snooze(c.Ingest.Jobs().Hold(ctx, rowsWork(table), func(ctx context.Context, lease job.Lease) error {
+		return lease.InTx(ctx, func(tx postgres.Tx) error { return c.Ingest.Lake.DropTx(ctx, tx, table, rewriting(table)) })
 	}))
 }
 

@@ -114,7 +114,7 @@ func (l *Lake) load(ctx context.Context, change Change) (base *state, staged []S
 		if base == nil {
 			base = &state{}
 
-			if change.Mode == Append || change.Mode == Replace {
+			if change.Mode == Append || change.Mode == Replace || change.Mode == Merged {
 				err = insertTable(ctx, q, change.Table)
 			}
 		}

@@ -99,18 +99,22 @@ func (l *Lake) Parts(ctx context.Context, q postgres.Querier, t Table, key strin
 	return selectParts(ctx, q, t, key, row)
 }
 
-// compact takes out the files whose rows the new file contains. Only manifests that list one of these files are
-// rewritten.
+// compact takes out the files whose rows the new file contains.
 func (l *Lake) compact(ctx context.Context, change Change, d *draft, manifests *[]iceberg.ManifestFile) error {
-	current := d.base.current
-
 	switch {
-	case current == nil:
+	case d.base.current == nil:
 		return ErrReplaced
 	case len(d.staged) != 1:
 		return ErrDropped
 	}
 
+	return l.exchange(ctx, change, d, manifests, d.staged[0].Rows)
+}
+
+// exchange takes out the files of the change, which must have this number of rows. Only manifests that list one of these
+// files are rewritten.
+func (l *Lake) exchange(ctx context.Context, change Change, d *draft, manifests *[]iceberg.ManifestFile, rows int64) error {
+	current := d.base.current
 	d.made.Columns, d.made.Rows, d.made.Bytes, d.made.Files = current.Columns, current.Rows, current.Bytes, current.Files
 
 	if err := d.mergeColumns(nil); err != nil {
@@ -120,6 +124,12 @@ func (l *Lake) compact(ctx context.Context, change Change, d *draft, manifests *
 	all, err := l.recallList(ctx, current.list)
 	if err != nil {
 		return err
+	}
+
+	if len(change.Files) == 0 {
+		*manifests = all
+
+		return nil
 	}
 
 	lists, err := l.entryLists(ctx, all)
@@ -152,7 +162,7 @@ func (l *Lake) compact(ctx context.Context, change Change, d *draft, manifests *
 		d.left = append(d.left, key)
 	}
 
-	return d.checkTakenOut(change)
+	return d.checkTakenOut(change, rows)
 }
 
 // takeOut takes the files out of the entries of one manifest. If it finds any, it moves the remaining entries to the
@@ -185,14 +195,14 @@ func (l *Lake) takeOut(d *draft, entries []iceberg.ManifestEntry, out map[string
 	return len(stay), nil
 }
 
-// checkTakenOut checks that the new file has as many rows as the files that it replaces, and updates the totals.
-func (d *draft) checkTakenOut(change Change) error {
+// checkTakenOut checks that the files that were taken out have this number of rows, and updates the totals.
+func (d *draft) checkTakenOut(change Change, rows int64) error {
 	if d.out.Files != len(change.Files) {
 		return ErrReplaced
 	}
 
-	if d.out.Rows != d.staged[0].Rows {
-		return fmt.Errorf("compaction of %d rows wrote %d rows", d.out.Rows, d.staged[0].Rows)
+	if d.out.Rows != rows {
+		return fmt.Errorf("%d rows were read and %d written or removed", d.out.Rows, rows)
 	}
 
 	d.made.Rows -= d.out.Rows

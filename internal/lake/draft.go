@@ -86,7 +86,7 @@ func (l *Lake) draft(ctx context.Context, change Change, base state, staged []St
 		d.made.CommittedAt = latest(d.made.CommittedAt, base.current.CommittedAt)
 	}
 
-	if change.Mode != Append && change.Mode != Compacted {
+	if !change.Mode.exchanges() {
 		d.generation++
 	}
 
@@ -157,6 +157,12 @@ func (l *Lake) content(ctx context.Context, change Change, d *draft, manifests *
 		err = l.restore(ctx, change, d, manifests)
 	case Compacted:
 		err = l.compact(ctx, change, d, manifests)
+	case Deleted, Merged:
+		if len(change.Files) == 0 && len(d.staged) == 0 {
+			return true, nil
+		}
+
+		err = l.changeRows(ctx, change, d, manifests)
 	default:
 		err = fmt.Errorf("unknown mode of a commit: %q", change.Mode)
 	}

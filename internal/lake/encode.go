@@ -273,7 +273,7 @@ func (d *draft) summary() map[string]string {
 	operation := "append"
 
 	switch d.made.Operation {
-	case Replace, Restore:
+	case Replace, Restore, Deleted, Merged:
 		operation = "overwrite"
 	case Clear:
 		operation = "delete"

@@ -44,10 +44,16 @@ const (
 	Clear     Mode = "clear"
 	Restore   Mode = "restore"
 	Compacted Mode = "compact" // rewrites files, changes no row
+	Deleted   Mode = "delete"  // removes some rows
+	Merged    Mode = "merge"   // replaces rows with new ones that have the same key, and adds the others
 )
 
-// takesAway reports whether a commit of this mode may remove existing rows.
-func (m Mode) takesAway() bool { return m == Replace || m == Clear || m == Restore }
+// takesAway reports whether a commit of this mode may remove existing rows, so that an earlier profile must no longer be
+// shown. After a merge most rows are the same, and the profile is shown until there is a newer one.
+func (m Mode) takesAway() bool { return m == Replace || m == Clear || m == Restore || m == Deleted }
+
+// exchanges reports whether a commit of this mode adds or exchanges single files, and keeps the others.
+func (m Mode) exchanges() bool { return m == Append || m == Compacted || m == Deleted || m == Merged }
 
 // Config configures a Lake.
 type Config struct {
@@ -176,6 +182,13 @@ type Change struct {
 	Columns []Column
 	// Snapshot is the snapshot to restore.
 	Snapshot uuid.UUID
-	// Files are the files that the staged file replaces, when compacting.
+	// Files are the files that staged files replace, when compacting and when rows are removed or merged.
 	Files []File
+	// Base is the snapshot for which Files was determined, when rows are removed or merged. ErrReplaced if another
+	// one is current. uuid.Nil stands for a table without a snapshot.
+	Base uuid.UUID
+	// Rewritten is the id under which the rewritten files are staged, and Removed the number of rows that Files have
+	// and the rewritten files lack.
+	Rewritten uuid.UUID
+	Removed   int64
 }

@@ -171,5 +171,16 @@ func (r *resolved) page(page Page) (text string, err error) {
 	return fmt.Sprintf(`FROM %s SELECT %s LIMIT %d OFFSET %d`, identifier(r.name), strings.Join(columns, ", "), page.Limit, offset), nil
 }
 
+// first returns the files that contain the given number of first rows.
+func first(files []lake.File, rows int64) []lake.File {
+	for i, file := range files {
+		if rows -= file.Rows; rows <= 0 {
+			return files[:i+1]
+		}
+	}
+
+	return files
+}
+
 // identifier returns a name quoted for SQL.
 func identifier(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }

@@ -264,6 +264,8 @@ type running struct {
 	began    time.Time
 	action   string // for the audit
 	local    *local // nil if the statement is the server's own
+
+	positions *int // index of the dataset whose rows the statement locates as ProvenanceView; nil if there is none
 }
 
 // close releases the resources. It does not wait for the sealed process to end, because that would delay the end of the
@@ -324,17 +326,6 @@ func (r *running) narrow(ctx context.Context, s *statement, reads []resolved) er
 	})
 }
 
-// first returns the files that contain the given number of first rows.
-func first(files []lake.File, rows int64) []lake.File {
-	for i, file := range files {
-		if rows -= file.Rows; rows <= 0 {
-			return files[:i+1]
-		}
-	}
-
-	return files
-}
-
 // checkAgain is how long a check of the credential is valid. A statement that took longer checks the credential again
 // before it returns its first row.
 const checkAgain = 250 * time.Millisecond
@@ -362,9 +353,13 @@ func (r *running) run(ctx context.Context, who auth.Principal, s *statement, rea
 		views = append(views, view)
 	}
 
+	if r.positions != nil {
+		query.Views = append(query.Views, located(views[*r.positions]))
+	}
+
 	query.Views = append(views, query.Views...) // the datasets come first: Source is an index among them
 
-	if tree, of := s.withProvenance(); tree != nil && query.Form == Rows && !query.Explain {
+	if tree, of := s.withProvenance(); r.positions == nil && tree != nil && query.Form == Rows && !query.Explain {
 		query.ProvenanceTree, query.Source = tree, of.read
 	}
 

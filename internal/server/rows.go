@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -13,6 +14,7 @@ import (
 
 	"quern.dev/quern/api"
 	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/ingest"
 	"quern.dev/quern/internal/query"
 )
 
@@ -146,4 +148,52 @@ func nextRow(ctx context.Context, found query.Browsed) *string {
 	}
 
 	return encodeCursor(ctx, binary.BigEndian.AppendUint64(found.Snapshot[:], uint64(found.Next)<<1)) //nolint:gosec // positive
+}
+
+// DeleteRows handles POST …/rows/delete.
+func (h handlers) DeleteRows(ctx context.Context, request api.DeleteRowsRequestObject) (api.DeleteRowsResponseObject, error) {
+	parameters, err := query.ParametersOf(request.Body.Parameters)
+	if err != nil {
+		return nil, err
+	}
+
+	var (
+		at        = datasetPath(request.Username, request.Namespace, request.DatasetName)
+		condition = query.Condition{Text: request.Body.Condition, Parameters: parameters}
+	)
+
+	if value(request.Body.DryRun) {
+		found, err := h.ingest.SelectRows(ctx, callOf(ctx).who, at, condition)
+		if err != nil {
+			return nil, err
+		}
+
+		return showSelected(found)
+	}
+
+	removed, err := h.ingest.DeleteRows(ctx, callOf(ctx).who, at, condition, once(ctx, request.Params.IdempotencyKey))
+	if err != nil {
+		return nil, err
+	}
+
+	answer := api.DeleteRows200JSONResponse{RowCount: removed.Rows}
+	if removed.Snapshot != uuid.Nil {
+		answer.SnapshotID = &removed.Snapshot
+	}
+
+	return answer, nil
+}
+
+func showSelected(found ingest.Selected) (api.DeleteRowsResponseObject, error) {
+	rows := make([]api.Row, len(found.First))
+	for n, text := range found.First {
+		decoder := json.NewDecoder(bytes.NewReader(text))
+		decoder.UseNumber()
+
+		if err := decoder.Decode(&rows[n]); err != nil {
+			return nil, err
+		}
+	}
+
+	return api.DeleteRows200JSONResponse{DryRun: true, RowCount: found.Count, Columns: new(shownColumns(found.Columns)), Data: &rows}, nil
 }

@@ -218,7 +218,7 @@ func (p *program) prepareQuery(q engine.Query) (d described, err error) {
 }
 
 func (p *program) make(view engine.View) error {
-	from := `SELECT ` + columnsOf(view) + ` FROM ` + p.filesOf(view)
+	from := `SELECT ` + columnsOf(view) + positionsOf(view) + ` FROM ` + p.filesOf(view)
 
 	if view.Lines {
 		var err error
@@ -256,8 +256,8 @@ func (p *program) addProvenance(q engine.Query) bool {
 		return false
 	}
 
-	if err := p.db.exec(fmt.Sprintf(`CREATE VIEW %s AS SELECT %s, file_index AS %s, file_row_number AS %s FROM %s`,
-		name(engine.ProvenanceView), columnsOf(view), name(engine.ProvenanceFile), name(engine.ProvenanceRow), p.filesOf(view))); err != nil {
+	view.Schema, view.Name, view.Positions = "", engine.ProvenanceView, true
+	if p.make(view) != nil {
 		return false
 	}
 
@@ -319,6 +319,18 @@ func columnsOf(view engine.View) string {
 	}
 
 	return strings.Join(list, ", ")
+}
+
+// positionsOf returns the columns for the positions of rows, if the view has them.
+func positionsOf(view engine.View) string {
+	switch {
+	case !view.Positions:
+		return ``
+	case len(view.Files) == 0:
+		return fmt.Sprintf(`, CAST(NULL AS BIGINT) AS %s, CAST(NULL AS BIGINT) AS %s`, name(engine.ProvenanceFile), name(engine.ProvenanceRow))
+	default:
+		return fmt.Sprintf(`, file_index AS %s, file_row_number AS %s`, name(engine.ProvenanceFile), name(engine.ProvenanceRow))
+	}
 }
 
 // filesOf returns the relation of a dataset's files. If columns are matched by id, DuckDB can read files with different

@@ -1,0 +1,90 @@
+package lake
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"quern.dev/quern/internal/postgres"
+)
+
+const (
+	sqlSelectAllParts = `
+		SELECT coalesce(p.first, 0), coalesce(p.row_count, f.row_count), coalesce(p.ingestion_id, f.ingestion_id),
+			coalesce(p.source_id, f.source_id), coalesce(p.source_name, f.source_name, ''), coalesce(p.first_row, f.first_row),
+			coalesce(p.skipped, f.skipped, '{}')
+		FROM lake_files f
+		LEFT JOIN lake_parts p ON p.account_id = f.account_id AND p.dataset_id = f.dataset_id AND p.file_id = f.id
+		WHERE f.account_id = $1 AND f.dataset_id = $2 AND f.object_key = $3 ORDER BY 1`
+	sqlInsertPart = `
+		INSERT INTO lake_parts (account_id, dataset_id, file_id, first, row_count, ingestion_id, source_id, source_name, first_row, skipped)
+		VALUES ($1, $2, $3, $4, $5, $6, nullif($7, '00000000-0000-0000-0000-000000000000'::uuid), $8, $9, $10)`
+	sqlSelectStaged = `
+		SELECT object_key, size, row_count, ingestion_id, coalesce(source_name, ''), first_row, coalesce(shape, ''), columns FROM lake_files
+		WHERE account_id = $1 AND dataset_id = $2 AND ingestion_id = ANY($3) AND state = 'ready' ORDER BY id`
+)
+
+// selectAllParts returns the parts of a file in order. A file that was not made from others is one part.
+func selectAllParts(ctx context.Context, q postgres.Querier, t Table, key string) ([]ingestedPart, error) {
+	rows, err := q.Query(ctx, sqlSelectAllParts, t.Account, t.Dataset, key)
+	if err != nil {
+		return nil, err
+	}
+
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (p ingestedPart, err error) {
+		source := uuid.NullUUID{}
+		err = row.Scan(&p.First, &p.Rows, &p.ingestion, &source, &p.Name, &p.FirstRow, &p.Skipped)
+		p.File = source.UUID
+
+		return p, err
+	})
+}
+
+// partsAtOnce limits how many parts are inserted in one round trip.
+const partsAtOnce = 2000
+
+// insertRewritten sets the position and the parts of a rewritten file.
+func insertRewritten(ctx context.Context, tx pgx.Tx, s Staged, from string, parts []ingestedPart, removeAt time.Time) error {
+	t, batch := s.Table, &pgx.Batch{}
+	batch.Queue(sqlUpdatePlace, t.Account, t.Dataset, s.ID, removeAt, from)
+
+	for _, p := range parts {
+		if batch.Len() == partsAtOnce {
+			if err := tx.SendBatch(ctx, batch).Close(); err != nil {
+				return err
+			}
+
+			batch = &pgx.Batch{}
+		}
+
+		batch.Queue(sqlInsertPart, t.Account, t.Dataset, s.ID, p.First, p.Rows, p.ingestion, p.File, p.Name, p.FirstRow, append([]int64{}, p.Skipped...))
+	}
+
+	return tx.SendBatch(ctx, batch).Close()
+}
+
+// selectStagedFiles returns the staged files of ingestions in the order in which they were staged, with their columns.
+func selectStagedFiles(ctx context.Context, q postgres.Querier, t Table, ingestions []uuid.UUID) (files []File, columns [][]Column, err error) {
+	rows, err := q.Query(ctx, sqlSelectStaged, t.Account, t.Dataset, ingestions)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer rows.Close()
+
+	for rows.Next() {
+		var (
+			f File
+			c []Column
+		)
+
+		if err := rows.Scan(&f.Key, &f.Size, &f.Rows, &f.Ingestion, &f.Name, &f.FirstRow, &f.Shape, &c); err != nil {
+			return nil, nil, err
+		}
+
+		files, columns = append(files, f), append(columns, c)
+	}
+
+	return files, columns, rows.Err()
+}
