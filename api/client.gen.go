@@ -666,6 +666,57 @@ func (e NewTokenRole) Valid() bool {
 	}
 }
 
+// Defines values for NoticeType.
+const (
+	DatasetColumnsChanged NoticeType = "dataset.columnsChanged"
+	DatasetLoadFailed     NoticeType = "dataset.loadFailed"
+	DatasetLoadWaiting    NoticeType = "dataset.loadWaiting"
+	DatasetLoaded         NoticeType = "dataset.loaded"
+	DatasetShared         NoticeType = "dataset.shared"
+	DatasetUnshared       NoticeType = "dataset.unshared"
+	NamespaceShared       NoticeType = "namespace.shared"
+	NamespaceUnshared     NoticeType = "namespace.unshared"
+	RunCancelled          NoticeType = "run.cancelled"
+	RunCompleted          NoticeType = "run.completed"
+	RunFailed             NoticeType = "run.failed"
+	RunWaiting            NoticeType = "run.waiting"
+	VerifiedSuspended     NoticeType = "verified.suspended"
+)
+
+// Valid indicates whether the value is a known member of the NoticeType enum.
+func (e NoticeType) Valid() bool {
+	switch e {
+	case DatasetColumnsChanged:
+		return true
+	case DatasetLoadFailed:
+		return true
+	case DatasetLoadWaiting:
+		return true
+	case DatasetLoaded:
+		return true
+	case DatasetShared:
+		return true
+	case DatasetUnshared:
+		return true
+	case NamespaceShared:
+		return true
+	case NamespaceUnshared:
+		return true
+	case RunCancelled:
+		return true
+	case RunCompleted:
+		return true
+	case RunFailed:
+		return true
+	case RunWaiting:
+		return true
+	case VerifiedSuspended:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for Outcome.
 const (
 	OutcomeAnswer           Outcome = "answer"
@@ -2381,6 +2432,69 @@ type NotImported struct {
 	Reason string `json:"reason"`
 }
 
+// Notice defines model for Notice.
+type Notice struct {
+	// Data What happened, with the names that things had then.
+	Data      NoticeData         `json:"data"`
+	ID        openapi_types.UUID `json:"id"`
+	Timestamp time.Time          `json:"timestamp"`
+	Type      NoticeType         `json:"type"`
+}
+
+// NoticeData What happened, with the names that things had then.
+type NoticeData struct {
+	Agent *string `json:"agent,omitempty"`
+
+	// Code Error code.
+	Code *string `json:"code,omitempty"`
+
+	// Columns Names of the columns that changed.
+	Columns        *NoticeColumns      `json:"columns,omitempty"`
+	ConversationID *openapi_types.UUID `json:"conversationId,omitempty"`
+	Dataset        *string             `json:"dataset,omitempty"`
+	DatasetID      *openapi_types.UUID `json:"datasetId,omitempty"`
+
+	// Doubts Codes of the doubts that wait for somebody.
+	Doubts *[]string `json:"doubts,omitempty"`
+
+	// Grantee Username, or @ and the name of a group.
+	Grantee     *string             `json:"grantee,omitempty"`
+	IngestionID *openapi_types.UUID `json:"ingestionId,omitempty"`
+	Mode        *string             `json:"mode,omitempty"`
+	Namespace   *string             `json:"namespace,omitempty"`
+
+	// Role A viewer reads and queries, an editor also loads and changes data, an owner may do everything.
+	Role *Role `json:"role,omitempty"`
+
+	// Rows Rows that were loaded.
+	Rows         *int64              `json:"rows,omitempty"`
+	RowsSetAside *int64              `json:"rowsSetAside,omitempty"`
+	RunID        *openapi_types.UUID `json:"runId,omitempty"`
+	SnapshotID   *openapi_types.UUID `json:"snapshotId,omitempty"`
+
+	// Username Owner of the dataset or the namespace; of a run, of the namespace that was asked about.
+	Username   *string             `json:"username,omitempty"`
+	VerifiedID *openapi_types.UUID `json:"verifiedId,omitempty"`
+}
+
+// NoticeColumns Names of the columns that changed.
+type NoticeColumns struct {
+	Added   []string `json:"added"`
+	Removed []string `json:"removed"`
+	Retyped []string `json:"retyped"`
+}
+
+// NoticeList defines model for NoticeList.
+type NoticeList struct {
+	Data []Notice `json:"data"`
+
+	// LastEventID The `Last-Event-ID` of the next request.
+	LastEventID string `json:"lastEventId"`
+}
+
+// NoticeType defines model for NoticeType.
+type NoticeType string
+
 // NumberedURL defines model for NumberedUrl.
 type NumberedURL struct {
 	PartNumber PartNumber `json:"partNumber"`
@@ -3329,6 +3443,9 @@ type IdempotencyKey = string
 // IngestionID defines model for IngestionId.
 type IngestionID = openapi_types.UUID
 
+// LastEventID defines model for LastEventId.
+type LastEventID = string
+
 // Limit defines model for Limit.
 type Limit = int32
 
@@ -3524,6 +3641,27 @@ type ListSnapshotsParams struct {
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
+// StreamEventsParams defines parameters for StreamEvents.
+type StreamEventsParams struct {
+	// Types Only events of these types, separated by commas.
+	Types *string `form:"types,omitempty" json:"types,omitempty"`
+
+	// Username Owner of the namespace.
+	Username *AboutUsername `form:"username,omitempty" json:"username,omitempty"`
+
+	// Namespace The namespace asked about.
+	Namespace *AboutNamespace `form:"namespace,omitempty" json:"namespace,omitempty"`
+
+	// DatasetName Only events of this dataset. Needs `username` and `namespace`, which alone select the events of a namespace.
+	DatasetName *ObjectName `form:"datasetName,omitempty" json:"datasetName,omitempty"`
+
+	// Limit Length of a page.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// LastEventID The `id` of the last event that arrived.
+	LastEventID *LastEventID `json:"Last-Event-ID,omitempty"`
+}
+
 // ListUploadsParams defines parameters for ListUploads.
 type ListUploadsParams struct {
 	// Cursor `nextCursor` of the page before.
@@ -3629,7 +3767,7 @@ type ChooseOptionParams struct {
 // StreamRunEventsParams defines parameters for StreamRunEvents.
 type StreamRunEventsParams struct {
 	// LastEventID The `id` of the last event that arrived.
-	LastEventID *string `json:"Last-Event-ID,omitempty"`
+	LastEventID *LastEventID `json:"Last-Event-ID,omitempty"`
 }
 
 // ExportStepParams defines parameters for ExportStep.
@@ -4327,6 +4465,35 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /data/{username}/{namespace}/{datasetName}/snapshots/{snapshotId}/restore (the `RestoreSnapshot` operationId).
 	RestoreSnapshot(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, snapshotID SnapshotID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// StreamEvents Follow what happens to what the caller may see
+	//
+	// Gives an event for everything that happens to the caller's datasets, namespaces and runs, and to what others share with the caller: after
+	// `Last-Event-ID` or, without it, from now on. No event is left out or given twice, also after a reconnect and on another replica. An
+	// event is given only if the caller may see what it is about at that moment. It has names, ids and figures, and never a value of the data.
+	// Events are kept for 7 days; an older `Last-Event-ID` is 422.
+	//
+	// Two forms of answer:
+	//
+	// - `Accept: text/event-stream`: a stream without an end. While nothing happens it has a comment every few seconds, and now and then an `id`
+	//   without an event, which is the next `Last-Event-ID`.
+	// - `Accept: application/json`, `*/*` or none: up to `limit` events that there are now, oldest first, and `lastEventId` for the next request.
+	//
+	// Each event has JSON data `{id, type, timestamp, data}`. All data of datasets have `{username, namespace, dataset, datasetId}`, the names that they had then.
+	//
+	// | type | further data |
+	// |---|---|
+	// | `dataset.loaded` | `{ingestionId, snapshotId, mode, rows, rowsSetAside}`; without `ingestionId` for posted rows, which have one event for each snapshot |
+	// | `dataset.loadFailed` | `{ingestionId, mode, code}` |
+	// | `dataset.loadWaiting` | `{ingestionId, mode, doubts}`: the codes of doubts that somebody must accept |
+	// | `dataset.columnsChanged` | `{columns: {added, removed, retyped}}` |
+	// | `dataset.shared`, `dataset.unshared` | `{grantee, role}`; only the owner and, of the first, the grantee get it |
+	// | `namespace.shared`, `namespace.unshared` | the same of a namespace |
+	// | `verified.suspended` | `{username, namespace, verifiedId}` |
+	// | `run.completed`, `run.failed`, `run.cancelled`, `run.waiting` | `{username, namespace, runId, conversationId, agent, code}`; a run that expired has failed |
+	//
+	// Corresponds with GET /events (the `StreamEvents` operationId).
+	StreamEvents(ctx context.Context, params *StreamEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListUploads List the caller's upload sessions
 	//
@@ -6039,6 +6206,45 @@ func (c *Client) ListSnapshots(ctx context.Context, username Username, namespace
 // Corresponds with POST /data/{username}/{namespace}/{datasetName}/snapshots/{snapshotId}/restore (the `RestoreSnapshot` operationId).
 func (c *Client) RestoreSnapshot(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, snapshotID SnapshotID, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewRestoreSnapshotRequest(c.Server, username, namespace, datasetName, snapshotID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// StreamEvents Follow what happens to what the caller may see
+//
+// Gives an event for everything that happens to the caller's datasets, namespaces and runs, and to what others share with the caller: after
+// `Last-Event-ID` or, without it, from now on. No event is left out or given twice, also after a reconnect and on another replica. An
+// event is given only if the caller may see what it is about at that moment. It has names, ids and figures, and never a value of the data.
+// Events are kept for 7 days; an older `Last-Event-ID` is 422.
+//
+// Two forms of answer:
+//
+//   - `Accept: text/event-stream`: a stream without an end. While nothing happens it has a comment every few seconds, and now and then an `id`
+//     without an event, which is the next `Last-Event-ID`.
+//   - `Accept: application/json`, `*/*` or none: up to `limit` events that there are now, oldest first, and `lastEventId` for the next request.
+//
+// Each event has JSON data `{id, type, timestamp, data}`. All data of datasets have `{username, namespace, dataset, datasetId}`, the names that they had then.
+//
+// | type | further data |
+// |---|---|
+// | `dataset.loaded` | `{ingestionId, snapshotId, mode, rows, rowsSetAside}`; without `ingestionId` for posted rows, which have one event for each snapshot |
+// | `dataset.loadFailed` | `{ingestionId, mode, code}` |
+// | `dataset.loadWaiting` | `{ingestionId, mode, doubts}`: the codes of doubts that somebody must accept |
+// | `dataset.columnsChanged` | `{columns: {added, removed, retyped}}` |
+// | `dataset.shared`, `dataset.unshared` | `{grantee, role}`; only the owner and, of the first, the grantee get it |
+// | `namespace.shared`, `namespace.unshared` | the same of a namespace |
+// | `verified.suspended` | `{username, namespace, verifiedId}` |
+// | `run.completed`, `run.failed`, `run.cancelled`, `run.waiting` | `{username, namespace, runId, conversationId, agent, code}`; a run that expired has failed |
+//
+// Corresponds with GET /events (the `StreamEvents` operationId).
+func (c *Client) StreamEvents(ctx context.Context, params *StreamEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewStreamEventsRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -9950,6 +10156,123 @@ func NewRestoreSnapshotRequest(server string, username Username, namespace Names
 	return req, nil
 }
 
+// NewStreamEventsRequest constructs an http.Request for the StreamEvents method
+func NewStreamEventsRequest(server string, params *StreamEventsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/events")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Types != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "types", *params.Types, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Username != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "username", *params.Username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Namespace != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "namespace", *params.Namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.DatasetName != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "datasetName", *params.DatasetName, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.LastEventID != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Last-Event-ID", *params.LastEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Last-Event-ID", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewListUploadsRequest constructs an http.Request for the ListUploads method
 func NewListUploadsRequest(server string, params *ListUploadsParams) (*http.Request, error) {
 	var err error
@@ -13745,6 +14068,37 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /data/{username}/{namespace}/{datasetName}/snapshots/{snapshotId}/restore (the `RestoreSnapshot` operationId).
 	RestoreSnapshotWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, snapshotID SnapshotID, reqEditors ...RequestEditorFn) (*RestoreSnapshotResponse, error)
 
+	// StreamEventsWithResponse Follow what happens to what the caller may see
+	//
+	// Gives an event for everything that happens to the caller's datasets, namespaces and runs, and to what others share with the caller: after
+	// `Last-Event-ID` or, without it, from now on. No event is left out or given twice, also after a reconnect and on another replica. An
+	// event is given only if the caller may see what it is about at that moment. It has names, ids and figures, and never a value of the data.
+	// Events are kept for 7 days; an older `Last-Event-ID` is 422.
+	//
+	// Two forms of answer:
+	//
+	// - `Accept: text/event-stream`: a stream without an end. While nothing happens it has a comment every few seconds, and now and then an `id`
+	//   without an event, which is the next `Last-Event-ID`.
+	// - `Accept: application/json`, `*/*` or none: up to `limit` events that there are now, oldest first, and `lastEventId` for the next request.
+	//
+	// Each event has JSON data `{id, type, timestamp, data}`. All data of datasets have `{username, namespace, dataset, datasetId}`, the names that they had then.
+	//
+	// | type | further data |
+	// |---|---|
+	// | `dataset.loaded` | `{ingestionId, snapshotId, mode, rows, rowsSetAside}`; without `ingestionId` for posted rows, which have one event for each snapshot |
+	// | `dataset.loadFailed` | `{ingestionId, mode, code}` |
+	// | `dataset.loadWaiting` | `{ingestionId, mode, doubts}`: the codes of doubts that somebody must accept |
+	// | `dataset.columnsChanged` | `{columns: {added, removed, retyped}}` |
+	// | `dataset.shared`, `dataset.unshared` | `{grantee, role}`; only the owner and, of the first, the grantee get it |
+	// | `namespace.shared`, `namespace.unshared` | the same of a namespace |
+	// | `verified.suspended` | `{username, namespace, verifiedId}` |
+	// | `run.completed`, `run.failed`, `run.cancelled`, `run.waiting` | `{username, namespace, runId, conversationId, agent, code}`; a run that expired has failed |
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /events (the `StreamEvents` operationId).
+	StreamEventsWithResponse(ctx context.Context, params *StreamEventsParams, reqEditors ...RequestEditorFn) (*StreamEventsResponse, error)
+
 	// ListUploadsWithResponse List the caller's upload sessions
 	//
 	// Newest first, without addresses and without the parts that the object store has; GET /file-upload/{sessionId} returns those.
@@ -16484,6 +16838,61 @@ func (r RestoreSnapshotResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r RestoreSnapshotResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// StreamEventsResponseDefaultHeaders the declared response headers of an HTTP default response for StreamEvents
+type StreamEventsResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type StreamEventsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *NoticeList
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *StreamEventsResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r StreamEventsResponse) GetJSON200() *NoticeList {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r StreamEventsResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r StreamEventsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r StreamEventsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r StreamEventsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r StreamEventsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -20522,6 +20931,43 @@ func (c *ClientWithResponses) RestoreSnapshotWithResponse(ctx context.Context, u
 	return ParseRestoreSnapshotResponse(rsp)
 }
 
+// StreamEventsWithResponse Follow what happens to what the caller may see
+//
+// Gives an event for everything that happens to the caller's datasets, namespaces and runs, and to what others share with the caller: after
+// `Last-Event-ID` or, without it, from now on. No event is left out or given twice, also after a reconnect and on another replica. An
+// event is given only if the caller may see what it is about at that moment. It has names, ids and figures, and never a value of the data.
+// Events are kept for 7 days; an older `Last-Event-ID` is 422.
+//
+// Two forms of answer:
+//
+//   - `Accept: text/event-stream`: a stream without an end. While nothing happens it has a comment every few seconds, and now and then an `id`
+//     without an event, which is the next `Last-Event-ID`.
+//   - `Accept: application/json`, `*/*` or none: up to `limit` events that there are now, oldest first, and `lastEventId` for the next request.
+//
+// Each event has JSON data `{id, type, timestamp, data}`. All data of datasets have `{username, namespace, dataset, datasetId}`, the names that they had then.
+//
+// | type | further data |
+// |---|---|
+// | `dataset.loaded` | `{ingestionId, snapshotId, mode, rows, rowsSetAside}`; without `ingestionId` for posted rows, which have one event for each snapshot |
+// | `dataset.loadFailed` | `{ingestionId, mode, code}` |
+// | `dataset.loadWaiting` | `{ingestionId, mode, doubts}`: the codes of doubts that somebody must accept |
+// | `dataset.columnsChanged` | `{columns: {added, removed, retyped}}` |
+// | `dataset.shared`, `dataset.unshared` | `{grantee, role}`; only the owner and, of the first, the grantee get it |
+// | `namespace.shared`, `namespace.unshared` | the same of a namespace |
+// | `verified.suspended` | `{username, namespace, verifiedId}` |
+// | `run.completed`, `run.failed`, `run.cancelled`, `run.waiting` | `{username, namespace, runId, conversationId, agent, code}`; a run that expired has failed |
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /events (the `StreamEvents` operationId).
+func (c *ClientWithResponses) StreamEventsWithResponse(ctx context.Context, params *StreamEventsParams, reqEditors ...RequestEditorFn) (*StreamEventsResponse, error) {
+	rsp, err := c.StreamEvents(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseStreamEventsResponse(rsp)
+}
+
 // ListUploadsWithResponse List the caller's upload sessions
 //
 // Newest first, without addresses and without the parts that the object store has; GET /file-upload/{sessionId} returns those.
@@ -23520,6 +23966,55 @@ func ParseRestoreSnapshotResponse(rsp *http.Response) (*RestoreSnapshotResponse,
 	switch {
 	case true:
 		var headers RestoreSnapshotResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseStreamEventsResponse parses an HTTP response from a StreamEventsWithResponse call
+func ParseStreamEventsResponse(rsp *http.Response) (*StreamEventsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &StreamEventsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest NoticeList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	case rsp.StatusCode == 200:
+		// Content-type (text/event-stream) unsupported
+
+	}
+
+	switch {
+	case true:
+		var headers StreamEventsResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {

@@ -35,6 +35,8 @@ func authorizationTable() (columns string, rows []authorizationRow) {
 			"401 401     401     401   401      401    401  401   401 401      401     401    403        404      200    200    200"},
 		{operation: "DELETE /user/tokens/{id}", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    403        404      403    204    204"},
+		{operation: "GET /events", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    200        200      200    200    200"},
 		{operation: "GET /audit", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    403        200      403    403    200"},
 

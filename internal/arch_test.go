@@ -30,7 +30,9 @@ func allowed() map[string][]string {
 
 		"internal/app": {"*"},
 
-		"internal/server": {"api", "internal/audit", "internal/auth", "internal/benchmark", "internal/build", "internal/catalog", "internal/exchange", "internal/fault", "internal/ingest", "internal/lexicon", "internal/meaning", "internal/query", "internal/run", "internal/upload", "internal/verified"},
+		"internal/server": {"api", "internal/audit", "internal/auth", "internal/benchmark", "internal/build", "internal/catalog", "internal/event", "internal/exchange", "internal/fault", "internal/feed", "internal/ingest", "internal/lexicon", "internal/meaning", "internal/query", "internal/run", "internal/upload", "internal/verified"},
+
+		"internal/feed": {"internal/auth", "internal/catalog", "internal/event", "internal/fault", "internal/job", "internal/postgres"},
 
 		"internal/exchange": {"internal/auth", "internal/catalog", "internal/fault", "internal/meaning", "internal/query", "internal/verified"},
 
@@ -38,7 +40,7 @@ func allowed() map[string][]string {
 		"internal/mcp": {"internal/audit", "internal/auth", "internal/catalog", "internal/fault", "internal/meaning", "internal/query", "internal/run", "internal/verified"},
 
 		"internal/run": {
-			"internal/agent", "internal/audit", "internal/auth", "internal/blob", "internal/catalog", "internal/disk", "internal/fault", "internal/grounding", "internal/job", "internal/lake",
+			"internal/agent", "internal/audit", "internal/auth", "internal/blob", "internal/catalog", "internal/disk", "internal/event", "internal/fault", "internal/grounding", "internal/job", "internal/lake",
 			"internal/postgres", "internal/query", "internal/tracing",
 		},
 		"internal/benchmark": {
@@ -47,19 +49,20 @@ func allowed() map[string][]string {
 		},
 		"internal/tracing":  {"internal/fault"},
 		"internal/agent":    {"internal/auth", "internal/catalog", "internal/doubt", "internal/fault", "internal/form", "internal/grounding", "internal/llm", "internal/meaning", "internal/planner", "internal/query", "internal/verified"},
-		"internal/verified": {"internal/audit", "internal/auth", "internal/catalog", "internal/fault", "internal/lexicon", "internal/postgres", "internal/query"},
+		"internal/verified": {"internal/audit", "internal/auth", "internal/catalog", "internal/event", "internal/fault", "internal/lexicon", "internal/postgres", "internal/query"},
 		"internal/query": {
 			"internal/audit", "internal/auth", "internal/blob", "internal/catalog", "internal/disk", "internal/engine", "internal/fault", "internal/job",
 			"internal/lake", "internal/lexicon", "internal/meaning", "internal/postgres", "internal/values",
 		},
 		"internal/ingest": {
-			"internal/audit", "internal/auth", "internal/blob", "internal/catalog", "internal/disk", "internal/engine", "internal/fault", "internal/job",
+			"internal/audit", "internal/auth", "internal/blob", "internal/catalog", "internal/disk", "internal/engine", "internal/event", "internal/fault", "internal/job",
 			"internal/lake", "internal/lexicon", "internal/meaning", "internal/postgres", "internal/query", "internal/upload", "internal/values",
 		},
 		"internal/upload":          {"internal/audit", "internal/auth", "internal/blob", "internal/fault", "internal/job", "internal/postgres"},
-		"internal/catalog":         {"internal/audit", "internal/auth", "internal/fault", "internal/job", "internal/lake", "internal/lexicon", "internal/meaning", "internal/postgres"},
+		"internal/catalog":         {"internal/audit", "internal/auth", "internal/event", "internal/fault", "internal/job", "internal/lake", "internal/lexicon", "internal/meaning", "internal/postgres"},
 		"internal/auth":            {"internal/audit", "internal/fault", "internal/postgres"},
 		"internal/audit":           {"internal/fault", "internal/postgres"},
+		"internal/event":           {"internal/postgres"},
 		"internal/lake":            {"internal/blob", "internal/disk", "internal/fault", "internal/postgres"},
 		"internal/engine":          {"internal/disk", "internal/fault", "internal/sandbox"},
 		"internal/engine/duckdb":   {"internal/engine", "internal/engine/xlsx", "internal/sandbox"}, // linked only into the binary of the server

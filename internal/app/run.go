@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"strings"
 	"time"
 
@@ -9,7 +10,10 @@ import (
 	"quern.dev/quern/internal/benchmark"
 	"quern.dev/quern/internal/build"
 	"quern.dev/quern/internal/catalog"
+	"quern.dev/quern/internal/event"
+	"quern.dev/quern/internal/feed"
 	"quern.dev/quern/internal/job"
+	"quern.dev/quern/internal/postgres"
 	"quern.dev/quern/internal/query"
 	"quern.dev/quern/internal/run"
 	"quern.dev/quern/internal/verified"
@@ -45,6 +49,14 @@ func (a *App) newRuns(asking *query.Query, known *verified.Verified) *run.Runs {
 			return err
 		},
 		Suggest: tools.Suggest, Models: models, Tracing: a.tracing, Log: a.log, Now: time.Now, Timeout: c.Timeout, MaxPerUser: c.MaxPerUser, MaxStreamsPerUser: c.MaxStreamsPerUser, PollInterval: c.PollInterval, Retention: c.Retention,
+	})
+}
+
+// newFeed wires the streams of events.
+func (a *App) newFeed() *feed.Feed {
+	return feed.New(feed.Config{
+		DB: a.db, Catalog: a.catalog(), Credentials: a.credentials(), Log: a.log, Now: time.Now,
+		Numbered: func(context.Context, postgres.Tx, []event.Event) error { return nil },
 	})
 }
 

@@ -26,7 +26,9 @@ import (
 	"quern.dev/quern/internal/blob"
 	"quern.dev/quern/internal/config"
 	"quern.dev/quern/internal/disk"
+	"quern.dev/quern/internal/event"
 	"quern.dev/quern/internal/fault"
+	"quern.dev/quern/internal/feed"
 	"quern.dev/quern/internal/job"
 	"quern.dev/quern/internal/lake"
 	"quern.dev/quern/internal/llm"
@@ -82,6 +84,7 @@ type App struct {
 	sandbox       *sandbox.Sandbox
 	lake          *lake.Lake
 	runs          *run.Runs
+	feed          *feed.Feed
 	tracing       *tracing.Tracing
 	models        *llm.Models
 	folder        *disk.Watch
@@ -131,6 +134,7 @@ func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
 	loading := a.newIngest(uploads, asking)
 	known := &verified.Verified{DB: a.db, Catalog: a.catalog(), Query: asking, Now: time.Now}
 	a.runs = a.newRuns(asking, known)
+	a.feed = a.newFeed()
 
 	benchmarks := a.newBenchmarks(known)
 
@@ -172,6 +176,7 @@ func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
 		Ingest:    loading,
 		Query:     asking,
 		Runs:      a.runs,
+		Feed:      a.feed,
 		Verified:  known,
 		Benchmark: benchmarks,
 		Audit:     audit.Log{DB: a.db},
@@ -230,7 +235,7 @@ func (a *App) Run(ctx context.Context) error {
 	failed := make(chan error, len(listeners)+1)
 
 	for _, loop := range []func(context.Context){
-		a.authenticator.Run, a.preparePartitions, a.work, a.runs.Tail, a.models.Watch, a.folder.Run,
+		a.authenticator.Run, a.preparePartitions, a.work, a.runs.Tail, a.feed.Run, a.models.Watch, a.folder.Run,
 		func(ctx context.Context) { a.watch(ctx, failed) },
 	} {
 		running.Go(func() { a.keep(background, loop) })
@@ -376,7 +381,7 @@ func (a *App) preparePartitions(ctx context.Context) {
 	for {
 		pause := partitionsEvery
 
-		if err := errors.Join(audit.Prepare(ctx, a.db, time.Now()), run.Prepare(ctx, a.db, time.Now())); err != nil && ctx.Err() == nil {
+		if err := errors.Join(audit.Prepare(ctx, a.db, time.Now()), run.Prepare(ctx, a.db, time.Now()), event.Prepare(ctx, a.db, time.Now())); err != nil && ctx.Err() == nil {
 			a.quiet.WarnContext(ctx, "partitions could not be prepared", "error", err)
 			pause = partitionsRetry
 		}

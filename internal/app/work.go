@@ -10,6 +10,7 @@ import (
 
 	"quern.dev/quern/internal/benchmark"
 	"quern.dev/quern/internal/catalog"
+	"quern.dev/quern/internal/feed"
 	"quern.dev/quern/internal/ingest"
 	"quern.dev/quern/internal/job"
 	"quern.dev/quern/internal/query"
@@ -35,6 +36,7 @@ func (a *App) newJobs(uploads upload.Uploads, loading *ingest.Ingest, asking *qu
 	river.AddWorker(workers, &run.Cleaner{Runs: a.runs})
 	river.AddWorker(workers, &run.Eraser{Runs: a.runs})
 	river.AddWorker(workers, &run.Repairer{Runs: a.runs})
+	river.AddWorker(workers, &feed.Cleaner{Feed: a.feed, Jobs: func() *job.Client { return a.jobs }})
 	river.AddWorker(workers, &benchmark.Worker{Benchmarks: benchmarks})
 	river.AddWorker(workers, &query.Exporter{Query: asking})
 	river.AddWorker(workers, &query.Cleaner{Query: asking})
@@ -45,7 +47,7 @@ func (a *App) newJobs(uploads upload.Uploads, loading *ingest.Ingest, asking *qu
 		DB: a.db, Log: a.log, Notify: a.config.Job.Notify, Workers: workers, Queues: map[string]int{},
 		// An idle replica polls the database for jobs all the time, so it polls often only where people wait.
 		Slow:     []string{job.CleanupQueue, ingest.LargeQueue, ingest.MaintenanceQueue, query.ExportQueue, benchmark.Queue},
-		Periodic: slices.Concat(catalog.Periodic(), upload.Periodic(), loading.Periodic(), query.Periodic(), run.Periodic()),
+		Periodic: slices.Concat(catalog.Periodic(), upload.Periodic(), loading.Periodic(), query.Periodic(), run.Periodic(), feed.Periodic()),
 	}
 	if a.config.Job.Workers > 0 {
 		config.Queues[job.CleanupQueue] = a.config.Job.Workers

@@ -10,6 +10,7 @@ import (
 
 	"quern.dev/quern/internal/audit"
 	"quern.dev/quern/internal/auth"
+	"quern.dev/quern/internal/event"
 	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/lake"
 	"quern.dev/quern/internal/postgres"
@@ -388,7 +389,47 @@ func (c Catalog) SetContentTx(ctx context.Context, tx postgres.Tx, d Dataset, co
 		return true, nil
 	}
 
+	if len(d.Columns) > 0 { // the first columns of a dataset are no change
+		told := d.Event(event.ColumnsChanged, c.now())
+		told.Data.Columns = changedColumns(d.Columns, content.Columns)
+
+		if err := event.WriteTx(ctx, tx, told); err != nil {
+			return false, err
+		}
+	}
+
 	return true, c.indexTx(ctx, tx, d.Account, d.ID)
+}
+
+// Event returns an event about the dataset.
+func (d Dataset) Event(what event.Type, now time.Time) event.Event {
+	return event.Event{
+		Account: d.Account, Type: what, At: now, Subject: event.Subject{Kind: event.KindDataset, Account: d.Account, ID: d.ID, Namespace: d.NamespaceID},
+		Data: event.Data{Namespace: d.Namespace, Dataset: d.Name, DatasetID: &d.ID},
+	}
+}
+
+func changedColumns(before, after []Column) *event.Columns {
+	changed := &event.Columns{Added: []string{}, Removed: []string{}, Retyped: []string{}}
+
+	for _, c := range before {
+		at := slices.IndexFunc(after, func(other Column) bool { return other.Name == c.Name })
+
+		switch {
+		case at < 0:
+			changed.Removed = append(changed.Removed, c.Name)
+		case after[at] != c:
+			changed.Retyped = append(changed.Retyped, c.Name)
+		}
+	}
+
+	for _, c := range after {
+		if !slices.ContainsFunc(before, func(other Column) bool { return other.Name == c.Name }) {
+			changed.Added = append(changed.Added, c.Name)
+		}
+	}
+
+	return changed
 }
 
 // SetSnapshotTx records a snapshot with the same rows as the snapshot before it.

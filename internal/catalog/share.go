@@ -7,12 +7,14 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/google/uuid"
 
 	"quern.dev/quern/internal/audit"
 	"quern.dev/quern/internal/auth"
+	"quern.dev/quern/internal/event"
 	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/postgres"
 )
@@ -125,7 +127,16 @@ func (c Catalog) Share(ctx context.Context, who auth.Principal, at Path, want Ne
 		entry := who.Audit(target.account, now, "share.grant", about)
 		entry.Detail = want.Grantee + " " + string(want.Role)
 
-		return audit.WriteTx(ctx, tx, entry)
+		if err := audit.WriteTx(ctx, tx, entry); err != nil {
+			return err
+		}
+
+		told := shareEvent(target, about, event.DatasetShared, event.NamespaceShared, now)
+		told.Data.Grantee, told.Data.Role = want.Grantee, string(want.Role)
+		theirs := told
+		theirs.Account = event.Inbox(subjects[0].Kind, subjects[0].ID)
+
+		return event.WriteTx(ctx, tx, told, theirs)
 	})
 }
 
@@ -161,11 +172,35 @@ func (c Catalog) Unshare(ctx context.Context, who auth.Principal, at Path, grant
 			return err
 		}
 
-		entry := who.Audit(target.account, c.now(), "share.revoke", about)
+		now := c.now()
+		entry := who.Audit(target.account, now, "share.revoke", about)
 		entry.Detail = grantee
 
-		return audit.WriteTx(ctx, tx, entry)
+		if err := audit.WriteTx(ctx, tx, entry); err != nil {
+			return err
+		}
+
+		// The grantee gets no event about something that they may no longer see.
+		told := shareEvent(target, about, event.DatasetUnshared, event.NamespaceUnshared, now)
+		told.Data.Grantee = grantee
+
+		return event.WriteTx(ctx, tx, told)
 	})
+}
+
+// shareEvent returns an event about the grants on a dataset or on a namespace, in the log of the owner.
+func shareEvent(target access, about audit.Target, ofDataset, ofNamespace event.Type, now time.Time) event.Event {
+	e := event.Event{
+		Account: target.account, Type: ofNamespace, At: now,
+		Subject: event.Subject{Kind: event.KindNamespace, Account: target.account, ID: target.id(), Namespace: target.namespace},
+		Data:    event.Data{Namespace: about.Namespace, Dataset: about.Dataset},
+	}
+
+	if target.dataset != uuid.Nil {
+		e.Type, e.Subject.Kind, e.Data.DatasetID = ofDataset, event.KindDataset, &target.dataset
+	}
+
+	return e
 }
 
 // noShare returns the fault for a grant that does not exist. Only the owner gets it.

@@ -122,6 +122,29 @@ func selectShared(ctx context.Context, q postgres.Querier, who auth.Principal, a
 	return pgx.CollectRows(rows, scanEntry)
 }
 
+// The accounts are found one after the other by the index, because one account may share many datasets.
+const sqlSelectSharers = `
+	WITH RECURSIVE sharer (kind, id, account_id, n) AS (
+		SELECT s.kind, s.id, (SELECT account_id FROM directory_grants
+			WHERE subject_kind = s.kind AND subject_id = s.id ORDER BY account_id LIMIT 1), 1
+		FROM unnest($1::text[], $2::text[]) AS s (kind, id)
+		UNION ALL
+		SELECT p.kind, p.id, (SELECT account_id FROM directory_grants
+			WHERE subject_kind = p.kind AND subject_id = p.id AND account_id > p.account_id ORDER BY account_id LIMIT 1), p.n + 1
+		FROM sharer p WHERE p.account_id IS NOT NULL AND p.n < $3)
+	SELECT DISTINCT account_id FROM sharer WHERE account_id IS NOT NULL ORDER BY account_id LIMIT $3`
+
+func selectSharers(ctx context.Context, q postgres.Querier, who auth.Principal, limit int) ([]uuid.UUID, error) {
+	kinds, ids := subjects(who.Subjects())
+
+	rows, err := q.Query(ctx, sqlSelectSharers, kinds, ids, limit)
+	if err != nil {
+		return nil, err
+	}
+
+	return pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+}
+
 const sqlSelectInverse = `
 	SELECT account_id, namespace_id, dataset_id FROM directory_grants WHERE subject_kind = $1 AND subject_id = $2 LIMIT $3`
 

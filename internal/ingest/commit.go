@@ -148,7 +148,10 @@ func (g *Ingest) commit(ctx context.Context, table lake.Table, ready []Ingestion
 		return err
 	}
 
-	var ids []uuid.UUID
+	var (
+		ids  []uuid.UUID
+		fits []Ingestion
+	)
 
 	for _, i := range ready {
 		if dataset == nil || i.Epoch != dataset.Epoch {
@@ -159,7 +162,7 @@ func (g *Ingest) commit(ctx context.Context, table lake.Table, ready []Ingestion
 			continue
 		}
 
-		ids = append(ids, i.ID)
+		ids, fits = append(ids, i.ID), append(fits, i)
 	}
 
 	if len(ids) == 0 {
@@ -173,7 +176,11 @@ func (g *Ingest) commit(ctx context.Context, table lake.Table, ready []Ingestion
 			}
 		}
 
-		return g.commitTx(ctx, tx, *dataset, ids, made, lease)
+		if err := g.commitTx(ctx, tx, *dataset, ids, made, lease); err != nil {
+			return err
+		}
+
+		return g.tellLoadedTx(ctx, tx, *dataset, fits, made)
 	})
 
 	switch {
@@ -294,7 +301,7 @@ func (g *Ingest) refuseAll(ctx context.Context, ready []Ingestion, reason error,
 // refuse ends a staged ingestion with a failure.
 func (g *Ingest) refuse(ctx context.Context, i Ingestion, reason error, lease job.Lease) error {
 	return lease.InTx(ctx, func(tx postgres.Tx) error {
-		if err := finish(ctx, tx, i, Failed, reason, g.Now()); err != nil {
+		if err := g.failTx(ctx, tx, i, reason); err != nil {
 			return err
 		}
 
@@ -324,7 +331,7 @@ func (g *Ingest) replan(ctx context.Context, ready []Ingestion, lease job.Lease)
 		}
 
 		if i.kind == kindRows {
-			return finish(ctx, tx, i, Failed, fault.New(fault.Conflict, "The columns of the dataset changed in the meantime. Send the rows again."), g.Now())
+			return g.failTx(ctx, tx, i, fault.New(fault.Conflict, "The columns of the dataset changed in the meantime. Send the rows again."))
 		}
 
 		if err := requeue(ctx, tx, i); err != nil {

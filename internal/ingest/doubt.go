@@ -10,6 +10,7 @@ import (
 
 	"quern.dev/quern/internal/catalog"
 	"quern.dev/quern/internal/engine"
+	"quern.dev/quern/internal/event"
 	"quern.dev/quern/internal/job"
 	"quern.dev/quern/internal/lake"
 	"quern.dev/quern/internal/postgres"
@@ -50,6 +51,10 @@ func (w *working) settled(ctx context.Context) error {
 		running, err := updateWaiting(ctx, tx, w.i)
 		if err != nil || !running {
 			return running, err
+		}
+
+		if err := w.tellTx(ctx, tx, w.i, event.LoadWaiting, func(d *event.Data) { d.Doubts = w.i.unsettled() }); err != nil {
+			return false, err
 		}
 
 		return true, w.Lake.DropTx(ctx, tx, w.i.table(), w.i.ID)

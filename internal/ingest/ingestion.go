@@ -306,7 +306,7 @@ func (g *Ingest) Cancel(ctx context.Context, who auth.Principal, at catalog.Path
 		case Queued, Running, Waiting:
 		}
 
-		if err := finish(ctx, tx, i, Cancelled, nil, g.Now()); err != nil {
+		if _, err := finish(ctx, tx, i, Cancelled, nil, g.Now()); err != nil {
 			return err
 		}
 

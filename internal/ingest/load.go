@@ -181,7 +181,7 @@ func (c *counting) Write(p []byte) (int, error) {
 func (w *working) preview(ctx context.Context, found engine.Inspection) error {
 	w.i.Preview = &found
 
-	return w.lease.Record(ctx, func(tx postgres.Tx) (bool, error) { return true, finish(ctx, tx, w.i, Completed, nil, w.Now()) })
+	return w.lease.Record(ctx, func(tx postgres.Tx) (bool, error) { return finish(ctx, tx, w.i, Completed, nil, w.Now()) })
 }
 
 // convert writes each file as Parquet with the columns of the table, and stores it.

@@ -96,7 +96,7 @@ func (w *working) fail(ctx context.Context, reason error) error {
 			return false, err
 		}
 
-		if err := finish(ctx, tx, w.i, Failed, reason, w.Now()); err != nil {
+		if err := w.failTx(ctx, tx, w.i, reason); err != nil {
 			return false, err
 		}
 

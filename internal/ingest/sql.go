@@ -292,8 +292,9 @@ func completeDeletion(ctx context.Context, tx pgx.Tx, i Ingestion, removed Store
 	return met(ctx, tx, sqlCompleteDeletion, i.Account, i.Dataset, i.ID, removed.Snapshot, removed.Rows, now)
 }
 
-// finish ends an ingestion without a snapshot: a dry run with its preview, a failure with its reason.
-func finish(ctx context.Context, tx pgx.Tx, i Ingestion, status Status, reason error, now time.Time) error {
+// finish ends an ingestion without a snapshot: a dry run with its preview, a failure with its reason. It reports whether the ingestion had not
+// ended before.
+func finish(ctx context.Context, tx pgx.Tx, i Ingestion, status Status, reason error, now time.Time) (bool, error) {
 	var preview []byte
 	if i.Preview != nil {
 		preview = asJSON(i.Preview)
@@ -304,9 +305,7 @@ func finish(ctx context.Context, tx pgx.Tx, i Ingestion, status Status, reason e
 		code, message = failure(reason)
 	}
 
-	_, err := tx.Exec(ctx, sqlFinish, i.Account, i.Dataset, i.ID, status, preview, code, message, now)
-
-	return err
+	return met(ctx, tx, sqlFinish, i.Account, i.Dataset, i.ID, status, preview, code, message, now)
 }
 
 // insertSetAside replaces the rows set aside by an earlier attempt.

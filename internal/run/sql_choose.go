@@ -31,13 +31,19 @@ const (
 		WITH closed AS (
 			UPDATE runs SET status = 'completed', last_seq = last_seq + 1, finished_at = $3
 			WHERE account_id = $1 AND conversation_id = $2 AND status = 'waiting' RETURNING id, last_seq)
-		INSERT INTO run_events (account_id, run_id, seq, kind, step, body, at) SELECT $1, id, last_seq, $4, 0, '{}', $3 FROM closed`
+		INSERT INTO run_events (account_id, run_id, seq, kind, step, body, at) SELECT $1, id, last_seq, $4, 0, '{}', $3 FROM closed
+		RETURNING run_id`
 )
 
 // suspendRun makes a run wait for a choice until the given time, and returns the event that says so, or returns errEnded.
 func suspendRun(ctx context.Context, tx pgx.Tx, account, run uuid.UUID, e ending, body json.RawMessage, until time.Time) (Event, error) {
-	return numbered(agent.Event{Kind: e.kind, Body: body}, e.at,
+	last, err := numbered(agent.Event{Kind: e.kind, Body: body}, e.at,
 		tx.QueryRow(ctx, sqlSuspendRun, account, run, string(e.result), e.at, until, e.kind, string(body)))
+	if err != nil {
+		return Event{}, err
+	}
+
+	return last, tellTx(ctx, tx, account, []uuid.UUID{run}, e.at)
 }
 
 // continueRun makes a run that waits go on, and returns the event that says so, or returns errEnded.
@@ -59,7 +65,15 @@ func quoteReads(ctx context.Context, tx pgx.Tx, r Run) error {
 
 // closeWaiting completes the runs of a conversation that wait for a choice.
 func closeWaiting(ctx context.Context, tx pgx.Tx, account, conversation uuid.UUID, now time.Time) error {
-	_, err := tx.Exec(ctx, sqlCloseWaiting, account, conversation, now, EventCompleted)
+	rows, err := tx.Query(ctx, sqlCloseWaiting, account, conversation, now, EventCompleted)
+	if err != nil {
+		return err
+	}
 
-	return err
+	closed, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+	if err != nil || len(closed) == 0 {
+		return err
+	}
+
+	return tellTx(ctx, tx, account, closed, now)
 }

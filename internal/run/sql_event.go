@@ -62,8 +62,13 @@ func endRun(ctx context.Context, tx pgx.Tx, account, run uuid.UUID, e ending) (E
 		result = new(string(e.result))
 	}
 
-	return numbered(agent.Event{Kind: e.kind, Body: json.RawMessage("{}")}, e.at,
+	last, err := numbered(agent.Event{Kind: e.kind, Body: json.RawMessage("{}")}, e.at,
 		tx.QueryRow(ctx, sqlEndRun, account, run, e.status, result, e.failure.Code, e.failure.Message, e.at, e.kind))
+	if err != nil {
+		return Event{}, err
+	}
+
+	return last, tellTx(ctx, tx, account, []uuid.UUID{run}, e.at)
 }
 
 func numbered(e agent.Event, at time.Time, row pgx.Row) (Event, error) {

@@ -60,7 +60,7 @@ func loadContract() (*contract, error) {
 				public:    source.Security != nil && len(*source.Security) == 0,
 				ownerOnly: source.Extensions["x-quern-owner-only"] == true,
 				tolerant:  source.Extensions["x-quern-tolerant"] == true,
-				lasting:   slices.Contains([]string{"ask", "streamRunEvents", "callAgent", "callTool"}, source.OperationID),
+				lasting:   slices.Contains([]string{"ask", "streamRunEvents", "streamEvents", "callAgent", "callTool"}, source.OperationID),
 				rpc:       slices.Contains([]string{"callAgent", "callTool"}, source.OperationID),
 				statement: slices.Contains([]string{"runQuery", "listRows", "exportDataset", "exportStep", "exportSetAsideRows", "deleteRows"}, source.OperationID),
 			}

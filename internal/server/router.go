@@ -74,6 +74,7 @@ func (s *Server) rawHandlers(docs *docs) map[string]handlerFunc {
 		"cancelRun":          s.cancelRun,
 		"chooseOption":       s.chooseOption,
 		"streamRunEvents":    s.streamRunEvents,
+		"streamEvents":       s.streamEvents,
 		"listStepRows":       s.listStepRows,
 		"exportStep":         s.exportStep,
 		"exportSetAsideRows": s.exportSetAsideRows,

@@ -17,6 +17,7 @@ import (
 	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/benchmark"
 	"quern.dev/quern/internal/catalog"
+	"quern.dev/quern/internal/feed"
 	"quern.dev/quern/internal/ingest"
 	"quern.dev/quern/internal/query"
 	"quern.dev/quern/internal/run"
@@ -35,6 +36,7 @@ type Config struct {
 	Ingest         *ingest.Ingest
 	Query          *query.Query
 	Runs           *run.Runs
+	Feed           *feed.Feed
 	Verified       *verified.Verified
 	Benchmark      *benchmark.Benchmarks
 	Audit          audit.Log

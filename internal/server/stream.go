@@ -38,10 +38,10 @@ func (s *Server) reserved(r *http.Request, next func() error) error {
 	return next()
 }
 
-// delivery is the next events of a stream, or the error that ends it.
-type delivery struct {
-	events []run.Event
-	err    error
+// delivery is the next part of a stream, or the error that ends it.
+type delivery[T any] struct {
+	part T
+	err  error
 }
 
 // stream writes the events of a run until the run ends or waits for a choice, or until the client disconnects; a disconnect does not affect the run.
@@ -57,9 +57,14 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, id uuid.UUID, af
 	return writeEvents(r.Context(), w, events.Next)
 }
 
-// writeEvents begins the response and writes the events that next returns, until the last one or until the client
-// disconnects. After a failure of next the client reconnects with its last event ID.
+// writeEvents is writeStream for the events of a run.
 func writeEvents(ctx context.Context, w http.ResponseWriter, next func(context.Context) ([]run.Event, error)) error {
+	return writeStream(ctx, w, next, send)
+}
+
+// writeStream begins the response and sends the parts that next returns, until the last one or until the client
+// disconnects. After a failure of next the client reconnects with its last event ID.
+func writeStream[T any](ctx context.Context, w http.ResponseWriter, next func(context.Context) (T, error), send func(http.ResponseWriter, T) (ended bool, err error)) error {
 	w.Header().Set("Content-Type", eventStream)
 	w.Header().Set("X-Accel-Buffering", "no")
 	w.WriteHeader(http.StatusOK)
@@ -76,14 +81,14 @@ func writeEvents(ctx context.Context, w http.ResponseWriter, next func(context.C
 	defer stop()
 
 	// Request each delivery only after the previous one is written, so that access was checked just before every write.
-	err := deliver(ctx, w, func() <-chan delivery {
-		coming := make(chan delivery, 1)
+	err := deliver(ctx, w, send, func() <-chan delivery[T] {
+		coming := make(chan delivery[T], 1)
 
 		reading.Go(func() {
-			var d delivery
+			var d delivery[T]
 
 			d.err = fault.Try(func() (err error) {
-				d.events, err = next(ctx)
+				d.part, err = next(ctx)
 
 				return err
 			})
@@ -100,7 +105,7 @@ func writeEvents(ctx context.Context, w http.ResponseWriter, next func(context.C
 }
 
 // deliver writes deliveries until the last one, and comments while it waits. It returns only errors of deliveries.
-func deliver(ctx context.Context, w http.ResponseWriter, ask func() <-chan delivery) error {
+func deliver[T any](ctx context.Context, w http.ResponseWriter, send func(http.ResponseWriter, T) (ended bool, err error), ask func() <-chan delivery[T]) error {
 	quiet := time.NewTicker(heartbeat)
 	defer quiet.Stop()
 
@@ -117,7 +122,7 @@ func deliver(ctx context.Context, w http.ResponseWriter, ask func() <-chan deliv
 				return next.err
 			}
 
-			if ended, err := send(w, next.events); err != nil || ended {
+			if ended, err := send(w, next.part); err != nil || ended {
 				return nil
 			}
 

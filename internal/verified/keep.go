@@ -15,6 +15,7 @@ import (
 	"quern.dev/quern/internal/audit"
 	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/catalog"
+	"quern.dev/quern/internal/event"
 	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/postgres"
 	"quern.dev/quern/internal/query"
@@ -321,7 +322,14 @@ func (v *Verified) Suspend(ctx context.Context, who auth.Principal, q Question, 
 		entry := who.Audit(q.Account, v.now(), "verified.suspend", audit.Target{Kind: kindVerified, ID: q.ID.String()})
 		entry.Detail = reason
 
-		return audit.WriteTx(ctx, tx, entry)
+		if err := audit.WriteTx(ctx, tx, entry); err != nil {
+			return err
+		}
+
+		return event.WriteTx(ctx, tx, event.Event{
+			Account: q.Account, Type: event.VerifiedSuspended, At: v.now(),
+			Subject: event.Subject{Kind: event.KindNamespace, Account: q.Account, ID: q.Namespace, Namespace: q.Namespace}, Data: event.Data{VerifiedID: &q.ID},
+		})
 	})
 }
 

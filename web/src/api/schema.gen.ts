@@ -2206,6 +2206,48 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Follow what happens to what the caller may see
+         * @description Gives an event for everything that happens to the caller's datasets, namespaces and runs, and to what others share with the caller: after
+         *     `Last-Event-ID` or, without it, from now on. No event is left out or given twice, also after a reconnect and on another replica. An
+         *     event is given only if the caller may see what it is about at that moment. It has names, ids and figures, and never a value of the data.
+         *     Events are kept for 7 days; an older `Last-Event-ID` is 422.
+         *
+         *     Two forms of answer:
+         *
+         *     - `Accept: text/event-stream`: a stream without an end. While nothing happens it has a comment every few seconds, and now and then an `id`
+         *       without an event, which is the next `Last-Event-ID`.
+         *     - `Accept: application/json`, `*\/*` or none: up to `limit` events that there are now, oldest first, and `lastEventId` for the next request.
+         *
+         *     Each event has JSON data `{id, type, timestamp, data}`. All data of datasets have `{username, namespace, dataset, datasetId}`, the names that they had then.
+         *
+         *     | type | further data |
+         *     |---|---|
+         *     | `dataset.loaded` | `{ingestionId, snapshotId, mode, rows, rowsSetAside}`; without `ingestionId` for posted rows, which have one event for each snapshot |
+         *     | `dataset.loadFailed` | `{ingestionId, mode, code}` |
+         *     | `dataset.loadWaiting` | `{ingestionId, mode, doubts}`: the codes of doubts that somebody must accept |
+         *     | `dataset.columnsChanged` | `{columns: {added, removed, retyped}}` |
+         *     | `dataset.shared`, `dataset.unshared` | `{grantee, role}`; only the owner and, of the first, the grantee get it |
+         *     | `namespace.shared`, `namespace.unshared` | the same of a namespace |
+         *     | `verified.suspended` | `{username, namespace, verifiedId}` |
+         *     | `run.completed`, `run.failed`, `run.cancelled`, `run.waiting` | `{username, namespace, runId, conversationId, agent, code}`; a run that expired has failed |
+         */
+        get: operations["streamEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/audit": {
         parameters: {
             query?: never;
@@ -4102,6 +4144,62 @@ export interface components {
             data: components["schemas"]["AuditEntry"][];
             nextCursor?: string;
         };
+        /** @enum {string} */
+        NoticeType: "dataset.loaded" | "dataset.loadFailed" | "dataset.loadWaiting" | "dataset.columnsChanged" | "dataset.shared" | "dataset.unshared" | "namespace.shared" | "namespace.unshared" | "verified.suspended" | "run.completed" | "run.failed" | "run.cancelled" | "run.waiting";
+        NoticeList: {
+            data: components["schemas"]["Notice"][];
+            /** @description The `Last-Event-ID` of the next request. */
+            lastEventId: string;
+        };
+        Notice: {
+            /** Format: uuid */
+            id: string;
+            type: components["schemas"]["NoticeType"];
+            /** Format: date-time */
+            timestamp: string;
+            data: components["schemas"]["NoticeData"];
+        };
+        /** @description What happened, with the names that things had then. */
+        NoticeData: {
+            /** @description Owner of the dataset or the namespace; of a run, of the namespace that was asked about. */
+            username?: string;
+            namespace?: string;
+            dataset?: string;
+            /** Format: uuid */
+            datasetId?: string;
+            /** Format: uuid */
+            ingestionId?: string;
+            /** Format: uuid */
+            snapshotId?: string;
+            mode?: string;
+            /**
+             * Format: int64
+             * @description Rows that were loaded.
+             */
+            rows?: number;
+            /** Format: int64 */
+            rowsSetAside?: number;
+            /** @description Error code. */
+            code?: string;
+            /** @description Codes of the doubts that wait for somebody. */
+            doubts?: string[];
+            /** @description Names of the columns that changed. */
+            columns?: {
+                added: string[];
+                removed: string[];
+                retyped: string[];
+            };
+            /** @description Username, or @ and the name of a group. */
+            grantee?: string;
+            role?: components["schemas"]["Role"];
+            /** Format: uuid */
+            verifiedId?: string;
+            /** Format: uuid */
+            runId?: string;
+            /** Format: uuid */
+            conversationId?: string;
+            agent?: string;
+        };
         AuditEntry: {
             /** Format: uuid */
             id: string;
@@ -4512,6 +4610,8 @@ export interface components {
          * @example shop
          */
         AboutNamespace: components["schemas"]["ObjectName"];
+        /** @description The `id` of the last event that arrived. */
+        LastEventId: string;
         /** @description `nextCursor` of the page before. */
         Cursor: string;
         /** @description Length of a page. */
@@ -7431,7 +7531,7 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description The `id` of the last event that arrived. */
-                "Last-Event-ID"?: string;
+                "Last-Event-ID"?: components["parameters"]["LastEventId"];
             };
             path: {
                 /** @description The run. */
@@ -9288,6 +9388,80 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["Snapshot"];
+                };
+            };
+        };
+    };
+    streamEvents: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Only events of these types, separated by commas.
+                 * @example dataset.loaded,dataset.loadFailed
+                 */
+                types?: string;
+                /**
+                 * @description Owner of the namespace.
+                 * @example bob
+                 */
+                username?: components["parameters"]["AboutUsername"];
+                /**
+                 * @description The namespace asked about.
+                 * @example shop
+                 */
+                namespace?: components["parameters"]["AboutNamespace"];
+                /**
+                 * @description Only events of this dataset. Needs `username` and `namespace`, which alone select the events of a namespace.
+                 * @example orders
+                 */
+                datasetName?: components["schemas"]["ObjectName"];
+                /** @description Length of a page. */
+                limit?: components["parameters"]["Limit"];
+            };
+            header?: {
+                /** @description The `id` of the last event that arrived. */
+                "Last-Event-ID"?: components["parameters"]["LastEventId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The events. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "id": "0199c0ef-2b3c-7d4e-8f50-6b7c8d9e0f21",
+                     *           "type": "dataset.shared",
+                     *           "timestamp": "2026-11-15T10:05:00Z",
+                     *           "data": {
+                     *             "username": "ada",
+                     *             "namespace": "shop",
+                     *             "dataset": "orders",
+                     *             "datasetId": "0199c0de-1a2b-7c3d-8e4f-5a6b7c8d9e01",
+                     *             "grantee": "bob",
+                     *             "role": "viewer"
+                     *           }
+                     *         }
+                     *       ],
+                     *       "lastEventId": "1794650460000001"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["NoticeList"];
+                    /**
+                     * @example id: 1794650400123456
+                     *
+                     *     id: 1794650460000001
+                     *     event: dataset.loaded
+                     *     data: {"id":"0199c0ef-2b3c-7d4e-8f50-6b7c8d9e0f21","type":"dataset.loaded","timestamp":"2026-11-15T10:05:00Z","data":{"username":"ada","namespace":"shop","dataset":"orders","datasetId":"0199c0de-1a2b-7c3d-8e4f-5a6b7c8d9e01","ingestionId":"0199c0e5-8192-7ab3-84c5-d6e7f8091a2b","snapshotId":"0199c0e6-92a3-7bc4-95d6-e7f8091a2b3c","mode":"append","rows":120,"rowsSetAside":0}}
+                     */
+                    "text/event-stream": string;
                 };
             };
         };
