@@ -81,6 +81,7 @@ func TestRegular(t *testing.T) {
 		others := map[string]string{
 			"POST /file-upload/prepare":                                              "specification",
 			"POST /data/{username}/{namespace}/{datasetName}/rows":                   "rows",
+			"POST /data/{username}/{namespace}/{datasetName}/rows/delete":            "rows",
 			"POST /ingest/{namespace}/{datasetName}":                                 "rows",
 			"POST /permissions/namespaces/{username}/{namespace}/shares":             "sets the role of a grant",
 			"POST /permissions/datasets/{username}/{namespace}/{datasetName}/shares": "sets the role of a grant",

@@ -655,6 +655,48 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/data/{username}/{namespace}/{datasetName}/rows/delete": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The owner; `self` stands for the caller.
+                 * @example ada
+                 */
+                username: components["parameters"]["Username"];
+                /**
+                 * @description The namespace.
+                 * @example sales
+                 */
+                namespace: components["parameters"]["Namespace"];
+                /**
+                 * @description The dataset.
+                 * @example orders
+                 */
+                datasetName: components["parameters"]["DatasetName"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Delete the rows for which a condition is true
+         * @description Needs the editor role. `condition` is one boolean SQL expression over the columns of the dataset, as after WHERE in a statement: the same
+         *     functions and subqueries are allowed, and a subquery reads only what the caller may read. Names without a namespace are looked up in the
+         *     namespace of the dataset. A row for which the condition is false or NULL stays.
+         *
+         *     The answer comes when the rows are removed: all of them or none, in one snapshot that can be undone by restoring the one before. With
+         *     `dryRun` nothing is removed, and the answer has the number of rows and the first 20 of them. The condition is applied to one snapshot;
+         *     rows that others add meanwhile stay.
+         */
+        post: operations["deleteRows"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/data/{username}/{namespace}/{datasetName}/export": {
         parameters: {
             query?: never;
@@ -2925,6 +2967,36 @@ export interface components {
              */
             snapshotId?: string;
         };
+        RowsCondition: {
+            /** @description One boolean SQL expression. */
+            condition: string;
+            /** @description The values of the parameters of the condition, as in a query. A list for `$1`, `$2` or `?`; an object for `$name`. */
+            parameters?: {
+                [key: string]: components["schemas"]["ParameterValue"];
+            } | null;
+            /**
+             * @description Remove nothing.
+             * @default false
+             */
+            dryRun?: boolean | null;
+        };
+        DeletedRows: {
+            dryRun: boolean;
+            /**
+             * Format: int64
+             * @description Number of rows for which the condition is true. Unless `dryRun` is true, they are removed.
+             */
+            rowCount: number;
+            /**
+             * Format: uuid
+             * @description The snapshot without the rows. Absent if there were none.
+             */
+            snapshotId?: string;
+            /** @description Only of a dry run. */
+            columns?: components["schemas"]["ResultColumn"][];
+            /** @description The first rows, only of a dry run. */
+            data?: components["schemas"]["Row"][];
+        };
         NewIngestion: {
             /** Format: uuid */
             sessionId: string;
@@ -3076,7 +3148,7 @@ export interface components {
              * @description `compact` joins small data files in the background. It changes no rows: they are those of the snapshot before it.
              * @enum {string}
              */
-            operation: "append" | "replace" | "clear" | "restore" | "compact";
+            operation: "append" | "replace" | "clear" | "restore" | "compact" | "delete" | "merge";
             /** Format: int64 */
             rowCount: number;
             /** @description Whether it is the one in force. */
@@ -6241,6 +6313,62 @@ export interface operations {
         requestBody: components["requestBodies"]["Rows"];
         responses: {
             200: components["responses"]["RowsStored"];
+        };
+    };
+    deleteRows: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and creates nothing new. With another
+                 *     request the answer is 422, and while the first request is still running it is 409.
+                 * @example report-2026-11-15
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The owner; `self` stands for the caller.
+                 * @example ada
+                 */
+                username: components["parameters"]["Username"];
+                /**
+                 * @description The namespace.
+                 * @example sales
+                 */
+                namespace: components["parameters"]["Namespace"];
+                /**
+                 * @description The dataset.
+                 * @example orders
+                 */
+                datasetName: components["parameters"]["DatasetName"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "condition": "region = $region AND total < 0",
+                 *       "parameters": {
+                 *         "region": "north"
+                 *       },
+                 *       "dryRun": true
+                 *     }
+                 */
+                "application/json": components["schemas"]["RowsCondition"];
+            };
+        };
+        responses: {
+            /** @description The rows are removed, or with `dryRun` counted. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeletedRows"];
+                };
+            };
         };
     };
     exportDataset: {

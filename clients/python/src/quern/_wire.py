@@ -364,6 +364,14 @@ class Indexed(TypedDict):
     snapshotId: NotRequired[str]
 
 
+class DeletedRows(TypedDict):
+    dryRun: bool
+    rowCount: int
+    snapshotId: NotRequired[str]
+    columns: NotRequired[list[ResultColumn]]
+    data: NotRequired[list[Row]]
+
+
 NullValue: TypeAlias = str
 
 
@@ -418,7 +426,7 @@ class Doubt(TypedDict):
 class Snapshot(TypedDict):
     snapshotId: str
     committedAt: str
-    operation: Literal['append', 'replace', 'clear', 'restore', 'compact']
+    operation: Literal['append', 'replace', 'clear', 'restore', 'compact', 'delete', 'merge']
     rowCount: int
     current: bool
 
@@ -943,6 +951,44 @@ class Version(TypedDict):
     a2aVersion: str
 
 
+NoticeType: TypeAlias = Literal['dataset.loaded', 'dataset.loadFailed', 'dataset.loadWaiting', 'dataset.columnsChanged', 'dataset.shared', 'dataset.unshared', 'namespace.shared', 'namespace.unshared', 'verified.suspended', 'run.completed', 'run.failed', 'run.cancelled', 'run.waiting']
+
+
+class Columns(TypedDict):
+    """
+    Names of the columns that changed.
+    """
+
+    added: list[str]
+    removed: list[str]
+    retyped: list[str]
+
+
+class NoticeData(TypedDict):
+    """
+    What happened, with the names that things had then.
+    """
+
+    username: NotRequired[str]
+    namespace: NotRequired[str]
+    dataset: NotRequired[str]
+    datasetId: NotRequired[str]
+    ingestionId: NotRequired[str]
+    snapshotId: NotRequired[str]
+    mode: NotRequired[str]
+    rows: NotRequired[int]
+    rowsSetAside: NotRequired[int]
+    code: NotRequired[str]
+    doubts: NotRequired[list[str]]
+    columns: NotRequired[Columns]
+    grantee: NotRequired[str]
+    role: NotRequired[Role]
+    verifiedId: NotRequired[str]
+    runId: NotRequired[str]
+    conversationId: NotRequired[str]
+    agent: NotRequired[str]
+
+
 class AuditTarget(TypedDict):
     """
     What it happened to, with the names that it had then.
@@ -1238,6 +1284,13 @@ class AgentCard(TypedDict):
     skills: list[AgentSkill]
 
 
+class Notice(TypedDict):
+    id: str
+    type: NoticeType
+    timestamp: str
+    data: NoticeData
+
+
 class AuditEntry(TypedDict):
     id: str
     at: str
@@ -1271,6 +1324,12 @@ class Profile(TypedDict):
     columns: list[ColumnProfile]
     candidateKeys: list[list[str]]
     joins: list[ProbableJoin]
+
+
+class RowsCondition(TypedDict):
+    condition: str
+    parameters: NotRequired[list[ParameterValue]]
+    dryRun: NotRequired[bool]
 
 
 class NewIngestion(TypedDict):
@@ -1375,6 +1434,11 @@ class CheckResult(TypedDict):
 class AuditList(TypedDict):
     data: list[AuditEntry]
     nextCursor: NotRequired[str]
+
+
+class NoticeList(TypedDict):
+    data: list[Notice]
+    lastEventId: str
 
 
 class RunResult(TypedDict):
