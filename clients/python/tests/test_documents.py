@@ -10,10 +10,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import nbclient
+import nbformat
 import pytest
 from service import Service
 
+import quern
+
 CLIENT = Path(__file__).parent.parent
+EXAMPLES = CLIENT.parent.parent / "examples" / "python"
 
 
 @pytest.mark.parametrize(("page", "person"), [("README.md", "eve"), ("../../docs/python.md", "bob")])
@@ -52,3 +57,40 @@ def test_wheel(service: Service, ada_token: str, tmp_path: Path) -> None:
     )
     assert printed.stdout == "[{'n': 42}]\n"
     assert {path.suffix for path in tmp_path.iterdir() if path.is_file()} == {".whl", ".gz"}
+
+
+def example(service: Service, token: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"QUERN_SERVER": service.url, "QUERN_TOKEN": token}
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, env=environment, cwd=EXAMPLES)
+
+
+def test_example_of_a_nightly_load(service: Service, ada_token: str, tmp_path: Path) -> None:
+    folder = tmp_path / "files"
+    folder.mkdir()
+    run = [EXAMPLES / "nightly_load.py", folder, "nightly", "days"]
+    assert example(service, ada_token, *run).stdout == "no files tonight\n"
+    (folder / "monday.csv").write_text("day,n\n2026-11-16,1\n2026-11-16,2\n")
+    first = example(service, ada_token, *run)
+    assert (first.returncode, first.stdout) == (0, "2 rows loaded, 0 set aside\n"), first.stderr
+    again = example(service, ada_token, *run)
+    assert again.returncode == 1 and "accept=" in again.stderr
+    (folder / "monday.csv").write_text("day,n\nnot a day,1\nnot a day,2\n")
+    other = example(service, ada_token, *run)
+    assert other.returncode == 1 and "other columns" in other.stderr
+
+
+def test_example_of_a_report(service: Service, ada_token: str, shop: quern.Namespace) -> None:
+    done = example(service, ada_token, EXAMPLES / "report.py", "shop")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("Orders by region, 4 regions:\n- north: ")
+
+
+def test_example_notebook(service: Service, ada_token: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QUERN_SERVER", service.url)
+    monkeypatch.setenv("QUERN_TOKEN", ada_token)
+    notebook = nbformat.read(EXAMPLES / "notebook.ipynb", as_version=4)  # type: ignore[no-untyped-call]
+    nbclient.NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    pages = [out["data"].get("text/html", "") for cell in notebook.cells for out in cell.get("outputs", []) if "data" in out]
+    assert any("<svg" in page for page in pages)
+    texts = [out["data"]["text/plain"] for cell in notebook.cells for out in cell.get("outputs", []) if "data" in out]
+    assert texts[-1] == "[('98.50', True)]"
