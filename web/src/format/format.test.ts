@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { count, formatBytes, formatNumber, formatPercent } from './number';
 import { formatAgo, formatDuration, formatExact } from './time';
-import { copyText, formatCell, kindOf, typeName } from './value';
+import { copyText, formatCell, kindOf, placesOf, typeName } from './value';
 
 describe('numbers', () => {
   it('keeps every digit of integers beyond 2^53', () => {
@@ -43,6 +43,19 @@ describe('times', () => {
     expect(formatAgo('2026-01-01T12:00:00Z', now)).toBe('Jan 1, 2026');
     expect(formatDuration(3.14)).toBe('3.1 s');
     expect(formatDuration(3900)).toBe('1 h 5 min');
+  });
+});
+
+describe('places', () => {
+  it('are those of the longest value, as of amounts of money', () => {
+    expect(placesOf('double', [193005.4, 125595.07, null, 3])).toBe(2);
+    expect(formatCell(193005.4, 'double', 'total', 2)).toBe('193,005.40');
+    expect(placesOf('double', [10768.599999999999, 2])).toBe(1);
+  });
+  it('are not added to measurements, whole numbers and exact decimals', () => {
+    expect(placesOf('double', [0.125, 0.5])).toBe(0);
+    expect(placesOf('bigint', [1, 2])).toBe(0);
+    expect(placesOf('decimal(12,2)', ['1.50'])).toBe(0);
   });
 });
 

@@ -58,11 +58,18 @@ function line(value: unknown): string {
   return cut.replace(/[\r\n\t\v\f]+/g, ' ⏎ ').replace(/[\u0000-\u0008\u000e-\u001f\u007f\u202a-\u202e\u2066-\u2069]/g, '\ufffd');
 }
 
-/** How a grid shows the values of a column. What depends on the column alone is decided once. */
-export function cellFormatter(type: string, name = ''): (value: unknown) => string {
+/** How many places the values of a column of doubles share, so that their points stand below each other: as amounts of money have two. */
+export function placesOf(type: string, values: readonly unknown[]): number {
+  if (!/^(double|real|float)/i.test(type)) return 0;
+  const most = values.reduce<number>((so, value) => (typeof value === 'number' ? Math.max(so, String(rounded(value)).split('.')[1]?.length ?? 0) : so), 0);
+  return most <= 2 ? most : 0;
+}
+
+/** How a grid shows the values of a column, with at least so many places. What depends on the column alone is decided once. */
+export function cellFormatter(type: string, name = '', least = 0): (value: unknown) => string {
   const kind = kindOf(type);
   const amount = kind === 'number' && !isKeyLike(name);
-  const places = Math.min(Number(decimalType.exec(type.toLowerCase())?.[2] ?? 0), 100);
+  const places = Math.min(Number(decimalType.exec(type.toLowerCase())?.[2] ?? least), 100);
   return (value) => {
     if (value === null || value === undefined) return '';
     if (amount && (typeof value === 'number' || typeof value === 'string')) return formatNumber(rounded(value), places);
@@ -72,8 +79,8 @@ export function cellFormatter(type: string, name = ''): (value: unknown) => stri
 }
 
 /** One value as a grid shows it. */
-export function formatCell(value: unknown, type: string, name = ''): string {
-  return cellFormatter(type, name)(value);
+export function formatCell(value: unknown, type: string, name = '', least = 0): string {
+  return cellFormatter(type, name, least)(value);
 }
 
 /** What a cell is put on the clipboard as: tabs and line ends would break the table there. */

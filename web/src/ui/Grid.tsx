@@ -1,5 +1,5 @@
 import { type CSSProperties, type KeyboardEvent, memo, type MouseEvent, type PointerEvent, useEffect, useId, useMemo, useRef, useState } from 'react';
-import { cellFormatter, copyText, kindOf, typeName, valueText } from '~/format/value';
+import { cellFormatter, copyText, kindOf, placesOf, typeName, valueText } from '~/format/value';
 import { t } from '~/texts';
 import { Copy } from './Copy';
 import { cx } from './cx';
@@ -48,7 +48,9 @@ export function Grid({ columns, rows, total, label, onEnd, loading = false, mark
   const height = dense ? 28 : 32;
   const length = Math.min(rows.length, most);
   const gutter = gutterOf(total ?? rows.length);
-  const measured = useMemo(() => columns.map((column) => widthOf(column, rows)), [columns, rows.length > 0]);
+  // What the first rows have decides, so that nothing moves when more are loaded.
+  const places = useMemo(() => columns.map((column) => placesOf(column.type, rows.slice(0, 50).map((row) => row[column.name]))), [columns, rows.length > 0]);
+  const measured = useMemo(() => columns.map((column, index) => widthOf(column, rows, places[index])), [columns, places, rows.length > 0]);
   const starts = useMemo(() => {
     const edges = [gutter];
     for (const [index, column] of columns.entries()) edges.push((edges[index] ?? 0) + (dragged[column.name] ?? measured[index] ?? 120));
@@ -65,14 +67,14 @@ export function Grid({ columns, rows, total, label, onEnd, loading = false, mark
         return {
           ...column,
           index: left + at,
-          format: cellFormatter(column.type, column.name),
+          format: cellFormatter(column.type, column.name, places[left + at]),
           dir: kindOf(column.type) === 'number' ? undefined : 'auto',
           look: kindOf(column.type) === 'number' ? 'absolute top-0 truncate px-3 text-right' : 'absolute top-0 truncate px-3',
           size: (starts[left + at + 1] ?? start) - start,
           style: { left: start, width: (starts[left + at + 1] ?? start) - start, height: height - 1, lineHeight: `${height - 1}px` },
         };
       }),
-    [columns, starts, left, right, height],
+    [columns, starts, places, left, right, height],
   );
 
   useEffect(() => {
@@ -276,9 +278,9 @@ function Whole({ value, type }: { value: unknown; type: string }) {
   );
 }
 
-function widthOf(column: GridColumn, rows: readonly GridRow[]): number {
+function widthOf(column: GridColumn, rows: readonly GridRow[], places: number | undefined): number {
   let longest = Math.max(spread(column.name), spread(typeName(column.type)));
-  const format = cellFormatter(column.type, column.name);
+  const format = cellFormatter(column.type, column.name, places);
   for (const row of rows.slice(0, 50)) longest = Math.max(longest, spread(format(row[column.name])));
   return Math.round(Math.min(360, Math.max(80, longest + 28)));
 }

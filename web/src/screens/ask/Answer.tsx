@@ -2,7 +2,7 @@ import { Link } from '@tanstack/react-router';
 import { lazy, type ReactNode, Suspense, useMemo } from 'react';
 import { CircleHelp, Quote } from 'lucide-react';
 import { formatDay, formatExact } from '~/format/time';
-import { formatCell, kindOf } from '~/format/value';
+import { formatCell, kindOf, placesOf } from '~/format/value';
 import { retried } from '~/lazy';
 import type { RunResult, RunStep } from '~/stream/run';
 import { t } from '~/texts';
@@ -74,6 +74,7 @@ export function Answer({ result, cited, onCite }: { result: RunResult; cited: Ci
 /** The table of the answer, with its cells as in the grid of the rows. */
 function Table({ table, columns, claim }: { table: StepTable; columns: RunStep['columns']; claim: (index: number, words: ReactNode) => ReactNode }) {
   const aligned = columns.map((column) => (kindOf(column.type) === 'number' ? 'text-right' : 'text-left'));
+  const places = columns.map((column) => placesOf(column.type, table.lines.map(({ row }) => row[column.name])));
   return (
     <div tabIndex={0} className="my-3 max-w-full overflow-x-auto rounded-md border border-line bg-surface text-sm">
       <table className="w-full border-collapse [&_td]:border-t [&_td]:border-line [&_td]:px-3 [&_td]:py-1.5 [&_th]:px-3 [&_th]:py-1.5 [&_th]:font-medium [&_tr>*]:align-top">
@@ -91,7 +92,7 @@ function Table({ table, columns, claim }: { table: StepTable; columns: RunStep['
             <tr key={line}>
               {columns.map((column, at) => {
                 const value = row[column.name];
-                const words = value === null || value === undefined ? <span className="text-text-3">–</span> : formatCell(value, column.type, column.name);
+                const words = value === null || value === undefined ? <span className="text-text-3">–</span> : formatCell(value, column.type, column.name, places[at]);
                 const index = claims[at];
                 return (
                   <td key={at} dir={aligned[at] === 'text-right' ? undefined : 'auto'} className={cx(aligned[at], '[overflow-wrap:anywhere]')}>
