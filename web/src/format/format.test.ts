@@ -33,6 +33,8 @@ describe('times', () => {
     expect(formatCell('2024-03-31T23:30:00Z', 'timestamp with time zone')).toBe('2024-03-31 23:30:00 UTC');
     expect(formatCell('2024-03-31T23:30:00.250000', 'timestamp')).toBe('2024-03-31 23:30:00.25');
     expect(formatCell('2024-01-01', 'date')).toBe('2024-01-01');
+    expect(formatCell('2024-01-01', 'date', 'month')).toBe('2024-01');
+    expect(formatCell('2024-01-15', 'date', 'month')).toBe('2024-01-15');
     expect(formatExact('2026-11-15T09:30:00Z')).toBe('Nov 15, 2026, 09:30:00 UTC');
   });
   it('are told from now', () => {

@@ -65,15 +65,19 @@ export function placesOf(type: string, values: readonly unknown[]): number {
   return most <= 2 ? most : 0;
 }
 
+const firstOfMonth = /^\d{4}-\d\d-01$/;
+
 /** How a grid shows the values of a column, with at least so many places. What depends on the column alone is decided once. */
 export function cellFormatter(type: string, name = '', least = 0): (value: unknown) => string {
   const kind = kindOf(type);
   const amount = kind === 'number' && !isKeyLike(name);
+  // Groups by month carry its first day.
+  const month = type === 'date' && /(^|[\W_])month$/i.test(name);
   const places = Math.min(Number(decimalType.exec(type.toLowerCase())?.[2] ?? least), 100);
   return (value) => {
     if (value === null || value === undefined) return '';
     if (amount && (typeof value === 'number' || typeof value === 'string')) return formatNumber(rounded(value), places);
-    if (kind === 'time' && typeof value === 'string') return time(value);
+    if (kind === 'time' && typeof value === 'string') return month && firstOfMonth.test(value) ? value.slice(0, 7) : time(value);
     return line(value);
   };
 }
