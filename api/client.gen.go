@@ -489,6 +489,7 @@ func (e ImportedQuestionChange) Valid() bool {
 // Defines values for IngestionMode.
 const (
 	IngestionModeAppend  IngestionMode = "append"
+	IngestionModeMerge   IngestionMode = "merge"
 	IngestionModeReplace IngestionMode = "replace"
 )
 
@@ -496,6 +497,8 @@ const (
 func (e IngestionMode) Valid() bool {
 	switch e {
 	case IngestionModeAppend:
+		return true
+	case IngestionModeMerge:
 		return true
 	case IngestionModeReplace:
 		return true
@@ -609,6 +612,7 @@ func (e NewBenchmarkMode) Valid() bool {
 // Defines values for NewIngestionMode.
 const (
 	NewIngestionModeAppend  NewIngestionMode = "append"
+	NewIngestionModeMerge   NewIngestionMode = "merge"
 	NewIngestionModeReplace NewIngestionMode = "replace"
 )
 
@@ -616,6 +620,8 @@ const (
 func (e NewIngestionMode) Valid() bool {
 	switch e {
 	case NewIngestionModeAppend:
+		return true
+	case NewIngestionModeMerge:
 		return true
 	case NewIngestionModeReplace:
 		return true
@@ -1113,6 +1119,24 @@ func (e ExportFormat) Valid() bool {
 	}
 }
 
+// Defines values for RowsMode.
+const (
+	RowsModeAppend RowsMode = "append"
+	RowsModeMerge  RowsMode = "merge"
+)
+
+// Valid indicates whether the value is a known member of the RowsMode enum.
+func (e RowsMode) Valid() bool {
+	switch e {
+	case RowsModeAppend:
+		return true
+	case RowsModeMerge:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ExportDatasetParamsFormat.
 const (
 	ExportDatasetParamsFormatArrow   ExportDatasetParamsFormat = "arrow"
@@ -1155,6 +1179,42 @@ func (e ExportSetAsideRowsParamsFormat) Valid() bool {
 	case ExportSetAsideRowsParamsFormatNdjson:
 		return true
 	case ExportSetAsideRowsParamsFormatParquet:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for AppendRowsParamsMode.
+const (
+	AppendRowsParamsModeAppend AppendRowsParamsMode = "append"
+	AppendRowsParamsModeMerge  AppendRowsParamsMode = "merge"
+)
+
+// Valid indicates whether the value is a known member of the AppendRowsParamsMode enum.
+func (e AppendRowsParamsMode) Valid() bool {
+	switch e {
+	case AppendRowsParamsModeAppend:
+		return true
+	case AppendRowsParamsModeMerge:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for IngestRowsParamsMode.
+const (
+	IngestRowsParamsModeAppend IngestRowsParamsMode = "append"
+	IngestRowsParamsModeMerge  IngestRowsParamsMode = "merge"
+)
+
+// Valid indicates whether the value is a known member of the IngestRowsParamsMode enum.
+func (e IngestRowsParamsMode) Valid() bool {
+	switch e {
+	case IngestRowsParamsModeAppend:
+		return true
+	case IngestRowsParamsModeMerge:
 		return true
 	default:
 		return false
@@ -2027,8 +2087,14 @@ type ImportedSemantics struct {
 
 // Indexed defines model for Indexed.
 type Indexed struct {
+	// DryRun Present if nothing was stored. `indexed` and `replaced` then say what a merge would do.
+	DryRun *bool `json:"dryRun,omitempty"`
+
 	// Indexed Number of rows stored.
 	Indexed int64 `json:"indexed"`
+
+	// Replaced Only of a dry run. Number of rows whose place the new ones would take.
+	Replaced *int64 `json:"replaced,omitempty"`
 
 	// SnapshotID The snapshot that contains the rows. Absent if there were none.
 	SnapshotID *openapi_types.UUID `json:"snapshotId,omitempty"`
@@ -2067,7 +2133,10 @@ type Ingestion struct {
 	FileIds    []openapi_types.UUID `json:"fileIds"`
 	FinishedAt *time.Time           `json:"finishedAt,omitempty"`
 	ID         openapi_types.UUID   `json:"id"`
-	Mode       IngestionMode        `json:"mode"`
+
+	// Key The columns by which rows are merged.
+	Key  *[]string     `json:"key,omitempty"`
+	Mode IngestionMode `json:"mode"`
 
 	// Preview Outcome of a dry run.
 	Preview   *IngestionPreview  `json:"preview,omitempty"`
@@ -2316,7 +2385,11 @@ type NewIngestion struct {
 	DryRun  *bool                 `json:"dryRun,omitempty"`
 	FileIds *[]openapi_types.UUID `json:"fileIds,omitempty"`
 
-	// Mode Add to the rows or replace them all.
+	// Key Names of the columns of the key of a merge. A row takes the place of the rows with the same key, as a whole. A row with null in its
+	// key matches no other row. A row whose key occurs before it in the files is set aside.
+	Key *[]string `json:"key,omitempty"`
+
+	// Mode Add to the rows, replace them all, or merge by `key`.
 	Mode *NewIngestionMode `json:"mode,omitempty"`
 
 	// Options How to read the files. What is absent is detected.
@@ -2324,7 +2397,7 @@ type NewIngestion struct {
 	SessionID openapi_types.UUID `json:"sessionId"`
 }
 
-// NewIngestionMode Add to the rows or replace them all.
+// NewIngestionMode Add to the rows, replace them all, or merge by `key`.
 type NewIngestionMode string
 
 // IngestionOptions How to read the files. What is absent is detected.
@@ -3458,6 +3531,15 @@ type Prefer = string
 // RowLimit defines model for RowLimit.
 type RowLimit = int32
 
+// RowsDryRun defines model for RowsDryRun.
+type RowsDryRun = bool
+
+// RowsKey defines model for RowsKey.
+type RowsKey = string
+
+// RowsMode defines model for RowsMode.
+type RowsMode string
+
 // RunID defines model for RunId.
 type RunID = openapi_types.UUID
 
@@ -3614,10 +3696,22 @@ type ListRowsParams struct {
 
 // AppendRowsParams defines parameters for AppendRows.
 type AppendRowsParams struct {
+	// Mode Add the rows, or merge them by `key`.
+	Mode *AppendRowsParamsMode `form:"mode,omitempty" json:"mode,omitempty"`
+
+	// Key Names of the columns of the key of a merge, separated by commas.
+	Key *RowsKey `form:"key,omitempty" json:"key,omitempty"`
+
+	// DryRun Only with `mode=merge`. Store nothing, and count the rows that would be replaced.
+	DryRun *RowsDryRun `form:"dryRun,omitempty" json:"dryRun,omitempty"`
+
 	// IdempotencyKey Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and creates nothing new. With another
 	// request the answer is 422, and while the first request is still running it is 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
+
+// AppendRowsParamsMode defines parameters for AppendRows.
+type AppendRowsParamsMode string
 
 // DeleteRowsParams defines parameters for DeleteRows.
 type DeleteRowsParams struct {
@@ -3693,10 +3787,22 @@ type CreateDatasetParams struct {
 
 // IngestRowsParams defines parameters for IngestRows.
 type IngestRowsParams struct {
+	// Mode Add the rows, or merge them by `key`.
+	Mode *IngestRowsParamsMode `form:"mode,omitempty" json:"mode,omitempty"`
+
+	// Key Names of the columns of the key of a merge, separated by commas.
+	Key *RowsKey `form:"key,omitempty" json:"key,omitempty"`
+
+	// DryRun Only with `mode=merge`. Store nothing, and count the rows that would be replaced.
+	DryRun *RowsDryRun `form:"dryRun,omitempty" json:"dryRun,omitempty"`
+
 	// IdempotencyKey Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and creates nothing new. With another
 	// request the answer is 422, and while the first request is still running it is 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
+
+// IngestRowsParamsMode defines parameters for IngestRows.
+type IngestRowsParamsMode string
 
 // GrantDatasetShareParams defines parameters for GrantDatasetShare.
 type GrantDatasetShareParams struct {
@@ -4356,20 +4462,28 @@ type ClientInterface interface {
 	// Corresponds with GET /data/{username}/{namespace}/{datasetName}/rows (the `ListRows` operationId).
 	ListRows(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *ListRowsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// AppendRowsWithBody Append rows to a dataset
+	// AppendRowsWithBody Append rows to a dataset, or merge them into it
 	//
 	// Needs the editor role. Up to 64 MiB in one body. The answer comes when the rows are stored: all of them or none.
 	// 409 if the dataset was cleared meanwhile.
+	//
+	// With `mode=merge` a row takes the place of the rows that have the same values in the columns of `key`, as a whole: a column that the body
+	// lacks is null afterwards. Rows whose key is new are added. A row with null in its key matches no other row. A key that occurs twice in
+	// the body is 422.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /data/{username}/{namespace}/{datasetName}/rows (the `AppendRows` operationId).
 	AppendRowsWithBody(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *AppendRowsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// AppendRows Append rows to a dataset
+	// AppendRows Append rows to a dataset, or merge them into it
 	//
 	// Needs the editor role. Up to 64 MiB in one body. The answer comes when the rows are stored: all of them or none.
 	// 409 if the dataset was cleared meanwhile.
+	//
+	// With `mode=merge` a row takes the place of the rows that have the same values in the columns of `key`, as a whole: a column that the body
+	// lacks is null afterwards. Rows whose key is new are added. A row with null in its key matches no other row. A key that occurs twice in
+	// the body is 422.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -6016,10 +6130,14 @@ func (c *Client) ListRows(ctx context.Context, username Username, namespace Name
 	return c.Client.Do(req)
 }
 
-// AppendRowsWithBody Append rows to a dataset
+// AppendRowsWithBody Append rows to a dataset, or merge them into it
 //
 // Needs the editor role. Up to 64 MiB in one body. The answer comes when the rows are stored: all of them or none.
 // 409 if the dataset was cleared meanwhile.
+//
+// With `mode=merge` a row takes the place of the rows that have the same values in the columns of `key`, as a whole: a column that the body
+// lacks is null afterwards. Rows whose key is new are added. A row with null in its key matches no other row. A key that occurs twice in
+// the body is 422.
 //
 // Takes any type of body and a specified content type.
 //
@@ -6036,10 +6154,14 @@ func (c *Client) AppendRowsWithBody(ctx context.Context, username Username, name
 	return c.Client.Do(req)
 }
 
-// AppendRows Append rows to a dataset
+// AppendRows Append rows to a dataset, or merge them into it
 //
 // Needs the editor role. Up to 64 MiB in one body. The answer comes when the rows are stored: all of them or none.
 // 409 if the dataset was cleared meanwhile.
+//
+// With `mode=merge` a row takes the place of the rows that have the same values in the columns of `key`, as a whole: a column that the body
+// lacks is null afterwards. Rows whose key is new are added. A row with null in its key matches no other row. A key that occurs twice in
+// the body is 422.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -9789,6 +9911,57 @@ func NewAppendRowsRequestWithBody(server string, username Username, namespace Na
 		return nil, err
 	}
 
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Mode != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "mode", *params.Mode, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Key != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "key", *params.Key, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.DryRun != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "dryRun", *params.DryRun, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
 	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
 	if err != nil {
 		return nil, err
@@ -10742,6 +10915,57 @@ func NewIngestRowsRequestWithBody(server string, namespace Namespace, datasetNam
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Mode != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "mode", *params.Mode, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Key != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "key", *params.Key, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.DryRun != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "dryRun", *params.DryRun, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
@@ -13952,20 +14176,28 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /data/{username}/{namespace}/{datasetName}/rows (the `ListRows` operationId).
 	ListRowsWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *ListRowsParams, reqEditors ...RequestEditorFn) (*ListRowsResponse, error)
 
-	// AppendRowsWithBodyWithResponse Append rows to a dataset
+	// AppendRowsWithBodyWithResponse Append rows to a dataset, or merge them into it
 	//
 	// Needs the editor role. Up to 64 MiB in one body. The answer comes when the rows are stored: all of them or none.
 	// 409 if the dataset was cleared meanwhile.
+	//
+	// With `mode=merge` a row takes the place of the rows that have the same values in the columns of `key`, as a whole: a column that the body
+	// lacks is null afterwards. Rows whose key is new are added. A row with null in its key matches no other row. A key that occurs twice in
+	// the body is 422.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /data/{username}/{namespace}/{datasetName}/rows (the `AppendRows` operationId).
 	AppendRowsWithBodyWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, params *AppendRowsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AppendRowsResponse, error)
 
-	// AppendRowsWithResponse Append rows to a dataset
+	// AppendRowsWithResponse Append rows to a dataset, or merge them into it
 	//
 	// Needs the editor role. Up to 64 MiB in one body. The answer comes when the rows are stored: all of them or none.
 	// 409 if the dataset was cleared meanwhile.
+	//
+	// With `mode=merge` a row takes the place of the rows that have the same values in the columns of `key`, as a whole: a column that the body
+	// lacks is null afterwards. Rows whose key is new are added. A row with null in its key matches no other row. A key that occurs twice in
+	// the body is 422.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -20761,10 +20993,14 @@ func (c *ClientWithResponses) ListRowsWithResponse(ctx context.Context, username
 	return ParseListRowsResponse(rsp)
 }
 
-// AppendRowsWithBodyWithResponse Append rows to a dataset
+// AppendRowsWithBodyWithResponse Append rows to a dataset, or merge them into it
 //
 // Needs the editor role. Up to 64 MiB in one body. The answer comes when the rows are stored: all of them or none.
 // 409 if the dataset was cleared meanwhile.
+//
+// With `mode=merge` a row takes the place of the rows that have the same values in the columns of `key`, as a whole: a column that the body
+// lacks is null afterwards. Rows whose key is new are added. A row with null in its key matches no other row. A key that occurs twice in
+// the body is 422.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -20777,10 +21013,14 @@ func (c *ClientWithResponses) AppendRowsWithBodyWithResponse(ctx context.Context
 	return ParseAppendRowsResponse(rsp)
 }
 
-// AppendRowsWithResponse Append rows to a dataset
+// AppendRowsWithResponse Append rows to a dataset, or merge them into it
 //
 // Needs the editor role. Up to 64 MiB in one body. The answer comes when the rows are stored: all of them or none.
 // 409 if the dataset was cleared meanwhile.
+//
+// With `mode=merge` a row takes the place of the rows that have the same values in the columns of `key`, as a whole: a column that the body
+// lacks is null afterwards. Rows whose key is new are added. A row with null in its key matches no other row. A key that occurs twice in
+// the body is 422.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

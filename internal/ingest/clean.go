@@ -119,6 +119,10 @@ func (g *Ingest) settle(ctx context.Context) error {
 
 	for _, table := range stranded {
 		err := g.Jobs().Hold(ctx, commitWork(table), func(ctx context.Context, lease job.Lease) error { return g.drain(ctx, table, lease) })
+		if err == nil || errors.Is(err, job.ErrLost) {
+			err = g.Jobs().Hold(ctx, rowsWork(table), func(ctx context.Context, lease job.Lease) error { return g.drainMerges(ctx, table, lease) })
+		}
+
 		if err != nil && !errors.Is(err, job.ErrLost) {
 			return err
 		}

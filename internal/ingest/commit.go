@@ -69,7 +69,12 @@ func commitWork(t lake.Table) job.Work {
 // committed waits until a staged ingestion is in a snapshot or has failed. It commits the ingestion itself if no
 // other process does.
 func (g *Ingest) committed(ctx context.Context, i Ingestion) (outcome, error) {
-	done, err := g.turns.take(ctx, commitWork(i.table()).ID)
+	work, drain := commitWork(i.table()), g.drain
+	if i.Mode == lake.Merged {
+		work, drain = rowsWork(i.table()), g.drainMerges
+	}
+
+	done, err := g.turns.take(ctx, work.ID)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -81,8 +86,8 @@ func (g *Ingest) committed(ctx context.Context, i Ingestion) (outcome, error) {
 			return now, err
 		}
 
-		if err := g.Jobs().Hold(ctx, commitWork(i.table()), func(ctx context.Context, lease job.Lease) error {
-			return g.drain(ctx, i.table(), lease)
+		if err := g.Jobs().Hold(ctx, work, func(ctx context.Context, lease job.Lease) error {
+			return drain(ctx, i.table(), lease)
 		}); err != nil && !errors.Is(err, job.ErrLost) && !errors.Is(err, lake.ErrConflict) {
 			return outcome{}, err
 		}

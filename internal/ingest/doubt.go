@@ -67,7 +67,7 @@ func (w *working) settled(ctx context.Context) error {
 }
 
 // compare returns doubts about inspected files in relation to their dataset. For a replacement it reports only files
-// that occur twice.
+// that occur twice. A merge of the same rows again changes nothing, so it reports only other columns.
 func (w *working) compare(ctx context.Context, found engine.Inspection) ([]engine.Doubt, error) {
 	if w.i.Mode == lake.Replace {
 		return w.sameFiles(nil), nil
@@ -76,6 +76,14 @@ func (w *working) compare(ctx context.Context, found engine.Inspection) ([]engin
 	dataset, err := w.current(ctx, w.i.table())
 	if err != nil {
 		return nil, err
+	}
+
+	if w.i.Mode == lake.Merged {
+		if dataset == nil || dataset.RowCount == 0 {
+			return nil, nil
+		}
+
+		return otherColumns(found.Columns, dataset.Columns), nil
 	}
 
 	var loaded []loadedFile

@@ -71,7 +71,7 @@ type (
 	Snapshot   = lake.Snapshot
 )
 
-// The formats of a body, and the two modes to add rows.
+// The formats of a body, and the modes to add rows.
 const (
 	FormatText    = engine.FormatText
 	FormatJSON    = engine.FormatJSON
@@ -80,4 +80,5 @@ const (
 
 	Append  = lake.Append
 	Replace = lake.Replace
+	Merge   = lake.Merged
 )

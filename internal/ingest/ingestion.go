@@ -57,6 +57,7 @@ type Ingestion struct {
 	Session  uuid.UUID
 	Status   Status
 	Mode     lake.Mode
+	Key      []string // names of the columns of the key by which rows are merged
 	DryRun   bool
 	Epoch    int64
 	Options  engine.Options
@@ -116,6 +117,7 @@ type Request struct {
 	Session uuid.UUID
 	Files   []uuid.UUID // if empty, all completed files of the session
 	Mode    lake.Mode
+	Key     []string // of a merge
 	Options engine.Options
 	DryRun  bool
 	Accept  []string // codes of doubts that do not stop the ingestion
@@ -133,6 +135,10 @@ func noSession() error {
 //
 // Faults: NotFound, Forbidden, ValidationFailed, InvalidState.
 func (g *Ingest) Create(ctx context.Context, who auth.Principal, at catalog.Path, request Request) (made Ingestion, err error) {
+	if err := checkKey(request.Mode, request.Key); err != nil {
+		return Ingestion{}, err
+	}
+
 	dataset, err := g.draft(ctx, who, at)
 	if err != nil {
 		return Ingestion{}, err
@@ -144,7 +150,7 @@ func (g *Ingest) Create(ctx context.Context, who auth.Principal, at catalog.Path
 
 	made = Ingestion{
 		Account: dataset.Account, Dataset: dataset.ID, ID: uuid.Must(uuid.NewV7()), Caller: who.Account, Session: request.Session,
-		Status: Queued, Mode: request.Mode, DryRun: request.DryRun, Epoch: dataset.Epoch, Options: request.Options,
+		Status: Queued, Mode: request.Mode, Key: request.Key, DryRun: request.DryRun, Epoch: dataset.Epoch, Options: request.Options,
 		Accepted: request.Accept, Phase: phaseQueued, CreatedAt: g.Now(), kind: kindFiles,
 	}
 	binding := upload.Binding{Account: dataset.Account, Dataset: dataset.ID, Ingestion: made.ID}

@@ -38,17 +38,29 @@ func (w *working) stage(ctx context.Context, body *os.File) (err error) {
 
 	w.stop = stop
 
+	err = w.open(ctx, body)
+	if err == nil && w.outputs != nil {
+		if err = w.unrepeat(ctx); err == nil {
+			err = w.conclude(ctx)
+		}
+	}
+
+	if err != nil {
+		return cmp.Or(ended(ctx), err)
+	}
+
+	return nil
+}
+
+// open reads the files in a session. Storing them needs no session, and must not hold the slot of one.
+func (w *working) open(ctx context.Context, body *os.File) error {
 	session, err := w.Engine.Open(ctx, w.Timeout)
 	if err != nil {
 		return err
 	}
 	defer session.Close()
 
-	if err := w.read(ctx, session, body); err != nil {
-		return cmp.Or(ended(ctx), err)
-	}
-
-	return nil
+	return w.read(ctx, session, body)
 }
 
 // ended returns the reason if the ingestion was stopped by w.stop, else nil.
@@ -240,7 +252,23 @@ func (w *working) convert(ctx context.Context, session *engine.Session, sources 
 		return err
 	}
 
-	return w.store(ctx, session, sources, columns, rows)
+	w.columns = columns
+
+	return w.take(session, sources, rows)
+}
+
+// take takes the Parquet files from the sealed process.
+func (w *working) take(session *engine.Session, sources []engine.Source, rows []int64) error {
+	w.outputs = make([]output, len(sources))
+
+	for n, source := range sources {
+		w.outputs[n] = output{path: filepath.Join(w.dir, source.Name+outputSuffix), rows: rows[n]}
+		if _, err := session.Take(source.Name+outputSuffix, w.outputs[n].path); err != nil {
+			return err
+		}
+	}
+
+	return nil
 }
 
 func (w *working) size(n int) int64 {
@@ -275,7 +303,17 @@ func (w *working) plan(ctx context.Context, found engine.Inspection) ([]lake.Col
 		want[n] = lake.Column{Name: c.Name, Type: lake.Type(c.Type)}
 	}
 
-	return w.Lake.Plan(ctx, w.i.table(), want, w.i.Mode)
+	mode := w.i.Mode
+	if mode == lake.Merged {
+		mode = lake.Append
+	}
+
+	columns, err := w.Lake.Plan(ctx, w.i.table(), want, mode)
+	if err == nil && len(w.i.Key) > 0 {
+		_, err = keyOf(columns, w.i.Key)
+	}
+
+	return columns, err
 }
 
 func engineColumns(columns []lake.Column) []engine.Column {
@@ -287,21 +325,25 @@ func engineColumns(columns []lake.Column) []engine.Column {
 	return list
 }
 
-// store takes the Parquet files from the sealed process and writes them to the lake.
-func (w *working) store(ctx context.Context, session *engine.Session, sources []engine.Source, columns []lake.Column, rows []int64) error {
+// conclude stores the outputs, or counts what they would replace.
+func (w *working) conclude(ctx context.Context) error {
+	if w.isTried {
+		return w.count(ctx)
+	}
+
+	return w.store(ctx)
+}
+
+// store writes the Parquet files to the lake.
+func (w *working) store(ctx context.Context) error {
 	var staged []lake.Staged
 
 	if err := w.tell(ctx, phaseStoring); err != nil {
 		return err
 	}
 
-	for n, source := range sources {
-		path := filepath.Join(w.dir, source.Name+outputSuffix)
-		if _, err := session.Take(source.Name+outputSuffix, path); err != nil {
-			return err
-		}
-
-		written, err := w.storeOne(ctx, n, path, columns, rows[n])
+	for n, made := range w.outputs {
+		written, err := w.storeOne(ctx, n, made)
 		if err != nil {
 			return err
 		}
@@ -334,7 +376,7 @@ func (w *working) store(ctx context.Context, session *engine.Session, sources []
 	return err
 }
 
-func (w *working) storeOne(ctx context.Context, n int, path string, columns []lake.Column, rows int64) (staged lake.Staged, err error) {
+func (w *working) storeOne(ctx context.Context, n int, made output) (staged lake.Staged, err error) {
 	source := lake.Source{File: uuid.Nil, FirstRow: 1}
 	if n < len(w.i.Files) {
 		source.File, source.Name = w.i.Files[n].ID, w.i.Files[n].Name
@@ -352,12 +394,12 @@ func (w *working) storeOne(ctx context.Context, n int, path string, columns []la
 		return staged, err
 	}
 
-	if staged, err = w.Lake.Write(ctx, staged, path, columns); err != nil {
+	if staged, err = w.Lake.Write(ctx, staged, made.path, w.columns); err != nil {
 		return staged, err
 	}
 
-	if staged.Rows != rows {
-		return staged, fault.Wrap(fmt.Errorf("a sealed process reported %d rows and wrote %d", rows, staged.Rows), fault.Internal, "The file could not be read.")
+	if staged.Rows != made.rows {
+		return staged, fault.Wrap(fmt.Errorf("a sealed process reported %d rows and wrote %d", made.rows, staged.Rows), fault.Internal, "The file could not be read.")
 	}
 
 	return staged, nil

@@ -22,6 +22,9 @@ import (
 
 // Rows are rows in the body of a request.
 type Rows struct {
+	Mode   lake.Mode // Append or Merge
+	Key    []string  // of a merge
+	DryRun bool      // only of a merge: store nothing
 	Format engine.Format
 	Body   io.Reader
 	// Once is called after the body was read, because the hash of the body identifies the request.
@@ -32,14 +35,23 @@ type Rows struct {
 type Stored struct {
 	Rows     int64
 	Snapshot uuid.UUID // contains the rows; uuid.Nil if there were none
+	Replaced int64     // only of a dry run: number of rows whose place they would take
 }
 
-// Append stores rows, all or none. If it succeeds, the rows are in a snapshot. If it fails with Unavailable, the rows may
+// Append stores rows, all or none. Merged rows take the place of those with the same key. If it succeeds, the rows are in a snapshot. If it fails with Unavailable, the rows may
 // be staged already and may still be committed.
 //
 // Faults: NotFound, Forbidden, BadRequest, ValidationFailed, PayloadTooLarge, Conflict, LimitExceeded, Unavailable,
 // RateLimited if the caller has too many posts in progress.
 func (g *Ingest) Append(ctx context.Context, who auth.Principal, at catalog.Path, rows Rows) (stored Stored, err error) {
+	if err := checkKey(rows.Mode, rows.Key); err != nil {
+		return Stored{}, err
+	}
+
+	if rows.DryRun && rows.Mode != lake.Merged {
+		return Stored{}, fault.Invalid("dryRun", "is only for the mode merge")
+	}
+
 	dataset, err := g.allow(ctx, who, auth.Editor, at)
 	if err != nil {
 		return Stored{}, err
@@ -63,9 +75,16 @@ func (g *Ingest) Append(ctx context.Context, who auth.Principal, at catalog.Path
 
 	once := rows.Once()
 	made := Ingestion{
-		Account: dataset.Account, Dataset: dataset.ID, ID: uuid.Must(uuid.NewV7()), Caller: who.Account, Status: Running, Mode: lake.Append,
+		Account: dataset.Account, Dataset: dataset.ID, ID: uuid.Must(uuid.NewV7()), Caller: who.Account, Status: Running, Mode: rows.Mode, Key: rows.Key,
 		Epoch: dataset.Epoch, Phase: phaseQueued, BytesTotal: size, CreatedAt: g.Now(), StartedAt: g.Now(),
 		kind: kindRows, format: rows.Format,
+	}
+
+	if rows.DryRun {
+		w := &working{Ingest: g, i: made, isTried: true}
+		err := w.stage(ctx, body)
+
+		return Stored{Rows: w.i.RowsDone, Replaced: w.replaces}, bodyFault(err)
 	}
 
 	first, err := g.claim(ctx, who, dataset, made, once)

@@ -79,10 +79,20 @@ type working struct {
 	aside [][]engine.SetAside
 
 	contents []fileContent           // content of the files
+	columns  []lake.Column           // of the outputs
+	outputs  []output                // the converted files, nil if there are none
+	isTried  bool                    // only count the rows that a merge would replace
+	replaces int64                   // their number
 	stop     context.CancelCauseFunc // ends the sealed process
 
 	mu   sync.Mutex
 	told time.Time
+}
+
+// output is a Parquet file that a sealed process wrote.
+type output struct {
+	path string
+	rows int64
 }
 
 func (w *working) fail(ctx context.Context, reason error) error {

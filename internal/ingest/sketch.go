@@ -111,7 +111,7 @@ func (s sketch) mostlyIn(others []sketch) bool {
 
 // rowsPresent returns doubts about files most of whose rows are in the dataset.
 func (w *working) rowsPresent(ctx context.Context) (doubts []engine.Doubt, err error) {
-	if w.i.Mode == lake.Replace {
+	if w.i.Mode == lake.Replace || w.i.Mode == lake.Merged {
 		return nil, nil
 	}
 

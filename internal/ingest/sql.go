@@ -18,8 +18,8 @@ import (
 const (
 	sqlInsertIngestion = `
 		INSERT INTO ingestions (account_id, dataset_id, id, kind, caller_id, session_id, status, mode, dry_run, epoch, options, phase,
-			bytes_total, warnings, created_at, started_at, audit, accepted)
-		VALUES ($1, $2, $3, $4, $5, nullif($6, '00000000-0000-0000-0000-000000000000'::uuid), $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`
+			bytes_total, warnings, created_at, started_at, audit, accepted, key_columns)
+		VALUES ($1, $2, $3, $4, $5, nullif($6, '00000000-0000-0000-0000-000000000000'::uuid), $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`
 	sqlInsertFile = `
 		INSERT INTO ingestion_files (account_id, dataset_id, ingestion_id, position, file_id, filename, size, object_key)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
@@ -27,14 +27,16 @@ const (
 	sqlColumns = `
 		account_id, dataset_id, id, kind, caller_id, coalesce(session_id, '00000000-0000-0000-0000-000000000000'::uuid), status, mode, dry_run, epoch,
 		options, phase, bytes_done, bytes_total, rows_done, rows_set_aside, warnings, doubts, accepted, preview, error_code, error_message,
-		coalesce(snapshot_id, '00000000-0000-0000-0000-000000000000'::uuid), created_at, started_at, ready_at IS NOT NULL, finished_at
+		coalesce(snapshot_id, '00000000-0000-0000-0000-000000000000'::uuid), created_at, started_at, ready_at IS NOT NULL, finished_at, key_columns
 		FROM ingestions`
 	sqlSelectIngestion = `SELECT ` + sqlColumns + ` WHERE account_id = $1 AND dataset_id = $2 AND id = $3`
 	sqlLockIngestion   = `SELECT ` + sqlColumns + ` WHERE account_id = $1 AND dataset_id = $2 AND id = $3 FOR UPDATE`
 	sqlSelectListed    = `SELECT ` + sqlColumns + `
 		WHERE account_id = $1 AND dataset_id = $2 AND kind = 'files' AND id < $3 ORDER BY id DESC LIMIT $4`
 	sqlSelectReady = `SELECT ` + sqlColumns + `
-		WHERE account_id = $1 AND dataset_id = $2 AND status = 'running' AND ready_at IS NOT NULL ORDER BY ready_at, id LIMIT $3`
+		WHERE account_id = $1 AND dataset_id = $2 AND status = 'running' AND ready_at IS NOT NULL AND mode <> 'merge' ORDER BY ready_at, id LIMIT $3`
+	sqlSelectReadyMerges = `SELECT ` + sqlColumns + `
+		WHERE account_id = $1 AND dataset_id = $2 AND status = 'running' AND ready_at IS NOT NULL AND mode = 'merge' ORDER BY ready_at, id LIMIT $3`
 	sqlSelectFiles = `
 		SELECT ingestion_id, file_id, filename, size, object_key FROM ingestion_files
 		WHERE account_id = $1 AND dataset_id = $2 AND ingestion_id = ANY($3) ORDER BY ingestion_id, position`
@@ -104,7 +106,7 @@ func insertIngestion(ctx context.Context, tx pgx.Tx, i Ingestion) error {
 	}
 
 	if _, err := tx.Exec(ctx, sqlInsertIngestion, i.Account, i.Dataset, i.ID, i.kind, i.Caller, i.Session, i.Status, i.Mode, i.DryRun, i.Epoch,
-		asJSON(i.Options), i.Phase, i.BytesTotal, append([]string{}, i.Warnings...), i.CreatedAt, started, entry, append([]string{}, i.Accepted...)); err != nil || len(i.Files) == 0 {
+		asJSON(i.Options), i.Phase, i.BytesTotal, append([]string{}, i.Warnings...), i.CreatedAt, started, entry, append([]string{}, i.Accepted...), append([]string{}, i.Key...)); err != nil || len(i.Files) == 0 {
 		return err
 	}
 
@@ -124,7 +126,7 @@ func scanIngestion(row pgx.CollectableRow) (i Ingestion, err error) {
 
 	if err := row.Scan(&i.Account, &i.Dataset, &i.ID, &i.kind, &i.Caller, &i.Session, &i.Status, &i.Mode, &i.DryRun, &i.Epoch, &options, &i.Phase,
 		&i.BytesDone, &i.BytesTotal, &i.RowsDone, &i.RowsSetAside, &i.Warnings, &i.Doubts, &i.Accepted, &preview, &i.ErrorCode, &i.ErrorMessage,
-		&i.Snapshot, &i.CreatedAt, &started, &i.ready, &finished); err != nil {
+		&i.Snapshot, &i.CreatedAt, &started, &i.ready, &finished, &i.Key); err != nil {
 		return i, err
 	}
 
@@ -230,6 +232,11 @@ func selectIngestions(ctx context.Context, q postgres.Querier, account, dataset,
 
 func selectReady(ctx context.Context, q postgres.Querier, t lake.Table, limit int) ([]Ingestion, error) {
 	return collect(ctx, q, sqlSelectReady, t.Account, t.Dataset, limit)
+}
+
+// selectReadyMerges is selectReady for merges.
+func selectReadyMerges(ctx context.Context, q postgres.Querier, t lake.Table, limit int) ([]Ingestion, error) {
+	return collect(ctx, q, sqlSelectReadyMerges, t.Account, t.Dataset, limit)
 }
 
 // outcome is the current status of an ingestion.

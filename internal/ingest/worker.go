@@ -10,7 +10,6 @@ import (
 
 	"quern.dev/quern/internal/job"
 	"quern.dev/quern/internal/lake"
-	"quern.dev/quern/internal/postgres"
 )
 
 // The queues. Large files do not delay small ones, and neither delays cleanup.
@@ -86,12 +85,12 @@ type Changer struct {
 	Ingest *Ingest
 }
 
-// Work drops what a dead worker left, unless another worker changes rows.
+// Work merges staged rows, unless another worker does.
 func (c *Changer) Work(ctx context.Context, j *river.Job[RowsArgs]) error {
 	table := lake.Table{Account: j.Args.Account, Dataset: j.Args.Dataset}
 
 	return job.Snooze(c.Ingest.Jobs().Hold(ctx, rowsWork(table), func(ctx context.Context, lease job.Lease) error {
-		return lease.InTx(ctx, func(tx postgres.Tx) error { return c.Ingest.Lake.DropTx(ctx, tx, table, rewriting(table)) })
+		return c.Ingest.drainMerges(ctx, table, lease)
 	}))
 }
 

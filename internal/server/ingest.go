@@ -28,6 +28,8 @@ func (h handlers) CreateIngestion(ctx context.Context, request api.CreateIngesti
 		want.Mode = ingest.Mode(*request.Body.Mode)
 	}
 
+	want.Key = value(request.Body.Key)
+
 	if request.Body.DryRun != nil {
 		want.DryRun = *request.Body.DryRun
 	}
@@ -205,6 +207,10 @@ func showIngestion(i ingest.Ingestion) api.Ingestion {
 		shown.FileIds[n] = f.ID
 	}
 
+	if len(i.Key) > 0 {
+		shown.Key = &i.Key
+	}
+
 	if i.Snapshot != uuid.Nil {
 		shown.SnapshotID = &i.Snapshot
 	}
@@ -286,7 +292,7 @@ func (s *Server) appendRows(w http.ResponseWriter, r *http.Request) error {
 
 	hash := sha256.New()
 	rows := ingest.Rows{
-		Format: rowFormats()[mediaType(r)], Body: io.TeeReader(r.Body, hash),
+		Mode: ingest.Append, Format: rowFormats()[mediaType(r)], Body: io.TeeReader(r.Body, hash),
 		Once: func() auth.Once {
 			if r.Header.Get("Idempotency-Key") == "" {
 				return auth.Once{}
@@ -296,6 +302,16 @@ func (s *Server) appendRows(w http.ResponseWriter, r *http.Request) error {
 		},
 	}
 
+	if given := r.URL.Query(); given.Has("mode") {
+		rows.Mode = ingest.Mode(given.Get("mode"))
+	}
+
+	if given := r.URL.Query(); given.Has("key") {
+		rows.Key = strings.Split(given.Get("key"), ",")
+	}
+
+	rows.DryRun = r.URL.Query().Get("dryRun") == "true"
+
 	stored, err := s.config.Ingest.Append(r.Context(), c.who, datasetPath(owner, r.PathValue("namespace"), r.PathValue("datasetName")), rows)
 	if err != nil {
 		return err
@@ -304,6 +320,10 @@ func (s *Server) appendRows(w http.ResponseWriter, r *http.Request) error {
 	answer := api.Indexed{Indexed: stored.Rows}
 	if stored.Snapshot != uuid.Nil {
 		answer.SnapshotID = &stored.Snapshot
+	}
+
+	if rows.DryRun {
+		answer.DryRun, answer.Replaced = new(true), &stored.Replaced
 	}
 
 	body, err := json.Marshal(answer)
