@@ -46,7 +46,7 @@ func New(c Config) *Engine { return &Engine{config: c, slots: make(chan struct{}
 
 // Session is one child. Only one goroutine may use a session. The caller of Open closes it.
 type Session struct {
-	Progress func(Progress) // is called with the progress of an inspection
+	Progress func(Progress) // is called with the progress of an inspection, and of a result in pieces
 
 	engine *Engine
 	child  *sandbox.Child

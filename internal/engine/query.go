@@ -61,6 +61,8 @@ type Query struct {
 	Memory         int64           `json:"memory"`
 	Threads        int             `json:"threads"`
 	Disk           int64           `json:"disk"`
+	// Pieces, if it is set, makes the result a file in any form, Rows too, that is cut into pieces of about this size.
+	Pieces *PieceSize `json:"pieces,omitempty"`
 }
 
 // Parameter is the value of a parameter of a statement. It is never part of the text of a statement.
@@ -97,6 +99,10 @@ type Ran struct {
 	Rows      int64  `json:"rows"`
 	Truncated string `json:"truncated,omitempty"` // the limit that cut the result; empty if it is complete
 	File      string `json:"file,omitempty"`
+
+	Pieces []Piece `json:"pieces,omitempty"` // of File, only if the query asked for pieces
+	End    Span    `json:"end"`              // what follows the pieces in File
+	Ends   string  `json:"ends,omitempty"`   // the file that contains the heads and tails; empty if there are none
 }
 
 // The limits that can cut a result.
@@ -138,6 +144,7 @@ type Result struct {
 	Described
 
 	session     *Session
+	inPieces    bool
 	lines       *bufio.Reader
 	rows, bytes int64 // what the child may still return
 	ran         *Ran
@@ -181,7 +188,7 @@ func (s *Session) Run(q Query) (*Result, error) {
 		c.Name, c.Type = clean(c.Name), clean(c.Type)
 	}
 
-	result := &Result{Described: *answer.Described, session: s, lines: bufio.NewReaderSize(s.child.Data(), rowBuffer), rows: q.Rows, bytes: q.Bytes}
+	result := &Result{Described: *answer.Described, session: s, inPieces: q.Pieces != nil, lines: bufio.NewReaderSize(s.child.Data(), rowBuffer), rows: q.Rows, bytes: q.Bytes}
 	if q.Rows == 0 || q.Explain {
 		result.rows = math.MaxInt64
 	}
@@ -286,12 +293,21 @@ func (r *Result) Finish() (Ran, error) {
 	}
 
 	answer, err := r.session.hear()
+	for err == nil && answer.Progress != nil {
+		if done := *answer.Progress; r.session.Progress != nil && done.Part >= 0 && done.Part <= 1 {
+			r.session.Progress(done)
+		}
+
+		answer, err = r.session.hear()
+	}
 
 	switch {
 	case err != nil:
 		return Ran{}, err
 	case answer.Ran == nil || answer.Ran.Rows < 0:
 		return Ran{}, r.session.wrong("no end of the result")
+	case r.inPieces && !answer.Ran.isWhole():
+		return Ran{}, r.session.wrong("pieces that are not the result")
 	}
 
 	r.ran = answer.Ran

@@ -88,9 +88,19 @@ const (
 	cutResult  = "__cut"
 )
 
-// file writes the whole result to a file. A result with a row limit is first stored in a table, to detect whether it
-// was cut.
-func (p *program) file(d described, q engine.Query) (ran engine.Ran, err error) {
+// file writes the whole result to a file.
+func (p *program) file(d described, q engine.Query) (engine.Ran, error) {
+	ran, err := p.copyTo(d, q)
+	if err == nil && q.Form == engine.Arrow {
+		ran.File, err = arrowFile, p.toArrow(func(int64, int64) {})
+	}
+
+	return ran, err
+}
+
+// copyTo writes the result as CSV or Parquet; as Parquet too if it becomes Arrow. A result with a row limit is first
+// stored in a table, to detect whether it was cut.
+func (p *program) copyTo(d described, q engine.Query) (ran engine.Ran, err error) {
 	if q.Rows > 0 {
 		if err := p.db.exec(p.over(`CREATE TEMP TABLE `+cutResult+` AS `, `*`, limited(q.Rows+1, true))); err != nil {
 			return ran, err
@@ -126,8 +136,11 @@ func (p *program) file(d described, q engine.Query) (ran engine.Ran, err error) 
 
 	options := `FORMAT parquet, COMPRESSION zstd`
 
-	if isCSV {
+	switch {
+	case isCSV:
 		options = `FORMAT csv, HEADER true`
+	case q.Form == engine.Arrow: // the file is only read by toArrow
+		options = `FORMAT parquet, COMPRESSION snappy`
 	}
 
 	ran.File = outputFile
@@ -139,9 +152,6 @@ func (p *program) file(d described, q engine.Query) (ran engine.Ran, err error) 
 	}
 
 	ran.Rows, err = p.db.change(statement)
-	if err == nil && q.Form == engine.Arrow {
-		ran.File, err = arrowFile, p.toArrow()
-	}
 
 	return ran, err
 }
@@ -151,15 +161,16 @@ const (
 	arrowBatch = 16 << 10 // rows
 )
 
-// toArrow converts the Parquet file of the result to an Arrow stream.
-func (p *program) toArrow() error {
+// toArrow converts the Parquet file of the result to an Arrow stream. It calls each after every record batch with the
+// rows of the batch and the size of the file so far.
+func (p *program) toArrow(each func(rows, size int64)) error {
 	from, err := file.OpenParquetFile(filepath.Join(p.tmp, outputFile), false, file.WithReadProps(parquet.NewReaderProperties(memory.DefaultAllocator)))
 	if err != nil {
 		return err
 	}
 	defer from.Close()
 
-	reader, err := pqarrow.NewFileReader(from, pqarrow.ArrowReadProperties{BatchSize: arrowBatch}, memory.DefaultAllocator)
+	reader, err := pqarrow.NewFileReader(from, pqarrow.ArrowReadProperties{BatchSize: arrowBatch, Parallel: true}, memory.DefaultAllocator)
 	if err != nil {
 		return err
 	}
@@ -176,12 +187,16 @@ func (p *program) toArrow() error {
 	}
 	defer to.Close()
 
-	writer := ipc.NewWriter(to, ipc.WithSchema(records.Schema()))
+	buffered := &counted{to: bufio.NewWriterSize(to, 1<<20)}
+	writer := ipc.NewWriter(buffered, ipc.WithSchema(records.Schema()))
 
 	for records.Next() {
-		if err := writer.Write(records.RecordBatch()); err != nil {
+		batch := records.RecordBatch()
+		if err := writer.Write(batch); err != nil {
 			return err
 		}
+
+		each(batch.NumRows(), buffered.size)
 	}
 
 	if err := records.Err(); err != nil {
@@ -192,7 +207,19 @@ func (p *program) toArrow() error {
 		return err
 	}
 
-	return to.Close()
+	return errors.Join(buffered.to.Flush(), to.Close())
+}
+
+// counted counts the bytes that are written to it.
+type counted struct {
+	to   *bufio.Writer
+	size int64
+}
+
+func (c *counted) Write(p []byte) (int, error) {
+	c.size += int64(len(p))
+
+	return c.to.Write(p)
 }
 
 // prepare binds a statement, and the values of its parameters to it.

@@ -142,6 +142,8 @@ func (p *program) query(q engine.Query, conn *sandbox.Conn) (engine.Answer, erro
 	switch {
 	case q.Explain:
 		ran, err = p.plan(conn)
+	case q.Pieces != nil:
+		ran, err = p.pieces(described, q, conn)
 	case q.Form == engine.Rows:
 		ran, err = p.stream(described, q, conn)
 	default:
