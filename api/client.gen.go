@@ -774,6 +774,21 @@ func (e QueryMetadataTruncatedBy) Valid() bool {
 	}
 }
 
+// Defines values for QueryRequestOverflow.
+const (
+	QueryRequestOverflowStatement QueryRequestOverflow = "statement"
+)
+
+// Valid indicates whether the value is a known member of the QueryRequestOverflow enum.
+func (e QueryRequestOverflow) Valid() bool {
+	switch e {
+	case QueryRequestOverflowStatement:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for QuestionAgent.
 const (
 	QuestionAgentAssistant QuestionAgent = "assistant"
@@ -963,6 +978,57 @@ func (e SnapshotOperation) Valid() bool {
 	case SnapshotOperationReplace:
 		return true
 	case SnapshotOperationRestore:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for StatementFormat.
+const (
+	StatementFormatArrow   StatementFormat = "arrow"
+	StatementFormatCsv     StatementFormat = "csv"
+	StatementFormatNdjson  StatementFormat = "ndjson"
+	StatementFormatParquet StatementFormat = "parquet"
+)
+
+// Valid indicates whether the value is a known member of the StatementFormat enum.
+func (e StatementFormat) Valid() bool {
+	switch e {
+	case StatementFormatArrow:
+		return true
+	case StatementFormatCsv:
+		return true
+	case StatementFormatNdjson:
+		return true
+	case StatementFormatParquet:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for StatementStatus.
+const (
+	StatementStatusCancelled StatementStatus = "cancelled"
+	StatementStatusCompleted StatementStatus = "completed"
+	StatementStatusFailed    StatementStatus = "failed"
+	StatementStatusQueued    StatementStatus = "queued"
+	StatementStatusRunning   StatementStatus = "running"
+)
+
+// Valid indicates whether the value is a known member of the StatementStatus enum.
+func (e StatementStatus) Valid() bool {
+	switch e {
+	case StatementStatusCancelled:
+		return true
+	case StatementStatusCompleted:
+		return true
+	case StatementStatusFailed:
+		return true
+	case StatementStatusQueued:
+		return true
+	case StatementStatusRunning:
 		return true
 	default:
 		return false
@@ -2601,6 +2667,39 @@ type ParameterValue = any
 // PartNumber defines model for PartNumber.
 type PartNumber = int32
 
+// Piece defines model for Piece.
+type Piece struct {
+	Bytes int64 `json:"bytes"`
+
+	// HeadBytes How many bytes at the start are not part of the result as one file.
+	HeadBytes int64 `json:"headBytes"`
+	Number    int32 `json:"number"`
+	Rows      int64 `json:"rows"`
+
+	// Sha256 Checksum of the piece in hexadecimal digits.
+	Sha256 string `json:"sha256"`
+
+	// TailBytes How many bytes at the end are not part of the result as one file.
+	TailBytes int64 `json:"tailBytes"`
+}
+
+// PieceEnd The end of the result as one file. Absent if the file ends with the last piece.
+type PieceEnd struct {
+	Bytes  int64 `json:"bytes"`
+	Number int32 `json:"number"`
+
+	// Sha256 Checksum in hexadecimal digits.
+	Sha256 string `json:"sha256"`
+}
+
+// PieceList defines model for PieceList.
+type PieceList struct {
+	Data []Piece `json:"data"`
+
+	// End The end of the result as one file. Absent if the file ends with the last piece.
+	End *PieceEnd `json:"end,omitempty"`
+}
+
 // PrepareUpload defines model for PrepareUpload.
 type PrepareUpload struct {
 	FilesToUpload []FileToUpload `json:"filesToUpload"`
@@ -2703,8 +2802,15 @@ type QueryRequest struct {
 	// Explain Give the plan as rows instead of running the statement.
 	Explain *bool `json:"explain,omitempty"`
 
+	// Format For long statements. The format of the result.
+	Format *StatementFormat `json:"format,omitempty"`
+
 	// Namespace The namespace of the names that have none. It can be absent if every name in the statement has its namespace.
 	Namespace *string `json:"namespace,omitempty"`
+
+	// Overflow `statement`: if the result has more rows or bytes than allowed, the answer is 202 with a long statement that computes all of it. It takes precedence
+	// over `truncate`.
+	Overflow *QueryRequestOverflow `json:"overflow,omitempty"`
 
 	// Parameters The values of the parameters of the statement. A list for `$1`, `$2` or `?`; an object for `$name`. A statement has one kind or the other.
 	// A name has at most 63 ASCII letters, digits and underscores, and is compared without case.
@@ -2719,6 +2825,10 @@ type QueryRequest struct {
 	// Username The owner of the namespaces that the statement names without an owner; the caller if absent.
 	Username *string `json:"username,omitempty"`
 }
+
+// QueryRequestOverflow `statement`: if the result has more rows or bytes than allowed, the answer is 202 with a long statement that computes all of it. It takes precedence
+// over `truncate`.
+type QueryRequestOverflow string
 
 // QueryResult defines model for QueryResult.
 type QueryResult struct {
@@ -3107,6 +3217,73 @@ type SnapshotList struct {
 	Data       []Snapshot `json:"data"`
 	NextCursor *string    `json:"nextCursor,omitempty"`
 }
+
+// Statement A statement that a worker runs. Its result is kept in the object store.
+type Statement struct {
+	AsOf *time.Time `json:"asOf,omitempty"`
+
+	// Columns Of a completed statement.
+	Columns   *[]ResultColumn `json:"columns,omitempty"`
+	CreatedAt time.Time       `json:"createdAt"`
+	Dataset   *string         `json:"dataset,omitempty"`
+
+	// Error Why a statement failed, as in the error of POST /query.
+	Error *StatementError `json:"error,omitempty"`
+
+	// ExpiresAt When the statement and its result are removed.
+	ExpiresAt  time.Time  `json:"expiresAt"`
+	FinishedAt *time.Time `json:"finishedAt,omitempty"`
+
+	// Format `arrow` is an Arrow IPC stream.
+	Format    StatementFormat    `json:"format"`
+	ID        openapi_types.UUID `json:"id"`
+	Namespace *string            `json:"namespace,omitempty"`
+	Progress  StatementProgress  `json:"progress"`
+	Query     string             `json:"query"`
+
+	// Snapshots What the statement reads; known while it is running.
+	Snapshots *[]ReadSnapshot `json:"snapshots,omitempty"`
+	StartedAt *time.Time      `json:"startedAt,omitempty"`
+
+	// Status - `queued`: no worker has begun it
+	// - `completed`: its result can be read until `expiresAt`
+	// - `failed`: `error` has the reason
+	Status   StatementStatus `json:"status"`
+	Username *string         `json:"username,omitempty"`
+}
+
+// StatementError Why a statement failed, as in the error of POST /query.
+type StatementError struct {
+	Code      string     `json:"code"`
+	Message   string     `json:"message"`
+	SubErrors []SubError `json:"subErrors"`
+}
+
+// StatementFormat `arrow` is an Arrow IPC stream.
+type StatementFormat string
+
+// StatementList defines model for StatementList.
+type StatementList struct {
+	Data       []Statement `json:"data"`
+	NextCursor *string     `json:"nextCursor,omitempty"`
+}
+
+// StatementProgress defines model for StatementProgress.
+type StatementProgress struct {
+	// Bytes Bytes that are written to the object store.
+	Bytes int64 `json:"bytes"`
+
+	// Part How much of the result is computed; an estimate.
+	Part float64 `json:"part"`
+
+	// Rows Rows that are written to the object store.
+	Rows int64 `json:"rows"`
+}
+
+// StatementStatus - `queued`: no worker has begun it
+// - `completed`: its result can be read until `expiresAt`
+// - `failed`: `error` has the reason
+type StatementStatus string
 
 // StoredPart defines model for StoredPart.
 type StoredPart struct {
@@ -3549,6 +3726,9 @@ type SessionID = openapi_types.UUID
 // SnapshotID defines model for SnapshotId.
 type SnapshotID = openapi_types.UUID
 
+// StatementID defines model for StatementId.
+type StatementID = openapi_types.UUID
+
 // StepIndex defines model for StepIndex.
 type StepIndex = int32
 
@@ -3818,6 +3998,16 @@ type GrantNamespaceShareParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// RunQueryParams defines parameters for RunQuery.
+type RunQueryParams struct {
+	// Prefer `respond-async` makes the statement a long statement.
+	Prefer *string `json:"Prefer,omitempty"`
+
+	// IdempotencyKey Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and creates nothing new. With another
+	// request the answer is 422, and while the first request is still running it is 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // AskParams defines parameters for Ask.
 type AskParams struct {
 	// Prefer `wait=N` or `respond-async`.
@@ -3896,6 +4086,24 @@ type ListStepRowsParams struct {
 
 	// Limit Length of a page.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// ListStatementsParams defines parameters for ListStatements.
+type ListStatementsParams struct {
+	// Cursor `nextCursor` of the page before.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit Length of a page.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// ListStatementRowsParams defines parameters for ListStatementRows.
+type ListStatementRowsParams struct {
+	// Cursor `nextCursor` of the page before.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit Number of rows of a page.
+	Limit *RowLimit `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
 // SuggestQuestionsParams defines parameters for SuggestQuestions.
@@ -4885,10 +5093,14 @@ type ClientInterface interface {
 	// the header `X-Quern-Result`. A file does not say that rows are missing. Therefore a result that would be cut is 422 LIMIT_EXCEEDED, unless the
 	// request has `"truncate": true`. An answer in JSON that breaks off is not complete.
 	//
+	// With `Prefer: respond-async` the answer is 202 with a long statement, which a worker runs: GET /query/statements/{statementId} shows when it has
+	// ended. Its result can have any size and has the `format` of the request. With `"overflow": "statement"` the answer is 202 with a long statement only
+	// if the result would be cut.
+	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /query (the `RunQuery` operationId).
-	RunQueryWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+	RunQueryWithBody(ctx context.Context, params *RunQueryParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// RunQuery Run one read-only SQL statement
 	//
@@ -4912,10 +5124,14 @@ type ClientInterface interface {
 	// the header `X-Quern-Result`. A file does not say that rows are missing. Therefore a result that would be cut is 422 LIMIT_EXCEEDED, unless the
 	// request has `"truncate": true`. An answer in JSON that breaks off is not complete.
 	//
+	// With `Prefer: respond-async` the answer is 202 with a long statement, which a worker runs: GET /query/statements/{statementId} shows when it has
+	// ended. Its result can have any size and has the `format` of the request. With `"overflow": "statement"` the answer is 202 with a long statement only
+	// if the result would be cut.
+	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /query (the `RunQuery` operationId).
-	RunQuery(ctx context.Context, body RunQueryJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+	RunQuery(ctx context.Context, params *RunQueryParams, body RunQueryJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// AskWithBody Ask a question in plain language
 	//
@@ -5226,6 +5442,60 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /query/runs/{runId}/steps/{n}/rows (the `ListStepRows` operationId).
 	ListStepRows(ctx context.Context, runID RunID, n StepIndex, params *ListStepRowsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListStatements List the caller's long statements
+	//
+	// Newest first, without `snapshots`. A restricted token sees only the statements that it started.
+	//
+	// Corresponds with GET /query/statements (the `ListStatements` operationId).
+	ListStatements(ctx context.Context, params *ListStatementsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteStatement Delete a long statement and its result
+	//
+	// A statement that has not ended is cancelled. Addresses of pieces that were given before no longer work.
+	//
+	// Corresponds with DELETE /query/statements/{statementId} (the `DeleteStatement` operationId).
+	DeleteStatement(ctx context.Context, statementID StatementID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetStatement Read a long statement
+	//
+	// 404 for statements of other users, and for a statement that was deleted or has expired.
+	//
+	// Corresponds with GET /query/statements/{statementId} (the `GetStatement` operationId).
+	GetStatement(ctx context.Context, statementID StatementID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CancelStatement Cancel a long statement
+	//
+	// A repeat gives the same answer. 422 INVALID_STATE if the statement ended in another way.
+	//
+	// Corresponds with POST /query/statements/{statementId}/cancel (the `CancelStatement` operationId).
+	CancelStatement(ctx context.Context, statementID StatementID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListPieces List the pieces of a result
+	//
+	// Each piece is a file of the format of the statement, with its own rows in the order of the statement. A piece has about 1,000,000 rows or 64 MiB.
+	// To get the result as one file, leave out the first `headBytes` and the last `tailBytes` of each piece, put the rest together in the order of the
+	// numbers, and add `end` if there is one. 422 INVALID_STATE unless the statement is completed. Access is checked again: if the caller may no
+	// longer read a dataset that the statement reads, the answer is the one that the statement would have now.
+	//
+	// Corresponds with GET /query/statements/{statementId}/pieces (the `ListPieces` operationId).
+	ListPieces(ctx context.Context, statementID StatementID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetPiece Get the address of a piece
+	//
+	// The address is one of the object store and works for 60 seconds, without a token. Access is checked as for the list of pieces. A client that
+	// follows the redirect can add the header `Range` to continue a piece that broke off.
+	//
+	// Corresponds with GET /query/statements/{statementId}/pieces/{n} (the `GetPiece` operationId).
+	GetPiece(ctx context.Context, statementID StatementID, n int32, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListStatementRows Read the rows of a result page by page
+	//
+	// For results in the formats `parquet` and `ndjson`; others are 422 INVALID_STATE. A page is shorter than `limit` at the end of a piece, and if its rows are
+	// large. Access is checked as for the list of pieces.
+	//
+	// Corresponds with GET /query/statements/{statementId}/rows (the `ListStatementRows` operationId).
+	ListStatementRows(ctx context.Context, statementID StatementID, params *ListStatementRowsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SuggestQuestions Suggest questions
 	//
@@ -6913,11 +7183,15 @@ func (c *Client) LeaveNamespace(ctx context.Context, username Username, namespac
 // the header `X-Quern-Result`. A file does not say that rows are missing. Therefore a result that would be cut is 422 LIMIT_EXCEEDED, unless the
 // request has `"truncate": true`. An answer in JSON that breaks off is not complete.
 //
+// With `Prefer: respond-async` the answer is 202 with a long statement, which a worker runs: GET /query/statements/{statementId} shows when it has
+// ended. Its result can have any size and has the `format` of the request. With `"overflow": "statement"` the answer is 202 with a long statement only
+// if the result would be cut.
+//
 // Takes any type of body and a specified content type.
 //
 // Corresponds with POST /query (the `RunQuery` operationId).
-func (c *Client) RunQueryWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewRunQueryRequestWithBody(c.Server, contentType, body)
+func (c *Client) RunQueryWithBody(ctx context.Context, params *RunQueryParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRunQueryRequestWithBody(c.Server, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -6950,11 +7224,15 @@ func (c *Client) RunQueryWithBody(ctx context.Context, contentType string, body 
 // the header `X-Quern-Result`. A file does not say that rows are missing. Therefore a result that would be cut is 422 LIMIT_EXCEEDED, unless the
 // request has `"truncate": true`. An answer in JSON that breaks off is not complete.
 //
+// With `Prefer: respond-async` the answer is 202 with a long statement, which a worker runs: GET /query/statements/{statementId} shows when it has
+// ended. Its result can have any size and has the `format` of the request. With `"overflow": "statement"` the answer is 202 with a long statement only
+// if the result would be cut.
+//
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with POST /query (the `RunQuery` operationId).
-func (c *Client) RunQuery(ctx context.Context, body RunQueryJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewRunQueryRequest(c.Server, body)
+func (c *Client) RunQuery(ctx context.Context, params *RunQueryParams, body RunQueryJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRunQueryRequest(c.Server, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -7515,6 +7793,130 @@ func (c *Client) ExportStep(ctx context.Context, runID RunID, n StepIndex, param
 // Corresponds with GET /query/runs/{runId}/steps/{n}/rows (the `ListStepRows` operationId).
 func (c *Client) ListStepRows(ctx context.Context, runID RunID, n StepIndex, params *ListStepRowsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListStepRowsRequest(c.Server, runID, n, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListStatements List the caller's long statements
+//
+// Newest first, without `snapshots`. A restricted token sees only the statements that it started.
+//
+// Corresponds with GET /query/statements (the `ListStatements` operationId).
+func (c *Client) ListStatements(ctx context.Context, params *ListStatementsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListStatementsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteStatement Delete a long statement and its result
+//
+// A statement that has not ended is cancelled. Addresses of pieces that were given before no longer work.
+//
+// Corresponds with DELETE /query/statements/{statementId} (the `DeleteStatement` operationId).
+func (c *Client) DeleteStatement(ctx context.Context, statementID StatementID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteStatementRequest(c.Server, statementID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetStatement Read a long statement
+//
+// 404 for statements of other users, and for a statement that was deleted or has expired.
+//
+// Corresponds with GET /query/statements/{statementId} (the `GetStatement` operationId).
+func (c *Client) GetStatement(ctx context.Context, statementID StatementID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetStatementRequest(c.Server, statementID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CancelStatement Cancel a long statement
+//
+// A repeat gives the same answer. 422 INVALID_STATE if the statement ended in another way.
+//
+// Corresponds with POST /query/statements/{statementId}/cancel (the `CancelStatement` operationId).
+func (c *Client) CancelStatement(ctx context.Context, statementID StatementID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCancelStatementRequest(c.Server, statementID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListPieces List the pieces of a result
+//
+// Each piece is a file of the format of the statement, with its own rows in the order of the statement. A piece has about 1,000,000 rows or 64 MiB.
+// To get the result as one file, leave out the first `headBytes` and the last `tailBytes` of each piece, put the rest together in the order of the
+// numbers, and add `end` if there is one. 422 INVALID_STATE unless the statement is completed. Access is checked again: if the caller may no
+// longer read a dataset that the statement reads, the answer is the one that the statement would have now.
+//
+// Corresponds with GET /query/statements/{statementId}/pieces (the `ListPieces` operationId).
+func (c *Client) ListPieces(ctx context.Context, statementID StatementID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListPiecesRequest(c.Server, statementID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetPiece Get the address of a piece
+//
+// The address is one of the object store and works for 60 seconds, without a token. Access is checked as for the list of pieces. A client that
+// follows the redirect can add the header `Range` to continue a piece that broke off.
+//
+// Corresponds with GET /query/statements/{statementId}/pieces/{n} (the `GetPiece` operationId).
+func (c *Client) GetPiece(ctx context.Context, statementID StatementID, n int32, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetPieceRequest(c.Server, statementID, n)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListStatementRows Read the rows of a result page by page
+//
+// For results in the formats `parquet` and `ndjson`; others are 422 INVALID_STATE. A page is shorter than `limit` at the end of a piece, and if its rows are
+// large. Access is checked as for the list of pieces.
+//
+// Corresponds with GET /query/statements/{statementId}/rows (the `ListStatementRows` operationId).
+func (c *Client) ListStatementRows(ctx context.Context, statementID StatementID, params *ListStatementRowsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListStatementRowsRequest(c.Server, statementID, params)
 	if err != nil {
 		return nil, err
 	}
@@ -11432,18 +11834,18 @@ func NewLeaveNamespaceRequest(server string, username Username, namespace Namesp
 }
 
 // NewRunQueryRequest calls the generic RunQuery builder with application/json body
-func NewRunQueryRequest(server string, body RunQueryJSONRequestBody) (*http.Request, error) {
+func NewRunQueryRequest(server string, params *RunQueryParams, body RunQueryJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
 	buf, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
 	bodyReader = bytes.NewReader(buf)
-	return NewRunQueryRequestWithBody(server, "application/json", bodyReader)
+	return NewRunQueryRequestWithBody(server, params, "application/json", bodyReader)
 }
 
 // NewRunQueryRequestWithBody constructs an http.Request for the RunQuery method, with any body, and a specified content type
-func NewRunQueryRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+func NewRunQueryRequestWithBody(server string, params *RunQueryParams, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	serverURL, err := url.Parse(server)
@@ -11467,6 +11869,32 @@ func NewRunQueryRequestWithBody(server string, contentType string, body io.Reade
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.Prefer != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Prefer", *params.Prefer, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Prefer", headerParam0)
+		}
+
+		if params.IdempotencyKey != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam1)
+		}
+
+	}
 
 	return req, nil
 }
@@ -12395,6 +12823,322 @@ func NewListStepRowsRequest(server string, runID RunID, n StepIndex, params *Lis
 	}
 
 	operationPath := fmt.Sprintf("/query/runs/%s/steps/%s/rows", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListStatementsRequest constructs an http.Request for the ListStatements method
+func NewListStatementsRequest(server string, params *ListStatementsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/query/statements")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewDeleteStatementRequest constructs an http.Request for the DeleteStatement method
+func NewDeleteStatementRequest(server string, statementID StatementID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "statementId", statementID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/query/statements/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetStatementRequest constructs an http.Request for the GetStatement method
+func NewGetStatementRequest(server string, statementID StatementID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "statementId", statementID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/query/statements/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCancelStatementRequest constructs an http.Request for the CancelStatement method
+func NewCancelStatementRequest(server string, statementID StatementID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "statementId", statementID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/query/statements/%s/cancel", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListPiecesRequest constructs an http.Request for the ListPieces method
+func NewListPiecesRequest(server string, statementID StatementID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "statementId", statementID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/query/statements/%s/pieces", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetPieceRequest constructs an http.Request for the GetPiece method
+func NewGetPieceRequest(server string, statementID StatementID, n int32) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "statementId", statementID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "n", n, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "integer", Format: "int32"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/query/statements/%s/pieces/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListStatementRowsRequest constructs an http.Request for the ListStatementRows method
+func NewListStatementRowsRequest(server string, statementID StatementID, params *ListStatementRowsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "statementId", statementID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/query/statements/%s/rows", pathParam0)
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -14623,10 +15367,14 @@ type ClientWithResponsesInterface interface {
 	// the header `X-Quern-Result`. A file does not say that rows are missing. Therefore a result that would be cut is 422 LIMIT_EXCEEDED, unless the
 	// request has `"truncate": true`. An answer in JSON that breaks off is not complete.
 	//
+	// With `Prefer: respond-async` the answer is 202 with a long statement, which a worker runs: GET /query/statements/{statementId} shows when it has
+	// ended. Its result can have any size and has the `format` of the request. With `"overflow": "statement"` the answer is 202 with a long statement only
+	// if the result would be cut.
+	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /query (the `RunQuery` operationId).
-	RunQueryWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RunQueryResponse, error)
+	RunQueryWithBodyWithResponse(ctx context.Context, params *RunQueryParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RunQueryResponse, error)
 
 	// RunQueryWithResponse Run one read-only SQL statement
 	//
@@ -14650,10 +15398,14 @@ type ClientWithResponsesInterface interface {
 	// the header `X-Quern-Result`. A file does not say that rows are missing. Therefore a result that would be cut is 422 LIMIT_EXCEEDED, unless the
 	// request has `"truncate": true`. An answer in JSON that breaks off is not complete.
 	//
+	// With `Prefer: respond-async` the answer is 202 with a long statement, which a worker runs: GET /query/statements/{statementId} shows when it has
+	// ended. Its result can have any size and has the `format` of the request. With `"overflow": "statement"` the answer is 202 with a long statement only
+	// if the result would be cut.
+	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /query (the `RunQuery` operationId).
-	RunQueryWithResponse(ctx context.Context, body RunQueryJSONRequestBody, reqEditors ...RequestEditorFn) (*RunQueryResponse, error)
+	RunQueryWithResponse(ctx context.Context, params *RunQueryParams, body RunQueryJSONRequestBody, reqEditors ...RequestEditorFn) (*RunQueryResponse, error)
 
 	// AskWithBodyWithResponse Ask a question in plain language
 	//
@@ -14990,6 +15742,74 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /query/runs/{runId}/steps/{n}/rows (the `ListStepRows` operationId).
 	ListStepRowsWithResponse(ctx context.Context, runID RunID, n StepIndex, params *ListStepRowsParams, reqEditors ...RequestEditorFn) (*ListStepRowsResponse, error)
+
+	// ListStatementsWithResponse List the caller's long statements
+	//
+	// Newest first, without `snapshots`. A restricted token sees only the statements that it started.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /query/statements (the `ListStatements` operationId).
+	ListStatementsWithResponse(ctx context.Context, params *ListStatementsParams, reqEditors ...RequestEditorFn) (*ListStatementsResponse, error)
+
+	// DeleteStatementWithResponse Delete a long statement and its result
+	//
+	// A statement that has not ended is cancelled. Addresses of pieces that were given before no longer work.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /query/statements/{statementId} (the `DeleteStatement` operationId).
+	DeleteStatementWithResponse(ctx context.Context, statementID StatementID, reqEditors ...RequestEditorFn) (*DeleteStatementResponse, error)
+
+	// GetStatementWithResponse Read a long statement
+	//
+	// 404 for statements of other users, and for a statement that was deleted or has expired.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /query/statements/{statementId} (the `GetStatement` operationId).
+	GetStatementWithResponse(ctx context.Context, statementID StatementID, reqEditors ...RequestEditorFn) (*GetStatementResponse, error)
+
+	// CancelStatementWithResponse Cancel a long statement
+	//
+	// A repeat gives the same answer. 422 INVALID_STATE if the statement ended in another way.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /query/statements/{statementId}/cancel (the `CancelStatement` operationId).
+	CancelStatementWithResponse(ctx context.Context, statementID StatementID, reqEditors ...RequestEditorFn) (*CancelStatementResponse, error)
+
+	// ListPiecesWithResponse List the pieces of a result
+	//
+	// Each piece is a file of the format of the statement, with its own rows in the order of the statement. A piece has about 1,000,000 rows or 64 MiB.
+	// To get the result as one file, leave out the first `headBytes` and the last `tailBytes` of each piece, put the rest together in the order of the
+	// numbers, and add `end` if there is one. 422 INVALID_STATE unless the statement is completed. Access is checked again: if the caller may no
+	// longer read a dataset that the statement reads, the answer is the one that the statement would have now.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /query/statements/{statementId}/pieces (the `ListPieces` operationId).
+	ListPiecesWithResponse(ctx context.Context, statementID StatementID, reqEditors ...RequestEditorFn) (*ListPiecesResponse, error)
+
+	// GetPieceWithResponse Get the address of a piece
+	//
+	// The address is one of the object store and works for 60 seconds, without a token. Access is checked as for the list of pieces. A client that
+	// follows the redirect can add the header `Range` to continue a piece that broke off.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /query/statements/{statementId}/pieces/{n} (the `GetPiece` operationId).
+	GetPieceWithResponse(ctx context.Context, statementID StatementID, n int32, reqEditors ...RequestEditorFn) (*GetPieceResponse, error)
+
+	// ListStatementRowsWithResponse Read the rows of a result page by page
+	//
+	// For results in the formats `parquet` and `ndjson`; others are 422 INVALID_STATE. A page is shorter than `limit` at the end of a piece, and if its rows are
+	// large. Access is checked as for the list of pieces.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /query/statements/{statementId}/rows (the `ListStatementRows` operationId).
+	ListStatementRowsWithResponse(ctx context.Context, statementID StatementID, params *ListStatementRowsParams, reqEditors ...RequestEditorFn) (*ListStatementRowsResponse, error)
 
 	// SuggestQuestionsWithResponse Suggest questions
 	//
@@ -18050,6 +18870,11 @@ type RunQueryResponse200Headers struct {
 	XQuernResult *string
 }
 
+// RunQueryResponse202Headers the declared response headers of an HTTP 202 response for RunQuery
+type RunQueryResponse202Headers struct {
+	Location *string
+}
+
 // RunQueryResponseDefaultHeaders the declared response headers of an HTTP default response for RunQuery
 type RunQueryResponseDefaultHeaders struct {
 	XRequestID *string
@@ -18060,10 +18885,14 @@ type RunQueryResponse struct {
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
 	JSON200 *QueryResult
+	// JSON202 the response for an HTTP 202 `application/json` response
+	JSON202 *Statement
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Internal
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *RunQueryResponse200Headers
+	// Headers202 the parsed response headers for an HTTP 202 response
+	Headers202 *RunQueryResponse202Headers
 	// HeadersDefault the parsed response headers for an HTTP default response
 	HeadersDefault *RunQueryResponseDefaultHeaders
 }
@@ -18071,6 +18900,11 @@ type RunQueryResponse struct {
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
 func (r RunQueryResponse) GetJSON200() *QueryResult {
 	return r.JSON200
+}
+
+// GetJSON202 returns the response for an HTTP 202 `application/json` response
+func (r RunQueryResponse) GetJSON202() *Statement {
+	return r.JSON202
 }
 
 // GetJSONDefault returns the response for an HTTP default `application/json` response
@@ -19146,6 +19980,384 @@ func (r ListStepRowsResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ListStepRowsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListStatementsResponseDefaultHeaders the declared response headers of an HTTP default response for ListStatements
+type ListStatementsResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type ListStatementsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *StatementList
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ListStatementsResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListStatementsResponse) GetJSON200() *StatementList {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ListStatementsResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListStatementsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListStatementsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListStatementsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListStatementsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// DeleteStatementResponseDefaultHeaders the declared response headers of an HTTP default response for DeleteStatement
+type DeleteStatementResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type DeleteStatementResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *DeleteStatementResponseDefaultHeaders
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r DeleteStatementResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteStatementResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteStatementResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteStatementResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteStatementResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetStatementResponseDefaultHeaders the declared response headers of an HTTP default response for GetStatement
+type GetStatementResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type GetStatementResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Statement
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *GetStatementResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetStatementResponse) GetJSON200() *Statement {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r GetStatementResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetStatementResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetStatementResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetStatementResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetStatementResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// CancelStatementResponseDefaultHeaders the declared response headers of an HTTP default response for CancelStatement
+type CancelStatementResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type CancelStatementResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Statement
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *CancelStatementResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CancelStatementResponse) GetJSON200() *Statement {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r CancelStatementResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CancelStatementResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CancelStatementResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CancelStatementResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CancelStatementResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListPiecesResponseDefaultHeaders the declared response headers of an HTTP default response for ListPieces
+type ListPiecesResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type ListPiecesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PieceList
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ListPiecesResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListPiecesResponse) GetJSON200() *PieceList {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ListPiecesResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListPiecesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListPiecesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListPiecesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListPiecesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetPieceResponse303Headers the declared response headers of an HTTP 303 response for GetPiece
+type GetPieceResponse303Headers struct {
+	Location *string
+}
+
+// GetPieceResponseDefaultHeaders the declared response headers of an HTTP default response for GetPiece
+type GetPieceResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type GetPieceResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// Headers303 the parsed response headers for an HTTP 303 response
+	Headers303 *GetPieceResponse303Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *GetPieceResponseDefaultHeaders
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r GetPieceResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetPieceResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetPieceResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetPieceResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetPieceResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListStatementRowsResponseDefaultHeaders the declared response headers of an HTTP default response for ListStatementRows
+type ListStatementRowsResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type ListStatementRowsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *RowPage
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ListStatementRowsResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListStatementRowsResponse) GetJSON200() *RowPage {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ListStatementRowsResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListStatementRowsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListStatementRowsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListStatementRowsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListStatementRowsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -21656,11 +22868,15 @@ func (c *ClientWithResponses) LeaveNamespaceWithResponse(ctx context.Context, us
 // the header `X-Quern-Result`. A file does not say that rows are missing. Therefore a result that would be cut is 422 LIMIT_EXCEEDED, unless the
 // request has `"truncate": true`. An answer in JSON that breaks off is not complete.
 //
+// With `Prefer: respond-async` the answer is 202 with a long statement, which a worker runs: GET /query/statements/{statementId} shows when it has
+// ended. Its result can have any size and has the `format` of the request. With `"overflow": "statement"` the answer is 202 with a long statement only
+// if the result would be cut.
+//
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /query (the `RunQuery` operationId).
-func (c *ClientWithResponses) RunQueryWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RunQueryResponse, error) {
-	rsp, err := c.RunQueryWithBody(ctx, contentType, body, reqEditors...)
+func (c *ClientWithResponses) RunQueryWithBodyWithResponse(ctx context.Context, params *RunQueryParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RunQueryResponse, error) {
+	rsp, err := c.RunQueryWithBody(ctx, params, contentType, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -21689,11 +22905,15 @@ func (c *ClientWithResponses) RunQueryWithBodyWithResponse(ctx context.Context, 
 // the header `X-Quern-Result`. A file does not say that rows are missing. Therefore a result that would be cut is 422 LIMIT_EXCEEDED, unless the
 // request has `"truncate": true`. An answer in JSON that breaks off is not complete.
 //
+// With `Prefer: respond-async` the answer is 202 with a long statement, which a worker runs: GET /query/statements/{statementId} shows when it has
+// ended. Its result can have any size and has the `format` of the request. With `"overflow": "statement"` the answer is 202 with a long statement only
+// if the result would be cut.
+//
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /query (the `RunQuery` operationId).
-func (c *ClientWithResponses) RunQueryWithResponse(ctx context.Context, body RunQueryJSONRequestBody, reqEditors ...RequestEditorFn) (*RunQueryResponse, error) {
-	rsp, err := c.RunQuery(ctx, body, reqEditors...)
+func (c *ClientWithResponses) RunQueryWithResponse(ctx context.Context, params *RunQueryParams, body RunQueryJSONRequestBody, reqEditors ...RequestEditorFn) (*RunQueryResponse, error) {
+	rsp, err := c.RunQuery(ctx, params, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -22184,6 +23404,116 @@ func (c *ClientWithResponses) ListStepRowsWithResponse(ctx context.Context, runI
 		return nil, err
 	}
 	return ParseListStepRowsResponse(rsp)
+}
+
+// ListStatementsWithResponse List the caller's long statements
+//
+// Newest first, without `snapshots`. A restricted token sees only the statements that it started.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /query/statements (the `ListStatements` operationId).
+func (c *ClientWithResponses) ListStatementsWithResponse(ctx context.Context, params *ListStatementsParams, reqEditors ...RequestEditorFn) (*ListStatementsResponse, error) {
+	rsp, err := c.ListStatements(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListStatementsResponse(rsp)
+}
+
+// DeleteStatementWithResponse Delete a long statement and its result
+//
+// A statement that has not ended is cancelled. Addresses of pieces that were given before no longer work.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /query/statements/{statementId} (the `DeleteStatement` operationId).
+func (c *ClientWithResponses) DeleteStatementWithResponse(ctx context.Context, statementID StatementID, reqEditors ...RequestEditorFn) (*DeleteStatementResponse, error) {
+	rsp, err := c.DeleteStatement(ctx, statementID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteStatementResponse(rsp)
+}
+
+// GetStatementWithResponse Read a long statement
+//
+// 404 for statements of other users, and for a statement that was deleted or has expired.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /query/statements/{statementId} (the `GetStatement` operationId).
+func (c *ClientWithResponses) GetStatementWithResponse(ctx context.Context, statementID StatementID, reqEditors ...RequestEditorFn) (*GetStatementResponse, error) {
+	rsp, err := c.GetStatement(ctx, statementID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetStatementResponse(rsp)
+}
+
+// CancelStatementWithResponse Cancel a long statement
+//
+// A repeat gives the same answer. 422 INVALID_STATE if the statement ended in another way.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /query/statements/{statementId}/cancel (the `CancelStatement` operationId).
+func (c *ClientWithResponses) CancelStatementWithResponse(ctx context.Context, statementID StatementID, reqEditors ...RequestEditorFn) (*CancelStatementResponse, error) {
+	rsp, err := c.CancelStatement(ctx, statementID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCancelStatementResponse(rsp)
+}
+
+// ListPiecesWithResponse List the pieces of a result
+//
+// Each piece is a file of the format of the statement, with its own rows in the order of the statement. A piece has about 1,000,000 rows or 64 MiB.
+// To get the result as one file, leave out the first `headBytes` and the last `tailBytes` of each piece, put the rest together in the order of the
+// numbers, and add `end` if there is one. 422 INVALID_STATE unless the statement is completed. Access is checked again: if the caller may no
+// longer read a dataset that the statement reads, the answer is the one that the statement would have now.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /query/statements/{statementId}/pieces (the `ListPieces` operationId).
+func (c *ClientWithResponses) ListPiecesWithResponse(ctx context.Context, statementID StatementID, reqEditors ...RequestEditorFn) (*ListPiecesResponse, error) {
+	rsp, err := c.ListPieces(ctx, statementID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListPiecesResponse(rsp)
+}
+
+// GetPieceWithResponse Get the address of a piece
+//
+// The address is one of the object store and works for 60 seconds, without a token. Access is checked as for the list of pieces. A client that
+// follows the redirect can add the header `Range` to continue a piece that broke off.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /query/statements/{statementId}/pieces/{n} (the `GetPiece` operationId).
+func (c *ClientWithResponses) GetPieceWithResponse(ctx context.Context, statementID StatementID, n int32, reqEditors ...RequestEditorFn) (*GetPieceResponse, error) {
+	rsp, err := c.GetPiece(ctx, statementID, n, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetPieceResponse(rsp)
+}
+
+// ListStatementRowsWithResponse Read the rows of a result page by page
+//
+// For results in the formats `parquet` and `ndjson`; others are 422 INVALID_STATE. A page is shorter than `limit` at the end of a piece, and if its rows are
+// large. Access is checked as for the list of pieces.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /query/statements/{statementId}/rows (the `ListStatementRows` operationId).
+func (c *ClientWithResponses) ListStatementRowsWithResponse(ctx context.Context, statementID StatementID, params *ListStatementRowsParams, reqEditors ...RequestEditorFn) (*ListStatementRowsResponse, error) {
+	rsp, err := c.ListStatementRows(ctx, statementID, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListStatementRowsResponse(rsp)
 }
 
 // SuggestQuestionsWithResponse Suggest questions
@@ -25065,6 +26395,13 @@ func ParseRunQueryResponse(rsp *http.Response) (*RunQueryResponse, error) {
 		}
 		response.JSON200 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 202:
+		var dest Statement
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON202 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Internal
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -25088,6 +26425,16 @@ func ParseRunQueryResponse(rsp *http.Response) (*RunQueryResponse, error) {
 			headers.XQuernResult = &value
 		}
 		response.Headers200 = &headers
+	case rsp.StatusCode == 202:
+		var headers RunQueryResponse202Headers
+		if values := rsp.Header.Values("Location"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Location", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: "uri"}); err != nil {
+				return nil, err
+			}
+			headers.Location = &value
+		}
+		response.Headers202 = &headers
 	case true:
 		var headers RunQueryResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
@@ -25994,6 +27341,330 @@ func ParseListStepRowsResponse(rsp *http.Response) (*ListStepRowsResponse, error
 	switch {
 	case true:
 		var headers ListStepRowsResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListStatementsResponse parses an HTTP response from a ListStatementsWithResponse call
+func ParseListStatementsResponse(rsp *http.Response) (*ListStatementsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListStatementsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest StatementList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ListStatementsResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseDeleteStatementResponse parses an HTTP response from a DeleteStatementWithResponse call
+func ParseDeleteStatementResponse(rsp *http.Response) (*DeleteStatementResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteStatementResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers DeleteStatementResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetStatementResponse parses an HTTP response from a GetStatementWithResponse call
+func ParseGetStatementResponse(rsp *http.Response) (*GetStatementResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetStatementResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Statement
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers GetStatementResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseCancelStatementResponse parses an HTTP response from a CancelStatementWithResponse call
+func ParseCancelStatementResponse(rsp *http.Response) (*CancelStatementResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CancelStatementResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Statement
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers CancelStatementResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListPiecesResponse parses an HTTP response from a ListPiecesWithResponse call
+func ParseListPiecesResponse(rsp *http.Response) (*ListPiecesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListPiecesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PieceList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ListPiecesResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetPieceResponse parses an HTTP response from a GetPieceWithResponse call
+func ParseGetPieceResponse(rsp *http.Response) (*GetPieceResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetPieceResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 303:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 303:
+		var headers GetPieceResponse303Headers
+		if values := rsp.Header.Values("Location"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Location", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: "uri"}); err != nil {
+				return nil, err
+			}
+			headers.Location = &value
+		}
+		response.Headers303 = &headers
+	case true:
+		var headers GetPieceResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListStatementRowsResponse parses an HTTP response from a ListStatementRowsWithResponse call
+func ParseListStatementRowsResponse(rsp *http.Response) (*ListStatementRowsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListStatementRowsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest RowPage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ListStatementRowsResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {

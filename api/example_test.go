@@ -153,7 +153,7 @@ func ExampleClient_AskEvents() {
 func ExampleClient_RunQuery() {
 	ctx, client := context.Background(), connect()
 
-	result, err := api.Read[api.QueryResult](client.RunQuery(ctx, api.QueryRequest{
+	result, err := api.Read[api.QueryResult](client.RunQuery(ctx, nil, api.QueryRequest{
 		Query: "SELECT region, sum(amount) AS total FROM shop.orders GROUP BY region ORDER BY region",
 	}))
 	if err != nil {
@@ -182,7 +182,7 @@ func ExampleClient_RunQuery_stream() {
 		return nil
 	}
 
-	response, err := api.Check(client.RunQuery(ctx, request, asCSV))
+	response, err := api.Check(client.RunQuery(ctx, nil, request, asCSV))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -181,6 +181,21 @@ type ServerInterface interface {
 	// SubmitFeedback Submit feedback on a completed run
 	// (POST /query/runs/{runId}/feedback)
 	SubmitFeedback(w http.ResponseWriter, r *http.Request, runID RunID)
+	// ListStatements List the caller's long statements
+	// (GET /query/statements)
+	ListStatements(w http.ResponseWriter, r *http.Request, params ListStatementsParams)
+	// DeleteStatement Delete a long statement and its result
+	// (DELETE /query/statements/{statementId})
+	DeleteStatement(w http.ResponseWriter, r *http.Request, statementID StatementID)
+	// GetStatement Read a long statement
+	// (GET /query/statements/{statementId})
+	GetStatement(w http.ResponseWriter, r *http.Request, statementID StatementID)
+	// CancelStatement Cancel a long statement
+	// (POST /query/statements/{statementId}/cancel)
+	CancelStatement(w http.ResponseWriter, r *http.Request, statementID StatementID)
+	// ListPieces List the pieces of a result
+	// (GET /query/statements/{statementId}/pieces)
+	ListPieces(w http.ResponseWriter, r *http.Request, statementID StatementID)
 	// SuggestQuestions Suggest questions
 	// (GET /query/suggestions)
 	SuggestQuestions(w http.ResponseWriter, r *http.Request, params SuggestQuestionsParams)
@@ -2856,6 +2871,156 @@ func (siw *ServerInterfaceWrapper) SubmitFeedback(w http.ResponseWriter, r *http
 	handler.ServeHTTP(w, r)
 }
 
+// ListStatements operation middleware
+func (siw *ServerInterfaceWrapper) ListStatements(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListStatementsParams
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: "int32"})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListStatements(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// DeleteStatement operation middleware
+func (siw *ServerInterfaceWrapper) DeleteStatement(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "statementId" -------------
+	var statementID StatementID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "statementId", r.PathValue("statementId"), &statementID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "statementId", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.DeleteStatement(w, r, statementID)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetStatement operation middleware
+func (siw *ServerInterfaceWrapper) GetStatement(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "statementId" -------------
+	var statementID StatementID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "statementId", r.PathValue("statementId"), &statementID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "statementId", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetStatement(w, r, statementID)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// CancelStatement operation middleware
+func (siw *ServerInterfaceWrapper) CancelStatement(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "statementId" -------------
+	var statementID StatementID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "statementId", r.PathValue("statementId"), &statementID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "statementId", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.CancelStatement(w, r, statementID)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListPieces operation middleware
+func (siw *ServerInterfaceWrapper) ListPieces(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "statementId" -------------
+	var statementID StatementID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "statementId", r.PathValue("statementId"), &statementID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "statementId", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListPieces(w, r, statementID)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // SuggestQuestions operation middleware
 func (siw *ServerInterfaceWrapper) SuggestQuestions(w http.ResponseWriter, r *http.Request) {
 
@@ -4061,6 +4226,11 @@ func HandlerWithOptions(si ServerInterface, options StdHTTPServerOptions) http.H
 	m.HandleFunc(http.MethodDelete+" "+options.BaseURL+"/query/runs/{runId}/feedback", wrapper.DeleteFeedback)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/query/runs/{runId}/feedback", wrapper.GetFeedback)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/query/runs/{runId}/feedback", wrapper.SubmitFeedback)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/query/statements", wrapper.ListStatements)
+	m.HandleFunc(http.MethodDelete+" "+options.BaseURL+"/query/statements/{statementId}", wrapper.DeleteStatement)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/query/statements/{statementId}", wrapper.GetStatement)
+	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/query/statements/{statementId}/cancel", wrapper.CancelStatement)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/query/statements/{statementId}/pieces", wrapper.ListPieces)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/query/suggestions", wrapper.SuggestQuestions)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/schema/datasets/all", wrapper.SearchDatasets)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/schema/deleted", wrapper.ListDeleted)
@@ -6535,6 +6705,215 @@ func (response SubmitFeedbackdefaultJSONResponse) VisitSubmitFeedbackResponse(w 
 	return err
 }
 
+type ListStatementsRequestObject struct {
+	Params ListStatementsParams
+}
+
+type ListStatementsResponseObject interface {
+	VisitListStatementsResponse(w http.ResponseWriter) error
+}
+
+type ListStatements200JSONResponse StatementList
+
+func (response ListStatements200JSONResponse) VisitListStatementsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListStatementsdefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response ListStatementsdefaultJSONResponse) VisitListStatementsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteStatementRequestObject struct {
+	StatementID StatementID `json:"statementId"`
+}
+
+type DeleteStatementResponseObject interface {
+	VisitDeleteStatementResponse(w http.ResponseWriter) error
+}
+
+type DeleteStatement204Response struct {
+}
+
+func (response DeleteStatement204Response) VisitDeleteStatementResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
+}
+
+type DeleteStatementdefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response DeleteStatementdefaultJSONResponse) VisitDeleteStatementResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetStatementRequestObject struct {
+	StatementID StatementID `json:"statementId"`
+}
+
+type GetStatementResponseObject interface {
+	VisitGetStatementResponse(w http.ResponseWriter) error
+}
+
+type GetStatement200JSONResponse Statement
+
+func (response GetStatement200JSONResponse) VisitGetStatementResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetStatementdefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response GetStatementdefaultJSONResponse) VisitGetStatementResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CancelStatementRequestObject struct {
+	StatementID StatementID `json:"statementId"`
+}
+
+type CancelStatementResponseObject interface {
+	VisitCancelStatementResponse(w http.ResponseWriter) error
+}
+
+type CancelStatement200JSONResponse Statement
+
+func (response CancelStatement200JSONResponse) VisitCancelStatementResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CancelStatementdefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response CancelStatementdefaultJSONResponse) VisitCancelStatementResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListPiecesRequestObject struct {
+	StatementID StatementID `json:"statementId"`
+}
+
+type ListPiecesResponseObject interface {
+	VisitListPiecesResponse(w http.ResponseWriter) error
+}
+
+type ListPieces200JSONResponse PieceList
+
+func (response ListPieces200JSONResponse) VisitListPiecesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListPiecesdefaultJSONResponse struct {
+	Body       ErrorResponse
+	Headers    InternalResponseHeaders
+	StatusCode int
+}
+
+func (response ListPiecesdefaultJSONResponse) VisitListPiecesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.XRequestID != nil {
+		w.Header().Set("X-Request-Id", fmt.Sprint(*response.Headers.XRequestID))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type SuggestQuestionsRequestObject struct {
 	Params SuggestQuestionsParams
 }
@@ -7790,6 +8169,21 @@ type StrictServerInterface interface {
 	// SubmitFeedback Submit feedback on a completed run
 	// (POST /query/runs/{runId}/feedback)
 	SubmitFeedback(ctx context.Context, request SubmitFeedbackRequestObject) (SubmitFeedbackResponseObject, error)
+	// ListStatements List the caller's long statements
+	// (GET /query/statements)
+	ListStatements(ctx context.Context, request ListStatementsRequestObject) (ListStatementsResponseObject, error)
+	// DeleteStatement Delete a long statement and its result
+	// (DELETE /query/statements/{statementId})
+	DeleteStatement(ctx context.Context, request DeleteStatementRequestObject) (DeleteStatementResponseObject, error)
+	// GetStatement Read a long statement
+	// (GET /query/statements/{statementId})
+	GetStatement(ctx context.Context, request GetStatementRequestObject) (GetStatementResponseObject, error)
+	// CancelStatement Cancel a long statement
+	// (POST /query/statements/{statementId}/cancel)
+	CancelStatement(ctx context.Context, request CancelStatementRequestObject) (CancelStatementResponseObject, error)
+	// ListPieces List the pieces of a result
+	// (GET /query/statements/{statementId}/pieces)
+	ListPieces(ctx context.Context, request ListPiecesRequestObject) (ListPiecesResponseObject, error)
 	// SuggestQuestions Suggest questions
 	// (GET /query/suggestions)
 	SuggestQuestions(ctx context.Context, request SuggestQuestionsRequestObject) (SuggestQuestionsResponseObject, error)
@@ -9521,6 +9915,136 @@ func (sh *strictHandler) SubmitFeedback(w http.ResponseWriter, r *http.Request, 
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(SubmitFeedbackResponseObject); ok {
 		if err := validResponse.VisitSubmitFeedbackResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListStatements operation middleware
+func (sh *strictHandler) ListStatements(w http.ResponseWriter, r *http.Request, params ListStatementsParams) {
+	var request ListStatementsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListStatements(ctx, request.(ListStatementsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListStatements")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListStatementsResponseObject); ok {
+		if err := validResponse.VisitListStatementsResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// DeleteStatement operation middleware
+func (sh *strictHandler) DeleteStatement(w http.ResponseWriter, r *http.Request, statementID StatementID) {
+	var request DeleteStatementRequestObject
+
+	request.StatementID = statementID
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.DeleteStatement(ctx, request.(DeleteStatementRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DeleteStatement")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(DeleteStatementResponseObject); ok {
+		if err := validResponse.VisitDeleteStatementResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetStatement operation middleware
+func (sh *strictHandler) GetStatement(w http.ResponseWriter, r *http.Request, statementID StatementID) {
+	var request GetStatementRequestObject
+
+	request.StatementID = statementID
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetStatement(ctx, request.(GetStatementRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetStatement")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetStatementResponseObject); ok {
+		if err := validResponse.VisitGetStatementResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// CancelStatement operation middleware
+func (sh *strictHandler) CancelStatement(w http.ResponseWriter, r *http.Request, statementID StatementID) {
+	var request CancelStatementRequestObject
+
+	request.StatementID = statementID
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.CancelStatement(ctx, request.(CancelStatementRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CancelStatement")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(CancelStatementResponseObject); ok {
+		if err := validResponse.VisitCancelStatementResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListPieces operation middleware
+func (sh *strictHandler) ListPieces(w http.ResponseWriter, r *http.Request, statementID StatementID) {
+	var request ListPiecesRequestObject
+
+	request.StatementID = statementID
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListPieces(ctx, request.(ListPiecesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListPieces")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListPiecesResponseObject); ok {
+		if err := validResponse.VisitListPiecesResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

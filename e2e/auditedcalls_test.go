@@ -82,6 +82,22 @@ func auditedCalls() []auditedCall {
 			entries: []string{"query.run dataset <namespace>/orders"},
 		},
 		{
+			request: authorizationRow{operation: "GET /query/statements/{statementId}/rows"}, status: 200,
+			entries: []string{"statement.read dataset <namespace>/orders"},
+		},
+		{
+			request: authorizationRow{operation: "GET /query/statements/{statementId}/pieces/{n}"}, status: 303,
+			entries: []string{"statement.export dataset <namespace>/orders"},
+		},
+		{
+			request: authorizationRow{operation: "POST /query/statements/{statementId}/cancel"}, status: 200,
+			entries: []string{"statement.cancel statement"},
+		},
+		{
+			request: authorizationRow{operation: "DELETE /query/statements/{statementId}"}, status: 204,
+			entries: []string{"statement.delete statement"},
+		},
+		{
 			request: authorizationRow{operation: "POST /query/check", body: checkBody}, status: 200,
 			entries: []string{"query.run dataset <namespace>/orders"},
 		},

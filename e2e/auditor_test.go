@@ -48,7 +48,7 @@ func newAuditor(t *testing.T) *auditor {
 			deferred("namespaces", "UPDATE"), deferred("datasets", "UPDATE"), deferred("definitions", "UPDATE"), deferred("grants", "UPDATE"),
 			deferred("tokens", "UPDATE OF revoked_at"), deferred("upload_sessions", "UPDATE"), deferred("upload_files", "UPDATE OF status"),
 			deferred("ingestions", "UPDATE OF status"), deferred("runs", "UPDATE OF status"), deferred("conversations", "UPDATE OF title"),
-			deferred("run_feedback", "UPDATE"), deferred("remembered", "UPDATE"), deferred("verified_questions", "UPDATE"), deferred("benchmarks", "UPDATE"),
+			deferred("run_feedback", "UPDATE"), deferred("remembered", "UPDATE"), deferred("verified_questions", "UPDATE"), deferred("benchmarks", "UPDATE"), deferred("statements", "UPDATE OF status"),
 		} {
 			_, err := connection.Exec(ctx, statement)
 			require.NoError(t, err, statement)

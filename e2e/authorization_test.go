@@ -24,6 +24,7 @@ type thing struct {
 	deleted   string   // id of a deleted dataset of the owner, in the namespace
 	verified  string   // id of a verified question
 	benchmark string   // its id
+	statement string   // id of a long statement of the owner; it is in progress for the operation that cancels it, else it is completed
 	run       asked    // a run of the owner; it is in progress for the operation that cancels it, else it has ended
 }
 
@@ -34,7 +35,7 @@ func newThing(t *testing.T, s *service, owner, operation string) (made thing) {
 		made.token, _ = newToken(t, s, owner, "editor")
 	}
 
-	if namesNamespace(operation) || strings.Contains(operation, "{n}") {
+	if namesNamespace(operation) || strings.Contains(operation, "{n}") || strings.Contains(operation, "{statementId}") {
 		made.namespace = makeDataset(t, s, owner)
 	}
 
@@ -83,6 +84,20 @@ func newThing(t *testing.T, s *service, owner, operation string) (made thing) {
 
 		if strings.HasSuffix(operation, "/cancel") { // no worker has it, so it runs until it is cancelled
 			s.exec(`UPDATE benchmarks SET status = 'running', finished_at = NULL WHERE id = '` + made.benchmark + `'`)
+		}
+	}
+
+	if strings.Contains(operation, "{statementId}") {
+		d := &filled{t: t, s: s, bearer: owner, owner: "self", namespace: made.namespace, name: "orders"}
+		if !readsRows(operation) {
+			postRows(t, s, owner, d.path(), rowsBody)
+		}
+
+		made.statement = d.start("FROM orders", "").await("completed").ID
+
+		if strings.HasSuffix(operation, "/cancel") { // no worker has it, so it runs until it is cancelled
+			s.exec(`UPDATE statements SET status = 'running' WHERE id = '` + made.statement + `'`)
+			t.Cleanup(func() { s.exec(`DELETE FROM statements WHERE id = '` + made.statement + `'`) })
 		}
 	}
 
@@ -137,7 +152,7 @@ func namesNamespace(operation string) bool {
 
 // readsRows reports whether the operation returns rows of a dataset, or values of rows.
 func readsRows(operation string) bool {
-	return operation == "POST /query" || operation == "POST /query/link" || operation == "POST /query/check" || operation == callTool || strings.HasPrefix(operation, "GET ") && (strings.HasSuffix(operation, "/rows") || strings.HasSuffix(operation, "/export") || strings.HasSuffix(operation, "/setAside"))
+	return operation == "POST /query" || operation == "POST /query/link" || operation == "POST /query/check" || operation == callTool || strings.HasPrefix(operation, "GET ") && (strings.HasSuffix(operation, "/rows") || strings.HasSuffix(operation, "/export") || strings.HasSuffix(operation, "/setAside") || strings.HasSuffix(operation, "/pieces/{n}"))
 }
 
 // readsProfile reports whether the operation needs a profile.
@@ -171,7 +186,7 @@ func (made thing) address(path string) string {
 		dataset = "new"
 	}
 
-	return strings.NewReplacer("{username}", "owner", "{namespace}", made.namespace, "{datasetName}", dataset, "{id}", made.token,
+	return strings.NewReplacer("/pieces/{n}", "/pieces/1", "{statementId}", made.statement, "{username}", "owner", "{namespace}", made.namespace, "{datasetName}", dataset, "{id}", made.token,
 		"{agent}", "nl2ql", "{runId}", made.run.RunID, "{n}", "0", "{conversationId}", made.run.ConversationID,
 		"{sessionId}", made.session.SessionID, "{fileId}", made.file().FileID, "{ingestionId}", made.ingestion, "{snapshotId}", made.snapshot, "{deletedId}", made.deleted, "{verifiedId}", made.verified,
 		"{benchmarkId}", made.benchmark).Replace(path)

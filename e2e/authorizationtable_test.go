@@ -98,6 +98,20 @@ func authorizationTable() (columns string, rows []authorizationRow) {
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
 		{operation: "POST /query", body: queryBody, statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
+		{operation: "GET /query/statements", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    200        200      200    200    200"},
+		{operation: "GET /query/statements/{statementId}", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
+		{operation: "GET /query/statements/{statementId}/pieces", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
+		{operation: "GET /query/statements/{statementId}/pieces/{n}", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      303    303    303"},
+		{operation: "GET /query/statements/{statementId}/rows", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
+		{operation: "POST /query/statements/{statementId}/cancel", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
+		{operation: "DELETE /query/statements/{statementId}", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      403    204    204"},
 		{operation: "POST /query/link", body: linkBody, statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
 		{operation: "POST /query/check", body: checkBody, statuses: "" +

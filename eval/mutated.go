@@ -309,7 +309,7 @@ func (s *service) query(ctx context.Context, q *question, text string) (rows res
 
 // run runs a statement and returns nil if it is not valid.
 func (s *service) run(ctx context.Context, q *question, text string) (*api.QueryResult, error) {
-	got, err := s.api.RunQueryWithResponse(ctx, api.RunQueryJSONRequestBody{Username: &s.user, Namespace: new(q.namespace()), Query: text})
+	got, err := s.api.RunQueryWithResponse(ctx, nil, api.RunQueryJSONRequestBody{Username: &s.user, Namespace: new(q.namespace()), Query: text})
 
 	switch {
 	case err != nil:

@@ -21,6 +21,7 @@ func (p *program) queryCommand() *cobra.Command {
 		request                 api.QueryRequest
 		explain, truncate       bool
 		given                   []string
+		out                     outFlags
 	)
 
 	command := p.act("query [SQL]", "Run one SELECT statement", cobra.MaximumNArgs(1), func(ctx context.Context, client *api.Client, args []string) error {
@@ -59,39 +60,25 @@ func (p *program) queryCommand() *cobra.Command {
 			request.Truncate = &truncate
 		}
 
-		if p.format == "csv" {
-			if p.escape {
-				request.EscapeFormulas = &p.escape
-			}
-
-			return p.queryCSV(ctx, client, request)
+		if out.path != "" {
+			return p.save(ctx, client, request, out, "quern query")
 		}
 
-		found, err := api.Read[api.QueryResult](client.RunQuery(ctx, request))
-		if err != nil {
-			return err
-		}
-
-		if p.format == "json" {
-			return p.json(found)
-		}
-
-		if err := p.printRows(resultRows{found.Columns, found.Data}); err != nil {
-			return err
-		}
-
-		p.queryNote(found.Metadata)
-
-		return nil
+		return p.query(ctx, client, request)
 	})
 	command.Long = `Run one SELECT statement from the argument, from a file, or from standard input.
 
 A dataset is named dataset, namespace.dataset or owner.namespace.dataset. A part with a dot or a hyphen needs double quotes.
---namespace is needed only for names without a namespace.`
+--namespace is needed only for names without a namespace.
+
+With --out, a worker of the server runs the statement, and the file gets all rows, however many. If the command is interrupted, run it again: it goes on
+where it was.`
 	command.Example = `  quern query 'SELECT region, count(*) FROM shop.orders GROUP BY region'
   quern query -n shop 'SELECT * FROM orders WHERE region = $region AND day >= $since' --param region=north --param since:date=2026-11-01
-  quern query -n shop --file report.sql --output csv > report.csv`
+  quern query -n shop --file report.sql --output csv > report.csv
+  quern query -n shop 'SELECT * FROM orders' --out orders.parquet`
 	inNamespace(command, &namespace)
+	out.add(command)
 	command.Flags().StringVar(&file, "file", "", "file with the statement; - for standard input")
 	command.Flags().StringArrayVar(&given, "param", nil, "value of a parameter: NAME=VALUE for $NAME, VALUE for $1 or ?; a text, or NAME:TYPE=VALUE and :TYPE=VALUE. Repeat it for more")
 	command.Flags().StringVar(&moment, "as-of", "", "read the data as of this time, such as 2026-11-01 or 2026-11-01T12:00:00Z")
@@ -99,6 +86,34 @@ A dataset is named dataset, namespace.dataset or owner.namespace.dataset. A part
 	command.Flags().BoolVar(&explain, "explain", false, "show the plan instead of running the statement")
 
 	return command
+}
+
+// query runs a statement and prints its rows.
+func (p *program) query(ctx context.Context, client *api.Client, request api.QueryRequest) error {
+	if p.format == "csv" {
+		if p.escape {
+			request.EscapeFormulas = &p.escape
+		}
+
+		return p.queryCSV(ctx, client, request)
+	}
+
+	found, err := api.Read[api.QueryResult](client.RunQuery(ctx, nil, request))
+	if err != nil {
+		return err
+	}
+
+	if p.format == "json" {
+		return p.json(found)
+	}
+
+	if err := p.printRows(resultRows{found.Columns, found.Data}); err != nil {
+		return err
+	}
+
+	p.queryNote(found.Metadata)
+
+	return nil
 }
 
 // statement returns the SQL from the argument, the file or standard input.
@@ -136,7 +151,7 @@ func parseMoment(text string) (time.Time, error) {
 
 // queryCSV writes the CSV that the service returns, as a stream.
 func (p *program) queryCSV(ctx context.Context, client *api.Client, request api.QueryRequest) error {
-	response, err := api.Check(client.RunQuery(ctx, request, func(_ context.Context, request *http.Request) error {
+	response, err := api.Check(client.RunQuery(ctx, nil, request, func(_ context.Context, request *http.Request) error {
 		request.Header.Set("Accept", "text/csv")
 
 		return nil

@@ -19,9 +19,20 @@ import (
 )
 
 func (p *program) sqlCommand() *cobra.Command {
-	var namespace string
+	var (
+		namespace string
+		out       outFlags
+	)
 
-	command := p.act("sql", "Type SQL statements at a prompt", cobra.NoArgs, func(ctx context.Context, client *api.Client, _ []string) error {
+	command := p.act("sql [SQL]", "Type SQL statements at a prompt", cobra.MaximumNArgs(1), func(ctx context.Context, client *api.Client, args []string) error {
+		if out.path == "" && len(args) > 0 {
+			return usageError{errors.New("a statement as an argument needs --out FILE; `quern query` prints its rows"), "quern sql"}
+		}
+
+		if out.path != "" {
+			return p.saveSQL(ctx, client, namespace, out, args)
+		}
+
 		s := &sqlSession{p: p, client: client, timing: true}
 
 		if namespace != "" {
@@ -42,12 +53,37 @@ Tab completes the names of datasets and columns. Ctrl-C cancels a statement, Ctr
 If standard input is not a terminal, its statements run one after another, up to the first one that fails.
 
 The lines that you type are kept in the file sql_history beside your credentials, readable only by you. A line that begins with a space
-is not kept.`
+is not kept.
+
+With --out, one statement from the argument or standard input writes all its rows to a file, as quern query --out does.`
 	command.Example = `  quern sql -n shop
-  quern sql < statements.sql`
+  quern sql < statements.sql
+  quern sql -n shop --out orders.parquet 'SELECT * FROM orders'`
 	inNamespace(command, &namespace)
+	out.add(command)
 
 	return command
+}
+
+// saveSQL writes the result of one statement to a file.
+func (p *program) saveSQL(ctx context.Context, client *api.Client, namespace string, out outFlags, args []string) error {
+	text, err := statement(args, "")
+	if err != nil {
+		return err
+	}
+
+	request := api.QueryRequest{Query: text}
+
+	if namespace != "" {
+		at, err := namespaceName(namespace)
+		if err != nil {
+			return err
+		}
+
+		request.Username, request.Namespace = &at.owner, &at.namespace
+	}
+
+	return p.save(ctx, client, request, out, "quern sql")
 }
 
 // sqlSession is a series of statements of one user.
@@ -102,7 +138,7 @@ func (s *sqlSession) run(ctx context.Context, text string) error {
 		return s.p.queryCSV(ctx, s.client, request)
 	}
 
-	found, err := api.Read[api.QueryResult](s.client.RunQuery(ctx, request))
+	found, err := api.Read[api.QueryResult](s.client.RunQuery(ctx, nil, request))
 	if err != nil {
 		return err
 	}

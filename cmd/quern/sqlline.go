@@ -181,7 +181,7 @@ func (s *sqlSession) readNames(ctx context.Context) *sqlNames {
 
 	const statement = `SELECT table_catalog AS o, table_schema AS n, table_name AS d, column_name AS c FROM information_schema.columns LIMIT 20000`
 
-	found, err := api.Read[api.QueryResult](s.client.RunQuery(ctx, api.QueryRequest{Query: statement}))
+	found, err := api.Read[api.QueryResult](s.client.RunQuery(ctx, nil, api.QueryRequest{Query: statement}))
 	if err != nil {
 		return names
 	}

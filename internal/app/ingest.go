@@ -134,8 +134,12 @@ func (a *App) newIngest(uploads upload.Uploads, rows *query.Query) *ingest.Inges
 	})
 }
 
-// forget removes what runs keep about a deleted dataset. It reads a.runs when it is called, because a.runs is set after
-// newIngest.
+// forget removes what runs and long statements keep about a deleted dataset. It reads a.runs and a.query when it is called,
+// because they are set after newIngest.
 func (a *App) forget(ctx context.Context, tx postgres.Tx, t lake.Table) error {
+	if err := a.query.ForgetTx(ctx, tx, t); err != nil {
+		return err
+	}
+
 	return a.runs.ForgetTx(ctx, tx, t)
 }

@@ -43,6 +43,9 @@ func (a *App) newQuery() *query.Query {
 		Timeout: c.Timeout, DefaultRows: int64(c.DefaultRows), MaxRows: int64(c.MaxRows), MaxBytes: int64(c.MaxBytes), CacheBytes: int64(a.config.Cache.MaxBytes),
 		MaxRunning: running, MaxPerUser: c.MaxPerUser, MaxWaiting: c.MaxWaiting, WaitTimeout: c.WaitTimeout,
 		Exports: a.newExports(threads),
+		Longs: query.Longs{
+			MaxPerUser: a.config.Statement.MaxPerUser, MaxBytes: int64(a.config.Statement.MaxBytes), Retention: a.config.Statement.Retention,
+		},
 	})
 	a.registerQueryMetrics(made)
 	a.folder.Evict(made.Evict)

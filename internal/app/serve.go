@@ -33,6 +33,7 @@ import (
 	"quern.dev/quern/internal/lake"
 	"quern.dev/quern/internal/llm"
 	"quern.dev/quern/internal/postgres"
+	"quern.dev/quern/internal/query"
 	"quern.dev/quern/internal/run"
 	"quern.dev/quern/internal/sandbox"
 	"quern.dev/quern/internal/server"
@@ -85,6 +86,7 @@ type App struct {
 	lake          *lake.Lake
 	runs          *run.Runs
 	feed          *feed.Feed
+	query         *query.Query
 	tracing       *tracing.Tracing
 	models        *llm.Models
 	folder        *disk.Watch
@@ -133,7 +135,7 @@ func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
 	asking := a.newQuery()
 	loading := a.newIngest(uploads, asking)
 	known := &verified.Verified{DB: a.db, Catalog: a.catalog(), Query: asking, Now: time.Now}
-	a.runs = a.newRuns(asking, known)
+	a.query, a.runs = asking, a.newRuns(asking, known)
 	a.feed = a.newFeed()
 
 	benchmarks := a.newBenchmarks(known)

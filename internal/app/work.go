@@ -39,6 +39,8 @@ func (a *App) newJobs(uploads upload.Uploads, loading *ingest.Ingest, asking *qu
 	river.AddWorker(workers, &feed.Cleaner{Feed: a.feed, Jobs: func() *job.Client { return a.jobs }})
 	river.AddWorker(workers, &benchmark.Worker{Benchmarks: benchmarks})
 	river.AddWorker(workers, &query.Exporter{Query: asking})
+	river.AddWorker(workers, &query.LongRunner{Query: asking})
+	river.AddWorker(workers, &query.Eraser{Query: asking})
 	river.AddWorker(workers, &query.Cleaner{Query: asking})
 	river.AddWorker(workers, &upload.Cleaner{Uploads: uploads, Jobs: func() *job.Client { return a.jobs }})
 	river.AddWorker(workers, &upload.Sweeper{Uploads: uploads})

@@ -27,6 +27,7 @@ type Serve struct {
 	Maintenance Maintenance `prefix:"QUERN_MAINTENANCE_" title:"Maintenance of tables" about:"lake.md#compaction"`
 	Query       Query       `prefix:"QUERN_QUERY_" title:"Statements" about:"query.md#limits"`
 	Export      Export      `prefix:"QUERN_EXPORT_" title:"Exports" about:"query.md#a-dataset-as-a-file"`
+	Statement   Statement   `prefix:"QUERN_STATEMENT_" title:"Long statements" about:"query.md#long-statements"`
 	Run         Run         `prefix:"QUERN_RUN_" title:"Questions" about:"run.md#limits"`
 	Model       Model       `prefix:"QUERN_" title:"Language models" about:"models.md"`
 	Tracing     Tracing     `prefix:"QUERN_TRACING_" title:"Tracing store" about:"tracing.md"`
@@ -177,10 +178,17 @@ type Query struct {
 // Export limits exports of datasets.
 type Export struct {
 	StreamMaxBytes Bytes         `env:"STREAM_MAX_BYTES" default:"64MiB" min:"1" max:"1024GiB" help:"A dataset whose data files are at most this large is exported in the response. A larger one is written to the object store by a job."`
-	Workers        int           `env:"WORKERS" default:"1" min:"0" max:"1000" help:"Export jobs that this process runs at once. 0: none. Each takes the memory and the threads of a statement."`
-	Timeout        time.Duration `env:"TIMEOUT" default:"1h" min:"1ms" max:"168h" help:"Longest duration of an export job."`
-	Disk           Bytes         `env:"DISK" default:"100GiB" min:"1MiB" max:"1048576GiB" help:"Local disk that one export job may use, which is also the largest exported file."`
+	Workers        int           `env:"WORKERS" default:"1" min:"0" max:"1000" help:"Exports and long statements that this process runs at once. 0: none. Each takes the memory and the threads of a statement."`
+	Timeout        time.Duration `env:"TIMEOUT" default:"1h" min:"1ms" max:"168h" help:"Longest duration of an export job or a long statement."`
+	Disk           Bytes         `env:"DISK" default:"100GiB" min:"1MiB" max:"1048576GiB" help:"Local disk that one export job or long statement may use, which is also the largest exported file."`
 	Retention      time.Duration `env:"RETENTION" default:"24h" min:"1s" max:"8760h" help:"How long an exported file is given to callers that ask for the same snapshot and format. Then it is removed."`
+}
+
+// Statement limits long statements, which workers of exports run.
+type Statement struct {
+	MaxPerUser int           `env:"MAX_PER_USER" default:"10" min:"1" max:"100000" help:"Long statements of one user, queued or running."`
+	MaxBytes   Bytes         `env:"MAX_BYTES" default:"100GiB" min:"1MiB" max:"1048576GiB" help:"Bytes that the results of one user's long statements may have together in the object store."`
+	Retention  time.Duration `env:"RETENTION" default:"24h" min:"1s" max:"8760h" help:"How long a long statement and its result are kept after its end. Then they are removed."`
 }
 
 // Cache limits the copies of data files on the local disk.

@@ -130,6 +130,10 @@ func explained(want *Statement) (string, error) {
 		return "", invalid(next, fmt.Sprintf("EXPLAIN %s is not supported: EXPLAIN shows the plan as text and does not run the statement. Write EXPLAIN SELECT ….", strings.ToUpper(option)))
 	}
 
+	if want.pieces != nil {
+		return "", invalid(at, "A plan is not computed by a worker. Leave out Prefer: respond-async.")
+	}
+
 	if want.Form != Rows {
 		return "", fault.New(fault.NotAcceptable, "A plan is returned as JSON only, which Accept does not allow.")
 	}
@@ -150,6 +154,9 @@ func (r *running) prepare(ctx context.Context, who auth.Principal, want Statemen
 	}
 
 	query = engine.Query{Statement: r.local.text, Schema: r.local.home, Explain: want.Explain, Form: want.Form, Rows: r.rows(s), Bytes: r.MaxBytes}
+	if want.pieces != nil {
+		query.Rows, query.Bytes, query.Pieces = 0, 0, want.pieces
+	}
 
 	if s.show != nil {
 		query.Statement = showText

@@ -46,6 +46,7 @@ type Config struct {
 	WaitTimeout time.Duration // longest wait for a slot
 
 	Exports Exports
+	Longs   Longs
 }
 
 // Query runs statements.
@@ -100,14 +101,15 @@ type Statement struct {
 	OfRun   bool                    // wait for a slot until the run ends; a request is refused after Config.WaitTimeout
 	// BeforeRead is called with the snapshots before any data is read. An error stops the statement. It may be nil.
 	BeforeRead func(ctx context.Context, reads []Read) error
+
+	pieces   *engine.PieceSize // of a long statement: its result has no limit and is cut into pieces
+	recorder func(ctx context.Context, reads []Read, tables []readTable) error
 }
 
 // Run runs one statement with the rights of the caller.
 //
 // Faults: those of the package.
 func (q *Query) Run(ctx context.Context, who auth.Principal, want Statement) (*Result, error) {
-	before := 0 // bytes that precede the statement in the text that is run
-
 	values, err := want.Parameters.parse()
 	if err != nil {
 		return nil, err
@@ -118,64 +120,12 @@ func (q *Query) Run(ctx context.Context, who auth.Principal, want Statement) (*R
 		waits = untilItEnds
 	}
 
-	result, err := q.begin(ctx, who, waits, func(r *running) (*Result, error) {
-		checked, text, err := r.read(&want)
-		if len(text) != len(want.Text) {
-			before = len(wrapped)
-		}
+	before := 0
 
-		if err != nil {
-			return nil, err
-		}
+	result, err := q.begin(ctx, who, waits, func(r *running) (result *Result, err error) {
+		result, before, err = r.start(ctx, who, want, values)
 
-		if err := checked.bind(want, values); err != nil {
-			return nil, err
-		}
-
-		if err := checked.lasting(want); err != nil {
-			return nil, err
-		}
-
-		reads, err := r.resolve(ctx, who, want, checked.tables)
-		if err != nil {
-			return nil, err
-		}
-
-		needs, err := checked.expect(want, reads)
-		if err != nil {
-			return nil, err
-		}
-
-		if want.BeforeRead != nil {
-			if err := want.BeforeRead(ctx, snapshots(reads)); err != nil {
-				return nil, err
-			}
-		}
-
-		if err := r.narrow(ctx, checked, reads); err != nil {
-			return nil, err
-		}
-
-		query, err := r.prepare(ctx, who, want, checked, text, reads)
-		if err != nil {
-			return nil, err
-		}
-
-		query.Parameters = values
-		r.action = "query.run"
-
-		result, err := r.run(ctx, who, checked, reads, query)
-		if err != nil {
-			return nil, err
-		}
-
-		result.Ordered = checked.isOrdered()
-
-		if result.Needs = needs; want.OfRun {
-			result.Tree = checked.written
-		}
-
-		return result, nil
+		return result, err
 	})
 
 	if fault.Is(err, fault.QueryInvalid) {
@@ -359,7 +309,7 @@ func (r *running) run(ctx context.Context, who auth.Principal, s *statement, rea
 
 	query.Views = append(views, query.Views...) // the datasets come first: Source is an index among them
 
-	if tree, of := s.withProvenance(); r.positions == nil && tree != nil && query.Form == Rows && !query.Explain {
+	if tree, of := s.withProvenance(); r.positions == nil && query.Pieces == nil && tree != nil && query.Form == Rows && !query.Explain {
 		query.ProvenanceTree, query.Source = tree, of.read
 	}
 

@@ -183,6 +183,18 @@ func (r *resolver) restrict(ctx context.Context, db postgres.Querier) error {
 }
 
 func (r *resolver) dataset(ctx context.Context, db postgres.Querier, t table) (resolved, error) {
+	one, err := r.find(ctx, db, t)
+	if err != nil {
+		return one, err
+	}
+
+	err = r.fix(ctx, db, &one, t.at)
+
+	return one, err
+}
+
+// find returns the dataset of a name if the caller may read it.
+func (r *resolver) find(ctx context.Context, db postgres.Querier, t table) (resolved, error) {
 	if t.isBare() && r.want.Namespace == "" {
 		return resolved{}, r.unplaced(ctx, db, t)
 	}
@@ -202,11 +214,7 @@ func (r *resolver) dataset(ctx context.Context, db postgres.Querier, t table) (r
 		return resolved{}, r.beyond(t)
 	}
 
-	one := resolved{Dataset: dataset, owner: r.who.NameOf(path.Username), name: t.name, shown: t.String()}
-
-	err = r.fix(ctx, db, &one, t.at)
-
-	return one, err
+	return resolved{Dataset: dataset, owner: r.who.NameOf(path.Username), name: t.name, shown: t.String()}, nil
 }
 
 // beyond returns the fault for a name in a statement that the request limits to another dataset.

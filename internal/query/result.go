@@ -165,5 +165,20 @@ func (r *Result) File(to string) (size int64, err error) {
 	return r.result.Take(to)
 }
 
+// cut waits for a result in pieces and moves its file, and the heads and tails of its pieces, to the given paths.
+func (r *Result) cut(to, ends string) (ran engine.Ran, err error) {
+	if r.end, err = r.result.Finish(); err != nil {
+		return ran, refused(err, nil)
+	}
+
+	if err := r.hold(); err != nil {
+		return ran, err
+	}
+
+	r.given.Add(r.end.Rows)
+
+	return r.result.TakePieces(to, ends)
+}
+
 // Close ends the statement, even if it is still running.
 func (r *Result) Close() { r.close() }

@@ -69,6 +69,8 @@ func (s *Server) rawHandlers(docs *docs) map[string]handlerFunc {
 		"listRows":           s.listRows,
 		"exportDataset":      s.exportDataset,
 		"runQuery":           s.runQuery,
+		"getPiece":           s.getPiece,
+		"listStatementRows":  s.listStatementRows,
 		"ask":                s.ask,
 		"getRun":             s.getRun,
 		"cancelRun":          s.cancelRun,

@@ -108,7 +108,7 @@ func beRefused(ctx context.Context, client *quern.ClientWithResponses, username,
 		return fmt.Errorf("createIngestion: %v %+v", err, absent)
 	}
 
-	wrong, err := client.RunQueryWithResponse(ctx, quern.QueryRequest{Username: &username, Namespace: &namespace, Query: "SELECT regoin FROM orders"})
+	wrong, err := client.RunQueryWithResponse(ctx, nil, quern.QueryRequest{Username: &username, Namespace: &namespace, Query: "SELECT regoin FROM orders"})
 	if err != nil || wrong.JSON422 == nil || wrong.JSON422.ErrorCode != quern.QUERYINVALID || wrong.JSON422.SubErrors == nil {
 		return fmt.Errorf("runQuery: %v %+v", err, wrong)
 	}

@@ -39,15 +39,18 @@ func (p *program) cutResult(d described, q engine.Query) (ran engine.Ran, err er
 		ran, err = p.copyTo(d, q)
 	}
 
-	if err == nil {
-		switch q.Form {
-		case engine.Parquet:
-			err = p.cutParquet(cut)
-		case engine.CSV, engine.EscapedCSV:
-			err = p.cutCSV(cut)
-		case engine.Arrow:
-			ran.File, err = arrowFile, p.arrowPieces(cut)
-		}
+	if err != nil {
+		return ran, err
+	}
+
+	switch q.Form {
+	case engine.Rows: // is cut while it is written
+	case engine.Parquet:
+		err = p.cutParquet(cut)
+	case engine.CSV, engine.EscapedCSV:
+		err = p.cutCSV(cut)
+	case engine.Arrow:
+		ran.File, err = arrowFile, p.arrowPieces(cut)
 	}
 
 	if err != nil {

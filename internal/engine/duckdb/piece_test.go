@@ -60,7 +60,7 @@ func TestPieces(t *testing.T) {
 					require.EqualValues(t, len(own), piece.Bytes())
 
 					ids := idsOf(t, own, form)
-					require.EqualValues(t, piece.Rows, len(ids), "piece %d", i)
+					require.Len(t, ids, int(piece.Rows), "piece %d", i)
 
 					for _, id := range ids {
 						require.EqualValues(t, next, id)
