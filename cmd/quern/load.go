@@ -75,7 +75,11 @@ func (l *loading) ingest(ctx context.Context, dryRun bool) (api.Ingestion, error
 		mode = api.NewIngestionModeReplace
 	}
 
-	request := api.NewIngestion{SessionID: l.session, Mode: &mode, Options: &l.wish.options, DryRun: &dryRun}
+	if len(l.wish.key) > 0 {
+		mode = api.NewIngestionModeMerge
+	}
+
+	request := api.NewIngestion{SessionID: l.session, Mode: &mode, Key: givenList(l.wish.key), Options: &l.wish.options, DryRun: &dryRun}
 	if !dryRun {
 		request.Accept = l.accepted()
 	}

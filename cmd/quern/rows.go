@@ -59,6 +59,7 @@ func (p *program) rowsCommand() *cobra.Command {
 	})
 	command.Flags().IntVar(&limit, "limit", 20, "maximum number of rows")
 	command.Flags().StringSliceVar(&columns, "columns", nil, "show only these columns, separated by commas")
+	command.AddCommand(p.rowsDelete(), p.rowsMerge())
 
 	return command
 }

@@ -17,6 +17,7 @@ import (
 // uploadWish contains the flags of an upload.
 type uploadWish struct {
 	replace, dryRun, yes bool
+	key                  []string
 	parallel             int
 	options              api.IngestionOptions
 	accept               []string
@@ -56,6 +57,7 @@ and more than a hundred files, the first hundred replace the rows and the others
 
 	flags := command.Flags()
 	flags.BoolVar(&wish.replace, "replace", false, "replace the rows of the dataset instead of adding to them")
+	flags.StringSliceVar(&wish.key, "key", nil, "merge: replace the rows that have the same values in these columns, and add the others")
 	flags.BoolVar(&wish.dryRun, "dry-run", false, "upload the files and show how they are interpreted, but load nothing")
 	flags.IntVar(&wish.parallel, "parallel", 4, "number of parts to send in parallel")
 	flags.StringSliceVar(&wish.accept, "accept", nil, "accept this doubt: loadedBefore, rowsPresent, otherColumns, notATable, wrappedRows or all; can be repeated")
@@ -64,6 +66,7 @@ and more than a hundred files, the first hundred replace the rows and the others
 	flags.StringVar(&wish.header, "header", "", "whether the first row contains the column names: yes or no")
 	flags.Int32Var(&wish.skipRows, "skip-rows", 0, "number of rows to skip at the top")
 	yesFlag(command, &wish.yes)
+	command.MarkFlagsMutuallyExclusive("replace", "key")
 
 	for flag, help := range map[string]string{
 		"delimiter": "character between values", "quote": "character around values", "decimal": "decimal separator", "thousands": "thousands separator",

@@ -7,6 +7,3 @@ ALTER TABLE ingestions ADD CONSTRAINT ingestions_mode_check CHECK (mode IN ('app
 ALTER TABLE lake_snapshots DROP CONSTRAINT lake_snapshots_operation_check;
 ALTER TABLE lake_snapshots
     ADD CONSTRAINT lake_snapshots_operation_check CHECK (operation IN ('append', 'replace', 'clear', 'restore', 'compact', 'delete', 'merge'));
-
--- The columns whose values identify a row of a dataset. Empty: the dataset declares no key.
-ALTER TABLE datasets ADD key_columns text[] NOT NULL DEFAULT '{}';
