@@ -42,6 +42,7 @@ func measures() []rig.Measure {
 		{Name: "pickup", Goal: 0.8, Run: ingest.Pickup},
 		{Name: "ingest", Goal: 0.77, Run: ingest.Ingest}, // at most 1.3 times as long
 		{Name: "append", Goal: 0.5, Run: ingest.Append},  // at most twice as long
+		{Name: "merge", Goal: 0.67, Run: ingest.Merge},   // at most 1.5 times as long
 		{Name: "commit", Goal: 0.33, Run: ingest.Commit}, // the lease and our own rows need three more transactions
 		{Name: "query", Goal: 0.87, Run: query.Query},    // at most 1.15 times as long plus 20 ms
 		{Name: "query-small", Goal: 1, Run: query.Small},

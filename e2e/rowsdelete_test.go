@@ -127,6 +127,8 @@ func deleteRefused(t *testing.T, d *filled, key *signer) {
 
 	for condition, message := range map[string]string{
 		"n = ":           "",
+		"n":              "must be boolean",
+		"  nothing = 1":  "column 3",
 		"nothing = 1":    "nothing",
 		"true) LIMIT (1": "one boolean expression",
 		"true) UNION SELECT 1 FROM orders WHERE (true": "one boolean expression",

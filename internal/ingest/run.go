@@ -128,8 +128,8 @@ func (w *working) do(ctx context.Context, lease job.Lease) (err error) {
 
 	if !w.i.ready {
 		if w.i.kind == kindRows {
-			// The process that had the body has ended.
-			return fault.New(fault.InvalidState, "The service stopped before the rows were stored. Send them again.")
+			// The process that had the body or the condition has ended.
+			return fault.New(fault.InvalidState, "The service stopped before the rows were changed. Send the request again.")
 		}
 
 		if err := w.stage(ctx, nil); err != nil {

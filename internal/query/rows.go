@@ -32,12 +32,24 @@ type Matched struct {
 	Count    int64
 }
 
-// The text of a condition stands between these texts. The line break ends a comment.
+// The text of a condition stands between the first two of these texts when it is checked, and between the others when it is run.
+// The line break ends a comment. As a column, the condition has a type.
 const (
-	conditionFrom = `SELECT 1 FROM %s WHERE (` + "\n"
-	conditionRead = `SELECT ` + engine.ProvenanceFile + `, ` + engine.ProvenanceRow + ` FROM ` + engine.ProvenanceView + ` AS %s WHERE (` + "\n"
-	conditionEnd  = "\n)"
+	checkedFrom = `SELECT 1 FROM %s WHERE (` + "\n"
+	checkedEnd  = "\n)"
+	runFrom     = `SELECT ` + engine.ProvenanceFile + `, ` + engine.ProvenanceRow + `, %s(` + "\n"
+	runEnd      = "\n) AS __met FROM " + engine.ProvenanceView + ` AS %s WHERE __met`
 )
+
+// locating returns a checked condition as a statement that returns the positions of rows. The condition begins at the same
+// place as before, so that positions in errors stay right.
+func locating(text, before, dataset string) (statement string, ok bool) {
+	condition, begins := strings.CutPrefix(text, before)
+	condition, ends := strings.CutSuffix(condition, checkedEnd)
+	padding := strings.Repeat(" ", max(0, len(before)-len(fmt.Sprintf(runFrom, ""))))
+
+	return fmt.Sprintf(runFrom, padding) + condition + fmt.Sprintf(runEnd, identifier(dataset)), begins && ends
+}
 
 // Select finds the rows of the current snapshot of a dataset for which a condition is true, with the rights of the caller. It
 // returns where they are, not what they contain. The zero Snapshot means that the dataset has no rows yet.
@@ -55,12 +67,12 @@ func (q *Query) Select(ctx context.Context, who auth.Principal, at catalog.Path,
 	}
 
 	var (
-		before = fmt.Sprintf(conditionFrom, identifier(target.Name))
+		before = fmt.Sprintf(checkedFrom, identifier(target.Name))
 		of     resolved
 	)
 
 	statement := want.statement(at, target.ID, target.snapshot.ID)
-	statement.Text = before + want.Text + conditionEnd
+	statement.Text = before + want.Text + checkedEnd
 
 	result, err := q.begin(ctx, who, briefly, func(r *running) (*Result, error) {
 		checked, reads, err := r.condition(ctx, who, statement, values)
@@ -73,14 +85,13 @@ func (q *Query) Select(ctx context.Context, who auth.Principal, at catalog.Path,
 			return nil, err
 		}
 
-		condition, isSame := strings.CutPrefix(query.Statement, before)
+		text, isSame := locating(query.Statement, before, target.Name)
 		if r.positions = &checked.tables[0].read; !isSame || reads[*r.positions].ID != target.ID {
 			return nil, fault.New(fault.Internal, "The condition could not be checked.")
 		}
 
 		of = reads[*r.positions]
-		query.Statement = fmt.Sprintf(conditionRead, identifier(target.Name)) + condition
-		query.Parameters, query.Rows, query.Bytes = values, 0, 0
+		query.Statement, query.Parameters, query.Rows, query.Bytes = text, values, 0, 0
 		r.action = "query.run"
 
 		return r.run(ctx, who, checked, reads, query)
@@ -157,7 +168,7 @@ func located(view engine.View) engine.View {
 	return view
 }
 
-// isCondition reports whether the statement has the form of conditionFrom with one expression. A text such as
+// isCondition reports whether the statement has the form of checkedFrom with one expression. A text such as
 // "true) LIMIT (1" closes the parenthesis and changes the statement, but not without a trace in its tree.
 func (s *statement) isCondition() bool {
 	from, isPlain := s.plain()
@@ -170,6 +181,10 @@ func (s *statement) isCondition() bool {
 
 // collect reads the positions of rows. The sealed process may write anything, so each position is checked.
 func (m *Matched) collect(files []lake.File, result *Result) error {
+	if kind := result.Columns[len(result.Columns)-1].Type; kind != engine.Boolean {
+		return invalid(0, fmt.Sprintf("The condition is %s. It must be boolean: true for the rows that are meant.", kind))
+	}
+
 	sets := make([]*lake.RowSet, len(files))
 
 	for {

@@ -644,9 +644,13 @@ export interface paths {
         get: operations["listRows"];
         put?: never;
         /**
-         * Append rows to a dataset
+         * Append rows to a dataset, or merge them into it
          * @description Needs the editor role. Up to 64 MiB in one body. The answer comes when the rows are stored: all of them or none.
          *     409 if the dataset was cleared meanwhile.
+         *
+         *     With `mode=merge` a row takes the place of the rows that have the same values in the columns of `key`, as a whole: a column that the body
+         *     lacks is null afterwards. Rows whose key is new are added. A row with null in its key matches no other row. A key that occurs twice in
+         *     the body is 422.
          */
         post: operations["appendRows"];
         delete?: never;
@@ -2966,6 +2970,43 @@ export interface components {
              * @description The snapshot that contains the rows. Absent if there were none.
              */
             snapshotId?: string;
+            /** @description Present if nothing was stored. `indexed` and `replaced` then say what a merge would do. */
+            dryRun?: boolean;
+            /**
+             * Format: int64
+             * @description Only of a dry run. Number of rows whose place the new ones would take.
+             */
+            replaced?: number;
+        };
+        RowsCondition: {
+            /** @description One boolean SQL expression. */
+            condition: string;
+            /** @description The values of the parameters of the condition, as in a query. A list for `$1`, `$2` or `?`; an object for `$name`. */
+            parameters?: {
+                [key: string]: components["schemas"]["ParameterValue"];
+            } | null;
+            /**
+             * @description Remove nothing.
+             * @default false
+             */
+            dryRun?: boolean | null;
+        };
+        DeletedRows: {
+            dryRun: boolean;
+            /**
+             * Format: int64
+             * @description Number of rows for which the condition is true. Unless `dryRun` is true, they are removed.
+             */
+            rowCount: number;
+            /**
+             * Format: uuid
+             * @description The snapshot without the rows. Absent if there were none.
+             */
+            snapshotId?: string;
+            /** @description Only of a dry run. */
+            columns?: components["schemas"]["ResultColumn"][];
+            /** @description The first rows, only of a dry run. */
+            data?: components["schemas"]["Row"][];
         };
         RowsCondition: {
             /** @description One boolean SQL expression. */
@@ -3002,11 +3043,16 @@ export interface components {
             sessionId: string;
             fileIds?: string[] | null;
             /**
-             * @description Add to the rows or replace them all.
+             * @description Add to the rows, replace them all, or merge by `key`.
              * @default append
              * @enum {string|null}
              */
-            mode?: "append" | "replace" | null;
+            mode?: "append" | "replace" | "merge" | null;
+            /**
+             * @description Names of the columns of the key of a merge. A row takes the place of the rows with the same key, as a whole. A row with null in its
+             *     key matches no other row. A row whose key occurs before it in the files is set aside.
+             */
+            key?: string[] | null;
             /**
              * IngestionOptions
              * @description How to read the files. What is absent is detected.
@@ -3063,7 +3109,9 @@ export interface components {
              */
             status: "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled";
             /** @enum {string} */
-            mode: "append" | "replace";
+            mode: "append" | "replace" | "merge";
+            /** @description The columns by which rows are merged. */
+            key?: string[];
             dryRun: boolean;
             /** Format: uuid */
             sessionId: string;
@@ -4690,6 +4738,15 @@ export interface components {
         Limit: number;
         /** @description Number of rows of a page. */
         RowLimit: number;
+        /** @description Add the rows, or merge them by `key`. */
+        RowsMode: "append" | "merge";
+        /**
+         * @description Names of the columns of the key of a merge, separated by commas.
+         * @example order_id,line
+         */
+        RowsKey: string;
+        /** @description Only with `mode=merge`. Store nothing, and count the rows that would be replaced. */
+        RowsDryRun: boolean;
         /**
          * @description For CSV that is opened in a spreadsheet: texts and column names that begin with `=`, `+`, `-`, `@`, a tab or a line end get an
          *     apostrophe before them, so that they are not run as formulas. Numbers stay as they are. Other formats do not change.
@@ -6282,7 +6339,17 @@ export interface operations {
     };
     appendRows: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Add the rows, or merge them by `key`. */
+                mode?: components["parameters"]["RowsMode"];
+                /**
+                 * @description Names of the columns of the key of a merge, separated by commas.
+                 * @example order_id,line
+                 */
+                key?: components["parameters"]["RowsKey"];
+                /** @description Only with `mode=merge`. Store nothing, and count the rows that would be replaced. */
+                dryRun?: components["parameters"]["RowsDryRun"];
+            };
             header?: {
                 /**
                  * @description Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and creates nothing new. With another
@@ -7162,7 +7229,17 @@ export interface operations {
     };
     ingestRows: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Add the rows, or merge them by `key`. */
+                mode?: components["parameters"]["RowsMode"];
+                /**
+                 * @description Names of the columns of the key of a merge, separated by commas.
+                 * @example order_id,line
+                 */
+                key?: components["parameters"]["RowsKey"];
+                /** @description Only with `mode=merge`. Store nothing, and count the rows that would be replaced. */
+                dryRun?: components["parameters"]["RowsDryRun"];
+            };
             header?: {
                 /**
                  * @description Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and creates nothing new. With another

@@ -61,7 +61,7 @@ export default function Loads({ at, role }: Part) {
         {all.map((one) => (
           <li key={one.id} className="px-4 py-3">
             <div className="flex flex-wrap items-center gap-x-3 gap-y-2">
-              <span className="font-medium">{one.mode === 'replace' ? texts.replace : texts.append}</span>
+              <span className="font-medium">{texts[one.mode]}</span>
               <Badge tone={tones[one.status]}>{texts.status[one.status]}</Badge>
               <span className="grow" />
               {role !== 'viewer' && ['failed', 'cancelled', 'waiting'].includes(one.status) && (
