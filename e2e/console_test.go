@@ -224,7 +224,7 @@ func (d *development) signInPage() {
 	var settings struct{ Issuer, ClientID, StoreOrigin string }
 
 	get(d.t, d.url()+"/console.json").json(d.t, &settings)
-	require.Contains(d.t, d.written.String(), "\nOpen "+d.url()+" in a browser.")
+	require.Contains(d.t, d.written.String(), "\nOpen "+d.url()+" in a browser and sign in")
 	require.Contains(d.t, get(d.t, d.url()+"/").header.Get("Content-Security-Policy"), "connect-src 'self' "+settings.Issuer+" "+settings.StoreOrigin+";")
 
 	verifier := strings.Repeat("verifier", 6)
