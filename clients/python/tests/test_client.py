@@ -86,11 +86,20 @@ def test_sql_parameters(shop: quern.Namespace) -> None:
     assert by_place.scalar() == 0
 
 
-def test_a_cut_result_is_an_error(shop: quern.Namespace) -> None:
-    cut = "SELECT a.order_id FROM orders a, orders b LIMIT 20000"
-    assert len(shop.sql(cut)) == 20000
+def test_results_of_any_size(shop: quern.Namespace, monkeypatch: pytest.MonkeyPatch) -> None:
+    every = "SELECT a.order_id * 1000 + b.order_id AS n FROM orders a, orders b ORDER BY n"
+    result = shop.sql(every)
+    assert len(result) == 1_000_000
+    assert result.arrow()["n"].to_pylist() == [a * 1000 + b for a in range(1, 1001) for b in range(1, 1001)]
+    assert sum(batch.num_rows for batch in result.batches()) == 1_000_000
+    assert result.pl()["n"].is_sorted()
     with pytest.warns(quern.TruncatedWarning):
-        assert len(shop.sql("SELECT a.order_id FROM orders a, orders b", truncate=True)) == 10000
+        assert len(shop.sql(every, truncate=True)) == 10_000
+    with pytest.raises(quern.QueryInvalid):
+        shop.sql("SELECT nothing FROM orders a, orders b")
+    monkeypatch.setattr("quern._tables.installed", lambda name: False)
+    rows = shop.sql("SELECT a.order_id FROM orders a, (FROM orders LIMIT 11) b").rows()
+    assert len(rows) == 11_000
 
 
 def test_rows_without_optional_packages(shop: quern.Namespace, monkeypatch: pytest.MonkeyPatch) -> None:

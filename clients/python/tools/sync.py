@@ -16,7 +16,7 @@ REPLACEMENTS = [
     (r"\bawait ", ""),
     (r"\bAsyncIterator\b", "Iterator"),
     (r"\basynccontextmanager\b", "contextmanager"),
-    (r"\bAsync(HTTPTransport|Client|Namespace|Dataset|Answer|Result|Step|Stream|Uploader|Http|Statement)\b", r"\1"),
+    (r"\bAsync(HTTPTransport|Client|Namespace|Dataset|Answer|Result|Step|Stream|Uploader|Http|Pieces)\b", r"\1"),
     (r"__a(enter|exit|iter|next)__", r"__\1__"),
     (r"\ba(iter_raw|iter_bytes|read|close)\(", r"\1("),
     (r"\bStopAsyncIteration\b", "StopIteration"),

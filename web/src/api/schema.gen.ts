@@ -1208,8 +1208,158 @@ export interface paths {
          *     The answer is JSON, or by `Accept` an Arrow IPC stream, CSV or Parquet; these carry `count`, `truncated` and `snapshots` as JSON in
          *     the header `X-Quern-Result`. A file does not say that rows are missing. Therefore a result that would be cut is 422 LIMIT_EXCEEDED, unless the
          *     request has `"truncate": true`. An answer in JSON that breaks off is not complete.
+         *
+         *     With `Prefer: respond-async` the answer is 202 with a long statement, which a worker runs: GET /query/statements/{statementId} shows when it has
+         *     ended. Its result can have any size and has the `format` of the request. With `"overflow": "statement"` the answer is 202 with a long statement only
+         *     if the result would be cut.
          */
         post: operations["runQuery"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/query/statements": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the caller's long statements
+         * @description Newest first, without `snapshots`. A restricted token sees only the statements that it started.
+         */
+        get: operations["listStatements"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/query/statements/{statementId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The long statement. */
+                statementId: components["parameters"]["StatementId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Read a long statement
+         * @description 404 for statements of other users, and for a statement that was deleted or has expired.
+         */
+        get: operations["getStatement"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a long statement and its result
+         * @description A statement that has not ended is cancelled. Addresses of pieces that were given before no longer work.
+         */
+        delete: operations["deleteStatement"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/query/statements/{statementId}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The long statement. */
+                statementId: components["parameters"]["StatementId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel a long statement
+         * @description A repeat gives the same answer. 422 INVALID_STATE if the statement ended in another way.
+         */
+        post: operations["cancelStatement"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/query/statements/{statementId}/pieces": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The long statement. */
+                statementId: components["parameters"]["StatementId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * List the pieces of a result
+         * @description Each piece is a file of the format of the statement, with its own rows in the order of the statement. A piece has about 1,000,000 rows or 64 MiB.
+         *     To get the result as one file, leave out the first `headBytes` and the last `tailBytes` of each piece, put the rest together in the order of the
+         *     numbers, and add `end` if there is one. 422 INVALID_STATE unless the statement is completed. Access is checked again: if the caller may no
+         *     longer read a dataset that the statement reads, the answer is the one that the statement would have now.
+         */
+        get: operations["listPieces"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/query/statements/{statementId}/pieces/{n}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The long statement. */
+                statementId: components["parameters"]["StatementId"];
+                /** @description Number of the piece or of the end, from 1. */
+                n: number;
+            };
+            cookie?: never;
+        };
+        /**
+         * Get the address of a piece
+         * @description The address is one of the object store and works for 60 seconds, without a token. Access is checked as for the list of pieces. A client that
+         *     follows the redirect can add the header `Range` to continue a piece that broke off.
+         */
+        get: operations["getPiece"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/query/statements/{statementId}/rows": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The long statement. */
+                statementId: components["parameters"]["StatementId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Read the rows of a result page by page
+         * @description For results in the formats `parquet` and `ndjson`; others are 422 INVALID_STATE. A page is shorter than `limit` at the end of a piece, and if its rows are
+         *     large. Access is checked as for the list of pieces.
+         */
+        get: operations["listStatementRows"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -3008,36 +3158,6 @@ export interface components {
             /** @description The first rows, only of a dry run. */
             data?: components["schemas"]["Row"][];
         };
-        RowsCondition: {
-            /** @description One boolean SQL expression. */
-            condition: string;
-            /** @description The values of the parameters of the condition, as in a query. A list for `$1`, `$2` or `?`; an object for `$name`. */
-            parameters?: {
-                [key: string]: components["schemas"]["ParameterValue"];
-            } | null;
-            /**
-             * @description Remove nothing.
-             * @default false
-             */
-            dryRun?: boolean | null;
-        };
-        DeletedRows: {
-            dryRun: boolean;
-            /**
-             * Format: int64
-             * @description Number of rows for which the condition is true. Unless `dryRun` is true, they are removed.
-             */
-            rowCount: number;
-            /**
-             * Format: uuid
-             * @description The snapshot without the rows. Absent if there were none.
-             */
-            snapshotId?: string;
-            /** @description Only of a dry run. */
-            columns?: components["schemas"]["ResultColumn"][];
-            /** @description The first rows, only of a dry run. */
-            data?: components["schemas"]["Row"][];
-        };
         NewIngestion: {
             /** Format: uuid */
             sessionId: string;
@@ -3458,11 +3578,124 @@ export interface components {
              */
             truncate?: boolean | null;
             /**
+             * @description `statement`: if the result has more rows or bytes than allowed, the answer is 202 with a long statement that computes all of it. It takes precedence
+             *     over `truncate`.
+             * @enum {string|null}
+             */
+            overflow?: "statement" | null;
+            /**
+             * @description For long statements. The format of the result.
+             * @default parquet
+             */
+            format?: components["schemas"]["StatementFormat"] | null;
+            /**
              * @description For CSV that is opened in a spreadsheet: texts and column names that begin with `=`, `+`, `-`, `@`, a tab or a line end get an
              *     apostrophe before them, so that they are not run as formulas. Numbers stay as they are. Other formats do not change.
              * @default false
              */
             escapeFormulas?: boolean | null;
+        };
+        /**
+         * @description `arrow` is an Arrow IPC stream.
+         * @enum {string}
+         */
+        StatementFormat: "parquet" | "arrow" | "csv" | "ndjson";
+        /**
+         * @description - `queued`: no worker has begun it
+         *     - `completed`: its result can be read until `expiresAt`
+         *     - `failed`: `error` has the reason
+         * @enum {string}
+         */
+        StatementStatus: "queued" | "running" | "completed" | "failed" | "cancelled";
+        /** @description A statement that a worker runs. Its result is kept in the object store. */
+        Statement: {
+            /** Format: uuid */
+            id: string;
+            status: components["schemas"]["StatementStatus"];
+            username?: string;
+            namespace?: string;
+            dataset?: string;
+            query: string;
+            /** Format: date-time */
+            asOf?: string;
+            format: components["schemas"]["StatementFormat"];
+            progress: components["schemas"]["StatementProgress"];
+            /** @description Of a completed statement. */
+            columns?: components["schemas"]["ResultColumn"][];
+            /** @description What the statement reads; known while it is running. */
+            snapshots?: components["schemas"]["ReadSnapshot"][];
+            error?: components["schemas"]["StatementError"];
+            /** Format: date-time */
+            createdAt: string;
+            /** Format: date-time */
+            startedAt?: string;
+            /** Format: date-time */
+            finishedAt?: string;
+            /**
+             * Format: date-time
+             * @description When the statement and its result are removed.
+             */
+            expiresAt: string;
+        };
+        StatementProgress: {
+            /**
+             * Format: double
+             * @description How much of the result is computed; an estimate.
+             */
+            part: number;
+            /**
+             * Format: int64
+             * @description Rows that are written to the object store.
+             */
+            rows: number;
+            /**
+             * Format: int64
+             * @description Bytes that are written to the object store.
+             */
+            bytes: number;
+        };
+        /** @description Why a statement failed, as in the error of POST /query. */
+        StatementError: {
+            code: string;
+            message: string;
+            subErrors: components["schemas"]["SubError"][];
+        };
+        StatementList: {
+            data: components["schemas"]["Statement"][];
+            nextCursor?: string;
+        };
+        Piece: {
+            /** Format: int32 */
+            number: number;
+            /** Format: int64 */
+            rows: number;
+            /** Format: int64 */
+            bytes: number;
+            /** @description Checksum of the piece in hexadecimal digits. */
+            sha256: string;
+            /**
+             * Format: int64
+             * @description How many bytes at the start are not part of the result as one file.
+             */
+            headBytes: number;
+            /**
+             * Format: int64
+             * @description How many bytes at the end are not part of the result as one file.
+             */
+            tailBytes: number;
+        };
+        /** @description The end of the result as one file. Absent if the file ends with the last piece. */
+        PieceEnd: {
+            /** Format: int32 */
+            number: number;
+            /** Format: int64 */
+            bytes: number;
+            /** @description Checksum in hexadecimal digits. */
+            sha256: string;
+        };
+        PieceList: {
+            data: components["schemas"]["Piece"][];
+            end?: components["schemas"]["PieceEnd"];
         };
         /**
          * @description A text, a number, a boolean or null; or a value with its type. Without a type, a text is varchar, a whole number is integer, bigint or
@@ -4706,6 +4939,8 @@ export interface components {
         Compare: string;
         /** @description The run. */
         RunId: string;
+        /** @description The long statement. */
+        StatementId: string;
         /** @description The conversation. */
         ConversationId: string;
         /**
@@ -7270,7 +7505,19 @@ export interface operations {
     runQuery: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description `respond-async` makes the statement a long statement.
+                 * @example respond-async
+                 */
+                Prefer?: string;
+                /**
+                 * @description Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and creates nothing new. With another
+                 *     request the answer is 422, and while the first request is still running it is 409.
+                 * @example report-2026-11-15
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -7349,7 +7596,319 @@ export interface operations {
                     "application/vnd.apache.parquet": string;
                 };
             };
+            /** @description The long statement. */
+            202: {
+                headers: {
+                    Location: components["headers"]["Location"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "0199c0ea-d6e7-7f80-89a1-2b3c4d5e6f70",
+                     *       "status": "queued",
+                     *       "username": "bob",
+                     *       "namespace": "shop",
+                     *       "query": "SELECT * FROM orders",
+                     *       "format": "parquet",
+                     *       "progress": {
+                     *         "part": 0,
+                     *         "rows": 0,
+                     *         "bytes": 0
+                     *       },
+                     *       "createdAt": "2026-11-15T10:00:00Z",
+                     *       "expiresAt": "2026-11-16T11:00:00Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Statement"];
+                };
+            };
             406: components["responses"]["NotAcceptable"];
+        };
+    };
+    listStatements: {
+        parameters: {
+            query?: {
+                /** @description `nextCursor` of the page before. */
+                cursor?: components["parameters"]["Cursor"];
+                /** @description Length of a page. */
+                limit?: components["parameters"]["Limit"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page of statements. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "id": "0199c0ea-d6e7-7f80-89a1-2b3c4d5e6f70",
+                     *           "status": "running",
+                     *           "username": "bob",
+                     *           "namespace": "shop",
+                     *           "query": "SELECT * FROM orders",
+                     *           "format": "parquet",
+                     *           "progress": {
+                     *             "part": 0.4,
+                     *             "rows": 0,
+                     *             "bytes": 0
+                     *           },
+                     *           "createdAt": "2026-11-15T10:00:00Z",
+                     *           "startedAt": "2026-11-15T10:00:01Z",
+                     *           "expiresAt": "2026-11-16T11:00:00Z"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["StatementList"];
+                };
+            };
+        };
+    };
+    getStatement: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The long statement. */
+                statementId: components["parameters"]["StatementId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The statement. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "0199c0ea-d6e7-7f80-89a1-2b3c4d5e6f70",
+                     *       "status": "completed",
+                     *       "username": "bob",
+                     *       "namespace": "shop",
+                     *       "query": "SELECT * FROM orders",
+                     *       "format": "parquet",
+                     *       "progress": {
+                     *         "part": 1,
+                     *         "rows": 50000000,
+                     *         "bytes": 741092332
+                     *       },
+                     *       "columns": [
+                     *         {
+                     *           "name": "order_id",
+                     *           "type": "bigint"
+                     *         },
+                     *         {
+                     *           "name": "region",
+                     *           "type": "varchar"
+                     *         }
+                     *       ],
+                     *       "snapshots": [
+                     *         {
+                     *           "dataset": "bob/shop/orders",
+                     *           "snapshotId": "0199c0e1-4d5e-7f60-8172-8d9e0f102132"
+                     *         }
+                     *       ],
+                     *       "createdAt": "2026-11-15T10:00:00Z",
+                     *       "startedAt": "2026-11-15T10:00:01Z",
+                     *       "finishedAt": "2026-11-15T10:00:19Z",
+                     *       "expiresAt": "2026-11-16T10:00:19Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Statement"];
+                };
+            };
+        };
+    };
+    deleteStatement: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The long statement. */
+                statementId: components["parameters"]["StatementId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The statement is gone. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    cancelStatement: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The long statement. */
+                statementId: components["parameters"]["StatementId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The cancelled statement. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "0199c0ea-d6e7-7f80-89a1-2b3c4d5e6f70",
+                     *       "status": "cancelled",
+                     *       "username": "bob",
+                     *       "namespace": "shop",
+                     *       "query": "SELECT * FROM orders",
+                     *       "format": "parquet",
+                     *       "progress": {
+                     *         "part": 0.4,
+                     *         "rows": 0,
+                     *         "bytes": 0
+                     *       },
+                     *       "createdAt": "2026-11-15T10:00:00Z",
+                     *       "startedAt": "2026-11-15T10:00:01Z",
+                     *       "finishedAt": "2026-11-15T10:00:07Z",
+                     *       "expiresAt": "2026-11-16T10:00:07Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Statement"];
+                };
+            };
+        };
+    };
+    listPieces: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The long statement. */
+                statementId: components["parameters"]["StatementId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The pieces. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "number": 1,
+                     *           "rows": 983040,
+                     *           "bytes": 14524112,
+                     *           "sha256": "5f0c2f3f6cbd8b7f9d4a4ad3d5d3a3f1a2b1c0d9e8f7a6b5c4d3e2f1a0b9c8d7",
+                     *           "headBytes": 0,
+                     *           "tailBytes": 3211
+                     *         }
+                     *       ],
+                     *       "end": {
+                     *         "number": 2,
+                     *         "bytes": 4110,
+                     *         "sha256": "0a1b2c3d4e5f60718293a4b5c6d7e8f90a1b2c3d4e5f60718293a4b5c6d7e8f9"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["PieceList"];
+                };
+            };
+        };
+    };
+    getPiece: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The long statement. */
+                statementId: components["parameters"]["StatementId"];
+                /** @description Number of the piece or of the end, from 1. */
+                n: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The address. */
+            303: {
+                headers: {
+                    Location: components["headers"]["FileLocation"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    listStatementRows: {
+        parameters: {
+            query?: {
+                /** @description `nextCursor` of the page before. */
+                cursor?: components["parameters"]["Cursor"];
+                /** @description Number of rows of a page. */
+                limit?: components["parameters"]["RowLimit"];
+            };
+            header?: never;
+            path: {
+                /** @description The long statement. */
+                statementId: components["parameters"]["StatementId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page of rows. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "columns": [
+                     *         {
+                     *           "name": "region",
+                     *           "type": "varchar"
+                     *         },
+                     *         {
+                     *           "name": "orders",
+                     *           "type": "bigint"
+                     *         }
+                     *       ],
+                     *       "data": [
+                     *         {
+                     *           "region": "north",
+                     *           "orders": 3120,
+                     *           "__metadata": {
+                     *             "score": 1
+                     *           }
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RowPage"];
+                };
+            };
         };
     };
     linkQuestion: {

@@ -362,6 +362,8 @@ class NewRows(TypedDict):
 class Indexed(TypedDict):
     indexed: int
     snapshotId: NotRequired[str]
+    dryRun: NotRequired[bool]
+    replaced: NotRequired[int]
 
 
 class DeletedRows(TypedDict):
@@ -370,6 +372,9 @@ class DeletedRows(TypedDict):
     snapshotId: NotRequired[str]
     columns: NotRequired[list[ResultColumn]]
     data: NotRequired[list[Row]]
+
+
+KeyItem: TypeAlias = str
 
 
 NullValue: TypeAlias = str
@@ -535,6 +540,52 @@ class ValueLink(TypedDict):
     text: str
     match: Literal['exact', 'folded', 'plural', 'typo', 'part']
     score: float
+
+
+StatementFormat: TypeAlias = Literal['parquet', 'arrow', 'csv', 'ndjson']
+
+
+StatementStatus: TypeAlias = Literal['queued', 'running', 'completed', 'failed', 'cancelled']
+
+
+class StatementProgress(TypedDict):
+    part: float
+    rows: int
+    bytes: int
+
+
+class StatementError(TypedDict):
+    """
+    Why a statement failed, as in the error of POST /query.
+    """
+
+    code: str
+    message: str
+    subErrors: list[SubError]
+
+
+class Piece(TypedDict):
+    number: int
+    rows: int
+    bytes: int
+    sha256: str
+    headBytes: int
+    tailBytes: int
+
+
+class PieceEnd(TypedDict):
+    """
+    The end of the result as one file. Absent if the file ends with the last piece.
+    """
+
+    number: int
+    bytes: int
+    sha256: str
+
+
+class PieceList(TypedDict):
+    data: list[Piece]
+    end: NotRequired[PieceEnd]
 
 
 class TypedValue(TypedDict):
@@ -1194,6 +1245,34 @@ class LinkResult(TypedDict):
     truncated: bool
 
 
+class Statement(TypedDict):
+    """
+    A statement that a worker runs. Its result is kept in the object store.
+    """
+
+    id: str
+    status: StatementStatus
+    username: NotRequired[str]
+    namespace: NotRequired[str]
+    dataset: NotRequired[str]
+    query: str
+    asOf: NotRequired[str]
+    format: StatementFormat
+    progress: StatementProgress
+    columns: NotRequired[list[ResultColumn]]
+    snapshots: NotRequired[list[ReadSnapshot]]
+    error: NotRequired[StatementError]
+    createdAt: str
+    startedAt: NotRequired[str]
+    finishedAt: NotRequired[str]
+    expiresAt: str
+
+
+class StatementList(TypedDict):
+    data: list[Statement]
+    nextCursor: NotRequired[str]
+
+
 ParameterValue: TypeAlias = str | float | bool | TypedValue | None
 
 
@@ -1335,7 +1414,8 @@ class RowsCondition(TypedDict):
 class NewIngestion(TypedDict):
     sessionId: str
     fileIds: NotRequired[list[str]]
-    mode: NotRequired[Literal['append', 'replace']]
+    mode: NotRequired[Literal['append', 'replace', 'merge']]
+    key: NotRequired[list[KeyItem]]
     options: NotRequired[Options]
     dryRun: NotRequired[bool]
     accept: NotRequired[AcceptedDoubts]
@@ -1344,7 +1424,8 @@ class NewIngestion(TypedDict):
 class Ingestion(TypedDict):
     id: str
     status: Literal['queued', 'running', 'waiting', 'completed', 'failed', 'cancelled']
-    mode: Literal['append', 'replace']
+    mode: Literal['append', 'replace', 'merge']
+    key: NotRequired[list[str]]
     dryRun: bool
     sessionId: str
     fileIds: list[str]
@@ -1388,6 +1469,8 @@ class QueryRequest(TypedDict):
     explain: NotRequired[bool]
     asOf: NotRequired[str]
     truncate: NotRequired[bool]
+    overflow: NotRequired[Literal['statement']]
+    format: NotRequired[StatementFormat]
     escapeFormulas: NotRequired[bool]
 
 

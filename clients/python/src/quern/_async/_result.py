@@ -11,6 +11,7 @@ from .. import _html, _tables
 from .._errors import IncompleteResult, TruncatedWarning
 from .._models import Column, ReadVersion, columns_of, versions_of
 from ._http import AsyncHttp
+from ._pieces import AsyncPieces, completed
 
 ARROW = "application/vnd.apache.arrow.stream"
 
@@ -31,15 +32,23 @@ class AsyncResult:
     versions: tuple[ReadVersion, ...]
     """The versions of the datasets that were read. ``as_of`` with one of them gives the same rows again."""
 
-    def __init__(self, query: str, said: dict[str, Any], stream: bytes | None, rows: list[dict[str, Any]] | None) -> None:
+    def __init__(
+        self,
+        query: str,
+        said: dict[str, Any],
+        *,
+        stream: bytes | None = None,
+        rows: list[dict[str, Any]] | None = None,
+        pieces: AsyncPieces | None = None,
+    ) -> None:
         self.query, self.row_count, self.truncated = query, int(said["count"]), bool(said["truncated"])
         self.versions = versions_of(said.get("snapshots"))
-        self._stream, self._rows = stream, rows
+        self._stream, self._rows, self._pieces = stream, rows, pieces
         self._columns = columns_of(said.get("columns"))
 
     async def arrow(self) -> Any:
         """Return a ``pyarrow.Table``."""
-        return _tables.table([self._arrow_stream()])
+        return _tables.table(await self._streams())
 
     async def df(self) -> Any:
         """Return a ``pandas.DataFrame`` with Arrow types."""
@@ -47,18 +56,23 @@ class AsyncResult:
 
     async def pl(self) -> Any:
         """Return a ``polars.DataFrame``."""
-        return _tables.polars_of([self._arrow_stream()])
+        return _tables.polars_of(await self._streams())
 
     async def rows(self) -> list[dict[str, Any]]:
         """Return a list with one dict for each row. Works without any optional package."""
         if self._rows is not None:
             return [dict(row) for row in self._rows]
-        return _tables.rows_of([self._arrow_stream()])
+        return _tables.rows_of(await self._streams())
 
     async def batches(self) -> AsyncIterator[Any]:
-        """Yield a ``pyarrow.RecordBatch`` at a time."""
-        for batch in _tables.batches(self._arrow_stream()):
-            yield batch
+        """Yield a ``pyarrow.RecordBatch`` at a time. A large result is fetched piece by piece, so memory stays constant."""
+        if self._pieces is None:
+            for batch in _tables.batches(self._arrow_stream()):
+                yield batch
+            return
+        async for stream in self._pieces.one_by_one():
+            for batch in _tables.batches(stream):
+                yield batch
 
     async def scalar(self) -> Any:
         """Return the one value of a result with one row and one column."""
@@ -66,6 +80,9 @@ class AsyncResult:
         if len(rows) != 1 or len(rows[0]) != 1:
             raise ValueError(f"The result has {len(rows)} rows and {len(rows[0]) if rows else 0} columns, not one value.")
         return next(iter(rows[0].values()))
+
+    async def _streams(self) -> list[bytes]:
+        return [self._arrow_stream()] if self._pieces is None else await self._pieces.all()
 
     def _arrow_stream(self) -> bytes:
         if self._stream is None:
@@ -87,6 +104,8 @@ class AsyncResult:
         return f"<Result of {self.row_count:,} rows{', truncated' if self.truncated else ''}>"
 
     def _repr_html_(self) -> str:
+        if self._pieces is not None:  # nothing is fetched just to show it
+            return _html.rows_page(self._columns, [], self.row_count)
         shown = self._rows if self._rows is not None else _tables.rows_of([self._arrow_stream()])
         return _html.rows_page(_columns_or(self._columns, shown), shown, self.row_count)
 
@@ -96,25 +115,40 @@ def _columns_or(columns: tuple[Column, ...], rows: list[dict[str, Any]]) -> tupl
 
 
 async def run_statement(http: AsyncHttp, body: dict[str, Any]) -> AsyncResult:
-    """Run a statement and return its rows once all of them have arrived."""
+    """Run a statement and return its rows. The service keeps a result that is too large for one answer, and gives it in pieces."""
+    if not body.get("truncate"):
+        body = body | {"overflow": "statement"}
     if not _tables.arrow_possible():
         return await _as_json(http, body)
+    if "overflow" in body:
+        body["format"] = "arrow"
     answer = await http.send("POST", "/query", body, headers={"Accept": f"{ARROW}, application/json;q=0.1"})
+    if answer.status_code == 202:
+        statement = await completed(http, answer.json())
+        pieces = await AsyncPieces.of(http, statement["id"])
+        said = {"count": pieces.rows, "truncated": False, "snapshots": statement.get("snapshots"), "columns": statement.get("columns")}
+        return AsyncResult(body["query"], said, pieces=pieces)
     said = json.loads(answer.headers["X-Quern-Result"])
     arrived = _tables.rows_in([answer.content])
     # A stream that ends between two batches is a valid shorter stream.
     if arrived != said["count"]:
         raise IncompleteResult(f"The result has {said['count']} rows, but only {arrived} arrived.")
-    return _told(AsyncResult(body["query"], said, answer.content, None))
+    return _told(AsyncResult(body["query"], said, stream=answer.content))
 
 
 async def _as_json(http: AsyncHttp, body: dict[str, Any]) -> AsyncResult:
-    answer = await http.call("POST", "/query", body)
-    said = answer["metadata"] | {"columns": answer["columns"]}
-    rows = [{name: value for name, value in row.items() if name != "__metadata"} for row in answer["data"]]
+    answer = await http.send("POST", "/query", body)
+    if answer.status_code == 202:
+        statement = await completed(http, answer.json())
+        said = {"count": statement["progress"]["rows"], "truncated": False, **statement}
+        data = [row async for row in http.pages(f"/query/statements/{statement['id']}/rows", {"limit": 10_000})]
+    else:
+        found = answer.json()
+        said, data = found["metadata"] | {"columns": found["columns"]}, found["data"]
+    rows = [{name: value for name, value in row.items() if name != "__metadata"} for row in data]
     if len(rows) != said["count"]:
         raise IncompleteResult(f"The result has {said['count']} rows, but only {len(rows)} arrived.")
-    return _told(AsyncResult(body["query"], said, None, rows))
+    return _told(AsyncResult(body["query"], said, rows=rows))
 
 
 def _told(result: AsyncResult) -> AsyncResult:

@@ -12,6 +12,7 @@ from .. import _html, _tables
 from .._errors import IncompleteResult, TruncatedWarning
 from .._models import Column, ReadVersion, columns_of, versions_of
 from ._http import Http
+from ._pieces import Pieces, completed
 
 ARROW = "application/vnd.apache.arrow.stream"
 
@@ -32,15 +33,23 @@ class Result:
     versions: tuple[ReadVersion, ...]
     """The versions of the datasets that were read. ``as_of`` with one of them gives the same rows again."""
 
-    def __init__(self, query: str, said: dict[str, Any], stream: bytes | None, rows: list[dict[str, Any]] | None) -> None:
+    def __init__(
+        self,
+        query: str,
+        said: dict[str, Any],
+        *,
+        stream: bytes | None = None,
+        rows: list[dict[str, Any]] | None = None,
+        pieces: Pieces | None = None,
+    ) -> None:
         self.query, self.row_count, self.truncated = query, int(said["count"]), bool(said["truncated"])
         self.versions = versions_of(said.get("snapshots"))
-        self._stream, self._rows = stream, rows
+        self._stream, self._rows, self._pieces = stream, rows, pieces
         self._columns = columns_of(said.get("columns"))
 
     def arrow(self) -> Any:
         """Return a ``pyarrow.Table``."""
-        return _tables.table([self._arrow_stream()])
+        return _tables.table(self._streams())
 
     def df(self) -> Any:
         """Return a ``pandas.DataFrame`` with Arrow types."""
@@ -48,18 +57,23 @@ class Result:
 
     def pl(self) -> Any:
         """Return a ``polars.DataFrame``."""
-        return _tables.polars_of([self._arrow_stream()])
+        return _tables.polars_of(self._streams())
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a list with one dict for each row. Works without any optional package."""
         if self._rows is not None:
             return [dict(row) for row in self._rows]
-        return _tables.rows_of([self._arrow_stream()])
+        return _tables.rows_of(self._streams())
 
     def batches(self) -> Iterator[Any]:
-        """Yield a ``pyarrow.RecordBatch`` at a time."""
-        for batch in _tables.batches(self._arrow_stream()):
-            yield batch
+        """Yield a ``pyarrow.RecordBatch`` at a time. A large result is fetched piece by piece, so memory stays constant."""
+        if self._pieces is None:
+            for batch in _tables.batches(self._arrow_stream()):
+                yield batch
+            return
+        for stream in self._pieces.one_by_one():
+            for batch in _tables.batches(stream):
+                yield batch
 
     def scalar(self) -> Any:
         """Return the one value of a result with one row and one column."""
@@ -67,6 +81,9 @@ class Result:
         if len(rows) != 1 or len(rows[0]) != 1:
             raise ValueError(f"The result has {len(rows)} rows and {len(rows[0]) if rows else 0} columns, not one value.")
         return next(iter(rows[0].values()))
+
+    def _streams(self) -> list[bytes]:
+        return [self._arrow_stream()] if self._pieces is None else self._pieces.all()
 
     def _arrow_stream(self) -> bytes:
         if self._stream is None:
@@ -88,6 +105,8 @@ class Result:
         return f"<Result of {self.row_count:,} rows{', truncated' if self.truncated else ''}>"
 
     def _repr_html_(self) -> str:
+        if self._pieces is not None:  # nothing is fetched just to show it
+            return _html.rows_page(self._columns, [], self.row_count)
         shown = self._rows if self._rows is not None else _tables.rows_of([self._arrow_stream()])
         return _html.rows_page(_columns_or(self._columns, shown), shown, self.row_count)
 
@@ -97,25 +116,40 @@ def _columns_or(columns: tuple[Column, ...], rows: list[dict[str, Any]]) -> tupl
 
 
 def run_statement(http: Http, body: dict[str, Any]) -> Result:
-    """Run a statement and return its rows once all of them have arrived."""
+    """Run a statement and return its rows. The service keeps a result that is too large for one answer, and gives it in pieces."""
+    if not body.get("truncate"):
+        body = body | {"overflow": "statement"}
     if not _tables.arrow_possible():
         return _as_json(http, body)
+    if "overflow" in body:
+        body["format"] = "arrow"
     answer = http.send("POST", "/query", body, headers={"Accept": f"{ARROW}, application/json;q=0.1"})
+    if answer.status_code == 202:
+        statement = completed(http, answer.json())
+        pieces = Pieces.of(http, statement["id"])
+        said = {"count": pieces.rows, "truncated": False, "snapshots": statement.get("snapshots"), "columns": statement.get("columns")}
+        return Result(body["query"], said, pieces=pieces)
     said = json.loads(answer.headers["X-Quern-Result"])
     arrived = _tables.rows_in([answer.content])
     # A stream that ends between two batches is a valid shorter stream.
     if arrived != said["count"]:
         raise IncompleteResult(f"The result has {said['count']} rows, but only {arrived} arrived.")
-    return _told(Result(body["query"], said, answer.content, None))
+    return _told(Result(body["query"], said, stream=answer.content))
 
 
 def _as_json(http: Http, body: dict[str, Any]) -> Result:
-    answer = http.call("POST", "/query", body)
-    said = answer["metadata"] | {"columns": answer["columns"]}
-    rows = [{name: value for name, value in row.items() if name != "__metadata"} for row in answer["data"]]
+    answer = http.send("POST", "/query", body)
+    if answer.status_code == 202:
+        statement = completed(http, answer.json())
+        said = {"count": statement["progress"]["rows"], "truncated": False, **statement}
+        data = [row for row in http.pages(f"/query/statements/{statement['id']}/rows", {"limit": 10_000})]
+    else:
+        found = answer.json()
+        said, data = found["metadata"] | {"columns": found["columns"]}, found["data"]
+    rows = [{name: value for name, value in row.items() if name != "__metadata"} for row in data]
     if len(rows) != said["count"]:
         raise IncompleteResult(f"The result has {said['count']} rows, but only {len(rows)} arrived.")
-    return _told(Result(body["query"], said, None, rows))
+    return _told(Result(body["query"], said, rows=rows))
 
 
 def _told(result: Result) -> Result:
