@@ -36,9 +36,9 @@ func keySQL(key []lake.Column, a, b string) (list, known, same string) {
 func repeatedSQL(key []lake.Column, limit int) string {
 	list, known, same := keySQL(key, "r", "t")
 
-	return fmt.Sprintf(`WITH t AS (SELECT %[1]s, min(%[4]s) AS "first" FROM %[5]s WHERE %[2]s GROUP BY %[1]s HAVING count(*) > 1)
-		SELECT r.__file AS a, r.__row AS b, t."first" // 1099511627776 AS c, t."first" %% 1099511627776 AS d
-		FROM (FROM %[5]s SELECT *, %[4]s AS "__at") r JOIN t ON %[3]s WHERE r."__at" > t."first" ORDER BY r."__at" LIMIT %[6]d`,
+	return fmt.Sprintf(`WITH t AS (SELECT %[1]s, min(%[4]s) AS "__first" FROM %[5]s WHERE %[2]s GROUP BY %[1]s HAVING count(*) > 1)
+		SELECT r.__file AS a, r.__row AS b, t."__first" // 1099511627776 AS c, t."__first" %% 1099511627776 AS d
+		FROM (FROM %[5]s SELECT *, %[4]s AS "__at") r JOIN t ON %[3]s WHERE r."__at" > t."__first" ORDER BY r."__at" LIMIT %[6]d`,
 		list, known, same, ordinal, newRows, limit)
 }
 
@@ -47,7 +47,7 @@ func repeatedSQL(key []lake.Column, limit int) string {
 func matchSQL(key []lake.Column) string {
 	list, known, same := keySQL(key, "r", "n")
 
-	return fmt.Sprintf(`WITH n AS (SELECT %[1]s, max(__file) AS last FROM %[4]s WHERE %[2]s GROUP BY %[1]s)
+	return fmt.Sprintf(`WITH n AS (SELECT %[1]s, max(__file) AS "__last" FROM %[4]s WHERE %[2]s GROUP BY %[1]s)
 		SELECT 0 AS a, r.__file AS b, r.__row AS c, 0 AS d FROM %[5]s r SEMI JOIN n ON %[3]s
-		UNION ALL SELECT 1, r.__file, r.__row, 0 FROM %[4]s r JOIN n ON %[3]s WHERE r.__file < n.last`, list, known, same, newRows, oldRows)
+		UNION ALL SELECT 1, r.__file, r.__row, 0 FROM %[4]s r JOIN n ON %[3]s WHERE r.__file < n."__last"`, list, known, same, newRows, oldRows)
 }
