@@ -69,6 +69,19 @@ func (s *Saver) Begin(statement uuid.UUID, purpose string) error {
 	return s.note(saved{Statement: statement, For: purpose})
 }
 
+// Forget removes what an earlier Saver with this path has left.
+func (s *Saver) Forget() error {
+	var problems []error
+
+	for _, path := range []string{s.part(), s.part() + ".json"} {
+		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			problems = append(problems, err)
+		}
+	}
+
+	return errors.Join(problems...)
+}
+
 func (s *Saver) part() string { return s.Path + ".part" }
 
 func (s *Saver) state() (state saved, err error) {
@@ -108,13 +121,12 @@ func (s *Saver) Save(ctx context.Context, statement uuid.UUID) (int64, error) {
 		state = saved{Statement: statement}
 	}
 
+	how := os.O_CREATE | os.O_RDWR
 	if len(state.Pieces) == 0 { // what is there belongs to another statement
-		if err := os.Remove(s.part()); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return 0, err
-		}
+		how |= os.O_TRUNC
 	}
 
-	file, err := os.OpenFile(s.part(), os.O_CREATE|os.O_RDWR, 0o644) //nolint:gosec // a file of the user, as any other
+	file, err := os.OpenFile(s.part(), how, 0o644) //nolint:gosec // a file of the user, as any other
 	if err != nil {
 		return 0, err
 	}
@@ -133,7 +145,7 @@ func (s *Saver) Save(ctx context.Context, statement uuid.UUID) (int64, error) {
 		return 0, err
 	}
 
-	return total, errors.Join(os.Remove(s.part() + ".json"))
+	return total, s.Forget()
 }
 
 // placed returns the pieces with their places in the file, and the size of the file.

@@ -229,7 +229,7 @@ func (row authorizationRow) asks(t *testing.T, s *service, about thing, bearer s
 func TestAuthorizationTable(t *testing.T) {
 	t.Parallel()
 
-	s := start(t, "QUERN_UPLOAD_MAX_OPEN_SESSIONS=1000", "QUERN_INGEST_WORKERS=0", "QUERN_MAINTENANCE_QUIET_PERIOD=1s", "QUERN_MAINTENANCE_INTERVAL=1s", scripted, "QUERN_RUN_MAX_PER_USER=1000") // without ingestion workers, queued ingestions stay queued
+	s := start(t, "QUERN_UPLOAD_MAX_OPEN_SESSIONS=1000", "QUERN_INGEST_WORKERS=0", "QUERN_MAINTENANCE_QUIET_PERIOD=1s", "QUERN_MAINTENANCE_INTERVAL=1s", scripted, "QUERN_RUN_MAX_PER_USER=1000", "QUERN_STATEMENT_MAX_PER_USER=1000") // without ingestion workers, queued ingestions stay queued
 	key := s.newKey()
 	owner := key.token("owner")
 	callers := newCallers(t, s, key)

@@ -117,6 +117,10 @@ func (p *program) saveResult(ctx context.Context, client *api.Client, saver *api
 		}
 	}
 
+	if err != nil && done.Status != "" && done.Status != api.StatementStatusCompleted && ctx.Err() == nil {
+		return errors.Join(err, saver.Forget()) // it has no result to go on with
+	}
+
 	if ctx.Err() != nil {
 		bar.clear()
 		p.err.printf("The statement goes on. Run the same command again to get its result, or cancel it: quern statement cancel %s\n", id)
