@@ -3,9 +3,11 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -62,9 +64,7 @@ func TestRowKillLoop(t *testing.T) {
 
 		changes += c.changes
 
-		for n, version := range c.rows {
-			want[n] = version
-		}
+		maps.Copy(want, c.rows)
 	}
 
 	await(t, "all has ended", func() (ended bool) {
@@ -114,7 +114,7 @@ func (c *rowClient) change(version int) {
 	}
 
 	for n := range keys {
-		list = append(list, fmt.Sprint(n))
+		list = append(list, strconv.FormatInt(n, 10))
 	}
 
 	if isDelete := rand.N(3) == 0; isDelete {

@@ -22,7 +22,7 @@ func TestRowModel(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 
-	m := &rowModel{t: t, d: newFilled(t, s, "ada", bearer), random: rand.New(rand.NewPCG(seed, 1)), states: map[string][]modelRow{}} //nolint:gosec // not a secret
+	m := &rowModel{t: t, d: newFilled(t, s, "ada", bearer), random: rand.New(rand.NewPCG(seed, 1)), states: map[string][]modelRow{}}
 	m.load(false)
 
 	for range rounds(2000) {

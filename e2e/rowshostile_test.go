@@ -28,7 +28,7 @@ func hostileConditions(owner, namespace string) (list []string) {
 
 	return append(list,
 		"true) LIMIT (1", "true) ORDER BY (n", "true) GROUP BY (n", "true) UNION ALL SELECT 1 FROM orders WHERE (true", "true) HAVING (true", "true) QUALIFY (true",
-		"true) USING SAMPLE (10", "true); DELETE FROM orders WHERE (true", "true; SELECT 1", "true) --", "true /*", "; SELECT 1", "SELECT 1", "WITH x AS (SELECT 1) SELECT true",
+		"true) USING SAMPLE (10", "true); DELETE FROM orders WHERE (true", "true; SELECT 1", "true) --", "true /*", "; SELECT 1", "SELECT 1", "WITH x AS (SELECT 1) SELECT false",
 		"__row = 1", "__file >= 0", "orders.__row = 1", "getenv('HOME') = ''", "current_setting('threads') = 1", "getvariable('gone') IS NULL", "set_config('a', 'b')",
 		"(PRAGMA database_list)", "(COPY orders TO '/tmp/x')", "(ATTACH 'x')", "(INSTALL httpfs)", "write_log('x') IS NULL", "nextval('x') = 1", "checkpoint()", "force_checkpoint('x')",
 		"n = (DELETE FROM orders)", "n = $1", "n = ?", "sum(n) > 1", "row_number() OVER () = 1", "", " ", "-- only a comment", "n", "n;", "COLUMNS(*) IS NULL AND (", "*",
@@ -38,7 +38,7 @@ func hostileConditions(owner, namespace string) (list []string) {
 }
 
 func conditionOf(condition string, dryRun bool) string {
-	text, _ := json.Marshal(map[string]any{"condition": condition, "dryRun": dryRun}) //nolint:errchkjson // a text and a boolean
+	text, _ := json.Marshal(map[string]any{"condition": condition, "dryRun": dryRun})
 
 	return string(text)
 }

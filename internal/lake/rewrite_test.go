@@ -14,7 +14,7 @@ import (
 func TestWithout(t *testing.T) {
 	t.Parallel()
 
-	random := rand.New(rand.NewPCG(7, 9)) //nolint:gosec // not a secret
+	random := rand.New(rand.NewPCG(7, 9))
 
 	for range 200 {
 		var (
