@@ -2,6 +2,7 @@ package lake
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -287,17 +288,95 @@ func (h *history) checkSources(f File, ids []int) {
 
 			at := slices.IndexFunc(parts, func(p Part) bool { return p.First <= number && number < p.First+p.Rows })
 			require.GreaterOrEqual(h.t, at, 0)
-			require.Equal(h.t, []int64{2}, parts[at].Skipped)
-			require.Equal(h.t, int64(1), parts[at].FirstRow)
 			require.NotEqual(h.t, uuid.Nil, parts[at].File)
 
-			name, number = parts[at].Name, number-parts[at].First
+			name, number = parts[at].Name, h.position(parts[at], number)
 		}
 
 		first, err := strconv.Atoi(name)
 		require.NoError(h.t, err)
 		require.Equal(h.t, id, first+int(number), "the row %d of %s", n, f.Key)
 	}
+}
+
+// position returns the position of a row among the rows of its source that were loaded: all but the second.
+func (h *history) position(p Part, row int64) int64 {
+	h.t.Helper()
+
+	number := p.FirstRow + row - p.First
+	for _, skipped := range p.Skipped {
+		if skipped <= number {
+			number++
+		}
+	}
+
+	require.NotEqual(h.t, int64(2), number)
+
+	return max(number-2, 0)
+}
+
+// remove stages some files of the current snapshot once more, without some of their rows. It returns the rows that are left.
+func (h *history) remove() (change Change, rows []int) {
+	h.t.Helper()
+
+	var (
+		ctx             = h.t.Context()
+		snapshot, files = h.place.current(h.at)
+		id              = uuid.New()
+	)
+
+	change = Change{Table: h.at, Mode: Deleted, Base: snapshot.ID, Rewritten: id, Ingestions: []uuid.UUID{id}}
+
+	for _, f := range files {
+		var (
+			all  = h.read(f)
+			gone = NewRowSet(f.Rows)
+			left []int
+		)
+
+		rare := 1 + h.random.IntN(4)
+
+		for n, row := range all {
+			if rare == 1 || h.random.IntN(rare) > 1 {
+				gone.Add(int64(n))
+			} else {
+				left = append(left, row)
+			}
+		}
+
+		if h.random.IntN(2) == 0 || gone.Count() == 0 {
+			rows = append(rows, all...)
+
+			continue
+		}
+
+		change.Files, change.Removed, rows = append(change.Files, f), change.Removed+gone.Count(), append(rows, left...)
+
+		if len(left) > 0 {
+			h.stageWithout(ctx, id, snapshot.Columns, f, gone, left)
+		}
+	}
+
+	return change, rows
+}
+
+func (h *history) stageWithout(ctx context.Context, id uuid.UUID, columns []Column, f File, gone *RowSet, left []int) {
+	h.t.Helper()
+
+	path := filepath.Join(h.t.TempDir(), "left.parquet")
+	require.NoError(h.t, os.WriteFile(path, parquetOfRows(h.t, columns, left), 0o600))
+
+	var staged Staged
+
+	require.NoError(h.t, h.db.InTx(ctx, func(tx postgres.Tx) (err error) {
+		staged, err = h.StageTx(ctx, tx, h.at, id, Source{})
+
+		return err
+	}))
+
+	staged, err := h.Write(ctx, staged, path, columns)
+	require.NoError(h.t, err)
+	require.NoError(h.t, h.db.InTx(ctx, func(tx postgres.Tx) error { return h.RewrittenTx(ctx, tx, staged, f, gone) }))
 }
 
 // checkIceberg verifies that another reader finds no deleted snapshot, and as many rows in the first and the last one.

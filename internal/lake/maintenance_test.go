@@ -34,6 +34,18 @@ func (h *history) step(age time.Duration) {
 			require.NoError(h.t, err)
 			h.made(made, h.rows[id])
 		}
+	case n < 75:
+		if change, rows := h.remove(); len(change.Files) > 0 {
+			h.made(h.commit(change), rows)
+		}
+	case n < 77: // rows are removed too late
+		if change, _ := h.remove(); len(change.Files) > 0 {
+			h.add(Append)
+
+			_, err := h.Commit(ctx, change, noMore)
+			require.ErrorIs(h.t, err, ErrReplaced)
+			require.NoError(h.t, h.db.InTx(ctx, func(tx postgres.Tx) error { return h.DropTx(ctx, tx, h.at, change.Rewritten) }))
+		}
 	case n < 82:
 		if change, ok := h.merge(); ok {
 			h.made(h.commit(change), h.current())
