@@ -1,7 +1,7 @@
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { BadgeCheck, Ellipsis, MessageSquareText, Pencil, Trash2 } from 'lucide-react';
-import { lazy, type ReactNode, Suspense, useEffect, useRef, useState } from 'react';
+import { lazy, type ReactNode, Suspense, useCallback, useEffect, useRef, useState } from 'react';
 import { newKey, type Schemas } from '~/api/client';
 import { retried } from '~/lazy';
 import { t } from '~/texts';
@@ -29,6 +29,13 @@ export default function Ask() {
   const [text, setText] = useState(search.q ?? '');
   const [chips, setChips] = useState<Named[]>([]);
   const key = useRef({ words: '', key: '' });
+  // What is below the suggestions waits for them, because they would push it down; but not for long.
+  const [settled, setSettled] = useState(false);
+  const there = useCallback(() => setSettled(true), []);
+  useEffect(() => {
+    const timer = setTimeout(there, 3000);
+    return () => clearTimeout(timer);
+  }, [there]);
   // A page that is open already gets another question when somebody loads the sample.
   useEffect(() => {
     if (search.q) setText(search.q);
@@ -85,8 +92,8 @@ export default function Ask() {
         <Failure error={scope.error} onRetry={scope.retry} className="mt-3" />
       ) : (
         <>
-          {scope.where && <Starts where={scope.where} chips={chips} onAsk={submit} />}
-          <Recent />
+          {scope.where && <Starts where={scope.where} chips={chips} onAsk={submit} onThere={there} />}
+          {(settled || (scope.ready && !scope.where)) && <Recent />}
         </>
       )}
     </div>
@@ -94,11 +101,15 @@ export default function Ask() {
 }
 
 /** Questions to begin with: verified ones first, then those that the data suggests. */
-function Starts({ where, chips, onAsk }: { where: Where; chips: Named[]; onAsk: (question: string) => void }) {
+function Starts({ where, chips, onAsk, onThere }: { where: Where; chips: Named[]; onAsk: (question: string) => void; onThere: () => void }) {
   const verified = useQuery(verifiedQuestions(where));
   const suggested = useSuggestions(where, chips);
   const kept = (verified.data?.data ?? []).filter((one) => one.parameters.length === 0).slice(0, 4);
-  const rest = suggested.filter((question) => !kept.some((one) => one.question === question)).slice(0, Math.max(2, 4 - kept.length));
+  const there = !verified.isPending && !suggested.isPending;
+  useEffect(() => {
+    if (there) onThere();
+  }, [there, onThere]);
+  const rest = suggested.questions.filter((question) => !kept.some((one) => one.question === question)).slice(0, Math.max(2, 4 - kept.length));
   if (kept.length + rest.length === 0) return null;
   const item = (question: string, icon?: ReactNode) => (
     <li key={question}>
