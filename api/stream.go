@@ -78,7 +78,7 @@ func (c *Client) events(
 	return func(yield func(Event, error) bool) {
 		ended, rests := false, false
 		take := func(event Event) bool {
-			if event.ID <= after {
+			if event.ID <= after || event.Name == "" {
 				return true
 			}
 
@@ -185,6 +185,12 @@ func readEvents(body io.Reader, heard func(), take func(Event) bool) error {
 		value = strings.TrimPrefix(value, " ")
 
 		switch {
+		case line == "" && event.Name == "" && data == nil && event.ID != 0: // only a position
+			if !take(event) {
+				return nil
+			}
+
+			event = Event{}
 		case line == "" && (event.Name != "" || data != nil):
 			event.Data = json.RawMessage(strings.Join(data, "\n"))
 			if !take(event) {

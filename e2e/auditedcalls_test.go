@@ -13,6 +13,26 @@ func auditedCalls() []auditedCall {
 			entries: []string{"token.revoke token"},
 		},
 		{
+			request: authorizationRow{operation: "POST /webhooks", body: `{"url": "https://receiver.invalid/"}`}, status: 201,
+			entries: []string{"webhook.create webhook"},
+		},
+		{
+			request: authorizationRow{operation: "PATCH /webhooks/{webhookId}", body: `{"active": false}`}, status: 200,
+			entries: []string{"webhook.update webhook"},
+		},
+		{
+			request: authorizationRow{operation: "DELETE /webhooks/{webhookId}"}, status: 204,
+			entries: []string{"webhook.delete webhook"},
+		},
+		{
+			request: authorizationRow{operation: "POST /webhooks/{webhookId}/rotate"}, status: 200,
+			entries: []string{"webhook.rotate webhook"},
+		},
+		{
+			request: authorizationRow{operation: "POST /webhooks/{webhookId}/test"}, status: 200,
+			entries: []string{"webhook.test webhook"},
+		},
+		{
 			request: authorizationRow{operation: "POST /file-upload/prepare", body: `{"filesToUpload": [{"filename": "x", "size": 1}]}`}, status: 200,
 			entries: []string{"upload.prepare upload"},
 		},

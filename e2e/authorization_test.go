@@ -25,6 +25,7 @@ type thing struct {
 	verified  string   // id of a verified question
 	benchmark string   // its id
 	statement string   // id of a long statement of the owner; it is in progress for the operation that cancels it, else it is completed
+	webhook   string   // its id
 	run       asked    // a run of the owner; it is in progress for the operation that cancels it, else it has ended
 }
 
@@ -99,6 +100,10 @@ func newThing(t *testing.T, s *service, owner, operation string) (made thing) {
 			s.exec(`UPDATE statements SET status = 'running' WHERE id = '` + made.statement + `'`)
 			t.Cleanup(func() { s.exec(`DELETE FROM statements WHERE id = '` + made.statement + `'`) })
 		}
+	}
+
+	if strings.Contains(operation, "{webhookId}") {
+		made.webhook = webhooks{t, s, owner}.create(`{"url": "https://receiver.invalid/"}`).ID
 	}
 
 	if strings.Contains(operation, "{deletedId}") {
@@ -189,7 +194,7 @@ func (made thing) address(path string) string {
 	return strings.NewReplacer("/pieces/{n}", "/pieces/1", "{statementId}", made.statement, "{username}", "owner", "{namespace}", made.namespace, "{datasetName}", dataset, "{id}", made.token,
 		"{agent}", "nl2ql", "{runId}", made.run.RunID, "{n}", "0", "{conversationId}", made.run.ConversationID,
 		"{sessionId}", made.session.SessionID, "{fileId}", made.file().FileID, "{ingestionId}", made.ingestion, "{snapshotId}", made.snapshot, "{deletedId}", made.deleted, "{verifiedId}", made.verified,
-		"{benchmarkId}", made.benchmark).Replace(path)
+		"{benchmarkId}", made.benchmark, "{webhookId}", made.webhook).Replace(path)
 }
 
 // file returns the file of the session.

@@ -37,6 +37,22 @@ func authorizationTable() (columns string, rows []authorizationRow) {
 			"401 401     401     401   401      401    401  401   401 401      401     401    403        404      403    204    204"},
 		{operation: "GET /events", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    200        200      200    200    200"},
+		{operation: "GET /webhooks", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    403        200      200    200    200"},
+		{operation: "POST /webhooks", body: `{"url": "https://receiver.invalid/"}`, statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    403        201      403    201    201"},
+		{operation: "GET /webhooks/{webhookId}", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    403        404      200    200    200"},
+		{operation: "PATCH /webhooks/{webhookId}", body: `{"active": false}`, statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    403        404      403    200    200"},
+		{operation: "DELETE /webhooks/{webhookId}", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    403        404      403    204    204"},
+		{operation: "POST /webhooks/{webhookId}/rotate", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    403        404      403    200    200"},
+		{operation: "POST /webhooks/{webhookId}/test", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    403        404      403    200    200"},
+		{operation: "GET /webhooks/{webhookId}/deliveries", statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    403        404      200    200    200"},
 		{operation: "GET /audit", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    403        200      403    403    200"},
 

@@ -193,7 +193,7 @@ func TestEvents(t *testing.T) {
 	key := one.newKey()
 
 	for name, test := range map[string]func(t *testing.T, one, two *service, key *signer){
-		"types": eventTypes, "rights": eventRights, "resume": eventResume, "revoked": eventRevoked, "refused": eventRefused,
+		"types": eventTypes, "rights": eventRights, "resume": eventResume, "revoked": eventRevoked, "refused": eventRefused, "command line": eventCLI, "pages": eventPages,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

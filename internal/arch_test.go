@@ -30,9 +30,10 @@ func allowed() map[string][]string {
 
 		"internal/app": {"*"},
 
-		"internal/server": {"api", "internal/audit", "internal/auth", "internal/benchmark", "internal/build", "internal/catalog", "internal/event", "internal/exchange", "internal/fault", "internal/feed", "internal/ingest", "internal/lexicon", "internal/meaning", "internal/query", "internal/run", "internal/upload", "internal/verified"},
+		"internal/server": {"api", "internal/audit", "internal/auth", "internal/benchmark", "internal/build", "internal/catalog", "internal/event", "internal/exchange", "internal/fault", "internal/feed", "internal/ingest", "internal/lexicon", "internal/meaning", "internal/query", "internal/run", "internal/upload", "internal/verified", "internal/webhook"},
 
-		"internal/feed": {"internal/auth", "internal/catalog", "internal/event", "internal/fault", "internal/job", "internal/postgres"},
+		"internal/webhook": {"internal/audit", "internal/auth", "internal/catalog", "internal/event", "internal/fault", "internal/feed", "internal/job", "internal/postgres"},
+		"internal/feed":    {"internal/auth", "internal/catalog", "internal/event", "internal/fault", "internal/job", "internal/postgres"},
 
 		"internal/exchange": {"internal/auth", "internal/catalog", "internal/fault", "internal/meaning", "internal/query", "internal/verified"},
 

@@ -1,7 +1,8 @@
 package app
 
 import (
-	"context"
+	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
@@ -10,13 +11,13 @@ import (
 	"quern.dev/quern/internal/benchmark"
 	"quern.dev/quern/internal/build"
 	"quern.dev/quern/internal/catalog"
-	"quern.dev/quern/internal/event"
+	"quern.dev/quern/internal/config"
 	"quern.dev/quern/internal/feed"
 	"quern.dev/quern/internal/job"
-	"quern.dev/quern/internal/postgres"
 	"quern.dev/quern/internal/query"
 	"quern.dev/quern/internal/run"
 	"quern.dev/quern/internal/verified"
+	"quern.dev/quern/internal/webhook"
 )
 
 // newRuns wires the agents that answer questions.
@@ -52,12 +53,25 @@ func (a *App) newRuns(asking *query.Query, known *verified.Verified) *run.Runs {
 	})
 }
 
-// newFeed wires the streams of events.
-func (a *App) newFeed() *feed.Feed {
-	return feed.New(feed.Config{
-		DB: a.db, Catalog: a.catalog(), Credentials: a.credentials(), Log: a.log, Now: time.Now,
-		Numbered: func(context.Context, postgres.Tx, []event.Event) error { return nil },
+// newEvents wires the streams of events and the webhooks.
+func (a *App) newEvents() error {
+	c := a.config.Webhook
+
+	client, err := httpClient(config.Connection{CAFile: c.CAFile, Timeout: c.Timeout})
+	if err != nil {
+		return fmt.Errorf("QUERN_WEBHOOK_%w", err)
+	}
+
+	transport, _ := client.Transport.(*http.Transport)
+	a.webhooks = webhook.New(webhook.Config{
+		DB: a.db, Catalog: a.catalog(), Credentials: a.credentials(), Log: a.log, Now: time.Now, Secret: []byte(a.config.Server.Secret.Reveal()), Transport: transport,
+		Allowed: c.AllowedNetworks, Timeout: c.Timeout, Senders: c.Senders, First: c.RetryInterval, RetryTime: c.RetryTime, DisableAfter: c.DisableAfter,
 	})
+	a.feed = feed.New(feed.Config{
+		DB: a.db, Catalog: a.catalog(), Credentials: a.credentials(), Log: a.log, Now: time.Now, Numbered: a.webhooks.Numbered,
+	})
+
+	return nil
 }
 
 // newBenchmarks wires the benchmarks of verified questions.

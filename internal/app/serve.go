@@ -40,6 +40,7 @@ import (
 	"quern.dev/quern/internal/tracing"
 	"quern.dev/quern/internal/upload"
 	"quern.dev/quern/internal/verified"
+	"quern.dev/quern/internal/webhook"
 )
 
 // Serve runs the service with the settings of an environment in the format of os.Environ.
@@ -87,6 +88,7 @@ type App struct {
 	runs          *run.Runs
 	feed          *feed.Feed
 	query         *query.Query
+	webhooks      *webhook.Webhooks
 	tracing       *tracing.Tracing
 	models        *llm.Models
 	folder        *disk.Watch
@@ -136,7 +138,10 @@ func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
 	loading := a.newIngest(uploads, asking)
 	known := &verified.Verified{DB: a.db, Catalog: a.catalog(), Query: asking, Now: time.Now}
 	a.query, a.runs = asking, a.newRuns(asking, known)
-	a.feed = a.newFeed()
+
+	if err := a.newEvents(); err != nil {
+		return nil, err
+	}
 
 	benchmarks := a.newBenchmarks(known)
 
@@ -179,6 +184,7 @@ func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
 		Query:     asking,
 		Runs:      a.runs,
 		Feed:      a.feed,
+		Webhooks:  a.webhooks,
 		Verified:  known,
 		Benchmark: benchmarks,
 		Audit:     audit.Log{DB: a.db},
@@ -237,7 +243,7 @@ func (a *App) Run(ctx context.Context) error {
 	failed := make(chan error, len(listeners)+1)
 
 	for _, loop := range []func(context.Context){
-		a.authenticator.Run, a.preparePartitions, a.work, a.runs.Tail, a.feed.Run, a.models.Watch, a.folder.Run,
+		a.authenticator.Run, a.preparePartitions, a.work, a.runs.Tail, a.feed.Run, a.webhooks.Run, a.models.Watch, a.folder.Run,
 		func(ctx context.Context) { a.watch(ctx, failed) },
 	} {
 		running.Go(func() { a.keep(background, loop) })

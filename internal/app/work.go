@@ -16,6 +16,7 @@ import (
 	"quern.dev/quern/internal/query"
 	"quern.dev/quern/internal/run"
 	"quern.dev/quern/internal/upload"
+	"quern.dev/quern/internal/webhook"
 )
 
 // benchmarksAtOnce is the number of benchmarks that this process works on. They mostly wait for their questions, which are runs.
@@ -37,6 +38,7 @@ func (a *App) newJobs(uploads upload.Uploads, loading *ingest.Ingest, asking *qu
 	river.AddWorker(workers, &run.Eraser{Runs: a.runs})
 	river.AddWorker(workers, &run.Repairer{Runs: a.runs})
 	river.AddWorker(workers, &feed.Cleaner{Feed: a.feed, Jobs: func() *job.Client { return a.jobs }})
+	river.AddWorker(workers, &webhook.Cleaner{Webhooks: a.webhooks, Jobs: func() *job.Client { return a.jobs }})
 	river.AddWorker(workers, &benchmark.Worker{Benchmarks: benchmarks})
 	river.AddWorker(workers, &query.Exporter{Query: asking})
 	river.AddWorker(workers, &query.LongRunner{Query: asking})
@@ -49,7 +51,7 @@ func (a *App) newJobs(uploads upload.Uploads, loading *ingest.Ingest, asking *qu
 		DB: a.db, Log: a.log, Notify: a.config.Job.Notify, Workers: workers, Queues: map[string]int{},
 		// An idle replica polls the database for jobs all the time, so it polls often only where people wait.
 		Slow:     []string{job.CleanupQueue, ingest.LargeQueue, ingest.MaintenanceQueue, query.ExportQueue, benchmark.Queue},
-		Periodic: slices.Concat(catalog.Periodic(), upload.Periodic(), loading.Periodic(), query.Periodic(), run.Periodic(), feed.Periodic()),
+		Periodic: slices.Concat(catalog.Periodic(), upload.Periodic(), loading.Periodic(), query.Periodic(), run.Periodic(), feed.Periodic(), webhook.Periodic()),
 	}
 	if a.config.Job.Workers > 0 {
 		config.Queues[job.CleanupQueue] = a.config.Job.Workers

@@ -64,6 +64,40 @@ func (c Credentials) Check(ctx context.Context, who Principal) error {
 	})
 }
 
+// Current returns the caller that a credential stands for now: with the groups of the last sign-in, as an API token has them.
+//
+// Faults: Unauthorized if the account is disabled, or if the API token is revoked or has expired.
+func (c Credentials) Current(ctx context.Context, holder Holder) (who Principal, err error) {
+	err = c.DB.Do(ctx, func(q postgres.Querier) error {
+		if holder.Token != uuid.Nil {
+			found, err := selectTokenBearer(ctx, q, tokenKey{holder.Account, holder.Token})
+			if err == nil {
+				who, err = found.principal(c.Now(), c.GroupsMaxAge)
+			}
+
+			return err
+		}
+
+		found, err := selectAccount(ctx, q, holder.Account)
+
+		switch {
+		case err != nil:
+			return err
+		case found == nil || found.disabled:
+			return unauthorized(errors.New("the account is disabled"))
+		}
+
+		who = Principal{Account: found.id, Username: found.username, Name: found.name, Email: found.email, Groups: found.groups}
+		if c.Now().Sub(found.seenAt) > c.GroupsMaxAge {
+			who.Groups = []string{}
+		}
+
+		return nil
+	})
+
+	return who, err
+}
+
 // Lapsed returns the credentials that are no longer valid: the account is disabled, or the API token is revoked or
 // has expired. It uses one statement for all credentials.
 func (c Credentials) Lapsed(ctx context.Context, holders []Holder) (lapsed []Holder, err error) {

@@ -29,6 +29,7 @@ type Serve struct {
 	Export      Export      `prefix:"QUERN_EXPORT_" title:"Exports" about:"query.md#a-dataset-as-a-file"`
 	Statement   Statement   `prefix:"QUERN_STATEMENT_" title:"Long statements" about:"query.md#long-statements"`
 	Run         Run         `prefix:"QUERN_RUN_" title:"Questions" about:"run.md#limits"`
+	Webhook     Webhook     `prefix:"QUERN_WEBHOOK_" title:"Webhooks" about:"events.md#webhooks"`
 	Model       Model       `prefix:"QUERN_" title:"Language models" about:"models.md"`
 	Tracing     Tracing     `prefix:"QUERN_TRACING_" title:"Tracing store" about:"tracing.md"`
 	OIDC        OIDC        `prefix:"QUERN_OIDC_" title:"Identity provider" about:"operations.md#the-issuer"`
@@ -48,7 +49,7 @@ type Server struct {
 	ListenAddr      string         `env:"LISTEN_ADDR" essential:"true" default:"127.0.0.1:8080" format:"address" help:"Address of the API."`
 	AdminAddr       string         `env:"ADMIN_ADDR" default:"127.0.0.1:9090" format:"address" help:"Address of metrics, pprof and detailed readiness. It requires no token, so keep it private."`
 	PublicURL       Origin         `env:"PUBLIC_URL" required:"true" help:"Address at which clients reach the service, without a path, for example https://quern.example.com. Links in responses start with it."`
-	Secret          Secret         `env:"SECRET" required:"true" minlen:"32" help:"Random text of at least 32 characters, the same on every replica. API tokens that are created with an Idempotency-Key are derived from it."`
+	Secret          Secret         `env:"SECRET" required:"true" minlen:"32" help:"Random text of at least 32 characters, the same on every replica. API tokens that are created with an Idempotency-Key, and the secrets of webhooks, are derived from it."`
 	TrustedProxies  []netip.Prefix `env:"TRUSTED_PROXIES" essential:"true" help:"Networks (CIDR, separated by commas) of the proxies in front of the service. Their X-Forwarded-For and X-Request-Id headers are trusted."`
 	CORSOrigins     []string       `env:"CORS_ORIGINS" format:"origin" help:"Origins (separated by commas) whose pages may call the API from a browser."`
 	RateLimit       float64        `env:"RATE_LIMIT" default:"0" min:"0" max:"1000000" help:"Requests per second of one caller on one replica. 0: no limit."`
@@ -158,6 +159,17 @@ type Run struct {
 	PollInterval      time.Duration `env:"POLL_INTERVAL" default:"100ms" min:"1ms" max:"1m" help:"How often this process looks for new events of the runs that its clients stream."`
 	Retention         time.Duration `env:"RETENTION" default:"0s" min:"0s" max:"876000h" help:"How long a run is kept after its end. A conversation is removed with its last run. 0s: until it is deleted."`
 	SecondOpinion     bool          `env:"SECOND_OPINION" default:"true" help:"Compare a model's answer with the planner's, and send what differs or is doubtful back to the model once. Costs one more statement for questions that the planner understands, and one more model call where something differs."`
+}
+
+// Webhook configures the sending of events.
+type Webhook struct {
+	Senders         int            `env:"SENDERS" default:"16" min:"0" max:"10000" help:"Requests to webhooks that this process sends at once. 0: none."`
+	AllowedNetworks []netip.Prefix `env:"ALLOWED_NETWORKS" help:"Networks (CIDR, separated by commas) that webhooks may reach although they are not public, for example 10.20.0.0/16. Only these may be reached without TLS."`
+	CAFile          string         `env:"CA_FILE" format:"path" help:"PEM file with the certificate authorities of receivers. Empty: those of the system."`
+	Timeout         time.Duration  `env:"TIMEOUT" default:"10s" min:"100ms" max:"1m" help:"Longest duration of one request to a webhook."`
+	RetryInterval   time.Duration  `env:"RETRY_INTERVAL" default:"5s" min:"1ms" max:"1h" help:"Pause after the first failure of a delivery. It doubles after each further one, up to an hour."`
+	RetryTime       time.Duration  `env:"RETRY_TIME" default:"24h" min:"1s" max:"144h" help:"How long a delivery is tried. Then it has failed."`
+	DisableAfter    time.Duration  `env:"DISABLE_AFTER" default:"120h" min:"1s" max:"8760h" help:"A webhook whose requests have all failed for this long is disabled."`
 }
 
 // Query limits statements.

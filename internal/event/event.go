@@ -38,13 +38,15 @@ const (
 	RunFailed         Type = "run.failed"
 	RunCancelled      Type = "run.cancelled"
 	RunWaiting        Type = "run.waiting"
+	WebhookTest       Type = "webhook.test"
+	WebhookDisabled   Type = "webhook.disabled"
 )
 
 // Types returns all types.
 func Types() []Type {
 	return []Type{
 		Loaded, LoadFailed, LoadWaiting, ColumnsChanged, DatasetShared, DatasetUnshared, NamespaceShared, NamespaceUnshared, VerifiedSuspended,
-		RunCompleted, RunFailed, RunCancelled, RunWaiting,
+		RunCompleted, RunFailed, RunCancelled, RunWaiting, WebhookTest, WebhookDisabled,
 	}
 }
 
@@ -58,6 +60,7 @@ const (
 	KindDataset   = "dataset"
 	KindNamespace = "namespace"
 	KindRun       = "run"
+	KindWebhook   = "webhook"
 )
 
 // Event is one event.
@@ -100,6 +103,7 @@ type Data struct {
 	RunID          *uuid.UUID `json:"runId,omitempty"`
 	ConversationID *uuid.UUID `json:"conversationId,omitempty"`
 	Agent          string     `json:"agent,omitempty"`
+	WebhookID      *uuid.UUID `json:"webhookId,omitempty"`
 }
 
 // Notice is an event as it is told to people and programs, on streams and by webhooks.

@@ -44,23 +44,24 @@ type Filter struct {
 	At    *catalog.Path // a namespace or a dataset
 }
 
-// scope is a Filter whose names are resolved.
-type scope struct {
-	types              []event.Type
-	account            uuid.UUID // uuid.Nil: every account
-	namespace, dataset uuid.UUID
+// Scope is a Filter whose names are resolved.
+type Scope struct {
+	Types              []event.Type
+	Account            uuid.UUID // uuid.Nil: every account
+	Namespace, Dataset uuid.UUID // Dataset is uuid.Nil for a namespace
 }
 
-func (s scope) has(e event.Event) bool {
+// Has reports whether the scope selects an event.
+func (s Scope) Has(e event.Event) bool {
 	switch {
-	case len(s.types) > 0 && !slices.Contains(s.types, e.Type):
+	case len(s.Types) > 0 && !slices.Contains(s.Types, e.Type):
 		return false
-	case s.account == uuid.Nil:
+	case s.Account == uuid.Nil:
 		return true
-	case s.dataset != uuid.Nil:
-		return e.Subject.Account == s.account && e.Subject.ID == s.dataset
+	case s.Dataset != uuid.Nil:
+		return e.Subject.Account == s.Account && e.Subject.ID == s.Dataset
 	default:
-		return e.Subject.Account == s.account && e.Subject.Namespace == s.namespace
+		return e.Subject.Account == s.Account && e.Subject.Namespace == s.Namespace
 	}
 }
 
@@ -79,11 +80,11 @@ func Resolve(ctx context.Context, q postgres.Querier, c catalog.Catalog, who aut
 	return found.Account, found.NamespaceID, found.ID, err
 }
 
-func (f *Feed) scope(ctx context.Context, q postgres.Querier, who auth.Principal, filter Filter) (s scope, err error) {
-	s.types = filter.Types
+func (f *Feed) scope(ctx context.Context, q postgres.Querier, who auth.Principal, filter Filter) (s Scope, err error) {
+	s.Types = filter.Types
 
 	if filter.At != nil {
-		s.account, s.namespace, s.dataset, err = Resolve(ctx, q, f.Catalog, who, *filter.At)
+		s.Account, s.Namespace, s.Dataset, err = Resolve(ctx, q, f.Catalog, who, *filter.At)
 	}
 
 	return s, err
@@ -93,11 +94,11 @@ func (f *Feed) scope(ctx context.Context, q postgres.Querier, who auth.Principal
 const maxSharers = 10_000
 
 // logs returns the logs in which events for the caller may be.
-func (f *Feed) logs(ctx context.Context, q postgres.Querier, who auth.Principal, s scope) ([]uuid.UUID, error) {
-	logs := inboxes(who)
+func (f *Feed) logs(ctx context.Context, q postgres.Querier, who auth.Principal, s Scope) ([]uuid.UUID, error) {
+	logs := Inboxes(who)
 
-	if s.account != uuid.Nil {
-		logs = append(logs, s.account)
+	if s.Account != uuid.Nil {
+		logs = append(logs, s.Account)
 	} else {
 		sharers, err := f.Catalog.Sharers(ctx, q, who, maxSharers)
 		if err != nil {
@@ -112,8 +113,8 @@ func (f *Feed) logs(ctx context.Context, q postgres.Querier, who auth.Principal,
 	return slices.Compact(logs), nil
 }
 
-// inboxes returns the logs of what concerns the caller.
-func inboxes(who auth.Principal) (logs []uuid.UUID) {
+// Inboxes returns the logs of what concerns the caller.
+func Inboxes(who auth.Principal) (logs []uuid.UUID) {
 	for _, subject := range who.Subjects() {
 		logs = append(logs, event.Inbox(subject.Kind, subject.ID))
 	}
@@ -124,7 +125,7 @@ func inboxes(who auth.Principal) (logs []uuid.UUID) {
 // Reveal returns those of the events that the caller may see now.
 func Reveal(ctx context.Context, q postgres.Querier, c catalog.Catalog, who auth.Principal, events []event.Event) (shown []event.Event, err error) {
 	var (
-		mine       = inboxes(who)
+		mine       = Inboxes(who)
 		datasets   = map[uuid.UUID][]uuid.UUID{} // by account
 		namespaces = map[uuid.UUID][]uuid.UUID{}
 		seen       = map[uuid.UUID]bool{}

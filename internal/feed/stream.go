@@ -26,7 +26,7 @@ const (
 type Stream struct {
 	feed  *Feed
 	who   auth.Principal
-	scope scope
+	scope Scope
 
 	position  int64 // everything up to this number was given, or is not for the caller
 	told      int64 // position that the client knows
@@ -121,7 +121,7 @@ func (f *Feed) Read(ctx context.Context, who auth.Principal, filter Filter, afte
 }
 
 // readPage adds the events of one page to the batch. The logs are already those of this moment, so a new share does not change them.
-func (f *Feed) readPage(ctx context.Context, q postgres.Querier, who auth.Principal, s scope, r event.Range, limit int, batch *Batch) error {
+func (f *Feed) readPage(ctx context.Context, q postgres.Querier, who auth.Principal, s Scope, r event.Range, limit int, batch *Batch) error {
 	events, err := event.List(ctx, q, r, pageSize)
 	if err != nil {
 		return err
@@ -132,7 +132,7 @@ func (f *Feed) readPage(ctx context.Context, q postgres.Querier, who auth.Princi
 		end = events[pageSize-1].Seq
 	}
 
-	shown, err := Reveal(ctx, q, f.Catalog, who, slices.DeleteFunc(events, func(e event.Event) bool { return !s.has(e) }))
+	shown, err := Reveal(ctx, q, f.Catalog, who, slices.DeleteFunc(events, func(e event.Event) bool { return !s.Has(e) }))
 	if err != nil {
 		return err
 	}
@@ -267,7 +267,7 @@ func changesLogs(e event.Event) bool {
 // reveal returns the events that the filter selects and the caller may see. The credential is checked last, so that nothing slow happens between
 // the check and the delivery.
 func (s *Stream) reveal(ctx context.Context, events []event.Event) (shown []event.Event, err error) {
-	events = slices.DeleteFunc(slices.Clone(events), func(e event.Event) bool { return !s.scope.has(e) })
+	events = slices.DeleteFunc(slices.Clone(events), func(e event.Event) bool { return !s.scope.Has(e) })
 	if len(events) == 0 {
 		return nil, nil
 	}

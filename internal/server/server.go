@@ -23,6 +23,7 @@ import (
 	"quern.dev/quern/internal/run"
 	"quern.dev/quern/internal/upload"
 	"quern.dev/quern/internal/verified"
+	"quern.dev/quern/internal/webhook"
 )
 
 // Config contains everything that the REST API needs.
@@ -37,6 +38,7 @@ type Config struct {
 	Query          *query.Query
 	Runs           *run.Runs
 	Feed           *feed.Feed
+	Webhooks       *webhook.Webhooks
 	Verified       *verified.Verified
 	Benchmark      *benchmark.Benchmarks
 	Audit          audit.Log
@@ -110,6 +112,7 @@ type handlers struct {
 	runs       *run.Runs
 	verified   *verified.Verified
 	benchmark  *benchmark.Benchmarks
+	webhooks   *webhook.Webhooks
 	audit      audit.Log
 	public     string // address of the service
 	apiVersion string // of the interface specification

@@ -2434,8 +2434,133 @@ export interface paths {
          *     | `namespace.shared`, `namespace.unshared` | the same of a namespace |
          *     | `verified.suspended` | `{username, namespace, verifiedId}` |
          *     | `run.completed`, `run.failed`, `run.cancelled`, `run.waiting` | `{username, namespace, runId, conversationId, agent, code}`; a run that expired has failed |
+         *     | `webhook.test`, `webhook.disabled` | `{webhookId}` |
          */
         get: operations["streamEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhooks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the caller's webhooks
+         * @description Oldest first, without secrets.
+         */
+        get: operations["listWebhooks"];
+        put?: never;
+        /**
+         * Have events sent to an address
+         * @description Sends each event of GET /events that `types` and, if given, `username`, `namespace` and `datasetName` select, as POST with the same JSON, signed after
+         *     Standard Webhooks. Without a namespace it sends what concerns the caller: own datasets, namespaces and runs, and what others begin to share.
+         *     Only this answer and that of a rotation contain the secret. The webhook acts with the rights that its maker has when an event is sent, and ends with the token
+         *     that made it. The address must be https and public, unless the operator allows others. A user has at most 500 webhooks.
+         */
+        post: operations["createWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhooks/{webhookId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The webhook. */
+                webhookId: components["parameters"]["WebhookId"];
+            };
+            cookie?: never;
+        };
+        /** Get a webhook */
+        get: operations["getWebhook"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a webhook
+         * @description What waits for it is not sent.
+         */
+        delete: operations["deleteWebhook"];
+        options?: never;
+        head?: never;
+        /**
+         * Change a webhook
+         * @description `active: false` pauses it: what happens meanwhile is not sent later. `active: true` also ends `disabled`, and the webhook acts for the token of this request.
+         */
+        patch: operations["updateWebhook"];
+        trace?: never;
+    };
+    "/webhooks/{webhookId}/rotate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The webhook. */
+                webhookId: components["parameters"]["WebhookId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Give a webhook a new secret
+         * @description For 24 hours requests have two signatures, by the new secret and by the one before.
+         */
+        post: operations["rotateWebhookSecret"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhooks/{webhookId}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The webhook. */
+                webhookId: components["parameters"]["WebhookId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send an event of the type webhook.test to a webhook
+         * @description The event goes the way of all events. The deliveries of the webhook show what became of it.
+         */
+        post: operations["testWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhooks/{webhookId}/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The webhook. */
+                webhookId: components["parameters"]["WebhookId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * List what was sent to a webhook
+         * @description Newest first. What the receiver answered is not kept, except the status. Deliveries are kept for 7 days.
+         */
+        get: operations["listDeliveries"];
         put?: never;
         post?: never;
         delete?: never;
@@ -4498,7 +4623,101 @@ export interface components {
             nextCursor?: string;
         };
         /** @enum {string} */
-        NoticeType: "dataset.loaded" | "dataset.loadFailed" | "dataset.loadWaiting" | "dataset.columnsChanged" | "dataset.shared" | "dataset.unshared" | "namespace.shared" | "namespace.unshared" | "verified.suspended" | "run.completed" | "run.failed" | "run.cancelled" | "run.waiting";
+        NoticeType: "dataset.loaded" | "dataset.loadFailed" | "dataset.loadWaiting" | "dataset.columnsChanged" | "dataset.shared" | "dataset.unshared" | "namespace.shared" | "namespace.unshared" | "verified.suspended" | "run.completed" | "run.failed" | "run.cancelled" | "run.waiting" | "webhook.test" | "webhook.disabled";
+        NewWebhook: {
+            /** @description Where to send events. */
+            url: string;
+            /** @description Only events of these types; absent or empty for all. */
+            types?: components["schemas"]["NoticeType"][];
+            username?: components["schemas"]["AccountName"];
+            namespace?: components["schemas"]["ObjectName"];
+            datasetName?: components["schemas"]["ObjectName"];
+        };
+        WebhookChange: {
+            url?: string;
+            types?: components["schemas"]["NoticeType"][];
+            active?: boolean;
+        };
+        Webhook: {
+            /** Format: uuid */
+            id: string;
+            url: string;
+            /** @description Only events of these types; empty for all. */
+            types: components["schemas"]["NoticeType"][];
+            /** @description With `namespace`, the namespace to which it is limited. Absent if it is not limited, and if the caller may no longer see it. */
+            username?: string;
+            namespace?: string;
+            datasetName?: string;
+            status: components["schemas"]["WebhookStatus"];
+            /** @description Why it is disabled. */
+            reason?: string;
+            /**
+             * Format: date-time
+             * @description Since when every request has failed.
+             */
+            failingSinceAt?: string;
+            /**
+             * Format: date-time
+             * @description Until when the secret before signs too.
+             */
+            previousSecretEndsAt?: string;
+            /** Format: date-time */
+            createdAt: string;
+            /** @description For the library of Standard Webhooks that checks signatures. Only in answers to its creation and to a rotation. */
+            secret?: string;
+        };
+        /**
+         * @description `paused` by its owner, `disabled` by the service.
+         * @enum {string}
+         */
+        WebhookStatus: "active" | "paused" | "disabled";
+        WebhookList: {
+            data: components["schemas"]["Webhook"][];
+            nextCursor?: string;
+        };
+        WebhookTest: {
+            /** Format: uuid */
+            eventId: string;
+        };
+        DeliveryList: {
+            data: components["schemas"]["Delivery"][];
+            nextCursor?: string;
+        };
+        Delivery: {
+            /**
+             * Format: uuid
+             * @description The header `webhook-id`.
+             */
+            eventId: string;
+            type: components["schemas"]["NoticeType"];
+            status: components["schemas"]["DeliveryStatus"];
+            /** Format: int32 */
+            attempts: number;
+            /**
+             * Format: int32
+             * @description HTTP status of the last answer; absent if there was none.
+             */
+            responseStatus?: number;
+            /** @description What went wrong with the last request: `status` another status than 2xx, `redirect` which is not followed, `timeout`, `tls`, `connect`, `address` that is not public, `secret` of the service was changed, `inactive` webhook, `gone` event. */
+            problem?: string;
+            /**
+             * Format: int32
+             * @description How long the last request took.
+             */
+            latencyMs?: number;
+            /**
+             * Format: date-time
+             * @description When it happened.
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description When the last request was sent.
+             */
+            triedAt?: string;
+        };
+        /** @enum {string} */
+        DeliveryStatus: "waiting" | "delivered" | "failed";
         NoticeList: {
             data: components["schemas"]["Notice"][];
             /** @description The `Last-Event-ID` of the next request. */
@@ -4552,6 +4771,8 @@ export interface components {
             /** Format: uuid */
             conversationId?: string;
             agent?: string;
+            /** Format: uuid */
+            webhookId?: string;
         };
         AuditEntry: {
             /** Format: uuid */
@@ -4578,7 +4799,7 @@ export interface components {
         /** @description What it happened to, with the names that it had then. */
         AuditTarget: {
             /** @enum {string} */
-            kind: "account" | "token" | "namespace" | "dataset" | "upload" | "run" | "conversation" | "verified" | "benchmark";
+            kind: "account" | "token" | "namespace" | "dataset" | "upload" | "run" | "conversation" | "verified" | "benchmark" | "webhook";
             /** Format: uuid */
             id: string;
             namespace?: string;
@@ -4928,6 +5149,8 @@ export interface components {
         SessionId: string;
         /** @description The file in the upload session. */
         FileId: string;
+        /** @description The webhook. */
+        WebhookId: string;
         /** @description The verified question. */
         VerifiedId: string;
         /** @description The benchmark. */
@@ -10226,6 +10449,317 @@ export interface operations {
                      *     data: {"id":"0199c0ef-2b3c-7d4e-8f50-6b7c8d9e0f21","type":"dataset.loaded","timestamp":"2026-11-15T10:05:00Z","data":{"username":"ada","namespace":"shop","dataset":"orders","datasetId":"0199c0de-1a2b-7c3d-8e4f-5a6b7c8d9e01","ingestionId":"0199c0e5-8192-7ab3-84c5-d6e7f8091a2b","snapshotId":"0199c0e6-92a3-7bc4-95d6-e7f8091a2b3c","mode":"append","rows":120,"rowsSetAside":0}}
                      */
                     "text/event-stream": string;
+                };
+            };
+        };
+    };
+    listWebhooks: {
+        parameters: {
+            query?: {
+                /** @description `nextCursor` of the page before. */
+                cursor?: components["parameters"]["Cursor"];
+                /** @description Length of a page. */
+                limit?: components["parameters"]["Limit"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page of webhooks. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "id": "0199c0f3-1a2b-7c3d-8e4f-5a6b7c8d9e01",
+                     *           "url": "https://example.com/hooks/quern",
+                     *           "types": [],
+                     *           "status": "active",
+                     *           "createdAt": "2026-11-15T10:00:00Z"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["WebhookList"];
+                };
+            };
+        };
+    };
+    createWebhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes a repeat safe. For 24 hours the same key with the same request gives the first answer again and creates nothing new. With another
+                 *     request the answer is 422, and while the first request is still running it is 409.
+                 * @example report-2026-11-15
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "url": "https://example.com/hooks/quern",
+                 *       "types": [
+                 *         "dataset.loaded",
+                 *         "dataset.loadFailed"
+                 *       ],
+                 *       "username": "self",
+                 *       "namespace": "shop"
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewWebhook"];
+            };
+        };
+        responses: {
+            /** @description The webhook with its secret. */
+            201: {
+                headers: {
+                    Location: components["headers"]["Location"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "0199c0f3-1a2b-7c3d-8e4f-5a6b7c8d9e01",
+                     *       "url": "https://example.com/hooks/quern",
+                     *       "types": [
+                     *         "dataset.loaded",
+                     *         "dataset.loadFailed"
+                     *       ],
+                     *       "username": "ada",
+                     *       "namespace": "shop",
+                     *       "status": "active",
+                     *       "createdAt": "2026-11-15T10:00:00Z",
+                     *       "secret": "whsec_EXAMPLEEXAMPLEEXAMPLEEXAMPLEEXAMPLEEXAMPLE0="
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+        };
+    };
+    getWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The webhook. */
+                webhookId: components["parameters"]["WebhookId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The webhook. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "0199c0f3-1a2b-7c3d-8e4f-5a6b7c8d9e01",
+                     *       "url": "https://example.com/hooks/quern",
+                     *       "types": [
+                     *         "dataset.loaded",
+                     *         "dataset.loadFailed"
+                     *       ],
+                     *       "username": "ada",
+                     *       "namespace": "shop",
+                     *       "status": "active",
+                     *       "createdAt": "2026-11-15T10:00:00Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+        };
+    };
+    deleteWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The webhook. */
+                webhookId: components["parameters"]["WebhookId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The webhook is deleted. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    updateWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The webhook. */
+                webhookId: components["parameters"]["WebhookId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "active": false
+                 *     }
+                 */
+                "application/json": components["schemas"]["WebhookChange"];
+            };
+        };
+        responses: {
+            /** @description The webhook as it is now. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "0199c0f3-1a2b-7c3d-8e4f-5a6b7c8d9e01",
+                     *       "url": "https://example.com/hooks/quern",
+                     *       "types": [
+                     *         "dataset.loaded",
+                     *         "dataset.loadFailed"
+                     *       ],
+                     *       "username": "ada",
+                     *       "namespace": "shop",
+                     *       "status": "paused",
+                     *       "createdAt": "2026-11-15T10:00:00Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+        };
+    };
+    rotateWebhookSecret: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The webhook. */
+                webhookId: components["parameters"]["WebhookId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The webhook with its new secret. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "0199c0f3-1a2b-7c3d-8e4f-5a6b7c8d9e01",
+                     *       "url": "https://example.com/hooks/quern",
+                     *       "types": [
+                     *         "dataset.loaded",
+                     *         "dataset.loadFailed"
+                     *       ],
+                     *       "username": "ada",
+                     *       "namespace": "shop",
+                     *       "status": "active",
+                     *       "createdAt": "2026-11-15T10:00:00Z",
+                     *       "previousSecretEndsAt": "2026-11-16T10:00:00Z",
+                     *       "secret": "whsec_EXAMPLEEXAMPLEEXAMPLEEXAMPLEEXAMPLEEXAMPLE1="
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+        };
+    };
+    testWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The webhook. */
+                webhookId: components["parameters"]["WebhookId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The id of the event, which is also the header `webhook-id`. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "eventId": "0199c0f4-2b3c-7d4e-8f50-6b7c8d9e0f21"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["WebhookTest"];
+                };
+            };
+        };
+    };
+    listDeliveries: {
+        parameters: {
+            query?: {
+                /** @description `nextCursor` of the page before. */
+                cursor?: components["parameters"]["Cursor"];
+                /** @description Length of a page. */
+                limit?: components["parameters"]["Limit"];
+            };
+            header?: never;
+            path: {
+                /** @description The webhook. */
+                webhookId: components["parameters"]["WebhookId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page of deliveries. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "eventId": "0199c0f4-2b3c-7d4e-8f50-6b7c8d9e0f21",
+                     *           "type": "dataset.loaded",
+                     *           "status": "delivered",
+                     *           "attempts": 2,
+                     *           "responseStatus": 204,
+                     *           "latencyMs": 38,
+                     *           "createdAt": "2026-11-15T10:05:00Z",
+                     *           "triedAt": "2026-11-15T10:05:07Z"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["DeliveryList"];
                 };
             };
         };

@@ -1002,7 +1002,31 @@ class Version(TypedDict):
     a2aVersion: str
 
 
-NoticeType: TypeAlias = Literal['dataset.loaded', 'dataset.loadFailed', 'dataset.loadWaiting', 'dataset.columnsChanged', 'dataset.shared', 'dataset.unshared', 'namespace.shared', 'namespace.unshared', 'verified.suspended', 'run.completed', 'run.failed', 'run.cancelled', 'run.waiting']
+NoticeType: TypeAlias = Literal['dataset.loaded', 'dataset.loadFailed', 'dataset.loadWaiting', 'dataset.columnsChanged', 'dataset.shared', 'dataset.unshared', 'namespace.shared', 'namespace.unshared', 'verified.suspended', 'run.completed', 'run.failed', 'run.cancelled', 'run.waiting', 'webhook.test', 'webhook.disabled']
+
+
+class NewWebhook(TypedDict):
+    url: str
+    types: NotRequired[list[NoticeType]]
+    username: NotRequired[AccountName]
+    namespace: NotRequired[ObjectName]
+    datasetName: NotRequired[ObjectName]
+
+
+class WebhookChange(TypedDict):
+    url: NotRequired[str]
+    types: NotRequired[list[NoticeType]]
+    active: NotRequired[bool]
+
+
+WebhookStatus: TypeAlias = Literal['active', 'paused', 'disabled']
+
+
+class WebhookTest(TypedDict):
+    eventId: str
+
+
+DeliveryStatus: TypeAlias = Literal['waiting', 'delivered', 'failed']
 
 
 class Columns(TypedDict):
@@ -1038,6 +1062,7 @@ class NoticeData(TypedDict):
     runId: NotRequired[str]
     conversationId: NotRequired[str]
     agent: NotRequired[str]
+    webhookId: NotRequired[str]
 
 
 class AuditTarget(TypedDict):
@@ -1045,7 +1070,7 @@ class AuditTarget(TypedDict):
     What it happened to, with the names that it had then.
     """
 
-    kind: Literal['account', 'token', 'namespace', 'dataset', 'upload', 'run', 'conversation', 'verified', 'benchmark']
+    kind: Literal['account', 'token', 'namespace', 'dataset', 'upload', 'run', 'conversation', 'verified', 'benchmark', 'webhook']
     id: str
     namespace: NotRequired[str]
     dataset: NotRequired[str]
@@ -1363,6 +1388,38 @@ class AgentCard(TypedDict):
     skills: list[AgentSkill]
 
 
+class Webhook(TypedDict):
+    id: str
+    url: str
+    types: list[NoticeType]
+    username: NotRequired[str]
+    namespace: NotRequired[str]
+    datasetName: NotRequired[str]
+    status: WebhookStatus
+    reason: NotRequired[str]
+    failingSinceAt: NotRequired[str]
+    previousSecretEndsAt: NotRequired[str]
+    createdAt: str
+    secret: NotRequired[str]
+
+
+class WebhookList(TypedDict):
+    data: list[Webhook]
+    nextCursor: NotRequired[str]
+
+
+class Delivery(TypedDict):
+    eventId: str
+    type: NoticeType
+    status: DeliveryStatus
+    attempts: int
+    responseStatus: NotRequired[int]
+    problem: NotRequired[str]
+    latencyMs: NotRequired[int]
+    createdAt: str
+    triedAt: NotRequired[str]
+
+
 class Notice(TypedDict):
     id: str
     type: NoticeType
@@ -1516,6 +1573,11 @@ class CheckResult(TypedDict):
 
 class AuditList(TypedDict):
     data: list[AuditEntry]
+    nextCursor: NotRequired[str]
+
+
+class DeliveryList(TypedDict):
+    data: list[Delivery]
     nextCursor: NotRequired[str]
 
 
