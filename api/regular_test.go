@@ -83,7 +83,6 @@ func TestRegular(t *testing.T) {
 			"POST /data/{username}/{namespace}/{datasetName}/rows":                   "rows",
 			"POST /data/{username}/{namespace}/{datasetName}/rows/delete":            "rows",
 			"POST /ingest/{namespace}/{datasetName}":                                 "rows",
-			"POST /data/{username}/{namespace}/{datasetName}/rows/delete":            "removes rows",
 			"POST /permissions/namespaces/{username}/{namespace}/shares":             "sets the role of a grant",
 			"POST /permissions/datasets/{username}/{namespace}/{datasetName}/shares": "sets the role of a grant",
 		}
