@@ -5676,8 +5676,8 @@ type ClientInterface interface {
 	// The address is one of the object store and works for 60 seconds, without a token. Access is checked as for the list of pieces. A client that
 	// follows the redirect can add the header `Range` to continue a piece that broke off.
 	//
-	// Corresponds with GET /query/statements/{statementId}/pieces/{n} (the `GetPiece` operationId).
-	GetPiece(ctx context.Context, statementID StatementID, n int32, reqEditors ...RequestEditorFn) (*http.Response, error)
+	// Corresponds with GET /query/statements/{statementId}/pieces/{piece} (the `GetPiece` operationId).
+	GetPiece(ctx context.Context, statementID StatementID, piece int32, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListStatementRows Read the rows of a result page by page
 	//
@@ -8169,9 +8169,9 @@ func (c *Client) ListPieces(ctx context.Context, statementID StatementID, reqEdi
 // The address is one of the object store and works for 60 seconds, without a token. Access is checked as for the list of pieces. A client that
 // follows the redirect can add the header `Range` to continue a piece that broke off.
 //
-// Corresponds with GET /query/statements/{statementId}/pieces/{n} (the `GetPiece` operationId).
-func (c *Client) GetPiece(ctx context.Context, statementID StatementID, n int32, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewGetPieceRequest(c.Server, statementID, n)
+// Corresponds with GET /query/statements/{statementId}/pieces/{piece} (the `GetPiece` operationId).
+func (c *Client) GetPiece(ctx context.Context, statementID StatementID, piece int32, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetPieceRequest(c.Server, statementID, piece)
 	if err != nil {
 		return nil, err
 	}
@@ -13537,7 +13537,7 @@ func NewListPiecesRequest(server string, statementID StatementID) (*http.Request
 }
 
 // NewGetPieceRequest constructs an http.Request for the GetPiece method
-func NewGetPieceRequest(server string, statementID StatementID, n int32) (*http.Request, error) {
+func NewGetPieceRequest(server string, statementID StatementID, piece int32) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -13549,7 +13549,7 @@ func NewGetPieceRequest(server string, statementID StatementID, n int32) (*http.
 
 	var pathParam1 string
 
-	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "n", n, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "integer", Format: "int32"})
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "piece", piece, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "integer", Format: "int32"})
 	if err != nil {
 		return nil, err
 	}
@@ -16631,8 +16631,8 @@ type ClientWithResponsesInterface interface {
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
-	// Corresponds with GET /query/statements/{statementId}/pieces/{n} (the `GetPiece` operationId).
-	GetPieceWithResponse(ctx context.Context, statementID StatementID, n int32, reqEditors ...RequestEditorFn) (*GetPieceResponse, error)
+	// Corresponds with GET /query/statements/{statementId}/pieces/{piece} (the `GetPiece` operationId).
+	GetPieceWithResponse(ctx context.Context, statementID StatementID, piece int32, reqEditors ...RequestEditorFn) (*GetPieceResponse, error)
 
 	// ListStatementRowsWithResponse Read the rows of a result page by page
 	//
@@ -24859,9 +24859,9 @@ func (c *ClientWithResponses) ListPiecesWithResponse(ctx context.Context, statem
 //
 // Returns a wrapper object for the known response body format(s).
 //
-// Corresponds with GET /query/statements/{statementId}/pieces/{n} (the `GetPiece` operationId).
-func (c *ClientWithResponses) GetPieceWithResponse(ctx context.Context, statementID StatementID, n int32, reqEditors ...RequestEditorFn) (*GetPieceResponse, error) {
-	rsp, err := c.GetPiece(ctx, statementID, n, reqEditors...)
+// Corresponds with GET /query/statements/{statementId}/pieces/{piece} (the `GetPiece` operationId).
+func (c *ClientWithResponses) GetPieceWithResponse(ctx context.Context, statementID StatementID, piece int32, reqEditors ...RequestEditorFn) (*GetPieceResponse, error) {
+	rsp, err := c.GetPiece(ctx, statementID, piece, reqEditors...)
 	if err != nil {
 		return nil, err
 	}

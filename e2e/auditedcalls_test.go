@@ -106,7 +106,7 @@ func auditedCalls() []auditedCall {
 			entries: []string{"statement.read dataset <namespace>/orders"},
 		},
 		{
-			request: authorizationRow{operation: "GET /query/statements/{statementId}/pieces/{n}"}, status: 303,
+			request: authorizationRow{operation: "GET /query/statements/{statementId}/pieces/{piece}"}, status: 303,
 			entries: []string{"statement.export dataset <namespace>/orders"},
 		},
 		{

@@ -157,7 +157,7 @@ func namesNamespace(operation string) bool {
 
 // readsRows reports whether the operation returns rows of a dataset, or values of rows.
 func readsRows(operation string) bool {
-	return operation == "POST /query" || operation == "POST /query/link" || operation == "POST /query/check" || operation == callTool || strings.HasPrefix(operation, "GET ") && (strings.HasSuffix(operation, "/rows") || strings.HasSuffix(operation, "/export") || strings.HasSuffix(operation, "/setAside") || strings.HasSuffix(operation, "/pieces/{n}"))
+	return operation == "POST /query" || operation == "POST /query/link" || operation == "POST /query/check" || operation == callTool || strings.HasPrefix(operation, "GET ") && (strings.HasSuffix(operation, "/rows") || strings.HasSuffix(operation, "/export") || strings.HasSuffix(operation, "/setAside") || strings.HasSuffix(operation, "/pieces/{piece}"))
 }
 
 // readsProfile reports whether the operation needs a profile.
@@ -191,7 +191,7 @@ func (made thing) address(path string) string {
 		dataset = "new"
 	}
 
-	return strings.NewReplacer("/pieces/{n}", "/pieces/1", "{statementId}", made.statement, "{username}", "owner", "{namespace}", made.namespace, "{datasetName}", dataset, "{id}", made.token,
+	return strings.NewReplacer("/pieces/{piece}", "/pieces/1", "{statementId}", made.statement, "{username}", "owner", "{namespace}", made.namespace, "{datasetName}", dataset, "{id}", made.token,
 		"{agent}", "nl2ql", "{runId}", made.run.RunID, "{n}", "0", "{conversationId}", made.run.ConversationID,
 		"{sessionId}", made.session.SessionID, "{fileId}", made.file().FileID, "{ingestionId}", made.ingestion, "{snapshotId}", made.snapshot, "{deletedId}", made.deleted, "{verifiedId}", made.verified,
 		"{benchmarkId}", made.benchmark, "{webhookId}", made.webhook).Replace(path)

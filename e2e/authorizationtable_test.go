@@ -120,7 +120,7 @@ func authorizationTable() (columns string, rows []authorizationRow) {
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
 		{operation: "GET /query/statements/{statementId}/pieces", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
-		{operation: "GET /query/statements/{statementId}/pieces/{n}", statuses: "" +
+		{operation: "GET /query/statements/{statementId}/pieces/{piece}", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      303    303    303"},
 		{operation: "GET /query/statements/{statementId}/rows", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},

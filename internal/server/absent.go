@@ -32,6 +32,8 @@ func resources() map[string]resource {
 		"fileId":         {`file "{fileId}" in an upload session "{sessionId}"`, "GET /file-upload/{sessionId} lists the files of a session."},
 		"runId":          {`run "{runId}"`, "GET /query/runs lists your runs, and POST /query/ask begins one."},
 		"n":              {`step "{n}" of a run "{runId}"`, "GET /query/runs/{runId} shows the steps of a run."},
+		"statementId":    {`long statement "{statementId}"`, "GET /query/statements lists yours."},
+		"piece":          {`piece "{piece}" of a long statement "{statementId}"`, "GET /query/statements/{statementId}/pieces lists its pieces."},
 		"conversationId": {`conversation "{conversationId}"`, "GET /query/conversations lists yours."},
 		"id":             {`API token "{id}"`, "GET /user/tokens lists yours."},
 		"verifiedId":     {`verified question "{verifiedId}" of "{username}/{namespace}"`, "GET /verified/{username}/{namespace} lists those that you can see."},

@@ -145,9 +145,9 @@ func (h handlers) ListPieces(ctx context.Context, request api.ListPiecesRequestO
 	return shown, err
 }
 
-// getPiece handles GET /query/statements/{statementId}/pieces/{n}.
+// getPiece handles GET /query/statements/{statementId}/pieces/{piece}.
 func (s *Server) getPiece(w http.ResponseWriter, r *http.Request) error {
-	number, err := stepIndex(r)
+	number, err := pathNumber(r, "piece")
 	if err != nil {
 		return err
 	}

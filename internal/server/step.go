@@ -39,13 +39,16 @@ func (s *Server) listStepRows(w http.ResponseWriter, r *http.Request) error {
 
 // stepIndex returns the step number in the path. It returns NotFound for a number that no step can have, and for
 // another notation, such as 01, because every step has one address.
-func stepIndex(r *http.Request) (int, error) {
-	index, err := strconv.Atoi(r.PathValue("n"))
-	if err != nil || strconv.Itoa(index) != r.PathValue("n") {
+func stepIndex(r *http.Request) (int, error) { return pathNumber(r, "n") }
+
+// pathNumber returns a number in the path, as stepIndex does.
+func pathNumber(r *http.Request, name string) (int, error) {
+	number, err := strconv.Atoi(r.PathValue(name))
+	if err != nil || strconv.Itoa(number) != r.PathValue(name) {
 		return 0, fault.Absent()
 	}
 
-	return index, nil
+	return number, nil
 }
 
 // stepPage parses the query parameters, which the guard has checked: the byte offset of the page, and its number of rows.
