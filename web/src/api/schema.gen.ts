@@ -1316,7 +1316,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/query/statements/{statementId}/pieces/{n}": {
+    "/query/statements/{statementId}/pieces/{piece}": {
         parameters: {
             query?: never;
             header?: never;
@@ -1324,7 +1324,7 @@ export interface paths {
                 /** @description The long statement. */
                 statementId: components["parameters"]["StatementId"];
                 /** @description Number of the piece or of the end, from 1. */
-                n: number;
+                piece: number;
             };
             cookie?: never;
         };
@@ -8067,7 +8067,7 @@ export interface operations {
                 /** @description The long statement. */
                 statementId: components["parameters"]["StatementId"];
                 /** @description Number of the piece or of the end, from 1. */
-                n: number;
+                piece: number;
             };
             cookie?: never;
         };
