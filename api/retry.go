@@ -165,7 +165,7 @@ func actsAgain(request *http.Request) bool {
 		return false
 	}
 
-	for _, ending := range []string{"/clear", "/restore", "/retry"} {
+	for _, ending := range []string{"/clear", "/restore", "/retry", "/rotate"} {
 		if strings.HasSuffix(request.URL.Path, ending) {
 			return true
 		}

@@ -82,7 +82,7 @@ class AsyncHttp:
             try:
                 answer = await self._api.request(method, path, params=_given(params), headers=sent, content=content)
             except httpx2.TransportError as failed:
-                if attempt >= self._retries or not _may_repeat(method, failed):
+                if attempt >= self._retries or not _may_repeat(method, path, failed):
                     raise ConnectionFailed(f"{method} {self.server}/api/v1{path}: {_said(failed)}") from failed
             else:
                 if answer.status_code < 400:
@@ -161,9 +161,10 @@ def _trust(verify: bool | str) -> Any:
     return verify
 
 
-def _may_repeat(method: str, failed: Exception) -> bool:
-    # A repeated POST has the same Idempotency-Key, or repeats what is the same a second time.
-    return isinstance(failed, _ARRIVED_NEVER) or method != "PATCH"
+def _may_repeat(method: str, path: str, failed: Exception) -> bool:
+    # A repeated POST has the same Idempotency-Key, or repeats what is the same a second time, except these.
+    acts_again = method == "PATCH" or (method == "POST" and path.endswith(("/clear", "/restore")))
+    return isinstance(failed, _ARRIVED_NEVER) or not acts_again
 
 
 def _pause(attempt: int) -> float:
