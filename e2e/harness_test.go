@@ -44,15 +44,17 @@ func TestMain(m *testing.M) {
 
 	icebergio.Register("s3", openStore)
 
-	build := exec.Command("go", "build", "-tags", "scripted", "-o", binary())
-	if raceDetector() {
-		build.Args = append(build.Args, "-race")
-	}
+	if _, err := os.Stat(binary()); err != nil {
+		build := exec.Command("go", "build", "-tags", "scripted", "-o", binary())
+		if raceDetector() {
+			build.Args = append(build.Args, "-race")
+		}
 
-	build.Args = append(build.Args, "quern.dev/quern/cmd/quernd")
-	if output, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "building quernd: %v\n%s", err, output)
-		os.Exit(1)
+		build.Args = append(build.Args, "quern.dev/quern/cmd/quernd")
+		if output, err := build.CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "building quernd: %v\n%s", err, output)
+			os.Exit(1)
+		}
 	}
 
 	status := m.Run()
@@ -61,7 +63,9 @@ func TestMain(m *testing.M) {
 		fmt.Fprintf(os.Stderr, "removing what the tests shared: %v\n", err)
 	}
 
-	_ = os.RemoveAll(filepath.Dir(binary()))
+	if os.Getenv("QUERN_TEST_BINARY") == "" {
+		_ = os.RemoveAll(filepath.Dir(binary()))
+	}
 
 	os.Exit(status)
 }
@@ -83,8 +87,12 @@ func (c *sharedParts) remove() error { return errors.Join(c.realm.remove(), c.te
 // `make torture` sets it.
 func raceDetector() bool { return os.Getenv("QUERN_TEST_RACE") == "yes" }
 
-// binary returns the path of the quernd that TestMain builds.
+// binary returns the path of the quernd that TestMain builds. The runner names a path that all its processes share.
 func binary() string {
+	if shared := os.Getenv("QUERN_TEST_BINARY"); shared != "" {
+		return shared
+	}
+
 	return filepath.Join(os.TempDir(), fmt.Sprintf("quern-e2e-%d", os.Getpid()), "quernd")
 }
 

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -114,11 +115,19 @@ func (s *service) slowRequest(t *testing.T) slowRequest {
 	_, err = connection.Exec(t.Context(), `BEGIN; SELECT FROM accounts FOR UPDATE`)
 	require.NoError(t, err)
 
-	request := newRequest(t, http.MethodPost, s.url+"/user/tokens", token, `{"name":"slow"}`)
+	var waiting atomic.Bool
 
 	go func() {
-		answer, _ := try(request)
-		slow.answered <- answer
+		for {
+			answer, _ := try(newRequest(t, http.MethodPost, s.url+"/user/tokens", token, `{"name":"slow"}`))
+
+			// The service may use its only connection for other work at first.
+			if waiting.Load() || answer == nil || answer.status != http.StatusServiceUnavailable {
+				slow.answered <- answer
+
+				return
+			}
+		}
 	}()
 
 	await(t, "the request waits for the lock", func() (waits bool) {
@@ -129,6 +138,7 @@ func (s *service) slowRequest(t *testing.T) slowRequest {
 
 		return waits
 	})
+	waiting.Store(true)
 
 	return slow
 }

@@ -11,6 +11,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -23,6 +24,10 @@ import (
 
 // mostChances is the largest number of failed tests that run again. If more tests fail, the cause is not chance.
 const mostChances = 5
+
+// together is how many tests one process runs. Go starts the parallel parts of a test only after all other tests of the process have
+// started, and until then the services of the test are idle. With all tests in one process, forty idle services took most of two cores.
+const together = 24
 
 // options are the flags of the command.
 type options struct {
@@ -82,17 +87,19 @@ func runAll(ctx context.Context, o options, out io.Writer) error {
 	began := time.Now()
 	first := newReport(out)
 
-	if err := p.run(ctx, o.run, o.parallel, first); err != nil {
-		first.writeLogs(first.red())
+	for group := range slices.Chunk(shuffled(names), together) {
+		if err := p.run(ctx, anyOf(group), o.parallel, first); err != nil {
+			first.writeLogs(first.red())
 
-		return err
+			return err
+		}
 	}
 
 	// One test can end the process of all tests. Tests without a result run again in the same way.
 	if rest := first.unended(names); len(rest) > 0 {
 		fmt.Fprintf(out, "the test process died; running %d tests without a result again\n", len(rest))
 
-		if err := p.run(ctx, "^("+strings.Join(rest, "|")+")$", o.parallel, first); err != nil {
+		if err := p.run(ctx, anyOf(rest), o.parallel, first); err != nil {
 			return err
 		}
 	}
@@ -128,6 +135,17 @@ func runAll(ctx context.Context, o options, out io.Writer) error {
 
 	return nil
 }
+
+// shuffled returns the tests in random order, so that no test depends on those before it.
+func shuffled(names []string) []string {
+	order := slices.Clone(names)
+	rand.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+
+	return order
+}
+
+// anyOf returns a pattern for these tests.
+func anyOf(names []string) string { return "^(" + strings.Join(names, "|") + ")$" }
 
 // program is the compiled tests.
 type program struct {
@@ -170,6 +188,8 @@ func (p *program) run(ctx context.Context, pattern string, parallel int, into *r
 		"-test.v=test2json", "-test.shuffle=on", "-test.count=1", "-test.run="+pattern,
 		fmt.Sprintf("-test.parallel=%d", parallel), "-test.timeout="+p.timeout.String())
 	test.Dir, test.Stderr = p.dir, os.Stderr
+	// The first process builds quernd for all.
+	test.Env = append(os.Environ(), "QUERN_TEST_BINARY="+filepath.Join(filepath.Dir(p.path), "quernd"))
 	// On an interrupt the tests can still stop what they started.
 	test.Cancel = func() error { return test.Process.Signal(os.Interrupt) }
 	test.WaitDelay = time.Minute
