@@ -44,6 +44,7 @@ const (
 	AuditTargetKindDataset      AuditTargetKind = "dataset"
 	AuditTargetKindNamespace    AuditTargetKind = "namespace"
 	AuditTargetKindRun          AuditTargetKind = "run"
+	AuditTargetKindStatement    AuditTargetKind = "statement"
 	AuditTargetKindToken        AuditTargetKind = "token"
 	AuditTargetKindUpload       AuditTargetKind = "upload"
 	AuditTargetKindVerified     AuditTargetKind = "verified"
@@ -64,6 +65,8 @@ func (e AuditTargetKind) Valid() bool {
 	case AuditTargetKindNamespace:
 		return true
 	case AuditTargetKindRun:
+		return true
+	case AuditTargetKindStatement:
 		return true
 	case AuditTargetKindToken:
 		return true
@@ -2649,19 +2652,14 @@ type NewVerifiedQuestion struct {
 
 // NewWebhook defines model for NewWebhook.
 type NewWebhook struct {
-	// DatasetName Name of a namespace or dataset. Kept as written, compared without case.
 	DatasetName *ObjectName `json:"datasetName,omitempty"`
-
-	// Namespace Name of a namespace or dataset. Kept as written, compared without case.
-	Namespace *ObjectName `json:"namespace,omitempty"`
+	Namespace   *ObjectName `json:"namespace,omitempty"`
 
 	// Types Only events of these types; absent or empty for all.
 	Types *[]NoticeType `json:"types,omitempty"`
 
 	// URL Where to send events.
-	URL string `json:"url"`
-
-	// Username A username. Compared without case; `self` stands for the caller.
+	URL      string       `json:"url"`
 	Username *AccountName `json:"username,omitempty"`
 }
 

@@ -4628,15 +4628,15 @@ export interface components {
             /** @description Where to send events. */
             url: string;
             /** @description Only events of these types; absent or empty for all. */
-            types?: components["schemas"]["NoticeType"][];
-            username?: components["schemas"]["AccountName"];
-            namespace?: components["schemas"]["ObjectName"];
-            datasetName?: components["schemas"]["ObjectName"];
+            types?: components["schemas"]["NoticeType"][] | null;
+            username?: components["schemas"]["AccountName"] | null;
+            namespace?: components["schemas"]["ObjectName"] | null;
+            datasetName?: components["schemas"]["ObjectName"] | null;
         };
         WebhookChange: {
-            url?: string;
-            types?: components["schemas"]["NoticeType"][];
-            active?: boolean;
+            url?: string | null;
+            types?: components["schemas"]["NoticeType"][] | null;
+            active?: boolean | null;
         };
         Webhook: {
             /** Format: uuid */
@@ -4799,7 +4799,7 @@ export interface components {
         /** @description What it happened to, with the names that it had then. */
         AuditTarget: {
             /** @enum {string} */
-            kind: "account" | "token" | "namespace" | "dataset" | "upload" | "run" | "conversation" | "verified" | "benchmark" | "webhook";
+            kind: "account" | "token" | "namespace" | "dataset" | "upload" | "run" | "conversation" | "verified" | "benchmark" | "webhook" | "statement";
             /** Format: uuid */
             id: string;
             namespace?: string;

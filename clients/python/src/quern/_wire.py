@@ -1070,7 +1070,7 @@ class AuditTarget(TypedDict):
     What it happened to, with the names that it had then.
     """
 
-    kind: Literal['account', 'token', 'namespace', 'dataset', 'upload', 'run', 'conversation', 'verified', 'benchmark', 'webhook']
+    kind: Literal['account', 'token', 'namespace', 'dataset', 'upload', 'run', 'conversation', 'verified', 'benchmark', 'webhook', 'statement']
     id: str
     namespace: NotRequired[str]
     dataset: NotRequired[str]
