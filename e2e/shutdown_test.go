@@ -117,9 +117,12 @@ func (s *service) slowRequest(t *testing.T) slowRequest {
 
 	var waiting atomic.Bool
 
+	request := newRequest(t, http.MethodPost, s.url+"/user/tokens", token, `{"name":"slow"}`)
+
 	go func() {
 		for {
-			answer, _ := try(newRequest(t, http.MethodPost, s.url+"/user/tokens", token, `{"name":"slow"}`))
+			request.Body, _ = request.GetBody()
+			answer, _ := try(request)
 
 			// The service may use its only connection for other work at first.
 			if waiting.Load() || answer == nil || answer.status != http.StatusServiceUnavailable {

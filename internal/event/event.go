@@ -149,6 +149,11 @@ func WriteTx(ctx context.Context, tx postgres.Tx, events ...Event) error {
 	return insert(ctx, tx, events)
 }
 
+// ForgetRunsTx removes the events of runs that are deleted, in the same transaction.
+func ForgetRunsTx(ctx context.Context, tx postgres.Tx, account uuid.UUID, runs []uuid.UUID) error {
+	return deleteOfRuns(ctx, tx, account, runs)
+}
+
 // together is the largest number of events that get their numbers in one transaction.
 const together = 500
 

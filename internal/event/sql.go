@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"quern.dev/quern/internal/postgres"
@@ -33,6 +34,9 @@ const (
 		SELECT e.account_id, e.seq, e.event_id, e.type, e.kind, e.subject_account, e.subject_id, e.namespace_id, e.token_id, e.data, e.at, coalesce(a.username, '')
 		FROM events e LEFT JOIN accounts a ON a.id = e.subject_account
 		WHERE e.account_id = ANY($1) AND e.seq > $2 AND e.seq <= $3 ORDER BY e.seq LIMIT $4`
+	// Numbers may be given meanwhile. An event is then no longer in the first table, and the later statement sees it in the second.
+	sqlForgetNew      = `DELETE FROM new_events WHERE account_id = $1 AND kind = 'run' AND subject_id = ANY($2)`
+	sqlForget         = `DELETE FROM events WHERE account_id = $1 AND kind = 'run' AND subject_id = ANY($2)`
 	sqlMakePartition  = `SELECT events_partition($1)`
 	sqlDropPartitions = `SELECT events_drop($1)`
 )
@@ -50,6 +54,16 @@ func insert(ctx context.Context, tx pgx.Tx, events []Event) error {
 	}
 
 	return tx.SendBatch(ctx, batch).Close()
+}
+
+func deleteOfRuns(ctx context.Context, tx pgx.Tx, account uuid.UUID, runs []uuid.UUID) error {
+	for _, statement := range []string{sqlForgetNew, sqlForget} {
+		if _, err := tx.Exec(ctx, statement, account, runs); err != nil {
+			return err
+		}
+	}
+
+	return nil
 }
 
 func lockHead(ctx context.Context, tx pgx.Tx) (seq int64, free bool, err error) {

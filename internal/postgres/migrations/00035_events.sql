@@ -32,6 +32,7 @@ CREATE TABLE events (
     at              timestamptz NOT NULL,
     PRIMARY KEY (account_id, seq)
 ) PARTITION BY RANGE (seq);
+CREATE INDEX ON events (account_id, subject_id) WHERE kind = 'run'; -- for runs that are deleted
 CREATE TABLE events_default PARTITION OF events DEFAULT;
 
 -- The highest number.
