@@ -18,7 +18,7 @@ func TestRowModel(t *testing.T) {
 	t.Parallel()
 
 	s := start(t, "QUERN_MAINTENANCE_INTERVAL=1s")
-	bearer := value(t, call(t, http.MethodPost, s.url+"/user/tokens", s.newKey().token("ada"), `{"name": "model"}`))
+	bearer := value(t, call(t, http.MethodPost, s.url+"/user/tokens", s.newKey().token("ada"), `{"name": "model", "role": "owner"}`))
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 

@@ -69,6 +69,10 @@ func (h handlers) GetWebhook(ctx context.Context, request api.GetWebhookRequestO
 }
 
 func (h handlers) UpdateWebhook(ctx context.Context, request api.UpdateWebhookRequestObject) (api.UpdateWebhookResponseObject, error) {
+	if request.Body.URL == nil && request.Body.Types == nil && request.Body.Active == nil {
+		return nil, fault.New(fault.ValidationFailed, "The request changes nothing. Give url, types or active.")
+	}
+
 	change := webhook.Change{URL: request.Body.URL, Active: request.Body.Active}
 	if request.Body.Types != nil {
 		change.Types = new(typesOf(request.Body.Types))
