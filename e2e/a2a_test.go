@@ -290,7 +290,7 @@ func a2aErrors(p *peer, completed string) map[string]rpcCase {
 	}
 	here := `"metadata": {"namespace": "` + p.namespace + `"}`
 	missing := `{"id": "0199c0ea-d6e7-7f80-89a1-2b3c4d5e6f70"}`
-	push := `{"taskId": "` + completed + `", "id": "x", "url": "https://example.org"}`
+	push := `{"taskId": "` + completed + `", "id": "x", "url": "https://127.0.0.1/receiver"}`
 
 	return map[string]rpcCase{
 		"method":             {method: "Send", params: `{}`},
@@ -310,7 +310,7 @@ func a2aErrors(p *peer, completed string) map[string]rpcCase {
 		"version":            {method: "GetTask", params: missing, headers: []string{"A2A-Version: 0.3"}},
 		"push-create":        {method: "CreateTaskPushNotificationConfig", params: push},
 		"push-get":           {method: "GetTaskPushNotificationConfig", params: push},
-		"push-list":          {method: "ListTaskPushNotificationConfigs", params: push},
+		"push-list":          {method: "ListTaskPushNotificationConfigs", params: `{"taskId": "0199c0ea-d6e7-7f80-89a1-2b3c4d5e6f70"}`},
 		"push-delete":        {method: "DeleteTaskPushNotificationConfig", params: push},
 		"list-page":          {method: "ListTasks", params: `{"pageSize": 101, "pageToken": "x"}`},
 	}

@@ -220,6 +220,15 @@ func talk(t *testing.T, client *a2aclient.Client, d *filled, agent string) {
 	require.NoError(t, err)
 	require.Equal(t, 2, listed.TotalSize)
 
+	// The service refuses to connect to this address.
+	push, err := client.CreateTaskPushConfig(t.Context(), &protocol.PushConfig{TaskID: task.ID, URL: "https://localhost/none"})
+	require.NoError(t, err)
+
+	pushes, err := client.ListTaskPushConfigs(t.Context(), &protocol.ListTaskPushConfigRequest{TaskID: task.ID})
+	require.NoError(t, err)
+	require.Equal(t, []*protocol.PushConfig{push}, pushes)
+	require.NoError(t, client.DeleteTaskPushConfig(t.Context(), &protocol.DeleteTaskPushConfigRequest{TaskID: task.ID, ID: push.ID}))
+
 	waits := ask(waiting, protocol.TaskInfo{})
 	waits.Config = &protocol.SendMessageConfig{ReturnImmediately: true}
 	sent, err = client.SendMessage(t.Context(), waits)

@@ -70,17 +70,22 @@ func a2aAccessRules() map[string]func(r *ruled) {
 			require.Contains(r.t, string(field(r.t, r.card(), "capabilities")), `"extendedAgentCard":true`)
 		},
 
-		// Push notifications. The card declares that they are not supported.
-		"push notifications: -32003": func(r *ruled) {
-			require.Contains(r.t, r.card(), `"pushNotifications":false`)
+		// Push notifications. TestPushNotifications receives them.
+		"push notifications of a task of another look like ones that are not there": func(r *ruled) {
+			require.Contains(r.t, r.card(), `"pushNotifications":true`)
+
+			task := r.begin(waiting)
+			other := newPeer(r.by(r.other), r.agent)
 
 			for _, method := range a2aMethods {
 				if strings.Contains(method, "Push") {
-					require.Equal(r.t, -32003, r.code(method, `{"taskId": "x", "id": "x"}`), method)
+					params := func(task string) string { return `{"taskId": "` + task + `", "id": "x", "url": "https://localhost"}` }
+					require.Equal(r.t, -32001, r.code(method, params("x")), method)
+					require.Equal(r.t, other.call(method, params(uuid.NewString())).body, other.call(method, params(task.ID)).body, method)
 				}
 			}
 
-			require.Equal(r.t, -32003, r.code("SendMessage", r.ask("m", "{}", `"configuration": {"taskPushNotificationConfig": {"url": "https://example.org"}}`)))
+			r.task("CancelTask", task.ID)
 		},
 	}
 }

@@ -37,7 +37,7 @@ func allowed() map[string][]string {
 
 		"internal/exchange": {"internal/auth", "internal/catalog", "internal/fault", "internal/meaning", "internal/query", "internal/verified"},
 
-		"internal/a2a": {"internal/auth", "internal/catalog", "internal/fault", "internal/lexicon", "internal/run"},
+		"internal/a2a": {"internal/auth", "internal/catalog", "internal/fault", "internal/lexicon", "internal/run", "internal/webhook"},
 		"internal/mcp": {"internal/audit", "internal/auth", "internal/catalog", "internal/fault", "internal/meaning", "internal/query", "internal/run", "internal/verified"},
 
 		"internal/run": {

@@ -11,12 +11,14 @@ import (
 	"quern.dev/quern/internal/catalog"
 	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/run"
+	"quern.dev/quern/internal/webhook"
 )
 
 // Config holds the dependencies and limits of Agents.
 type Config struct {
 	Runs      *run.Runs
 	Catalog   catalog.Catalog
+	Push      *webhook.Webhooks
 	PublicURL string
 	Version   string // version of the API
 	MaxBody   int64

@@ -27,6 +27,7 @@ import (
 	"quern.dev/quern/internal/postgres"
 	"quern.dev/quern/internal/postgres/pgtest"
 	"quern.dev/quern/internal/run"
+	"quern.dev/quern/internal/webhook"
 )
 
 // canned is an agent that does what the agents of Quern never do: it asks for input, answers without a task, and makes
@@ -339,6 +340,7 @@ func newCanned(t *testing.T) string {
 	server := httptest.NewUnstartedServer(nil)
 	address := "http://" + server.Listener.Addr().String()
 	agents := newAgents(Config{
+		Push: webhook.New(webhook.Config{DB: db, Now: time.Now, Secret: []byte("secret"), Transport: &http.Transport{}}),
 		Runs: runs, Catalog: names, PublicURL: address, Version: "1", MaxBody: 1 << 20, Now: time.Now,
 		Who:  func(context.Context) auth.Principal { return who },
 		Note: func(_ context.Context, err error) { t.Log(err) },

@@ -111,7 +111,7 @@ func (a *Agents) cardOf(p profile) card {
 			SecuritySchemes:     protocol.NamedSecuritySchemes{scheme: protocol.HTTPAuthSecurityScheme{Scheme: "Bearer", BearerFormat: "JWT"}},
 			Skills:              []protocol.AgentSkill{p.skill},
 		},
-		Capabilities:         capabilities{Streaming: true, ExtendedAgentCard: true, Extensions: extensions(p)},
+		Capabilities:         capabilities{Streaming: true, PushNotifications: true, ExtendedAgentCard: true, Extensions: extensions(p)},
 		SecurityRequirements: []requirement{{Schemes: map[string]scopes{scheme: {List: []string{}}}}},
 	}
 }

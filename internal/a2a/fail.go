@@ -17,18 +17,17 @@ import (
 // codes maps errors of the protocol to JSON-RPC error codes.
 func codes() map[error]int {
 	return map[error]int{
-		protocol.ErrParseError:                   -32700,
-		protocol.ErrInvalidRequest:               -32600,
-		protocol.ErrMethodNotFound:               -32601,
-		protocol.ErrInvalidParams:                -32602,
-		protocol.ErrInternalError:                -32603,
-		protocol.ErrServerError:                  -32000,
-		protocol.ErrTaskNotFound:                 -32001,
-		protocol.ErrTaskNotCancelable:            -32002,
-		protocol.ErrPushNotificationNotSupported: -32003,
-		protocol.ErrUnsupportedOperation:         -32004,
-		protocol.ErrUnsupportedContentType:       -32005,
-		protocol.ErrVersionNotSupported:          -32009,
+		protocol.ErrParseError:             -32700,
+		protocol.ErrInvalidRequest:         -32600,
+		protocol.ErrMethodNotFound:         -32601,
+		protocol.ErrInvalidParams:          -32602,
+		protocol.ErrInternalError:          -32603,
+		protocol.ErrServerError:            -32000,
+		protocol.ErrTaskNotFound:           -32001,
+		protocol.ErrTaskNotCancelable:      -32002,
+		protocol.ErrUnsupportedOperation:   -32004,
+		protocol.ErrUnsupportedContentType: -32005,
+		protocol.ErrVersionNotSupported:    -32009,
 	}
 }
 

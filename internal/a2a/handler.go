@@ -385,27 +385,3 @@ func (h handler) GetExtendedAgentCard(ctx context.Context, _ *protocol.GetExtend
 
 	return &full.AgentCard, err
 }
-
-func noPush() error {
-	return protocol.NewError(protocol.ErrPushNotificationNotSupported, "This agent does not support push notifications.")
-}
-
-// CreateTaskPushConfig is not supported.
-func (h handler) CreateTaskPushConfig(context.Context, *protocol.PushConfig) (*protocol.PushConfig, error) {
-	return nil, noPush()
-}
-
-// GetTaskPushConfig is not supported.
-func (h handler) GetTaskPushConfig(context.Context, *protocol.GetTaskPushConfigRequest) (*protocol.PushConfig, error) {
-	return nil, noPush()
-}
-
-// ListTaskPushConfigs is not supported.
-func (h handler) ListTaskPushConfigs(context.Context, *protocol.ListTaskPushConfigRequest) (*protocol.ListTaskPushConfigResponse, error) {
-	return nil, noPush()
-}
-
-// DeleteTaskPushConfig is not supported.
-func (h handler) DeleteTaskPushConfig(context.Context, *protocol.DeleteTaskPushConfigRequest) error {
-	return noPush()
-}

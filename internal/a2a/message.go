@@ -43,7 +43,12 @@ func (h handler) accept(ctx context.Context, request *protocol.SendMessageReques
 		return run.Run{}, nil, err
 	}
 
-	return h.agent.talk.take(ctx, h, request.Message)
+	made, said, err := h.agent.talk.take(ctx, h, request.Message)
+	if err == nil && said == nil {
+		err = h.setPush(ctx, request.Config, made.ID)
+	}
+
+	return made, said, err
 }
 
 // oneQuestion is the talk of the agents of Quern: a task is one question. The agent may ask which of some options is meant.
@@ -128,8 +133,10 @@ func (h handler) check(request *protocol.SendMessageRequest) error {
 		return invalidField("message.parts", "must have at least one part")
 	case request.Config == nil:
 		return nil
-	case request.Config.PushConfig != nil:
-		return noPush()
+	}
+
+	if err := h.checkPush(request.Config); err != nil {
+		return err
 	}
 
 	if err := checkHistory("configuration.historyLength", request.Config.HistoryLength); err != nil {

@@ -29,9 +29,11 @@ func (a *App) newAgents(asking *query.Query, kept *verified.Verified) (map[strin
 	}
 
 	known, public, maxBody := catalog.Catalog{DB: a.db, Now: time.Now}, string(a.config.Server.PublicURL), int64(a.config.Server.MaxBody)
-	handlers := a2a.New(a2a.Config{
-		Runs: a.runs, Catalog: known, PublicURL: public, Version: contract.Info.Version, MaxBody: maxBody, Now: time.Now, Who: server.Caller, Note: server.Note,
-	}).Handlers()
+	agents := a2a.New(a2a.Config{
+		Runs: a.runs, Push: a.webhooks, Catalog: known, PublicURL: public, Version: contract.Info.Version, MaxBody: maxBody, Now: time.Now, Who: server.Caller, Note: server.Note,
+	})
+	handlers := agents.Handlers()
+	a.webhooks.Notify = agents.Notification
 
 	tools, err := mcp.New(mcp.Config{
 		Runs: a.runs, Query: asking, Catalog: known, Verified: kept, Audit: audit.Log{DB: a.db}, PublicURL: public, TrustedOrigins: a.config.Server.CORSOrigins,

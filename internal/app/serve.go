@@ -137,11 +137,12 @@ func New(ctx context.Context, c config.Serve, log *slog.Logger) (*App, error) {
 	asking := a.newQuery()
 	loading := a.newIngest(uploads, asking)
 	known := &verified.Verified{DB: a.db, Catalog: a.catalog(), Query: asking, Now: time.Now}
-	a.query, a.runs = asking, a.newRuns(asking, known)
 
 	if err := a.newEvents(); err != nil {
 		return nil, err
 	}
+
+	a.query, a.runs = asking, a.newRuns(asking, known)
 
 	benchmarks := a.newBenchmarks(known)
 

@@ -154,6 +154,12 @@ func ForgetRunsTx(ctx context.Context, tx postgres.Tx, account uuid.UUID, runs [
 	return deleteOfRuns(ctx, tx, account, runs)
 }
 
+// LastOfRunTx returns the last event of a run that has a number; nil if there is none. An event of the run that has no number yet does not get one before
+// the transaction ends.
+func LastOfRunTx(ctx context.Context, tx postgres.Tx, account, run uuid.UUID) (*Event, error) {
+	return selectLastOfRun(ctx, tx, account, run)
+}
+
 // together is the largest number of events that get their numbers in one transaction.
 const together = 500
 

@@ -35,8 +35,13 @@ const (
 		FROM events e LEFT JOIN accounts a ON a.id = e.subject_account
 		WHERE e.account_id = ANY($1) AND e.seq > $2 AND e.seq <= $3 ORDER BY e.seq LIMIT $4`
 	// Numbers may be given meanwhile. An event is then no longer in the first table, and the later statement sees it in the second.
-	sqlForgetNew      = `DELETE FROM new_events WHERE account_id = $1 AND kind = 'run' AND subject_id = ANY($2)`
-	sqlForget         = `DELETE FROM events WHERE account_id = $1 AND kind = 'run' AND subject_id = ANY($2)`
+	sqlForgetNew = `DELETE FROM new_events WHERE account_id = $1 AND kind = 'run' AND subject_id = ANY($2)`
+	sqlForget    = `DELETE FROM events WHERE account_id = $1 AND kind = 'run' AND subject_id = ANY($2)`
+	// The lock waits for a transaction that gives numbers, and makes the next one wait.
+	sqlLockNewOfRun = `SELECT FROM new_events WHERE account_id = $1 AND kind = 'run' AND subject_id = $2 FOR KEY SHARE`
+	sqlLastOfRun    = `
+		SELECT account_id, seq, event_id, type, kind, subject_account, subject_id, namespace_id, token_id, data, at, ''
+		FROM events WHERE account_id = $1 AND kind = 'run' AND subject_id = $2 ORDER BY seq DESC LIMIT 1`
 	sqlMakePartition  = `SELECT events_partition($1)`
 	sqlDropPartitions = `SELECT events_drop($1)`
 )
@@ -64,6 +69,24 @@ func deleteOfRuns(ctx context.Context, tx pgx.Tx, account uuid.UUID, runs []uuid
 	}
 
 	return nil
+}
+
+func selectLastOfRun(ctx context.Context, tx pgx.Tx, account, run uuid.UUID) (*Event, error) {
+	if _, err := tx.Exec(ctx, sqlLockNewOfRun, account, run); err != nil {
+		return nil, err
+	}
+
+	rows, err := tx.Query(ctx, sqlLastOfRun, account, run)
+	if err != nil {
+		return nil, err
+	}
+
+	found, err := pgx.CollectRows(rows, scan)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+
+	return &found[0], nil
 }
 
 func lockHead(ctx context.Context, tx pgx.Tx) (seq int64, free bool, err error) {

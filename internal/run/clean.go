@@ -78,7 +78,7 @@ func (r *Runs) removeOld(ctx context.Context) error {
 				}
 
 				if conversation == nil { // deleted since selectOld
-					return deleteRuns(ctx, tx, one.Account, []uuid.UUID{one.Run}, r.now())
+					return r.deleteTx(ctx, tx, one.Account, []uuid.UUID{one.Run})
 				}
 
 				return r.removeTx(ctx, tx, *conversation, []uuid.UUID{one.Run})

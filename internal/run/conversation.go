@@ -11,6 +11,7 @@ import (
 	"quern.dev/quern/internal/audit"
 	"quern.dev/quern/internal/auth"
 	"quern.dev/quern/internal/catalog"
+	"quern.dev/quern/internal/event"
 	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/postgres"
 )
@@ -202,6 +203,19 @@ func (r *Runs) DeleteConversation(ctx context.Context, who auth.Principal, id uu
 	})
 }
 
+// deleteTx deletes runs with everything that has their ids, except the audit log.
+func (r *Runs) deleteTx(ctx context.Context, tx postgres.Tx, account uuid.UUID, ids []uuid.UUID) error {
+	if err := deleteRuns(ctx, tx, account, ids, r.now()); err != nil {
+		return err
+	}
+
+	if err := event.ForgetRunsTx(ctx, tx, account, ids); err != nil {
+		return err
+	}
+
+	return r.Forget(ctx, tx, account, ids)
+}
+
 // removeTx removes runs of a locked conversation, and the conversation if no run is left. A title that was taken from the
 // first question is replaced by one from the first remaining question.
 func (r *Runs) removeTx(ctx context.Context, tx postgres.Tx, c Conversation, ids []uuid.UUID) error {
@@ -210,7 +224,7 @@ func (r *Runs) removeTx(ctx context.Context, tx postgres.Tx, c Conversation, ids
 		return err
 	}
 
-	if err := deleteRuns(ctx, tx, c.Account, ids, r.now()); err != nil {
+	if err := r.deleteTx(ctx, tx, c.Account, ids); err != nil {
 		return err
 	}
 

@@ -39,6 +39,9 @@ type Config struct {
 
 	Folder *disk.Watch // the work folder
 
+	// Forget deletes what others keep about runs that are deleted, in the same transaction.
+	Forget func(ctx context.Context, tx postgres.Tx, account uuid.UUID, runs []uuid.UUID) error
+
 	Suggest func(ctx context.Context, who auth.Principal, want Scope) ([]Suggestion, error)
 
 	Credentials auth.Credentials // checked again while a run or a stream is in progress

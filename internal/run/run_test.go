@@ -76,6 +76,7 @@ func newOffice(t *testing.T, lasting time.Duration) *office {
 	o.Runs = New(Config{
 		DB: db, Catalog: names, Agents: map[string]agent.Agent{"telling": telling{o.let}}, Jobs: func() *job.Client { return jobs },
 		Credentials: auth.Credentials{DB: db, Now: time.Now, GroupsMaxAge: time.Hour},
+		Forget:      func(context.Context, postgres.Tx, uuid.UUID, []uuid.UUID) error { return nil },
 		Log:         slog.New(slog.DiscardHandler), Now: func() time.Time { return time.Now().Add(time.Duration(o.ahead.Load())) }, Timeout: lasting, MaxPerUser: 3, PollInterval: 50 * time.Millisecond,
 	})
 

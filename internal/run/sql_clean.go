@@ -8,7 +8,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"quern.dev/quern/internal/blob"
-	"quern.dev/quern/internal/event"
 	"quern.dev/quern/internal/postgres"
 )
 
@@ -123,9 +122,5 @@ func deleteRuns(ctx context.Context, tx pgx.Tx, account uuid.UUID, runs []uuid.U
 		batch.Queue(statement, account, runs)
 	}
 
-	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
-		return err
-	}
-
-	return event.ForgetRunsTx(ctx, tx, account, runs)
+	return tx.SendBatch(ctx, batch).Close()
 }

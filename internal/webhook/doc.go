@@ -12,6 +12,7 @@
 //   - The body is made when it is sent, of what the maker of the webhook may see at that moment. What the maker may not see is not sent.
 //   - No connection is made to an address that is not public, unless the operator allows it. The address of the connection is checked, not the name.
 //     Redirects are not followed.
+//   - Push notifications of A2A are webhooks for the events of one run. Their credentials are stored encrypted, and they are deleted with the run.
 //   - A webhook ends with the credential that made it.
 //   - The secret of a webhook is not stored. What a receiver answers is neither stored nor logged.
 //

@@ -55,10 +55,16 @@ func (s *sender) post(ctx context.Context, k Webhook, id string, body []byte, se
 
 	at := time.Now()
 	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("User-Agent", "quern")
 	request.Header.Set("Webhook-Id", id)
 	request.Header.Set("Webhook-Timestamp", strconv.FormatInt(at.Unix(), 10))
 	request.Header.Set("Webhook-Signature", signatures(secrets, id, at, body))
+
+	return s.do(request)
+}
+
+// do sends a request and returns the status of the answer, or the problem.
+func (s *sender) do(request *http.Request) (status int, problem string) {
+	request.Header.Set("User-Agent", "quern")
 
 	client := s.secure
 	if request.URL.Scheme == "http" {

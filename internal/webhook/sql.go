@@ -12,18 +12,20 @@ import (
 )
 
 const sqlColumns = `w.account_id, w.id, w.token_id, w.url, w.types, w.scope_account, w.scope_space, w.scope_dataset, w.status, w.reason, w.secret_version, w.secret_check,
-	w.old_until, w.failing_since, w.created_at FROM webhooks w`
+	w.old_until, w.failing_since, w.created_at, w.run_id, w.push_id, w.sealed FROM webhooks w`
 
 const (
 	sqlInsertWebhook = `
 		WITH inverse AS (
-			INSERT INTO directory_webhooks (log_id, account_id, webhook_id) SELECT unnest($13::uuid[]), $1, $2)
-		INSERT INTO webhooks (account_id, id, token_id, url, types, scope_account, scope_space, scope_dataset, status, reason, secret_version, secret_check, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, '', $10, $11, $12)`
-	sqlCountWebhooks  = `SELECT count(*) FROM webhooks WHERE account_id = $1`
+			INSERT INTO directory_webhooks (log_id, account_id, webhook_id) SELECT unnest($16::uuid[]), $1, $2)
+		INSERT INTO webhooks (account_id, id, token_id, url, types, scope_account, scope_space, scope_dataset, status, reason, secret_version, secret_check, created_at,
+			run_id, push_id, sealed)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, '', $10, $11, $12, $13, $14, $15)`
+	// $2 is a run, or nil for the webhooks of people.
+	sqlCountWebhooks  = `SELECT count(*) FROM webhooks WHERE account_id = $1 AND run_id = $2`
 	sqlSelectWebhook  = `SELECT ` + sqlColumns + ` WHERE account_id = $1 AND id = $2`
 	sqlLockWebhook    = `SELECT ` + sqlColumns + ` WHERE account_id = $1 AND id = $2 FOR UPDATE`
-	sqlSelectWebhooks = `SELECT ` + sqlColumns + ` WHERE account_id = $1 AND id > $2 ORDER BY id LIMIT $3`
+	sqlSelectWebhooks = `SELECT ` + sqlColumns + ` WHERE account_id = $1 AND run_id = $2 AND id > $3 ORDER BY id LIMIT $4`
 	sqlUpdateWebhook  = `
 		UPDATE webhooks SET token_id = $3, url = $4, types = $5, status = $6, reason = $7, secret_version = $8, secret_check = $9, old_until = $10, failing_since = $11
 		WHERE account_id = $1 AND id = $2`
@@ -52,7 +54,7 @@ const (
 
 func insertWebhook(ctx context.Context, tx pgx.Tx, k Webhook, logs []uuid.UUID) error {
 	_, err := tx.Exec(ctx, sqlInsertWebhook, k.Account, k.ID, k.Token, k.URL, textsOf(k.Types), k.scopeAccount, k.scopeSpace, k.scopeDataset, k.Status, k.version, k.check,
-		k.CreatedAt, logs)
+		k.CreatedAt, k.run, k.pushID, k.sealed, logs)
 
 	return err
 }
@@ -66,8 +68,8 @@ func textsOf(types []event.Type) []string {
 	return list
 }
 
-func countWebhooks(ctx context.Context, tx pgx.Tx, account uuid.UUID) (count int, err error) {
-	err = tx.QueryRow(ctx, sqlCountWebhooks, account).Scan(&count)
+func countWebhooks(ctx context.Context, tx pgx.Tx, account, run uuid.UUID) (count int, err error) {
+	err = tx.QueryRow(ctx, sqlCountWebhooks, account, run).Scan(&count)
 
 	return count, err
 }
@@ -84,7 +86,7 @@ func fieldsOf(k *Webhook) []any {
 		&k.Account, &k.ID, &k.Token, &k.URL, &k.Types, &k.scopeAccount, &k.scopeSpace, &k.scopeDataset, &k.Status, &k.Reason, &k.version, &k.check,
 		moment{&k.OldUntil},
 		moment{&k.FailingSince},
-		&k.CreatedAt,
+		&k.CreatedAt, &k.run, &k.pushID, &k.sealed,
 	}
 }
 
@@ -133,8 +135,8 @@ func first(rows pgx.Rows, err error) (*Webhook, error) {
 	return &found[0], nil
 }
 
-func selectWebhooks(ctx context.Context, q postgres.Querier, account, after uuid.UUID, limit int) ([]Webhook, error) {
-	rows, err := q.Query(ctx, sqlSelectWebhooks, account, after, limit)
+func selectWebhooks(ctx context.Context, q postgres.Querier, account, run, after uuid.UUID, limit int) ([]Webhook, error) {
+	rows, err := q.Query(ctx, sqlSelectWebhooks, account, run, after, limit)
 	if err != nil {
 		return nil, err
 	}

@@ -37,6 +37,9 @@ type Config struct {
 	First        time.Duration // pause after the first failure, doubled after each further one
 	RetryTime    time.Duration // how long a delivery is tried
 	DisableAfter time.Duration // how long a webhook may only fail
+
+	// Notify returns the state of the task of a run as the caller may see it now, for push notifications.
+	Notify func(ctx context.Context, who auth.Principal, run uuid.UUID) ([]byte, error)
 }
 
 // Webhooks keeps webhooks and sends to them.
@@ -80,7 +83,14 @@ type Webhook struct {
 	scopeAccount, scopeSpace, scopeDataset uuid.UUID
 	version                                int
 	check                                  []byte
+	// Only of push notifications.
+	run    uuid.UUID
+	pushID string
+	sealed []byte
 }
+
+// isPush reports whether the webhook is the push notifications of a task, which the client of the task manages.
+func (k Webhook) isPush() bool { return k.run != uuid.Nil }
 
 const (
 	maxWebhooks = 500
@@ -154,7 +164,7 @@ func (w *Webhooks) Create(ctx context.Context, who auth.Principal, want Want) (m
 	}
 
 	draft := Webhook{
-		Account: who.Account, ID: uuid.Must(uuid.NewV7()), Token: who.Holder().Token, URL: want.URL, Types: want.Types, Status: Active, CreatedAt: w.now(), version: 1,
+		Account: who.Account, ID: uuid.Must(uuid.NewV7()), Token: who.Holder().Token, URL: want.URL, Types: want.Types, Status: Active, CreatedAt: w.now(), version: 1, sealed: []byte{},
 	}
 	draft.check = checkOf(w.secret(draft.ID, draft.version))
 
@@ -199,7 +209,7 @@ func (w *Webhooks) createTx(ctx context.Context, tx postgres.Tx, who auth.Princi
 
 	slices.SortFunc(logs, func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) })
 
-	if count, err := countWebhooks(ctx, tx, who.Account); err != nil || count >= maxWebhooks {
+	if count, err := countWebhooks(ctx, tx, who.Account, uuid.Nil); err != nil || count >= maxWebhooks {
 		if err == nil {
 			err = fault.New(fault.LimitExceeded, fmt.Sprintf("You have %d webhooks, which is the maximum. Delete one first.", count))
 		}
@@ -221,7 +231,7 @@ func (w *Webhooks) now() time.Time { return w.Now().UTC().Truncate(time.Millisec
 // get returns a webhook of the caller.
 func (w *Webhooks) get(ctx context.Context, q postgres.Querier, who auth.Principal, id uuid.UUID) (Webhook, error) {
 	found, err := selectWebhook(ctx, q, who.Account, id)
-	if err == nil && found == nil {
+	if err == nil && (found == nil || found.isPush()) {
 		err = fault.Absent()
 	}
 
@@ -280,7 +290,7 @@ func (w *Webhooks) List(ctx context.Context, who auth.Principal, after uuid.UUID
 	}
 
 	err = w.DB.Do(ctx, func(q postgres.Querier) error {
-		list, err = selectWebhooks(ctx, q, who.Account, after, limit+1)
+		list, err = selectWebhooks(ctx, q, who.Account, uuid.Nil, after, limit+1)
 
 		return err
 	})
@@ -351,7 +361,7 @@ func (w *Webhooks) change(ctx context.Context, who auth.Principal, id uuid.UUID,
 
 	err = w.DB.InTx(ctx, func(tx postgres.Tx) error {
 		found, err := lockWebhook(ctx, tx, who.Account, id)
-		if err == nil && found == nil {
+		if err == nil && (found == nil || found.isPush()) {
 			err = fault.Absent()
 		}
 

@@ -44,6 +44,9 @@ func (w *Webhooks) Numbered(ctx context.Context, tx postgres.Tx, events []event.
 	var logs []uuid.UUID
 	for _, e := range events {
 		logs = append(logs, e.Account)
+		if e.Subject.Kind == event.KindRun {
+			logs = append(logs, e.Subject.ID)
+		}
 	}
 
 	listeners, err := selectListeners(ctx, tx, logs)
@@ -55,7 +58,7 @@ func (w *Webhooks) Numbered(ctx context.Context, tx postgres.Tx, events []event.
 
 	for _, e := range events {
 		for _, l := range listeners {
-			if l.log == e.Account && l.wants(e) {
+			if (l.log == e.Account || l.log == e.Subject.ID) && l.wants(e) {
 				wanted = append(wanted, addressed{l.Webhook, e})
 			}
 		}
@@ -70,8 +73,11 @@ func (w *Webhooks) Numbered(ctx context.Context, tx postgres.Tx, events []event.
 
 // wants reports whether an event is for the webhook. A test is for one webhook only, whatever it selects.
 func (k Webhook) wants(e event.Event) bool {
-	if e.Type == event.WebhookTest {
+	switch {
+	case e.Type == event.WebhookTest:
 		return e.Subject.ID == k.ID
+	case k.isPush():
+		return e.Subject.Kind == event.KindRun && e.Subject.ID == k.run
 	}
 
 	return feed.Scope{Types: k.Types, Account: k.scopeAccount, Namespace: k.scopeSpace, Dataset: k.scopeDataset}.Has(e)
@@ -275,6 +281,10 @@ func (s *sender) deliver(ctx context.Context, l *lane, k Webhook, d Delivery) (a
 
 // try signs a body and sends it.
 func (s *sender) try(ctx context.Context, k Webhook, d Delivery, body []byte) (status int, problem string) {
+	if k.isPush() {
+		return s.push(ctx, k, body)
+	}
+
 	secrets := [][]byte{s.secret(k.ID, k.version)}
 	if !slices.Equal(checkOf(secrets[0]), k.check) {
 		return 0, problemSecret
@@ -352,6 +362,15 @@ func (s *sender) body(ctx context.Context, k Webhook, d Delivery) (body []byte, 
 		return nil, "", err
 	}
 
+	if k.isPush() {
+		body, err = s.Notify(ctx, who, k.run)
+		if fault.Is(err, fault.NotFound) {
+			return nil, "", nil
+		}
+
+		return body, "", err
+	}
+
 	var (
 		found *event.Event
 		shown []event.Event
@@ -385,6 +404,10 @@ func (s *sender) disable(ctx context.Context, k Webhook, reason string) error {
 		found, err := lockWebhook(ctx, tx, k.Account, k.ID)
 		if err != nil || found == nil || found.Status != Active {
 			return err
+		}
+
+		if found.isPush() {
+			return deleteWebhook(ctx, tx, *found)
 		}
 
 		found.Status, found.Reason = Disabled, reason

@@ -11,7 +11,7 @@ import (
 	"quern.dev/quern/internal/postgres"
 )
 
-// CleanArgs is the job that removes old deliveries.
+// CleanArgs is the job that removes old deliveries and old push notifications.
 type CleanArgs struct{}
 
 // Kind returns the name of the job.
@@ -19,7 +19,7 @@ func (CleanArgs) Kind() string { return "webhook.clean" }
 
 const (
 	cleanEvery = 10 * time.Minute
-	cleanBatch = 5000
+	cleanBatch = 1000
 )
 
 // Cleaner is the worker for CleanArgs.
@@ -30,7 +30,7 @@ type Cleaner struct {
 	Jobs     func() *job.Client
 }
 
-// Work removes old deliveries, unless another worker does.
+// Work removes what is old, unless another worker does.
 func (c *Cleaner) Work(ctx context.Context, j *river.Job[CleanArgs]) error {
 	return c.Jobs().Alone(ctx, j.Args, func(ctx context.Context, _ job.Lease) error {
 		for removed := int64(cleanBatch); removed == cleanBatch; {
@@ -44,8 +44,29 @@ func (c *Cleaner) Work(ctx context.Context, j *river.Job[CleanArgs]) error {
 			}
 		}
 
-		return nil
+		return c.Webhooks.cleanPushes(ctx)
 	})
+}
+
+// cleanPushes removes push notifications that are old. Their tasks have ended, or will not be told about.
+func (w *Webhooks) cleanPushes(ctx context.Context) error {
+	for removed := cleanBatch; removed == cleanBatch; {
+		err := w.DB.InTx(ctx, func(tx postgres.Tx) error {
+			old, err := lockOldPushes(ctx, tx, w.Now().Add(-event.Kept), cleanBatch)
+			if err != nil {
+				return err
+			}
+
+			removed = len(old)
+
+			return deleteAll(ctx, tx, old)
+		})
+		if err != nil {
+			return err
+		}
+	}
+
+	return nil
 }
 
 // Periodic returns the periodic jobs.

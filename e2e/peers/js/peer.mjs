@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { TaskState, Role } from '@a2a-js/sdk';
 import { ClientFactory, ClientFactoryOptions, DefaultAgentCardResolver, JsonRpcTransportFactory } from '@a2a-js/sdk/client';
-import { PushNotificationNotSupportedError, TaskNotCancelableError, TaskNotFoundError, UnsupportedOperationError } from '@a2a-js/sdk/errors';
+import { TaskNotCancelableError, TaskNotFoundError, UnsupportedOperationError } from '@a2a-js/sdk/errors';
 
 const { QUERN_URL, QUERN_TOKEN, QUERN_NAMESPACE } = process.env;
 
@@ -97,8 +97,15 @@ async function talk(entry) {
   await assert.rejects(client.sendMessage(ask(oneStep, {}, { taskId: task.id })), UnsupportedOperationError);
   await assert.rejects(client.resubscribeTask({ tenant: '', id: task.id }).next(), UnsupportedOperationError);
   await assert.rejects(client.sendMessageStream(ask(oneStep, {}, { taskId: randomUUID() })).next(), TaskNotFoundError);
-  // The card says so, and the library does not even ask.
-  assert.throws(() => client.createTaskPushNotificationConfig({ tenant: '', id: 'x', taskId: task.id, url: 'https://example.org', token: '', authentication: undefined }), PushNotificationNotSupportedError);
+
+  // The service refuses to connect to this address.
+  const push = { tenant: '', id: 'x', taskId: task.id, url: 'https://localhost/none', token: 't', authentication: undefined };
+  await client.createTaskPushNotificationConfig(push);
+  const which = { tenant: '', taskId: task.id, id: 'x' };
+  assert.equal((await client.getTaskPushNotificationConfig(which)).url, push.url);
+  assert.equal((await client.listTaskPushNotificationConfig({ tenant: '', taskId: task.id, pageSize: 0, pageToken: '' })).configs.length, 1);
+  await client.deleteTaskPushNotificationConfig(which);
+  await assert.rejects(client.getTaskPushNotificationConfig(which), TaskNotFoundError);
 }
 
 const catalog = await (await fetch(`${QUERN_URL}/a2a`)).json();

@@ -18,12 +18,17 @@ CREATE TABLE webhooks (
     old_until      timestamptz,          -- until then the secret before signs too
     failing_since  timestamptz,
     created_at     timestamptz NOT NULL,
+    run_id         uuid        NOT NULL, -- nil, except for push notifications of a task of A2A: the run
+    push_id        text        NOT NULL, -- the id that the client gave to the push notifications
+    sealed         bytea       NOT NULL, -- their token and credentials, encrypted
     PRIMARY KEY (account_id, id)
 );
+CREATE INDEX webhooks_run ON webhooks (account_id, run_id, push_id) WHERE run_id <> '00000000-0000-0000-0000-000000000000';
+CREATE INDEX webhooks_run_age ON webhooks (created_at) WHERE run_id <> '00000000-0000-0000-0000-000000000000';
 
 -- The inverse: which webhooks get the events of a log.
 CREATE TABLE directory_webhooks (
-    log_id     uuid NOT NULL,
+    log_id     uuid NOT NULL, -- an account or an inbox; for push notifications the run
     account_id uuid NOT NULL,
     webhook_id uuid NOT NULL,
     PRIMARY KEY (log_id, account_id, webhook_id)

@@ -2099,7 +2099,7 @@ export interface paths {
          *     A failure after the beginning of a stream is a status FAILED with a message, whose metadata have the `error`. Rows keep their internal fields, whose names begin with `__`.
          *
          *     A missing token, an unknown agent and what fails before the request reaches the agent are HTTP errors; every other failure is a JSON-RPC error
-         *     with the HTTP status 200. Codes beyond those of JSON-RPC: -32001 task not found, -32002 not cancelable, -32003 no push notifications,
+         *     with the HTTP status 200. Codes beyond those of JSON-RPC: -32001 task not found, -32002 not cancelable,
          *     -32004 unsupported operation, -32005 content type, -32009 version.
          */
         post: operations["callAgent"];
@@ -9765,7 +9765,7 @@ export interface operations {
                      *       ],
                      *       "capabilities": {
                      *         "streaming": true,
-                     *         "pushNotifications": false,
+                     *         "pushNotifications": true,
                      *         "extendedAgentCard": true
                      *       },
                      *       "securitySchemes": {
