@@ -564,6 +564,42 @@ func (e IngestionStatus) Valid() bool {
 	}
 }
 
+// Defines values for KeyDeclarationDuplicates.
+const (
+	KeyDeclarationDuplicatesRefuse   KeyDeclarationDuplicates = "refuse"
+	KeyDeclarationDuplicatesSetAside KeyDeclarationDuplicates = "setAside"
+)
+
+// Valid indicates whether the value is a known member of the KeyDeclarationDuplicates enum.
+func (e KeyDeclarationDuplicates) Valid() bool {
+	switch e {
+	case KeyDeclarationDuplicatesRefuse:
+		return true
+	case KeyDeclarationDuplicatesSetAside:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for KeyDuplicates.
+const (
+	KeyDuplicatesRefuse   KeyDuplicates = "refuse"
+	KeyDuplicatesSetAside KeyDuplicates = "setAside"
+)
+
+// Valid indicates whether the value is a known member of the KeyDuplicates enum.
+func (e KeyDuplicates) Valid() bool {
+	switch e {
+	case KeyDuplicatesRefuse:
+		return true
+	case KeyDuplicatesSetAside:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for MeasureFunction.
 const (
 	MeasureFunctionAverage       MeasureFunction = "average"
@@ -1971,6 +2007,14 @@ type DatasetItem struct {
 	Username AccountName `json:"username"`
 }
 
+// DatasetKey The columns whose values identify a row of the dataset. Absent if none were declared.
+type DatasetKey struct {
+	Columns []string `json:"columns"`
+
+	// Duplicates What happens to rows of a load without a value in the key, or with the values of another row.
+	Duplicates KeyDuplicates `json:"duplicates"`
+}
+
 // DatasetList defines model for DatasetList.
 type DatasetList struct {
 	Data       []DatasetItem `json:"data"`
@@ -1986,7 +2030,10 @@ type DatasetMetadata struct {
 	DataDescription string          `json:"dataDescription"`
 
 	// Engine The engine that queries it.
-	Engine           string            `json:"engine"`
+	Engine string `json:"engine"`
+
+	// Key The columns whose values identify a row of the dataset. Absent if none were declared.
+	Key              *DatasetKey       `json:"key,omitempty"`
 	RowCount         int64             `json:"rowCount"`
 	SchemaDefinition map[string]string `json:"schemaDefinition"`
 
@@ -2250,6 +2297,12 @@ type Indexed struct {
 	// Replaced Only of a dry run. Number of rows whose place the new ones would take.
 	Replaced *int64 `json:"replaced,omitempty"`
 
+	// RowsSetAside Number of rows that were not stored because of the key of the dataset. Absent if there were none.
+	RowsSetAside *int64 `json:"rowsSetAside,omitempty"`
+
+	// SetAside The first of these rows.
+	SetAside *[]LeftOutRow `json:"setAside,omitempty"`
+
 	// SnapshotID The snapshot that contains the rows. Absent if there were none.
 	SnapshotID *openapi_types.UUID `json:"snapshotId,omitempty"`
 }
@@ -2377,6 +2430,28 @@ type JoinSemanticsChange struct {
 
 	// To The other dataset: `dataset` in the same namespace, `namespace/dataset`, or `owner/namespace/dataset`.
 	To string `json:"to"`
+}
+
+// KeyDeclaration defines model for KeyDeclaration.
+type KeyDeclaration struct {
+	Columns []string `json:"columns"`
+
+	// Duplicates As in the dataset; `setAside` if absent.
+	Duplicates *KeyDeclarationDuplicates `json:"duplicates,omitempty"`
+}
+
+// KeyDeclarationDuplicates As in the dataset; `setAside` if absent.
+type KeyDeclarationDuplicates string
+
+// KeyDuplicates What happens to rows of a load without a value in the key, or with the values of another row.
+type KeyDuplicates string
+
+// LeftOutRow defines model for LeftOutRow.
+type LeftOutRow struct {
+	Reason string `json:"reason"`
+
+	// Row Number of the row in the body, counted from 1.
+	Row int64 `json:"row"`
 }
 
 // LeftShare defines model for LeftShare.
@@ -4035,7 +4110,7 @@ type AppendRowsParams struct {
 	// Mode Add the rows, or merge them by `key`.
 	Mode *AppendRowsParamsMode `form:"mode,omitempty" json:"mode,omitempty"`
 
-	// Key Names of the columns of the key of a merge, separated by commas.
+	// Key Names of the columns of the key of a merge, separated by commas. If the dataset has a key, the parameter can be absent, and can name no other.
 	Key *RowsKey `form:"key,omitempty" json:"key,omitempty"`
 
 	// DryRun Only with `mode=merge`. Store nothing, and count the rows that would be replaced.
@@ -4126,7 +4201,7 @@ type IngestRowsParams struct {
 	// Mode Add the rows, or merge them by `key`.
 	Mode *IngestRowsParamsMode `form:"mode,omitempty" json:"mode,omitempty"`
 
-	// Key Names of the columns of the key of a merge, separated by commas.
+	// Key Names of the columns of the key of a merge, separated by commas. If the dataset has a key, the parameter can be absent, and can name no other.
 	Key *RowsKey `form:"key,omitempty" json:"key,omitempty"`
 
 	// DryRun Only with `mode=merge`. Store nothing, and count the rows that would be replaced.
@@ -4412,6 +4487,9 @@ type CreateIngestionJSONRequestBody = NewIngestion
 
 // RetryIngestionJSONRequestBody defines body for RetryIngestion for application/json ContentType.
 type RetryIngestionJSONRequestBody = IngestionRetry
+
+// PutKeyJSONRequestBody defines body for PutKey for application/json ContentType.
+type PutKeyJSONRequestBody = KeyDeclaration
 
 // AppendRowsJSONRequestBody defines body for AppendRows for application/json ContentType.
 type AppendRowsJSONRequestBody = NewRows
@@ -4840,6 +4918,41 @@ type ClientInterface interface {
 	// Corresponds with GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/setAside/export (the `ExportSetAsideRows` operationId).
 	ExportSetAsideRows(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, params *ExportSetAsideRowsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// DeleteKey Remove the key of a dataset
+	//
+	// Needs the editor role. Rows are no longer checked. Nothing happens if there is no key.
+	//
+	// Corresponds with DELETE /data/{username}/{namespace}/{datasetName}/key (the `DeleteKey` operationId).
+	DeleteKey(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutKeyWithBody Declare the key of a dataset
+	//
+	// Needs the editor role. The key is the columns whose values identify a row. 409 with the number of rows if rows have no value there, or the
+	// same values as other rows. From then on no load stores such rows: with `duplicates: setAside` they are left out and listed, with `refuse` the
+	// load fails. Rows are merged by the key. GET on the dataset shows it.
+	//
+	// The columns cannot be `double` or JSON. Before the first rows the columns are not known: then the first load must have them. Restoring a
+	// snapshot that violates the key is 409.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /data/{username}/{namespace}/{datasetName}/key (the `PutKey` operationId).
+	PutKeyWithBody(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutKey Declare the key of a dataset
+	//
+	// Needs the editor role. The key is the columns whose values identify a row. 409 with the number of rows if rows have no value there, or the
+	// same values as other rows. From then on no load stores such rows: with `duplicates: setAside` they are left out and listed, with `refuse` the
+	// load fails. Rows are merged by the key. GET on the dataset shows it.
+	//
+	// The columns cannot be `double` or JSON. Before the first rows the columns are not known: then the first load must have them. Restoring a
+	// snapshot that violates the key is 409.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /data/{username}/{namespace}/{datasetName}/key (the `PutKey` operationId).
+	PutKey(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, body PutKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// GetProfile Profile of a dataset's columns
 	//
 	// The profile is computed when the dataset has not changed for a while, so it may describe an earlier snapshot, which `snapshotId`
@@ -4866,6 +4979,8 @@ type ClientInterface interface {
 	// lacks is null afterwards. Rows whose key is new are added. A row with null in its key matches no other row. A key that occurs twice in
 	// the body is 422.
 	//
+	// If the dataset has a key, rows that violate it are left out and listed in the answer, or all rows are refused with 409.
+	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /data/{username}/{namespace}/{datasetName}/rows (the `AppendRows` operationId).
@@ -4879,6 +4994,8 @@ type ClientInterface interface {
 	// With `mode=merge` a row takes the place of the rows that have the same values in the columns of `key`, as a whole: a column that the body
 	// lacks is null afterwards. Rows whose key is new are added. A row with null in its key matches no other row. A key that occurs twice in
 	// the body is 422.
+	//
+	// If the dataset has a key, rows that violate it are left out and listed in the answer, or all rows are refused with 409.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -4970,7 +5087,7 @@ type ClientInterface interface {
 	// Only the owner may do this; others who can see the dataset get 403.
 	// Makes a new snapshot with the rows of the earlier one, so that the restore itself can be undone.
 	// To undo a change, restore the snapshot before it in GET …/snapshots. What was stored after that snapshot is undone, too.
-	// Ingestions and posts of rows that were accepted before it end with CONFLICT.
+	// Ingestions and posts of rows that were accepted before it end with CONFLICT. A snapshot that violates the key of the dataset is 409.
 	//
 	// Corresponds with POST /data/{username}/{namespace}/{datasetName}/snapshots/{snapshotId}/restore (the `RestoreSnapshot` operationId).
 	RestoreSnapshot(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, snapshotID SnapshotID, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -6633,6 +6750,71 @@ func (c *Client) ExportSetAsideRows(ctx context.Context, username Username, name
 	return c.Client.Do(req)
 }
 
+// DeleteKey Remove the key of a dataset
+//
+// Needs the editor role. Rows are no longer checked. Nothing happens if there is no key.
+//
+// Corresponds with DELETE /data/{username}/{namespace}/{datasetName}/key (the `DeleteKey` operationId).
+func (c *Client) DeleteKey(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteKeyRequest(c.Server, username, namespace, datasetName)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutKeyWithBody Declare the key of a dataset
+//
+// Needs the editor role. The key is the columns whose values identify a row. 409 with the number of rows if rows have no value there, or the
+// same values as other rows. From then on no load stores such rows: with `duplicates: setAside` they are left out and listed, with `refuse` the
+// load fails. Rows are merged by the key. GET on the dataset shows it.
+//
+// The columns cannot be `double` or JSON. Before the first rows the columns are not known: then the first load must have them. Restoring a
+// snapshot that violates the key is 409.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /data/{username}/{namespace}/{datasetName}/key (the `PutKey` operationId).
+func (c *Client) PutKeyWithBody(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutKeyRequestWithBody(c.Server, username, namespace, datasetName, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutKey Declare the key of a dataset
+//
+// Needs the editor role. The key is the columns whose values identify a row. 409 with the number of rows if rows have no value there, or the
+// same values as other rows. From then on no load stores such rows: with `duplicates: setAside` they are left out and listed, with `refuse` the
+// load fails. Rows are merged by the key. GET on the dataset shows it.
+//
+// The columns cannot be `double` or JSON. Before the first rows the columns are not known: then the first load must have them. Restoring a
+// snapshot that violates the key is 409.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /data/{username}/{namespace}/{datasetName}/key (the `PutKey` operationId).
+func (c *Client) PutKey(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, body PutKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutKeyRequest(c.Server, username, namespace, datasetName, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // GetProfile Profile of a dataset's columns
 //
 // The profile is computed when the dataset has not changed for a while, so it may describe an earlier snapshot, which `snapshotId`
@@ -6679,6 +6861,8 @@ func (c *Client) ListRows(ctx context.Context, username Username, namespace Name
 // lacks is null afterwards. Rows whose key is new are added. A row with null in its key matches no other row. A key that occurs twice in
 // the body is 422.
 //
+// If the dataset has a key, rows that violate it are left out and listed in the answer, or all rows are refused with 409.
+//
 // Takes any type of body and a specified content type.
 //
 // Corresponds with POST /data/{username}/{namespace}/{datasetName}/rows (the `AppendRows` operationId).
@@ -6702,6 +6886,8 @@ func (c *Client) AppendRowsWithBody(ctx context.Context, username Username, name
 // With `mode=merge` a row takes the place of the rows that have the same values in the columns of `key`, as a whole: a column that the body
 // lacks is null afterwards. Rows whose key is new are added. A row with null in its key matches no other row. A key that occurs twice in
 // the body is 422.
+//
+// If the dataset has a key, rows that violate it are left out and listed in the answer, or all rows are refused with 409.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -6863,7 +7049,7 @@ func (c *Client) ListSnapshots(ctx context.Context, username Username, namespace
 // Only the owner may do this; others who can see the dataset get 403.
 // Makes a new snapshot with the rows of the earlier one, so that the restore itself can be undone.
 // To undo a change, restore the snapshot before it in GET …/snapshots. What was stored after that snapshot is undone, too.
-// Ingestions and posts of rows that were accepted before it end with CONFLICT.
+// Ingestions and posts of rows that were accepted before it end with CONFLICT. A snapshot that violates the key of the dataset is 409.
 //
 // Corresponds with POST /data/{username}/{namespace}/{datasetName}/snapshots/{snapshotId}/restore (the `RestoreSnapshot` operationId).
 func (c *Client) RestoreSnapshot(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, snapshotID SnapshotID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -10564,6 +10750,115 @@ func NewExportSetAsideRowsRequest(server string, username Username, namespace Na
 	if err != nil {
 		return nil, err
 	}
+
+	return req, nil
+}
+
+// NewDeleteKeyRequest constructs an http.Request for the DeleteKey method
+func NewDeleteKeyRequest(server string, username Username, namespace Namespace, datasetName DatasetName) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "username", username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "namespace", namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam2 string
+
+	pathParam2, err = runtime.StyleParamWithOptions("simple", false, "datasetName", datasetName, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/data/%s/%s/%s/key", pathParam0, pathParam1, pathParam2)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewPutKeyRequest calls the generic PutKey builder with application/json body
+func NewPutKeyRequest(server string, username Username, namespace Namespace, datasetName DatasetName, body PutKeyJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPutKeyRequestWithBody(server, username, namespace, datasetName, "application/json", bodyReader)
+}
+
+// NewPutKeyRequestWithBody constructs an http.Request for the PutKey method, with any body, and a specified content type
+func NewPutKeyRequestWithBody(server string, username Username, namespace Namespace, datasetName DatasetName, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "username", username, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "namespace", namespace, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam2 string
+
+	pathParam2, err = runtime.StyleParamWithOptions("simple", false, "datasetName", datasetName, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/data/%s/%s/%s/key", pathParam0, pathParam1, pathParam2)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	return req, nil
 }
@@ -15729,6 +16024,43 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /data/{username}/{namespace}/{datasetName}/ingestions/{ingestionId}/setAside/export (the `ExportSetAsideRows` operationId).
 	ExportSetAsideRowsWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, ingestionID IngestionID, params *ExportSetAsideRowsParams, reqEditors ...RequestEditorFn) (*ExportSetAsideRowsResponse, error)
 
+	// DeleteKeyWithResponse Remove the key of a dataset
+	//
+	// Needs the editor role. Rows are no longer checked. Nothing happens if there is no key.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /data/{username}/{namespace}/{datasetName}/key (the `DeleteKey` operationId).
+	DeleteKeyWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*DeleteKeyResponse, error)
+
+	// PutKeyWithBodyWithResponse Declare the key of a dataset
+	//
+	// Needs the editor role. The key is the columns whose values identify a row. 409 with the number of rows if rows have no value there, or the
+	// same values as other rows. From then on no load stores such rows: with `duplicates: setAside` they are left out and listed, with `refuse` the
+	// load fails. Rows are merged by the key. GET on the dataset shows it.
+	//
+	// The columns cannot be `double` or JSON. Before the first rows the columns are not known: then the first load must have them. Restoring a
+	// snapshot that violates the key is 409.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /data/{username}/{namespace}/{datasetName}/key (the `PutKey` operationId).
+	PutKeyWithBodyWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutKeyResponse, error)
+
+	// PutKeyWithResponse Declare the key of a dataset
+	//
+	// Needs the editor role. The key is the columns whose values identify a row. 409 with the number of rows if rows have no value there, or the
+	// same values as other rows. From then on no load stores such rows: with `duplicates: setAside` they are left out and listed, with `refuse` the
+	// load fails. Rows are merged by the key. GET on the dataset shows it.
+	//
+	// The columns cannot be `double` or JSON. Before the first rows the columns are not known: then the first load must have them. Restoring a
+	// snapshot that violates the key is 409.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /data/{username}/{namespace}/{datasetName}/key (the `PutKey` operationId).
+	PutKeyWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, body PutKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*PutKeyResponse, error)
+
 	// GetProfileWithResponse Profile of a dataset's columns
 	//
 	// The profile is computed when the dataset has not changed for a while, so it may describe an earlier snapshot, which `snapshotId`
@@ -15759,6 +16091,8 @@ type ClientWithResponsesInterface interface {
 	// lacks is null afterwards. Rows whose key is new are added. A row with null in its key matches no other row. A key that occurs twice in
 	// the body is 422.
 	//
+	// If the dataset has a key, rows that violate it are left out and listed in the answer, or all rows are refused with 409.
+	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /data/{username}/{namespace}/{datasetName}/rows (the `AppendRows` operationId).
@@ -15772,6 +16106,8 @@ type ClientWithResponsesInterface interface {
 	// With `mode=merge` a row takes the place of the rows that have the same values in the columns of `key`, as a whole: a column that the body
 	// lacks is null afterwards. Rows whose key is new are added. A row with null in its key matches no other row. A key that occurs twice in
 	// the body is 422.
+	//
+	// If the dataset has a key, rows that violate it are left out and listed in the answer, or all rows are refused with 409.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -15867,7 +16203,7 @@ type ClientWithResponsesInterface interface {
 	// Only the owner may do this; others who can see the dataset get 403.
 	// Makes a new snapshot with the rows of the earlier one, so that the restore itself can be undone.
 	// To undo a change, restore the snapshot before it in GET …/snapshots. What was stored after that snapshot is undone, too.
-	// Ingestions and posts of rows that were accepted before it end with CONFLICT.
+	// Ingestions and posts of rows that were accepted before it end with CONFLICT. A snapshot that violates the key of the dataset is 409.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -18361,6 +18697,109 @@ func (r ExportSetAsideRowsResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ExportSetAsideRowsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// DeleteKeyResponseDefaultHeaders the declared response headers of an HTTP default response for DeleteKey
+type DeleteKeyResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type DeleteKeyResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *DeleteKeyResponseDefaultHeaders
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r DeleteKeyResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteKeyResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteKeyResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteKeyResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteKeyResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// PutKeyResponseDefaultHeaders the declared response headers of an HTTP default response for PutKey
+type PutKeyResponseDefaultHeaders struct {
+	XRequestID *string
+}
+
+type PutKeyResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DatasetKey
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Internal
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *PutKeyResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PutKeyResponse) GetJSON200() *DatasetKey {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r PutKeyResponse) GetJSONDefault() *Internal {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PutKeyResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PutKeyResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PutKeyResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PutKeyResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -23537,6 +23976,61 @@ func (c *ClientWithResponses) ExportSetAsideRowsWithResponse(ctx context.Context
 	return ParseExportSetAsideRowsResponse(rsp)
 }
 
+// DeleteKeyWithResponse Remove the key of a dataset
+//
+// Needs the editor role. Rows are no longer checked. Nothing happens if there is no key.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /data/{username}/{namespace}/{datasetName}/key (the `DeleteKey` operationId).
+func (c *ClientWithResponses) DeleteKeyWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, reqEditors ...RequestEditorFn) (*DeleteKeyResponse, error) {
+	rsp, err := c.DeleteKey(ctx, username, namespace, datasetName, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteKeyResponse(rsp)
+}
+
+// PutKeyWithBodyWithResponse Declare the key of a dataset
+//
+// Needs the editor role. The key is the columns whose values identify a row. 409 with the number of rows if rows have no value there, or the
+// same values as other rows. From then on no load stores such rows: with `duplicates: setAside` they are left out and listed, with `refuse` the
+// load fails. Rows are merged by the key. GET on the dataset shows it.
+//
+// The columns cannot be `double` or JSON. Before the first rows the columns are not known: then the first load must have them. Restoring a
+// snapshot that violates the key is 409.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /data/{username}/{namespace}/{datasetName}/key (the `PutKey` operationId).
+func (c *ClientWithResponses) PutKeyWithBodyWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutKeyResponse, error) {
+	rsp, err := c.PutKeyWithBody(ctx, username, namespace, datasetName, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutKeyResponse(rsp)
+}
+
+// PutKeyWithResponse Declare the key of a dataset
+//
+// Needs the editor role. The key is the columns whose values identify a row. 409 with the number of rows if rows have no value there, or the
+// same values as other rows. From then on no load stores such rows: with `duplicates: setAside` they are left out and listed, with `refuse` the
+// load fails. Rows are merged by the key. GET on the dataset shows it.
+//
+// The columns cannot be `double` or JSON. Before the first rows the columns are not known: then the first load must have them. Restoring a
+// snapshot that violates the key is 409.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /data/{username}/{namespace}/{datasetName}/key (the `PutKey` operationId).
+func (c *ClientWithResponses) PutKeyWithResponse(ctx context.Context, username Username, namespace Namespace, datasetName DatasetName, body PutKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*PutKeyResponse, error) {
+	rsp, err := c.PutKey(ctx, username, namespace, datasetName, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutKeyResponse(rsp)
+}
+
 // GetProfileWithResponse Profile of a dataset's columns
 //
 // The profile is computed when the dataset has not changed for a while, so it may describe an earlier snapshot, which `snapshotId`
@@ -23579,6 +24073,8 @@ func (c *ClientWithResponses) ListRowsWithResponse(ctx context.Context, username
 // lacks is null afterwards. Rows whose key is new are added. A row with null in its key matches no other row. A key that occurs twice in
 // the body is 422.
 //
+// If the dataset has a key, rows that violate it are left out and listed in the answer, or all rows are refused with 409.
+//
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /data/{username}/{namespace}/{datasetName}/rows (the `AppendRows` operationId).
@@ -23598,6 +24094,8 @@ func (c *ClientWithResponses) AppendRowsWithBodyWithResponse(ctx context.Context
 // With `mode=merge` a row takes the place of the rows that have the same values in the columns of `key`, as a whole: a column that the body
 // lacks is null afterwards. Rows whose key is new are added. A row with null in its key matches no other row. A key that occurs twice in
 // the body is 422.
+//
+// If the dataset has a key, rows that violate it are left out and listed in the answer, or all rows are refused with 409.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -23735,7 +24233,7 @@ func (c *ClientWithResponses) ListSnapshotsWithResponse(ctx context.Context, use
 // Only the owner may do this; others who can see the dataset get 403.
 // Makes a new snapshot with the rows of the earlier one, so that the restore itself can be undone.
 // To undo a change, restore the snapshot before it in GET …/snapshots. What was stored after that snapshot is undone, too.
-// Ingestions and posts of rows that were accepted before it end with CONFLICT.
+// Ingestions and posts of rows that were accepted before it end with CONFLICT. A snapshot that violates the key of the dataset is 409.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -26668,6 +27166,94 @@ func ParseExportSetAsideRowsResponse(rsp *http.Response) (*ExportSetAsideRowsRes
 	switch {
 	case true:
 		var headers ExportSetAsideRowsResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseDeleteKeyResponse parses an HTTP response from a DeleteKeyWithResponse call
+func ParseDeleteKeyResponse(rsp *http.Response) (*DeleteKeyResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteKeyResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers DeleteKeyResponseDefaultHeaders
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParsePutKeyResponse parses an HTTP response from a PutKeyWithResponse call
+func ParsePutKeyResponse(rsp *http.Response) (*PutKeyResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PutKeyResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DatasetKey
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Internal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers PutKeyResponseDefaultHeaders
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {

@@ -90,6 +90,14 @@ func auditedCalls() []auditedCall {
 			entries: []string{"rows.delete dataset <namespace>/orders <id>", "query.run dataset <namespace>/orders"},
 		},
 		{
+			request: authorizationRow{operation: putKey, body: keyBody}, status: 200,
+			entries: []string{"key.put dataset <namespace>/orders a, refuse"},
+		},
+		{
+			request: authorizationRow{operation: deleteKey}, status: 204,
+			entries: []string{"key.delete dataset <namespace>/orders"},
+		},
+		{
 			request: authorizationRow{operation: "GET /data/{username}/{namespace}/{datasetName}/rows"}, status: 200,
 			entries: []string{"rows.list dataset <namespace>/orders"},
 		},

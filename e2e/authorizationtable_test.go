@@ -108,6 +108,10 @@ func authorizationTable() (columns string, rows []authorizationRow) {
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      403    200    200"},
 		{operation: deleteRows, body: conditionBody, statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      403    200    200"},
+		{operation: putKey, body: keyBody, statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      403    200    200"},
+		{operation: deleteKey, statuses: "" +
+			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      403    204    204"},
 		{operation: "GET /data/{username}/{namespace}/{datasetName}/rows", statuses: "" +
 			"401 401     401     401   401      401    401  401   401 401      401     401    404        404      200    200    200"},
 		{operation: "GET /data/{username}/{namespace}/{datasetName}/export", statuses: "" +
@@ -313,6 +317,10 @@ func sharingTable() (columns string, rows []authorizationRow) {
 			"403      200      403      200      200       200  200    404    403  403   403      200      200  200  404  200"},
 		{operation: deleteRows, body: conditionBody, statuses: "" +
 			"403      200      403      200      200       200  200    404    403  403   403      200      200  200  404  200"},
+		{operation: putKey, body: keyBody, statuses: "" +
+			"403      200      403      200      200       200  200    404    403  403   403      200      200  200  404  200"},
+		{operation: deleteKey, statuses: "" +
+			"403      204      403      204      204       204  204    404    403  403   403      204      204  204  404  204"},
 		{operation: "GET /data/{username}/{namespace}/{datasetName}/rows", statuses: "" +
 			"200      200      200      200      200       200  200    404    200  200   200      200      200  200  404  200"},
 		{operation: "GET /data/{username}/{namespace}/{datasetName}/export", statuses: "" +
@@ -423,6 +431,9 @@ const (
 	rowsBody      = `{"data": [{"a": 1}]}`
 	conditionBody = `{"condition": "a = 1"}`
 	deleteRows    = "POST /data/{username}/{namespace}/{datasetName}/rows/delete"
+	putKey        = "PUT /data/{username}/{namespace}/{datasetName}/key"
+	deleteKey     = "DELETE /data/{username}/{namespace}/{datasetName}/key"
+	keyBody       = `{"columns": ["a"], "duplicates": "refuse"}`
 	queryBody     = `{"username": "owner", "namespace": "<namespace>", "query": "FROM orders"}`
 	linkBody      = `{"username": "owner", "namespace": "<namespace>", "question": "orders from Zürich"}`
 	checkBody     = `{"text": "There are 3 rows.", "statements": [{"username": "owner", "namespace": "<namespace>", "query": "FROM orders"}]}`

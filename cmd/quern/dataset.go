@@ -14,7 +14,7 @@ import (
 func (p *program) datasetCommand() *cobra.Command {
 	return group("dataset", "List, search, show and change datasets",
 		p.datasetList(), p.datasetSearch(), p.datasetShow(), p.datasetProfile(), p.datasetHistory(), p.datasetRestore(),
-		p.datasetCreate(), p.datasetDescribe(), p.datasetSemantics(), p.datasetChoices(), p.datasetRename(), p.datasetMove(), p.datasetExposure(), p.datasetClear(), p.datasetDelete(),
+		p.datasetCreate(), p.datasetDescribe(), p.datasetKey(), p.datasetSemantics(), p.datasetChoices(), p.datasetRename(), p.datasetMove(), p.datasetExposure(), p.datasetClear(), p.datasetDelete(),
 	)
 }
 
@@ -128,7 +128,8 @@ func (p *program) datasetShow() *cobra.Command {
 		return one(p, found, func() {
 			p.facts(
 				fact{"dataset", found.Dataset.Owner + "/" + found.Dataset.Namespace + "/" + found.Dataset.Name},
-				fact{"rows", found.Metadata.RowCount}, fact{"size", p.stored(found.Metadata.ByteCount)}, fact{"description", found.Metadata.DataDescription},
+				fact{"rows", found.Metadata.RowCount}, fact{"size", p.stored(found.Metadata.ByteCount)}, fact{"key", keyText(found.Metadata.Key)},
+				fact{"description", found.Metadata.DataDescription},
 			)
 
 			if len(found.Metadata.Columns) > 0 {

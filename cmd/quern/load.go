@@ -75,7 +75,7 @@ func (l *loading) ingest(ctx context.Context, dryRun bool) (api.Ingestion, error
 		mode = api.NewIngestionModeReplace
 	}
 
-	if len(l.wish.key) > 0 {
+	if len(l.wish.key) > 0 || l.wish.merge {
 		mode = api.NewIngestionModeMerge
 	}
 

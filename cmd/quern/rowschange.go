@@ -100,7 +100,7 @@ func (p *program) rowsMerge() *cobra.Command {
 		dryRun bool
 	)
 
-	command := p.onDataset("merge DATASET FILE --key COLUMNS", "Replace the rows with the same key, and add the others", 2, func(ctx context.Context, client *api.Client, at name, args []string) error {
+	command := p.onDataset("merge DATASET FILE [--key COLUMNS]", "Replace the rows with the same key, and add the others", 2, func(ctx context.Context, client *api.Client, at name, args []string) error {
 		media, known := bodyTypes()[strings.ToLower(filepath.Ext(args[0]))]
 		if !known {
 			return usageError{errors.New("the name of the file must end with .csv, .json, .ndjson or .parquet"), "quern rows merge"}
@@ -113,7 +113,7 @@ func (p *program) rowsMerge() *cobra.Command {
 		defer file.Close()
 
 		done, err := api.Read[api.Indexed](client.AppendRowsWithBody(ctx, at.owner, at.namespace, at.dataset, &api.AppendRowsParams{
-			Mode: new(api.AppendRowsParamsModeMerge), Key: new(strings.Join(key, ",")), DryRun: &dryRun, IdempotencyKey: new(uuid.NewString()),
+			Mode: new(api.AppendRowsParamsModeMerge), Key: given[string](strings.Join(key, ",")), DryRun: &dryRun, IdempotencyKey: new(uuid.NewString()),
 		}, media, file))
 		if err != nil {
 			return err
@@ -123,16 +123,22 @@ func (p *program) rowsMerge() *cobra.Command {
 			return p.done("%s would be merged into %s, and take the place of %s.", counted(done.Indexed, "row", "rows"), at, counted(*done.Replaced, "row", "rows"))
 		}
 
+		if done.RowsSetAside != nil && done.SetAside != nil {
+			for _, row := range *done.SetAside {
+				p.err.printf("row %d: %s\n", row.Row, row.Reason)
+			}
+
+			return p.done("Merged %s into %s, and set %d aside.", counted(done.Indexed, "row", "rows"), at, *done.RowsSetAside)
+		}
+
 		return p.done("Merged %s into %s.", counted(done.Indexed, "row", "rows"), at)
 	})
 	command.Long = `Replace the rows that have the same values in the columns of the key as a row of the file, and add the other rows of the file. A row is replaced
 as a whole: a column that the file lacks is NULL afterwards. A row with NULL in its key matches no other row. For files larger than 64 MiB use
 quern upload --key.`
 	command.Example = `  quern rows merge shop/orders changes.csv --key order_id`
-	command.Flags().StringSliceVar(&key, "key", nil, "the columns of the key, separated by commas")
+	command.Flags().StringSliceVar(&key, "key", nil, "the columns of the key, separated by commas; the key of the dataset if absent")
 	command.Flags().BoolVar(&dryRun, "dry-run", false, "store nothing, and count the rows that would be replaced")
-
-	_ = command.MarkFlagRequired("key") // fails only without that flag
 
 	return command
 }

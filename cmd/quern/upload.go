@@ -18,6 +18,7 @@ import (
 type uploadWish struct {
 	replace, dryRun, yes bool
 	key                  []string
+	merge                bool
 	parallel             int
 	options              api.IngestionOptions
 	accept               []string
@@ -58,6 +59,7 @@ and more than a hundred files, the first hundred replace the rows and the others
 	flags := command.Flags()
 	flags.BoolVar(&wish.replace, "replace", false, "replace the rows of the dataset instead of adding to them")
 	flags.StringSliceVar(&wish.key, "key", nil, "merge: replace the rows that have the same values in these columns, and add the others")
+	flags.BoolVar(&wish.merge, "merge", false, "merge by the key of the dataset")
 	flags.BoolVar(&wish.dryRun, "dry-run", false, "upload the files and show how they are interpreted, but load nothing")
 	flags.IntVar(&wish.parallel, "parallel", 4, "number of parts to send in parallel")
 	flags.StringSliceVar(&wish.accept, "accept", nil, "accept this doubt: loadedBefore, rowsPresent, otherColumns, notATable, wrappedRows or all; can be repeated")
@@ -67,6 +69,7 @@ and more than a hundred files, the first hundred replace the rows and the others
 	flags.Int32Var(&wish.skipRows, "skip-rows", 0, "number of rows to skip at the top")
 	yesFlag(command, &wish.yes)
 	command.MarkFlagsMutuallyExclusive("replace", "key")
+	command.MarkFlagsMutuallyExclusive("replace", "merge")
 
 	for flag, help := range map[string]string{
 		"delimiter": "character between values", "quote": "character around values", "decimal": "decimal separator", "thousands": "thousands separator",

@@ -295,9 +295,9 @@ func noteOf(asked Question, d query.About) datasetNote {
 	note := datasetNote{Name: nameOf(asked, d.Item), Description: d.Definition.DataDescription, Row: d.Meaning.Row, Rows: d.RowCount, Columns: []columnNote{}}
 	profiles := map[string]query.ColumnProfile{}
 
-	if d.Profile != nil {
-		note.Keys = keysOf(d)
+	note.Keys = keysOf(d)
 
+	if d.Profile != nil {
 		for _, c := range d.Profile.Columns {
 			profiles[c.Name] = c
 		}
@@ -325,10 +325,11 @@ func noteOf(asked Question, d query.About) datasetNote {
 	return note
 }
 
-// keysOf returns the keys of a dataset without figures: different prices are not a key, even if none occurs twice.
+// keysOf returns the keys of a dataset, without those of the profile that have figures: different prices are not a key, even if none occurs
+// twice.
 func keysOf(d query.About) (keys [][]string) {
-	for _, key := range d.Profile.Keys {
-		if !slices.ContainsFunc(key, func(name string) bool { return d.Meaning.Columns[name].Role.IsFigure() }) {
+	for _, key := range d.Keys() {
+		if d.Key.Has(key) || !slices.ContainsFunc(key, func(name string) bool { return d.Meaning.Columns[name].Role.IsFigure() }) {
 			keys = append(keys, key)
 		}
 	}

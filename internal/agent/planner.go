@@ -278,9 +278,9 @@ func planDataset(asked Question, d query.About) (known planner.Dataset) {
 	known.Name, known.Rows = nameOf(asked, d.Item), d.RowCount
 	profiles := map[string]query.ColumnProfile{}
 
-	if d.Profile != nil {
-		known.Keys = d.Profile.Keys
+	known.Keys = d.Keys()
 
+	if d.Profile != nil {
 		for _, c := range d.Profile.Columns {
 			profiles[c.Name] = c
 		}

@@ -97,3 +97,19 @@ func TestPromptSize(t *testing.T) {
 		require.Equal(t, 1, strings.Count(one, `"`+c.Name+`"`)-strings.Count(one, `["`+c.Name+`"]`), c.Name)
 	}
 }
+
+// TestDeclaredKey checks that models and the planner are told a declared key before the keys of the profile, and without one.
+func TestDeclaredKey(t *testing.T) {
+	t.Parallel()
+
+	one := wide("readings", 6)
+	one.Key = catalog.Key{Columns: []string{"DEPARTMENT_3", "reading_1"}}
+	require.Equal(t, [][]string{{"department_3", "reading_1"}, {"id"}}, noteOf(Question{}, one).Keys)
+
+	one.Profile = nil
+	require.Equal(t, [][]string{{"department_3", "reading_1"}}, noteOf(Question{}, one).Keys)
+	require.Equal(t, [][]string{{"department_3", "reading_1"}}, planDataset(Question{}, one).Keys)
+
+	one.Key.Columns = []string{"not there yet"}
+	require.Empty(t, noteOf(Question{}, one).Keys)
+}

@@ -27,6 +27,7 @@ type Dataset struct {
 	Epoch           int64
 	DataDescription string
 	Columns         []Column
+	Key             Key
 	RowCount        int64
 	Bytes           int64     // size of the data files of the snapshot; only in lists and in descriptions
 	SnapshotID      uuid.UUID // snapshot that Columns and RowCount describe; uuid.Nil before the first rows
@@ -379,7 +380,7 @@ type Content struct {
 }
 
 // SetContentTx records a new snapshot of a dataset. It returns false if the dataset was cleared, deleted or restored
-// after d was read, that is, if its epoch is no longer that of d.
+// after d was read, that is, if its epoch is no longer that of d, or if its key has other columns than that of d.
 func (c Catalog) SetContentTx(ctx context.Context, tx postgres.Tx, d Dataset, content Content) (bool, error) {
 	if fits, err := updateContent(ctx, tx, d, content, c.now()); err != nil || !fits {
 		return false, err

@@ -31,7 +31,8 @@ func richDataset(t *testing.T, b *bundle, ada auth.Principal) Description {
 		require.NoError(t, err)
 	}
 
-	b.exec(t, `UPDATE datasets SET columns = '[{"name": "total", "type": "DOUBLE", "nullable": true}]', row_count = 42 WHERE account_id = $1`, ada.Account)
+	b.exec(t, `UPDATE datasets SET columns = '[{"name": "total", "type": "DOUBLE", "nullable": true}]', row_count = 42,
+		key_columns = '{total}', key_duplicates = 'refuse' WHERE account_id = $1`, ada.Account)
 
 	_, err := b.catalog.indexStale(t.Context())
 	require.NoError(t, err)

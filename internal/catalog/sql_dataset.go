@@ -14,7 +14,7 @@ import (
 
 func scanDataset(row pgx.CollectableRow) (d Dataset, err error) {
 	err = row.Scan(&d.Account, &d.ID, &d.NamespaceID, &d.Namespace, &d.Name, &d.Exposure, &d.Epoch, &d.DataDescription, &d.Columns, &d.RowCount,
-		&d.SnapshotID, &d.CreatedAt, &d.UpdatedAt, &d.access.granted)
+		&d.SnapshotID, &d.CreatedAt, &d.UpdatedAt, &d.Key.Columns, &d.Key.Duplicates, &d.access.granted)
 	d.access.account, d.access.namespace, d.access.dataset = d.Account, d.NamespaceID, d.ID
 
 	return d, err
@@ -38,7 +38,8 @@ func selectDatasetByID(ctx context.Context, q postgres.Querier, account, id uuid
 
 const sqlSelectDatasetsByID = `
 	WITH d AS MATERIALIZED (
-		SELECT account_id, id, namespace_id, name, exposure, epoch, data_description, columns, row_count, snapshot_id, created_at, updated_at
+		SELECT account_id, id, namespace_id, name, exposure, epoch, data_description, columns, row_count, snapshot_id, created_at, updated_at,
+			key_columns, key_duplicates
 		FROM datasets WHERE account_id = $1 AND id = ANY($4) AND deleted_at IS NULL)
 	SELECT ` + sqlDatasetColumns + ` FROM d JOIN namespaces n ON n.account_id = d.account_id AND n.id = d.namespace_id ORDER BY d.id`
 
@@ -110,7 +111,7 @@ func clearDataset(ctx context.Context, tx pgx.Tx, d Dataset, snapshot uuid.UUID,
 
 const sqlUpdateContent = `
 	UPDATE datasets SET columns = $4, row_count = $5, snapshot_id = $6, updated_at = $7
-	WHERE account_id = $1 AND id = $2 AND epoch = $3 AND deleted_at IS NULL`
+	WHERE account_id = $1 AND id = $2 AND epoch = $3 AND deleted_at IS NULL AND key_columns = $8`
 
 func updateContent(ctx context.Context, tx pgx.Tx, d Dataset, content Content, now time.Time) (fits bool, err error) {
 	columns, err := asJSON(content.Columns)
@@ -118,7 +119,7 @@ func updateContent(ctx context.Context, tx pgx.Tx, d Dataset, content Content, n
 		return false, err
 	}
 
-	return changed(ctx, tx, sqlUpdateContent, d.Account, d.ID, d.Epoch, columns, content.Rows, orNull(content.Snapshot), now)
+	return changed(ctx, tx, sqlUpdateContent, d.Account, d.ID, d.Epoch, columns, content.Rows, orNull(content.Snapshot), now, d.Key.names())
 }
 
 // asJSON encodes columns as text, because behind a connection pooler pgx does not know that the column has the type
@@ -160,4 +161,11 @@ func lockTombstone(ctx context.Context, tx pgx.Tx, account uuid.UUID, namespace,
 	}
 
 	return &d, err
+}
+
+const sqlUpdateKey = `
+	UPDATE datasets SET key_columns = $3, key_duplicates = $4, updated_at = $5 WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL`
+
+func updateKey(ctx context.Context, tx pgx.Tx, d Dataset, key Key, now time.Time) (isLive bool, err error) {
+	return changed(ctx, tx, sqlUpdateKey, d.Account, d.ID, key.names(), key.Duplicates, now)
 }

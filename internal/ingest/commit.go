@@ -153,10 +153,7 @@ func (g *Ingest) commit(ctx context.Context, table lake.Table, ready []Ingestion
 		return err
 	}
 
-	var (
-		ids  []uuid.UUID
-		fits []Ingestion
-	)
+	var fits []Ingestion
 
 	for _, i := range ready {
 		if dataset == nil || i.Epoch != dataset.Epoch {
@@ -167,14 +164,23 @@ func (g *Ingest) commit(ctx context.Context, table lake.Table, ready []Ingestion
 			continue
 		}
 
-		ids, fits = append(ids, i.ID), append(fits, i)
+		fits = append(fits, i)
 	}
 
-	if len(ids) == 0 {
+	if len(fits) == 0 {
 		return nil
 	}
 
-	_, err = g.Lake.Commit(ctx, lake.Change{Table: table, Mode: ready[len(ready)-1].Mode, Ingestions: ids}, func(tx postgres.Tx, made lake.Snapshot) error {
+	if fits, err = g.unique(ctx, *dataset, fits, lease); err != nil || len(fits) == 0 {
+		return err
+	}
+
+	ids := make([]uuid.UUID, len(fits))
+	for n, i := range fits {
+		ids[n] = i.ID
+	}
+
+	_, err = g.Lake.Commit(ctx, lake.Change{Table: table, Mode: fits[0].Mode, Ingestions: ids}, func(tx postgres.Tx, made lake.Snapshot) error {
 		if draft != nil {
 			if err := g.Catalog.CreateDraftTx(ctx, tx, *draft); err != nil {
 				return err
@@ -190,9 +196,9 @@ func (g *Ingest) commit(ctx context.Context, table lake.Table, ready []Ingestion
 
 	switch {
 	case draft != nil && fault.Is(err, fault.Conflict):
-		return g.taken(ctx, table, ready, err, lease)
+		return g.taken(ctx, table, fits, err, lease)
 	case errors.Is(err, lake.ErrStale):
-		return g.replan(ctx, ready, lease)
+		return g.replan(ctx, fits, lease)
 	case errors.Is(err, errMoved):
 		return nil // drain tries again
 	default:

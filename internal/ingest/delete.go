@@ -143,9 +143,12 @@ type deletion struct {
 }
 
 func (d *deletion) prepare(ctx context.Context) (change lake.Change, err error) {
-	if _, err := d.allow(ctx, d.who, auth.Editor, d.at); err != nil {
+	now, err := d.allow(ctx, d.who, auth.Editor, d.at)
+	if err != nil {
 		return change, err
 	}
+
+	d.dataset.Key = now.Key // it may change meanwhile: no key forbids to delete rows
 
 	found, err := d.Query.Select(ctx, d.who, d.at, d.condition)
 	if err != nil {

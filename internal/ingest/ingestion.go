@@ -144,6 +144,10 @@ func (g *Ingest) Create(ctx context.Context, who auth.Principal, at catalog.Path
 		return Ingestion{}, err
 	}
 
+	if request.Key, err = mergeKey(request.Mode, request.Key, dataset); err != nil {
+		return Ingestion{}, err
+	}
+
 	if first, err := g.repeated(ctx, who, dataset, request.Once); err != nil || first != nil {
 		return orZero(first), err
 	}

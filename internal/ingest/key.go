@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"quern.dev/quern/internal/catalog"
 	"quern.dev/quern/internal/engine"
 	"quern.dev/quern/internal/fault"
 	"quern.dev/quern/internal/lake"
@@ -18,13 +19,11 @@ import (
 // maxKey is the largest number of columns of a key.
 const maxKey = 16
 
-// checkKey checks that a request has a key if and only if its mode needs one.
+// checkKey checks the key of a request.
 func checkKey(mode lake.Mode, key []string) error {
 	switch {
 	case mode != lake.Merged && len(key) > 0:
 		return fault.Invalid("key", "is only for the mode merge")
-	case mode == lake.Merged && len(key) == 0:
-		return fault.Invalid("key", "must name the columns by which rows are merged")
 	case len(key) > maxKey:
 		return fault.Invalid("key", fmt.Sprintf("has more than %d columns", maxKey))
 	default:
@@ -32,18 +31,35 @@ func checkKey(mode lake.Mode, key []string) error {
 	}
 }
 
-// keyOf returns the columns of a key.
-func keyOf(columns []lake.Column, key []string) (found []lake.Column, err error) {
+// mergeKey returns the key by which rows are merged: that of the request, or else that of the dataset. A dataset that has a key is
+// merged by no other, because rows could then have the same key.
+func mergeKey(mode lake.Mode, key []string, dataset catalog.Dataset) ([]string, error) {
+	switch declared := dataset.Key; {
+	case mode != lake.Merged:
+		return nil, nil
+	case len(key) == 0 && !declared.Declared():
+		return nil, fault.Invalid("key", "must name the columns by which rows are merged, because the dataset has no key")
+	case len(key) == 0:
+		return declared.Columns, nil
+	case declared.Declared() && !declared.Has(key):
+		return nil, fault.Invalid("key", fmt.Sprintf("The dataset has the key %s. Leave the key out, or name these columns.", declared))
+	default:
+		return key, nil
+	}
+}
+
+// keyOf returns the columns of a key, which the request has in the given field.
+func keyOf(columns []lake.Column, key []string, field string) (found []lake.Column, err error) {
 	for _, name := range key {
 		at := slices.IndexFunc(columns, func(c lake.Column) bool { return strings.EqualFold(c.Name, name) })
 
 		switch {
 		case at < 0:
-			return nil, fault.Invalid("key", fmt.Sprintf("The rows have no column %q.", name))
+			return nil, fault.Invalid(field, fmt.Sprintf("The rows have no column %q.", name))
 		case columns[at].Type == lake.Double || columns[at].Type == lake.JSON:
-			return nil, fault.Invalid("key", fmt.Sprintf("The column %q is %s. A key has columns whose values can be compared exactly.", columns[at].Name, columns[at].Type))
+			return nil, fault.Invalid(field, fmt.Sprintf("The column %q is %s. A key has columns whose values can be compared exactly.", columns[at].Name, columns[at].Type))
 		case slices.Contains(found, columns[at]):
-			return nil, fault.Invalid("key", fmt.Sprintf("names the column %q twice", columns[at].Name))
+			return nil, fault.Invalid(field, fmt.Sprintf("names the column %q twice", columns[at].Name))
 		}
 
 		found = append(found, columns[at])
@@ -58,7 +74,7 @@ func (w *working) unrepeat(ctx context.Context) error {
 		return nil
 	}
 
-	key, err := keyOf(w.columns, w.i.Key)
+	key, err := keyOf(w.columns, w.i.Key, "key")
 	if err != nil {
 		return err
 	}

@@ -18,14 +18,14 @@ const (
 const ordinal = `(CAST(` + engine.ProvenanceFile + ` AS BIGINT) * 1099511627776 + ` + engine.ProvenanceRow + `)`
 
 // keySQL returns the columns of a key as a list, the condition that none is null, and the condition that they are equal in the
-// relations a and b.
-func keySQL(key []lake.Column, a, b string) (list, known, same string) {
+// relation r and another one.
+func keySQL(key []lake.Column, other string) (list, known, same string) {
 	var names, isKnown, isSame []string
 
 	for _, c := range key {
 		name := `"` + strings.ReplaceAll(c.Name, `"`, `""`) + `"`
 		names, isKnown = append(names, name), append(isKnown, name+` IS NOT NULL`)
-		isSame = append(isSame, a+"."+name+" = "+b+"."+name)
+		isSame = append(isSame, "r."+name+" = "+other+"."+name)
 	}
 
 	return strings.Join(names, ", "), strings.Join(isKnown, " AND "), strings.Join(isSame, " AND ")
@@ -34,7 +34,7 @@ func keySQL(key []lake.Column, a, b string) (list, known, same string) {
 // repeatedSQL returns the statement for rows whose key occurs before, with the first row that has it, in order. It runs in a
 // sealed process, as the next one does.
 func repeatedSQL(key []lake.Column, limit int) string {
-	list, known, same := keySQL(key, "r", "t")
+	list, known, same := keySQL(key, "t")
 
 	return fmt.Sprintf(`WITH t AS (SELECT %[1]s, min(%[4]s) AS "__first" FROM %[5]s WHERE %[2]s GROUP BY %[1]s HAVING count(*) > 1)
 		SELECT r.__file AS a, r.__row AS b, t."__first" // 1099511627776 AS c, t."__first" %% 1099511627776 AS d
@@ -45,9 +45,41 @@ func repeatedSQL(key []lake.Column, limit int) string {
 // matchSQL returns the statement for old rows that have the key of a new row, and for new rows that have the key of a row of a
 // later file.
 func matchSQL(key []lake.Column) string {
-	list, known, same := keySQL(key, "r", "n")
+	list, known, same := keySQL(key, "n")
 
 	return fmt.Sprintf(`WITH n AS (SELECT %[1]s, max(__file) AS "__last" FROM %[4]s WHERE %[2]s GROUP BY %[1]s)
 		SELECT 0 AS a, r.__file AS b, r.__row AS c, 0 AS d FROM %[5]s r SEMI JOIN n ON %[3]s
 		UNION ALL SELECT 1, r.__file, r.__row, 0 FROM %[4]s r JOIN n ON %[3]s WHERE r.__file < n."__last"`, list, known, same, newRows, oldRows)
+}
+
+// violationSQL returns the statement for new rows that a key does not permit, in order: those with null in the key, those whose key an old
+// row has, if there are old rows, and those whose key occurs before, if a key must not occur twice. c says which, as a negative number,
+// or is the file of the first row with the key.
+func violationSQL(key []lake.Column, hasOld, isUnique bool, limit int) string {
+	list, known, same := keySQL(key, "t")
+	parts := []string{fmt.Sprintf(`SELECT __file, __row, -%d AS c, 0 AS d FROM %s WHERE NOT (%s)`, isNull, newRows, known)}
+	isOld := ""
+
+	if hasOld {
+		parts = append(parts, fmt.Sprintf(`SELECT r.__file, r.__row, -%d, 0 FROM %s r SEMI JOIN %s t ON %s`, isPresent, newRows, oldRows, same))
+		isOld = fmt.Sprintf(` ANTI JOIN %s t ON %s`, oldRows, same)
+	}
+
+	if isUnique {
+		parts = append(parts, fmt.Sprintf(`SELECT r.__file, r.__row, t."__first" // 1099511627776, t."__first" %% 1099511627776
+			FROM (SELECT r.*, %[1]s AS "__at" FROM (SELECT r.* FROM %[2]s r%[3]s) r) r
+			JOIN (SELECT %[4]s, min(%[1]s) AS "__first" FROM %[2]s WHERE %[5]s GROUP BY %[4]s HAVING count(*) > 1) t ON %[6]s
+			WHERE r."__at" > t."__first"`, ordinal, newRows, isOld, list, known, same))
+	}
+
+	return fmt.Sprintf(`SELECT __file AS a, __row AS b, c, d FROM (%s) ORDER BY a, b LIMIT %d`, strings.Join(parts, " UNION ALL "), limit)
+}
+
+// countSQL returns the statement for the number of rows with null in the key, and of rows whose key occurs before.
+func countSQL(key []lake.Column) string {
+	list, known, _ := keySQL(key, "t")
+
+	return fmt.Sprintf(`SELECT (SELECT count(*) FROM %[1]s WHERE NOT (%[2]s)) AS a,
+		(SELECT CAST(coalesce(sum("__n" - 1), 0) AS BIGINT) FROM (SELECT count(*) AS "__n" FROM %[1]s WHERE %[2]s GROUP BY %[3]s)) AS b, 0 AS c, 0 AS d`,
+		oldRows, known, list)
 }

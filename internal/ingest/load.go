@@ -310,7 +310,7 @@ func (w *working) plan(ctx context.Context, found engine.Inspection) ([]lake.Col
 
 	columns, err := w.Lake.Plan(ctx, w.i.table(), want, mode)
 	if err == nil && len(w.i.Key) > 0 {
-		_, err = keyOf(columns, w.i.Key)
+		_, err = keyOf(columns, w.i.Key, "key")
 	}
 
 	return columns, err

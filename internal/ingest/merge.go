@@ -58,15 +58,29 @@ func (g *Ingest) mergeReady(ctx context.Context, table lake.Table, ready []Inges
 	var group []Ingestion
 
 	for _, i := range ready {
+		reason := cleared()
+
 		if dataset != nil && i.Epoch == dataset.Epoch {
-			group = append(group, i)
-		} else if err := g.refuse(ctx, i, cleared(), lease); err != nil {
+			if !dataset.Key.Declared() || dataset.Key.Has(i.Key) {
+				group = append(group, i)
+
+				continue
+			}
+
+			reason = fault.New(fault.Conflict, fmt.Sprintf("The dataset got the key %s meanwhile, and is merged by no other. Merge the rows again.", dataset.Key))
+		}
+
+		if err := g.refuse(ctx, i, reason, lease); err != nil {
 			return err
 		}
 	}
 
 	if len(group) == 0 {
 		return nil
+	}
+
+	if group, err = g.unique(ctx, *dataset, group, lease); err != nil || len(group) == 0 {
+		return err
 	}
 
 	m := &merging{Ingest: g, table: table, lease: lease, group: group, dataset: *dataset, draft: draft}
@@ -172,12 +186,12 @@ func (m *merging) superseded(ctx context.Context, snapshot lake.Snapshot, files 
 		return found, err
 	}
 
-	key, err := keyOf(columns[0], m.group[0].Key)
+	key, err := keyOf(columns[0], m.group[0].Key, "key")
 	if err != nil {
 		return found, err
 	}
 
-	candidates, err := m.candidates(ctx, snapshot, files, fresh, key)
+	candidates, err := m.candidates(ctx, m.table, snapshot, files, fresh, key)
 	if err != nil || (len(candidates) == 0 && len(m.group) == 1) {
 		return found, err
 	}
@@ -250,7 +264,7 @@ func (m *merging) turn(f lake.File) int {
 }
 
 // candidates returns the files of the snapshot that may have rows with the keys of new rows.
-func (m *merging) candidates(ctx context.Context, snapshot lake.Snapshot, files, fresh []lake.File, key []lake.Column) (found []lake.File, err error) {
+func (g *Ingest) candidates(ctx context.Context, table lake.Table, snapshot lake.Snapshot, files, fresh []lake.File, key []lake.Column) (found []lake.File, err error) {
 	if !hasKey(snapshot, key) {
 		return nil, nil
 	}
@@ -260,8 +274,8 @@ func (m *merging) candidates(ctx context.Context, snapshot lake.Snapshot, files,
 		ids = append(ids, c.ID)
 	}
 
-	err = m.DB.Do(ctx, func(q postgres.Querier) (err error) {
-		found, err = m.Lake.Overlapping(ctx, q, m.table, files, snapshot.Columns, ids, fresh)
+	err = g.DB.Do(ctx, func(q postgres.Querier) (err error) {
+		found, err = g.Lake.Overlapping(ctx, q, table, files, snapshot.Columns, ids, fresh)
 
 		return err
 	})
@@ -272,6 +286,13 @@ func (m *merging) candidates(ctx context.Context, snapshot lake.Snapshot, files,
 // match calls each for every row of the candidates that has the key of a new row, and for every new row that has the key of a row
 // of a later file. fresh are local files with new rows. Rows without a complete key match nothing.
 func (g *Ingest) match(ctx context.Context, snapshot lake.Snapshot, candidates []lake.File, fresh []string, key []lake.Column, each func(isNew bool, at position) error) error {
+	return g.compareKeys(ctx, snapshot, candidates, fresh, key, matchSQL(key), func(p [4]int64) error {
+		return each(p[0] == 1, position{int(p[1]), p[2]})
+	})
+}
+
+// compareKeys runs a statement about the keys of files of the snapshot, oldRows, and of local files, newRows.
+func (g *Ingest) compareKeys(ctx context.Context, snapshot lake.Snapshot, candidates []lake.File, fresh []string, key []lake.Column, statement string, each func([4]int64) error) error {
 	views := []engine.View{
 		{Name: oldRows, Columns: engineColumns(keyIn(snapshot, key)), Mapped: !lake.Uniform(snapshot, candidates), Positions: true},
 		{Name: newRows, Columns: engineColumns(key), Mapped: true, Positions: true},
@@ -299,9 +320,7 @@ func (g *Ingest) match(ctx context.Context, snapshot lake.Snapshot, candidates [
 		}
 	}
 
-	return g.positions(ctx, mounts, engine.Query{Statement: matchSQL(key), Views: views, Form: engine.Rows}, func(p [4]int64) error {
-		return each(p[0] == 1, position{int(p[1]), p[2]})
-	})
+	return g.positions(ctx, mounts, engine.Query{Statement: statement, Views: slices.DeleteFunc(views, func(v engine.View) bool { return len(v.Files) == 0 }), Form: engine.Rows}, each)
 }
 
 // hasKey reports whether a snapshot has all columns of a key. Otherwise no row of it has a complete key.
@@ -326,7 +345,7 @@ func keyIn(snapshot lake.Snapshot, key []lake.Column) []lake.Column {
 
 // count counts the rows of the table that the outputs would replace now.
 func (w *working) count(ctx context.Context) error {
-	key, err := keyOf(w.columns, w.i.Key)
+	key, err := keyOf(w.columns, w.i.Key, "key")
 	if err != nil {
 		return err
 	}

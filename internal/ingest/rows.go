@@ -33,12 +33,14 @@ type Rows struct {
 
 // Stored is what a request stored.
 type Stored struct {
-	Rows     int64
-	Snapshot uuid.UUID // contains the rows; uuid.Nil if there were none
-	Replaced int64     // only of a dry run: number of rows whose place they would take
+	Rows          int64
+	Snapshot      uuid.UUID  // contains the rows; uuid.Nil if there were none
+	SetAside      []SetAside // the first rows that the key of the dataset left out
+	SetAsideCount int64      // number of all such rows
+	Replaced      int64      // only of a dry run: number of rows whose place they would take
 }
 
-// Append stores rows, all or none. Merged rows take the place of those with the same key. If it succeeds, the rows are in a snapshot. If it fails with Unavailable, the rows may
+// Append stores rows, all or none, except those that the key of the dataset sets aside. Merged rows take the place of those with the same key. If it succeeds, the rows are in a snapshot. If it fails with Unavailable, the rows may
 // be staged already and may still be committed.
 //
 // Faults: NotFound, Forbidden, BadRequest, ValidationFailed, PayloadTooLarge, Conflict, LimitExceeded, Unavailable,
@@ -54,6 +56,10 @@ func (g *Ingest) Append(ctx context.Context, who auth.Principal, at catalog.Path
 
 	dataset, err := g.allow(ctx, who, auth.Editor, at)
 	if err != nil {
+		return Stored{}, err
+	}
+
+	if rows.Key, err = mergeKey(rows.Mode, rows.Key, dataset); err != nil {
 		return Stored{}, err
 	}
 

@@ -32,7 +32,7 @@ func (g *Ingest) Snapshots(ctx context.Context, who auth.Principal, at catalog.P
 // Restore makes a new snapshot with the rows of an earlier one. Ingestions that were accepted before fail with
 // Conflict.
 //
-// Faults: NotFound, Forbidden, Unavailable.
+// Faults: NotFound, Forbidden, Conflict if the rows violate the key, Unavailable.
 func (g *Ingest) Restore(ctx context.Context, who auth.Principal, at catalog.Path, snapshot uuid.UUID) (made Snapshot, err error) {
 	dataset, err := g.allow(ctx, who, auth.Owner, at)
 	if err != nil {
@@ -42,6 +42,14 @@ func (g *Ingest) Restore(ctx context.Context, who auth.Principal, at catalog.Pat
 	table := lake.Table{Account: dataset.Account, Dataset: dataset.ID}
 
 	err = g.alone(ctx, table, func(ctx context.Context, lease job.Lease) error {
+		if dataset, err = g.allow(ctx, who, auth.Owner, at); err != nil { // its key may have changed
+			return err
+		}
+
+		if err := g.permits(ctx, dataset, snapshot); err != nil {
+			return err
+		}
+
 		made, err = g.Lake.Commit(ctx, lake.Change{Table: table, Mode: lake.Restore, Snapshot: snapshot}, func(tx postgres.Tx, made lake.Snapshot) error {
 			if err := lease.FenceTx(ctx, tx); err != nil {
 				return err

@@ -46,7 +46,7 @@ const (
 		WHERE s.account_id = $1 AND s.dataset_id = $2 AND s.ingestion_id = $3 AND (s.position, s.row_number) > ($4, $5)
 		ORDER BY s.position, s.row_number LIMIT $6`
 	sqlSelectStatus = `
-		SELECT status, rows_done, coalesce(snapshot_id, '00000000-0000-0000-0000-000000000000'::uuid), error_code, error_message
+		SELECT status, rows_done, rows_set_aside, coalesce(snapshot_id, '00000000-0000-0000-0000-000000000000'::uuid), error_code, error_message
 		FROM ingestions WHERE account_id = $1 AND dataset_id = $2 AND id = $3`
 
 	sqlRequeue = `
@@ -78,6 +78,9 @@ const (
 	sqlInsertSetAside = `
 		INSERT INTO set_aside_rows (account_id, dataset_id, ingestion_id, position, row_number, reason)
 		SELECT $1, $2, $3, $4, * FROM unnest($5::bigint[], $6::text[]) ON CONFLICT DO NOTHING`
+	sqlMoreAside = `
+		UPDATE ingestions SET rows_done = rows_done - $4, rows_set_aside = rows_set_aside + $4
+		WHERE account_id = $1 AND dataset_id = $2 AND id = $3 AND status = 'running' AND ready_at IS NOT NULL`
 	sqlSelectStranded = `
 		SELECT DISTINCT account_id, dataset_id FROM ingestions WHERE status = 'running' AND ready_at IS NOT NULL AND ready_at < $1 LIMIT $2`
 	sqlSelectForgotten = `
@@ -247,7 +250,10 @@ type outcome struct {
 }
 
 func selectOutcome(ctx context.Context, q postgres.Querier, i Ingestion) (o outcome, err error) {
-	err = q.QueryRow(ctx, sqlSelectStatus, i.Account, i.Dataset, i.ID).Scan(&o.status, &o.stored.Rows, &o.stored.Snapshot, &o.code, &o.message)
+	err = q.QueryRow(ctx, sqlSelectStatus, i.Account, i.Dataset, i.ID).Scan(&o.status, &o.stored.Rows, &o.stored.SetAsideCount, &o.stored.Snapshot, &o.code, &o.message)
+	if err == nil && o.status == Completed && o.stored.SetAsideCount > 0 {
+		o.stored.SetAside, err = selectSetAside(ctx, q, i, Place{}, shownSetAside)
+	}
 
 	return o, err
 }
@@ -321,6 +327,21 @@ func insertSetAside(ctx context.Context, tx pgx.Tx, i Ingestion, files [][]engin
 		return err
 	}
 
+	return addSetAside(ctx, tx, i, files)
+}
+
+// insertMoreAside sets rows of a staged ingestion aside. ErrDropped if it is not staged any more.
+func insertMoreAside(ctx context.Context, tx pgx.Tx, i Ingestion, files [][]engine.SetAside, count int64) error {
+	if isStaged, err := met(ctx, tx, sqlMoreAside, i.Account, i.Dataset, i.ID, count); err != nil {
+		return err
+	} else if !isStaged {
+		return lake.ErrDropped
+	}
+
+	return addSetAside(ctx, tx, i, files)
+}
+
+func addSetAside(ctx context.Context, tx pgx.Tx, i Ingestion, files [][]engine.SetAside) error {
 	for position, aside := range files {
 		if len(aside) == 0 {
 			continue

@@ -22,7 +22,8 @@ const (
 		INSERT INTO lake_parts (account_id, dataset_id, file_id, first, row_count, ingestion_id, source_id, source_name, first_row, skipped)
 		VALUES ($1, $2, $3, $4, $5, $6, nullif($7, '00000000-0000-0000-0000-000000000000'::uuid), $8, $9, $10)`
 	sqlSelectStaged = `
-		SELECT object_key, size, row_count, ingestion_id, coalesce(source_name, ''), first_row, coalesce(shape, ''), columns FROM lake_files
+		SELECT object_key, size, row_count, ingestion_id, coalesce(source_id, '00000000-0000-0000-0000-000000000000'::uuid), coalesce(source_name, ''), first_row,
+			coalesce(shape, ''), columns FROM lake_files
 		WHERE account_id = $1 AND dataset_id = $2 AND ingestion_id = ANY($3) AND state = 'ready' ORDER BY id`
 )
 
@@ -79,7 +80,7 @@ func selectStagedFiles(ctx context.Context, q postgres.Querier, t Table, ingesti
 			c []Column
 		)
 
-		if err := rows.Scan(&f.Key, &f.Size, &f.Rows, &f.Ingestion, &f.Name, &f.FirstRow, &f.Shape, &c); err != nil {
+		if err := rows.Scan(&f.Key, &f.Size, &f.Rows, &f.Ingestion, &f.Source, &f.Name, &f.FirstRow, &f.Shape, &c); err != nil {
 			return nil, nil, err
 		}
 

@@ -50,6 +50,16 @@ func dropStaged(ctx context.Context, tx pgx.Tx, t Table, ingestion uuid.UUID, wr
 	return err
 }
 
+const sqlDropReady = `
+	UPDATE lake_files SET state = 'dropped', remove_at = $4 WHERE account_id = $1 AND dataset_id = $2 AND object_key = ANY($3) AND state = 'ready'`
+
+// dropReady reports whether all of the files were staged until now.
+func dropReady(ctx context.Context, tx pgx.Tx, t Table, keys []string, removeAt time.Time) (all bool, err error) {
+	tag, err := tx.Exec(ctx, sqlDropReady, t.Account, t.Dataset, keys, removeAt)
+
+	return tag.RowsAffected() == int64(len(keys)), err
+}
+
 const sqlSelectReady = `
 	SELECT id, ingestion_id, source_id, first_row, object_key, size, row_count, entry, columns FROM lake_files
 	WHERE account_id = $1 AND dataset_id = $2 AND ingestion_id = ANY($3) AND state = 'ready' ORDER BY id`

@@ -145,6 +145,22 @@ func (l *Lake) ReadyTx(ctx context.Context, tx postgres.Tx, staged []Staged) err
 	return nil
 }
 
+// RestageTx puts files in the place of staged ones that are not committed. ErrDropped if one was dropped in the meantime.
+func (l *Lake) RestageTx(ctx context.Context, tx postgres.Tx, t Table, out []File, in []Staged) error {
+	keys := make([]string, len(out))
+	for n, f := range out {
+		keys[n] = f.Key
+	}
+
+	if all, err := dropReady(ctx, tx, t, keys, l.now().Add(l.deleteGrace)); err != nil {
+		return err
+	} else if !all {
+		return ErrDropped
+	}
+
+	return l.ReadyTx(ctx, tx, in)
+}
+
 // DropTx drops the staged files of an ingestion that are not committed.
 func (l *Lake) DropTx(ctx context.Context, tx postgres.Tx, t Table, ingestion uuid.UUID) error {
 	now := l.now()

@@ -287,11 +287,9 @@ func (d *describedDataset) addMeaning(about query.About, left *budget) {
 		}
 	}
 
-	if about.Profile == nil {
-		return
-	}
+	keys := about.Keys()
 
-	for _, key := range about.Profile.Keys[:min(len(about.Profile.Keys), shownLists)] {
+	for _, key := range keys[:min(len(keys), shownLists)] {
 		if left.take(key) {
 			d.Keys = append(d.Keys, key)
 		}

@@ -23,6 +23,25 @@ type About struct {
 	Meaning    meaning.Meaning // without a profile, drafted from names and types only
 }
 
+// Keys returns sets of columns that identify a row: the declared key, and those that the profile found.
+func (a About) Keys() [][]string { return keysOf(a.Dataset, a.Profile) }
+
+func keysOf(d catalog.Dataset, profile *Profile) (keys [][]string) {
+	if declared := d.KeyColumns(); declared != nil {
+		keys = append(keys, declared)
+	}
+
+	if profile != nil {
+		for _, key := range profile.Keys {
+			if !d.Key.Has(key) {
+				keys = append(keys, key)
+			}
+		}
+	}
+
+	return keys
+}
+
 // Defined returns datasets with their definitions and what people said they mean, without profiles and drafts. It does not
 // check access: the caller must have listed the datasets just before.
 func (q *Query) Defined(ctx context.Context, who auth.Principal, datasets []catalog.Item) ([]About, error) {

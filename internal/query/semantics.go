@@ -256,11 +256,13 @@ func (m meant) draft() meaning.Meaning {
 		source.Columns[i] = meaning.SourceColumn{Name: c.Name, Type: c.Type, Description: m.definition.SchemaDefinition[c.Name]}
 	}
 
+	source.Keys = keysOf(m.item.Dataset, m.profile)
+
 	if m.profile == nil {
 		return meaning.Draft(source)
 	}
 
-	source.Rows, source.Keys = m.profile.Rows, m.profile.Keys
+	source.Rows = m.profile.Rows
 
 	for i := range source.Columns {
 		to := &source.Columns[i]

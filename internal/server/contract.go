@@ -62,7 +62,7 @@ func loadContract() (*contract, error) {
 				tolerant:  source.Extensions["x-quern-tolerant"] == true,
 				lasting:   slices.Contains([]string{"ask", "streamRunEvents", "streamEvents", "callAgent", "callTool"}, source.OperationID),
 				rpc:       slices.Contains([]string{"callAgent", "callTool"}, source.OperationID),
-				statement: slices.Contains([]string{"runQuery", "listRows", "listStatementRows", "exportDataset", "exportStep", "exportSetAsideRows", "deleteRows"}, source.OperationID),
+				statement: slices.Contains([]string{"runQuery", "listRows", "listStatementRows", "exportDataset", "exportStep", "exportSetAsideRows", "deleteRows", "putKey", "restoreSnapshot"}, source.OperationID),
 			}
 
 			for _, reference := range slices.Concat(item.Parameters, source.Parameters) {

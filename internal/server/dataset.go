@@ -131,6 +131,10 @@ func showDataset(d catalog.Description) api.Dataset {
 		metadata.SnapshotID, metadata.ByteCount = &d.SnapshotID, &d.Bytes
 	}
 
+	if d.Key.Declared() {
+		metadata.Key = new(showKey(d.Key))
+	}
+
 	for _, column := range d.Columns {
 		metadata.ColumnNames = append(metadata.ColumnNames, column.Name)
 		metadata.Columns = append(metadata.Columns, api.DatasetColumn{

@@ -322,6 +322,10 @@ func (s *Server) appendRows(w http.ResponseWriter, r *http.Request) error {
 		answer.SnapshotID = &stored.Snapshot
 	}
 
+	if stored.SetAsideCount > 0 {
+		answer.RowsSetAside, answer.SetAside = &stored.SetAsideCount, new(leftOut(stored.SetAside))
+	}
+
 	if rows.DryRun {
 		answer.DryRun, answer.Replaced = new(true), &stored.Replaced
 	}
@@ -335,6 +339,15 @@ func (s *Server) appendRows(w http.ResponseWriter, r *http.Request) error {
 	_, _ = w.Write(append(body, '\n')) // fails only if the client disconnected
 
 	return nil
+}
+
+func leftOut(aside []ingest.SetAside) []api.LeftOutRow {
+	rows := make([]api.LeftOutRow, len(aside))
+	for n, s := range aside {
+		rows[n] = api.LeftOutRow{Row: s.Row, Reason: s.Reason}
+	}
+
+	return rows
 }
 
 // rowFormats returns the format of rows for each media type that a body may have.

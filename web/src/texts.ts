@@ -653,6 +653,8 @@ export const t = {
         'ingestion.cancel': 'Load cancelled',
         'ingestion.create': 'Load started',
         'ingestion.retry': 'Load tried again',
+        'key.delete': 'Key removed',
+        'key.put': 'Key declared',
         'namespace.create': 'Namespace created',
         'namespace.delete': 'Namespace deleted',
         'namespace.restore': 'Namespace restored',

@@ -651,6 +651,8 @@ export interface paths {
          *     With `mode=merge` a row takes the place of the rows that have the same values in the columns of `key`, as a whole: a column that the body
          *     lacks is null afterwards. Rows whose key is new are added. A row with null in its key matches no other row. A key that occurs twice in
          *     the body is 422.
+         *
+         *     If the dataset has a key, rows that violate it are left out and listed in the answer, or all rows are refused with 409.
          */
         post: operations["appendRows"];
         delete?: never;
@@ -696,6 +698,51 @@ export interface paths {
          */
         post: operations["deleteRows"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/data/{username}/{namespace}/{datasetName}/key": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The owner; `self` stands for the caller.
+                 * @example ada
+                 */
+                username: components["parameters"]["Username"];
+                /**
+                 * @description The namespace.
+                 * @example sales
+                 */
+                namespace: components["parameters"]["Namespace"];
+                /**
+                 * @description The dataset.
+                 * @example orders
+                 */
+                datasetName: components["parameters"]["DatasetName"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Declare the key of a dataset
+         * @description Needs the editor role. The key is the columns whose values identify a row. 409 with the number of rows if rows have no value there, or the
+         *     same values as other rows. From then on no load stores such rows: with `duplicates: setAside` they are left out and listed, with `refuse` the
+         *     load fails. Rows are merged by the key. GET on the dataset shows it.
+         *
+         *     The columns cannot be `double` or JSON. Before the first rows the columns are not known: then the first load must have them. Restoring a
+         *     snapshot that violates the key is 409.
+         */
+        put: operations["putKey"];
+        post?: never;
+        /**
+         * Remove the key of a dataset
+         * @description Needs the editor role. Rows are no longer checked. Nothing happens if there is no key.
+         */
+        delete: operations["deleteKey"];
         options?: never;
         head?: never;
         patch?: never;
@@ -2393,7 +2440,7 @@ export interface paths {
          * @description Only the owner may do this; others who can see the dataset get 403.
          *     Makes a new snapshot with the rows of the earlier one, so that the restore itself can be undone.
          *     To undo a change, restore the snapshot before it in GET …/snapshots. What was stored after that snapshot is undone, too.
-         *     Ingestions and posts of rows that were accepted before it end with CONFLICT.
+         *     Ingestions and posts of rows that were accepted before it end with CONFLICT. A snapshot that violates the key of the dataset is 409.
          */
         post: operations["restoreSnapshot"];
         delete?: never;
@@ -2908,6 +2955,7 @@ export interface components {
             schemaDefinition: {
                 [key: string]: string;
             };
+            key?: components["schemas"]["DatasetKey"];
             /**
              * Format: uuid
              * @description Absent before the first rows.
@@ -2916,6 +2964,24 @@ export interface components {
             /** @description The engine that queries it. */
             engine: string;
         };
+        /** @description The columns whose values identify a row of the dataset. Absent if none were declared. */
+        DatasetKey: {
+            columns: string[];
+            duplicates: components["schemas"]["KeyDuplicates"];
+        };
+        KeyDeclaration: {
+            columns: string[];
+            /**
+             * @description As in the dataset; `setAside` if absent.
+             * @enum {string|null}
+             */
+            duplicates?: "setAside" | "refuse" | null;
+        };
+        /**
+         * @description What happens to rows of a load without a value in the key, or with the values of another row.
+         * @enum {string}
+         */
+        KeyDuplicates: "setAside" | "refuse";
         DatasetColumn: {
             name: string;
             type: string;
@@ -3252,6 +3318,21 @@ export interface components {
              * @description Only of a dry run. Number of rows whose place the new ones would take.
              */
             replaced?: number;
+            /**
+             * Format: int64
+             * @description Number of rows that were not stored because of the key of the dataset. Absent if there were none.
+             */
+            rowsSetAside?: number;
+            /** @description The first of these rows. */
+            setAside?: components["schemas"]["LeftOutRow"][];
+        };
+        LeftOutRow: {
+            /**
+             * Format: int64
+             * @description Number of the row in the body, counted from 1.
+             */
+            row: number;
+            reason: string;
         };
         RowsCondition: {
             /** @description One boolean SQL expression. */
@@ -5199,7 +5280,7 @@ export interface components {
         /** @description Add the rows, or merge them by `key`. */
         RowsMode: "append" | "merge";
         /**
-         * @description Names of the columns of the key of a merge, separated by commas.
+         * @description Names of the columns of the key of a merge, separated by commas. If the dataset has a key, the parameter can be absent, and can name no other.
          * @example order_id,line
          */
         RowsKey: string;
@@ -6801,7 +6882,7 @@ export interface operations {
                 /** @description Add the rows, or merge them by `key`. */
                 mode?: components["parameters"]["RowsMode"];
                 /**
-                 * @description Names of the columns of the key of a merge, separated by commas.
+                 * @description Names of the columns of the key of a merge, separated by commas. If the dataset has a key, the parameter can be absent, and can name no other.
                  * @example order_id,line
                  */
                 key?: components["parameters"]["RowsKey"];
@@ -6893,6 +6974,97 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["DeletedRows"];
                 };
+            };
+        };
+    };
+    putKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The owner; `self` stands for the caller.
+                 * @example ada
+                 */
+                username: components["parameters"]["Username"];
+                /**
+                 * @description The namespace.
+                 * @example sales
+                 */
+                namespace: components["parameters"]["Namespace"];
+                /**
+                 * @description The dataset.
+                 * @example orders
+                 */
+                datasetName: components["parameters"]["DatasetName"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "columns": [
+                 *         "order_id"
+                 *       ],
+                 *       "duplicates": "setAside"
+                 *     }
+                 */
+                "application/json": components["schemas"]["KeyDeclaration"];
+            };
+        };
+        responses: {
+            /** @description The key as it is now. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "columns": [
+                     *         "order_id"
+                     *       ],
+                     *       "duplicates": "setAside"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["DatasetKey"];
+                };
+            };
+            409: components["responses"]["Conflict"];
+        };
+    };
+    deleteKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The owner; `self` stands for the caller.
+                 * @example ada
+                 */
+                username: components["parameters"]["Username"];
+                /**
+                 * @description The namespace.
+                 * @example sales
+                 */
+                namespace: components["parameters"]["Namespace"];
+                /**
+                 * @description The dataset.
+                 * @example orders
+                 */
+                datasetName: components["parameters"]["DatasetName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The dataset has no key. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
         };
     };
@@ -7691,7 +7863,7 @@ export interface operations {
                 /** @description Add the rows, or merge them by `key`. */
                 mode?: components["parameters"]["RowsMode"];
                 /**
-                 * @description Names of the columns of the key of a merge, separated by commas.
+                 * @description Names of the columns of the key of a merge, separated by commas. If the dataset has a key, the parameter can be absent, and can name no other.
                  * @example order_id,line
                  */
                 key?: components["parameters"]["RowsKey"];
@@ -10377,6 +10549,7 @@ export interface operations {
                     "application/json": components["schemas"]["Snapshot"];
                 };
             };
+            409: components["responses"]["Conflict"];
         };
     };
     streamEvents: {

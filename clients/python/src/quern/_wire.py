@@ -166,6 +166,17 @@ class DatasetRef(TypedDict):
     owner: AccountName
 
 
+Column: TypeAlias = str
+
+
+class KeyDeclaration(TypedDict):
+    columns: list[Column]
+    duplicates: NotRequired[Literal['setAside', 'refuse']]
+
+
+KeyDuplicates: TypeAlias = Literal['setAside', 'refuse']
+
+
 class DatasetColumn(TypedDict):
     name: str
     type: str
@@ -253,9 +264,6 @@ class ColumnSemanticsChange(TypedDict):
     synonyms: NotRequired[list[Synonym]]
     notForFigures: NotRequired[bool]
     source: NotRequired[SemanticsSource]
-
-
-Column: TypeAlias = str
 
 
 Key: TypeAlias = str
@@ -359,11 +367,9 @@ class NewRows(TypedDict):
     data: list[Row]
 
 
-class Indexed(TypedDict):
-    indexed: int
-    snapshotId: NotRequired[str]
-    dryRun: NotRequired[bool]
-    replaced: NotRequired[int]
+class LeftOutRow(TypedDict):
+    row: int
+    reason: str
 
 
 class DeletedRows(TypedDict):
@@ -1108,15 +1114,13 @@ class DatasetList(TypedDict):
     nextCursor: NotRequired[str]
 
 
-class DatasetMetadata(TypedDict):
-    columnNames: list[str]
-    columns: list[DatasetColumn]
-    rowCount: int
-    byteCount: NotRequired[ByteCount]
-    dataDescription: str
-    schemaDefinition: dict[str, str]
-    snapshotId: NotRequired[str]
-    engine: str
+class DatasetKey(TypedDict):
+    """
+    The columns whose values identify a row of the dataset. Absent if none were declared.
+    """
+
+    columns: list[str]
+    duplicates: KeyDuplicates
 
 
 class Semantics(TypedDict):
@@ -1175,6 +1179,15 @@ class ColumnProfile(TypedDict):
     shapes: NotRequired[list[ValueShape]]
     topValues: list[ValueCount]
     examples: list[Any]
+
+
+class Indexed(TypedDict):
+    indexed: int
+    snapshotId: NotRequired[str]
+    dryRun: NotRequired[bool]
+    replaced: NotRequired[int]
+    rowsSetAside: NotRequired[int]
+    setAside: NotRequired[list[LeftOutRow]]
 
 
 AcceptedDoubts: TypeAlias = list[DoubtCode] | None
@@ -1440,9 +1453,16 @@ class AuditEntry(TypedDict):
     requestId: str
 
 
-class Dataset(TypedDict):
-    dataset: DatasetRef
-    metadata: DatasetMetadata
+class DatasetMetadata(TypedDict):
+    columnNames: list[str]
+    columns: list[DatasetColumn]
+    rowCount: int
+    byteCount: NotRequired[ByteCount]
+    dataDescription: str
+    schemaDefinition: dict[str, str]
+    key: NotRequired[DatasetKey]
+    snapshotId: NotRequired[str]
+    engine: str
 
 
 class ImportedSemantics(TypedDict):
@@ -1584,6 +1604,11 @@ class DeliveryList(TypedDict):
 class NoticeList(TypedDict):
     data: list[Notice]
     lastEventId: str
+
+
+class Dataset(TypedDict):
+    dataset: DatasetRef
+    metadata: DatasetMetadata
 
 
 class RunResult(TypedDict):
